@@ -1,0 +1,1 @@
+//! Pleach distill.

@@ -1,0 +1,3 @@
+//! Simulates a shared GPU cluster and wraps it as a gym-like environment.
+
+pub mod seed;

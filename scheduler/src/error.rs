@@ -1,0 +1,51 @@
+//! What can go wrong when a scheduler is configured or asked to decide. Operating errors only; a broken invariant of
+//! ours is an assertion.
+
+use thiserror::Error;
+
+/// A configuration value that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("config: {key} = {value}: allowed is {allowed}. {hint}")]
+pub struct ConfigError {
+    /// Path of the key.
+    pub key: String,
+    /// The value found.
+    pub value: String,
+    /// What would be accepted.
+    pub allowed: String,
+    /// How to mend it.
+    pub hint: String,
+}
+
+/// A policy that cannot decide. Small, because it travels on the step path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PolicyError {
+    /// A score was NaN or infinite.
+    #[error("the policy gave a score that is not finite for candidate {candidate}")]
+    NotFinite {
+        /// Index of the candidate.
+        candidate: usize,
+    },
+    /// The observation has another shape than the policy was made for.
+    #[error("the policy expects {expected} features and was given {found}")]
+    Shape {
+        /// Features that the policy was made for.
+        expected: usize,
+        /// Features in the observation.
+        found: usize,
+    },
+}
+
+impl PolicyError {
+    /// Checks that every score is finite.
+    ///
+    /// # Errors
+    /// [`PolicyError::NotFinite`] with the first candidate whose score is not.
+    pub fn check_finite(scores: &[f32]) -> Result<(), PolicyError> {
+        match scores.iter().position(|score| !score.is_finite()) {
+            Some(candidate) => Err(PolicyError::NotFinite { candidate }),
+            None => Ok(()),
+        }
+    }
+}

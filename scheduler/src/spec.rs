@@ -143,12 +143,12 @@ impl ClusterSpec {
                 hint: hint.into(),
             })
         };
-        if self.gpu_types.is_empty() || self.gpu_types.len() > 255 {
+        if self.gpu_types.is_empty() || self.gpu_types.len() > 64 {
             let value = self.gpu_types.len().to_string();
             return fail(
                 "gpu_types".into(),
                 value,
-                "1 to 255 types",
+                "1 to 64 types",
                 "name at least one GPU type",
             );
         }

@@ -1,0 +1,381 @@
+//! Where a gang may go: a few placement templates, and what a placement is worth.
+//!
+//! A gang stays on one GPU type. Its rate there is the class's speed on the type times a locality factor: 1 on the
+//! tightest placement that the cluster could offer, less on more nodes or racks than that (the tiers of the Philly
+//! study). Ties always go to the lowest node.
+
+use super::Cluster;
+use super::tables::Slice;
+use crate::ids::{ClassId, GpuTypeId, JobId, NodeId};
+
+/// How a placement was built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Template {
+    /// Tightest on the fastest type that has room.
+    Fastest,
+    /// Tightest on the type where this class gains most over the average class.
+    BestValue,
+    /// From the most fragmented nodes up, keeping whole nodes free for gangs; may be loose.
+    Fragments,
+}
+
+/// What a placement amounts to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlacementFacts {
+    /// Type of all its GPUs.
+    pub gpu_type: GpuTypeId,
+    /// Size of the gang.
+    pub num_gpus: u32,
+    /// Nodes it touches.
+    pub num_nodes: u32,
+    /// Fewest nodes on which such a gang fits in this cluster.
+    pub num_nodes_min: u32,
+    /// Racks it touches.
+    pub num_racks: u32,
+    /// Locality factor, (0, 1].
+    pub locality: f64,
+    /// Reference seconds of progress per second: speed x locality.
+    pub rate: f64,
+    /// GPUs that stay free in the touched nodes.
+    pub num_left: u32,
+}
+
+impl Cluster {
+    /// What a placement is worth to a class.
+    ///
+    /// # Panics
+    /// If the placement is empty or mixes GPU types.
+    #[must_use]
+    pub fn facts(&self, class: ClassId, placement: &[Slice]) -> PlacementFacts {
+        let first = &self.nodes[placement[0].node.index()];
+        let (gpu_type, mut num_gpus, mut num_racks, mut num_left) = (first.gpu_type, 0, 0, 0);
+        for (position, slice) in placement.iter().enumerate() {
+            let node = &self.nodes[slice.node.index()];
+            assert_eq!(node.gpu_type, gpu_type, "a gang stays on one GPU type");
+            num_gpus += slice.num_gpus();
+            num_left += (node.free & !slice.gpus).count_ones();
+            let seen = placement[..position]
+                .iter()
+                .any(|other| self.nodes[other.node.index()].rack == node.rack);
+            num_racks += u32::from(!seen);
+        }
+        let num_nodes = placement.len() as u32;
+        let (num_nodes_min, one_rack) = self.tightest(self.class_types[class.index()], num_gpus);
+        let class = &self.classes[class.index()];
+        let locality = if num_racks > 1 && one_rack {
+            class.locality.cross_rack
+        } else if num_nodes > num_nodes_min {
+            class.locality.more_nodes
+        } else {
+            1.0
+        };
+        let rate = class.speed[gpu_type.index()] * locality;
+        PlacementFacts {
+            gpu_type,
+            num_gpus,
+            num_nodes,
+            num_nodes_min,
+            num_racks,
+            locality,
+            rate,
+            num_left,
+        }
+    }
+
+    /// Fewest nodes for a gang on any of the types, and whether one rack could hold it.
+    fn tightest(&self, types: u64, num_gpus: u32) -> (u32, bool) {
+        let mut num_nodes = u32::MAX;
+        let mut one_rack = false;
+        for kind in self.types_in(types) {
+            let per_node = self.free.node_gpus_max[kind.index()];
+            if self.free.num_gpus[kind.index()] >= num_gpus && per_node > 0 {
+                num_nodes = num_nodes.min(num_gpus.div_ceil(per_node));
+                one_rack |= self.free.rack_gpus_max[kind.index()] >= num_gpus;
+            }
+        }
+        (num_nodes, one_rack)
+    }
+
+    /// The type that a template prefers among `types`, or none if the mask is empty.
+    #[must_use]
+    pub fn preferred_type(&self, template: Template, class: ClassId, types: u64) -> Option<GpuTypeId> {
+        let speed = &self.classes[class.index()].speed;
+        let worth = |kind: GpuTypeId| match template {
+            Template::BestValue => speed[kind.index()] / self.type_value[kind.index()].max(1e-12),
+            Template::Fastest | Template::Fragments => speed[kind.index()],
+        };
+        // Strictly better only: the lowest type wins a tie.
+        self.types_in(types).fold(None, |best, kind| match best {
+            Some(other) if worth(kind) <= worth(other) => best,
+            _ => Some(kind),
+        })
+    }
+
+    /// Writes the placement of a gang on one type; false (and nothing written) if it does not fit there.
+    pub fn place(&self, template: Template, kind: GpuTypeId, num_gpus: u32, out: &mut Vec<Slice>) -> bool {
+        if num_gpus == 0 || self.free.num_free[kind.index()] < num_gpus {
+            return false;
+        }
+        match template {
+            Template::Fragments => self.place_in_order(kind, num_gpus, 1..=64, out),
+            Template::Fastest | Template::BestValue => self.place_tight(kind, num_gpus, out),
+        }
+        true
+    }
+
+    fn place_tight(&self, kind: GpuTypeId, num_gpus: u32, out: &mut Vec<Slice>) {
+        if let Some(node) = self.free.best_fit(kind, num_gpus) {
+            let gpus = self.nodes[node.index()].lowest_free(num_gpus);
+            out.push(Slice { node, gpus });
+            return;
+        }
+        // Several nodes: the rack that needs the fewest of them, then the one with the fewest GPUs to spare.
+        let mut best: Option<(u32, u32, usize)> = None;
+        for (id, rack) in self.racks.iter().enumerate() {
+            if rack.gpu_type == kind && rack.num_free >= num_gpus {
+                let key = (
+                    self.nodes_needed(rack.first_node, rack.num_nodes, num_gpus),
+                    rack.num_free,
+                    id,
+                );
+                if best.is_none_or(|other| key < other) {
+                    best = Some(key);
+                }
+            }
+        }
+        match best {
+            Some((_, _, id)) => {
+                let rack = &self.racks[id];
+                let nodes = rack.first_node.0..rack.first_node.0 + rack.num_nodes;
+                let mut rest = num_gpus;
+                for free in (1..=self.free.node_gpus_max[kind.index()]).rev() {
+                    for node in nodes.clone().map(NodeId) {
+                        if rest > 0 && self.nodes[node.index()].num_free() == free {
+                            rest -= self.push_slice(node, rest, out);
+                        }
+                    }
+                }
+                debug_assert_eq!(rest, 0, "the rack was chosen because it holds the gang");
+            }
+            None => {
+                let largest = self.free.node_gpus_max[kind.index()];
+                self.place_in_order(kind, num_gpus, (1..=largest).rev(), out);
+            }
+        }
+    }
+
+    fn nodes_needed(&self, first: NodeId, num_nodes: u32, num_gpus: u32) -> u32 {
+        let mut histogram = [0_u32; 65];
+        for node in &self.nodes[first.index()..first.index() + num_nodes as usize] {
+            histogram[node.num_free() as usize] += 1;
+        }
+        let (mut rest, mut used) = (num_gpus, 0);
+        for free in (1..=64_u32).rev() {
+            let here = histogram[free as usize];
+            let take = here.min(rest.div_ceil(free));
+            used += take;
+            rest = rest.saturating_sub(take * free);
+            if rest == 0 {
+                break;
+            }
+        }
+        used
+    }
+
+    fn place_in_order(
+        &self,
+        kind: GpuTypeId,
+        num_gpus: u32,
+        order: impl Iterator<Item = u32>,
+        out: &mut Vec<Slice>,
+    ) {
+        let mut rest = num_gpus;
+        for free in order {
+            for node in self.free.with_free(kind, free) {
+                if rest == 0 {
+                    return;
+                }
+                rest -= self.push_slice(node, rest, out);
+            }
+        }
+        debug_assert_eq!(rest, 0, "the type was checked to hold the gang");
+    }
+
+    fn push_slice(&self, node: NodeId, wanted: u32, out: &mut Vec<Slice>) -> u32 {
+        let row = &self.nodes[node.index()];
+        let take = wanted.min(row.num_free());
+        out.push(Slice {
+            node,
+            gpus: row.lowest_free(take),
+        });
+        take
+    }
+
+    /// Writes a placement on the free GPUs of one type plus those of `victims`, preferring the victims' nodes; false if
+    /// even that is too little.
+    pub fn place_over(
+        &self,
+        kind: GpuTypeId,
+        num_gpus: u32,
+        victims: &[JobId],
+        out: &mut Vec<Slice>,
+    ) -> bool {
+        let start = out.len();
+        // The victims' nodes with all that would be free there, gathered in place at the end of `out`.
+        for victim in victims {
+            for slice in &self.jobs[victim.index()].placement {
+                match out[start..].iter_mut().find(|other| other.node == slice.node) {
+                    Some(other) => other.gpus |= slice.gpus,
+                    None => {
+                        let free = self.nodes[slice.node.index()].free;
+                        out.push(Slice {
+                            node: slice.node,
+                            gpus: slice.gpus | free,
+                        });
+                    }
+                }
+            }
+        }
+        let single = out[start..].iter().filter(|slice| slice.num_gpus() >= num_gpus);
+        if let Some(best) = single.min_by_key(|slice| (slice.num_gpus(), slice.node)).copied() {
+            out.truncate(start);
+            out.push(Slice {
+                node: best.node,
+                gpus: lowest(best.gpus, num_gpus),
+            });
+            return true;
+        }
+        out[start..].sort_unstable_by_key(|slice| (std::cmp::Reverse(slice.num_gpus()), slice.node));
+        let (mut rest, mut kept) = (num_gpus, start);
+        for position in start..out.len() {
+            if rest > 0 {
+                let take = rest.min(out[position].num_gpus());
+                out[position].gpus = lowest(out[position].gpus, take);
+                rest -= take;
+                kept = position + 1;
+            }
+        }
+        out.truncate(kept);
+        let largest = self.free.node_gpus_max[kind.index()];
+        'fill: for free in (1..=largest).rev() {
+            for node in self.free.with_free(kind, free) {
+                if rest == 0 {
+                    break 'fill;
+                }
+                if !out[start..].iter().any(|slice| slice.node == node) {
+                    rest -= self.push_slice(node, rest, out);
+                }
+            }
+        }
+        if rest > 0 {
+            out.truncate(start);
+        }
+        rest == 0
+    }
+}
+
+/// The lowest `num` set bits of a mask.
+fn lowest(mask: u64, num: u32) -> u64 {
+    super::bits(mask)
+        .take(num as usize)
+        .fold(0, |taken, bit| taken | 1 << bit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{cluster_of, submit};
+    use super::*;
+    use crate::spec::{ClusterSpec, LocalityFactors};
+
+    fn nodes_of(placement: &[Slice]) -> Vec<(u32, u32)> {
+        placement
+            .iter()
+            .map(|slice| (slice.node.0, slice.num_gpus()))
+            .collect()
+    }
+
+    #[test]
+    fn tight_takes_the_fullest_node_that_holds_the_gang_and_fragments_takes_the_crumbs() {
+        // Three nodes of 4; node 0 has 1 free, node 1 has 2 free, node 2 is empty.
+        let mut cluster = cluster_of(&ClusterSpec::uniform(3, 4, 3));
+        for (node, gpus) in [(0, 0b111), (1, 0b11)] {
+            let job = submit(&mut cluster, u64::count_ones(gpus), 100.0);
+            cluster.start(
+                job,
+                [Slice {
+                    node: NodeId(node),
+                    gpus,
+                }]
+                .into_iter()
+                .collect(),
+            );
+        }
+        let mut out = Vec::new();
+        assert!(cluster.place(Template::Fastest, GpuTypeId(0), 2, &mut out));
+        assert_eq!(nodes_of(&out), [(1, 2)]);
+        out.clear();
+        assert!(cluster.place(Template::Fragments, GpuTypeId(0), 2, &mut out));
+        assert_eq!(nodes_of(&out), [(0, 1), (1, 1)]);
+        let facts = cluster.facts(ClassId(0), &out);
+        assert_eq!((facts.num_nodes, facts.num_nodes_min, facts.num_left), (2, 1, 1));
+        assert_eq!(facts.rate, LocalityFactors::PHILLY.more_nodes);
+        out.clear();
+        // Six GPUs need all but one: the whole node first, then the two, then nothing is left over.
+        assert!(cluster.place(Template::Fastest, GpuTypeId(0), 6, &mut out));
+        assert_eq!(nodes_of(&out), [(2, 4), (1, 2)]);
+        assert!(!cluster.place(Template::Fastest, GpuTypeId(0), 8, &mut out));
+    }
+
+    #[test]
+    fn a_gang_that_one_rack_could_hold_pays_for_crossing_racks() {
+        // Two racks of two 4-GPU nodes; one node in each rack is taken.
+        let mut cluster = cluster_of(&ClusterSpec::uniform(4, 4, 2));
+        for node in [0, 2] {
+            let job = submit(&mut cluster, 4, 100.0);
+            cluster.start(
+                job,
+                [Slice {
+                    node: NodeId(node),
+                    gpus: 0b1111,
+                }]
+                .into_iter()
+                .collect(),
+            );
+        }
+        let mut out = Vec::new();
+        assert!(cluster.place(Template::Fastest, GpuTypeId(0), 8, &mut out));
+        assert_eq!(nodes_of(&out), [(1, 4), (3, 4)]);
+        let facts = cluster.facts(ClassId(0), &out);
+        assert_eq!((facts.num_racks, facts.num_nodes, facts.num_nodes_min), (2, 2, 2));
+        assert_eq!(facts.rate, LocalityFactors::PHILLY.cross_rack);
+    }
+
+    #[test]
+    fn placing_over_victims_prefers_the_node_that_they_empty() {
+        let mut cluster = cluster_of(&ClusterSpec::uniform(2, 4, 2));
+        let mut victims = Vec::new();
+        for (node, gpus) in [(0, 0b1110), (1, 0b0011), (1, 0b0100)] {
+            let job = submit(&mut cluster, u64::count_ones(gpus), 100.0);
+            cluster.start(
+                job,
+                [Slice {
+                    node: NodeId(node),
+                    gpus,
+                }]
+                .into_iter()
+                .collect(),
+            );
+            victims.push(job);
+        }
+        let mut out = Vec::new();
+        assert!(cluster.place_over(GpuTypeId(0), 3, &victims[1..2], &mut out));
+        assert_eq!(nodes_of(&out), [(1, 3)]);
+        assert_eq!(
+            out[0].gpus, 0b1011,
+            "the victim's GPUs 0 and 1, and the free GPU 3"
+        );
+        out.clear();
+        assert!(!cluster.place_over(GpuTypeId(0), 5, &victims[1..2], &mut out));
+        assert!(out.is_empty());
+    }
+}

@@ -1,0 +1,86 @@
+//! The queue: pending jobs, grouped by demand and kept in several orders at once.
+//!
+//! Jobs that ask for the same thing (tenant, gang size, allowed GPU types) fit or do not fit together, so "the first
+//! job under an order that fits" costs one look at each *demand*, never a walk over the whole queue. Within a demand
+//! the gang size is constant, so the shortest remaining time and the smallest remaining GPU-time are one order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ids::{JobId, TenantId, Time};
+
+/// What a group of pending jobs asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Demand {
+    /// Who asks.
+    pub tenant: TenantId,
+    /// Gang size.
+    pub num_gpus: u32,
+    /// Bit mask of GPU types on which the job can run.
+    pub types: u64,
+}
+
+/// The pending jobs of one demand, in three orders. Keys are ascending; equal keys are ordered by job id.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Group {
+    pub(crate) arrival: BTreeSet<JobId>,
+    pub(crate) remaining: BTreeSet<(Time, JobId)>,
+    pub(crate) attained: BTreeSet<(i64, JobId)>,
+}
+
+/// All pending jobs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queue {
+    groups: BTreeMap<Demand, Group>,
+    len: usize,
+    num_gpus: u64,
+}
+
+/// Sort keys of a pending job; they cannot change while it waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueKeys {
+    pub(crate) remaining: Time,
+    /// Attained service in thousandths of a GPU·s.
+    pub(crate) attained: i64,
+}
+
+impl Queue {
+    /// Number of pending jobs.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// GPUs that all pending jobs ask for.
+    pub(crate) fn num_gpus(&self) -> u64 {
+        self.num_gpus
+    }
+
+    /// Demands with at least one pending job, in a fixed order.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (&Demand, &Group)> {
+        self.groups.iter()
+    }
+
+    pub(crate) fn insert(&mut self, demand: Demand, job: JobId, keys: QueueKeys) {
+        let group = self.groups.entry(demand).or_default();
+        group.arrival.insert(job);
+        group.remaining.insert((keys.remaining, job));
+        group.attained.insert((keys.attained, job));
+        self.len += 1;
+        self.num_gpus += u64::from(demand.num_gpus);
+    }
+
+    pub(crate) fn remove(&mut self, demand: Demand, job: JobId, keys: QueueKeys) {
+        let group = self
+            .groups
+            .get_mut(&demand)
+            .expect("the demand of a pending job has a group");
+        let found = group.arrival.remove(&job)
+            && group.remaining.remove(&(keys.remaining, job))
+            && group.attained.remove(&(keys.attained, job));
+        assert!(found, "{job:?} is not in the queue under its keys");
+        if group.arrival.is_empty() {
+            self.groups.remove(&demand);
+        }
+        self.len -= 1;
+        self.num_gpus -= u64::from(demand.num_gpus);
+    }
+}

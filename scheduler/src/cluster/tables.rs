@@ -1,0 +1,198 @@
+//! The rows of the cluster's tables: nodes, racks, tenants, jobs, and the placements that join them.
+
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+use crate::estimate::Estimate;
+use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, RackId, TenantId, Time};
+
+/// GPUs of one node, as a bit mask over the node's GPU indexes (bit 0 = GPU 0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slice {
+    /// The node.
+    pub node: NodeId,
+    /// Its GPUs that belong to the gang; never empty.
+    pub gpus: u64,
+}
+
+impl Slice {
+    /// Number of GPUs in the slice.
+    #[must_use]
+    pub fn num_gpus(self) -> u32 {
+        self.gpus.count_ones()
+    }
+}
+
+/// The exact GPUs of a gang: one slice for each node it touches.
+pub type Placement = SmallVec<[Slice; 2]>;
+
+/// A node and its free GPUs.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The rack it stands in.
+    pub rack: RackId,
+    /// Type of all its GPUs.
+    pub gpu_type: GpuTypeId,
+    /// Number of GPUs, 1 to 64.
+    pub num_gpus: u32,
+    /// Free GPUs as a bit mask.
+    pub free: u64,
+    /// Row of its GPU 0 in the GPU table.
+    pub first_gpu: u32,
+}
+
+impl Node {
+    /// Number of free GPUs.
+    #[must_use]
+    pub fn num_free(&self) -> u32 {
+        self.free.count_ones()
+    }
+
+    /// The lowest `num` free GPUs as a mask. Slurm packs the lowest index first, and so do we.
+    #[must_use]
+    pub fn lowest_free(&self, num: u32) -> u64 {
+        let (mut rest, mut taken) = (self.free, 0_u64);
+        for _ in 0..num {
+            let bit = rest & rest.wrapping_neg();
+            taken |= bit;
+            rest ^= bit;
+        }
+        taken
+    }
+}
+
+/// A rack: consecutive nodes of one type that share the fast network.
+#[derive(Clone, Debug)]
+pub struct Rack {
+    /// Its first node.
+    pub first_node: NodeId,
+    /// Number of nodes.
+    pub num_nodes: u32,
+    /// Type of all its GPUs.
+    pub gpu_type: GpuTypeId,
+    /// GPUs in all.
+    pub num_gpus: u32,
+    /// GPUs that are free now.
+    pub num_free: u32,
+}
+
+/// A tenant and what it holds.
+#[derive(Clone, Debug)]
+pub struct Tenant {
+    /// GPUs that are its own by right.
+    pub quota_gpus: u32,
+    /// GPUs that it holds now.
+    pub used_gpus: u32,
+    /// GPUs that its pending jobs ask for.
+    pub pending_gpus: u64,
+}
+
+impl Tenant {
+    /// Held GPUs over the quota: below 1 the tenant is owed something. A tenant without quota counts as having one GPU.
+    #[must_use]
+    pub fn use_ratio(&self) -> f64 {
+        f64::from(self.used_gpus) / f64::from(self.quota_gpus.max(1))
+    }
+}
+
+/// Life of a job as the scheduler sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JobState {
+    /// Waits for GPUs.
+    Pending,
+    /// Holds its gang.
+    Running,
+    /// Has left.
+    Finished,
+}
+
+/// What is known of a job when it is submitted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Submission {
+    /// The tenant that pays for it.
+    pub tenant: TenantId,
+    /// Model class: its relative speed on each GPU type.
+    pub class: ClassId,
+    /// GPUs that it needs at once, at least 1.
+    pub num_gpus: u32,
+    /// Believed run time, s, alone on the tightest placement of the reference type. > 0
+    pub estimate_s: Estimate,
+}
+
+/// A job: its request, what it has received, where it runs.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// When it came.
+    pub submit: Time,
+    /// The request.
+    pub request: Submission,
+    /// Pending, running or finished.
+    pub state: JobState,
+    /// GPU·s received up to the last time it stopped.
+    pub attained_gpu_s: f64,
+    /// Believed progress up to the last time it stopped, in seconds of the reference run.
+    pub executed_s: f64,
+    /// When it last began to run.
+    pub run_start: Time,
+    /// When it first began to run.
+    pub first_start: Option<Time>,
+    /// Believed progress per second at its present placement.
+    pub rate: f64,
+    /// Start-up cost believed to be paid at the beginning of the present run, s.
+    pub run_cost_s: f64,
+    /// Believed end of the present run.
+    pub expected_finish: Time,
+    /// How often it was preempted.
+    pub num_preemptions: u32,
+    /// Its GPUs while it runs; empty otherwise.
+    pub placement: Placement,
+}
+
+impl Job {
+    /// GPU·s received until `now`.
+    #[must_use]
+    pub fn attained_gpu_s_at(&self, now: Time) -> f64 {
+        match self.state {
+            JobState::Running => {
+                self.attained_gpu_s
+                    + f64::from(self.request.num_gpus) * (now - self.run_start).as_secs_f64().max(0.0)
+            }
+            _ => self.attained_gpu_s,
+        }
+    }
+
+    /// Believed progress until `now`, in seconds of the reference run.
+    #[must_use]
+    pub fn executed_s_at(&self, now: Time) -> f64 {
+        match self.state {
+            JobState::Running => {
+                let ran_s = (now - self.run_start).as_secs_f64() - self.run_cost_s;
+                self.executed_s + ran_s.max(0.0) * self.rate
+            }
+            _ => self.executed_s,
+        }
+    }
+
+    /// Believed rest of the reference run, s. A job that outlives its estimate is believed to end within a second.
+    #[must_use]
+    pub fn remaining_s_at(&self, now: Time) -> f64 {
+        (self.request.estimate_s.value - self.executed_s_at(now)).max(1.0)
+    }
+}
+
+/// What the scheduler told the cluster to do, in order. The neutral decision record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Decision {
+    /// Run the job on these GPUs, all of them at once.
+    Start {
+        /// The job.
+        job: JobId,
+        /// Its GPUs.
+        placement: Placement,
+    },
+    /// Take all GPUs away; the job goes back to the queue and keeps its progress, less the cost of a restart.
+    Preempt {
+        /// The job.
+        job: JobId,
+    },
+}

@@ -1,0 +1,126 @@
+//! Lenses: the orders under which a scheduler looks at the queue.
+//!
+//! Every classic heuristic takes the first job under one of them, so a candidate set that holds the first few jobs of
+//! each lens holds every classic heuristic's choice, and its size does not grow with the queue.
+
+use crate::cluster::{Cluster, Demand, Group};
+use crate::ids::JobId;
+
+/// An order of the pending jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Lens {
+    /// First come, first served.
+    Arrival = 0,
+    /// Shortest believed remaining time.
+    Shortest = 1,
+    /// Smallest believed remaining GPU-time.
+    SmallestGpuTime = 2,
+    /// Least attained service (GPU·s).
+    LeastAttained = 3,
+    /// Highest response ratio (wait + remaining) / remaining, among each demand's oldest and shortest job.
+    WaitRatio = 4,
+    /// Tenants that use least of their quota first, then arrival.
+    TenantDeficit = 5,
+    /// Largest gang first, then arrival.
+    LargestGang = 6,
+}
+
+impl Lens {
+    /// All lenses.
+    pub const ALL: [Lens; 7] = [
+        Lens::Arrival,
+        Lens::Shortest,
+        Lens::SmallestGpuTime,
+        Lens::LeastAttained,
+        Lens::WaitRatio,
+        Lens::TenantDeficit,
+        Lens::LargestGang,
+    ];
+}
+
+/// A set of lenses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LensSet(u8);
+
+impl LensSet {
+    /// No lens.
+    pub const NONE: LensSet = LensSet(0);
+    /// Every lens.
+    pub const ALL: LensSet = LensSet(0x7f);
+
+    /// The set of one lens.
+    #[must_use]
+    pub const fn of(lens: Lens) -> LensSet {
+        LensSet(1 << lens as u8)
+    }
+    /// This set and one lens more.
+    #[must_use]
+    pub const fn with(self, lens: Lens) -> LensSet {
+        LensSet(self.0 | 1 << lens as u8)
+    }
+    /// Whether the lens is in the set.
+    #[must_use]
+    pub const fn contains(self, lens: Lens) -> bool {
+        self.0 >> lens as u8 & 1 == 1
+    }
+}
+
+/// Jobs of one demand that are looked at beyond those taken, when a reservation refuses some of them. Slurm's backfill
+/// has the same kind of bound (`bf_max_job_test`, default 500).
+const SCAN_MAX: usize = 500;
+
+/// Writes the first `num` jobs of the queue under a lens as (key, job), best first, among demands that pass `demand_ok`
+/// and jobs that pass `job_ok`.
+pub(crate) fn first_jobs(
+    cluster: &Cluster,
+    lens: Lens,
+    num: usize,
+    demand_ok: impl Fn(&Demand) -> bool,
+    job_ok: impl Fn(JobId) -> bool,
+    out: &mut Vec<(i64, JobId)>,
+) {
+    out.clear();
+    if num == 0 {
+        return;
+    }
+    for (demand, group) in cluster.groups() {
+        if !demand_ok(demand) {
+            continue;
+        }
+        let mut take = |jobs: &mut dyn Iterator<Item = (i64, JobId)>| {
+            out.extend(jobs.take(SCAN_MAX).filter(|(_, job)| job_ok(*job)).take(num));
+        };
+        let gang = i64::from(demand.num_gpus);
+        match lens {
+            Lens::Arrival => take(&mut group.arrival.iter().map(|job| (i64::from(job.0), *job))),
+            Lens::Shortest => take(&mut group.remaining.iter().map(|(rest, job)| (rest.0, *job))),
+            Lens::SmallestGpuTime => {
+                take(&mut group.remaining.iter().map(|(rest, job)| (rest.0.saturating_mul(gang), *job)));
+            }
+            Lens::LeastAttained => take(&mut group.attained.iter().copied()),
+            Lens::WaitRatio => take(&mut ratio_heads(cluster, group).into_iter().flatten()),
+            Lens::TenantDeficit => {
+                let key = (cluster.tenant(demand.tenant).use_ratio() * 1e9) as i64;
+                take(&mut group.arrival.iter().map(|job| (key, *job)));
+            }
+            Lens::LargestGang => take(&mut group.arrival.iter().map(|job| (-gang, *job))),
+        }
+    }
+    out.sort_unstable();
+    out.truncate(num);
+}
+
+/// The oldest and the shortest job of a group with their negated response ratios.
+fn ratio_heads(cluster: &Cluster, group: &Group) -> [Option<(i64, JobId)>; 2] {
+    let oldest = group.arrival.first().copied();
+    let shortest = group.remaining.first().map(|(_, job)| *job).filter(|job| Some(*job) != oldest);
+    [oldest, shortest].map(|job| {
+        job.map(|job| {
+            let row = cluster.job(job);
+            let wait_s = (cluster.now() - row.submit).as_secs_f64();
+            let rest_s = row.remaining_s_at(cluster.now());
+            (-((wait_s + rest_s) / rest_s * 1e6) as i64, job)
+        })
+    })
+}

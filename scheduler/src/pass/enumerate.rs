@@ -1,0 +1,190 @@
+//! Candidate enumeration: the first few jobs under each lens, times a few placements.
+
+use super::preempt::{VictimOrder, find_victims};
+use super::reservation::Reservation;
+use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
+use crate::cluster::{Cluster, Template};
+use crate::ids::{JobId, Time};
+use crate::lens::{Lens, LensSet, first_jobs};
+use crate::policy::Needs;
+
+/// Working memory of the enumeration; kept between calls, so that it allocates nothing once warm.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scratch {
+    lists: Vec<Vec<(i64, JobId)>>,
+    picks: Vec<(JobId, LensSet)>,
+    victims: Vec<(f64, JobId)>,
+}
+
+/// Fills `set` with what may be done now. Lists are merged rank by rank over the lenses, so a cut at the bound takes the
+/// same depth from each.
+pub(crate) fn enumerate(
+    cluster: &Cluster,
+    needs: &Needs,
+    reservation: Option<&Reservation>,
+    scratch: &mut Scratch,
+    set: &mut CandidateSet,
+) {
+    set.clear();
+    if cluster.num_pending() == 0 {
+        return;
+    }
+    pick_jobs(cluster, needs, reservation, scratch);
+    let Scratch { picks, victims, .. } = scratch;
+    for (job, heads) in picks.iter() {
+        if set.rows.len() >= MAX_CANDIDATES {
+            break;
+        }
+        let types = cluster.fitting_types(cluster.demand(*job));
+        if types != 0 {
+            push_starts(cluster, needs, reservation, *job, types, *heads, set);
+        } else {
+            if needs.reserve && cluster.capabilities().reservation && reservation.is_none() {
+                push_reserve(cluster, *job, *heads, set);
+            }
+            if needs.preempt && cluster.capabilities().preemption {
+                push_preempts(cluster, needs, reservation, *job, *heads, victims, set);
+            }
+        }
+    }
+    set.rows.truncate(MAX_CANDIDATES);
+}
+
+fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>, scratch: &mut Scratch) {
+    scratch.picks.clear();
+    scratch.lists.resize_with(2 * Lens::ALL.len(), Vec::new);
+    let reserved = reservation.map(|reservation| reservation.job);
+    for (number, lens) in Lens::ALL.into_iter().enumerate() {
+        let (heads, rest) = scratch.lists[2 * number..].split_at_mut(1);
+        let (heads, fitting) = (&mut heads[0], &mut rest[0]);
+        heads.clear();
+        fitting.clear();
+        if !needs.lenses.contains(lens) {
+            continue;
+        }
+        let eligible = |demand: &_| cluster.has_room(*demand);
+        first_jobs(cluster, lens, needs.heads, eligible, |job| Some(job) != reserved, heads);
+        let fits = |demand: &_| cluster.fitting_types(*demand) != 0;
+        let allowed = |job| reservation.is_none_or(|reservation| may_backfill(cluster, reservation, job));
+        first_jobs(cluster, lens, needs.fitting, fits, allowed, fitting);
+    }
+    for rank in 0..needs.heads.max(needs.fitting) {
+        for (number, lens) in Lens::ALL.into_iter().enumerate() {
+            for (position, list) in scratch.lists[2 * number..2 * number + 2].iter().enumerate() {
+                if let Some((_, job)) = list.get(rank) {
+                    let head = if position == 0 && rank == 0 { LensSet::of(lens) } else { LensSet::NONE };
+                    match scratch.picks.iter_mut().find(|(other, _)| other == job) {
+                        Some((_, heads)) if position == 0 && rank == 0 => *heads = heads.with(lens),
+                        Some(_) => {}
+                        None => scratch.picks.push((*job, head)),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether some placement of the job at its best speed would respect the reservation.
+fn may_backfill(cluster: &Cluster, reservation: &Reservation, job: JobId) -> bool {
+    let demand = cluster.demand(job);
+    let class = cluster.class(cluster.job(job).request.class);
+    cluster.types_in(cluster.fitting_types(demand)).any(|kind| {
+        let end = believed_end(cluster, job, class.speed[kind.index()]);
+        reservation.allows(kind, demand.num_gpus, end)
+    })
+}
+
+/// When the job is believed to end if it starts now at this rate.
+pub(crate) fn believed_end(cluster: &Cluster, job: JobId, rate: f64) -> Time {
+    let row = cluster.job(job);
+    let cost_s = if row.num_preemptions > 0 { cluster.capabilities().restart_cost_s } else { 0.0 };
+    cluster.now() + Time::from_secs_f64(cost_s + row.remaining_s_at(cluster.now()) / rate)
+}
+
+fn push_starts(
+    cluster: &Cluster,
+    needs: &Needs,
+    reservation: Option<&Reservation>,
+    job: JobId,
+    types: u64,
+    heads: LensSet,
+    set: &mut CandidateSet,
+) {
+    let request = &cluster.job(job).request;
+    let first = set.rows.len();
+    for template in needs.templates {
+        let Some(kind) = cluster.preferred_type(*template, request.class, types) else { continue };
+        let start = set.slices.len();
+        if !cluster.place(*template, kind, request.num_gpus, &mut set.slices) {
+            continue;
+        }
+        let facts = cluster.facts(request.class, &set.slices[start..]);
+        let known = set.rows[first..].iter().any(|row| set.slices[row.placement.clone()] == set.slices[start..]);
+        let end = believed_end(cluster, job, facts.rate);
+        let refused = reservation.is_some_and(|held| !held.allows(kind, request.num_gpus, end));
+        if known || refused {
+            set.slices.truncate(start);
+            continue;
+        }
+        let mut candidate = Candidate::new(CandidateKind::Start, Some(job));
+        candidate.facts = Some(facts);
+        candidate.heads = heads;
+        candidate.placement = start..set.slices.len();
+        set.rows.push(candidate);
+    }
+}
+
+fn push_reserve(cluster: &Cluster, job: JobId, heads: LensSet, set: &mut CandidateSet) {
+    if let Some(reservation) = Reservation::earliest(cluster, job) {
+        let mut candidate = Candidate::new(CandidateKind::Reserve, Some(job));
+        candidate.heads = heads;
+        candidate.wait_to_fit_s = (reservation.shadow - cluster.now()).as_secs_f64();
+        set.rows.push(candidate);
+    }
+}
+
+fn push_preempts(
+    cluster: &Cluster,
+    needs: &Needs,
+    reservation: Option<&Reservation>,
+    job: JobId,
+    heads: LensSet,
+    scratch: &mut Vec<(f64, JobId)>,
+    set: &mut CandidateSet,
+) {
+    let request = &cluster.job(job).request;
+    let demand = cluster.demand(job);
+    let Some(kind) = cluster.preferred_type(Template::Fastest, request.class, demand.types) else { return };
+    // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
+    if reservation.is_some() || !cluster.has_room(demand) {
+        return;
+    }
+    for (lens, order) in
+        [(Lens::Shortest, VictimOrder::LongestRemaining), (Lens::LeastAttained, VictimOrder::MostAttained)]
+    {
+        if !needs.lenses.contains(lens) {
+            continue;
+        }
+        let first_victim = set.victims.len();
+        if !find_victims(cluster, job, kind, order, scratch, &mut set.victims) {
+            continue;
+        }
+        let known = set.rows.iter().any(|row| {
+            row.kind == CandidateKind::Preempt
+                && row.job == Some(job)
+                && set.victims[row.victims.clone()] == set.victims[first_victim..]
+        });
+        let start = set.slices.len();
+        let CandidateSet { slices, victims, .. } = set;
+        if known || !cluster.place_over(kind, request.num_gpus, &victims[first_victim..], slices) {
+            victims.truncate(first_victim);
+            continue;
+        }
+        let mut candidate = Candidate::new(CandidateKind::Preempt, Some(job));
+        candidate.facts = Some(cluster.facts(request.class, &set.slices[start..]));
+        candidate.heads = heads;
+        candidate.placement = start..set.slices.len();
+        candidate.victims = first_victim..set.victims.len();
+        set.rows.push(candidate);
+    }
+}

@@ -1,0 +1,153 @@
+//! One scheduling pass: enumerate, choose, act, until the policy holds.
+//!
+//! This loop object is the only one. A daemon runs it to its end with [`Pass::run`]; the environment drives the same
+//! object one action at a time, so what is trained is what is deployed.
+
+mod enumerate;
+mod preempt;
+mod reservation;
+
+pub use reservation::Reservation;
+
+use enumerate::{Scratch, believed_end, enumerate};
+pub(crate) use preempt::least_remaining_s;
+
+use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
+use crate::cluster::{Cluster, Placement};
+use crate::error::PolicyError;
+use crate::features::FeatureSchema;
+use crate::observation::Observation;
+use crate::policy::{DecisionPoint, Needs, Policy, choose};
+
+/// Whether a pass goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PassState {
+    /// There is more to decide now.
+    Open,
+    /// The policy held, or nothing is left to choose.
+    Closed,
+}
+
+/// Candidates, reservation and buffers of a pass; reused from one pass to the next.
+#[derive(Clone, Debug)]
+pub struct Pass {
+    set: CandidateSet,
+    scratch: Scratch,
+    reservation: Option<Reservation>,
+    observation: Observation,
+    scores: Vec<f32>,
+}
+
+impl Default for Pass {
+    fn default() -> Pass {
+        Pass::new()
+    }
+}
+
+impl Pass {
+    /// A pass with empty buffers.
+    #[must_use]
+    pub fn new() -> Pass {
+        Pass {
+            set: CandidateSet::default(),
+            scratch: Scratch::default(),
+            reservation: None,
+            observation: Observation::new(FeatureSchema::current()),
+            scores: vec![0.0; MAX_CANDIDATES],
+        }
+    }
+
+    /// Opens a pass at the cluster's present time: forgets the last reservation and enumerates.
+    pub fn open(&mut self, cluster: &Cluster, needs: &Needs) -> PassState {
+        self.reservation = None;
+        self.enumerate(cluster, needs)
+    }
+
+    fn enumerate(&mut self, cluster: &Cluster, needs: &Needs) -> PassState {
+        enumerate(cluster, needs, self.reservation.as_ref(), &mut self.scratch, &mut self.set);
+        if self.set.only_hold() { PassState::Closed } else { PassState::Open }
+    }
+
+    /// The present candidates.
+    #[must_use]
+    pub fn candidates(&self) -> &CandidateSet {
+        &self.set
+    }
+
+    /// GPUs held back in this pass.
+    #[must_use]
+    pub fn reservation(&self) -> Option<&Reservation> {
+        self.reservation.as_ref()
+    }
+
+    /// Carries out one candidate and, if the pass goes on, enumerates again.
+    ///
+    /// # Panics
+    /// If the index is not that of a present candidate; callers check it against [`Pass::candidates`].
+    pub fn act(&mut self, cluster: &mut Cluster, needs: &Needs, action: usize) -> PassState {
+        let candidate = &self.set.rows[action];
+        match (candidate.kind, candidate.job) {
+            (CandidateKind::Hold, _) | (_, None) => return PassState::Closed,
+            (CandidateKind::Reserve, Some(job)) => self.reservation = Reservation::earliest(cluster, job),
+            (CandidateKind::Start | CandidateKind::Preempt, Some(job)) => {
+                for victim in &self.set.victims[candidate.victims.clone()] {
+                    cluster.preempt(*victim);
+                }
+                if let (Some(facts), Some(reservation)) = (candidate.facts, &mut self.reservation) {
+                    let end = believed_end(cluster, job, facts.rate);
+                    reservation.book(facts.gpu_type, facts.num_gpus, end);
+                }
+                let placement: Placement = self.set.slices[candidate.placement.clone()].iter().copied().collect();
+                cluster.start(job, placement);
+            }
+        }
+        self.enumerate(cluster, needs)
+    }
+
+    /// The present decision point with its observation, for whoever decides outside.
+    pub fn observe(&mut self, cluster: &Cluster) -> &Observation {
+        self.observation.fill(cluster, &self.set, self.reservation.as_ref());
+        &self.observation
+    }
+
+    /// The observation as last filled by [`Pass::observe`].
+    #[must_use]
+    pub fn observation(&self) -> &Observation {
+        &self.observation
+    }
+
+    /// Asks a policy for its choice among the present candidates.
+    ///
+    /// # Errors
+    /// What the policy reports, or a score that is not finite.
+    pub fn decide(&mut self, cluster: &Cluster, policy: &mut dyn Policy) -> Result<usize, PolicyError> {
+        if policy.needs().observation {
+            self.observation.fill(cluster, &self.set, self.reservation.as_ref());
+        } else {
+            self.observation.clear(self.set.len());
+        }
+        let point =
+            DecisionPoint { cluster, candidates: &self.set, observation: self.observation.as_ref() };
+        let scores = &mut self.scores[..self.set.len()];
+        scores.fill(0.0);
+        policy.score(point, scores)?;
+        PolicyError::check_finite(scores)?;
+        let key = policy.tie_key();
+        let choice = choose(scores, self.observation.mask(), |index| key.of(cluster, &self.set, index));
+        Ok(choice.unwrap_or(0))
+    }
+
+    /// Runs a whole pass. Decisions are journalled by the cluster.
+    ///
+    /// # Errors
+    /// As [`Pass::decide`]; what was decided before the error stands.
+    pub fn run(&mut self, cluster: &mut Cluster, policy: &mut dyn Policy) -> Result<(), PolicyError> {
+        let needs = policy.needs();
+        let mut state = self.open(cluster, &needs);
+        while state == PassState::Open {
+            let action = self.decide(cluster, policy)?;
+            state = self.act(cluster, &needs, action);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! Which running jobs would make room for a pending one.
+//!
+//! Two orders: *shortest first* stops the jobs with the longest believed rest, and only where the newcomer ends so much
+//! earlier that even the restart is paid for; *least attained* stops jobs that have received a class more of service.
+//! A job that started at this very instant is never a victim, so a pass always ends.
+
+use crate::cluster::Cluster;
+use crate::ids::{GpuTypeId, JobId, Time};
+
+/// Order in which victims are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VictimOrder {
+    LongestRemaining,
+    MostAttained,
+}
+
+/// Thresholds between the service classes of least attained service, GPU·s.
+///
+/// # Source
+/// Tiresias (NSDI'19), constants of the released code: three thresholds, 3,250 / 7,200 / 18,000 GPU·s.
+const SERVICE_CLASSES_GPU_S: [f64; 3] = [3250.0, 7200.0, 18000.0];
+
+/// The service class of an attained service: 0 is served least.
+pub(crate) fn service_class(attained_gpu_s: f64) -> usize {
+    SERVICE_CLASSES_GPU_S.iter().filter(|threshold| attained_gpu_s >= **threshold).count()
+}
+
+/// Writes the fewest first victims on `kind` that make room for `job`; false (and nothing written) if there are not enough.
+pub(crate) fn find_victims(
+    cluster: &Cluster,
+    job: JobId,
+    kind: GpuTypeId,
+    order: VictimOrder,
+    scratch: &mut Vec<(f64, JobId)>,
+    out: &mut Vec<JobId>,
+) -> bool {
+    let start = out.len();
+    let now = cluster.now();
+    let row = cluster.job(job);
+    let wanted = row.request.num_gpus;
+    let mut free = cluster.num_free_of(kind);
+    if free + (cluster.num_gpus_of(kind) - free) < wanted {
+        return false;
+    }
+    let speed = cluster.class(row.request.class).speed[kind.index()];
+    let own_end_s = row.remaining_s_at(now) / speed + cluster.capabilities().restart_cost_s;
+    let mut take = |victim: JobId| {
+        if free < wanted && cluster.job(victim).run_start < now {
+            free += cluster.job(victim).request.num_gpus;
+            out.push(victim);
+        }
+        free >= wanted
+    };
+    let enough = match order {
+        VictimOrder::LongestRemaining => cluster
+            .running_of(kind)
+            .iter()
+            .rev()
+            .take_while(|(end, _)| (*end - now).as_secs_f64() > own_end_s)
+            .any(|(_, victim)| take(*victim)),
+        VictimOrder::MostAttained => {
+            let own = service_class(row.attained_gpu_s_at(now));
+            scratch.clear();
+            scratch.extend(cluster.running_of(kind).iter().filter_map(|(_, victim)| {
+                let attained_gpu_s = cluster.job(*victim).attained_gpu_s_at(now);
+                (service_class(attained_gpu_s) > own).then_some((attained_gpu_s, *victim))
+            }));
+            scratch.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            scratch.iter().any(|(_, victim)| take(*victim))
+        }
+    };
+    if !enough {
+        out.truncate(start);
+        return false;
+    }
+    // A large last victim can make earlier small ones superfluous: spare those that would lose least first.
+    let mut position = out.len();
+    while position > start {
+        position -= 1;
+        let held = cluster.job(out[position]).request.num_gpus;
+        if free - held >= wanted {
+            free -= held;
+            out.remove(position);
+        }
+    }
+    true
+}
+
+/// Shortest believed rest among the victims, s.
+pub(crate) fn least_remaining_s(cluster: &Cluster, victims: &[JobId], now: Time) -> f64 {
+    victims.iter().map(|victim| cluster.job(*victim).remaining_s_at(now)).fold(f64::INFINITY, f64::min)
+}

@@ -1,0 +1,178 @@
+//! What a policy is: something that scores candidates. Heuristics, trees and networks all are.
+
+use serde::{Deserialize, Serialize};
+
+use crate::candidate::CandidateSet;
+use crate::cluster::{Cluster, Template};
+use crate::error::PolicyError;
+use crate::ids::Time;
+use crate::lens::LensSet;
+use crate::observation::ObservationRef;
+
+/// What a policy sees: the same facts twice, typed for heuristics and as numbers for networks and trees.
+#[derive(Clone, Copy, Debug)]
+pub struct DecisionPoint<'a> {
+    /// The cluster.
+    pub cluster: &'a Cluster,
+    /// What may be done; index 0 is hold.
+    pub candidates: &'a CandidateSet,
+    /// The features, if the policy asked for them.
+    pub observation: ObservationRef<'a>,
+}
+
+/// Which candidates a policy wants to choose among, so that a simple rule does not pay for a full enumeration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Needs {
+    /// Orders to look under.
+    pub lenses: LensSet,
+    /// First jobs of each order, whether they fit or not.
+    pub heads: usize,
+    /// First jobs of each order that fit now.
+    pub fitting: usize,
+    /// Placements to try for each job that fits.
+    pub templates: &'static [Template],
+    /// Offer to hold GPUs back.
+    pub reserve: bool,
+    /// Offer to stop running jobs.
+    pub preempt: bool,
+    /// Fill the features.
+    pub observation: bool,
+    /// Decide at least this often even without an event; for orders that change while nothing happens.
+    pub tick: Option<Time>,
+}
+
+impl Needs {
+    /// Everything: what a learned policy chooses among.
+    #[must_use]
+    pub const fn full() -> Needs {
+        Needs {
+            lenses: LensSet::ALL,
+            heads: 2,
+            fitting: 3,
+            templates: &[Template::Fastest, Template::BestValue, Template::Fragments],
+            reserve: true,
+            preempt: true,
+            observation: true,
+            tick: None,
+        }
+    }
+
+    /// The first job that fits under one order, tightest placement on the fastest free type.
+    #[must_use]
+    pub const fn first_fitting(lenses: LensSet) -> Needs {
+        Needs {
+            lenses,
+            heads: 0,
+            fitting: 1,
+            templates: &[Template::Fastest],
+            reserve: false,
+            preempt: false,
+            observation: false,
+            tick: None,
+        }
+    }
+}
+
+/// A scheduling policy.
+pub trait Policy: Send {
+    /// Name for tables and files.
+    fn name(&self) -> &str;
+
+    /// The candidates that it wants.
+    fn needs(&self) -> Needs {
+        Needs::full()
+    }
+
+    /// The order among candidates of equal score.
+    fn tie_key(&self) -> TieKey {
+        TieKey::Index
+    }
+
+    /// Writes one finite score per candidate; larger is better.
+    ///
+    /// # Errors
+    /// Where the observation does not have the shape that the policy was made for.
+    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError>;
+}
+
+impl Policy for Box<dyn Policy> {
+    fn name(&self) -> &str {
+        self.as_ref().name()
+    }
+    fn needs(&self) -> Needs {
+        self.as_ref().needs()
+    }
+    fn tie_key(&self) -> TieKey {
+        self.as_ref().tie_key()
+    }
+    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        self.as_mut().score(point, scores)
+    }
+}
+
+/// Declared order among candidates of equal score; the smallest key wins, then the lowest index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TieKey {
+    /// None: the lowest index.
+    Index,
+    /// First submitted.
+    Arrival,
+    /// Shortest believed remaining time.
+    ShortestEstimate,
+    /// Smallest believed remaining GPU-time.
+    SmallestGpuTime,
+}
+
+impl TieKey {
+    /// All keys.
+    pub const ALL: [TieKey; 4] =
+        [TieKey::Index, TieKey::Arrival, TieKey::ShortestEstimate, TieKey::SmallestGpuTime];
+
+    /// The key of a candidate. Hold has none, so it loses every tie.
+    #[must_use]
+    pub fn of(self, cluster: &Cluster, candidates: &CandidateSet, index: usize) -> f64 {
+        let Some(id) = candidates.get(index).and_then(|candidate| candidate.job) else {
+            return f64::INFINITY;
+        };
+        let job = cluster.job(id);
+        match self {
+            TieKey::Index => 0.0,
+            TieKey::Arrival => f64::from(id.0),
+            TieKey::ShortestEstimate => job.remaining_s_at(cluster.now()),
+            TieKey::SmallestGpuTime => {
+                job.remaining_s_at(cluster.now()) * f64::from(job.request.num_gpus)
+            }
+        }
+    }
+}
+
+/// The only tie-break of the house: highest score, then smallest key, then lowest index. None if all are masked.
+pub fn choose(scores: &[f32], mask: &[bool], key: impl Fn(usize) -> f64) -> Option<usize> {
+    let mut best: Option<usize> = None;
+    for index in 0..scores.len().min(mask.len()) {
+        if !mask[index] {
+            continue;
+        }
+        let better = best.is_none_or(|other| {
+            scores[index] > scores[other] || (scores[index] == scores[other] && key(index) < key(other))
+        });
+        if better {
+            best = Some(index);
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_score_wins_then_the_smallest_key_then_the_lowest_index() {
+        let mask = [true, true, true, false];
+        assert_eq!(choose(&[0.0, 1.0, 1.0, 9.0], &mask, |_| 0.0), Some(1));
+        assert_eq!(choose(&[0.0, 1.0, 1.0, 9.0], &mask, |index| -(index as f64)), Some(2));
+        assert_eq!(choose(&[0.0], &[false], |_| 0.0), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! What can go wrong in this crate. Operating errors only; a broken invariant of ours is an assertion.
+
+use std::path::PathBuf;
+
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use thiserror::Error as ThisError;
+
+/// An error of the environment.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum Error {
+    /// A configuration value that cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A policy that could not decide.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A file whose content cannot be used.
+    #[error("{file}: line {line}, column {column}: {message}")]
+    Data {
+        /// The file.
+        file: String,
+        /// 1-based line; 0 where the file as a whole is meant.
+        line: u64,
+        /// Column name, or `-`.
+        column: String,
+        /// What is wrong, what would be accepted and how to mend it.
+        message: String,
+    },
+    /// A file that cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// An action that the environment cannot take.
+    #[error(transparent)]
+    Step(#[from] StepError),
+}
+
+/// An action that cannot be taken. Small and `Copy`, because it travels on the step path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
+#[non_exhaustive]
+pub enum StepError {
+    /// The action is masked or out of range.
+    #[error("action {action} is not admissible: there are {num_candidates} candidates (see the mask)")]
+    Inadmissible {
+        /// The action.
+        action: usize,
+        /// Admissible actions are below this number.
+        num_candidates: usize,
+    },
+    /// The episode is over.
+    #[error("the episode is over: call reset")]
+    Ended,
+    /// A batch or a list has the wrong length.
+    #[error("a buffer holds {found} values and must hold {expected}")]
+    Shape {
+        /// Values that it must hold.
+        expected: usize,
+        /// Values that it holds.
+        found: usize,
+    },
+}

@@ -1,0 +1,126 @@
+//! The words that environments and learners share: spaces, steps, and batches over N environments.
+//!
+//! Words and rules are Gymnasium's: `terminated` and `truncated` are kept apart, buffers belong to the caller, and the
+//! autoreset mode is declared.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::metrics::Metrics;
+
+/// Sizes of an observation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spaces {
+    /// Global features, G.
+    pub num_global: usize,
+    /// Rows for candidates, C; also the number of actions.
+    pub num_candidates: usize,
+    /// Features of a candidate, F.
+    pub num_features: usize,
+}
+
+/// Where one observation is written: the caller's buffers. Rows beyond the present candidates are zero and masked.
+#[derive(Debug)]
+pub struct ObservationMut<'a> {
+    /// `[G]`
+    pub global: &'a mut [f32],
+    /// `[C, F]`, row-major.
+    pub candidates: &'a mut [f32],
+    /// `[C]`, true where the action is admissible.
+    pub mask: &'a mut [bool],
+}
+
+/// What one step returned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Reward of the step, in the unit that the configuration names.
+    pub reward: f32,
+    /// The episode has ended by itself: every job has left.
+    pub terminated: bool,
+    /// The episode was cut; the future is worth something still.
+    pub truncated: bool,
+    /// Simulated time that passed, s; zero between two decisions of one pass.
+    pub dt_s: f64,
+}
+
+/// What happens in the step after an episode's end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AutoresetMode {
+    /// The same step begins the next episode: the buffers hold its first observation, `final_*` the last of the old one.
+    #[default]
+    SameStep,
+    /// Nothing: the caller resets; stepping an ended environment is an error.
+    Disabled,
+}
+
+/// One step of N environments, in buffers that are allocated once.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// `[N, G]`
+    pub global: Vec<f32>,
+    /// `[N, C, F]`
+    pub candidates: Vec<f32>,
+    /// `[N, C]`
+    pub mask: Vec<bool>,
+    /// `[N]`
+    pub reward: Vec<f32>,
+    /// `[N]`
+    pub terminated: Vec<bool>,
+    /// `[N]`
+    pub truncated: Vec<bool>,
+    /// `[N]`, s.
+    pub dt_s: Vec<f64>,
+    /// `[N, G]`, valid where the episode ended in this step.
+    pub final_global: Vec<f32>,
+    /// `[N, C, F]`, valid where the episode ended in this step.
+    pub final_candidates: Vec<f32>,
+    /// `[N, C]`, valid where the episode ended in this step.
+    pub final_mask: Vec<bool>,
+    /// `[N]`, the figures of an episode in the step that ended it.
+    pub episode: Vec<Option<Metrics>>,
+}
+
+impl Batch {
+    /// Buffers for `num_envs` environments.
+    #[must_use]
+    pub fn new(spaces: Spaces, num_envs: usize) -> Batch {
+        let Spaces { num_global, num_candidates, num_features } = spaces;
+        let (rows, cells) = (num_envs * num_candidates, num_envs * num_candidates * num_features);
+        Batch {
+            global: vec![0.0; num_envs * num_global],
+            candidates: vec![0.0; cells],
+            mask: vec![false; rows],
+            reward: vec![0.0; num_envs],
+            terminated: vec![false; num_envs],
+            truncated: vec![false; num_envs],
+            dt_s: vec![0.0; num_envs],
+            final_global: vec![0.0; num_envs * num_global],
+            final_candidates: vec![0.0; cells],
+            final_mask: vec![false; rows],
+            episode: vec![None; num_envs],
+        }
+    }
+}
+
+/// N environments that step together. The learner knows only this.
+pub trait VectorEnv {
+    /// Sizes of one environment's observation.
+    fn spaces(&self) -> Spaces;
+
+    /// N.
+    fn num_envs(&self) -> usize;
+
+    /// Begins a new episode in every environment; `seeds[i]` decides all that happens in environment i (and, with
+    /// autoreset, in the episodes that follow there). Writes the first observations.
+    ///
+    /// # Errors
+    /// Where an environment cannot make its workload.
+    fn reset(&mut self, seeds: &[u64], batch: &mut Batch) -> Result<(), Error>;
+
+    /// Takes one action in every environment.
+    ///
+    /// # Errors
+    /// An action that is out of range or masked, or an environment that has ended.
+    fn step(&mut self, actions: &[usize], batch: &mut Batch) -> Result<(), Error>;
+}

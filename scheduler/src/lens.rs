@@ -96,7 +96,12 @@ pub(crate) fn first_jobs(
             Lens::Arrival => take(&mut group.arrival.iter().map(|job| (i64::from(job.0), *job))),
             Lens::Shortest => take(&mut group.remaining.iter().map(|(rest, job)| (rest.0, *job))),
             Lens::SmallestGpuTime => {
-                take(&mut group.remaining.iter().map(|(rest, job)| (rest.0.saturating_mul(gang), *job)));
+                take(
+                    &mut group
+                        .remaining
+                        .iter()
+                        .map(|(rest, job)| (rest.0.saturating_mul(gang), *job)),
+                );
             }
             Lens::LeastAttained => take(&mut group.attained.iter().copied()),
             Lens::WaitRatio => take(&mut ratio_heads(cluster, group).into_iter().flatten()),
@@ -114,7 +119,11 @@ pub(crate) fn first_jobs(
 /// The oldest and the shortest job of a group with their negated response ratios.
 fn ratio_heads(cluster: &Cluster, group: &Group) -> [Option<(i64, JobId)>; 2] {
     let oldest = group.arrival.first().copied();
-    let shortest = group.remaining.first().map(|(_, job)| *job).filter(|job| Some(*job) != oldest);
+    let shortest = group
+        .remaining
+        .first()
+        .map(|(_, job)| *job)
+        .filter(|job| Some(*job) != oldest);
     [oldest, shortest].map(|job| {
         job.map(|job| {
             let row = cluster.job(job);

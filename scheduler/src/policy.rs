@@ -126,8 +126,12 @@ pub enum TieKey {
 
 impl TieKey {
     /// All keys.
-    pub const ALL: [TieKey; 4] =
-        [TieKey::Index, TieKey::Arrival, TieKey::ShortestEstimate, TieKey::SmallestGpuTime];
+    pub const ALL: [TieKey; 4] = [
+        TieKey::Index,
+        TieKey::Arrival,
+        TieKey::ShortestEstimate,
+        TieKey::SmallestGpuTime,
+    ];
 
     /// The key of a candidate. Hold has none, so it loses every tie.
     #[must_use]
@@ -140,9 +144,7 @@ impl TieKey {
             TieKey::Index => 0.0,
             TieKey::Arrival => f64::from(id.0),
             TieKey::ShortestEstimate => job.remaining_s_at(cluster.now()),
-            TieKey::SmallestGpuTime => {
-                job.remaining_s_at(cluster.now()) * f64::from(job.request.num_gpus)
-            }
+            TieKey::SmallestGpuTime => job.remaining_s_at(cluster.now()) * f64::from(job.request.num_gpus),
         }
     }
 }
@@ -172,7 +174,10 @@ mod tests {
     fn the_highest_score_wins_then_the_smallest_key_then_the_lowest_index() {
         let mask = [true, true, true, false];
         assert_eq!(choose(&[0.0, 1.0, 1.0, 9.0], &mask, |_| 0.0), Some(1));
-        assert_eq!(choose(&[0.0, 1.0, 1.0, 9.0], &mask, |index| -(index as f64)), Some(2));
+        assert_eq!(
+            choose(&[0.0, 1.0, 1.0, 9.0], &mask, |index| -(index as f64)),
+            Some(2)
+        );
         assert_eq!(choose(&[0.0], &[false], |_| 0.0), None);
     }
 }

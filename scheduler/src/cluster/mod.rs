@@ -529,6 +529,25 @@ impl Cluster {
     pub fn largest_free_of(&self, kind: GpuTypeId) -> u32 {
         self.free.largest_free(kind)
     }
+    /// Most GPUs in one node of a type.
+    #[must_use]
+    pub fn node_gpus_max_of(&self, kind: GpuTypeId) -> u32 {
+        self.free.node_gpus_max[kind.index()]
+    }
+    /// Nodes of a type's largest size without any job.
+    #[must_use]
+    pub fn num_empty_nodes_of(&self, kind: GpuTypeId) -> u32 {
+        self.free.num_nodes_with(kind, self.node_gpus_max_of(kind))
+    }
+    /// Least believed GPU time of a pending job, GPU·s; zero without one.
+    #[must_use]
+    pub fn smallest_pending_gpu_s(&self) -> f64 {
+        let firsts = self.queue.groups().filter_map(|(demand, group)| {
+            let (rest, _) = group.remaining.first()?;
+            Some(rest.as_secs_f64() * f64::from(demand.num_gpus))
+        });
+        firsts.min_by(f64::total_cmp).unwrap_or(0.0)
+    }
     /// Number of pending jobs.
     #[must_use]
     pub fn num_pending(&self) -> usize {

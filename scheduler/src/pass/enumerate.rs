@@ -63,7 +63,14 @@ fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>
             continue;
         }
         let eligible = |demand: &_| cluster.has_room(*demand);
-        first_jobs(cluster, lens, needs.heads, eligible, |job| Some(job) != reserved, heads);
+        first_jobs(
+            cluster,
+            lens,
+            needs.heads,
+            eligible,
+            |job| Some(job) != reserved,
+            heads,
+        );
         let fits = |demand: &_| cluster.fitting_types(*demand) != 0;
         let allowed = |job| reservation.is_none_or(|reservation| may_backfill(cluster, reservation, job));
         first_jobs(cluster, lens, needs.fitting, fits, allowed, fitting);
@@ -72,7 +79,11 @@ fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>
         for (number, lens) in Lens::ALL.into_iter().enumerate() {
             for (position, list) in scratch.lists[2 * number..2 * number + 2].iter().enumerate() {
                 if let Some((_, job)) = list.get(rank) {
-                    let head = if position == 0 && rank == 0 { LensSet::of(lens) } else { LensSet::NONE };
+                    let head = if position == 0 && rank == 0 {
+                        LensSet::of(lens)
+                    } else {
+                        LensSet::NONE
+                    };
                     match scratch.picks.iter_mut().find(|(other, _)| other == job) {
                         Some((_, heads)) if position == 0 && rank == 0 => *heads = heads.with(lens),
                         Some(_) => {}
@@ -97,7 +108,11 @@ fn may_backfill(cluster: &Cluster, reservation: &Reservation, job: JobId) -> boo
 /// When the job is believed to end if it starts now at this rate.
 pub(crate) fn believed_end(cluster: &Cluster, job: JobId, rate: f64) -> Time {
     let row = cluster.job(job);
-    let cost_s = if row.num_preemptions > 0 { cluster.capabilities().restart_cost_s } else { 0.0 };
+    let cost_s = if row.num_preemptions > 0 {
+        cluster.capabilities().restart_cost_s
+    } else {
+        0.0
+    };
     cluster.now() + Time::from_secs_f64(cost_s + row.remaining_s_at(cluster.now()) / rate)
 }
 
@@ -113,13 +128,17 @@ fn push_starts(
     let request = &cluster.job(job).request;
     let first = set.rows.len();
     for template in needs.templates {
-        let Some(kind) = cluster.preferred_type(*template, request.class, types) else { continue };
+        let Some(kind) = cluster.preferred_type(*template, request.class, types) else {
+            continue;
+        };
         let start = set.slices.len();
         if !cluster.place(*template, kind, request.num_gpus, &mut set.slices) {
             continue;
         }
         let facts = cluster.facts(request.class, &set.slices[start..]);
-        let known = set.rows[first..].iter().any(|row| set.slices[row.placement.clone()] == set.slices[start..]);
+        let known = set.rows[first..]
+            .iter()
+            .any(|row| set.slices[row.placement.clone()] == set.slices[start..]);
         let end = believed_end(cluster, job, facts.rate);
         let refused = reservation.is_some_and(|held| !held.allows(kind, request.num_gpus, end));
         if known || refused {
@@ -154,14 +173,17 @@ fn push_preempts(
 ) {
     let request = &cluster.job(job).request;
     let demand = cluster.demand(job);
-    let Some(kind) = cluster.preferred_type(Template::Fastest, request.class, demand.types) else { return };
+    let Some(kind) = cluster.preferred_type(Template::Fastest, request.class, demand.types) else {
+        return;
+    };
     // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
     if reservation.is_some() || !cluster.has_room(demand) {
         return;
     }
-    for (lens, order) in
-        [(Lens::Shortest, VictimOrder::LongestRemaining), (Lens::LeastAttained, VictimOrder::MostAttained)]
-    {
+    for (lens, order) in [
+        (Lens::Shortest, VictimOrder::LongestRemaining),
+        (Lens::LeastAttained, VictimOrder::MostAttained),
+    ] {
         if !needs.lenses.contains(lens) {
             continue;
         }

@@ -22,7 +22,10 @@ const SERVICE_CLASSES_GPU_S: [f64; 3] = [3250.0, 7200.0, 18000.0];
 
 /// The service class of an attained service: 0 is served least.
 pub(crate) fn service_class(attained_gpu_s: f64) -> usize {
-    SERVICE_CLASSES_GPU_S.iter().filter(|threshold| attained_gpu_s >= **threshold).count()
+    SERVICE_CLASSES_GPU_S
+        .iter()
+        .filter(|threshold| attained_gpu_s >= **threshold)
+        .count()
 }
 
 /// Writes the fewest first victims on `kind` that make room for `job`; false (and nothing written) if there are not enough.
@@ -88,5 +91,8 @@ pub(crate) fn find_victims(
 
 /// Shortest believed rest among the victims, s.
 pub(crate) fn least_remaining_s(cluster: &Cluster, victims: &[JobId], now: Time) -> f64 {
-    victims.iter().map(|victim| cluster.job(*victim).remaining_s_at(now)).fold(f64::INFINITY, f64::min)
+    victims
+        .iter()
+        .map(|victim| cluster.job(*victim).remaining_s_at(now))
+        .fold(f64::INFINITY, f64::min)
 }

@@ -29,10 +29,15 @@ impl Reservation {
         let demand = cluster.demand(job);
         let mut best: Option<Reservation> = None;
         for kind in cluster.types_in(demand.types) {
-            if let Some((shadow, free)) = earliest_fit(cluster, kind, demand.num_gpus) {
-                if best.is_none_or(|other| shadow < other.shadow) {
-                    best = Some(Reservation { job, gpu_type: kind, shadow, extra: free - demand.num_gpus });
-                }
+            if let Some((shadow, free)) = earliest_fit(cluster, kind, demand.num_gpus)
+                && best.is_none_or(|other| shadow < other.shadow)
+            {
+                best = Some(Reservation {
+                    job,
+                    gpu_type: kind,
+                    shadow,
+                    extra: free - demand.num_gpus,
+                });
             }
         }
         best

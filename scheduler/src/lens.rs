@@ -16,7 +16,7 @@ pub enum Lens {
     Shortest = 1,
     /// Smallest believed remaining GPU-time.
     SmallestGpuTime = 2,
-    /// Least attained service (GPU·s).
+    /// Least attained service: the lowest Tiresias service class first, arrival within a class.
     LeastAttained = 3,
     /// Highest response ratio (wait + remaining) / remaining, among each demand's oldest and shortest job.
     WaitRatio = 4,
@@ -77,7 +77,7 @@ pub(crate) fn first_jobs(
     lens: Lens,
     num: usize,
     demand_ok: impl Fn(&Demand) -> bool,
-    job_ok: impl Fn(JobId) -> bool,
+    mut job_ok: impl FnMut(JobId) -> bool,
     out: &mut Vec<(i64, JobId)>,
 ) {
     out.clear();
@@ -103,7 +103,9 @@ pub(crate) fn first_jobs(
                         .map(|(rest, job)| (rest.0.saturating_mul(gang), *job)),
                 );
             }
-            Lens::LeastAttained => take(&mut group.attained.iter().copied()),
+            Lens::LeastAttained => {
+                take(&mut group.service.iter().map(|(class, job)| (i64::from(*class), *job)));
+            }
             Lens::WaitRatio => take(&mut ratio_heads(cluster, group).into_iter().flatten()),
             Lens::TenantDeficit => {
                 let key = (cluster.tenant(demand.tenant).use_ratio() * 1e9) as i64;

@@ -105,7 +105,7 @@ impl Pass {
                 }
                 if let (Some(facts), Some(reservation)) = (candidate.facts, &mut self.reservation) {
                     let end = believed_end(cluster, job, facts.rate);
-                    reservation.book(facts.gpu_type, facts.num_gpus, end);
+                    reservation.book(&cluster.demand(job), facts.gpu_type, end);
                 }
                 let placement: Placement = self.set.slices[candidate.placement.clone()]
                     .iter()

@@ -1,1 +1,6 @@
 //! What the heuristics do, worked by hand and checked against slow oracles.
+
+mod by_hand;
+mod registry;
+mod scenario;
+mod sim;

@@ -4,3 +4,4 @@ pub mod error;
 pub mod metrics;
 pub mod seed;
 pub mod vector;
+pub mod workload;

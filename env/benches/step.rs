@@ -9,7 +9,7 @@ use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
-use pleach_env::workload::{GeneratorConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_scheduler::heuristics;
 
 fn steps(criterion: &mut Criterion) {

@@ -16,7 +16,9 @@ use crate::reward::RewardConfig;
 use crate::seed::Seed;
 use crate::simulate::SimConfig;
 use crate::vector::Spaces;
-use crate::workload::{GeneratorConfig, ImportOptions, Workload, generate, import};
+use crate::workload::Workload;
+use crate::workload::generate::{GeneratorConfig, generate};
+use crate::workload::import::{ImportOptions, import};
 
 /// Where episodes come from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

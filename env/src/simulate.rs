@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::metrics::{JobOutcome, Metrics};
 use crate::seed::Seed;
-use crate::workload::{EstimateModel, Workload};
+use crate::workload::Workload;
+use crate::workload::estimates::EstimateModel;
 use crate::world::{Instant, World};
 
 /// What a simulated cluster can do and what its scheduler is told.

@@ -47,6 +47,9 @@ pub(crate) struct Site {
     pub notes: Vec<String>,
 }
 
+/// Settles the cluster once the rows are selected.
+pub(crate) type SiteOf = Box<dyn Fn(&[RawRow]) -> Site>;
+
 /// What a format's reader hands over.
 pub(crate) struct Draft {
     pub name: String,
@@ -57,13 +60,13 @@ pub(crate) struct Draft {
     pub repairs: Vec<Repair>,
     pub rows_read: u64,
     /// The cluster, from the rows that are left (sizes are estimated from them where none is published).
-    pub site: Box<dyn Fn(&[RawRow]) -> Site>,
+    pub site: SiteOf,
     /// This project's own file: what does not fit is an error, and time 0 is time 0.
     pub strict: bool,
 }
 
 impl Draft {
-    pub(crate) fn new(path: &Path, site: Box<dyn Fn(&[RawRow]) -> Site>) -> Draft {
+    pub(crate) fn new(path: &Path, site: SiteOf) -> Draft {
         Draft {
             name: name_of(path),
             rows: Vec::new(),

@@ -12,7 +12,7 @@ use std::path::Path;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, TenantSpec};
 
-use super::{Draft, ImportOptions, RawRow, Site, Tenancy};
+use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::error::Error;
 use crate::workload::table::{Lines, Table};
 use crate::workload::{Outcome, RUN_TIME_S_MAX, SUBMIT_S_MAX};
@@ -86,7 +86,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     Ok(draft)
 }
 
-fn site(options: &ImportOptions) -> Box<dyn Fn(&[RawRow]) -> Site> {
+fn site(options: &ImportOptions) -> SiteOf {
     let (given, walled) = (options.cluster.clone(), options.virtual_clusters);
     Box::new(move |_| {
         let (cluster, note) = match &given {

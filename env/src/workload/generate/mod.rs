@@ -10,6 +10,7 @@ mod arrivals;
 mod gavel;
 mod limits;
 mod philly;
+mod philly_mix;
 mod philly_tables;
 
 use pleach_scheduler::error::ConfigError;

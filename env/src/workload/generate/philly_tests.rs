@@ -1,5 +1,8 @@
 use super::super::{GeneratorConfig, generate};
 use super::*;
+use crate::workload::Outcome;
+use crate::workload::generate::philly_mix::{mean_run_length, normal_cdf, run_time_s, share_below};
+use crate::workload::generate::philly_tables::GANGS;
 
 fn draw(num_jobs: usize, change: impl FnOnce(&mut PhillyLikeConfig)) -> Workload {
     let mut config = PhillyLikeConfig {
@@ -152,6 +155,33 @@ fn quantiles_and_their_inverse_agree() {
     assert!((normal_cdf(1.959_964) - 0.975).abs() < 1e-6);
     assert!((normal_cdf(-1.0) - 0.158_655).abs() < 1e-6);
     assert!((mean_run_length(usize::MAX) - 2.85).abs() < 0.15);
+}
+
+#[test]
+fn the_distribution_itself_has_the_published_median_and_mean() {
+    // Published medians by gang size, s; over all jobs the mean is 35,599 s.
+    for (gang, median) in [
+        (1, 1199.0),
+        (2, 30.0),
+        (4, 8387.0),
+        (8, 12_534.0),
+        (16, 12_792.0),
+        (32, 4020.0),
+    ] {
+        assert!((run_time_s(gang, 0.5) / median - 1.0).abs() < 1e-3, "{gang}");
+    }
+    let steps = 100_000;
+    let mean_of = |gang| {
+        let levels = (0..steps).map(|step| (f64::from(step) + 0.5) / f64::from(steps));
+        levels.map(|level| run_time_s(gang, level)).sum::<f64>() / f64::from(steps)
+    };
+    let jobs: f64 = GANGS.iter().map(|(_, jobs)| f64::from(*jobs)).sum();
+    let mean = GANGS
+        .iter()
+        .map(|(gang, jobs)| mean_of(*gang) * f64::from(*jobs))
+        .sum::<f64>()
+        / jobs;
+    assert!((mean / 35_599.0 - 1.0).abs() < 0.05, "{mean}");
 }
 
 #[test]

@@ -13,8 +13,8 @@ use std::path::Path;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{ClusterSpec, NodeGroup};
 
-use super::philly::single_tenant;
 use super::report::count;
+use super::tenants::single_tenant;
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::error::Error;
 use crate::workload::gavel_speeds::{class_index, classes, gpu_types, reference_steps_per_s};

@@ -9,7 +9,7 @@ use std::path::Path;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::ClusterSpec;
 
-use super::philly::any_class;
+use super::tenants::any_class;
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::error::Error;
 use crate::workload::table::{Lines, Table};

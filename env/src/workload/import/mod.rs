@@ -9,6 +9,7 @@ mod gavel;
 mod itp;
 mod philly;
 mod report;
+mod tenants;
 mod venus;
 
 use std::path::Path;
@@ -18,8 +19,9 @@ use serde::{Deserialize, Serialize};
 
 pub use report::{ImportReport, Repair};
 
-pub(crate) use build::{Draft, RawRow, Site, SiteOf, Tenancy, name_of, share_out};
+pub(crate) use build::{Draft, RawRow, Site, SiteOf, name_of};
 pub(crate) use gavel::gavel_cluster;
+pub(crate) use tenants::{Tenancy, share_out};
 
 use super::table::{Lines, split};
 use super::{SUBMIT_S_MAX, Workload, config};

@@ -12,7 +12,7 @@ use std::path::Path;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, NodeGroup};
 
-use super::philly::{any_class, single_tenant, tenancy_for};
+use super::tenants::{any_class, single_tenant, tenancy_for};
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf};
 use crate::error::Error;
 use crate::workload::table::{Lines, Table};

@@ -17,7 +17,7 @@ use crate::seed::Seed;
 use crate::simulate::SimConfig;
 use crate::vector::Spaces;
 use crate::workload::Workload;
-use crate::workload::generate::{GeneratorConfig, generate};
+use crate::workload::generate::{GavelConfig, GeneratorConfig, PhillyLikeConfig, generate};
 use crate::workload::import::{ImportOptions, import};
 
 /// Where episodes come from.
@@ -88,18 +88,34 @@ const REGISTERED: [Registered; 3] = [
 ];
 
 fn philly() -> EnvConfig {
-    EnvConfig::default()
+    let generator = PhillyLikeConfig {
+        num_jobs: 200,
+        num_nodes: 8,
+        gpus_per_node: 8,
+        nodes_per_rack: 4,
+        load: 1.0,
+        run_time_s_max: 86_400.0,
+        ..PhillyLikeConfig::default()
+    };
+    EnvConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(generator)),
+        ..EnvConfig::default()
+    }
 }
 
 fn philly_preempt() -> EnvConfig {
-    let mut config = EnvConfig::default();
+    let mut config = philly();
     config.sim.capabilities.preemption = true;
     config
 }
 
 fn gavel_multi() -> EnvConfig {
     EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::preset("gavel-multi").unwrap_or_default()),
+        workload: WorkloadConfig::Generate(GeneratorConfig::GavelMulti(GavelConfig {
+            num_jobs: 200,
+            load: 1.0,
+            ..GavelConfig::default()
+        })),
         ..EnvConfig::default()
     }
 }

@@ -8,9 +8,8 @@
 
 pub mod estimates;
 pub mod file;
-pub mod generate;
-// pub mod generate;
 mod gavel_speeds;
+pub mod generate;
 pub mod import;
 mod select;
 mod table;

@@ -8,7 +8,7 @@ use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass};
 
 use super::{REQUIRED, Sidecar, sidecar_path};
 use crate::error::Error;
-use crate::workload::import::{Draft, Format, ImportOptions, RawRow, Site, Tenancy};
+use crate::workload::import::{Draft, Format, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::workload::table::{Lines, Table};
 use crate::workload::{Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, Workload, config};
 
@@ -148,7 +148,7 @@ fn read_row(
     })
 }
 
-fn site(cluster: ClusterSpec, classes: Vec<ModelClass>, is_given: bool) -> Box<dyn Fn(&[RawRow]) -> Site> {
+fn site(cluster: ClusterSpec, classes: Vec<ModelClass>, is_given: bool) -> SiteOf {
     Box::new(move |rows| {
         let names_tenants = rows.iter().any(|row| row.tenant.is_some());
         let tenancy = if is_given && cluster.tenants.len() == 1 && names_tenants {

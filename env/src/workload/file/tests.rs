@@ -176,6 +176,24 @@ fn damaged_gzip_is_told_apart_from_a_short_list() {
     assert!(text.contains("damaged"), "{text}");
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_damage_to_a_gzip_makes_the_reader_panic(at in 0_usize..400, flip in 1_u8..=255, keep in 0_usize..400) {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(b"submit_s,num_gpus,run_time_s\n").unwrap();
+        for index in 0..60 {
+            writeln!(gzip, "{index},1,{}", index * 7919 % 1000 + 1).unwrap();
+        }
+        let mut bytes = gzip.finish().unwrap();
+        let at = at % bytes.len();
+        bytes[at] ^= flip;
+        bytes.truncate(keep.max(1));
+        let _ = refusal_or_jobs(&bytes);
+    }
+}
+
 #[test]
 fn a_missing_cluster_and_a_bad_sidecar_are_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, TenantSpec};
+use pleach_scheduler::spec::{ClusterSpec, ModelClass};
 
 use super::report::count;
+use super::tenants::{Tenancy, assign_tenants, unknown_tenant};
 use super::{Format, ImportOptions, ImportReport, Repair};
 use crate::error::Error;
 use crate::workload::{GangLimits, JobSpec, Outcome, SUBMIT_S_MAX, Workload, config};
 
-/// Tenant of jobs for which a list names none.
-pub(crate) const UNASSIGNED: &str = "unassigned";
+/// Most tenants; the limit of a cluster description.
+const NUM_TENANTS_MAX: usize = 10_000;
 
 /// A row as read, on the list's own clock.
 pub(crate) struct RawRow {
@@ -29,16 +30,6 @@ pub(crate) struct RawRow {
     pub outcome: Outcome,
 }
 
-/// Whom the GPUs belong to.
-pub(crate) enum Tenancy {
-    /// The cluster's tenants are those of the list, matched by name.
-    ByName,
-    /// The cluster is shared out among the tenants that the list names; the weights are GPUs where known.
-    Shared(Vec<(&'static str, u32)>),
-    /// The list names no tenants.
-    Single,
-}
-
 /// The cluster that a list belongs to.
 pub(crate) struct Site {
     pub cluster: ClusterSpec,
@@ -46,6 +37,9 @@ pub(crate) struct Site {
     pub tenancy: Tenancy,
     pub notes: Vec<String>,
 }
+
+/// Settles the cluster once the rows are selected.
+pub(crate) type SiteOf = Box<dyn Fn(&[RawRow]) -> Site>;
 
 /// What a format's reader hands over.
 pub(crate) struct Draft {
@@ -57,13 +51,13 @@ pub(crate) struct Draft {
     pub repairs: Vec<Repair>,
     pub rows_read: u64,
     /// The cluster, from the rows that are left (sizes are estimated from them where none is published).
-    pub site: Box<dyn Fn(&[RawRow]) -> Site>,
+    pub site: SiteOf,
     /// This project's own file: what does not fit is an error, and time 0 is time 0.
     pub strict: bool,
 }
 
 impl Draft {
-    pub(crate) fn new(path: &Path, site: Box<dyn Fn(&[RawRow]) -> Site>) -> Draft {
+    pub(crate) fn new(path: &Path, site: SiteOf) -> Draft {
         Draft {
             name: name_of(path),
             rows: Vec::new(),
@@ -119,6 +113,15 @@ pub(super) fn build(
     report.rows_read = draft.rows_read;
     report.repairs = std::mem::take(&mut draft.repairs);
     let mut rows = std::mem::take(&mut draft.rows);
+    if draft.tenants.len() > NUM_TENANTS_MAX {
+        let value = format!("{} names", draft.tenants.len());
+        return Err(config(
+            "tenants",
+            value,
+            "at most 10,000",
+            "is the right column read as tenant?",
+        ));
+    }
     refuse_duplicates(&file, &rows)?;
     select(&mut rows, options, &mut report);
 
@@ -176,7 +179,10 @@ pub(super) fn build(
         });
     }
     if jobs.is_empty() && !draft.strict {
-        let message = format!("no job is left to run: {report}; widen the window or enlarge the cluster");
+        let message = format!(
+            "no job is left to run ({}); widen the window or enlarge the cluster",
+            report.to_string().trim_end()
+        );
         return Err(Error::Data {
             file,
             line: 0,
@@ -249,147 +255,5 @@ fn select(rows: &mut Vec<RawRow>, options: &ImportOptions, report: &mut ImportRe
     {
         report.exclude("after the first max_jobs jobs", (rows.len() - max_jobs) as u64);
         rows.truncate(max_jobs);
-    }
-}
-
-/// Settles the cluster's tenants; gives each of the list's its index, `None` where it has no place. Entry 0 is for rows
-/// without a tenant, entry `i + 1` for tenant `i` of the list.
-fn assign_tenants(
-    site: &mut Site,
-    draft: &Draft,
-    rows: &[RawRow],
-    options: &ImportOptions,
-) -> Result<Vec<Option<u16>>, Error> {
-    let mut tenant_of = vec![None; draft.tenants.len() + 1];
-    let weights = match &site.tenancy {
-        Tenancy::Single => {
-            if options.virtual_clusters {
-                let hint = "use false: this list names none";
-                return Err(config("import.virtual_clusters", true, "false", hint));
-            }
-            tenant_of.fill(Some(0));
-            return Ok(tenant_of);
-        }
-        Tenancy::ByName => {
-            let tenants = &site.cluster.tenants;
-            let find = |name: &str| tenants.iter().position(|tenant| tenant.name == name);
-            for (index, name) in draft.tenants.iter().enumerate() {
-                tenant_of[index + 1] = find(name).map(|index| index as u16);
-            }
-            let only = (tenants.len() == 1).then_some(0);
-            tenant_of[0] = find(UNASSIGNED).or(only).map(|index| index as u16);
-            site.cluster.borrowing &= !options.virtual_clusters;
-            return Ok(tenant_of);
-        }
-        Tenancy::Shared(weights) => weights,
-    };
-    let mut work = vec![0.0; draft.tenants.len() + 1];
-    for row in rows {
-        work[row.tenant.map_or(0, |index| index as usize + 1)] += f64::from(row.num_gpus) * row.run_time_s;
-    }
-    let total: f64 = work.iter().sum();
-    // Tenants of known size, then (only where nothing is walled) the rest, which gets its share of the work.
-    let mut names: Vec<(String, f64)> = Vec::new();
-    let known: f64 = weights.iter().map(|(_, gpus)| f64::from(*gpus)).sum();
-    let mut order: Vec<usize> = (0..draft.tenants.len()).collect();
-    order.sort_by(|a, b| draft.tenants[*a].cmp(&draft.tenants[*b]));
-    let listed = |name: &str| weights.iter().find(|(listed, _)| *listed == name);
-    let has_rows = |index: usize| work[index + 1] > 0.0;
-    let rest: f64 = order
-        .iter()
-        .filter(|index| listed(&draft.tenants[**index]).is_none())
-        .map(|index| work[*index + 1])
-        .sum::<f64>()
-        + work[0];
-    let rest_share = if options.virtual_clusters || total == 0.0 {
-        0.0
-    } else if known == 0.0 {
-        1.0
-    } else {
-        rest / total
-    };
-    for (name, gpus) in weights {
-        names.push((
-            (*name).to_owned(),
-            (1.0 - rest_share) * f64::from(*gpus) / known.max(1.0),
-        ));
-    }
-    if !options.virtual_clusters {
-        for index in order {
-            let name = &draft.tenants[index];
-            if listed(name).is_none() && has_rows(index) {
-                names.push((
-                    name.clone(),
-                    rest_share * work[index + 1] / rest.max(f64::MIN_POSITIVE),
-                ));
-            }
-        }
-        if work[0] > 0.0 {
-            names.push((
-                UNASSIGNED.into(),
-                rest_share * work[0] / rest.max(f64::MIN_POSITIVE),
-            ));
-        }
-    }
-    if names.is_empty() {
-        tenant_of.fill(Some(0));
-        return Ok(tenant_of);
-    }
-    let capacity = u32::try_from(site.cluster.num_gpus()).unwrap_or(u32::MAX);
-    let shares: Vec<f64> = names.iter().map(|(_, share)| *share).collect();
-    let quotas = share_out(&shares, capacity);
-    site.cluster.tenants = names
-        .into_iter()
-        .zip(quotas)
-        .map(|((name, _), quota_gpus)| TenantSpec { name, quota_gpus })
-        .collect();
-    site.cluster.borrowing = !options.virtual_clusters;
-    let find = |name: &str| {
-        let found = site.cluster.tenants.iter().position(|tenant| tenant.name == name);
-        found.map(|index| index as u16)
-    };
-    for (index, name) in draft.tenants.iter().enumerate() {
-        tenant_of[index + 1] = find(name);
-    }
-    tenant_of[0] = find(UNASSIGNED);
-    Ok(tenant_of)
-}
-
-/// Splits `total` by `shares` (each 0 or more) with largest remainders; ties go to the first.
-pub(crate) fn share_out(shares: &[f64], total: u32) -> Vec<u32> {
-    let sum: f64 = shares.iter().sum();
-    if sum <= 0.0 {
-        return vec![0; shares.len()];
-    }
-    let exact: Vec<f64> = shares
-        .iter()
-        .map(|share| share / sum * f64::from(total))
-        .collect();
-    let mut parts: Vec<u32> = exact.iter().map(|part| part.floor() as u32).collect();
-    let given: u32 = parts.iter().sum();
-    let mut order: Vec<usize> = (0..shares.len()).collect();
-    order.sort_by(|a, b| exact[*b].fract().total_cmp(&exact[*a].fract()).then(a.cmp(b)));
-    for index in order.into_iter().take(total.saturating_sub(given) as usize) {
-        parts[index] += 1;
-    }
-    parts
-}
-
-fn unknown_tenant(file: &str, row: &RawRow, names: &[String], cluster: &ClusterSpec) -> Error {
-    let name = row.tenant.map_or("", |index| names[index as usize].as_str());
-    let allowed: Vec<_> = cluster
-        .tenants
-        .iter()
-        .map(|tenant| tenant.name.as_str())
-        .collect();
-    Error::Data {
-        file: file.into(),
-        line: row.line,
-        column: "tenant".into(),
-        message: format!(
-            "`{}` is not allowed here: allowed is one of {}; declare the tenant in the cluster",
-            crate::workload::table::shorten(name),
-            crate::workload::table::shorten(&allowed.join(", "))
-        ),
     }
 }

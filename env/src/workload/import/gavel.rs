@@ -13,9 +13,9 @@ use std::path::Path;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{ClusterSpec, NodeGroup};
 
-use super::philly::single_tenant;
 use super::report::count;
-use super::{Draft, ImportOptions, RawRow, Site, Tenancy};
+use super::tenants::single_tenant;
+use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::error::Error;
 use crate::workload::gavel_speeds::{class_index, classes, gpu_types, reference_steps_per_s};
 use crate::workload::table::{Lines, shorten, split};
@@ -117,7 +117,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     Ok(draft)
 }
 
-fn site(options: &ImportOptions, is_philly_like: bool) -> Result<Box<dyn Fn(&[RawRow]) -> Site>, Error> {
+fn site(options: &ImportOptions, is_philly_like: bool) -> Result<SiteOf, Error> {
     // Sizes of the lists' own studies: `cluster_specs_heterogeneous.json` beside the per-virtual-cluster lists, and the
     // simulated cluster of the paper. Four GPUs per node and one rack per type are *assumed*.
     let (num_nodes, note) = if is_philly_like {

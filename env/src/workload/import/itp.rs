@@ -9,8 +9,8 @@ use std::path::Path;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::ClusterSpec;
 
-use super::philly::any_class;
-use super::{Draft, ImportOptions, RawRow, Site, Tenancy};
+use super::tenants::any_class;
+use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::error::Error;
 use crate::workload::table::{Lines, Table};
 use crate::workload::{Outcome, RUN_TIME_S_MAX, SUBMIT_S_MAX};
@@ -54,7 +54,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     Ok(draft)
 }
 
-fn site(options: &ImportOptions) -> Box<dyn Fn(&[RawRow]) -> Site> {
+fn site(options: &ImportOptions) -> SiteOf {
     let given = options.cluster.clone();
     Box::new(move |rows| {
         let (cluster, note) = match &given {

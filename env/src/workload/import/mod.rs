@@ -9,6 +9,7 @@ mod gavel;
 mod itp;
 mod philly;
 mod report;
+mod tenants;
 mod venus;
 
 use std::path::Path;
@@ -18,7 +19,9 @@ use serde::{Deserialize, Serialize};
 
 pub use report::{ImportReport, Repair};
 
-pub(crate) use build::{Draft, RawRow, Site, Tenancy, name_of, share_out};
+pub(crate) use build::{Draft, RawRow, Site, SiteOf, name_of};
+pub(crate) use gavel::gavel_cluster;
+pub(crate) use tenants::{Tenancy, share_out};
 
 use super::table::{Lines, split};
 use super::{SUBMIT_S_MAX, Workload, config};
@@ -134,7 +137,7 @@ impl ImportOptions {
     pub fn validate(&self) -> Result<(), Error> {
         for (key, value) in [("from_s", self.from_s), ("to_s", self.to_s)] {
             if let Some(value) = value
-                && !(value.abs() <= SUBMIT_S_MAX)
+                && !(-SUBMIT_S_MAX..=SUBMIT_S_MAX).contains(&value)
             {
                 let hint = "seconds on the clock of the list";
                 return Err(config(format!("import.{key}"), value, "-2e9 to 2e9 s", hint));

@@ -10,9 +10,10 @@
 use std::path::Path;
 
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, TenantSpec};
+use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, NodeGroup};
 
-use super::{Draft, ImportOptions, RawRow, Site, Tenancy};
+use super::tenants::{any_class, single_tenant, tenancy_for};
+use super::{Draft, ImportOptions, RawRow, Site, SiteOf};
 use crate::error::Error;
 use crate::workload::table::{Lines, Table};
 use crate::workload::{Outcome, RUN_TIME_S_MAX, SUBMIT_S_MAX};
@@ -86,7 +87,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
     Ok(draft)
 }
 
-fn site(options: &ImportOptions) -> Box<dyn Fn(&[RawRow]) -> Site> {
+fn site(options: &ImportOptions) -> SiteOf {
     let (given, walled) = (options.cluster.clone(), options.virtual_clusters);
     Box::new(move |_| {
         let (cluster, note) = match &given {
@@ -126,31 +127,5 @@ fn nodes(groups: &[(u32, u32, &str)]) -> ClusterSpec {
         node_groups: node_groups.collect(),
         tenants: vec![single_tenant(groups.iter().map(|group| group.0 * group.1).sum())],
         borrowing: true,
-    }
-}
-
-/// The tenant that owns a whole cluster.
-pub(super) fn single_tenant(quota_gpus: u32) -> TenantSpec {
-    TenantSpec {
-        name: "all".into(),
-        quota_gpus,
-    }
-}
-
-/// The one class of a list that does not say what its jobs compute: equal speed on every type, Philly's locality.
-pub(super) fn any_class(cluster: &ClusterSpec) -> ModelClass {
-    ModelClass {
-        name: "any".into(),
-        speed: vec![1.0; cluster.gpu_types.len()],
-        locality: LocalityFactors::PHILLY,
-    }
-}
-
-/// Tenants by name where the caller gave a cluster with several, else shared out among the list's.
-pub(super) fn tenancy_for(cluster: &ClusterSpec, is_given: bool, weights: &[(&'static str, u32)]) -> Tenancy {
-    if is_given && cluster.tenants.len() > 1 {
-        Tenancy::ByName
-    } else {
-        Tenancy::Shared(weights.to_vec())
     }
 }

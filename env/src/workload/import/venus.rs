@@ -12,8 +12,8 @@ use std::path::Path;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, NodeGroup};
 
-use super::philly::{any_class, single_tenant, tenancy_for};
-use super::{Draft, ImportOptions, RawRow, Site};
+use super::tenants::{any_class, single_tenant, tenancy_for};
+use super::{Draft, ImportOptions, RawRow, Site, SiteOf};
 use crate::error::Error;
 use crate::workload::table::{Lines, Table};
 use crate::workload::{Outcome, RUN_TIME_S_MAX, SUBMIT_S_MAX};
@@ -118,7 +118,7 @@ fn header_has(path: &Path, names: &[&str]) -> Result<bool, Error> {
     Ok(names.iter().all(has))
 }
 
-fn site(options: &ImportOptions) -> Box<dyn Fn(&[RawRow]) -> Site> {
+fn site(options: &ImportOptions) -> SiteOf {
     let given = options.cluster.clone();
     Box::new(move |_| {
         let cluster = given.clone().unwrap_or_else(|| ClusterSpec {

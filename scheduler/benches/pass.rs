@@ -41,7 +41,8 @@ fn busy_cluster(num_pending: usize, num_free: u32) -> Cluster {
         state % bound
     };
     let mut submit = |cluster: &mut Cluster| {
-        let run_s = 60.0 * (1 + next(1 + 10_u64.pow(1 + next(3) as u32))) as f64;
+        let magnitude = 10_u64.pow(1 + next(3) as u32);
+        let run_s = 60.0 * (1 + next(magnitude)) as f64;
         let request = Submission {
             tenant: TenantId(next(4) as u16),
             class: ClassId(0),

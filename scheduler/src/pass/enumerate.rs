@@ -2,6 +2,7 @@
 
 use super::preempt::{VictimOrder, find_victims, pays};
 use super::reservation::Reservation;
+use super::scan::Scan;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, PlacementFacts, Slice, Template};
 use crate::ids::{GpuTypeId, JobId, Time};
@@ -11,7 +12,7 @@ use crate::policy::Needs;
 /// Working memory of the enumeration; kept between calls, so that it allocates nothing once warm.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scratch {
-    lists: Vec<Vec<(i64, JobId)>>,
+    scan: Scan,
     picks: Vec<(JobId, LensSet)>,
     slices: Vec<Slice>,
     victims: Vec<(f64, JobId)>,
@@ -52,57 +53,52 @@ pub(crate) fn enumerate(
 }
 
 fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>, scratch: &mut Scratch) {
-    scratch.picks.clear();
-    scratch.lists.resize_with(2 * Lens::ALL.len(), Vec::new);
-    let reserved = reservation.map(|reservation| reservation.job);
-    for (number, lens) in Lens::ALL.into_iter().enumerate() {
-        let (heads, rest) = scratch.lists[2 * number..].split_at_mut(1);
-        let (heads, fitting) = (&mut heads[0], &mut rest[0]);
-        heads.clear();
-        fitting.clear();
-        if !needs.lenses.contains(lens) {
-            continue;
-        }
-        let eligible = |demand: &_| cluster.has_room(*demand);
-        first_jobs(
-            cluster,
-            lens,
-            needs.heads,
-            eligible,
-            |job| Some(job) != reserved,
-            heads,
-        );
+    let Scratch {
+        scan, picks, slices, ..
+    } = scratch;
+    picks.clear();
+    scan.run(
+        cluster,
+        needs,
+        reservation.map(|held| held.job),
+        reservation.is_none(),
+    );
+    if let Some(held) = reservation {
         let fits = |demand: &_| cluster.fitting_types(*demand) != 0;
-        let slices = &mut scratch.slices;
-        let allowed = |job| {
-            reservation.is_none_or(|held| {
-                let types = cluster.fitting_types(cluster.demand(job));
-                let mut templates = needs.templates.iter();
-                templates.any(|template| {
-                    slices.clear();
-                    try_start(cluster, *template, Some(held), job, types, slices).is_some()
-                })
+        let mut allowed = |job| {
+            let types = cluster.fitting_types(cluster.demand(job));
+            let mut templates = needs.templates.iter();
+            templates.any(|template| {
+                slices.clear();
+                try_start(cluster, *template, Some(held), job, types, slices).is_some()
             })
         };
-        first_jobs(cluster, lens, needs.fitting, fits, allowed, fitting);
+        for lens in Lens::ALL.into_iter().filter(|lens| needs.lenses.contains(*lens)) {
+            let out = scan.fitting_mut(lens);
+            first_jobs(cluster, lens, needs.fitting, fits, &mut allowed, out);
+        }
     }
     for rank in 0..needs.heads.max(needs.fitting) {
-        for (number, lens) in Lens::ALL.into_iter().enumerate() {
-            for (position, list) in scratch.lists[2 * number..2 * number + 2].iter().enumerate() {
-                if let Some((_, job)) = list.get(rank) {
-                    let head = if position == 0 && rank == 0 {
-                        LensSet::of(lens)
-                    } else {
-                        LensSet::NONE
-                    };
-                    match scratch.picks.iter_mut().find(|(other, _)| other == job) {
-                        Some((_, heads)) if position == 0 && rank == 0 => *heads = heads.with(lens),
-                        Some(_) => {}
-                        None => scratch.picks.push((*job, head)),
-                    }
-                }
+        for lens in Lens::ALL {
+            if let Some((_, job)) = scan.heads(lens).get(rank) {
+                let heads = if rank == 0 {
+                    LensSet::of(lens)
+                } else {
+                    LensSet::NONE
+                };
+                pick(picks, *job, heads);
+            }
+            if let Some((_, job)) = scan.fitting(lens).get(rank) {
+                pick(picks, *job, LensSet::NONE);
             }
         }
+    }
+}
+
+fn pick(picks: &mut Vec<(JobId, LensSet)>, job: JobId, heads: LensSet) {
+    match picks.iter_mut().find(|(other, _)| *other == job) {
+        Some((_, known)) => *known = known.union(heads),
+        None => picks.push((job, heads)),
     }
 }
 

@@ -59,6 +59,11 @@ impl LensSet {
     pub const fn with(self, lens: Lens) -> LensSet {
         LensSet(self.0 | 1 << lens as u8)
     }
+    /// What is in either set.
+    #[must_use]
+    pub const fn union(self, other: LensSet) -> LensSet {
+        LensSet(self.0 | other.0)
+    }
     /// Whether the lens is in the set.
     #[must_use]
     pub const fn contains(self, lens: Lens) -> bool {
@@ -134,7 +139,7 @@ pub(crate) fn lens_key(cluster: &Cluster, lens: Lens, id: JobId) -> i64 {
     }
 }
 
-fn deficit_key(cluster: &Cluster, tenant: TenantId) -> i64 {
+pub(crate) fn deficit_key(cluster: &Cluster, tenant: TenantId) -> i64 {
     (cluster.tenant(tenant).use_ratio() * 1e9) as i64
 }
 
@@ -147,7 +152,7 @@ fn ratio_key(cluster: &Cluster, id: JobId) -> i64 {
 }
 
 /// The oldest and the shortest job of a group with their negated response ratios, best first.
-fn ratio_heads(cluster: &Cluster, group: &Group) -> [Option<(i64, JobId)>; 2] {
+pub(crate) fn ratio_heads(cluster: &Cluster, group: &Group) -> [Option<(i64, JobId)>; 2] {
     let oldest = group.arrival.first().copied();
     let shortest = group
         .remaining

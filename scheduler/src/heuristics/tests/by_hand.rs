@@ -90,6 +90,23 @@ fn easy_backfills_what_does_not_delay_the_head() {
 }
 
 #[test]
+fn easy_gives_each_extra_gpu_away_only_once() {
+    // On 8 GPUs, job 0 holds 4 until 100 s. Job 1 wants 6 and reserves 100 s; 2 GPUs are extra. Job 2 takes them for
+    // 500 s; job 3 would take two more and waits.
+    let jobs = [
+        Arrival(0, 4, 100, 0),
+        Arrival(0, 6, 50, 0),
+        Arrival(0, 2, 500, 0),
+        Arrival(0, 2, 500, 0),
+    ];
+    let schedule = schedule(&mut node_of(8, PREEMPTIVE), "easy", &jobs);
+    assert_eq!(
+        schedule.iter().map(|job| job.0).collect::<Vec<_>>(),
+        [0, 100, 0, 150]
+    );
+}
+
+#[test]
 fn the_reserving_orders_keep_gpus_for_their_own_head() {
     // Job 0 holds 3 until 100 s. Job 1 (4 GPUs) is the shortest and the smallest. Job 2 ends at 90 s; then job 3 would
     // end at 185 s: sjf starts it and the wide job waits, sjf-reserve does not.

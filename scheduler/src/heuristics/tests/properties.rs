@@ -102,7 +102,7 @@ fn slow_shadow(cluster: &Cluster, reservation: &Reservation) -> (Time, u32) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn every_heuristic_keeps_the_invariants_and_offers_only_what_can_be_done(

@@ -1,1 +1,18 @@
-//! Pleach agents.
+//! Trains scheduling policies with PPO and imitation on a set network.
+//!
+//! # What is deliberately not here
+//! Experiment management, plots, clusters and their events: the learner knows only
+//! [`VectorEnv`](pleach_env::vector::VectorEnv).
+
+pub mod adam;
+pub mod advantage;
+mod backend;
+pub mod error;
+pub mod imitation;
+pub mod inference;
+pub mod network;
+pub mod normaliser;
+pub mod parameters;
+pub mod ppo;
+pub mod rows;
+mod softmax;

@@ -337,7 +337,7 @@ mod tests {
         for entry in &layout.entries {
             for index in entry.range.clone().step_by(1 + entry.range.len() / 5) {
                 // Small, so that few rectifiers change sides.
-                let (step, old) = (2e-3, flat[index]);
+                let (step, old) = (2e-4, flat[index]);
                 flat[index] = old + step;
                 let above = loss(&flat);
                 flat[index] = old - step;

@@ -113,7 +113,10 @@ impl Metrics {
         let (jct_s, wait_s) = (sorted(JobOutcome::jct_s), sorted(JobOutcome::wait_s));
         let mean = |value: fn(&JobOutcome) -> f64| jobs.iter().map(value).sum::<f64>() / jobs.len() as f64;
         let first_s = jobs.iter().map(|job| job.submit_s).fold(f64::INFINITY, f64::min);
-        let last_s = jobs.iter().map(|job| job.finish_s).fold(f64::NEG_INFINITY, f64::max);
+        let last_s = jobs
+            .iter()
+            .map(|job| job.finish_s)
+            .fold(f64::NEG_INFINITY, f64::max);
         let makespan_s = last_s - first_s;
         let held_gpu_s: f64 = jobs.iter().map(|job| job.held_s * f64::from(job.num_gpus)).sum();
         let capacity_gpu_s = makespan_s * f64::from(num_gpus);
@@ -127,7 +130,11 @@ impl Metrics {
             avg_wait_s: mean(JobOutcome::wait_s),
             p99_wait_s: nearest_rank(&wait_s, 0.99),
             makespan_s,
-            utilisation: if capacity_gpu_s > 0.0 { held_gpu_s / capacity_gpu_s } else { 0.0 },
+            utilisation: if capacity_gpu_s > 0.0 {
+                held_gpu_s / capacity_gpu_s
+            } else {
+                0.0
+            },
             fairness: jain_over_tenants(jobs),
             preemptions: jobs.iter().map(|job| f64::from(job.num_preemptions)).sum(),
         }
@@ -145,14 +152,22 @@ fn nearest_rank(sorted: &[f64], share: f64) -> f64 {
 /// # Source
 /// Jain, Chiu and Hawe, DEC-TR-301, 1984: (sum x)^2 / (n sum x^2).
 fn jain_over_tenants(jobs: &[JobOutcome]) -> f64 {
-    let num_tenants = jobs.iter().map(|job| usize::from(job.tenant) + 1).max().unwrap_or(0);
+    let num_tenants = jobs
+        .iter()
+        .map(|job| usize::from(job.tenant) + 1)
+        .max()
+        .unwrap_or(0);
     let mut sums = vec![(0.0, 0.0); num_tenants];
     for job in jobs {
         let (sum, count) = &mut sums[usize::from(job.tenant)];
         *sum += job.slowdown();
         *count += 1.0;
     }
-    let means: Vec<f64> = sums.iter().filter(|(_, count)| *count > 0.0).map(|(sum, count)| sum / count).collect();
+    let means: Vec<f64> = sums
+        .iter()
+        .filter(|(_, count)| *count > 0.0)
+        .map(|(sum, count)| sum / count)
+        .collect();
     let (sum, squares): (f64, f64) = means.iter().fold((0.0, 0.0), |(s, q), x| (s + x, q + x * x));
     sum * sum / (means.len() as f64 * squares)
 }
@@ -177,7 +192,11 @@ mod tests {
     #[test]
     fn figures_of_three_jobs_worked_by_hand() {
         // On 4 GPUs: JCT 100, 300, 20; waits 0, 100, 15; slowdowns 1, 1.5, 20/10 = 2 (5 s is bounded to 10 s).
-        let jobs = [job(0.0, 0.0, 100.0, 2, 0), job(0.0, 100.0, 200.0, 4, 0), job(10.0, 25.0, 5.0, 1, 1)];
+        let jobs = [
+            job(0.0, 0.0, 100.0, 2, 0),
+            job(0.0, 100.0, 200.0, 4, 0),
+            job(10.0, 25.0, 5.0, 1, 1),
+        ];
         let metrics = Metrics::of(&jobs, 4);
         assert_eq!(metrics.avg_jct_s, 140.0);
         assert_eq!((metrics.p50_jct_s, metrics.p95_jct_s), (100.0, 300.0));

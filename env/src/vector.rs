@@ -85,8 +85,15 @@ impl Batch {
     /// Buffers for `num_envs` environments.
     #[must_use]
     pub fn new(spaces: Spaces, num_envs: usize) -> Batch {
-        let Spaces { num_global, num_candidates, num_features } = spaces;
-        let (rows, cells) = (num_envs * num_candidates, num_envs * num_candidates * num_features);
+        let Spaces {
+            num_global,
+            num_candidates,
+            num_features,
+        } = spaces;
+        let (rows, cells) = (
+            num_envs * num_candidates,
+            num_envs * num_candidates * num_features,
+        );
         Batch {
             global: vec![0.0; num_envs * num_global],
             candidates: vec![0.0; cells],

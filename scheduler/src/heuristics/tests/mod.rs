@@ -1,0 +1,1 @@
+//! What the heuristics do, worked by hand and checked against slow oracles.

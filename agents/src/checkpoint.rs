@@ -164,23 +164,35 @@ impl Checkpoint {
             let reason = format!("format version {version}; this program reads version {FORMAT_VERSION}");
             return Err(refuse(path, reason));
         }
-        let body = bytes.len().checked_sub(CHECKSUM_BYTES).filter(|end| *end >= PREFIX_BYTES);
+        let body = bytes
+            .len()
+            .checked_sub(CHECKSUM_BYTES)
+            .filter(|end| *end >= PREFIX_BYTES);
         let (body, checksum) = bytes.split_at(body.ok_or_else(short)?);
         if Sha256::digest(body).as_slice() != checksum {
-            return Err(refuse(path, "the checksum does not agree: the file is damaged or cut short"));
+            return Err(refuse(
+                path,
+                "the checksum does not agree: the file is damaged or cut short",
+            ));
         }
         let mut length = [0; 8];
         length.copy_from_slice(&prefix[4..]);
-        let end = usize::try_from(u64::from_le_bytes(length)).ok().and_then(|n| n.checked_add(PREFIX_BYTES));
-        let header = end.and_then(|end| body.get(PREFIX_BYTES..end)).ok_or_else(short)?;
+        let end = usize::try_from(u64::from_le_bytes(length))
+            .ok()
+            .and_then(|n| n.checked_add(PREFIX_BYTES));
+        let header = end
+            .and_then(|end| body.get(PREFIX_BYTES..end))
+            .ok_or_else(short)?;
         let payload = &body[PREFIX_BYTES + header.len()..];
-        let header: Header = serde_json::from_slice(header).map_err(|e| refuse(path, format!("header: {e}")))?;
+        let header: Header =
+            serde_json::from_slice(header).map_err(|e| refuse(path, format!("header: {e}")))?;
         Checkpoint::assemble(header, payload, path)
     }
 
     fn assemble(header: Header, payload: &[u8], path: &Path) -> Result<Checkpoint, Error> {
         header.config.check().map_err(|error| refuse(path, error))?;
-        let layout = Layout::new(header.config.network, header.spaces).map_err(|error| refuse(path, error))?;
+        let layout =
+            Layout::new(header.config.network, header.spaces).map_err(|error| refuse(path, error))?;
         let count = header.num_parameters;
         if count != layout.num_parameters() || count > MAX_PARAMETERS || payload.len() != 3 * 4 * count {
             let reason = format!(
@@ -190,10 +202,17 @@ impl Checkpoint {
             );
             return Err(refuse(path, reason));
         }
-        let mut numbers = payload.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        let mut numbers = payload
+            .chunks_exact(4)
+            .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
         let mut take = || numbers.by_ref().take(count).collect::<Vec<f32>>();
         let (parameters, mean, square) = (take(), take(), take());
-        if !parameters.iter().chain(&mean).chain(&square).all(|number| number.is_finite()) {
+        if !parameters
+            .iter()
+            .chain(&mean)
+            .chain(&square)
+            .all(|number| number.is_finite())
+        {
             return Err(refuse(path, "a parameter is not finite"));
         }
         Ok(Checkpoint {
@@ -205,7 +224,11 @@ impl Checkpoint {
             num_frames: header.num_frames,
             normaliser: header.normaliser,
             parameters,
-            adam: Adam { mean, square, num_steps: header.adam_num_steps },
+            adam: Adam {
+                mean,
+                square,
+                num_steps: header.adam_num_steps,
+            },
         })
     }
 
@@ -250,8 +273,13 @@ fn numbered(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
         let path = entry.map_err(Error::io(folder))?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let number = name.strip_prefix("update-").and_then(|rest| rest.strip_suffix(".ckpt"));
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        let number = name
+            .strip_prefix("update-")
+            .and_then(|rest| rest.strip_suffix(".ckpt"));
         if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
             files.push((number, path));
         }
@@ -261,7 +289,10 @@ fn numbered(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
 }
 
 fn refuse(path: &Path, reason: impl ToString) -> Error {
-    Error::Checkpoint { path: path.to_path_buf(), reason: reason.to_string() }
+    Error::Checkpoint {
+        path: path.to_path_buf(),
+        reason: reason.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -271,11 +302,25 @@ mod tests {
     use crate::trainer::Trainer;
 
     fn checkpoint(update: u64) -> Checkpoint {
-        let network = NetworkConfig { hidden: 8, context: 8 };
-        let config = TrainConfig { network, horizon_s: 1.0 / 3.0, ..TrainConfig::default() };
-        let spaces = Spaces { num_global: 2, num_candidates: 4, num_features: 3 };
+        let network = NetworkConfig {
+            hidden: 8,
+            context: 8,
+        };
+        let config = TrainConfig {
+            network,
+            horizon_s: 1.0 / 3.0,
+            ..TrainConfig::default()
+        };
+        let spaces = Spaces {
+            num_global: 2,
+            num_candidates: 4,
+            num_features: 3,
+        };
         let trainer = Trainer::new(config, spaces, "schema-a", Seed(7)).unwrap();
-        let mut checkpoint = Checkpoint { update, ..trainer.checkpoint() };
+        let mut checkpoint = Checkpoint {
+            update,
+            ..trainer.checkpoint()
+        };
         checkpoint.normaliser.mean = -1.0e300 / 3.0;
         checkpoint.adam.mean[3] = f32::MIN_POSITIVE / 4.0;
         checkpoint
@@ -288,7 +333,10 @@ mod tests {
         let saved = checkpoint(3);
         saved.save(&path).unwrap();
         assert_eq!(Checkpoint::load_for(&path, "schema-a").unwrap(), saved);
-        let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let names: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
         assert_eq!(names, ["a.ckpt"]);
     }
 
@@ -316,8 +364,14 @@ mod tests {
         assert!(reason(b"{\"weights\": []}").contains("does not begin with PLEACHCK"));
         std::fs::write(&path, &good).unwrap();
         let error = Checkpoint::load_for(&path, "schema-b").unwrap_err();
-        assert_eq!(error.to_string(), "feature schema: expected schema-b, found schema-a");
-        assert!(matches!(Checkpoint::load(&folder.path().join("none")), Err(Error::Io { .. })));
+        assert_eq!(
+            error.to_string(),
+            "feature schema: expected schema-b, found schema-a"
+        );
+        assert!(matches!(
+            Checkpoint::load(&folder.path().join("none")),
+            Err(Error::Io { .. })
+        ));
     }
 
     #[test]
@@ -327,7 +381,12 @@ mod tests {
         let mut wrong = checkpoint(0);
         wrong.parameters.pop();
         wrong.save(&path).unwrap();
-        assert!(Checkpoint::load(&path).unwrap_err().to_string().contains("the network has"));
+        assert!(
+            Checkpoint::load(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("the network has")
+        );
     }
 
     #[test]
@@ -343,6 +402,11 @@ mod tests {
         let (path, checkpoint) = good.unwrap();
         assert_eq!((checkpoint.update, passed_over.len()), (9, 1));
         assert!(path.ends_with("update-00000009.ckpt"));
-        assert!(Checkpoint::latest_good(&folder.path().join("none")).unwrap().0.is_none());
+        assert!(
+            Checkpoint::latest_good(&folder.path().join("none"))
+                .unwrap()
+                .0
+                .is_none()
+        );
     }
 }

@@ -7,6 +7,7 @@
 pub mod adam;
 pub mod advantage;
 mod backend;
+pub mod checkpoint;
 pub mod error;
 pub mod imitation;
 pub mod inference;
@@ -14,5 +15,12 @@ pub mod network;
 pub mod normaliser;
 pub mod parameters;
 pub mod ppo;
+pub mod rollout;
 pub mod rows;
 mod softmax;
+pub mod trainer;
+
+#[cfg(test)]
+mod learning_tests;
+#[cfg(test)]
+mod toy;

@@ -92,7 +92,8 @@ impl Track {
         normaliser: &Normaliser,
         observation: View<'_>,
     ) -> Option<usize> {
-        self.rows.push(observation.global, observation.candidates, observation.mask);
+        self.rows
+            .push(observation.global, observation.candidates, observation.mask);
         let row = self.rows.row(self.rows.len() - 1);
         let n = row.num_candidates;
         if n == 0 {
@@ -110,7 +111,8 @@ impl Track {
     /// Value of an observation that no action is drawn for; 0 where nothing is admissible.
     fn value(&mut self, inference: &Inference, normaliser: &Normaliser, observation: View<'_>) -> f32 {
         self.last.clear();
-        self.last.push(observation.global, observation.candidates, observation.mask);
+        self.last
+            .push(observation.global, observation.candidates, observation.mask);
         let row: Row<'_> = self.last.row(0);
         normaliser.denormalise(inference.forward(row, &mut self.scratch, &mut self.logits))
     }
@@ -136,7 +138,11 @@ struct View<'a> {
 }
 
 fn view(batch: &Batch, spaces: Spaces, i: usize) -> View<'_> {
-    let Spaces { num_global: g, num_candidates: c, num_features: f } = spaces;
+    let Spaces {
+        num_global: g,
+        num_candidates: c,
+        num_features: f,
+    } = spaces;
     View {
         global: &batch.global[i * g..(i + 1) * g],
         candidates: &batch.candidates[i * c * f..(i + 1) * c * f],
@@ -145,7 +151,11 @@ fn view(batch: &Batch, spaces: Spaces, i: usize) -> View<'_> {
 }
 
 fn final_view(batch: &Batch, spaces: Spaces, i: usize) -> View<'_> {
-    let Spaces { num_global: g, num_candidates: c, num_features: f } = spaces;
+    let Spaces {
+        num_global: g,
+        num_candidates: c,
+        num_features: f,
+    } = spaces;
     View {
         global: &batch.final_global[i * g..(i + 1) * g],
         candidates: &batch.final_candidates[i * c * f..(i + 1) * c * f],
@@ -185,7 +195,12 @@ impl Rollout {
     #[must_use]
     pub fn new(spaces: Spaces, num_envs: usize, inference: &Inference) -> Rollout {
         let tracks = vec![Track::new(spaces, inference); num_envs];
-        Rollout { spaces, tracks, actions: vec![0; num_envs], episodes: Vec::new() }
+        Rollout {
+            spaces,
+            tracks,
+            actions: vec![0; num_envs],
+            episodes: Vec::new(),
+        }
     }
 
     /// Forgets the episodes in progress: the environments have been reset.
@@ -248,7 +263,11 @@ impl Rollout {
                 if terminated || truncated {
                     let (episodic_return, episodic_length) = std::mem::take(&mut track.episode);
                     let metrics = batch.episode[i];
-                    self.episodes.push(Episode { episodic_return, episodic_length, metrics });
+                    self.episodes.push(Episode {
+                        episodic_return,
+                        episodic_length,
+                        metrics,
+                    });
                 }
             }
         }
@@ -276,15 +295,24 @@ impl Rollout {
             all.choices.extend_from_slice(&track.choices);
             all.logprobs.extend_from_slice(&track.logprobs);
             all.values.extend_from_slice(&track.values);
-            all.returns.extend(track.advantages.iter().zip(&track.values).map(|(a, v)| a + v));
+            all.returns
+                .extend(track.advantages.iter().zip(&track.values).map(|(a, v)| a + v));
         }
         if group_size > 1 {
             for group in self.tracks.chunks_mut(group_size) {
-                let clocks: Vec<_> = group.iter().map(|track| advantage::clocks(track.steps())).collect();
-                let mut advantages: Vec<_> =
-                    group.iter_mut().map(|track| std::mem::take(&mut track.advantages)).collect();
+                let clocks: Vec<_> = group
+                    .iter()
+                    .map(|track| advantage::clocks(track.steps()))
+                    .collect();
+                let mut advantages: Vec<_> = group
+                    .iter_mut()
+                    .map(|track| std::mem::take(&mut track.advantages))
+                    .collect();
                 advantage::centre(&clocks, &mut advantages);
-                group.iter_mut().zip(advantages).for_each(|(track, a)| track.advantages = a);
+                group
+                    .iter_mut()
+                    .zip(advantages)
+                    .for_each(|(track, a)| track.advantages = a);
             }
         }
         for track in &self.tracks {

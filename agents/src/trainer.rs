@@ -208,8 +208,15 @@ impl Trainer {
     pub fn warm_start(&mut self, demonstrations: &Demonstrations) -> Result<ImitationStats, Error> {
         let (mut flat, mut normaliser) = (self.flat.clone(), self.normaliser);
         let config = &self.config.imitation;
-        let stats = clone_teacher(&self.layout, &mut flat, &mut normaliser, demonstrations, config, self.seed)
-            .map_err(|error| self.name_update(error))?;
+        let stats = clone_teacher(
+            &self.layout,
+            &mut flat,
+            &mut normaliser,
+            demonstrations,
+            config,
+            self.seed,
+        )
+        .map_err(|error| self.name_update(error))?;
         (self.flat, self.normaliser) = (flat, normaliser);
         self.adam = Adam::new(self.flat.len());
         Ok(stats)
@@ -243,7 +250,12 @@ impl Trainer {
         let (mut rollout, mut batch) = self.start(env, &inference, seed)?;
         let num_steps = self.config.num_steps;
         rollout.collect(env, &mut batch, &inference, &self.normaliser, num_steps, seed)?;
-        let TrainConfig { horizon_s, gae_lambda, group_size, .. } = self.config;
+        let TrainConfig {
+            horizon_s,
+            gae_lambda,
+            group_size,
+            ..
+        } = self.config;
         let mut decisions = rollout.decisions(horizon_s, gae_lambda, group_size);
         if !decisions.returns.iter().all(|value| value.is_finite()) {
             return Err(Error::NotFinite { update: self.update });
@@ -257,12 +269,24 @@ impl Trainer {
             choices: decisions.choices,
             logprobs: decisions.logprobs,
             advantages: decisions.advantages,
-            returns: decisions.returns.iter().map(|value| normaliser.normalise(*value)).collect(),
+            returns: decisions
+                .returns
+                .iter()
+                .map(|value| normaliser.normalise(*value))
+                .collect(),
         };
         let schedule = self.schedule();
         let mut random = seed.stream("minibatch", 0);
         let (flat, adam, config) = (&mut self.flat, &mut self.adam, &self.config.ppo);
-        let ppo = ppo::improve(&self.layout, flat, adam, &experience, config, schedule, &mut random)?;
+        let ppo = ppo::improve(
+            &self.layout,
+            flat,
+            adam,
+            &experience,
+            config,
+            schedule,
+            &mut random,
+        )?;
         self.num_frames += experience.rows.len() as u64;
         let stats = self.stats(ppo, explained_variance, schedule.learning_rate, &rollout.episodes);
         self.running = Some((rollout, batch));
@@ -280,21 +304,37 @@ impl Trainer {
         let num_envs = env.num_envs();
         if env.spaces() != self.spaces {
             let text = |spaces: Spaces| format!("{spaces:?}");
-            return Err(Error::contract("observations", text(self.spaces), text(env.spaces())));
+            return Err(Error::contract(
+                "observations",
+                text(self.spaces),
+                text(env.spaces()),
+            ));
         }
         if num_envs == 0 || num_envs % self.config.group_size != 0 {
             let allowed = "must divide the number of environments";
             let value = format!("{} with {num_envs} environments", self.config.group_size);
-            return Err(Error::Config { key: "group_size", value, allowed });
+            return Err(Error::Config {
+                key: "group_size",
+                value,
+                allowed,
+            });
         }
-        let running = self.running.take().filter(|(_, batch)| batch.reward.len() == num_envs);
+        let running = self
+            .running
+            .take()
+            .filter(|(_, batch)| batch.reward.len() == num_envs);
         let restart = running.is_none() || self.update.is_multiple_of(self.config.restart_every);
         let (mut rollout, mut batch) = running.unwrap_or_else(|| {
-            (Rollout::new(self.spaces, num_envs, inference), Batch::new(self.spaces, num_envs))
+            (
+                Rollout::new(self.spaces, num_envs, inference),
+                Batch::new(self.spaces, num_envs),
+            )
         });
         if restart {
             let group = |i: usize| (i / self.config.group_size) as u64;
-            let seeds: Vec<u64> = (0..num_envs).map(|i| seed.child("arrivals", group(i)).0).collect();
+            let seeds: Vec<u64> = (0..num_envs)
+                .map(|i| seed.child("arrivals", group(i)).0)
+                .collect();
             env.reset(&seeds, &mut batch)?;
             rollout.restart();
         }
@@ -305,9 +345,13 @@ impl Trainer {
     fn observe_returns(&mut self, returns: &[f32]) {
         let old = self.normaliser;
         self.normaliser.observe(returns);
-        let (weight, bias) = (&self.layout.entries[at::VALUE_OUT], &self.layout.entries[at::VALUE_OUT_BIAS]);
+        let (weight, bias) = (
+            &self.layout.entries[at::VALUE_OUT],
+            &self.layout.entries[at::VALUE_OUT_BIAS],
+        );
         let mut new_bias = self.flat[bias.range.start];
-        self.normaliser.preserve(&old, &mut self.flat[weight.range.clone()], &mut new_bias);
+        self.normaliser
+            .preserve(&old, &mut self.flat[weight.range.clone()], &mut new_bias);
         self.flat[bias.range.start] = new_bias;
     }
 
@@ -365,10 +409,22 @@ impl Trainer {
     /// [`Error::Config`] for a setting that is out of its range, [`Error::Contract`] where the number of parameters is
     /// not that of the network.
     pub fn resume(checkpoint: Checkpoint) -> Result<Trainer, Error> {
-        let Checkpoint { config, spaces, schema_hash, seed, .. } = checkpoint;
+        let Checkpoint {
+            config,
+            spaces,
+            schema_hash,
+            seed,
+            ..
+        } = checkpoint;
         let mut trainer = Trainer::new(config, spaces, schema_hash, seed)?;
         let expected = trainer.flat.len();
-        for found in [&checkpoint.parameters, &checkpoint.adam.mean, &checkpoint.adam.square].map(Vec::len) {
+        for found in [
+            &checkpoint.parameters,
+            &checkpoint.adam.mean,
+            &checkpoint.adam.square,
+        ]
+        .map(Vec::len)
+        {
             if found != expected {
                 return Err(Error::contract("number of parameters", expected, found));
             }

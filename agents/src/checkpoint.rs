@@ -4,7 +4,7 @@
 //! 8 bytes   PLEACHCK
 //! u32       format version, little-endian like all that follows
 //! u64       length of the header
-//! header    JSON: configuration, spaces, schema hash, seed, update, frames, Adam's steps, normaliser, num_parameters
+//! header    JSON: configuration, contract, seed, update, frames, best score, Adam's steps, normaliser, sizes
 //! f32 ...   parameters, Adam's means, Adam's squares: num_parameters each
 //! 32 bytes  SHA-256 of everything above
 //! ```
@@ -17,11 +17,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use pleach_env::seed::Seed;
-use pleach_env::vector::Spaces;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::adam::Adam;
+use crate::contract::Contract;
 use crate::error::Error;
 use crate::normaliser::Normaliser;
 use crate::parameters::Layout;
@@ -40,16 +40,16 @@ const MAX_PARAMETERS: usize = 1 << 28;
 pub struct Checkpoint {
     /// All settings.
     pub config: TrainConfig,
-    /// Sizes of observations.
-    pub spaces: Spaces,
-    /// Features that observations are made of.
-    pub schema_hash: String,
+    /// What the network sees and chooses among.
+    pub contract: Contract,
     /// Root of the run's randomness.
     pub seed: Seed,
     /// Updates made.
     pub update: u64,
     /// Environment steps made.
     pub num_frames: u64,
+    /// Score of the best evaluation so far, larger being better.
+    pub best_score: Option<f64>,
     /// Scale of the value head.
     pub normaliser: Normaliser,
     /// All parameters, in [`Layout`]'s order.
@@ -58,15 +58,24 @@ pub struct Checkpoint {
     pub adam: Adam,
 }
 
+/// What [`Checkpoint::latest_good`] found.
+#[derive(Debug)]
+pub struct Latest {
+    /// The newest file that can be read; None where there is none.
+    pub good: Option<(PathBuf, Checkpoint)>,
+    /// Why newer files were passed over.
+    pub passed_over: Vec<Error>,
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Header {
     config: TrainConfig,
-    spaces: Spaces,
-    schema_hash: String,
+    contract: Contract,
     seed: Seed,
     update: u64,
     num_frames: u64,
+    best_score: Option<f64>,
     adam_num_steps: u64,
     normaliser: Normaliser,
     num_parameters: usize,
@@ -80,11 +89,11 @@ impl Checkpoint {
     fn to_bytes(&self, path: &Path) -> Result<Vec<u8>, Error> {
         let header = Header {
             config: self.config,
-            spaces: self.spaces,
-            schema_hash: self.schema_hash.clone(),
+            contract: self.contract.clone(),
             seed: self.seed,
             update: self.update,
             num_frames: self.num_frames,
+            best_score: self.best_score,
             adam_num_steps: self.adam.num_steps,
             normaliser: self.normaliser,
             num_parameters: self.parameters.len(),
@@ -138,19 +147,8 @@ impl Checkpoint {
     /// As [`Checkpoint::load`], and [`Error::Contract`] for another schema hash.
     pub fn load_for(path: &Path, schema_hash: &str) -> Result<Checkpoint, Error> {
         let checkpoint = Checkpoint::load(path)?;
-        checkpoint.check_schema(schema_hash)?;
+        checkpoint.contract.check_schema(schema_hash)?;
         Ok(checkpoint)
-    }
-
-    /// Refuses another feature schema.
-    ///
-    /// # Errors
-    /// [`Error::Contract`] with both hashes.
-    pub fn check_schema(&self, schema_hash: &str) -> Result<(), Error> {
-        if self.schema_hash != schema_hash {
-            return Err(Error::contract("feature schema", schema_hash, &self.schema_hash));
-        }
-        Ok(())
     }
 
     fn from_bytes(bytes: &[u8], path: &Path) -> Result<Checkpoint, Error> {
@@ -191,8 +189,8 @@ impl Checkpoint {
 
     fn assemble(header: Header, payload: &[u8], path: &Path) -> Result<Checkpoint, Error> {
         header.config.check().map_err(|error| refuse(path, error))?;
-        let layout =
-            Layout::new(header.config.network, header.spaces).map_err(|error| refuse(path, error))?;
+        let layout = Layout::new(header.config.network, header.contract.spaces)
+            .map_err(|error| refuse(path, error))?;
         let count = header.num_parameters;
         if count != layout.num_parameters() || count > MAX_PARAMETERS || payload.len() != 3 * 4 * count {
             let reason = format!(
@@ -217,11 +215,11 @@ impl Checkpoint {
         }
         Ok(Checkpoint {
             config: header.config,
-            spaces: header.spaces,
-            schema_hash: header.schema_hash,
+            contract: header.contract,
             seed: header.seed,
             update: header.update,
             num_frames: header.num_frames,
+            best_score: header.best_score,
             normaliser: header.normaliser,
             parameters,
             adam: Adam {
@@ -248,20 +246,27 @@ impl Checkpoint {
         Ok(path)
     }
 
-    /// The newest checkpoint of a folder that can be read, and the files that were passed over with their errors.
-    /// None where there is no good one.
+    /// The newest checkpoint of a folder that can be read. A folder that does not exist has none.
     ///
     /// # Errors
     /// [`Error::Io`] where the folder cannot be listed.
-    pub fn latest_good(folder: &Path) -> Result<(Option<(PathBuf, Checkpoint)>, Vec<Error>), Error> {
+    pub fn latest_good(folder: &Path) -> Result<Latest, Error> {
         let mut passed_over = Vec::new();
         for (_, path) in numbered(folder)?.into_iter().rev() {
             match Checkpoint::load(&path) {
-                Ok(checkpoint) => return Ok((Some((path, checkpoint)), passed_over)),
+                Ok(checkpoint) => {
+                    return Ok(Latest {
+                        good: Some((path, checkpoint)),
+                        passed_over,
+                    });
+                }
                 Err(error) => passed_over.push(error),
             }
         }
-        Ok((None, passed_over))
+        Ok(Latest {
+            good: None,
+            passed_over,
+        })
     }
 }
 
@@ -300,6 +305,8 @@ mod tests {
     use super::*;
     use crate::parameters::NetworkConfig;
     use crate::trainer::Trainer;
+    use pleach_env::vector::Spaces;
+    use pleach_scheduler::policy::CandidateConfig;
 
     fn checkpoint(update: u64) -> Checkpoint {
         let network = NetworkConfig {
@@ -316,7 +323,11 @@ mod tests {
             num_candidates: 4,
             num_features: 3,
         };
-        let trainer = Trainer::new(config, spaces, "schema-a", Seed(7)).unwrap();
+        let contract = Contract {
+            schema_hash: "schema-a".to_owned(),
+            ..Contract::current(spaces, CandidateConfig::default(), "a test")
+        };
+        let trainer = Trainer::new(config, contract, Seed(7)).unwrap();
         let mut checkpoint = Checkpoint {
             update,
             ..trainer.checkpoint()
@@ -398,14 +409,14 @@ mod tests {
         assert!(!folder.path().join("update-00000001.ckpt").exists());
         std::fs::write(folder.path().join("update-00000010.ckpt"), b"PLEACHCK").unwrap();
         std::fs::write(folder.path().join("notes.txt"), b"").unwrap();
-        let (good, passed_over) = Checkpoint::latest_good(folder.path()).unwrap();
+        let Latest { good, passed_over } = Checkpoint::latest_good(folder.path()).unwrap();
         let (path, checkpoint) = good.unwrap();
         assert_eq!((checkpoint.update, passed_over.len()), (9, 1));
         assert!(path.ends_with("update-00000009.ckpt"));
         assert!(
             Checkpoint::latest_good(&folder.path().join("none"))
                 .unwrap()
-                .0
+                .good
                 .is_none()
         );
     }

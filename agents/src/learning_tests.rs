@@ -2,8 +2,10 @@
 
 use pleach_env::seed::Seed;
 use pleach_env::vector::{Batch, VectorEnv};
+use pleach_scheduler::policy::CandidateConfig;
 
 use crate::checkpoint::Checkpoint;
+use crate::contract::Contract;
 use crate::error::Error;
 use crate::imitation::Demonstrations;
 use crate::inference::Inference;
@@ -36,7 +38,8 @@ fn config(num_updates: u64, num_steps: usize) -> TrainConfig {
 }
 
 fn trainer<T: Toy>(config: TrainConfig) -> Trainer {
-    Trainer::new(config, T::SPACES, "toy", Seed(11)).unwrap()
+    let contract = Contract::current(T::SPACES, CandidateConfig::default(), "toy");
+    Trainer::new(config, contract, Seed(11)).unwrap()
 }
 
 /// The best action by the network's logits.
@@ -171,7 +174,7 @@ fn run(num_threads: usize, stops: &[u64]) -> (Checkpoint, Vec<UpdateStats>) {
         while !trainer.is_finished() {
             if stops.contains(&trainer.num_updates()) {
                 let path = trainer.checkpoint().save_numbered(folder.path(), 2).unwrap();
-                trainer = Trainer::resume(Checkpoint::load_for(&path, "toy").unwrap()).unwrap();
+                trainer = Trainer::resume(Checkpoint::load(&path).unwrap()).unwrap();
                 env = Many::new(8);
             }
             all.push(trainer.update(&mut env).unwrap());

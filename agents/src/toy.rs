@@ -294,12 +294,8 @@ fn expected(values: &[f64], queues: [usize; 2], action: usize) -> f64 {
         if bit(0) && action > 0 {
             after[action - 1] -= 1;
         }
-        for q in 0..2 {
-            probability *= if bit(q + 1) {
-                QUEUES[q].0
-            } else {
-                1.0 - QUEUES[q].0
-            };
+        for (q, (arrival, _, _)) in QUEUES.iter().enumerate() {
+            probability *= if bit(q + 1) { *arrival } else { 1.0 - arrival };
             after[q] = (after[q] + usize::from(bit(q + 1))).min(CAPACITY);
         }
         sum += probability * values[after[0] * (CAPACITY + 1) + after[1]];

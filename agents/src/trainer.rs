@@ -13,11 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::adam::Adam;
 use crate::advantage;
 use crate::checkpoint::Checkpoint;
+use crate::contract::Contract;
 use crate::error::Error;
 use crate::imitation::{Demonstrations, ImitationConfig, ImitationStats, clone_teacher};
 use crate::inference::Inference;
 use crate::normaliser::Normaliser;
 use crate::parameters::{Layout, NetworkConfig, at};
+use crate::policy::LearnedPolicy;
 use crate::ppo::{self, Experience, PpoConfig, PpoStats, Schedule};
 use crate::rollout::{Episode, Rollout};
 
@@ -122,8 +124,7 @@ pub struct UpdateStats {
 #[derive(Clone, Debug)]
 pub struct Trainer {
     config: TrainConfig,
-    spaces: Spaces,
-    schema_hash: String,
+    contract: Contract,
     seed: Seed,
     layout: Layout,
     flat: Vec<f32>,
@@ -131,27 +132,22 @@ pub struct Trainer {
     normaliser: Normaliser,
     update: u64,
     num_frames: u64,
+    best_score: Option<f64>,
     running: Option<(Rollout, Batch)>,
 }
 
 impl Trainer {
-    /// A run that has not begun. `schema_hash` names the features that observations are made of.
+    /// A run that has not begun.
     ///
     /// # Errors
     /// [`Error::Config`] for a setting that is out of its range.
-    pub fn new(
-        config: TrainConfig,
-        spaces: Spaces,
-        schema_hash: impl Into<String>,
-        seed: Seed,
-    ) -> Result<Self, Error> {
+    pub fn new(config: TrainConfig, contract: Contract, seed: Seed) -> Result<Self, Error> {
         config.check()?;
-        let layout = Layout::new(config.network, spaces)?;
+        let layout = Layout::new(config.network, contract.spaces)?;
         let flat = layout.initial(seed);
         Ok(Trainer {
             config,
-            spaces,
-            schema_hash: schema_hash.into(),
+            contract,
             seed,
             adam: Adam::new(flat.len()),
             layout,
@@ -159,6 +155,7 @@ impl Trainer {
             normaliser: Normaliser::default(),
             update: 0,
             num_frames: 0,
+            best_score: None,
             running: None,
         })
     }
@@ -199,6 +196,24 @@ impl Trainer {
     /// None in practice: the lengths agree.
     pub fn inference(&self) -> Result<Inference, Error> {
         Inference::new(&self.layout, &self.flat)
+    }
+
+    /// The present policy as a scheduling policy.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] where the run's feature schema is not this program's.
+    pub fn policy(&self) -> Result<LearnedPolicy, Error> {
+        LearnedPolicy::new(&self.contract, self.inference()?)
+    }
+
+    /// Notes the score of an evaluation of the present policy, larger being better, and says whether it is the best so
+    /// far. The best score is in the checkpoint, so that a resumed run goes on comparing.
+    pub fn note_evaluation(&mut self, score: f64) -> bool {
+        let best = score.is_finite() && self.best_score.is_none_or(|best| score > best);
+        if best {
+            self.best_score = Some(score);
+        }
+        best
     }
 
     /// Clones a teacher. Adam starts afresh.
@@ -302,15 +317,15 @@ impl Trainer {
         seed: Seed,
     ) -> Result<(Rollout, Batch), Error> {
         let num_envs = env.num_envs();
-        if env.spaces() != self.spaces {
+        if env.spaces() != self.contract.spaces {
             let text = |spaces: Spaces| format!("{spaces:?}");
             return Err(Error::contract(
                 "observations",
-                text(self.spaces),
+                text(self.contract.spaces),
                 text(env.spaces()),
             ));
         }
-        if num_envs == 0 || num_envs % self.config.group_size != 0 {
+        if num_envs == 0 || !num_envs.is_multiple_of(self.config.group_size) {
             let allowed = "must divide the number of environments";
             let value = format!("{} with {num_envs} environments", self.config.group_size);
             return Err(Error::Config {
@@ -326,8 +341,8 @@ impl Trainer {
         let restart = running.is_none() || self.update.is_multiple_of(self.config.restart_every);
         let (mut rollout, mut batch) = running.unwrap_or_else(|| {
             (
-                Rollout::new(self.spaces, num_envs, inference),
-                Batch::new(self.spaces, num_envs),
+                Rollout::new(self.contract.spaces, num_envs, inference),
+                Batch::new(self.contract.spaces, num_envs),
             )
         });
         if restart {
@@ -392,11 +407,11 @@ impl Trainer {
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             config: self.config,
-            spaces: self.spaces,
-            schema_hash: self.schema_hash.clone(),
+            contract: self.contract.clone(),
             seed: self.seed,
             update: self.update,
             num_frames: self.num_frames,
+            best_score: self.best_score,
             normaliser: self.normaliser,
             parameters: self.flat.clone(),
             adam: self.adam.clone(),
@@ -409,14 +424,7 @@ impl Trainer {
     /// [`Error::Config`] for a setting that is out of its range, [`Error::Contract`] where the number of parameters is
     /// not that of the network.
     pub fn resume(checkpoint: Checkpoint) -> Result<Trainer, Error> {
-        let Checkpoint {
-            config,
-            spaces,
-            schema_hash,
-            seed,
-            ..
-        } = checkpoint;
-        let mut trainer = Trainer::new(config, spaces, schema_hash, seed)?;
+        let mut trainer = Trainer::new(checkpoint.config, checkpoint.contract, checkpoint.seed)?;
         let expected = trainer.flat.len();
         for found in [
             &checkpoint.parameters,
@@ -431,7 +439,7 @@ impl Trainer {
         }
         (trainer.flat, trainer.adam) = (checkpoint.parameters, checkpoint.adam);
         (trainer.update, trainer.num_frames) = (checkpoint.update, checkpoint.num_frames);
-        trainer.normaliser = checkpoint.normaliser;
+        (trainer.normaliser, trainer.best_score) = (checkpoint.normaliser, checkpoint.best_score);
         Ok(trainer)
     }
 }

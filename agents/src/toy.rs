@@ -223,8 +223,8 @@ impl Toy for TwoQueues {
         {
             self.queues[served] -= 1;
         }
-        for q in 0..2 {
-            if uniform(&mut self.random) < QUEUES[q].0 {
+        for (q, (arrival, _, _)) in QUEUES.iter().enumerate() {
+            if uniform(&mut self.random) < *arrival {
                 self.queues[q] = (self.queues[q] + 1).min(CAPACITY);
             }
         }

@@ -14,3 +14,4 @@ pub mod observation;
 pub mod pass;
 pub mod policy;
 pub mod spec;
+pub mod tree;

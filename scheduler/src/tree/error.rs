@@ -15,7 +15,7 @@ pub enum TreeError {
         source: std::io::Error,
     },
     /// The file is larger than any policy needs.
-    #[error("the policy file has {bytes} bytes; at most {max} are read")]
+    #[error("the policy file has {bytes} bytes or more; at most {max} are read")]
     TooLarge {
         /// Size of the file.
         bytes: u64,

@@ -159,12 +159,19 @@ impl Tree {
     /// # Errors
     /// As [`Tree::from_json`], and where the file cannot be read.
     pub fn load(path: &Path) -> Result<Tree, TreeError> {
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         let file = File::open(path).map_err(|source| io(path, source))?;
         // One byte more than allowed, so that a file of exactly the bound is told from a larger one.
         file.take(MAX_BYTES + 1)
-            .read_to_string(&mut text)
+            .read_to_end(&mut bytes)
             .map_err(|source| io(path, source))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(TreeError::TooLarge {
+                bytes: bytes.len() as u64,
+                max: MAX_BYTES,
+            });
+        }
+        let text = String::from_utf8(bytes).map_err(|error| TreeError::Json(error.to_string()))?;
         Tree::from_json(&text)
     }
 

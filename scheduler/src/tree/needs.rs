@@ -191,7 +191,8 @@ mod tests {
     #[test]
     fn impossible_needs_are_refused_with_their_key() {
         let good = TreeNeeds::of(&Needs::full());
-        let cases: [(fn(&mut TreeNeeds), &str); 5] = [
+        type Spoil = fn(&mut TreeNeeds);
+        let cases: [(Spoil, &str); 5] = [
             (|needs| needs.lenses.clear(), "needs.lenses"),
             (|needs| needs.heads = 65, "needs.heads"),
             (

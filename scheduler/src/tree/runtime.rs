@@ -259,8 +259,10 @@ mod tests {
             let flat = FlatTree::of(&tree);
             for mut row in rows {
                 // Some values exactly on a threshold.
-                if let Some(Node::Split { feature, threshold, .. }) = tree.nodes().first() {
-                    if row[0] > 0.5 { row[usize::from(*feature)] = *threshold; }
+                if let Some(Node::Split { feature, threshold, .. }) = tree.nodes().first()
+                    && row[0] > 0.5
+                {
+                    row[usize::from(*feature)] = *threshold;
                 }
                 let place = tree.walk(&row);
                 let found = flat.leaf_of(&row);

@@ -17,7 +17,7 @@ pub use place::{PlacementFacts, Template};
 pub use queue::Demand;
 pub use tables::{Decision, Job, JobState, Node, Placement, Rack, Slice, Submission, Tenant};
 
-pub(crate) use queue::Group;
+pub(crate) use queue::{Group, service_class};
 
 use free::FreeIndex;
 use queue::{Queue, QueueKeys};
@@ -407,7 +407,7 @@ impl Cluster {
         let rest_s = (job.request.estimate_s.value - job.executed_s).max(1.0);
         QueueKeys {
             remaining: Time::from_secs_f64(rest_s),
-            attained: (job.attained_gpu_s * 1e3).round() as i64,
+            service_class: service_class(job.attained_gpu_s),
         }
     }
 
@@ -427,6 +427,16 @@ impl Cluster {
     pub fn has_room(&self, demand: Demand) -> bool {
         let tenant = &self.tenants[demand.tenant.index()];
         self.borrowing || tenant.used_gpus + demand.num_gpus <= tenant.quota_gpus
+    }
+
+    /// GPUs that the tenant may still take by its quota; without limit where borrowing is allowed.
+    #[must_use]
+    pub fn quota_left(&self, tenant: TenantId) -> u32 {
+        if self.borrowing {
+            return u32::MAX;
+        }
+        let tenant = &self.tenants[tenant.index()];
+        tenant.quota_gpus.saturating_sub(tenant.used_gpus)
     }
 
     /// The types in a mask, lowest first.

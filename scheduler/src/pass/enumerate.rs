@@ -1,10 +1,10 @@
 //! Candidate enumeration: the first few jobs under each lens, times a few placements.
 
-use super::preempt::{VictimOrder, find_victims};
+use super::preempt::{VictimOrder, find_victims, pays};
 use super::reservation::Reservation;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, Template};
-use crate::ids::{JobId, Time};
+use crate::cluster::{Cluster, PlacementFacts, Slice, Template};
+use crate::ids::{GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet, first_jobs};
 use crate::policy::Needs;
 
@@ -13,6 +13,7 @@ use crate::policy::Needs;
 pub(crate) struct Scratch {
     lists: Vec<Vec<(i64, JobId)>>,
     picks: Vec<(JobId, LensSet)>,
+    slices: Vec<Slice>,
     victims: Vec<(f64, JobId)>,
 }
 
@@ -72,7 +73,17 @@ fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>
             heads,
         );
         let fits = |demand: &_| cluster.fitting_types(*demand) != 0;
-        let allowed = |job| reservation.is_none_or(|reservation| may_backfill(cluster, reservation, job));
+        let slices = &mut scratch.slices;
+        let allowed = |job| {
+            reservation.is_none_or(|held| {
+                let types = cluster.fitting_types(cluster.demand(job));
+                let mut templates = needs.templates.iter();
+                templates.any(|template| {
+                    slices.clear();
+                    try_start(cluster, *template, Some(held), job, types, slices).is_some()
+                })
+            })
+        };
         first_jobs(cluster, lens, needs.fitting, fits, allowed, fitting);
     }
     for rank in 0..needs.heads.max(needs.fitting) {
@@ -95,14 +106,38 @@ fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>
     }
 }
 
-/// Whether some placement of the job at its best speed would respect the reservation.
-fn may_backfill(cluster: &Cluster, reservation: &Reservation, job: JobId) -> bool {
+/// The start that a template offers on one of `types`, its placement written after what `slices` held before; none (and
+/// nothing written) if nothing fits or the reserved job would be delayed.
+fn try_start(
+    cluster: &Cluster,
+    template: Template,
+    reservation: Option<&Reservation>,
+    job: JobId,
+    types: u64,
+    slices: &mut Vec<Slice>,
+) -> Option<PlacementFacts> {
     let demand = cluster.demand(job);
-    let class = cluster.class(cluster.job(job).request.class);
-    cluster.types_in(cluster.fitting_types(demand)).any(|kind| {
-        let end = believed_end(cluster, job, class.speed[kind.index()]);
-        reservation.allows(kind, demand.num_gpus, end)
-    })
+    let class = cluster.job(job).request.class;
+    let allowed = |kind: GpuTypeId, rate: f64| {
+        reservation.is_none_or(|held| held.allows(&demand, kind, believed_end(cluster, job, rate)))
+    };
+    // A type that is refused at full speed is refused at any placement, and must not hide one that would do.
+    let speed = &cluster.class(class).speed;
+    let open = cluster
+        .types_in(types)
+        .filter(|kind| allowed(*kind, speed[kind.index()]));
+    let open = open.fold(0, |mask, kind| mask | 1 << kind.0);
+    let kind = cluster.preferred_type(template, class, open)?;
+    let start = slices.len();
+    if !cluster.place(template, kind, demand.num_gpus, slices) {
+        return None;
+    }
+    let facts = cluster.facts(class, &slices[start..]);
+    if !allowed(kind, facts.rate) {
+        slices.truncate(start);
+        return None;
+    }
+    Some(facts)
 }
 
 /// When the job is believed to end if it starts now at this rate.
@@ -125,23 +160,16 @@ fn push_starts(
     heads: LensSet,
     set: &mut CandidateSet,
 ) {
-    let request = &cluster.job(job).request;
     let first = set.rows.len();
     for template in needs.templates {
-        let Some(kind) = cluster.preferred_type(*template, request.class, types) else {
+        let start = set.slices.len();
+        let Some(facts) = try_start(cluster, *template, reservation, job, types, &mut set.slices) else {
             continue;
         };
-        let start = set.slices.len();
-        if !cluster.place(*template, kind, request.num_gpus, &mut set.slices) {
-            continue;
-        }
-        let facts = cluster.facts(request.class, &set.slices[start..]);
         let known = set.rows[first..]
             .iter()
             .any(|row| set.slices[row.placement.clone()] == set.slices[start..]);
-        let end = believed_end(cluster, job, facts.rate);
-        let refused = reservation.is_some_and(|held| !held.allows(kind, request.num_gpus, end));
-        if known || refused {
+        if known {
             set.slices.truncate(start);
             continue;
         }
@@ -202,8 +230,16 @@ fn push_preempts(
             victims.truncate(first_victim);
             continue;
         }
+        let facts = cluster.facts(request.class, &slices[start..]);
+        // On a loose placement the newcomer may end too late to be worth it; two jobs would then stop each other in turn.
+        let end = believed_end(cluster, job, facts.rate);
+        if order == VictimOrder::LongestRemaining && !pays(cluster, end, &victims[first_victim..]) {
+            slices.truncate(start);
+            victims.truncate(first_victim);
+            continue;
+        }
         let mut candidate = Candidate::new(CandidateKind::Preempt, Some(job));
-        candidate.facts = Some(cluster.facts(request.class, &set.slices[start..]));
+        candidate.facts = Some(facts);
         candidate.heads = heads;
         candidate.placement = start..set.slices.len();
         candidate.victims = first_victim..set.victims.len();

@@ -105,7 +105,7 @@ impl Pass {
                 }
                 if let (Some(facts), Some(reservation)) = (candidate.facts, &mut self.reservation) {
                     let end = believed_end(cluster, job, facts.rate);
-                    reservation.book(facts.gpu_type, facts.num_gpus, end);
+                    reservation.book(&cluster.demand(job), facts.gpu_type, end);
                 }
                 let placement: Placement = self.set.slices[candidate.placement.clone()]
                     .iter()
@@ -139,7 +139,7 @@ impl Pass {
             self.observation
                 .fill(cluster, &self.set, self.reservation.as_ref());
         } else {
-            self.observation.clear(self.set.len());
+            self.observation.clear(&self.set);
         }
         let point = DecisionPoint {
             cluster,

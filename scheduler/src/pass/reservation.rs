@@ -6,8 +6,8 @@
 //! only extra GPUs. The count is of GPUs of one type, not of nodes, so a fragmented cluster may still make the gang
 //! loose, never late by the estimates.
 
-use crate::cluster::Cluster;
-use crate::ids::{GpuTypeId, JobId, Time};
+use crate::cluster::{Cluster, Demand};
+use crate::ids::{GpuTypeId, JobId, TenantId, Time};
 
 /// GPUs held back for one job.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +20,10 @@ pub struct Reservation {
     pub shadow: Time,
     /// GPUs of the type that others may take without delaying it.
     pub extra: u32,
+    /// The tenant that owns it.
+    pub tenant: TenantId,
+    /// Quota that its tenant's other jobs may take without delaying it; without limit where borrowing is allowed.
+    pub room: u32,
 }
 
 impl Reservation {
@@ -37,22 +41,32 @@ impl Reservation {
                     gpu_type: kind,
                     shadow,
                     extra: free - demand.num_gpus,
+                    tenant: demand.tenant,
+                    room: cluster.quota_left(demand.tenant).saturating_sub(demand.num_gpus),
                 });
             }
         }
         best
     }
 
-    /// Whether a start on `kind` that is believed to end at `end` leaves the reserved job its GPUs in time.
+    /// Whether a start on `kind` that is believed to end at `end` leaves the reserved job its GPUs and its quota in time.
     #[must_use]
-    pub fn allows(&self, kind: GpuTypeId, num_gpus: u32, end: Time) -> bool {
-        kind != self.gpu_type || end <= self.shadow || num_gpus <= self.extra
+    pub fn allows(&self, demand: &Demand, kind: GpuTypeId, end: Time) -> bool {
+        let gpus = kind != self.gpu_type || demand.num_gpus <= self.extra;
+        let quota = demand.tenant != self.tenant || demand.num_gpus <= self.room;
+        end <= self.shadow || (gpus && quota)
     }
 
     /// Books a start that [`Reservation::allows`] let through.
-    pub(crate) fn book(&mut self, kind: GpuTypeId, num_gpus: u32, end: Time) {
-        if kind == self.gpu_type && end > self.shadow {
-            self.extra = self.extra.saturating_sub(num_gpus);
+    pub(crate) fn book(&mut self, demand: &Demand, kind: GpuTypeId, end: Time) {
+        if end <= self.shadow {
+            return;
+        }
+        if kind == self.gpu_type {
+            self.extra = self.extra.saturating_sub(demand.num_gpus);
+        }
+        if demand.tenant == self.tenant {
+            self.room = self.room.saturating_sub(demand.num_gpus);
         }
     }
 }

@@ -1,0 +1,3 @@
+//! The `pleach` command line.
+
+fn main() {}

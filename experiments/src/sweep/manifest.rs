@@ -8,9 +8,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::unit::UnitError;
 use crate::atomic_file::{read_json, write_json};
 use crate::error::Error;
 use crate::hash::hash_json;
@@ -64,6 +66,16 @@ pub struct UnitSpec {
     pub hash: String,
     /// The base configuration with the parameters put in.
     pub config: Value,
+}
+
+impl UnitSpec {
+    /// The configuration as a struct of the caller; give it `deny_unknown_fields`, so that a misspelt key is found.
+    ///
+    /// # Errors
+    /// [`UnitError::Config`] where it does not fit.
+    pub fn config_as<T: DeserializeOwned>(&self) -> Result<T, UnitError> {
+        serde_json::from_value(self.config.clone()).map_err(|error| UnitError::Config(error.to_string()))
+    }
 }
 
 impl Manifest {
@@ -150,6 +162,17 @@ impl Manifest {
     #[must_use]
     pub fn units(&self) -> &[ManifestUnit] {
         &self.units
+    }
+
+    /// Hex SHA-256 over the hashes of all units.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        hash_json(&json!(
+            self.units
+                .iter()
+                .map(|unit| unit.hash.as_str())
+                .collect::<Vec<_>>()
+        ))
     }
 
     /// The configuration that all units share.

@@ -5,7 +5,7 @@ use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, PlacementFacts, Slice, Template};
-use crate::ids::{GpuTypeId, JobId, Time};
+use crate::ids::{JobId, Time};
 use crate::lens::{Lens, LensSet, first_jobs};
 use crate::policy::Needs;
 

@@ -3,8 +3,8 @@
 //! Every classic heuristic takes the first job under one of them, so a candidate set that holds the first few jobs of
 //! each lens holds every classic heuristic's choice, and its size does not grow with the queue.
 
-use crate::cluster::{Cluster, Demand, Group};
-use crate::ids::JobId;
+use crate::cluster::{Cluster, Demand, Group, service_class};
+use crate::ids::{JobId, TenantId, Time};
 
 /// An order of the pending jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,7 +16,7 @@ pub enum Lens {
     Shortest = 1,
     /// Smallest believed remaining GPU-time.
     SmallestGpuTime = 2,
-    /// Least attained service (GPU·s).
+    /// Least attained service: the lowest Tiresias service class first, arrival within a class.
     LeastAttained = 3,
     /// Highest response ratio (wait + remaining) / remaining, among each demand's oldest and shortest job.
     WaitRatio = 4,
@@ -59,6 +59,11 @@ impl LensSet {
     pub const fn with(self, lens: Lens) -> LensSet {
         LensSet(self.0 | 1 << lens as u8)
     }
+    /// What is in either set.
+    #[must_use]
+    pub const fn union(self, other: LensSet) -> LensSet {
+        LensSet(self.0 | other.0)
+    }
     /// Whether the lens is in the set.
     #[must_use]
     pub const fn contains(self, lens: Lens) -> bool {
@@ -77,7 +82,7 @@ pub(crate) fn first_jobs(
     lens: Lens,
     num: usize,
     demand_ok: impl Fn(&Demand) -> bool,
-    job_ok: impl Fn(JobId) -> bool,
+    mut job_ok: impl FnMut(JobId) -> bool,
     out: &mut Vec<(i64, JobId)>,
 ) {
     out.clear();
@@ -96,12 +101,19 @@ pub(crate) fn first_jobs(
             Lens::Arrival => take(&mut group.arrival.iter().map(|job| (i64::from(job.0), *job))),
             Lens::Shortest => take(&mut group.remaining.iter().map(|(rest, job)| (rest.0, *job))),
             Lens::SmallestGpuTime => {
-                take(&mut group.remaining.iter().map(|(rest, job)| (rest.0.saturating_mul(gang), *job)));
+                take(
+                    &mut group
+                        .remaining
+                        .iter()
+                        .map(|(rest, job)| (rest.0.saturating_mul(gang), *job)),
+                );
             }
-            Lens::LeastAttained => take(&mut group.attained.iter().copied()),
+            Lens::LeastAttained => {
+                take(&mut group.service.iter().map(|(class, job)| (i64::from(*class), *job)));
+            }
             Lens::WaitRatio => take(&mut ratio_heads(cluster, group).into_iter().flatten()),
             Lens::TenantDeficit => {
-                let key = (cluster.tenant(demand.tenant).use_ratio() * 1e9) as i64;
+                let key = deficit_key(cluster, demand.tenant);
                 take(&mut group.arrival.iter().map(|job| (key, *job)));
             }
             Lens::LargestGang => take(&mut group.arrival.iter().map(|job| (-gang, *job))),
@@ -111,16 +123,95 @@ pub(crate) fn first_jobs(
     out.truncate(num);
 }
 
-/// The oldest and the shortest job of a group with their negated response ratios.
-fn ratio_heads(cluster: &Cluster, group: &Group) -> [Option<(i64, JobId)>; 2] {
+/// The key of a pending job under a lens, as [`first_jobs`] orders it; smaller comes first.
+pub(crate) fn lens_key(cluster: &Cluster, lens: Lens, id: JobId) -> i64 {
+    let job = cluster.job(id);
+    let remaining = || Time::from_secs_f64(job.remaining_s_at(cluster.now())).0;
+    let gang = i64::from(job.request.num_gpus);
+    match lens {
+        Lens::Arrival => i64::from(id.0),
+        Lens::Shortest => remaining(),
+        Lens::SmallestGpuTime => remaining().saturating_mul(gang),
+        Lens::LeastAttained => i64::from(service_class(job.attained_gpu_s)),
+        Lens::WaitRatio => ratio_key(cluster, id),
+        Lens::TenantDeficit => deficit_key(cluster, job.request.tenant),
+        Lens::LargestGang => -gang,
+    }
+}
+
+pub(crate) fn deficit_key(cluster: &Cluster, tenant: TenantId) -> i64 {
+    (cluster.tenant(tenant).use_ratio() * 1e9) as i64
+}
+
+/// Negated response ratio in millionths.
+fn ratio_key(cluster: &Cluster, id: JobId) -> i64 {
+    let job = cluster.job(id);
+    let wait_s = (cluster.now() - job.submit).as_secs_f64();
+    let rest_s = job.remaining_s_at(cluster.now());
+    -((wait_s + rest_s) / rest_s * 1e6) as i64
+}
+
+/// The oldest and the shortest job of a group with their negated response ratios, best first.
+pub(crate) fn ratio_heads(cluster: &Cluster, group: &Group) -> [Option<(i64, JobId)>; 2] {
     let oldest = group.arrival.first().copied();
-    let shortest = group.remaining.first().map(|(_, job)| *job).filter(|job| Some(*job) != oldest);
-    [oldest, shortest].map(|job| {
-        job.map(|job| {
-            let row = cluster.job(job);
-            let wait_s = (cluster.now() - row.submit).as_secs_f64();
-            let rest_s = row.remaining_s_at(cluster.now());
-            (-((wait_s + rest_s) / rest_s * 1e6) as i64, job)
-        })
-    })
+    let shortest = group
+        .remaining
+        .first()
+        .map(|(_, job)| *job)
+        .filter(|job| Some(*job) != oldest);
+    let mut heads = [oldest, shortest].map(|job| job.map(|job| (ratio_key(cluster, job), job)));
+    heads.sort_unstable_by_key(|head| head.unwrap_or((i64::MAX, JobId(u32::MAX))));
+    heads
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::heuristics::by_name;
+    use crate::heuristics::tests::world::{cluster, events, happen, pending, watched_pass};
+
+    /// Sorts the whole queue; the slow obvious version of [`first_jobs`].
+    fn slow_first_jobs(cluster: &Cluster, lens: Lens, num: usize) -> Vec<(i64, JobId)> {
+        let is_extreme = |id: &JobId| {
+            let same = |other: &JobId| cluster.demand(*other) == cluster.demand(*id);
+            let same: Vec<JobId> = pending(cluster).into_iter().filter(same).collect();
+            let shortest = same
+                .iter()
+                .min_by_key(|id| (lens_key(cluster, Lens::Shortest, **id), **id));
+            same.first() == Some(id) || shortest == Some(id)
+        };
+        let mut jobs: Vec<(i64, JobId)> = pending(cluster)
+            .into_iter()
+            .filter(|id| cluster.has_room(cluster.demand(*id)))
+            .filter(|id| lens != Lens::WaitRatio || is_extreme(id))
+            .map(|id| (lens_key(cluster, lens, id), id))
+            .collect();
+        jobs.sort_unstable();
+        jobs.truncate(num);
+        jobs
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn the_first_jobs_of_a_lens_are_those_of_the_sorted_queue(
+            mut cluster in cluster(2, any::<bool>().boxed()),
+            events in events(60),
+            name in proptest::sample::select(vec!["fifo", "las", "srtf"]),
+            num in 1_usize..6,
+        ) {
+            let mut policy = by_name(name).unwrap();
+            let mut found = Vec::new();
+            for event in events {
+                happen(&mut cluster, event);
+                watched_pass(&mut cluster, policy.as_mut(), |_, _| ());
+                for lens in Lens::ALL {
+                    first_jobs(&cluster, lens, num, |demand| cluster.has_room(*demand), |_| true, &mut found);
+                    prop_assert_eq!(&found, &slow_first_jobs(&cluster, lens, num), "{:?}", lens);
+                }
+            }
+        }
+    }
 }

@@ -1,7 +1,19 @@
 //! The deployable scheduler: what it can know, what it may do, and the loop that ties the two.
+//!
+//! # What is deliberately not here
+//! No simulation, no gradients, no async: hidden truth is a type of the crate above, so it cannot leak into a policy.
 
+pub mod candidate;
 pub mod cluster;
 pub mod error;
 pub mod estimate;
+pub mod features;
+pub mod heuristics;
 pub mod ids;
+pub mod lens;
+pub mod observation;
+pub mod pass;
+pub mod planner;
+pub mod policy;
 pub mod spec;
+pub mod tree;

@@ -95,7 +95,7 @@ impl Cluster {
                     let queued = group.is_some_and(|group| {
                         group.arrival.contains(&id)
                             && group.remaining.contains(&(keys.remaining, id))
-                            && group.attained.contains(&(keys.attained, id))
+                            && group.service.contains(&(keys.service_class, id))
                     });
                     assert!(queued, "{id:?} waits in every order of its group");
                 }

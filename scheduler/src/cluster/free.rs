@@ -74,6 +74,13 @@ impl FreeIndex {
             .flat_map(|set| set.iter_from(0))
     }
 
+    /// Number of nodes of this type with exactly `free` free GPUs.
+    pub(crate) fn num_nodes_with(&self, kind: GpuTypeId, free: u32) -> u32 {
+        self.by_free[kind.index()]
+            .get(free as usize)
+            .map_or(0, NodeSet::len)
+    }
+
     /// The largest number of free GPUs in one node of this type.
     pub(crate) fn largest_free(&self, kind: GpuTypeId) -> u32 {
         let sets = &self.by_free[kind.index()];

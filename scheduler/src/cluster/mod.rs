@@ -17,7 +17,7 @@ pub use place::{PlacementFacts, Template};
 pub use queue::Demand;
 pub use tables::{Decision, Job, JobState, Node, Placement, Rack, Slice, Submission, Tenant};
 
-pub(crate) use queue::Group;
+pub(crate) use queue::{Group, service_class};
 
 use free::FreeIndex;
 use queue::{Queue, QueueKeys};
@@ -407,7 +407,7 @@ impl Cluster {
         let rest_s = (job.request.estimate_s.value - job.executed_s).max(1.0);
         QueueKeys {
             remaining: Time::from_secs_f64(rest_s),
-            attained: (job.attained_gpu_s * 1e3).round() as i64,
+            service_class: service_class(job.attained_gpu_s),
         }
     }
 
@@ -427,6 +427,16 @@ impl Cluster {
     pub fn has_room(&self, demand: Demand) -> bool {
         let tenant = &self.tenants[demand.tenant.index()];
         self.borrowing || tenant.used_gpus + demand.num_gpus <= tenant.quota_gpus
+    }
+
+    /// GPUs that the tenant may still take by its quota; without limit where borrowing is allowed.
+    #[must_use]
+    pub fn quota_left(&self, tenant: TenantId) -> u32 {
+        if self.borrowing {
+            return u32::MAX;
+        }
+        let tenant = &self.tenants[tenant.index()];
+        tenant.quota_gpus.saturating_sub(tenant.used_gpus)
     }
 
     /// The types in a mask, lowest first.
@@ -528,6 +538,25 @@ impl Cluster {
     #[must_use]
     pub fn largest_free_of(&self, kind: GpuTypeId) -> u32 {
         self.free.largest_free(kind)
+    }
+    /// Most GPUs in one node of a type.
+    #[must_use]
+    pub fn node_gpus_max_of(&self, kind: GpuTypeId) -> u32 {
+        self.free.node_gpus_max[kind.index()]
+    }
+    /// Nodes of a type's largest size without any job.
+    #[must_use]
+    pub fn num_empty_nodes_of(&self, kind: GpuTypeId) -> u32 {
+        self.free.num_nodes_with(kind, self.node_gpus_max_of(kind))
+    }
+    /// Least believed GPU time of a pending job, GPU·s; zero without one.
+    #[must_use]
+    pub fn smallest_pending_gpu_s(&self) -> f64 {
+        let firsts = self.queue.groups().filter_map(|(demand, group)| {
+            let (rest, _) = group.remaining.first()?;
+            Some(rest.as_secs_f64() * f64::from(demand.num_gpus))
+        });
+        firsts.min_by(f64::total_cmp).unwrap_or(0.0)
     }
     /// Number of pending jobs.
     #[must_use]

@@ -21,6 +21,10 @@ impl NodeSet {
         }
     }
 
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }

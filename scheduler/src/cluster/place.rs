@@ -247,10 +247,10 @@ impl Cluster {
         }
         out[start..].sort_unstable_by_key(|slice| (std::cmp::Reverse(slice.num_gpus()), slice.node));
         let (mut rest, mut kept) = (num_gpus, start);
-        for position in start..out.len() {
+        for (position, slice) in out.iter_mut().enumerate().skip(start) {
             if rest > 0 {
-                let take = rest.min(out[position].num_gpus());
-                out[position].gpus = lowest(out[position].gpus, take);
+                let take = rest.min(slice.num_gpus());
+                slice.gpus = lowest(slice.gpus, take);
                 rest -= take;
                 kept = position + 1;
             }

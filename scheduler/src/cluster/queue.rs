@@ -8,6 +8,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{JobId, TenantId, Time};
 
+/// Thresholds between the service classes of least attained service, GPU·s.
+///
+/// # Source
+/// Tiresias (NSDI'19), constants of the released code: three thresholds, 3,250 / 7,200 / 18,000 GPU·s.
+const SERVICE_CLASSES_GPU_S: [f64; 3] = [3250.0, 7200.0, 18000.0];
+
+/// The service class of an attained service: 0 is served least.
+pub(crate) fn service_class(attained_gpu_s: f64) -> u8 {
+    let passed = SERVICE_CLASSES_GPU_S
+        .iter()
+        .filter(|threshold| attained_gpu_s >= **threshold);
+    passed.count() as u8
+}
+
 /// What a group of pending jobs asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Demand {
@@ -24,7 +38,7 @@ pub struct Demand {
 pub(crate) struct Group {
     pub(crate) arrival: BTreeSet<JobId>,
     pub(crate) remaining: BTreeSet<(Time, JobId)>,
-    pub(crate) attained: BTreeSet<(i64, JobId)>,
+    pub(crate) service: BTreeSet<(u8, JobId)>,
 }
 
 /// All pending jobs.
@@ -39,8 +53,7 @@ pub(crate) struct Queue {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueKeys {
     pub(crate) remaining: Time,
-    /// Attained service in thousandths of a GPU·s.
-    pub(crate) attained: i64,
+    pub(crate) service_class: u8,
 }
 
 impl Queue {
@@ -63,7 +76,7 @@ impl Queue {
         let group = self.groups.entry(demand).or_default();
         group.arrival.insert(job);
         group.remaining.insert((keys.remaining, job));
-        group.attained.insert((keys.attained, job));
+        group.service.insert((keys.service_class, job));
         self.len += 1;
         self.num_gpus += u64::from(demand.num_gpus);
     }
@@ -75,7 +88,7 @@ impl Queue {
             .expect("the demand of a pending job has a group");
         let found = group.arrival.remove(&job)
             && group.remaining.remove(&(keys.remaining, job))
-            && group.attained.remove(&(keys.attained, job));
+            && group.service.remove(&(keys.service_class, job));
         assert!(found, "{job:?} is not in the queue under its keys");
         if group.arrival.is_empty() {
             self.groups.remove(&demand);

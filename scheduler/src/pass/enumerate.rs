@@ -1,18 +1,20 @@
 //! Candidate enumeration: the first few jobs under each lens, times a few placements.
 
-use super::preempt::{VictimOrder, find_victims};
+use super::preempt::{VictimOrder, find_victims, pays};
 use super::reservation::Reservation;
+use super::scan::Scan;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, Template};
-use crate::ids::{JobId, Time};
+use crate::cluster::{Cluster, PlacementFacts, Slice, Template};
+use crate::ids::{GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet, first_jobs};
 use crate::policy::Needs;
 
 /// Working memory of the enumeration; kept between calls, so that it allocates nothing once warm.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scratch {
-    lists: Vec<Vec<(i64, JobId)>>,
+    scan: Scan,
     picks: Vec<(JobId, LensSet)>,
+    slices: Vec<Slice>,
     victims: Vec<(f64, JobId)>,
 }
 
@@ -51,53 +53,97 @@ pub(crate) fn enumerate(
 }
 
 fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>, scratch: &mut Scratch) {
-    scratch.picks.clear();
-    scratch.lists.resize_with(2 * Lens::ALL.len(), Vec::new);
-    let reserved = reservation.map(|reservation| reservation.job);
-    for (number, lens) in Lens::ALL.into_iter().enumerate() {
-        let (heads, rest) = scratch.lists[2 * number..].split_at_mut(1);
-        let (heads, fitting) = (&mut heads[0], &mut rest[0]);
-        heads.clear();
-        fitting.clear();
-        if !needs.lenses.contains(lens) {
-            continue;
-        }
-        let eligible = |demand: &_| cluster.has_room(*demand);
-        first_jobs(cluster, lens, needs.heads, eligible, |job| Some(job) != reserved, heads);
+    let Scratch {
+        scan, picks, slices, ..
+    } = scratch;
+    picks.clear();
+    scan.run(
+        cluster,
+        needs,
+        reservation.map(|held| held.job),
+        reservation.is_none(),
+    );
+    if let Some(held) = reservation {
         let fits = |demand: &_| cluster.fitting_types(*demand) != 0;
-        let allowed = |job| reservation.is_none_or(|reservation| may_backfill(cluster, reservation, job));
-        first_jobs(cluster, lens, needs.fitting, fits, allowed, fitting);
+        let mut allowed = |job| {
+            let types = cluster.fitting_types(cluster.demand(job));
+            let mut templates = needs.templates.iter();
+            templates.any(|template| {
+                slices.clear();
+                try_start(cluster, *template, Some(held), job, types, slices).is_some()
+            })
+        };
+        for lens in Lens::ALL.into_iter().filter(|lens| needs.lenses.contains(*lens)) {
+            let out = scan.fitting_mut(lens);
+            first_jobs(cluster, lens, needs.fitting, fits, &mut allowed, out);
+        }
     }
     for rank in 0..needs.heads.max(needs.fitting) {
-        for (number, lens) in Lens::ALL.into_iter().enumerate() {
-            for (position, list) in scratch.lists[2 * number..2 * number + 2].iter().enumerate() {
-                if let Some((_, job)) = list.get(rank) {
-                    let head = if position == 0 && rank == 0 { LensSet::of(lens) } else { LensSet::NONE };
-                    match scratch.picks.iter_mut().find(|(other, _)| other == job) {
-                        Some((_, heads)) if position == 0 && rank == 0 => *heads = heads.with(lens),
-                        Some(_) => {}
-                        None => scratch.picks.push((*job, head)),
-                    }
-                }
+        for lens in Lens::ALL {
+            if let Some((_, job)) = scan.heads(lens).get(rank) {
+                let heads = if rank == 0 {
+                    LensSet::of(lens)
+                } else {
+                    LensSet::NONE
+                };
+                pick(picks, *job, heads);
+            }
+            if let Some((_, job)) = scan.fitting(lens).get(rank) {
+                pick(picks, *job, LensSet::NONE);
             }
         }
     }
 }
 
-/// Whether some placement of the job at its best speed would respect the reservation.
-fn may_backfill(cluster: &Cluster, reservation: &Reservation, job: JobId) -> bool {
+fn pick(picks: &mut Vec<(JobId, LensSet)>, job: JobId, heads: LensSet) {
+    match picks.iter_mut().find(|(other, _)| *other == job) {
+        Some((_, known)) => *known = known.union(heads),
+        None => picks.push((job, heads)),
+    }
+}
+
+/// The start that a template offers on one of `types`, its placement written after what `slices` held before; none (and
+/// nothing written) if nothing fits or the reserved job would be delayed.
+fn try_start(
+    cluster: &Cluster,
+    template: Template,
+    reservation: Option<&Reservation>,
+    job: JobId,
+    types: u64,
+    slices: &mut Vec<Slice>,
+) -> Option<PlacementFacts> {
     let demand = cluster.demand(job);
-    let class = cluster.class(cluster.job(job).request.class);
-    cluster.types_in(cluster.fitting_types(demand)).any(|kind| {
-        let end = believed_end(cluster, job, class.speed[kind.index()]);
-        reservation.allows(kind, demand.num_gpus, end)
-    })
+    let class = cluster.job(job).request.class;
+    let allowed = |kind: GpuTypeId, rate: f64| {
+        reservation.is_none_or(|held| held.allows(&demand, kind, believed_end(cluster, job, rate)))
+    };
+    // A type that is refused at full speed is refused at any placement, and must not hide one that would do.
+    let speed = &cluster.class(class).speed;
+    let open = cluster
+        .types_in(types)
+        .filter(|kind| allowed(*kind, speed[kind.index()]));
+    let open = open.fold(0, |mask, kind| mask | 1 << kind.0);
+    let kind = cluster.preferred_type(template, class, open)?;
+    let start = slices.len();
+    if !cluster.place(template, kind, demand.num_gpus, slices) {
+        return None;
+    }
+    let facts = cluster.facts(class, &slices[start..]);
+    if !allowed(kind, facts.rate) {
+        slices.truncate(start);
+        return None;
+    }
+    Some(facts)
 }
 
 /// When the job is believed to end if it starts now at this rate.
 pub(crate) fn believed_end(cluster: &Cluster, job: JobId, rate: f64) -> Time {
     let row = cluster.job(job);
-    let cost_s = if row.num_preemptions > 0 { cluster.capabilities().restart_cost_s } else { 0.0 };
+    let cost_s = if row.num_preemptions > 0 {
+        cluster.capabilities().restart_cost_s
+    } else {
+        0.0
+    };
     cluster.now() + Time::from_secs_f64(cost_s + row.remaining_s_at(cluster.now()) / rate)
 }
 
@@ -110,19 +156,16 @@ fn push_starts(
     heads: LensSet,
     set: &mut CandidateSet,
 ) {
-    let request = &cluster.job(job).request;
     let first = set.rows.len();
     for template in needs.templates {
-        let Some(kind) = cluster.preferred_type(*template, request.class, types) else { continue };
         let start = set.slices.len();
-        if !cluster.place(*template, kind, request.num_gpus, &mut set.slices) {
+        let Some(facts) = try_start(cluster, *template, reservation, job, types, &mut set.slices) else {
             continue;
-        }
-        let facts = cluster.facts(request.class, &set.slices[start..]);
-        let known = set.rows[first..].iter().any(|row| set.slices[row.placement.clone()] == set.slices[start..]);
-        let end = believed_end(cluster, job, facts.rate);
-        let refused = reservation.is_some_and(|held| !held.allows(kind, request.num_gpus, end));
-        if known || refused {
+        };
+        let known = set.rows[first..]
+            .iter()
+            .any(|row| set.slices[row.placement.clone()] == set.slices[start..]);
+        if known {
             set.slices.truncate(start);
             continue;
         }
@@ -154,14 +197,17 @@ fn push_preempts(
 ) {
     let request = &cluster.job(job).request;
     let demand = cluster.demand(job);
-    let Some(kind) = cluster.preferred_type(Template::Fastest, request.class, demand.types) else { return };
+    let Some(kind) = cluster.preferred_type(Template::Fastest, request.class, demand.types) else {
+        return;
+    };
     // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
     if reservation.is_some() || !cluster.has_room(demand) {
         return;
     }
-    for (lens, order) in
-        [(Lens::Shortest, VictimOrder::LongestRemaining), (Lens::LeastAttained, VictimOrder::MostAttained)]
-    {
+    for (lens, order) in [
+        (Lens::Shortest, VictimOrder::LongestRemaining),
+        (Lens::LeastAttained, VictimOrder::MostAttained),
+    ] {
         if !needs.lenses.contains(lens) {
             continue;
         }
@@ -180,11 +226,103 @@ fn push_preempts(
             victims.truncate(first_victim);
             continue;
         }
+        let facts = cluster.facts(request.class, &slices[start..]);
+        // On a loose placement the newcomer may end too late to be worth it; two jobs would then stop each other in turn.
+        let end = believed_end(cluster, job, facts.rate);
+        if order == VictimOrder::LongestRemaining && !pays(cluster, end, &victims[first_victim..]) {
+            slices.truncate(start);
+            victims.truncate(first_victim);
+            continue;
+        }
         let mut candidate = Candidate::new(CandidateKind::Preempt, Some(job));
-        candidate.facts = Some(cluster.facts(request.class, &set.slices[start..]));
+        candidate.facts = Some(facts);
         candidate.heads = heads;
         candidate.placement = start..set.slices.len();
         candidate.victims = first_victim..set.victims.len();
         set.rows.push(candidate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::JobState;
+    use crate::cluster::tests::{cluster_of, submit};
+    use crate::heuristics::by_name;
+    use crate::ids::NodeId;
+    use crate::pass::Pass;
+    use crate::spec::ClusterSpec;
+
+    fn start(cluster: &mut Cluster, node: u32, gpus: u64, run_s: f64) -> JobId {
+        let job = submit(cluster, gpus.count_ones(), run_s);
+        let slice = Slice {
+            node: NodeId(node),
+            gpus,
+        };
+        cluster.start(job, [slice].into_iter().collect());
+        job
+    }
+
+    fn needs_of(name: &str) -> Needs {
+        by_name(name).unwrap().needs()
+    }
+
+    #[test]
+    fn a_job_that_would_be_late_on_its_loose_placement_does_not_hide_the_next_one() {
+        // Two nodes of 2 with one GPU busy in each until 100 s; the head wants all 4 and reserves 100 s. On two nodes
+        // the job of 90 s would run for 90 / 0.854 = 105 s; the one of 50 s takes one GPU.
+        let mut cluster = cluster_of(&ClusterSpec::uniform(2, 2, 2));
+        start(&mut cluster, 0, 0b1, 100.0);
+        start(&mut cluster, 1, 0b1, 100.0);
+        submit(&mut cluster, 4, 10.0);
+        let late = submit(&mut cluster, 2, 90.0);
+        let next = submit(&mut cluster, 1, 50.0);
+        Pass::new()
+            .run(&mut cluster, by_name("easy").unwrap().as_mut())
+            .unwrap();
+        assert_eq!(cluster.job(late).state, JobState::Pending);
+        assert_eq!(cluster.job(next).state, JobState::Running);
+    }
+
+    #[test]
+    fn a_newcomer_stops_nobody_if_its_loose_placement_eats_up_what_it_would_gain() {
+        // One GPU of each node ends at 50 s, the other at 200 s. At 10 s a newcomer of 2 GPUs x 140 s would end at 150 s
+        // and the restart be paid for by 180 s; but on two nodes it would end at 10 + 164 s, 204 s with the restart.
+        let preempts = |run_s: f64| {
+            let mut cluster = cluster_of(&ClusterSpec::uniform(2, 2, 2));
+            for node in [0, 1] {
+                start(&mut cluster, node, 0b01, 50.0);
+                start(&mut cluster, node, 0b10, 200.0);
+            }
+            cluster.advance(Time::from_secs_f64(10.0));
+            submit(&mut cluster, 2, run_s);
+            let mut pass = Pass::new();
+            pass.open(&cluster, &needs_of("srtf"));
+            let is_preempt = |row: &Candidate| row.kind == CandidateKind::Preempt;
+            pass.candidates().iter().any(is_preempt)
+        };
+        assert!(!preempts(140.0));
+        assert!(preempts(100.0));
+    }
+
+    #[test]
+    fn a_long_queue_of_different_jobs_gives_no_more_candidates_than_the_bound() {
+        let mut cluster = cluster_of(&ClusterSpec::uniform(64, 8, 8));
+        for number in 0..200 {
+            submit(
+                &mut cluster,
+                1 + number * 37 % 300,
+                f64::from(1 + number * 71 % 997),
+            );
+        }
+        let needs = Needs {
+            heads: 32,
+            fitting: 32,
+            ..Needs::full()
+        };
+        let mut pass = Pass::new();
+        pass.open(&cluster, &needs);
+        assert_eq!(pass.candidates().len(), MAX_CANDIDATES);
+        assert_eq!(pass.candidates().get(0).unwrap().kind, CandidateKind::Hold);
     }
 }

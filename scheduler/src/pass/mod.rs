@@ -6,6 +6,7 @@
 mod enumerate;
 mod preempt;
 mod reservation;
+mod scan;
 
 pub use reservation::Reservation;
 
@@ -64,8 +65,18 @@ impl Pass {
     }
 
     fn enumerate(&mut self, cluster: &Cluster, needs: &Needs) -> PassState {
-        enumerate(cluster, needs, self.reservation.as_ref(), &mut self.scratch, &mut self.set);
-        if self.set.only_hold() { PassState::Closed } else { PassState::Open }
+        enumerate(
+            cluster,
+            needs,
+            self.reservation.as_ref(),
+            &mut self.scratch,
+            &mut self.set,
+        );
+        if self.set.only_hold() {
+            PassState::Closed
+        } else {
+            PassState::Open
+        }
     }
 
     /// The present candidates.
@@ -95,9 +106,12 @@ impl Pass {
                 }
                 if let (Some(facts), Some(reservation)) = (candidate.facts, &mut self.reservation) {
                     let end = believed_end(cluster, job, facts.rate);
-                    reservation.book(facts.gpu_type, facts.num_gpus, end);
+                    reservation.book(&cluster.demand(job), facts.gpu_type, end);
                 }
-                let placement: Placement = self.set.slices[candidate.placement.clone()].iter().copied().collect();
+                let placement: Placement = self.set.slices[candidate.placement.clone()]
+                    .iter()
+                    .copied()
+                    .collect();
                 cluster.start(job, placement);
             }
         }
@@ -106,7 +120,8 @@ impl Pass {
 
     /// The present decision point with its observation, for whoever decides outside.
     pub fn observe(&mut self, cluster: &Cluster) -> &Observation {
-        self.observation.fill(cluster, &self.set, self.reservation.as_ref());
+        self.observation
+            .fill(cluster, &self.set, self.reservation.as_ref());
         &self.observation
     }
 
@@ -122,18 +137,24 @@ impl Pass {
     /// What the policy reports, or a score that is not finite.
     pub fn decide(&mut self, cluster: &Cluster, policy: &mut dyn Policy) -> Result<usize, PolicyError> {
         if policy.needs().observation {
-            self.observation.fill(cluster, &self.set, self.reservation.as_ref());
+            self.observation
+                .fill(cluster, &self.set, self.reservation.as_ref());
         } else {
-            self.observation.clear(self.set.len());
+            self.observation.clear(&self.set);
         }
-        let point =
-            DecisionPoint { cluster, candidates: &self.set, observation: self.observation.as_ref() };
+        let point = DecisionPoint {
+            cluster,
+            candidates: &self.set,
+            observation: self.observation.as_ref(),
+        };
         let scores = &mut self.scores[..self.set.len()];
         scores.fill(0.0);
         policy.score(point, scores)?;
         PolicyError::check_finite(scores)?;
         let key = policy.tie_key();
-        let choice = choose(scores, self.observation.mask(), |index| key.of(cluster, &self.set, index));
+        let choice = choose(scores, self.observation.mask(), |index| {
+            key.of(cluster, &self.set, index)
+        });
         Ok(choice.unwrap_or(0))
     }
 

@@ -4,7 +4,7 @@
 //! earlier that even the restart is paid for; *least attained* stops jobs that have received a class more of service.
 //! A job that started at this very instant is never a victim, so a pass always ends.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, service_class};
 use crate::ids::{GpuTypeId, JobId, Time};
 
 /// Order in which victims are taken.
@@ -14,15 +14,12 @@ pub(crate) enum VictimOrder {
     MostAttained,
 }
 
-/// Thresholds between the service classes of least attained service, GPU·s.
-///
-/// # Source
-/// Tiresias (NSDI'19), constants of the released code: three thresholds, 3,250 / 7,200 / 18,000 GPU·s.
-const SERVICE_CLASSES_GPU_S: [f64; 3] = [3250.0, 7200.0, 18000.0];
-
-/// The service class of an attained service: 0 is served least.
-pub(crate) fn service_class(attained_gpu_s: f64) -> usize {
-    SERVICE_CLASSES_GPU_S.iter().filter(|threshold| attained_gpu_s >= **threshold).count()
+/// Whether a job that ends at `end` ends so much before each of these running jobs that a restart is paid for.
+pub(crate) fn pays(cluster: &Cluster, end: Time, victims: &[JobId]) -> bool {
+    let cost = Time::from_secs_f64(cluster.capabilities().restart_cost_s);
+    victims
+        .iter()
+        .all(|victim| cluster.job(*victim).expected_finish > end + cost)
 }
 
 /// Writes the fewest first victims on `kind` that make room for `job`; false (and nothing written) if there are not enough.
@@ -88,5 +85,8 @@ pub(crate) fn find_victims(
 
 /// Shortest believed rest among the victims, s.
 pub(crate) fn least_remaining_s(cluster: &Cluster, victims: &[JobId], now: Time) -> f64 {
-    victims.iter().map(|victim| cluster.job(*victim).remaining_s_at(now)).fold(f64::INFINITY, f64::min)
+    victims
+        .iter()
+        .map(|victim| cluster.job(*victim).remaining_s_at(now))
+        .fold(f64::INFINITY, f64::min)
 }

@@ -6,8 +6,8 @@
 //! only extra GPUs. The count is of GPUs of one type, not of nodes, so a fragmented cluster may still make the gang
 //! loose, never late by the estimates.
 
-use crate::cluster::Cluster;
-use crate::ids::{GpuTypeId, JobId, Time};
+use crate::cluster::{Cluster, Demand};
+use crate::ids::{GpuTypeId, JobId, TenantId, Time};
 
 /// GPUs held back for one job.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +20,10 @@ pub struct Reservation {
     pub shadow: Time,
     /// GPUs of the type that others may take without delaying it.
     pub extra: u32,
+    /// The tenant that owns it.
+    pub tenant: TenantId,
+    /// Quota that its tenant's other jobs may take without delaying it; without limit where borrowing is allowed.
+    pub room: u32,
 }
 
 impl Reservation {
@@ -29,25 +33,40 @@ impl Reservation {
         let demand = cluster.demand(job);
         let mut best: Option<Reservation> = None;
         for kind in cluster.types_in(demand.types) {
-            if let Some((shadow, free)) = earliest_fit(cluster, kind, demand.num_gpus) {
-                if best.is_none_or(|other| shadow < other.shadow) {
-                    best = Some(Reservation { job, gpu_type: kind, shadow, extra: free - demand.num_gpus });
-                }
+            if let Some((shadow, free)) = earliest_fit(cluster, kind, demand.num_gpus)
+                && best.is_none_or(|other| shadow < other.shadow)
+            {
+                best = Some(Reservation {
+                    job,
+                    gpu_type: kind,
+                    shadow,
+                    extra: free - demand.num_gpus,
+                    tenant: demand.tenant,
+                    room: cluster.quota_left(demand.tenant).saturating_sub(demand.num_gpus),
+                });
             }
         }
         best
     }
 
-    /// Whether a start on `kind` that is believed to end at `end` leaves the reserved job its GPUs in time.
+    /// Whether a start on `kind` that is believed to end at `end` leaves the reserved job its GPUs and its quota in time.
     #[must_use]
-    pub fn allows(&self, kind: GpuTypeId, num_gpus: u32, end: Time) -> bool {
-        kind != self.gpu_type || end <= self.shadow || num_gpus <= self.extra
+    pub fn allows(&self, demand: &Demand, kind: GpuTypeId, end: Time) -> bool {
+        let gpus = kind != self.gpu_type || demand.num_gpus <= self.extra;
+        let quota = demand.tenant != self.tenant || demand.num_gpus <= self.room;
+        end <= self.shadow || (gpus && quota)
     }
 
     /// Books a start that [`Reservation::allows`] let through.
-    pub(crate) fn book(&mut self, kind: GpuTypeId, num_gpus: u32, end: Time) {
-        if kind == self.gpu_type && end > self.shadow {
-            self.extra = self.extra.saturating_sub(num_gpus);
+    pub(crate) fn book(&mut self, demand: &Demand, kind: GpuTypeId, end: Time) {
+        if end <= self.shadow {
+            return;
+        }
+        if kind == self.gpu_type {
+            self.extra = self.extra.saturating_sub(demand.num_gpus);
+        }
+        if demand.tenant == self.tenant {
+            self.room = self.room.saturating_sub(demand.num_gpus);
         }
     }
 }
@@ -71,4 +90,89 @@ fn earliest_fit(cluster: &Cluster, kind: GpuTypeId, num_gpus: u32) -> Option<(Ti
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cluster::{Capabilities, Cluster, JobState, Submission};
+    use crate::estimate::{Estimate, Provenance};
+    use crate::heuristics::by_name;
+    use crate::ids::{ClassId, JobId, TenantId};
+    use crate::pass::Pass;
+    use crate::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, TenantSpec};
+
+    /// One node of 4 GPUs of each of two types; two tenants with 4 GPUs each, no borrowing; the classes run on the first
+    /// type only, on the second only, and on both, twice as fast on the second.
+    fn two_types() -> Cluster {
+        let mut spec = ClusterSpec::uniform(1, 4, 1);
+        spec.gpu_types = ["old", "new"]
+            .map(|name| GpuTypeSpec {
+                name: name.into(),
+                memory_gib: 16.0,
+            })
+            .into();
+        spec.node_groups[0].gpu_type = "old".into();
+        let mut group = spec.node_groups[0].clone();
+        group.gpu_type = "new".into();
+        spec.node_groups.push(group);
+        spec.tenants = ["a", "b"]
+            .map(|name| TenantSpec {
+                name: name.into(),
+                quota_gpus: 4,
+            })
+            .into();
+        spec.borrowing = false;
+        let classes = [[1.0, 0.0], [0.0, 1.0], [1.0, 2.0]].map(|speed| ModelClass {
+            name: format!("{speed:?}"),
+            speed: speed.into(),
+            locality: LocalityFactors::NONE,
+        });
+        Cluster::new(&spec, &classes, Capabilities::default()).unwrap()
+    }
+
+    fn submit(cluster: &mut Cluster, tenant: u16, class: u16, num_gpus: u32, run_s: f64) -> JobId {
+        let request = Submission {
+            tenant: TenantId(tenant),
+            class: ClassId(class),
+            num_gpus,
+            estimate_s: Estimate {
+                value: run_s,
+                provenance: Provenance::Oracle,
+            },
+        };
+        cluster.submit(request).unwrap()
+    }
+
+    fn easy(cluster: &mut Cluster) {
+        Pass::new()
+            .run(cluster, by_name("easy").unwrap().as_mut())
+            .unwrap();
+        cluster.check();
+    }
+
+    #[test]
+    fn a_backfilled_job_of_the_same_tenant_leaves_the_reserved_one_its_quota() {
+        // Tenant b holds 3 old GPUs until 100 s; the 2 old GPUs of tenant a's head reserve 100 s and 2 of its 4 GPUs of
+        // quota. Until 500 s, 3 new GPUs would take one of those; 2 do not.
+        let mut cluster = two_types();
+        submit(&mut cluster, 1, 0, 3, 100.0);
+        submit(&mut cluster, 0, 0, 2, 50.0);
+        let wide = submit(&mut cluster, 0, 1, 3, 500.0);
+        let narrow = submit(&mut cluster, 0, 1, 2, 500.0);
+        easy(&mut cluster);
+        assert_eq!(cluster.job(wide).state, JobState::Pending);
+        assert_eq!(cluster.job(narrow).state, JobState::Running);
+    }
+
+    #[test]
+    fn a_type_that_the_reservation_closes_does_not_hide_one_that_is_open() {
+        // The head reserves all 4 new GPUs. A long job that would be faster there starts on an old one.
+        let mut cluster = two_types();
+        submit(&mut cluster, 1, 1, 3, 100.0);
+        submit(&mut cluster, 0, 1, 4, 50.0);
+        let long = submit(&mut cluster, 1, 2, 1, 500.0);
+        easy(&mut cluster);
+        let placement = &cluster.job(long).placement;
+        assert_eq!(placement[0].node.0, 0, "on the old node");
+    }
 }

@@ -1,0 +1,2 @@
+//! Time of one tree decision.
+fn main() {}

@@ -1,0 +1,93 @@
+//! A reservation for the head of one order, and backfill in another: EASY and its relatives.
+
+use super::rank::{rank, under};
+use crate::candidate::CandidateKind;
+use crate::error::PolicyError;
+use crate::ids::JobId;
+use crate::lens::{Lens, LensSet, first_jobs};
+use crate::policy::{DecisionPoint, Needs, Policy};
+
+/// Starts the head of an order as long as it fits. When it does not, reserves its GPUs once in the pass and starts, in
+/// the second order, what is believed not to delay it.
+///
+/// # Source
+/// EASY backfill (Lifka, JSSPP'95): shadow time and extra GPUs as in [`crate::pass::Reservation`]. Deviations: GPUs are
+/// counted by type, so the reservation is for a number of GPUs and not for given nodes; on a cluster that cannot
+/// reserve, nothing is backfilled and the head blocks the queue, because otherwise it could starve.
+#[derive(Clone, Debug)]
+pub struct Backfill {
+    name: &'static str,
+    head: Lens,
+    fill: Lens,
+    scratch: Vec<(i64, JobId)>,
+}
+
+impl Backfill {
+    /// EASY: head and backfill in arrival order.
+    #[must_use]
+    pub fn easy() -> Backfill {
+        Backfill::new("easy", Lens::Arrival, Lens::Arrival)
+    }
+
+    /// EASY whose backfill takes the shortest job first.
+    ///
+    /// # Source
+    /// SJBF, shortest job backfilled first (Tsafrir, Etsion and Feitelson, TPDS'07).
+    #[must_use]
+    pub fn easy_sjf() -> Backfill {
+        Backfill::new("easy-sjf", Lens::Arrival, Lens::Shortest)
+    }
+
+    /// Shortest first, with a reservation for the shortest job when it does not fit. A large gang is not starved by the
+    /// longer jobs around it; an endless stream of shorter ones can still starve it.
+    #[must_use]
+    pub fn sjf_reserve() -> Backfill {
+        Backfill::new("sjf-reserve", Lens::Shortest, Lens::Shortest)
+    }
+
+    /// As [`Backfill::sjf_reserve`], by remaining GPU-time.
+    #[must_use]
+    pub fn gpu_time_reserve() -> Backfill {
+        Backfill::new("gpu-time-reserve", Lens::SmallestGpuTime, Lens::SmallestGpuTime)
+    }
+
+    fn new(name: &'static str, head: Lens, fill: Lens) -> Backfill {
+        Backfill {
+            name,
+            head,
+            fill,
+            scratch: Vec::new(),
+        }
+    }
+}
+
+impl Policy for Backfill {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            heads: 1,
+            reserve: true,
+            ..Needs::first_fitting(LensSet::of(self.head).with(self.fill))
+        }
+    }
+
+    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        let cluster = point.cluster;
+        // The head of the whole queue, be it reserved or not: the candidates leave a reserved job out.
+        let eligible = |demand: &_| cluster.has_room(*demand);
+        first_jobs(cluster, self.head, 1, eligible, |_| true, &mut self.scratch);
+        let head = self.scratch.first().map(|(_, job)| *job);
+        let may_fill = cluster.capabilities().reservation;
+        rank(&point, scores, |candidate, job| match candidate.kind {
+            CandidateKind::Start | CandidateKind::Reserve if Some(job) == head => {
+                under(cluster, self.head, 0, job)
+            }
+            CandidateKind::Start if may_fill => under(cluster, self.fill, 1, job),
+            _ => None,
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! The classic scheduling heuristics: baselines, teachers, and fallbacks of a daemon.
+//!
+//! Each is a [`Policy`] that reads typed facts only and asks for the smallest candidate set that holds its choice.
+//! Given a larger set (that of a learned policy, say, to be its teacher) it makes the same choice.
+//!
+//! # What is deliberately not here
+//! Nothing that must see the whole queue or plan a round: those are planners.
+
+mod backfill;
+mod fifo;
+mod greedy;
+mod preemptive;
+mod rank;
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use backfill::Backfill;
+pub use fifo::Fifo;
+pub use greedy::Greedy;
+pub use preemptive::{Las, Srtf};
+
+use crate::error::ConfigError;
+use crate::policy::Policy;
+
+/// What a heuristic is, for tables and help texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// Name by which [`by_name`] knows it.
+    pub name: &'static str,
+    /// The line of scheduling that it belongs to.
+    pub family: &'static str,
+    /// Where it comes from.
+    pub citation: &'static str,
+    /// What it needs to know about jobs.
+    pub knows: &'static str,
+    /// What it decides.
+    pub decides: &'static str,
+}
+
+/// All heuristics, in the order in which tables list them.
+#[must_use]
+pub fn infos() -> &'static [Info] {
+    &INFOS
+}
+
+macro_rules! infos {
+    ($($name:literal, $family:literal, $citation:literal, $knows:literal, $decides:literal;)*) => {
+        const NAMES: &[&str] = &[$($name),*];
+        const INFOS: [Info; NAMES.len()] =
+            [$(Info { name: $name, family: $family, citation: $citation, knows: $knows, decides: $decides }),*];
+    };
+}
+
+infos! {
+    "fifo", "queueing", "textbook; YARN capacity scheduler", "arrival", "the oldest job, or nobody";
+    "fifo-skip", "queueing", "first fit in arrival order", "arrival", "the oldest job that fits";
+    "sjf", "size-based", "shortest job first", "run time estimate", "the shortest job that fits";
+    "srtf", "size-based, preemptive", "Tiresias NSDI'19 and Synergy OSDI'22 (baseline)", "run time estimate", "the shortest job, stopping longer ones";
+    "gpu-time", "size-based", "shortest remaining service first; Tiresias NSDI'19 (baseline)", "run time estimate, gang size", "the job with least GPU-time that fits";
+    "las", "service-based, preemptive", "Tiresias NSDI'19, 2D-LAS", "attained service", "the oldest job of the least served class, stopping higher classes";
+    "easy", "backfill", "Lifka, JSSPP'95", "arrival, run time estimate", "the oldest job or its reservation, then what does not delay it by arrival";
+    "fair-share", "fairness", "weighted max-min over quotas", "GPUs held by each tenant", "the oldest job that fits of the tenant that holds least of its quota";
+    "packing", "packing", "best-fit decreasing", "gang size", "the largest gang that fits, on the fullest node";
+    "easy-sjf", "backfill", "Tsafrir et al., TPDS'07", "arrival, run time estimate", "as easy, backfilling the shortest first";
+    "sjf-reserve", "backfill", "sjf with EASY's reservation", "run time estimate", "the shortest job or its reservation, then what does not delay it";
+    "gpu-time-reserve", "backfill", "gpu-time with EASY's reservation", "run time estimate, gang size", "the job with least GPU-time or its reservation, then what does not delay it";
+}
+
+/// The names that [`by_name`] knows.
+#[must_use]
+pub fn names() -> &'static [&'static str] {
+    NAMES
+}
+
+/// Makes a heuristic.
+///
+/// # Errors
+/// An unknown name; the error lists all names and the nearest one.
+pub fn by_name(name: &str) -> Result<Box<dyn Policy>, ConfigError> {
+    Ok(match name {
+        "fifo" => Box::new(Fifo),
+        "fifo-skip" => Box::new(Greedy::fifo_skip()),
+        "sjf" => Box::new(Greedy::sjf()),
+        "srtf" => Box::new(Srtf),
+        "gpu-time" => Box::new(Greedy::gpu_time()),
+        "las" => Box::new(Las),
+        "easy" => Box::new(Backfill::easy()),
+        "fair-share" => Box::new(Greedy::fair_share()),
+        "packing" => Box::new(Greedy::packing()),
+        "easy-sjf" => Box::new(Backfill::easy_sjf()),
+        "sjf-reserve" => Box::new(Backfill::sjf_reserve()),
+        "gpu-time-reserve" => Box::new(Backfill::gpu_time_reserve()),
+        _ => {
+            return Err(ConfigError {
+                key: "policy".into(),
+                value: name.into(),
+                allowed: format!("one of {}", NAMES.join(", ")),
+                hint: format!("did you mean {}?", nearest(name)),
+            });
+        }
+    })
+}
+
+fn nearest(name: &str) -> &'static str {
+    let lower = name.to_lowercase();
+    let best = NAMES.iter().min_by_key(|known| edit_distance(known, &lower));
+    best.copied().unwrap_or_default()
+}
+
+/// Levenshtein's distance: insertions, removals and replacements from one word to the other.
+fn edit_distance(from: &str, to: &str) -> usize {
+    // A name from a user may be of any length; beyond this it resembles nothing.
+    let to: Vec<char> = to.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (line, ours) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = line + 1;
+        for (column, theirs) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(ours != *theirs);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}

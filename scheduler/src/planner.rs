@@ -1,0 +1,84 @@
+//! A planner decides a whole instant at once; every policy becomes one through [`Pass`].
+//!
+//! What a planner decides is journalled by the cluster and read with [`Cluster::take_decisions`], so a daemon and a
+//! simulator drive planners and policies alike.
+
+use crate::cluster::Cluster;
+use crate::error::PolicyError;
+use crate::pass::Pass;
+use crate::policy::Policy;
+
+/// Something that plans all starts and preemptions of one instant.
+pub trait Planner: Send {
+    /// Name for tables and files.
+    fn name(&self) -> &str;
+
+    /// Carries out its plan for the cluster's present time.
+    ///
+    /// # Errors
+    /// What the planner reports; what was decided before the error stands.
+    fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError>;
+}
+
+/// A policy as a planner: one pass, candidate by candidate, until it holds.
+#[derive(Clone, Debug, Default)]
+pub struct PolicyPlanner<P> {
+    policy: P,
+    pass: Pass,
+}
+
+impl<P: Policy> PolicyPlanner<P> {
+    /// A planner around a policy.
+    #[must_use]
+    pub fn new(policy: P) -> PolicyPlanner<P> {
+        PolicyPlanner {
+            policy,
+            pass: Pass::new(),
+        }
+    }
+
+    /// The policy.
+    #[must_use]
+    pub fn policy(&self) -> &P {
+        &self.policy
+    }
+}
+
+impl<P: Policy> Planner for PolicyPlanner<P> {
+    fn name(&self) -> &str {
+        self.policy.name()
+    }
+
+    fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
+        self.pass.run(cluster, &mut self.policy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Decision;
+    use crate::cluster::tests::{cluster_of, submit};
+    use crate::heuristics;
+    use crate::spec::ClusterSpec;
+
+    #[test]
+    fn a_policy_plans_a_whole_pass_and_the_cluster_journals_it() {
+        let mut cluster = cluster_of(&ClusterSpec::uniform(1, 4, 1));
+        let first = submit(&mut cluster, 3, 100.0);
+        submit(&mut cluster, 2, 50.0);
+        let third = submit(&mut cluster, 1, 10.0);
+        let mut planner = PolicyPlanner::new(heuristics::by_name("fifo-skip").unwrap());
+        assert_eq!(planner.name(), "fifo-skip");
+        planner.plan(&mut cluster).unwrap();
+        let mut decisions = Vec::new();
+        cluster.take_decisions(&mut decisions);
+        let started: Vec<_> = decisions
+            .iter()
+            .map(|decision| match decision {
+                Decision::Start { job, .. } | Decision::Preempt { job } => *job,
+            })
+            .collect();
+        assert_eq!(started, [first, third]);
+    }
+}

@@ -51,7 +51,8 @@ fn record() -> Dataset {
     for index in 0.. {
         let config = GeneratorConfig::default().with(1000, 1.5);
         let workload = generate(&config, Seed(1).child("bench", index)).unwrap();
-        let mut recording = Recording::of_teacher(&mut Smooth, &mut data, Seed(1).stream("bench", index));
+        let mut teacher = Smooth;
+        let mut recording = Recording::of_teacher(&mut teacher, &mut data, Seed(1).stream("bench", index));
         simulate(&workload, &SimConfig::default(), &mut recording).unwrap();
         if data.num_offered() > data.num_points() as u64 {
             break;

@@ -641,8 +641,7 @@ mod tests {
     fn slow_gain(rows: &[Vec<f32>], of_node: &[usize], target: &[f32], weight: &[f32]) -> f64 {
         let whole = error(of_node, target, weight);
         let mut best = 0.0_f64;
-        let num_features = rows[0].len();
-        for feature in 0..num_features {
+        for (feature, _) in rows[0].iter().enumerate() {
             for edge in of_node.iter().map(|row| rows[*row][feature]) {
                 let (left, right): (Vec<usize>, Vec<usize>) =
                     of_node.iter().partition(|row| rows[**row][feature] <= edge);

@@ -296,8 +296,14 @@ struct Limits {
     depth: usize,
 }
 
-/// Grows a tree of at most `leaves_max` leaves. `value` is asked for the final thresholds, which lie in the middle of the
-/// gap that the node's own rows leave.
+impl Limits {
+    fn allow(&self, left: Sums, right: Sums) -> bool {
+        left.rows.min(right.rows) >= self.rows && left.weight.min(right.weight) >= self.weight
+    }
+}
+
+/// Grows a tree of at most `leaves_max` leaves. The histograms say between which bins to split; `value` is then asked for
+/// the best threshold there, so what is found does not depend on where the edges of the bins happen to lie.
 ///
 /// # Panics
 /// If `target` and `weight` have another length than the rows, or a weight is not above 0.
@@ -347,28 +353,14 @@ pub fn grow(
         }
         let Some((index, best)) = chosen else { break };
         let parent = open.remove(index);
-        let bins = &data.bins[best.feature];
-        let goes_left = |row: u32| usize::from(bins[row as usize]) <= best.bin;
         let of_node = &mut rows[parent.range.clone()];
-        let (mut low, mut high) = (f32::NEG_INFINITY, f32::INFINITY);
-        for row in of_node.iter() {
-            let found = value(*row as usize, best.feature);
-            if goes_left(*row) {
-                low = low.max(found);
-            } else {
-                high = high.min(found);
-            }
-        }
-        let num_left = partition(of_node, goes_left);
+        let split = refine(data, &fixed, &value, of_node, &parent, best, &limits);
+        let num_left = partition(of_node, |row| {
+            value(row as usize, best.feature) <= split.threshold
+        });
         let middle = parent.range.start + num_left;
         let (left, right) = (parent.range.start..middle, middle..parent.range.end);
-        let left_sums =
-            parent.histogram[best.feature][..=best.bin]
-                .iter()
-                .fold(Sums::default(), |mut sum, bin| {
-                    sum.add(*bin);
-                    sum
-                });
+        let left_sums = split.left;
         let right_sums = parent.sums.less(left_sums);
         let is_left_smaller = left.len() <= right.len();
         let smaller = if is_left_smaller {
@@ -390,10 +382,10 @@ pub fn grow(
         grown.nodes[parent.node].split = Some(GrownSplit {
             order,
             feature: best.feature,
-            threshold: midpoint(low, high),
+            threshold: split.threshold,
             left: place,
             right: place + 1,
-            gain: best.gain * fixed.gain_unit(),
+            gain: split.gain * fixed.gain_unit(),
         });
         for (node, range, sums, histogram) in [
             (place, left, left_sums, left_histogram),
@@ -520,12 +512,7 @@ fn best_split(histogram: &[Vec<Sums>], sums: Sums, depth: usize, limits: &Limits
             for (bin, of_bin) in bins[..bins.len() - 1].iter().enumerate() {
                 left.add(*of_bin);
                 let right = sums.less(left);
-                if of_bin.rows == 0
-                    || left.rows < limits.rows
-                    || right.rows < limits.rows
-                    || left.weight < limits.weight
-                    || right.weight < limits.weight
-                {
+                if of_bin.rows == 0 || !limits.allow(left, right) {
                     continue;
                 }
                 let gain = left.explained() + right.explained() - sums.explained();
@@ -543,6 +530,63 @@ fn best_split(histogram: &[Vec<Sums>], sums: Sums, depth: usize, limits: &Limits
         }
     }
     best
+}
+
+/// A split with its final threshold.
+struct Refined {
+    threshold: f32,
+    left: Sums,
+    gain: f64,
+}
+
+/// Looks again at the rows in the two bins beside a split, this time at their values: the best threshold there, in the
+/// middle of the gap that the node's rows leave.
+fn refine(
+    data: &Binned,
+    fixed: &Fixed,
+    value: &impl Fn(usize, usize) -> f32,
+    rows: &[u32],
+    parent: &Open,
+    best: Best,
+    limits: &Limits,
+) -> Refined {
+    let Best { feature, bin, .. } = best;
+    let of_feature = &parent.histogram[feature];
+    // The split was possible, so there are rows on its right.
+    let next = (bin + 1..of_feature.len())
+        .find(|other| of_feature[*other].rows > 0)
+        .unwrap_or(bin);
+    let mut near: Vec<(f32, Sums)> = rows
+        .iter()
+        .filter(|row| {
+            let found = usize::from(data.bins[feature][**row as usize]);
+            found == bin || found == next
+        })
+        .map(|row| (value(*row as usize, feature), fixed.rows[*row as usize]))
+        .collect();
+    // Equal values stay together below, so their order does not matter.
+    near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut left = Sums::default();
+    for of_bin in &of_feature[..bin] {
+        left.add(*of_bin);
+    }
+    let mut refined: Option<Refined> = None;
+    for pair in near.windows(2) {
+        left.add(pair[0].1);
+        let right = parent.sums.less(left);
+        if pair[0].0 == pair[1].0 || !limits.allow(left, right) {
+            continue;
+        }
+        let gain = left.explained() + right.explained() - parent.sums.explained();
+        if refined.as_ref().is_none_or(|refined| gain > refined.gain) {
+            refined = Some(Refined {
+                threshold: midpoint(pair[0].0, pair[1].0),
+                left,
+                gain,
+            });
+        }
+    }
+    refined.expect("the edge between the two bins is among the thresholds tried")
 }
 
 /// Moves the rows that go left to the front; both sides keep their order. Returns how many go left.
@@ -597,8 +641,7 @@ mod tests {
     fn slow_gain(rows: &[Vec<f32>], of_node: &[usize], target: &[f32], weight: &[f32]) -> f64 {
         let whole = error(of_node, target, weight);
         let mut best = 0.0_f64;
-        let num_features = rows[0].len();
-        for feature in 0..num_features {
+        for (feature, _) in rows[0].iter().enumerate() {
             for edge in of_node.iter().map(|row| rows[*row][feature]) {
                 let (left, right): (Vec<usize>, Vec<usize>) =
                     of_node.iter().partition(|row| rows[**row][feature] <= edge);

@@ -10,7 +10,7 @@ fn pleach(folder: &Path, line: &str) -> Output {
         .current_dir(folder)
         .args(line.split_whitespace())
         .output()
-        .unwrap()
+        .expect("the program starts")
 }
 
 fn text(bytes: &[u8]) -> String {

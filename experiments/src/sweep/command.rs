@@ -347,7 +347,7 @@ mod tests {
             sweep
                 .step("unit --index 0 --manifest @/nothing.json", &work, None)
                 .0,
-            1
+            2
         );
     }
 

@@ -74,6 +74,17 @@ impl GeneratorConfig {
         }
     }
 
+    /// Jobs and load.
+    #[must_use]
+    pub fn size(&self) -> (usize, f64) {
+        match self {
+            GeneratorConfig::PhillyLike(config) => (config.num_jobs, config.load),
+            GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => {
+                (config.num_jobs, config.load)
+            }
+        }
+    }
+
     /// The same preset with other numbers of jobs and another load.
     #[must_use]
     pub fn with(mut self, num_jobs: usize, load: f64) -> GeneratorConfig {

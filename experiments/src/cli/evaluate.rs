@@ -58,7 +58,7 @@ pub struct WorkloadSource {
     /// Presets or trace files, repeated or with commas; `pleach workload list` names the presets
     #[arg(long, value_name = "FILE|PRESET", value_delimiter = ',', action = ArgAction::Append, default_value = "philly-like")]
     pub workload: Vec<String>,
-    /// Layout of trace files [default: by the file's name and header]
+    /// Layout of trace files [default: by the file's first line]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<TraceFormat>,
     /// Cluster description in TOML or JSON [default: the workload's own]
@@ -99,16 +99,14 @@ pub struct SchedulingArgs {
 pub enum TraceFormat {
     /// The canonical CSV of this project
     Canonical,
-    /// Microsoft Philly (JSON)
+    /// Microsoft Philly, one row per job (CSV)
     Philly,
-    /// SenseTime Helios (CSV)
-    Helios,
-    /// Alibaba PAI (CSV)
-    Pai,
-    /// Shanghai AI Lab Acme (CSV)
-    Acme,
-    /// Standard Workload Format
-    Swf,
+    /// SenseTime Helios, virtual cluster Venus (CSV)
+    Venus,
+    /// Microsoft ITP, the ElasticFlow traces (CSV)
+    Itp,
+    /// Gavel's tab-separated lists
+    Gavel,
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub struct WorkloadSource {
     /// Presets, environment ids or trace files, repeated or with commas; `pleach workload list` names them
     #[arg(long, value_name = "FILE|PRESET", value_delimiter = ',', action = ArgAction::Append, default_value = "Pleach/Philly-v0")]
     pub workload: Vec<String>,
-    /// Layout of trace files [default: by the file's name and header]
+    /// Layout of trace files [default: by the file's first line]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<TraceFormat>,
     /// Cluster description in TOML or JSON [default: the workload's own]
@@ -105,11 +105,11 @@ pub struct SchedulingArgs {
 pub enum TraceFormat {
     /// The canonical CSV of this project
     Canonical,
-    /// Microsoft Philly 2017
+    /// Microsoft Philly, one row per job (CSV)
     Philly,
-    /// Helios Venus 2020 (SenseTime)
+    /// SenseTime Helios, virtual cluster Venus (CSV)
     Venus,
-    /// Microsoft ITP 2021
+    /// Microsoft ITP, the ElasticFlow traces (CSV)
     Itp,
     /// Gavel's tab-separated lists
     Gavel,

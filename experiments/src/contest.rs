@@ -29,8 +29,10 @@ pub fn contest(
     sim: &SimConfig,
     progress: &(dyn Fn() + Sync),
 ) -> Result<Vec<PolicyRun>, Error> {
-    let pairs: Vec<(&Bout, &Contestant)> =
-        bouts.iter().flat_map(|bout| contestants.iter().map(move |contestant| (bout, contestant))).collect();
+    let pairs: Vec<(&Bout, &Contestant)> = bouts
+        .iter()
+        .flat_map(|bout| contestants.iter().map(move |contestant| (bout, contestant)))
+        .collect();
     let runs: Vec<Result<PolicyRun, Error>> = pairs
         .par_iter()
         .map(|(bout, contestant)| {
@@ -44,15 +46,23 @@ pub fn contest(
 
 fn run(bout: &Bout, contestant: &Contestant, sim: &SimConfig) -> Result<PolicyRun, Error> {
     let mut policy = contestant.policy()?;
-    let config = SimConfig { seed: bout.seed, ..sim.clone() };
-    let result = simulate(&bout.workload, &config, &mut policy).map_err(|error| failed(contestant, bout, error))?;
+    let config = SimConfig {
+        seed: bout.seed,
+        ..sim.clone()
+    };
+    let result =
+        simulate(&bout.workload, &config, &mut policy).map_err(|error| failed(contestant, bout, error))?;
     Ok(record(contestant.name(), bout, result))
 }
 
 fn failed(contestant: &Contestant, bout: &Bout, error: EnvError) -> Error {
     match error {
         EnvError::Config(config) => Error::Config(Box::new(config)),
-        other => Error::Failed(format!("{} on {}: {other}", contestant.name(), bout.workload.name)),
+        other => Error::Failed(format!(
+            "{} on {}: {other}",
+            contestant.name(),
+            bout.workload.name
+        )),
     }
 }
 
@@ -62,8 +72,21 @@ fn record(policy: &str, bout: &Bout, result: SimResult) -> PolicyRun {
         policy: policy.to_string(),
         workload: bout.workload.name.clone(),
         seed: bout.seed,
-        metrics: result.metrics.fields().into_iter().map(|(key, value)| (key.to_string(), value)).collect(),
-        jct_s: result.jobs.iter().map(pleach_env::metrics::JobOutcome::jct_s).collect(),
-        utilisation: result.utilisation.iter().map(|(time_s, held)| (*time_s, held / num_gpus)).collect(),
+        metrics: result
+            .metrics
+            .fields()
+            .into_iter()
+            .map(|(key, value)| (key.to_string(), value))
+            .collect(),
+        jct_s: result
+            .jobs
+            .iter()
+            .map(pleach_env::metrics::JobOutcome::jct_s)
+            .collect(),
+        utilisation: result
+            .utilisation
+            .iter()
+            .map(|(time_s, held)| (*time_s, held / num_gpus))
+            .collect(),
     }
 }

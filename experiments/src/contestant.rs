@@ -38,13 +38,19 @@ impl Contestant {
         heuristics::by_name(name).map_err(|error| Error::Config(Box::new(error)))?;
         let known = heuristics::names().iter().find(|known| **known == name);
         let kind = Kind::Heuristic(known.copied().unwrap_or_default());
-        Ok(Contestant { name: name.to_string(), kind })
+        Ok(Contestant {
+            name: name.to_string(),
+            kind,
+        })
     }
 
     /// A trained network.
     #[must_use]
     pub fn network(name: &str, policy: LearnedPolicy) -> Contestant {
-        Contestant { name: name.to_string(), kind: Kind::Network(Box::new(policy)) }
+        Contestant {
+            name: name.to_string(),
+            kind: Kind::Network(Box::new(policy)),
+        }
     }
 
     /// A tree.
@@ -53,7 +59,10 @@ impl Contestant {
     /// A tree that this version cannot run.
     pub fn tree(name: &str, tree: Tree) -> Result<Contestant, Error> {
         let policy = TreePolicy::new(tree).map_err(|error| Error::Failed(error.to_string()))?;
-        Ok(Contestant { name: name.to_string(), kind: Kind::Tree(Box::new(policy)) })
+        Ok(Contestant {
+            name: name.to_string(),
+            kind: Kind::Tree(Box::new(policy)),
+        })
     }
 
     /// Name in tables and files.
@@ -84,7 +93,9 @@ impl Contestant {
         match &self.kind {
             Kind::Tree(policy) => {
                 let needs = &policy.tree().meta().needs;
-                needs.check_against(&self.name, capabilities).map_err(|error| Error::Failed(error.to_string()))
+                needs
+                    .check_against(&self.name, capabilities)
+                    .map_err(|error| Error::Failed(error.to_string()))
             }
             Kind::Heuristic(_) | Kind::Network(_) => Ok(()),
         }
@@ -114,11 +125,19 @@ impl Contestant {
             return Ok(vec![contestant.named(label)]);
         }
         if path.is_dir() {
-            let files: Vec<PathBuf> =
-                [BEST_CHECKPOINT, TREE_FILE].iter().map(|file| path.join(file)).filter(|file| file.exists()).collect();
+            let files: Vec<PathBuf> = [BEST_CHECKPOINT, TREE_FILE]
+                .iter()
+                .map(|file| path.join(file))
+                .filter(|file| file.exists())
+                .collect();
             if files.is_empty() {
                 let allowed = format!("a folder with {BEST_CHECKPOINT} or {TREE_FILE}");
-                return Err(Error::config("policy", place, allowed, "Give the folder of a finished run."));
+                return Err(Error::config(
+                    "policy",
+                    place,
+                    allowed,
+                    "Give the folder of a finished run.",
+                ));
             }
             let named = |file: &PathBuf| Ok(open_file(file)?.named(label.filter(|_| files.len() == 1)));
             return files.iter().map(named).collect();
@@ -126,9 +145,21 @@ impl Contestant {
         if path.exists() {
             return Ok(vec![open_file(path)?.named(label)]);
         }
-        let allowed = format!("{}, or a checkpoint, a policy file or a run's folder", heuristics::names().join(", "));
-        let nearest = heuristics::names().iter().min_by_key(|name| distance(name, place)).copied().unwrap_or("fifo");
-        Err(Error::config("policy", place, allowed, format!("There is no such file. Did you mean {nearest}?")))
+        let allowed = format!(
+            "{}, or a checkpoint, a policy file or a run's folder",
+            heuristics::names().join(", ")
+        );
+        let nearest = heuristics::names()
+            .iter()
+            .min_by_key(|name| distance(name, place))
+            .copied()
+            .unwrap_or("fifo");
+        Err(Error::config(
+            "policy",
+            place,
+            allowed,
+            format!("There is no such file. Did you mean {nearest}?"),
+        ))
     }
 
     /// Opens several; none given means all heuristics. Names are made unique by a number at the end.
@@ -138,7 +169,10 @@ impl Contestant {
     pub fn open_all(specs: &[String]) -> Result<Vec<Contestant>, Error> {
         let mut all: Vec<Contestant> = Vec::new();
         if specs.is_empty() {
-            all = heuristics::names().iter().map(|name| Contestant::heuristic(name)).collect::<Result<_, _>>()?;
+            all = heuristics::names()
+                .iter()
+                .map(|name| Contestant::heuristic(name))
+                .collect::<Result<_, _>>()?;
         }
         for spec in specs {
             for mut contestant in Contestant::open(spec)? {
@@ -185,7 +219,9 @@ fn distance(a: &str, b: &str) -> usize {
     for (i, x) in a.bytes().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);
         for (j, y) in b.bytes().enumerate() {
-            let next = (diagonal + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
+            let next = (diagonal + usize::from(x != y))
+                .min(row[j] + 1)
+                .min(row[j + 1] + 1);
             diagonal = std::mem::replace(&mut row[j + 1], next);
         }
     }
@@ -199,12 +235,18 @@ mod tests {
     #[test]
     fn an_unknown_policy_is_refused_with_the_allowed_set_and_a_guess() {
         let text = Contestant::open("sfj").unwrap_err().to_string();
-        assert!(text.contains("fair-share") && text.contains("Did you mean sjf?"), "{text}");
+        assert!(
+            text.contains("fair-share") && text.contains("Did you mean sjf?"),
+            "{text}"
+        );
     }
 
     #[test]
     fn no_policies_means_all_heuristics_and_names_stay_unique() {
-        assert_eq!(Contestant::open_all(&[]).unwrap().len(), heuristics::names().len());
+        assert_eq!(
+            Contestant::open_all(&[]).unwrap().len(),
+            heuristics::names().len()
+        );
         let twice = Contestant::open_all(&["fifo".into(), "fifo".into(), "mine=sjf".into()]).unwrap();
         let names: Vec<&str> = twice.iter().map(Contestant::name).collect();
         assert_eq!(names, ["fifo", "fifo-2", "mine"]);
@@ -213,12 +255,21 @@ mod tests {
     #[test]
     fn files_that_are_no_policies_are_refused_with_the_reason() {
         let folder = tempfile::tempdir().unwrap();
-        for (name, content) in [("a.json", "{\"format\": 1}"), ("b.ckpt", "not a checkpoint"), ("c", "")] {
+        for (name, content) in [
+            ("a.json", "{\"format\": 1}"),
+            ("b.ckpt", "not a checkpoint"),
+            ("c", ""),
+        ] {
             let path = folder.path().join(name);
             std::fs::write(&path, content).unwrap();
             let error = Contestant::open(path.to_str().unwrap()).unwrap_err();
             assert!(matches!(error, Error::Contract { .. }), "{name}: {error}");
         }
-        assert!(Contestant::open(folder.path().to_str().unwrap()).unwrap_err().to_string().contains("tree.json"));
+        assert!(
+            Contestant::open(folder.path().to_str().unwrap())
+                .unwrap_err()
+                .to_string()
+                .contains("tree.json")
+        );
     }
 }

@@ -70,6 +70,12 @@ pub enum Error {
     Temporary(String),
 }
 
+impl From<pleach_scheduler::error::PolicyError> for Error {
+    fn from(error: pleach_scheduler::error::PolicyError) -> Error {
+        Error::Failed(error.to_string())
+    }
+}
+
 impl Error {
     /// A configuration error: the key, the value found, what is allowed, and how to mend it.
     pub fn config(

@@ -4,17 +4,24 @@
 //! that made it. Same inputs, same bytes: no artefact holds a clock reading, a host name or an absolute path.
 //!
 //! # What is deliberately not here
-//! Simulation (`pleach_env`), learning (`pleach_agents`), trees (`pleach_distill`, `pleach_scheduler`). An engine that
+//! Simulation (`pleach_env`), gradients (`pleach_agents`), trees (`pleach_distill`, `pleach_scheduler`). An engine that
 //! talks to machines: a sweep is a list of independent units that any batch system can run.
 
 pub mod atomic_file;
 pub mod cli;
+pub mod commands;
+pub mod contest;
+pub mod contestant;
 pub mod error;
 pub mod hash;
 pub mod metric;
+pub mod progress;
+pub mod pruning;
 pub mod report;
 pub mod results;
 pub mod run_folder;
+pub mod scenario;
 pub mod stats;
 pub mod sweep;
 pub mod table;
+pub mod training;

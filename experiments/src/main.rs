@@ -1,44 +1,17 @@
-//! The `pleach` command line: reads the arguments and the environment, calls the library, and turns errors into words on
-//! standard error and an exit code. Nothing below reads the clock, the environment or the arguments.
+//! The `pleach` command line: reads the arguments, the environment and the clock, calls the library, and turns errors into
+//! words on standard error and an exit code. Nothing below reads any of these.
 
 use std::io;
 use std::process::ExitCode;
+use std::time::Instant;
 
-use clap::{Parser, Subcommand};
-use pleach_experiments::cli::sweep::{GatherArgs, PlanArgs, StatusArgs};
-use pleach_experiments::error::Error;
-use pleach_experiments::sweep::command;
-
-/// Learns schedulers for shared GPU clusters, and prunes them into decision trees that people can read.
-#[derive(Debug, Parser)]
-#[command(
-    name = "pleach",
-    version,
-    propagate_version = true,
-    arg_required_else_help = true
-)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-/// The commands that need no other crate; the others join as `pleach_experiments::cli::Command`.
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Plan, watch and gather many independent units
-    #[command(subcommand)]
-    Sweep(SweepCommand),
-}
-
-#[derive(Debug, Subcommand)]
-enum SweepCommand {
-    /// Turn a grid into a manifest of units
-    Plan(PlanArgs),
-    /// Say which units are done, failed or missing
-    Status(StatusArgs),
-    /// Merge all results into one CSV, one JSON and one page
-    Gather(GatherArgs),
-}
+use clap::Parser;
+use pleach_experiments::cli::{Cli, Command};
+use pleach_experiments::commands::{
+    Context, bench, distill, evaluate, policies, quickstart, sweep_unit, train, workload,
+};
+use pleach_experiments::error::{EXIT_DONE, Error};
+use pleach_experiments::sweep::command as sweep;
 
 fn main() -> ExitCode {
     match run(&Cli::parse().command) {
@@ -50,11 +23,59 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: &Command) -> Result<u8, Error> {
-    let print = &mut io::stdout();
+/// The line as it was typed, without the folder of the program.
+fn command_line() -> String {
+    let words = std::env::args().skip(1);
+    std::iter::once("pleach".to_string())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn threads_of(command: &Command) -> Option<u16> {
     match command {
-        Command::Sweep(SweepCommand::Plan(args)) => command::plan(args, &|_| Ok(()), print),
-        Command::Sweep(SweepCommand::Status(args)) => command::status(args, print),
-        Command::Sweep(SweepCommand::Gather(args)) => command::gather(args, print),
+        Command::Quickstart(args) => args.run.threads,
+        Command::Train(args) => args.run.threads,
+        Command::Distill(args) => args.run.threads,
+        Command::Evaluate(args) => args.run.threads,
+        Command::Bench(args) => args.threads,
+        Command::Sweep(_) | Command::Policies(_) | Command::Features | Command::Workload(_) => None,
     }
+}
+
+fn run(command: &Command) -> Result<u8, Error> {
+    let start = Instant::now();
+    let mut pool = rayon::ThreadPoolBuilder::new();
+    if let Some(threads) = threads_of(command) {
+        pool = pool.num_threads(usize::from(threads));
+    }
+    pool.build_global()
+        .map_err(|error| Error::Failed(format!("cannot start threads: {error}")))?;
+    let print = &mut io::stdout();
+    let mut context = Context {
+        command_line: command_line(),
+        clock: &|| start.elapsed().as_secs_f64(),
+        print,
+    };
+    match command {
+        Command::Quickstart(args) => quickstart::run(args, &mut context)?,
+        Command::Train(args) => train::run(args, &mut context)?,
+        Command::Distill(args) => distill::run(args, &mut context)?,
+        Command::Evaluate(args) => evaluate::run(args, &mut context)?,
+        Command::Bench(args) => bench::run(args, &mut context)?,
+        Command::Policies(args) => policies::run(args, &mut context)?,
+        Command::Features => policies::features(&mut context)?,
+        Command::Workload(args) => workload::run(args, &mut context)?,
+        Command::Sweep(args) => {
+            let variable = |name: &str| std::env::var(name).ok();
+            return sweep::dispatch(
+                &args.command,
+                &sweep_unit::check,
+                &sweep_unit::work,
+                variable,
+                context.print,
+            );
+        }
+    }
+    Ok(EXIT_DONE)
 }

@@ -43,7 +43,10 @@ impl SchedulingArgs {
     /// The same as settings of a simulation.
     #[must_use]
     pub fn sim(&self) -> SimConfig {
-        let mut sim = SimConfig { estimates: model(self.estimates), ..SimConfig::default() };
+        let mut sim = SimConfig {
+            estimates: model(self.estimates),
+            ..SimConfig::default()
+        };
         sim.capabilities.preemption = self.preemption;
         sim.capabilities.restart_cost_s = self.restart_cost_s;
         sim
@@ -53,7 +56,9 @@ impl SchedulingArgs {
 fn model(source: EstimateSource) -> EstimateModel {
     match source {
         EstimateSource::Oracle => EstimateModel::Oracle,
-        EstimateSource::User => EstimateModel::UserLimit { default_s: DEFAULT_LIMIT_S },
+        EstimateSource::User => EstimateModel::UserLimit {
+            default_s: DEFAULT_LIMIT_S,
+        },
         EstimateSource::Lognormal { sigma } => EstimateModel::LogNormal { sigma, bias: 1.0 },
     }
 }
@@ -94,16 +99,26 @@ impl WorkloadSource {
         }
         let known: Vec<&str> = EnvConfig::ids().chain(GeneratorConfig::PRESETS).collect();
         let allowed = format!("{}, or a file with jobs", known.join(", "));
-        Err(Error::config("workload", name, allowed, "There is no such file; see docs/workloads.md."))
+        Err(Error::config(
+            "workload",
+            name,
+            allowed,
+            "There is no such file; see docs/workloads.md.",
+        ))
     }
 
     fn adjusted(&self, generator: GeneratorConfig) -> GeneratorConfig {
         let (num_jobs, load) = generator.size();
-        generator.with(self.num_jobs.map_or(num_jobs, |num| num as usize), self.load.unwrap_or(load))
+        generator.with(
+            self.num_jobs.map_or(num_jobs, |num| num as usize),
+            self.load.unwrap_or(load),
+        )
     }
 
     fn cluster_override(&self) -> Result<Option<ClusterSpec>, Error> {
-        let Some(path) = &self.cluster else { return Ok(None) };
+        let Some(path) = &self.cluster else {
+            return Ok(None);
+        };
         let text = read_text(path, CLUSTER_BYTES_MAX)?;
         let spec: ClusterSpec = if path.extension().is_some_and(|extension| extension == "json") {
             serde_json::from_str(&text).map_err(|error| Error::json(path, &error))?
@@ -145,7 +160,9 @@ impl WorkloadSource {
             Source::File(path) => {
                 let (mut workload, report) = import(path, &self.options()?).map_err(env_error)?;
                 if let Some(load) = self.load {
-                    workload = workload.scaled_load(load / workload.offered_load()).map_err(env_error)?;
+                    workload = workload
+                        .scaled_load(load / workload.offered_load())
+                        .map_err(env_error)?;
                 }
                 Ok((workload, Some(report)))
             }
@@ -157,14 +174,22 @@ impl WorkloadSource {
     ///
     /// # Errors
     /// As [`WorkloadSource::workload`].
-    pub fn bouts(&self, sim: &SimConfig, seeds: &[Seed], note: &mut dyn FnMut(String)) -> Result<Vec<Bout>, Error> {
+    pub fn bouts(
+        &self,
+        sim: &SimConfig,
+        seeds: &[Seed],
+        note: &mut dyn FnMut(String),
+    ) -> Result<Vec<Bout>, Error> {
         let mut bouts = Vec::new();
         let drawn = matches!(sim.estimates, EstimateModel::LogNormal { .. });
         for name in &self.workload {
             if let Source::Generated(_) = self.source(name)? {
                 for seed in seeds {
                     let (workload, _) = self.workload(name, *seed)?;
-                    bouts.push(Bout { workload, seed: seed.0 });
+                    bouts.push(Bout {
+                        workload,
+                        seed: seed.0,
+                    });
                 }
                 continue;
             }
@@ -174,7 +199,10 @@ impl WorkloadSource {
             }
             let windows = self.windows(whole);
             for seed in if drawn { seeds } else { &seeds[..1] } {
-                bouts.extend(windows.iter().map(|workload| Bout { workload: workload.clone(), seed: seed.0 }));
+                bouts.extend(windows.iter().map(|workload| Bout {
+                    workload: workload.clone(),
+                    seed: seed.0,
+                }));
             }
         }
         Ok(bouts)
@@ -182,7 +210,9 @@ impl WorkloadSource {
 
     /// Cuts a list into windows of equal length; windows without jobs are left out.
     fn windows(&self, whole: Workload) -> Vec<Workload> {
-        let Some(days) = self.window_days else { return vec![whole] };
+        let Some(days) = self.window_days else {
+            return vec![whole];
+        };
         let (length_s, span_s) = (days * DAY_S, whole.arrival_span_s());
         let first_s = whole.jobs.first().map_or(0.0, |job| job.submit.as_secs_f64());
         let num = ((span_s / length_s).ceil() as usize).clamp(1, 10_000);
@@ -192,7 +222,10 @@ impl WorkloadSource {
             window.name = format!("{}#{number}", whole.name);
             window
         };
-        (0..num).map(cut).filter(|window| !window.jobs.is_empty()).collect()
+        (0..num)
+            .map(cut)
+            .filter(|window| !window.jobs.is_empty())
+            .collect()
     }
 
     /// An environment whose episodes are drawn from the first workload.
@@ -205,18 +238,27 @@ impl WorkloadSource {
             Source::Generated(generator) => WorkloadConfig::Generate(generator),
             Source::File(path) => WorkloadConfig::File {
                 path: path.to_path_buf(),
-                options: ImportOptions { max_jobs: None, ..self.options()? },
+                options: ImportOptions {
+                    max_jobs: None,
+                    ..self.options()?
+                },
                 num_jobs: self.num_jobs.map_or(300, |num| num as usize),
             },
         };
-        Ok(EnvConfig { workload, sim: scheduling.sim(), ..EnvConfig::default() })
+        Ok(EnvConfig {
+            workload,
+            sim: scheduling.sim(),
+            ..EnvConfig::default()
+        })
     }
 }
 
 /// `num` seeds that follow from one, in a stream of their own: training, validation and test never share one.
 #[must_use]
 pub fn seeds(root: u64, stream: &str, num: usize) -> Vec<Seed> {
-    (0..num as u64).map(|index| Seed(root).child(stream, index)).collect()
+    (0..num as u64)
+        .map(|index| Seed(root).child(stream, index))
+        .collect()
 }
 
 /// The workloads of an environment for these seeds.
@@ -227,7 +269,10 @@ pub fn episodes(env: &EnvConfig, seeds: &[Seed]) -> Result<Vec<Bout>, Error> {
     let source = pleach_env::config::Source::open(env).map_err(env_error)?;
     let bout = |seed: &Seed| {
         let workload = source.workload(env, *seed).map_err(env_error)?;
-        Ok(Bout { workload, seed: seed.0 })
+        Ok(Bout {
+            workload,
+            seed: seed.0,
+        })
     };
     seeds.iter().map(bout).collect()
 }

@@ -23,8 +23,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = number::positive)]
     pub seconds: f64,
     /// Environments that step together
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub num_envs: u32,
+    /// The Philly list to simulate [default: a generated one like it]
+    #[arg(long, value_name = "FILE")]
+    pub philly: Option<PathBuf>,
     /// Root of all randomness
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,

@@ -9,9 +9,10 @@ use serde::{Serialize, Serializer};
 const SIGMA_MAX: f64 = 10.0;
 
 /// Source of the estimates that policies see.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum EstimateSource {
     /// The true length. No deployed scheduler has it; an upper bound.
+    #[default]
     Oracle,
     /// What the user asked for, where the trace has it.
     User,

@@ -52,7 +52,7 @@ pub struct EvaluateArgs {
 }
 
 /// Which jobs, and on which cluster.
-#[derive(Args, Clone, Debug, Serialize)]
+#[derive(Args, Clone, Debug, Default, Serialize)]
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadSource {
     /// Presets, environment ids or trace files, repeated or with commas; `pleach workload list` names them
@@ -85,7 +85,7 @@ pub struct WorkloadSource {
 }
 
 /// What the scheduler may do, and what it knows.
-#[derive(Args, Clone, Debug, Serialize)]
+#[derive(Args, Clone, Debug, Default, Serialize)]
 #[command(next_help_heading = "Scheduling")]
 pub struct SchedulingArgs {
     /// Let policies stop running jobs and start them again later

@@ -65,6 +65,9 @@ pub enum Command {
     Bench(BenchArgs),
     /// List the policies, or show one
     Policies(PoliciesArgs),
+    /// Print the features that networks and trees read, as Markdown
+    #[command(after_help = "Example:\n  pleach features")]
+    Features,
     /// List, describe, generate and convert workloads
     Workload(WorkloadArgs),
 }

@@ -1,0 +1,94 @@
+//! `pleach evaluate`: policies against each other on the same workloads.
+
+use crate::cli::EvaluateArgs;
+use crate::commands::Context;
+use crate::contest::contest;
+use crate::contestant::Contestant;
+use crate::error::Error;
+use crate::progress::Bar;
+use crate::report::Report;
+use crate::results::Results;
+use crate::run_folder::RunFolder;
+use crate::scenario::seeds;
+use crate::table::Table;
+
+/// Columns of the printed table.
+pub const COLUMNS: [&str; 7] = [
+    "avg_jct_s",
+    "p99_jct_s",
+    "avg_slowdown",
+    "avg_wait_s",
+    "makespan_s",
+    "utilisation",
+    "fairness",
+];
+
+/// Runs the comparison.
+///
+/// # Errors
+/// Flags that name nothing, files that cannot be used, runs that fail.
+pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let contestants = Contestant::open_all(&args.policy)?;
+    let mut sim = args.scheduling.sim();
+    for contestant in &contestants {
+        contestant.check(sim.capabilities)?;
+    }
+    let quiet = args.run.quiet;
+    let mut notes = Vec::new();
+    let seeds = seeds(args.run.seed, "test", args.seeds as usize);
+    let bouts = args.workload.bouts(&sim, &seeds, &mut |note| notes.push(note))?;
+    if !quiet {
+        notes.iter().try_for_each(|note| context.say(note))?;
+    }
+    let wants_page = args.html.is_some() || args.run.out.is_some();
+    sim.record_utilisation = wants_page;
+    let bar = Bar::new(quiet, "evaluate", (bouts.len() * contestants.len()) as u64);
+    let runs = contest(&bouts, &contestants, &sim, &|| bar.step())?;
+    bar.end();
+    let first = contestants
+        .first()
+        .map(|contestant| contestant.name().to_string());
+    let reference = args.reference.clone().or(first);
+    let results = Results::new("evaluate", runs, reference.as_deref())?;
+    let mut columns = COLUMNS.to_vec();
+    if args.scheduling.preemption {
+        columns.push("preemptions");
+    }
+    if !quiet {
+        context.say(&Table::compare(&results, &columns).to_terminal())?;
+    }
+    let config = toml::to_string_pretty(args).unwrap_or_default();
+    let tree = contestants.iter().find_map(Contestant::text);
+    let report = Report {
+        title: "Policies compared",
+        command_line: &context.command_line,
+        config: &config,
+        results: &results,
+        learning: None,
+        tree: tree.as_deref(),
+    };
+    if let Some(path) = &args.run.json {
+        results.write_json(path)?;
+    }
+    if let Some(path) = &args.csv {
+        results.write_csv(path)?;
+    }
+    if let Some(path) = &args.html {
+        report.write(path)?;
+    }
+    if let Some(out) = &args.run.out {
+        let folder = RunFolder::open("evaluate", args, args.run.seed, Some(out), args.run.existing())?;
+        results.write_json(&folder.file("results.json")?)?;
+        results.write_csv(&folder.file("results.csv")?)?;
+        report.write(&folder.file("report.html")?)?;
+        folder.write(
+            "table.md",
+            Table::compare(&results, &columns).to_markdown().as_bytes(),
+        )?;
+        folder.finish()?;
+        if !quiet {
+            context.say(&format!("written to {}", out.display()))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! The commands: each turns its flags into calls of the library and prints what a person wants to see.
+
+pub mod bench;
+pub mod distill;
+pub mod evaluate;
+pub mod policies;
+pub mod quickstart;
+pub mod sweep_unit;
+pub mod train;
+pub mod workload;
+
+use std::io::{self, Write};
+
+use crate::error::Error;
+
+/// What a command knows of the world around it; nothing below reads the clock or the arguments.
+pub struct Context<'a> {
+    /// The command line as it was typed, for reports.
+    pub command_line: String,
+    /// Seconds since the program began.
+    pub clock: &'a dyn Fn() -> f64,
+    /// Where results are printed.
+    pub print: &'a mut dyn Write,
+}
+
+impl Context<'_> {
+    /// Prints a text. A reader that went away is no error.
+    ///
+    /// # Errors
+    /// Where standard output cannot be written.
+    pub fn say(&mut self, text: &str) -> Result<(), Error> {
+        match writeln!(self.print, "{text}") {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Error::Failed(format!("cannot write to standard output: {error}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! `pleach train`: a network from imitation and PPO.
+
+use pleach_env::config::{EnvConfig, WorkloadConfig};
+
+use crate::atomic_file::read_text;
+use crate::cli::TrainArgs;
+use crate::commands::Context;
+use crate::error::Error;
+use crate::progress::Bar;
+use crate::run_folder::RunFolder;
+use crate::scenario::env_error;
+use crate::training::{TrainSettings, Trained, Validation, train};
+
+/// Largest configuration, bytes.
+const CONFIG_BYTES_MAX: u64 = 1 << 20;
+
+/// Runs the training.
+///
+/// # Errors
+/// A configuration that cannot be used, a folder in the way, a run that fails.
+pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let settings = settings(args)?;
+    let folder = RunFolder::open(
+        "train",
+        &settings,
+        args.run.seed,
+        args.run.out.as_deref(),
+        args.run.existing(),
+    )?;
+    let text = toml::to_string_pretty(&settings).map_err(|error| Error::Failed(error.to_string()))?;
+    folder.write("settings.toml", text.as_bytes())?;
+    let validation = Validation::new(&settings.env, args.run.seed, settings.num_validation)?;
+    let trained = with_bar(
+        &settings,
+        &validation,
+        args.run.seed,
+        &folder,
+        args.run.quiet,
+        context,
+    )?;
+    let best = trained.curve.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    if let Some(path) = &args.run.json {
+        let value = serde_json::json!({
+            "schema": 1,
+            "command": "train",
+            "best_heuristic": validation.best(),
+            "teacher": trained.teacher,
+            "best_ratio": best.map(|point| point.ratio),
+            "validation": trained.curve,
+        });
+        crate::atomic_file::write_json(path, &value)?;
+    }
+    let place = folder.path().to_path_buf();
+    folder.finish()?;
+    if !args.run.quiet {
+        if let Some(best) = best {
+            context.say(&format!(
+                "best on {} validation workloads: {:.3} of the average JCT of {}, after {} updates",
+                settings.num_validation,
+                best.ratio,
+                validation.best(),
+                best.update
+            ))?;
+        }
+        context.say(&format!(
+            "written to {}; compare it: pleach evaluate --policy {0}",
+            place.display()
+        ))?;
+    }
+    Ok(())
+}
+
+/// Trains with a progress bar.
+///
+/// # Errors
+/// As [`train`].
+pub fn with_bar(
+    settings: &TrainSettings,
+    validation: &Validation,
+    seed: u64,
+    folder: &RunFolder,
+    quiet: bool,
+    context: &Context<'_>,
+) -> Result<Trained, Error> {
+    let bar = Bar::new(quiet, "train", settings.train.num_updates);
+    let mut report = |done: u64, _: u64, message: String| bar.at(done, message);
+    let trained = train(
+        settings,
+        validation,
+        seed,
+        folder.path(),
+        context.clock,
+        &mut report,
+    );
+    bar.end();
+    trained
+}
+
+/// An environment by id with another load and number of jobs.
+///
+/// # Errors
+/// An unknown id.
+pub fn env_of(id: &str, num_jobs: Option<u32>, load: Option<f64>) -> Result<EnvConfig, Error> {
+    let mut env = EnvConfig::registered(id).map_err(env_error)?;
+    resize(&mut env, num_jobs, load);
+    Ok(env)
+}
+
+fn resize(env: &mut EnvConfig, num_jobs: Option<u32>, load: Option<f64>) {
+    if let WorkloadConfig::Generate(generator) = &env.workload {
+        let (jobs, offered) = generator.size();
+        let jobs = num_jobs.map_or(jobs, |num| num as usize);
+        env.workload = WorkloadConfig::Generate(generator.clone().with(jobs, load.unwrap_or(offered)));
+    }
+}
+
+/// Updates that make at least so many steps.
+#[must_use]
+pub fn updates_for(settings: &TrainSettings, env_steps: u64) -> u64 {
+    let per_update = (settings.num_envs * settings.train.num_steps).max(1) as u64;
+    env_steps.div_ceil(per_update)
+}
+
+fn settings(args: &TrainArgs) -> Result<TrainSettings, Error> {
+    let mut settings = TrainSettings {
+        env: env_of("Pleach/Philly-v0", None, None)?,
+        ..TrainSettings::default()
+    };
+    if let Some(path) = &args.config {
+        let text = read_text(path, CONFIG_BYTES_MAX)?;
+        settings = toml::from_str(&text).map_err(|error| Error::data(path, error.to_string()))?;
+    }
+    if let Some(id) = &args.env {
+        settings.env = env_of(id, None, None)?;
+    }
+    resize(&mut settings.env, args.num_jobs, args.load);
+    if let Some(num_envs) = args.num_envs {
+        settings.num_envs = num_envs as usize;
+    }
+    if let Some(name) = &args.warm_start {
+        settings.warm_start.clone_from(name);
+        if !matches!(name.as_str(), "best" | "none") {
+            crate::contestant::Contestant::heuristic(name)?;
+        }
+    }
+    if let Some(env_steps) = args.env_steps {
+        settings.train.num_updates = updates_for(&settings, env_steps);
+    }
+    settings.validate()?;
+    Ok(settings)
+}

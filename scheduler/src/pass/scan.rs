@@ -50,19 +50,21 @@ impl Scan {
         self.heads.iter_mut().for_each(|best| best.reset(needs.heads));
         let num_fitting = if fitting { needs.fitting } else { 0 };
         self.fitting.iter_mut().for_each(|best| best.reset(num_fitting));
+        // One head more than wanted, where one is skipped.
+        let num_heads = if needs.heads == 0 {
+            0
+        } else {
+            needs.heads + usize::from(skip.is_some())
+        };
         for (demand, group) in cluster.groups() {
             if !cluster.has_room(*demand) {
                 continue;
             }
             let fits = num_fitting > 0 && cluster.fitting_types(*demand) != 0;
-            // One head more than wanted, because one may be skipped.
-            let num = if fits {
-                (needs.heads + 1).max(num_fitting)
-            } else if needs.heads > 0 {
-                needs.heads + 1
-            } else {
+            let num = num_heads.max(if fits { num_fitting } else { 0 });
+            if num == 0 {
                 continue;
-            };
+            }
             self.arrival.clear();
             self.arrival.extend(group.arrival.iter().take(num));
             self.remaining.clear();

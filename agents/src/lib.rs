@@ -1,1 +1,29 @@
-//! Pleach agents.
+//! Trains scheduling policies with PPO and imitation on a set network.
+//!
+//! # What is deliberately not here
+//! Experiment management, plots, clusters and their events: the learner knows only
+//! [`VectorEnv`](pleach_env::vector::VectorEnv).
+
+pub mod adam;
+pub mod advantage;
+mod backend;
+pub mod checkpoint;
+pub mod contract;
+pub mod error;
+pub mod imitation;
+pub mod inference;
+pub mod log;
+pub mod network;
+pub mod normaliser;
+pub mod parameters;
+pub mod policy;
+pub mod ppo;
+pub mod rollout;
+pub mod rows;
+mod softmax;
+pub mod trainer;
+
+#[cfg(test)]
+mod learning_tests;
+#[cfg(test)]
+mod toy;

@@ -51,6 +51,9 @@ impl Candidate {
 /// The candidates of one decision point. Index 0 is always *hold*.
 #[derive(Clone, Debug, Default)]
 pub struct CandidateSet {
+    /// Holding is refused while no job runs and one could start: waiting could gain nothing that starting forbids, and
+    /// a policy that always holds would stop the cluster for good.
+    pub(crate) hold_refused: bool,
     pub(crate) rows: Vec<Candidate>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) victims: Vec<JobId>,
@@ -65,6 +68,14 @@ impl CandidateSet {
         self.slices.clear();
         self.victims.clear();
         self.rows.push(Candidate::new(CandidateKind::Hold, None));
+        self.hold_refused = false;
+    }
+
+    /// Whether a candidate may be chosen. Enumeration offers only what can be carried out, so all may, but for holding
+    /// on an idle cluster.
+    #[must_use]
+    pub fn is_admissible(&self, index: usize) -> bool {
+        index < self.rows.len() && !(index == 0 && self.hold_refused)
     }
 
     /// Number of candidates, hold included.

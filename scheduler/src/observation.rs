@@ -73,16 +73,17 @@ impl Observation {
 
     /// Writes the facts of a decision point.
     pub fn fill(&mut self, cluster: &Cluster, set: &CandidateSet, reservation: Option<&Reservation>) {
-        self.len = set.len();
+        self.clear(set);
         self.filled = true;
         self.scratch
             .write(cluster, set, reservation, &mut self.global, &mut self.candidates);
     }
 
     /// Notes the number of candidates without features, for policies that read only typed facts.
-    pub fn clear(&mut self, num_candidates: usize) {
-        self.len = num_candidates;
+    pub fn clear(&mut self, set: &CandidateSet) {
+        self.len = set.len();
         self.filled = false;
+        self.mask[0] = set.is_admissible(0);
     }
 
     /// The present content.
@@ -96,7 +97,7 @@ impl Observation {
         }
     }
 
-    /// `[n]`; enumeration offers only what is admissible, so every entry is true.
+    /// `[n]`, true where the candidate is admissible; see [`CandidateSet::is_admissible`].
     #[must_use]
     pub fn mask(&self) -> &[bool] {
         &self.mask[..self.len]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::candidate::CandidateSet;
 use crate::cluster::{Cluster, Template};
-use crate::error::PolicyError;
+use crate::error::{ConfigError, PolicyError};
 use crate::ids::Time;
 use crate::lens::LensSet;
 use crate::observation::ObservationRef;
@@ -69,6 +69,73 @@ impl Needs {
             preempt: false,
             observation: false,
             tick: None,
+        }
+    }
+}
+
+/// Which candidates a learned policy chooses among. Written next to every artefact, because a network or a tree is only
+/// right about the sets that it was trained on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CandidateConfig {
+    /// First jobs of each order, whether they fit or not. 0 to 16
+    pub heads: usize,
+    /// First jobs of each order that fit now. 0 to 16
+    pub fitting: usize,
+    /// Offer all placement templates; otherwise only the tightest on the fastest type.
+    pub templates: bool,
+    /// Offer to hold GPUs back, where the cluster can.
+    pub reserve: bool,
+    /// Offer to stop running jobs, where the cluster can.
+    pub preempt: bool,
+}
+
+impl Default for CandidateConfig {
+    fn default() -> CandidateConfig {
+        CandidateConfig {
+            heads: 2,
+            fitting: 3,
+            templates: true,
+            reserve: true,
+            preempt: true,
+        }
+    }
+}
+
+impl CandidateConfig {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// A number of jobs beyond 16, or no job at all.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        for (key, value) in [("heads", self.heads), ("fitting", self.fitting)] {
+            if value > 16 || self.heads + self.fitting == 0 {
+                return Err(ConfigError {
+                    key: format!("candidates.{key}"),
+                    value: value.to_string(),
+                    allowed: "0 to 16, not both zero".into(),
+                    hint: "the defaults are heads = 2 and fitting = 3".into(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The same as needs of a policy that reads features.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        let full = Needs::full();
+        Needs {
+            heads: self.heads,
+            fitting: self.fitting,
+            templates: if self.templates {
+                full.templates
+            } else {
+                &[Template::Fastest]
+            },
+            reserve: self.reserve,
+            preempt: self.preempt,
+            ..full
         }
     }
 }

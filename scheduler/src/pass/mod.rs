@@ -140,7 +140,7 @@ impl Pass {
             self.observation
                 .fill(cluster, &self.set, self.reservation.as_ref());
         } else {
-            self.observation.clear(self.set.len());
+            self.observation.clear(&self.set);
         }
         let point = DecisionPoint {
             cluster,

@@ -1,0 +1,423 @@
+//! A training run in one file.
+//!
+//! ```text
+//! 8 bytes   PLEACHCK
+//! u32       format version, little-endian like all that follows
+//! u64       length of the header
+//! header    JSON: configuration, contract, seed, update, frames, best score, Adam's steps, normaliser, sizes
+//! f32 ...   parameters, Adam's means, Adam's squares: num_parameters each
+//! 32 bytes  SHA-256 of everything above
+//! ```
+//!
+//! A file is written under a temporary name, synced and renamed, so a crash leaves the old one. A file that is cut
+//! short, altered, of another version or made for another feature schema is refused and says why.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use pleach_env::seed::Seed;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::adam::Adam;
+use crate::contract::Contract;
+use crate::error::Error;
+use crate::normaliser::Normaliser;
+use crate::parameters::Layout;
+use crate::trainer::TrainConfig;
+
+const MAGIC: &[u8; 8] = b"PLEACHCK";
+/// Version of the format that this crate writes and reads.
+pub const FORMAT_VERSION: u32 = 1;
+const CHECKSUM_BYTES: usize = 32;
+const PREFIX_BYTES: usize = 8 + 4 + 8;
+/// Parameters of the largest network that is read, so that a damaged header cannot ask for all memory.
+const MAX_PARAMETERS: usize = 1 << 28;
+
+/// State of a training run between two updates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checkpoint {
+    /// All settings.
+    pub config: TrainConfig,
+    /// What the network sees and chooses among.
+    pub contract: Contract,
+    /// Root of the run's randomness.
+    pub seed: Seed,
+    /// Updates made.
+    pub update: u64,
+    /// Environment steps made.
+    pub num_frames: u64,
+    /// Score of the best evaluation so far, larger being better.
+    pub best_score: Option<f64>,
+    /// Scale of the value head.
+    pub normaliser: Normaliser,
+    /// All parameters, in [`Layout`]'s order.
+    pub parameters: Vec<f32>,
+    /// The optimiser.
+    pub adam: Adam,
+}
+
+/// What [`Checkpoint::latest_good`] found.
+#[derive(Debug)]
+pub struct Latest {
+    /// The newest file that can be read; None where there is none.
+    pub good: Option<(PathBuf, Checkpoint)>,
+    /// Why newer files were passed over.
+    pub passed_over: Vec<Error>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    config: TrainConfig,
+    contract: Contract,
+    seed: Seed,
+    update: u64,
+    num_frames: u64,
+    best_score: Option<f64>,
+    adam_num_steps: u64,
+    normaliser: Normaliser,
+    num_parameters: usize,
+}
+
+impl Checkpoint {
+    /// The file's bytes.
+    ///
+    /// # Errors
+    /// [`Error::Checkpoint`] where a number is not finite and has no JSON.
+    fn to_bytes(&self, path: &Path) -> Result<Vec<u8>, Error> {
+        let header = Header {
+            config: self.config,
+            contract: self.contract.clone(),
+            seed: self.seed,
+            update: self.update,
+            num_frames: self.num_frames,
+            best_score: self.best_score,
+            adam_num_steps: self.adam.num_steps,
+            normaliser: self.normaliser,
+            num_parameters: self.parameters.len(),
+        };
+        let header = serde_json::to_vec(&header).map_err(|error| refuse(path, error))?;
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes.extend_from_slice(&(header.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&header);
+        for numbers in [&self.parameters, &self.adam.mean, &self.adam.square] {
+            bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        }
+        let checksum = Sha256::digest(&bytes);
+        bytes.extend_from_slice(&checksum);
+        Ok(bytes)
+    }
+
+    /// Writes the file under a temporary name, syncs it and renames it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the folder cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), Error> {
+        let bytes = self.to_bytes(path)?;
+        let temporary = path.with_extension("ckpt.tmp");
+        let mut file = File::create(&temporary).map_err(Error::io(&temporary))?;
+        file.write_all(&bytes).map_err(Error::io(&temporary))?;
+        file.sync_all().map_err(Error::io(&temporary))?;
+        drop(file);
+        std::fs::rename(&temporary, path).map_err(Error::io(path))?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        // Makes the rename durable where folders can be synced.
+        if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where it cannot be read; [`Error::Checkpoint`] where it is cut short, altered, of another version
+    /// or does not fit itself.
+    pub fn load(path: &Path) -> Result<Checkpoint, Error> {
+        let bytes = std::fs::read(path).map_err(Error::io(path))?;
+        Checkpoint::from_bytes(&bytes, path)
+    }
+
+    /// Reads a file and refuses it where it was made for other features.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::load`], and [`Error::Contract`] for another schema hash.
+    pub fn load_for(path: &Path, schema_hash: &str) -> Result<Checkpoint, Error> {
+        let checkpoint = Checkpoint::load(path)?;
+        checkpoint.contract.check_schema(schema_hash)?;
+        Ok(checkpoint)
+    }
+
+    fn from_bytes(bytes: &[u8], path: &Path) -> Result<Checkpoint, Error> {
+        let short = || refuse(path, format!("cut short: {} bytes", bytes.len()));
+        if bytes.len() >= MAGIC.len() && &bytes[..MAGIC.len()] != MAGIC {
+            return Err(refuse(path, "not a checkpoint: it does not begin with PLEACHCK"));
+        }
+        let prefix = bytes.get(MAGIC.len()..PREFIX_BYTES).ok_or_else(short)?;
+        let version = u32::from_le_bytes([prefix[0], prefix[1], prefix[2], prefix[3]]);
+        if version != FORMAT_VERSION {
+            let reason = format!("format version {version}; this program reads version {FORMAT_VERSION}");
+            return Err(refuse(path, reason));
+        }
+        let body = bytes
+            .len()
+            .checked_sub(CHECKSUM_BYTES)
+            .filter(|end| *end >= PREFIX_BYTES);
+        let (body, checksum) = bytes.split_at(body.ok_or_else(short)?);
+        if Sha256::digest(body).as_slice() != checksum {
+            return Err(refuse(
+                path,
+                "the checksum does not agree: the file is damaged or cut short",
+            ));
+        }
+        let mut length = [0; 8];
+        length.copy_from_slice(&prefix[4..]);
+        let end = usize::try_from(u64::from_le_bytes(length))
+            .ok()
+            .and_then(|n| n.checked_add(PREFIX_BYTES));
+        let header = end
+            .and_then(|end| body.get(PREFIX_BYTES..end))
+            .ok_or_else(short)?;
+        let payload = &body[PREFIX_BYTES + header.len()..];
+        let header: Header =
+            serde_json::from_slice(header).map_err(|e| refuse(path, format!("header: {e}")))?;
+        Checkpoint::assemble(header, payload, path)
+    }
+
+    fn assemble(header: Header, payload: &[u8], path: &Path) -> Result<Checkpoint, Error> {
+        header.config.check().map_err(|error| refuse(path, error))?;
+        let layout = Layout::new(header.config.network, header.contract.spaces)
+            .map_err(|error| refuse(path, error))?;
+        let count = header.num_parameters;
+        if count != layout.num_parameters() || count > MAX_PARAMETERS || payload.len() != 3 * 4 * count {
+            let reason = format!(
+                "{count} parameters in {} bytes; the network has {}",
+                payload.len(),
+                layout.num_parameters()
+            );
+            return Err(refuse(path, reason));
+        }
+        let mut numbers = payload
+            .chunks_exact(4)
+            .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        let mut take = || numbers.by_ref().take(count).collect::<Vec<f32>>();
+        let (parameters, mean, square) = (take(), take(), take());
+        if !parameters
+            .iter()
+            .chain(&mean)
+            .chain(&square)
+            .all(|number| number.is_finite())
+        {
+            return Err(refuse(path, "a parameter is not finite"));
+        }
+        Ok(Checkpoint {
+            config: header.config,
+            contract: header.contract,
+            seed: header.seed,
+            update: header.update,
+            num_frames: header.num_frames,
+            best_score: header.best_score,
+            normaliser: header.normaliser,
+            parameters,
+            adam: Adam {
+                mean,
+                square,
+                num_steps: header.adam_num_steps,
+            },
+        })
+    }
+
+    /// Saves as `update-NNNNNNNN.ckpt` in `folder` and removes all but the `keep_last` newest (at least 1).
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the folder cannot be written.
+    pub fn save_numbered(&self, folder: &Path, keep_last: usize) -> Result<PathBuf, Error> {
+        std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        let path = folder.join(format!("update-{:08}.ckpt", self.update));
+        self.save(&path)?;
+        let mut files = numbered(folder)?;
+        files.truncate(files.len().saturating_sub(keep_last.max(1)));
+        for (_, old) in files.iter().filter(|(_, old)| *old != path) {
+            std::fs::remove_file(old).map_err(Error::io(old))?;
+        }
+        Ok(path)
+    }
+
+    /// The newest checkpoint of a folder that can be read. A folder that does not exist has none.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the folder cannot be listed.
+    pub fn latest_good(folder: &Path) -> Result<Latest, Error> {
+        let mut passed_over = Vec::new();
+        for (_, path) in numbered(folder)?.into_iter().rev() {
+            match Checkpoint::load(&path) {
+                Ok(checkpoint) => {
+                    return Ok(Latest {
+                        good: Some((path, checkpoint)),
+                        passed_over,
+                    });
+                }
+                Err(error) => passed_over.push(error),
+            }
+        }
+        Ok(Latest {
+            good: None,
+            passed_over,
+        })
+    }
+}
+
+/// Numbered checkpoints of a folder, oldest first; none where there is no folder.
+fn numbered(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
+        let path = entry.map_err(Error::io(folder))?.path();
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        let number = name
+            .strip_prefix("update-")
+            .and_then(|rest| rest.strip_suffix(".ckpt"));
+        if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
+            files.push((number, path));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn refuse(path: &Path, reason: impl ToString) -> Error {
+    Error::Checkpoint {
+        path: path.to_path_buf(),
+        reason: reason.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::NetworkConfig;
+    use crate::trainer::Trainer;
+    use pleach_env::vector::Spaces;
+    use pleach_scheduler::policy::CandidateConfig;
+
+    fn checkpoint(update: u64) -> Checkpoint {
+        let network = NetworkConfig {
+            hidden: 8,
+            context: 8,
+        };
+        let config = TrainConfig {
+            network,
+            horizon_s: 1.0 / 3.0,
+            ..TrainConfig::default()
+        };
+        let spaces = Spaces {
+            num_global: 2,
+            num_candidates: 4,
+            num_features: 3,
+        };
+        let contract = Contract {
+            schema_hash: "schema-a".to_owned(),
+            ..Contract::current(spaces, CandidateConfig::default(), "a test")
+        };
+        let trainer = Trainer::new(config, contract, Seed(7)).unwrap();
+        let mut checkpoint = Checkpoint {
+            update,
+            ..trainer.checkpoint()
+        };
+        checkpoint.normaliser.mean = -1.0e300 / 3.0;
+        checkpoint.adam.mean[3] = f32::MIN_POSITIVE / 4.0;
+        checkpoint
+    }
+
+    #[test]
+    fn what_is_loaded_is_what_was_saved_to_the_last_bit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ckpt");
+        let saved = checkpoint(3);
+        saved.save(&path).unwrap();
+        assert_eq!(Checkpoint::load_for(&path, "schema-a").unwrap(), saved);
+        let names: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert_eq!(names, ["a.ckpt"]);
+    }
+
+    #[test]
+    fn damaged_short_foreign_and_newer_files_are_refused_and_say_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ckpt");
+        let good = checkpoint(3).to_bytes(&path).unwrap();
+        let reason = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            Checkpoint::load(&path).unwrap_err().to_string()
+        };
+        for length in [0, 5, 15, 40, good.len() / 2, good.len() - 1] {
+            let reason = reason(&good[..length]);
+            assert!(reason.contains("cut short"), "{length}: {reason}");
+        }
+        for byte in [25, good.len() / 2, good.len() - 1] {
+            let mut damaged = good.clone();
+            damaged[byte] ^= 1;
+            assert!(reason(&damaged).contains("damaged"), "{byte}");
+        }
+        let mut newer = good.clone();
+        newer[8] = 2;
+        assert!(reason(&newer).contains("format version 2; this program reads version 1"));
+        assert!(reason(b"{\"weights\": []}").contains("does not begin with PLEACHCK"));
+        std::fs::write(&path, &good).unwrap();
+        let error = Checkpoint::load_for(&path, "schema-b").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "feature schema: expected schema-b, found schema-a"
+        );
+        assert!(matches!(
+            Checkpoint::load(&folder.path().join("none")),
+            Err(Error::Io { .. })
+        ));
+    }
+
+    #[test]
+    fn a_network_of_another_size_than_its_parameters_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ckpt");
+        let mut wrong = checkpoint(0);
+        wrong.parameters.pop();
+        wrong.save(&path).unwrap();
+        assert!(
+            Checkpoint::load(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("the network has")
+        );
+    }
+
+    #[test]
+    fn the_newest_good_checkpoint_is_found_behind_a_damaged_one_and_old_ones_go() {
+        let folder = tempfile::tempdir().unwrap();
+        for update in [1, 2, 10, 9] {
+            checkpoint(update).save_numbered(folder.path(), 3).unwrap();
+        }
+        assert!(!folder.path().join("update-00000001.ckpt").exists());
+        std::fs::write(folder.path().join("update-00000010.ckpt"), b"PLEACHCK").unwrap();
+        std::fs::write(folder.path().join("notes.txt"), b"").unwrap();
+        let Latest { good, passed_over } = Checkpoint::latest_good(folder.path()).unwrap();
+        let (path, checkpoint) = good.unwrap();
+        assert_eq!((checkpoint.update, passed_over.len()), (9, 1));
+        assert!(path.ends_with("update-00000009.ckpt"));
+        assert!(
+            Checkpoint::latest_good(&folder.path().join("none"))
+                .unwrap()
+                .good
+                .is_none()
+        );
+    }
+}

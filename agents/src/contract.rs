@@ -1,0 +1,48 @@
+//! What a network was trained to see and to choose among. A policy is only right about observations of that kind, so
+//! this travels in every checkpoint.
+
+use pleach_env::vector::Spaces;
+use pleach_scheduler::features::FeatureSchema;
+use pleach_scheduler::policy::CandidateConfig;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// Observations and candidates of a training run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Contract {
+    /// Sizes of an observation.
+    pub spaces: Spaces,
+    /// Features that observations are made of, [`FeatureSchema::hash`].
+    pub schema_hash: String,
+    /// Candidates that the policy chooses among.
+    pub candidates: CandidateConfig,
+    /// What the environment was, in the caller's words: its id, estimates, load.
+    pub trained_on: String,
+}
+
+impl Contract {
+    /// Observations of the present feature schema.
+    #[must_use]
+    pub fn current(spaces: Spaces, candidates: CandidateConfig, trained_on: impl Into<String>) -> Contract {
+        let schema_hash = FeatureSchema::current().hash().to_owned();
+        Contract {
+            spaces,
+            schema_hash,
+            candidates,
+            trained_on: trained_on.into(),
+        }
+    }
+
+    /// Refuses another feature schema.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] with both hashes.
+    pub fn check_schema(&self, schema_hash: &str) -> Result<(), Error> {
+        if self.schema_hash != schema_hash {
+            return Err(Error::contract("feature schema", schema_hash, &self.schema_hash));
+        }
+        Ok(())
+    }
+}

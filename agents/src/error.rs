@@ -1,0 +1,73 @@
+//! What can go wrong while learning. Operating errors only; a broken invariant of ours is an assertion.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error as ThisError;
+
+/// An error of the learner.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum Error {
+    /// A configuration value that cannot be used.
+    #[error("{key} = {value}: {allowed}")]
+    Config {
+        /// The key, as in the configuration file.
+        key: &'static str,
+        /// The value that was given.
+        value: String,
+        /// What is accepted.
+        allowed: &'static str,
+    },
+    /// A checkpoint that cannot be used.
+    #[error("{path}: {reason}")]
+    Checkpoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Two sides that must agree and do not: feature schemas, sizes of observations, lengths of lists.
+    #[error("{what}: expected {expected}, found {found}")]
+    Contract {
+        /// What must agree.
+        what: &'static str,
+        /// This side.
+        expected: String,
+        /// The other side.
+        found: String,
+    },
+    /// The environment failed.
+    #[error(transparent)]
+    Env(#[from] pleach_env::error::Error),
+    /// A file that cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A loss or a gradient that is not a number: the parameters are those before the update.
+    #[error("update {update}: the loss is not finite; the parameters before the update are kept")]
+    NotFinite {
+        /// The update that was given up, counted from 0.
+        update: u64,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
+        move |source| Error::Io {
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+
+    pub(crate) fn contract(what: &'static str, expected: impl ToString, found: impl ToString) -> Error {
+        Error::Contract {
+            what,
+            expected: expected.to_string(),
+            found: found.to_string(),
+        }
+    }
+}

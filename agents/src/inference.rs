@@ -1,0 +1,286 @@
+//! The set network's forward pass in plain Rust: no tensors and no allocation, for rollouts and deployment.
+//!
+//! At a batch of one decision a tensor library spends its time on bookkeeping. Here the weights are packed once into
+//! panels of eight output columns, and a layer keeps four candidates times eight columns in registers, in loops that
+//! the compiler turns into vector code, for each kind of vector unit. Every sum runs in the same order whatever else is
+//! computed, and a product is rounded before it is added, so the result does not depend on threads, batches or on the
+//! vector unit. The context's share of the pointer's hidden layer is computed once per decision.
+
+use crate::error::Error;
+use crate::parameters::{LANES, Layout, at};
+use crate::rows::Row;
+
+/// Candidates that a layer works on at once.
+const BLOCK: usize = 4;
+
+/// A dense layer, packed.
+#[derive(Clone, Debug)]
+struct Dense {
+    inputs: usize,
+    outputs: usize,
+    /// `[outputs / 8, inputs]` times eight columns.
+    panels: Vec<[f32; LANES]>,
+    bias: Vec<f32>,
+}
+
+impl Dense {
+    /// `weight` is `[inputs, outputs]`.
+    fn pack(weight: &[f32], inputs: usize, bias: &[f32]) -> Dense {
+        let outputs = weight.len() / inputs;
+        debug_assert_eq!((weight.len(), outputs % LANES), (inputs * outputs, 0));
+        let mut panels = Vec::with_capacity(weight.len() / LANES);
+        for column in (0..outputs).step_by(LANES) {
+            for input in 0..inputs {
+                let start = input * outputs + column;
+                let mut lanes = [0.0; LANES];
+                lanes.copy_from_slice(&weight[start..start + LANES]);
+                panels.push(lanes);
+            }
+        }
+        Dense {
+            inputs,
+            outputs,
+            panels,
+            bias: bias.to_vec(),
+        }
+    }
+
+    /// `out = x weight + bias` for the rows of `x`, through a rectifier where `rectify`. `bias` replaces the layer's.
+    #[inline(always)]
+    fn apply(&self, x: &[f32], bias: &[f32], rectify: bool, out: &mut [f32]) {
+        let whole = x.len() / (BLOCK * self.inputs) * BLOCK;
+        let (x, x_rest) = x.split_at(whole * self.inputs);
+        let (out, out_rest) = out.split_at_mut(whole * self.outputs);
+        let blocks = out.chunks_exact_mut(BLOCK * self.outputs);
+        for (x, out) in x.chunks_exact(BLOCK * self.inputs).zip(blocks) {
+            self.four_rows(x, bias, rectify, out);
+        }
+        let rows = out_rest.chunks_exact_mut(self.outputs);
+        for (x, out) in x_rest.chunks_exact(self.inputs).zip(rows) {
+            self.one_row(x, bias, rectify, out);
+        }
+    }
+
+    /// Four named running sums and zipped rows, because indices and nested arrays keep the sums out of registers.
+    #[inline(always)]
+    fn four_rows(&self, x: &[f32], bias: &[f32], rectify: bool, out: &mut [f32]) {
+        let (x_0, x) = x.split_at(self.inputs);
+        let (x_1, x) = x.split_at(self.inputs);
+        let (x_2, x_3) = x.split_at(self.inputs);
+        let panels = self
+            .panels
+            .chunks_exact(self.inputs)
+            .zip(bias.as_chunks::<LANES>().0);
+        for (index, (panel, bias)) in panels.enumerate() {
+            let (mut sum_0, mut sum_1, mut sum_2, mut sum_3) = (*bias, *bias, *bias, *bias);
+            for ((((weights, a), b), c), d) in panel.iter().zip(x_0).zip(x_1).zip(x_2).zip(x_3) {
+                add_scaled(&mut sum_0, *a, weights);
+                add_scaled(&mut sum_1, *b, weights);
+                add_scaled(&mut sum_2, *c, weights);
+                add_scaled(&mut sum_3, *d, weights);
+            }
+            for (row, sum) in [sum_0, sum_1, sum_2, sum_3].iter().enumerate() {
+                let start = row * self.outputs + index * LANES;
+                store(sum, rectify, &mut out[start..start + LANES]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn one_row(&self, x: &[f32], bias: &[f32], rectify: bool, out: &mut [f32]) {
+        let panels = self
+            .panels
+            .chunks_exact(self.inputs)
+            .zip(bias.as_chunks::<LANES>().0);
+        for ((panel, bias), out) in panels.zip(out.chunks_exact_mut(LANES)) {
+            let mut sum = *bias;
+            for (weights, value) in panel.iter().zip(x) {
+                add_scaled(&mut sum, *value, weights);
+            }
+            store(&sum, rectify, out);
+        }
+    }
+}
+
+/// `sum += value * weights`
+#[inline(always)]
+fn add_scaled(sum: &mut [f32; LANES], value: f32, weights: &[f32; LANES]) {
+    for (sum, weight) in sum.iter_mut().zip(weights) {
+        *sum += value * weight;
+    }
+}
+
+#[inline(always)]
+fn store(sum: &[f32; LANES], rectify: bool, out: &mut [f32]) {
+    for (out, sum) in out.iter_mut().zip(sum) {
+        *out = if rectify { sum.max(0.0) } else { *sum };
+    }
+}
+
+/// Sum of products in eight running sums, added in a fixed order. The lengths are equal multiples of eight.
+#[inline(always)]
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0.0_f32; LANES];
+    for (a, b) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+    }
+    sums.iter().sum()
+}
+
+/// Buffers of one forward pass; one per thread.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    first: Vec<f32>,
+    encoded: Vec<f32>,
+    pooled: Vec<f32>,
+    context: [Vec<f32>; 2],
+    shared: Vec<f32>,
+    value: Vec<f32>,
+}
+
+/// The set network, packed for inference.
+#[derive(Clone, Debug)]
+pub struct Inference {
+    layout: Layout,
+    encoder: [Dense; 2],
+    context: [Dense; 2],
+    pointer_candidate: Dense,
+    pointer_context: Dense,
+    pointer_out: Vec<f32>,
+    value: Dense,
+    value_out: Vec<f32>,
+    value_bias: f32,
+}
+
+impl Inference {
+    /// Packs the flat list of parameters.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] where `flat` has another length than the layout.
+    pub fn new(layout: &Layout, flat: &[f32]) -> Result<Inference, Error> {
+        if flat.len() != layout.num_parameters() {
+            return Err(Error::contract(
+                "number of parameters",
+                layout.num_parameters(),
+                flat.len(),
+            ));
+        }
+        let dense = |weight: usize, bias: usize| {
+            let bias = layout.slice(flat, bias);
+            Dense::pack(layout.slice(flat, weight), layout.entries[weight].shape[0], bias)
+        };
+        let candidate = layout.slice(flat, at::POINTER_CANDIDATE);
+        Ok(Inference {
+            encoder: [
+                dense(at::ENCODER_0, at::ENCODER_0_BIAS),
+                dense(at::ENCODER_1, at::ENCODER_1_BIAS),
+            ],
+            context: [
+                dense(at::CONTEXT_0, at::CONTEXT_0_BIAS),
+                dense(at::CONTEXT_1, at::CONTEXT_1_BIAS),
+            ],
+            pointer_candidate: Dense::pack(candidate, layout.config.hidden, &[]),
+            pointer_context: dense(at::POINTER_CONTEXT, at::POINTER_BIAS),
+            pointer_out: layout.slice(flat, at::POINTER_OUT).to_vec(),
+            value: dense(at::VALUE_0, at::VALUE_0_BIAS),
+            value_out: layout.slice(flat, at::VALUE_OUT).to_vec(),
+            value_bias: layout.slice(flat, at::VALUE_OUT_BIAS)[0],
+            layout: layout.clone(),
+        })
+    }
+
+    /// Names and shapes of the parameters.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Buffers for decisions of up to `num_candidates` candidates; they grow where there are more.
+    #[must_use]
+    pub fn scratch(&self, num_candidates: usize) -> Scratch {
+        let (h, k) = (self.layout.config.hidden, self.layout.config.context);
+        Scratch {
+            first: vec![0.0; num_candidates * h],
+            encoded: vec![0.0; num_candidates * h],
+            pooled: vec![0.0; 2 * h + self.layout.num_global],
+            context: [vec![0.0; k], vec![0.0; k]],
+            shared: vec![0.0; h],
+            value: vec![0.0; k],
+        }
+    }
+
+    /// Writes one logit per candidate into `logits` `[n]` and returns the value in the head's own (normalised) unit.
+    /// Without candidates the value is that of an empty set.
+    pub fn forward(&self, row: Row<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
+        pulp::Arch::new().dispatch(ForwardPass {
+            inference: self,
+            row,
+            scratch,
+            logits,
+        })
+    }
+
+    #[inline(always)]
+    fn pass(&self, row: Row<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
+        let (n, h) = (row.num_candidates, self.layout.config.hidden);
+        if scratch.encoded.len() < n * h {
+            scratch.first.resize(n * h, 0.0);
+            scratch.encoded.resize(n * h, 0.0);
+        }
+        let (first, encoded) = (&mut scratch.first[..n * h], &mut scratch.encoded[..n * h]);
+        self.encoder[0].apply(row.candidates, &self.encoder[0].bias, true, first);
+        self.encoder[1].apply(first, &self.encoder[1].bias, true, encoded);
+        pool(encoded, h, &mut scratch.pooled[..2 * h]);
+        scratch.pooled[2 * h..].copy_from_slice(row.global);
+        let [outer, context] = &mut scratch.context;
+        self.context[0].apply(&scratch.pooled, &self.context[0].bias, true, outer);
+        self.context[1].apply(outer, &self.context[1].bias, true, context);
+        self.pointer_context
+            .apply(context, &self.pointer_context.bias, false, &mut scratch.shared);
+        self.pointer_candidate
+            .apply(encoded, &scratch.shared, true, first);
+        for (logit, hidden) in logits[..n].iter_mut().zip(first.chunks_exact(h)) {
+            *logit = dot(hidden, &self.pointer_out);
+        }
+        self.value
+            .apply(context, &self.value.bias, true, &mut scratch.value);
+        dot(&scratch.value, &self.value_out) + self.value_bias
+    }
+}
+
+/// One forward pass, compiled once for each kind of vector unit and dispatched at run time.
+struct ForwardPass<'a> {
+    inference: &'a Inference,
+    row: Row<'a>,
+    scratch: &'a mut Scratch,
+    logits: &'a mut [f32],
+}
+
+impl pulp::WithSimd for ForwardPass<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> f32 {
+        self.inference.pass(self.row, self.scratch, self.logits)
+    }
+}
+
+/// Mean and maximum over the rows of `encoded` `[n, h]` into `pooled` `[2 h]`; zero without rows.
+#[inline(always)]
+fn pool(encoded: &[f32], h: usize, pooled: &mut [f32]) {
+    pooled.fill(0.0);
+    let (mean, max) = pooled.split_at_mut(h);
+    for row in encoded.chunks_exact(h) {
+        for ((mean, max), value) in mean.iter_mut().zip(max.iter_mut()).zip(row) {
+            *mean += value;
+            // Codes come out of a rectifier, so zero is a lower bound.
+            *max = max.max(*value);
+        }
+    }
+    let num_rows = (encoded.len() / h).max(1) as f32;
+    for mean in mean {
+        *mean /= num_rows;
+    }
+}

@@ -1,0 +1,292 @@
+//! The parameters of the set network as one flat list of `f32`, in a fixed and documented order.
+//!
+//! Everything that stores, compares or optimises parameters works on the flat list: the checkpoint, Adam, the plain
+//! inference. Only the gradient code knows tensors. Weights are row-major `[inputs, outputs]`.
+//!
+//! | name | shape | |
+//! |---|---|---|
+//! | `encoder.0.weight`, `encoder.0.bias` | `[F, H]`, `[H]` | shared over candidates |
+//! | `encoder.1.weight`, `encoder.1.bias` | `[H, H]`, `[H]` | |
+//! | `context.0.weight`, `context.0.bias` | `[2 H + G, K]`, `[K]` | input: mean, max, global features |
+//! | `context.1.weight`, `context.1.bias` | `[K, K]`, `[K]` | |
+//! | `pointer.candidate.weight` | `[H, H]` | the candidate's part of the pointer's hidden layer |
+//! | `pointer.context.weight`, `pointer.context.bias` | `[K, H]`, `[H]` | the context's part, once per decision |
+//! | `pointer.out.weight` | `[H, 1]` | no bias: a shift of all logits changes nothing |
+//! | `value.0.weight`, `value.0.bias` | `[K, K]`, `[K]` | |
+//! | `value.out.weight`, `value.out.bias` | `[K, 1]`, `[1]` | |
+
+use std::ops::Range;
+
+use pleach_env::seed::Seed;
+use pleach_env::vector::Spaces;
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// Widths that the plain inference works on at once; layer widths are multiples of it.
+pub(crate) const LANES: usize = 8;
+
+/// Sizes of the set network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NetworkConfig {
+    /// Width of a candidate's code, H: a multiple of 8, 8 to 1024.
+    pub hidden: usize,
+    /// Width of the context, K: a multiple of 8, 8 to 1024.
+    pub context: usize,
+}
+
+impl Default for NetworkConfig {
+    fn default() -> Self {
+        NetworkConfig {
+            hidden: 32,
+            context: 32,
+        }
+    }
+}
+
+impl NetworkConfig {
+    /// Checks the widths.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a width that is not a multiple of 8 from 8 to 1024.
+    pub fn check(&self) -> Result<(), Error> {
+        for (key, value) in [("network.hidden", self.hidden), ("network.context", self.context)] {
+            if value == 0 || value % LANES != 0 || value > 1024 {
+                let allowed = "must be a multiple of 8, 8 to 1024";
+                return Err(Error::Config {
+                    key,
+                    value: value.to_string(),
+                    allowed,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One array of parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Its name, as in the table above.
+    pub name: &'static str,
+    /// `[inputs, outputs]`; a bias has one input, the constant 1.
+    pub shape: [usize; 2],
+    /// Where it lies in the flat list.
+    pub range: Range<usize>,
+    /// Standard deviation of the first weights over that of a plain layer: 0 for a bias.
+    gain: f32,
+}
+
+/// Index of each array in [`Layout::entries`].
+pub(crate) mod at {
+    pub const ENCODER_0: usize = 0;
+    pub const ENCODER_0_BIAS: usize = 1;
+    pub const ENCODER_1: usize = 2;
+    pub const ENCODER_1_BIAS: usize = 3;
+    pub const CONTEXT_0: usize = 4;
+    pub const CONTEXT_0_BIAS: usize = 5;
+    pub const CONTEXT_1: usize = 6;
+    pub const CONTEXT_1_BIAS: usize = 7;
+    pub const POINTER_CANDIDATE: usize = 8;
+    pub const POINTER_CONTEXT: usize = 9;
+    pub const POINTER_BIAS: usize = 10;
+    pub const POINTER_OUT: usize = 11;
+    pub const VALUE_0: usize = 12;
+    pub const VALUE_0_BIAS: usize = 13;
+    pub const VALUE_OUT: usize = 14;
+    pub const VALUE_OUT_BIAS: usize = 15;
+}
+
+/// Names, shapes and places of all parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// F
+    pub num_features: usize,
+    /// G
+    pub num_global: usize,
+    /// Widths.
+    pub config: NetworkConfig,
+    /// All arrays in flat order.
+    pub entries: Vec<Entry>,
+}
+
+impl Layout {
+    /// The layout for observations of `spaces`. The number of candidates does not matter to the network.
+    ///
+    /// # Errors
+    /// As [`NetworkConfig::check`], and [`Error::Config`] for an observation without candidate features.
+    pub fn new(config: NetworkConfig, spaces: Spaces) -> Result<Layout, Error> {
+        config.check()?;
+        let (f, g, h, k) = (
+            spaces.num_features,
+            spaces.num_global,
+            config.hidden,
+            config.context,
+        );
+        if f == 0 {
+            let allowed = "an observation needs at least one candidate feature";
+            return Err(Error::Config {
+                key: "num_features",
+                value: "0".to_owned(),
+                allowed,
+            });
+        }
+        let relu = std::f32::consts::SQRT_2;
+        let arrays: [(&'static str, [usize; 2], f32); 16] = [
+            ("encoder.0.weight", [f, h], relu),
+            ("encoder.0.bias", [1, h], 0.0),
+            ("encoder.1.weight", [h, h], relu),
+            ("encoder.1.bias", [1, h], 0.0),
+            ("context.0.weight", [2 * h + g, k], relu),
+            ("context.0.bias", [1, k], 0.0),
+            ("context.1.weight", [k, k], relu),
+            ("context.1.bias", [1, k], 0.0),
+            ("pointer.candidate.weight", [h, h], 1.0),
+            ("pointer.context.weight", [k, h], 1.0),
+            ("pointer.context.bias", [1, h], 0.0),
+            ("pointer.out.weight", [h, 1], 0.01),
+            ("value.0.weight", [k, k], relu),
+            ("value.0.bias", [1, k], 0.0),
+            ("value.out.weight", [k, 1], 1.0),
+            ("value.out.bias", [1, 1], 0.0),
+        ];
+        let mut entries = Vec::with_capacity(arrays.len());
+        let mut start = 0;
+        for (name, shape, gain) in arrays {
+            let end = start + shape[0] * shape[1];
+            entries.push(Entry {
+                name,
+                shape,
+                range: start..end,
+                gain,
+            });
+            start = end;
+        }
+        Ok(Layout {
+            num_features: f,
+            num_global: g,
+            config,
+            entries,
+        })
+    }
+
+    /// Length of the flat list.
+    #[must_use]
+    pub fn num_parameters(&self) -> usize {
+        self.entries.last().map_or(0, |entry| entry.range.end)
+    }
+
+    /// Where the value head lies: it is the end of the list.
+    #[must_use]
+    pub fn value_head(&self) -> Range<usize> {
+        self.entries[at::VALUE_0].range.start..self.num_parameters()
+    }
+
+    /// First parameters, from the stream `network` of `seed`: uniform with the variance `gain^2 / inputs`, gain sqrt 2
+    /// before a rectifier, 0.01 at the end of the pointer; zero biases.
+    ///
+    /// # Source
+    /// He et al., ICCV'15, for the variance; the small policy head as in Andrychowicz et al., ICLR'21 (section 3.2).
+    #[must_use]
+    pub fn initial(&self, seed: Seed) -> Vec<f32> {
+        let mut flat = vec![0.0; self.num_parameters()];
+        for (index, entry) in self.entries.iter().enumerate() {
+            let mut random = seed.stream("network", index as u64);
+            let bound = entry.gain * (3.0 / entry.shape[0] as f32).sqrt();
+            for weight in &mut flat[entry.range.clone()] {
+                *weight = if bound == 0.0 {
+                    0.0
+                } else {
+                    (2.0 * uniform(&mut random) as f32 - 1.0) * bound
+                };
+            }
+        }
+        flat
+    }
+
+    /// The array at `index` of a flat list.
+    pub(crate) fn slice<'a>(&self, flat: &'a [f32], index: usize) -> &'a [f32] {
+        &flat[self.entries[index].range.clone()]
+    }
+}
+
+/// A random order of `0..n`, Fisher and Yates's.
+pub(crate) fn shuffled(n: usize, random: &mut impl Rng) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..n).collect();
+    for last in (1..n).rev() {
+        let other = (uniform(random) * (last + 1) as f64) as usize;
+        order.swap(last, other.min(last));
+    }
+    order
+}
+
+/// A number in [0, 1) from the upper 53 bits of one draw: the same on every machine.
+pub(crate) fn uniform(random: &mut impl Rng) -> f64 {
+    (random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPACES: Spaces = Spaces {
+        num_global: 3,
+        num_candidates: 4,
+        num_features: 5,
+    };
+
+    #[test]
+    fn arrays_lie_one_after_another_without_gaps() {
+        let layout = Layout::new(
+            NetworkConfig {
+                hidden: 8,
+                context: 16,
+            },
+            SPACES,
+        )
+        .unwrap();
+        let mut next = 0;
+        for entry in &layout.entries {
+            assert_eq!(entry.range.start, next, "{}", entry.name);
+            assert_eq!(entry.range.len(), entry.shape[0] * entry.shape[1]);
+            next = entry.range.end;
+        }
+        // 5*8+8 + 8*8+8 + (16+3)*16+16 + 16*16+16 + 8*8 + 16*8+8 + 8 + 16*16+16 + 16+1
+        assert_eq!(
+            layout.num_parameters(),
+            48 + 72 + 320 + 272 + 64 + 136 + 8 + 272 + 17
+        );
+        assert_eq!(next, layout.num_parameters());
+    }
+
+    #[test]
+    fn first_parameters_depend_on_the_seed_alone_and_the_policy_head_is_small() {
+        let layout = Layout::new(NetworkConfig::default(), SPACES).unwrap();
+        let first = layout.initial(Seed(1));
+        assert_eq!(first, layout.initial(Seed(1)));
+        assert_ne!(first, layout.initial(Seed(2)));
+        assert!(
+            layout
+                .slice(&first, at::POINTER_OUT)
+                .iter()
+                .all(|w| w.abs() < 0.01)
+        );
+        assert!(layout.slice(&first, at::VALUE_0_BIAS).iter().all(|w| *w == 0.0));
+    }
+
+    #[test]
+    fn widths_that_the_inference_cannot_block_are_refused() {
+        let error = NetworkConfig {
+            hidden: 20,
+            context: 32,
+        }
+        .check()
+        .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "network.hidden = 20: must be a multiple of 8, 8 to 1024"
+        );
+    }
+}

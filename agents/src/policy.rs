@@ -1,0 +1,204 @@
+//! A trained network as a scheduling policy: the score of a candidate is its logit, and nothing is drawn.
+
+use std::path::Path;
+
+use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::features::FeatureSchema;
+use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
+
+use crate::checkpoint::Checkpoint;
+use crate::contract::Contract;
+use crate::error::Error;
+use crate::inference::{Inference, Scratch};
+use crate::parameters::Layout;
+use crate::rows::Row;
+
+/// The network of a checkpoint, for evaluation, as a teacher, or in production.
+#[derive(Clone, Debug)]
+pub struct LearnedPolicy {
+    name: String,
+    needs: Needs,
+    inference: Inference,
+    scratch: Scratch,
+    admissible: Vec<f32>,
+    logits: Vec<f32>,
+}
+
+impl LearnedPolicy {
+    /// Reads the policy of a checkpoint file.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::load`] and [`LearnedPolicy::new`].
+    pub fn load(path: &Path) -> Result<LearnedPolicy, Error> {
+        LearnedPolicy::from_checkpoint(&Checkpoint::load(path)?)
+    }
+
+    /// The policy of a checkpoint.
+    ///
+    /// # Errors
+    /// As [`LearnedPolicy::new`].
+    pub fn from_checkpoint(checkpoint: &Checkpoint) -> Result<LearnedPolicy, Error> {
+        let layout = Layout::new(checkpoint.config.network, checkpoint.contract.spaces)?;
+        LearnedPolicy::new(
+            &checkpoint.contract,
+            Inference::new(&layout, &checkpoint.parameters)?,
+        )
+    }
+
+    /// The policy of a network.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] where the network was trained on another feature schema than this program's.
+    pub fn new(contract: &Contract, inference: Inference) -> Result<LearnedPolicy, Error> {
+        contract.check_schema(FeatureSchema::current().hash())?;
+        let num_candidates = contract.spaces.num_candidates;
+        Ok(LearnedPolicy {
+            name: "learned".to_owned(),
+            needs: contract.candidates.needs(),
+            scratch: inference.scratch(num_candidates),
+            admissible: Vec::with_capacity(num_candidates * contract.spaces.num_features),
+            logits: Vec::with_capacity(num_candidates),
+            inference,
+        })
+    }
+
+    /// The same policy under another name, for tables.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> LearnedPolicy {
+        self.name = name.into();
+        self
+    }
+
+    /// Scores of the admissible candidates; the masked ones get the smallest finite number.
+    fn score_rows(
+        &mut self,
+        global: &[f32],
+        candidates: &[f32],
+        mask: &[bool],
+        scores: &mut [f32],
+    ) -> Result<(), PolicyError> {
+        let (g, f) = (
+            self.inference.layout().num_global,
+            self.inference.layout().num_features,
+        );
+        let (expected, found) = (g + f * mask.len(), global.len() + candidates.len());
+        if expected != found || global.len() != g || scores.len() != mask.len() {
+            return Err(PolicyError::Shape { expected, found });
+        }
+        self.admissible.clear();
+        for (row, _) in candidates
+            .chunks_exact(f)
+            .zip(mask)
+            .filter(|(_, admissible)| **admissible)
+        {
+            self.admissible.extend_from_slice(row);
+        }
+        let num_candidates = self.admissible.len() / f;
+        self.logits.resize(num_candidates, 0.0);
+        let row = Row {
+            global,
+            candidates: &self.admissible,
+            num_candidates,
+        };
+        self.inference.forward(row, &mut self.scratch, &mut self.logits);
+        let mut logits = self.logits.iter();
+        for (score, admissible) in scores.iter_mut().zip(mask) {
+            *score = if *admissible {
+                logits.next().copied().unwrap_or(f32::MIN)
+            } else {
+                f32::MIN
+            };
+        }
+        PolicyError::check_finite(scores)
+    }
+}
+
+impl Policy for LearnedPolicy {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        let observation = point.observation;
+        self.score_rows(
+            observation.global,
+            observation.candidates,
+            observation.mask,
+            scores,
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trainer::{TrainConfig, Trainer};
+    use pleach_env::seed::Seed;
+    use pleach_env::vector::Spaces;
+    use pleach_scheduler::policy::CandidateConfig;
+
+    const SPACES: Spaces = Spaces {
+        num_global: 2,
+        num_candidates: 4,
+        num_features: 3,
+    };
+
+    fn trainer(schema_hash: &str) -> Trainer {
+        let candidates = CandidateConfig {
+            preempt: false,
+            ..CandidateConfig::default()
+        };
+        let contract = Contract {
+            schema_hash: schema_hash.to_owned(),
+            ..Contract::current(SPACES, candidates, "test")
+        };
+        Trainer::new(TrainConfig::default(), contract, Seed(1)).unwrap()
+    }
+
+    #[test]
+    fn masked_candidates_do_not_change_the_scores_of_the_others() {
+        let mut policy = trainer(FeatureSchema::current().hash()).policy().unwrap();
+        assert!(!policy.needs().preempt && policy.needs().observation);
+        let (global, candidates) = ([0.5, -0.5], [0.1, 0.2, 0.3, 9.0, 9.0, 9.0, 0.4, 0.5, 0.6]);
+        let (mut with, mut without) = ([0.0; 3], [0.0; 2]);
+        policy
+            .score_rows(&global, &candidates, &[true, false, true], &mut with)
+            .unwrap();
+        let kept = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
+        policy
+            .score_rows(&global, &kept, &[true, true], &mut without)
+            .unwrap();
+        assert_eq!(with, [without[0], f32::MIN, without[1]]);
+        assert_ne!(without[0], without[1]);
+    }
+
+    #[test]
+    fn an_observation_without_features_is_refused() {
+        let mut policy = trainer(FeatureSchema::current().hash()).policy().unwrap();
+        let error = policy
+            .score_rows(&[0.0; 2], &[], &[true, true], &mut [0.0; 2])
+            .unwrap_err();
+        assert_eq!(
+            error,
+            PolicyError::Shape {
+                expected: 8,
+                found: 2
+            }
+        );
+    }
+
+    #[test]
+    fn a_network_of_another_feature_schema_is_refused_with_both_hashes() {
+        let error = LearnedPolicy::from_checkpoint(&trainer("abc").checkpoint())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("found abc") && error.contains(FeatureSchema::current().hash()),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,323 @@
+//! T steps of N environments under the present policy.
+//!
+//! Each environment has its own track: its observations without padding, its outcomes, its random numbers (stream
+//! `action` of (update, environment)) and its scratch. Tracks are filled in parallel and never share a number, so a
+//! rollout is the same at any number of threads.
+
+use pleach_env::metrics::Metrics;
+use pleach_env::seed::Seed;
+use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use crate::advantage::{self, Steps};
+use crate::error::Error;
+use crate::inference::{Inference, Scratch};
+use crate::normaliser::Normaliser;
+use crate::parameters::uniform;
+use crate::rows::{Row, Rows, action_of};
+use crate::softmax::{log_softmax, sample};
+
+/// One finished episode.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Episode {
+    /// Sum of its rewards, not discounted.
+    pub episodic_return: f64,
+    /// Its decisions.
+    pub episodic_length: u64,
+    /// What the environment says of it.
+    pub metrics: Option<Metrics>,
+}
+
+/// What one environment did.
+#[derive(Clone, Debug)]
+struct Track {
+    rows: Rows,
+    choices: Vec<u32>,
+    logprobs: Vec<f32>,
+    values: Vec<f32>,
+    rewards: Vec<f32>,
+    dt_s: Vec<f64>,
+    terminated: Vec<bool>,
+    truncated: Vec<bool>,
+    bootstrap: Vec<f32>,
+    advantages: Vec<f32>,
+    random: ChaCha8Rng,
+    scratch: Scratch,
+    logits: Vec<f32>,
+    logprobs_all: Vec<f32>,
+    last: Rows,
+    episode: (f64, u64),
+}
+
+impl Track {
+    fn new(spaces: Spaces, inference: &Inference) -> Track {
+        Track {
+            rows: Rows::new(spaces),
+            choices: Vec::new(),
+            logprobs: Vec::new(),
+            values: Vec::new(),
+            rewards: Vec::new(),
+            dt_s: Vec::new(),
+            terminated: Vec::new(),
+            truncated: Vec::new(),
+            bootstrap: Vec::new(),
+            advantages: Vec::new(),
+            random: Seed(0).stream("action", 0),
+            scratch: inference.scratch(spaces.num_candidates),
+            logits: vec![0.0; spaces.num_candidates],
+            logprobs_all: vec![0.0; spaces.num_candidates],
+            last: Rows::new(spaces),
+            episode: (0.0, 0),
+        }
+    }
+
+    fn begin(&mut self, random: ChaCha8Rng) {
+        self.rows.clear();
+        self.choices.clear();
+        self.logprobs.clear();
+        self.values.clear();
+        self.rewards.clear();
+        self.dt_s.clear();
+        self.terminated.clear();
+        self.truncated.clear();
+        self.bootstrap.clear();
+        self.random = random;
+    }
+
+    /// Draws an action for one observation and notes it; None where nothing is admissible.
+    fn decide(
+        &mut self,
+        inference: &Inference,
+        normaliser: &Normaliser,
+        observation: View<'_>,
+    ) -> Option<usize> {
+        self.rows
+            .push(observation.global, observation.candidates, observation.mask);
+        let row = self.rows.row(self.rows.len() - 1);
+        let n = row.num_candidates;
+        if n == 0 {
+            return None;
+        }
+        let value = inference.forward(row, &mut self.scratch, &mut self.logits);
+        log_softmax(&self.logits[..n], &mut self.logprobs_all[..n]);
+        let choice = sample(&self.logprobs_all[..n], uniform(&mut self.random));
+        self.choices.push(choice as u32);
+        self.logprobs.push(self.logprobs_all[choice]);
+        self.values.push(normaliser.denormalise(value));
+        action_of(choice, observation.mask)
+    }
+
+    /// Value of an observation that no action is drawn for; 0 where nothing is admissible.
+    fn value(&mut self, inference: &Inference, normaliser: &Normaliser, observation: View<'_>) -> f32 {
+        self.last.clear();
+        self.last
+            .push(observation.global, observation.candidates, observation.mask);
+        let row: Row<'_> = self.last.row(0);
+        normaliser.denormalise(inference.forward(row, &mut self.scratch, &mut self.logits))
+    }
+
+    fn steps(&self) -> Steps<'_> {
+        Steps {
+            value: &self.values,
+            reward: &self.rewards,
+            dt_s: &self.dt_s,
+            terminated: &self.terminated,
+            truncated: &self.truncated,
+            bootstrap: &self.bootstrap,
+        }
+    }
+}
+
+/// One environment's part of a batch.
+#[derive(Clone, Copy, Debug)]
+struct View<'a> {
+    global: &'a [f32],
+    candidates: &'a [f32],
+    mask: &'a [bool],
+}
+
+fn view(batch: &Batch, spaces: Spaces, i: usize) -> View<'_> {
+    let Spaces {
+        num_global: g,
+        num_candidates: c,
+        num_features: f,
+    } = spaces;
+    View {
+        global: &batch.global[i * g..(i + 1) * g],
+        candidates: &batch.candidates[i * c * f..(i + 1) * c * f],
+        mask: &batch.mask[i * c..(i + 1) * c],
+    }
+}
+
+fn final_view(batch: &Batch, spaces: Spaces, i: usize) -> View<'_> {
+    let Spaces {
+        num_global: g,
+        num_candidates: c,
+        num_features: f,
+    } = spaces;
+    View {
+        global: &batch.final_global[i * g..(i + 1) * g],
+        candidates: &batch.final_candidates[i * c * f..(i + 1) * c * f],
+        mask: &batch.final_mask[i * c..(i + 1) * c],
+    }
+}
+
+/// Buffers of a rollout, kept from update to update.
+#[derive(Clone, Debug)]
+pub struct Rollout {
+    spaces: Spaces,
+    tracks: Vec<Track>,
+    actions: Vec<usize>,
+    /// Episodes that ended, by step and then by environment.
+    pub episodes: Vec<Episode>,
+}
+
+/// A rollout's decisions, environment after environment.
+#[derive(Clone, Debug)]
+pub struct Decisions {
+    /// Observations.
+    pub rows: Rows,
+    /// Position of the action among the admissible candidates.
+    pub choices: Vec<u32>,
+    /// ln p(action)
+    pub logprobs: Vec<f32>,
+    /// V of the observation, in the reward's unit.
+    pub values: Vec<f32>,
+    /// Advantage over V, in the reward's unit.
+    pub advantages: Vec<f32>,
+    /// Advantage plus V, before any centring.
+    pub returns: Vec<f32>,
+}
+
+impl Rollout {
+    /// Buffers for `num_envs` environments.
+    #[must_use]
+    pub fn new(spaces: Spaces, num_envs: usize, inference: &Inference) -> Rollout {
+        let tracks = vec![Track::new(spaces, inference); num_envs];
+        Rollout {
+            spaces,
+            tracks,
+            actions: vec![0; num_envs],
+            episodes: Vec::new(),
+        }
+    }
+
+    /// Forgets the episodes in progress: the environments have been reset.
+    pub fn restart(&mut self) {
+        self.tracks.iter_mut().for_each(|track| track.episode = (0.0, 0));
+    }
+
+    /// Takes `num_steps` steps from the observations in `batch`. `seed` is that of this update.
+    ///
+    /// # Errors
+    /// What the environments return; [`Error::Contract`] where an observation has no admissible candidate.
+    pub fn collect(
+        &mut self,
+        env: &mut dyn VectorEnv,
+        batch: &mut Batch,
+        inference: &Inference,
+        normaliser: &Normaliser,
+        num_steps: usize,
+        seed: Seed,
+    ) -> Result<(), Error> {
+        let spaces = self.spaces;
+        self.episodes.clear();
+        for (i, track) in self.tracks.iter_mut().enumerate() {
+            track.begin(seed.stream("action", i as u64));
+        }
+        for step in 0..num_steps {
+            let stuck = self
+                .tracks
+                .par_iter_mut()
+                .zip(&mut self.actions)
+                .enumerate()
+                .with_min_len(4)
+                .map(|(i, (track, action))| {
+                    let decided = track.decide(inference, normaliser, view(batch, spaces, i));
+                    *action = decided.unwrap_or(0);
+                    usize::from(decided.is_none())
+                })
+                .sum::<usize>();
+            if stuck > 0 {
+                let found = format!("none in {stuck} environments");
+                return Err(Error::contract("admissible candidates", "at least 1", found));
+            }
+            env.step(&self.actions, batch)?;
+            let last = step + 1 == num_steps;
+            for (i, track) in self.tracks.iter_mut().enumerate() {
+                let (terminated, truncated) = (batch.terminated[i], batch.truncated[i]);
+                track.rewards.push(batch.reward[i]);
+                track.dt_s.push(batch.dt_s[i]);
+                track.terminated.push(terminated);
+                track.truncated.push(truncated);
+                let bootstrap = match (terminated, truncated) {
+                    (true, _) => 0.0,
+                    (false, true) => track.value(inference, normaliser, final_view(batch, spaces, i)),
+                    (false, false) if last => track.value(inference, normaliser, view(batch, spaces, i)),
+                    (false, false) => 0.0,
+                };
+                track.bootstrap.push(bootstrap);
+                track.episode.0 += f64::from(batch.reward[i]);
+                track.episode.1 += 1;
+                if terminated || truncated {
+                    let (episodic_return, episodic_length) = std::mem::take(&mut track.episode);
+                    let metrics = batch.episode[i];
+                    self.episodes.push(Episode {
+                        episodic_return,
+                        episodic_length,
+                        metrics,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Advantages and returns of what was collected. Groups of `group_size` neighbouring environments, which share
+    /// their arrivals, are centred.
+    #[must_use]
+    pub fn decisions(&mut self, horizon_s: f64, lambda: f64, group_size: usize) -> Decisions {
+        let mut all = Decisions {
+            rows: Rows::new(self.spaces),
+            choices: Vec::new(),
+            logprobs: Vec::new(),
+            values: Vec::new(),
+            advantages: Vec::new(),
+            returns: Vec::new(),
+        };
+        for track in &mut self.tracks {
+            let mut advantages = std::mem::take(&mut track.advantages);
+            advantages.resize(track.values.len(), 0.0);
+            advantage::estimate(track.steps(), horizon_s, lambda, &mut advantages);
+            track.advantages = advantages;
+            all.rows.extend(&track.rows);
+            all.choices.extend_from_slice(&track.choices);
+            all.logprobs.extend_from_slice(&track.logprobs);
+            all.values.extend_from_slice(&track.values);
+            all.returns
+                .extend(track.advantages.iter().zip(&track.values).map(|(a, v)| a + v));
+        }
+        if group_size > 1 {
+            for group in self.tracks.chunks_mut(group_size) {
+                let clocks: Vec<_> = group
+                    .iter()
+                    .map(|track| advantage::clocks(track.steps()))
+                    .collect();
+                let mut advantages: Vec<_> = group
+                    .iter_mut()
+                    .map(|track| std::mem::take(&mut track.advantages))
+                    .collect();
+                advantage::centre(&clocks, &mut advantages);
+                group
+                    .iter_mut()
+                    .zip(advantages)
+                    .for_each(|(track, a)| track.advantages = a);
+            }
+        }
+        for track in &self.tracks {
+            all.advantages.extend_from_slice(&track.advantages);
+        }
+        all
+    }
+}

@@ -1,0 +1,59 @@
+//! The distribution over admissible candidates. Masked candidates are not in the list, so nothing is ever -inf.
+
+/// Writes `ln softmax(logits)`: logits less their log-sum-exp.
+pub(crate) fn log_softmax(logits: &[f32], out: &mut [f32]) {
+    let largest = logits.iter().fold(f32::NEG_INFINITY, |a, b| a.max(*b));
+    let sum: f32 = logits.iter().map(|logit| (logit - largest).exp()).sum();
+    let log_sum = largest + sum.ln();
+    out.iter_mut()
+        .zip(logits)
+        .for_each(|(out, logit)| *out = logit - log_sum);
+}
+
+/// Index drawn from `exp(log_probabilities)` with one number in [0, 1).
+pub(crate) fn sample(log_probabilities: &[f32], uniform: f64) -> usize {
+    let mut sum = 0.0;
+    for (index, log_probability) in log_probabilities.iter().enumerate() {
+        sum += f64::from(log_probability.exp());
+        if uniform < sum {
+            return index;
+        }
+    }
+    // Rounding left the sum a little below 1.
+    log_probabilities.len() - 1
+}
+
+/// The first of the largest.
+pub(crate) fn argmax(logits: &[f32]) -> usize {
+    let mut best = 0;
+    for (index, logit) in logits.iter().enumerate() {
+        if *logit > logits[best] {
+            best = index;
+        }
+    }
+    best
+}
+
+/// Entropy in nats.
+pub(crate) fn entropy(log_probabilities: &[f32]) -> f32 {
+    -log_probabilities.iter().map(|l| l.exp() * l).sum::<f32>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probabilities_worked_by_hand_even_for_huge_logits() {
+        let mut out = [0.0; 2];
+        log_softmax(&[1000.0, 1000.0 + 3.0_f32.ln()], &mut out);
+        assert!((out[0].exp() - 0.25).abs() < 1e-4 && (out[1].exp() - 0.75).abs() < 1e-4);
+        let expected = 0.25 * 4.0_f32.ln() + 0.75 * (4.0_f32 / 3.0).ln();
+        assert!((entropy(&out) - expected).abs() < 1e-4);
+        assert_eq!(
+            (sample(&out, 0.2), sample(&out, 0.3), sample(&out, 0.999_999_9)),
+            (0, 1, 1)
+        );
+        assert_eq!(argmax(&[1.0, 2.0, 2.0]), 1);
+    }
+}

@@ -1,0 +1,445 @@
+//! The training loop as a state machine that can stop and go on between any two updates.
+//!
+//! Everything that an update reads is in the [`Checkpoint`](crate::checkpoint::Checkpoint): configuration, seed, number
+//! of the update, parameters, Adam, normaliser. Each update restarts the environments from seeds derived from (seed,
+//! update, group), so nothing of an environment needs to be saved, and N updates equal k updates, a save, a load and
+//! N - k updates, bit for bit, on one machine at any number of threads.
+
+use pleach_env::metrics::Metrics;
+use pleach_env::seed::Seed;
+use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use serde::{Deserialize, Serialize};
+
+use crate::adam::Adam;
+use crate::advantage;
+use crate::checkpoint::Checkpoint;
+use crate::contract::Contract;
+use crate::error::Error;
+use crate::imitation::{Demonstrations, ImitationConfig, ImitationStats, clone_teacher};
+use crate::inference::Inference;
+use crate::normaliser::Normaliser;
+use crate::parameters::{Layout, NetworkConfig, at};
+use crate::policy::LearnedPolicy;
+use crate::ppo::{self, Experience, PpoConfig, PpoStats, Schedule};
+use crate::rollout::{Episode, Rollout};
+
+/// All settings of a training run. Written next to everything it produced.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainConfig {
+    /// Updates of the whole run; learning rate and entropy weight are annealed over them.
+    pub num_updates: u64,
+    /// Steps of each environment per update, T.
+    pub num_steps: usize,
+    /// Updates between restarts of the environments. With more than 1, later parts of episodes that are longer than
+    /// `num_steps` are seen, and a resumed run is bit-equal only where the checkpoint was taken at a multiple.
+    pub restart_every: u64,
+    /// Neighbouring environments that share their arrivals, and whose advantages are centred; 1 for none. Divides the
+    /// number of environments.
+    pub group_size: usize,
+    /// Time constant of the discount, s: a reward this far away counts 1/e. *Assumed* default: a day.
+    pub horizon_s: f64,
+    /// Decay of the advantage's sum per decision, 0 to 1.
+    pub gae_lambda: f64,
+    /// In the first updates only the value head learns, so that an imitated policy is not spoiled by wild values.
+    pub value_warmup_updates: u64,
+    /// Sizes of the network.
+    pub network: NetworkConfig,
+    /// PPO.
+    pub ppo: PpoConfig,
+    /// Behaviour cloning, used by [`Trainer::warm_start`].
+    pub imitation: ImitationConfig,
+}
+
+impl Default for TrainConfig {
+    fn default() -> Self {
+        TrainConfig {
+            num_updates: 200,
+            num_steps: 256,
+            restart_every: 1,
+            group_size: 1,
+            horizon_s: 86_400.0,
+            gae_lambda: 0.95,
+            value_warmup_updates: 0,
+            network: NetworkConfig::default(),
+            ppo: PpoConfig::default(),
+            imitation: ImitationConfig::default(),
+        }
+    }
+}
+
+impl TrainConfig {
+    /// Checks all ranges.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for the first value that is out of its range.
+    pub fn check(&self) -> Result<(), Error> {
+        let refuse = |key, value: String, allowed| Err(Error::Config { key, value, allowed });
+        for (key, value) in [
+            ("num_updates", self.num_updates),
+            ("num_steps", self.num_steps as u64),
+            ("restart_every", self.restart_every),
+            ("group_size", self.group_size as u64),
+        ] {
+            if value == 0 {
+                return refuse(key, "0".to_owned(), "must be at least 1");
+            }
+        }
+        if !(self.horizon_s.is_finite() && self.horizon_s > 0.0) {
+            return refuse("horizon_s", self.horizon_s.to_string(), "must be above 0");
+        }
+        if !(0.0..=1.0).contains(&self.gae_lambda) {
+            return refuse("gae_lambda", self.gae_lambda.to_string(), "must be 0 to 1");
+        }
+        self.network.check()?;
+        self.ppo.check()?;
+        self.imitation.check()
+    }
+}
+
+/// Figures of one update. Nothing in it depends on the clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UpdateStats {
+    /// Number of the update, from 0.
+    pub update: u64,
+    /// Environment steps of the run so far, this update's included.
+    pub num_frames: u64,
+    /// Learning rate.
+    pub learning_rate: f64,
+    /// Losses.
+    pub ppo: PpoStats,
+    /// Share of the returns' variance that the values explained; NaN where returns did not vary.
+    pub explained_variance: f64,
+    /// Episodes that ended in this update.
+    pub num_episodes: usize,
+    /// Their mean sum of rewards; NaN without episodes.
+    pub episodic_return: f64,
+    /// Their mean number of decisions; NaN without episodes.
+    pub episodic_length: f64,
+    /// The environments' figures of those episodes.
+    pub episodes: Vec<Metrics>,
+}
+
+/// A training run.
+#[derive(Clone, Debug)]
+pub struct Trainer {
+    config: TrainConfig,
+    contract: Contract,
+    seed: Seed,
+    layout: Layout,
+    flat: Vec<f32>,
+    adam: Adam,
+    normaliser: Normaliser,
+    update: u64,
+    num_frames: u64,
+    best_score: Option<f64>,
+    running: Option<(Rollout, Batch)>,
+}
+
+impl Trainer {
+    /// A run that has not begun.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a setting that is out of its range.
+    pub fn new(config: TrainConfig, contract: Contract, seed: Seed) -> Result<Self, Error> {
+        config.check()?;
+        let layout = Layout::new(config.network, contract.spaces)?;
+        let flat = layout.initial(seed);
+        Ok(Trainer {
+            config,
+            contract,
+            seed,
+            adam: Adam::new(flat.len()),
+            layout,
+            flat,
+            normaliser: Normaliser::default(),
+            update: 0,
+            num_frames: 0,
+            best_score: None,
+            running: None,
+        })
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &TrainConfig {
+        &self.config
+    }
+
+    /// Updates made so far.
+    #[must_use]
+    pub fn num_updates(&self) -> u64 {
+        self.update
+    }
+
+    /// All updates of the configuration have been made.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.update >= self.config.num_updates
+    }
+
+    /// Names, shapes and places of the parameters.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// All parameters, in the layout's order.
+    #[must_use]
+    pub fn parameters(&self) -> &[f32] {
+        &self.flat
+    }
+
+    /// The present policy, for evaluation.
+    ///
+    /// # Errors
+    /// None in practice: the lengths agree.
+    pub fn inference(&self) -> Result<Inference, Error> {
+        Inference::new(&self.layout, &self.flat)
+    }
+
+    /// The present policy as a scheduling policy.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] where the run's feature schema is not this program's.
+    pub fn policy(&self) -> Result<LearnedPolicy, Error> {
+        LearnedPolicy::new(&self.contract, self.inference()?)
+    }
+
+    /// Notes the score of an evaluation of the present policy, larger being better, and says whether it is the best so
+    /// far. The best score is in the checkpoint, so that a resumed run goes on comparing.
+    pub fn note_evaluation(&mut self, score: f64) -> bool {
+        let best = score.is_finite() && self.best_score.is_none_or(|best| score > best);
+        if best {
+            self.best_score = Some(score);
+        }
+        best
+    }
+
+    /// Clones a teacher. Adam starts afresh.
+    ///
+    /// # Errors
+    /// As [`clone_teacher`]; the trainer is then as before.
+    pub fn warm_start(&mut self, demonstrations: &Demonstrations) -> Result<ImitationStats, Error> {
+        let (mut flat, mut normaliser) = (self.flat.clone(), self.normaliser);
+        let config = &self.config.imitation;
+        let stats = clone_teacher(
+            &self.layout,
+            &mut flat,
+            &mut normaliser,
+            demonstrations,
+            config,
+            self.seed,
+        )
+        .map_err(|error| self.name_update(error))?;
+        (self.flat, self.normaliser) = (flat, normaliser);
+        self.adam = Adam::new(self.flat.len());
+        Ok(stats)
+    }
+
+    /// One update: a rollout of `num_steps` steps per environment, and PPO on it.
+    ///
+    /// # Errors
+    /// What the environments return, [`Error::Contract`] where sizes do not agree, [`Error::NotFinite`] for a loss or
+    /// gradient that is not finite. The parameters, Adam and the normaliser are then those before the update.
+    pub fn update(&mut self, env: &mut dyn VectorEnv) -> Result<UpdateStats, Error> {
+        let before = (self.flat.clone(), self.adam.clone(), self.normaliser);
+        let result = self.try_update(env);
+        if result.is_err() {
+            (self.flat, self.adam, self.normaliser) = before;
+            self.running = None;
+        }
+        result.map_err(|error| self.name_update(error))
+    }
+
+    fn name_update(&self, error: Error) -> Error {
+        match error {
+            Error::NotFinite { .. } => Error::NotFinite { update: self.update },
+            other => other,
+        }
+    }
+
+    fn try_update(&mut self, env: &mut dyn VectorEnv) -> Result<UpdateStats, Error> {
+        let seed = self.seed.child("update", self.update);
+        let inference = self.inference()?;
+        let (mut rollout, mut batch) = self.start(env, &inference, seed)?;
+        let num_steps = self.config.num_steps;
+        rollout.collect(env, &mut batch, &inference, &self.normaliser, num_steps, seed)?;
+        let TrainConfig {
+            horizon_s,
+            gae_lambda,
+            group_size,
+            ..
+        } = self.config;
+        let mut decisions = rollout.decisions(horizon_s, gae_lambda, group_size);
+        if !decisions.returns.iter().all(|value| value.is_finite()) {
+            return Err(Error::NotFinite { update: self.update });
+        }
+        let explained_variance = advantage::explained_variance(&decisions.values, &decisions.returns);
+        self.observe_returns(&decisions.returns);
+        advantage::normalise(&mut decisions.advantages);
+        let normaliser = self.normaliser;
+        let experience = Experience {
+            rows: decisions.rows,
+            choices: decisions.choices,
+            logprobs: decisions.logprobs,
+            advantages: decisions.advantages,
+            returns: decisions
+                .returns
+                .iter()
+                .map(|value| normaliser.normalise(*value))
+                .collect(),
+        };
+        let schedule = self.schedule();
+        let mut random = seed.stream("minibatch", 0);
+        let (flat, adam, config) = (&mut self.flat, &mut self.adam, &self.config.ppo);
+        let ppo = ppo::improve(
+            &self.layout,
+            flat,
+            adam,
+            &experience,
+            config,
+            schedule,
+            &mut random,
+        )?;
+        self.num_frames += experience.rows.len() as u64;
+        let stats = self.stats(ppo, explained_variance, schedule.learning_rate, &rollout.episodes);
+        self.running = Some((rollout, batch));
+        self.update += 1;
+        Ok(stats)
+    }
+
+    /// Buffers and first observations of an update.
+    fn start(
+        &mut self,
+        env: &mut dyn VectorEnv,
+        inference: &Inference,
+        seed: Seed,
+    ) -> Result<(Rollout, Batch), Error> {
+        let num_envs = env.num_envs();
+        if env.spaces() != self.contract.spaces {
+            let text = |spaces: Spaces| format!("{spaces:?}");
+            return Err(Error::contract(
+                "observations",
+                text(self.contract.spaces),
+                text(env.spaces()),
+            ));
+        }
+        if num_envs == 0 || !num_envs.is_multiple_of(self.config.group_size) {
+            let allowed = "must divide the number of environments";
+            let value = format!("{} with {num_envs} environments", self.config.group_size);
+            return Err(Error::Config {
+                key: "group_size",
+                value,
+                allowed,
+            });
+        }
+        let running = self
+            .running
+            .take()
+            .filter(|(_, batch)| batch.reward.len() == num_envs);
+        let restart = running.is_none() || self.update.is_multiple_of(self.config.restart_every);
+        let (mut rollout, mut batch) = running.unwrap_or_else(|| {
+            (
+                Rollout::new(self.contract.spaces, num_envs, inference),
+                Batch::new(self.contract.spaces, num_envs),
+            )
+        });
+        if restart {
+            let group = |i: usize| (i / self.config.group_size) as u64;
+            let seeds: Vec<u64> = (0..num_envs)
+                .map(|i| seed.child("arrivals", group(i)).0)
+                .collect();
+            env.reset(&seeds, &mut batch)?;
+            rollout.restart();
+        }
+        Ok((rollout, batch))
+    }
+
+    /// Updates the normaliser and keeps the values what they were.
+    fn observe_returns(&mut self, returns: &[f32]) {
+        let old = self.normaliser;
+        self.normaliser.observe(returns);
+        let (weight, bias) = (
+            &self.layout.entries[at::VALUE_OUT],
+            &self.layout.entries[at::VALUE_OUT_BIAS],
+        );
+        let mut new_bias = self.flat[bias.range.start];
+        self.normaliser
+            .preserve(&old, &mut self.flat[weight.range.clone()], &mut new_bias);
+        self.flat[bias.range.start] = new_bias;
+    }
+
+    fn schedule(&self) -> Schedule {
+        let progress = (self.update as f64 / (self.config.num_updates - 1).max(1) as f64).min(1.0);
+        let between = |first: f64, last: f64| first + (last - first) * progress;
+        let ppo = &self.config.ppo;
+        Schedule {
+            learning_rate: between(ppo.learning_rate, ppo.learning_rate_final),
+            entropy_coef: between(ppo.entropy_coef, ppo.entropy_coef_final),
+            value_only: self.update < self.config.value_warmup_updates,
+        }
+    }
+
+    fn stats(
+        &self,
+        ppo: PpoStats,
+        explained_variance: f64,
+        learning_rate: f64,
+        episodes: &[Episode],
+    ) -> UpdateStats {
+        let count = episodes.len() as f64;
+        UpdateStats {
+            update: self.update,
+            num_frames: self.num_frames,
+            learning_rate,
+            ppo,
+            explained_variance,
+            num_episodes: episodes.len(),
+            episodic_return: episodes.iter().map(|e| e.episodic_return).sum::<f64>() / count,
+            episodic_length: episodes.iter().map(|e| e.episodic_length as f64).sum::<f64>() / count,
+            episodes: episodes.iter().filter_map(|e| e.metrics).collect(),
+        }
+    }
+
+    /// Everything that the run needs to go on.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            config: self.config,
+            contract: self.contract.clone(),
+            seed: self.seed,
+            update: self.update,
+            num_frames: self.num_frames,
+            best_score: self.best_score,
+            normaliser: self.normaliser,
+            parameters: self.flat.clone(),
+            adam: self.adam.clone(),
+        }
+    }
+
+    /// Goes on from a checkpoint.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a setting that is out of its range, [`Error::Contract`] where the number of parameters is
+    /// not that of the network.
+    pub fn resume(checkpoint: Checkpoint) -> Result<Trainer, Error> {
+        let mut trainer = Trainer::new(checkpoint.config, checkpoint.contract, checkpoint.seed)?;
+        let expected = trainer.flat.len();
+        for found in [
+            &checkpoint.parameters,
+            &checkpoint.adam.mean,
+            &checkpoint.adam.square,
+        ]
+        .map(Vec::len)
+        {
+            if found != expected {
+                return Err(Error::contract("number of parameters", expected, found));
+            }
+        }
+        (trainer.flat, trainer.adam) = (checkpoint.parameters, checkpoint.adam);
+        (trainer.update, trainer.num_frames) = (checkpoint.update, checkpoint.num_frames);
+        (trainer.normaliser, trainer.best_score) = (checkpoint.normaliser, checkpoint.best_score);
+        Ok(trainer)
+    }
+}

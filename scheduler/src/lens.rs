@@ -73,7 +73,7 @@ impl LensSet {
 
 /// Jobs of one demand that are looked at beyond those taken, when a reservation refuses some of them. Slurm's backfill
 /// has the same kind of bound (`bf_max_job_test`, default 500).
-const SCAN_MAX: usize = 500;
+pub(crate) const SCAN_MAX: usize = 500;
 
 /// Writes the first `num` jobs of the queue under a lens as (key, job), best first, among demands that pass `demand_ok`
 /// and jobs that pass `job_ok`.

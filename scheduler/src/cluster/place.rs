@@ -164,12 +164,14 @@ impl Cluster {
     }
 
     fn nodes_needed(&self, first: NodeId, num_nodes: u32, num_gpus: u32) -> u32 {
-        let mut histogram = [0_u32; 65];
+        let (mut histogram, mut largest) = ([0_u32; 65], 0);
         for node in &self.nodes[first.index()..first.index() + num_nodes as usize] {
-            histogram[node.num_free() as usize] += 1;
+            let free = node.num_free();
+            histogram[free as usize] += 1;
+            largest = largest.max(free);
         }
         let (mut rest, mut used) = (num_gpus, 0);
-        for free in (1..=64_u32).rev() {
+        for free in (1..=largest).rev() {
             let here = histogram[free as usize];
             let take = here.min(rest.div_ceil(free));
             used += take;

@@ -1,7 +1,8 @@
 //! The classic scheduling heuristics: baselines, teachers, and fallbacks of a daemon.
 //!
 //! Each is a [`Policy`] that reads typed facts only and asks for the smallest candidate set that holds its choice.
-//! Given a larger set (that of a learned policy, say, to be its teacher) it makes the same choice.
+//! Given a larger set (that of a learned policy, say, to be its teacher) it makes the same choice; only the preemptive
+//! ones may not, because they look at more heads than that set has.
 //!
 //! # What is deliberately not here
 //! Nothing that must see the whole queue or plan a round: those are planners.

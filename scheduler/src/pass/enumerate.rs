@@ -6,7 +6,7 @@ use super::scan::Scan;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, PlacementFacts, Slice, Template};
 use crate::ids::{JobId, Time};
-use crate::lens::{Lens, LensSet, first_jobs};
+use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
 
 /// Working memory of the enumeration; kept between calls, so that it allocates nothing once warm.
@@ -69,12 +69,9 @@ fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>
         reservation.is_none(),
     );
     if let Some(held) = reservation {
-        let fits = |demand: &_| cluster.fitting_types(*demand) != 0;
-        let mut allowed = |job| may_backfill(cluster, needs, held, job, slices);
-        for lens in Lens::ALL.into_iter().filter(|lens| needs.lenses.contains(*lens)) {
-            let out = scan.fitting_mut(lens);
-            first_jobs(cluster, lens, needs.fitting, fits, &mut allowed, out);
-        }
+        scan.run_allowed(cluster, needs, |job| {
+            may_backfill(cluster, needs, held, job, slices)
+        });
     }
     for rank in 0..needs.heads.max(needs.fitting) {
         for lens in Lens::ALL {
@@ -143,6 +140,19 @@ fn may_backfill(
         job,
         cluster.fitting_types(cluster.demand(job)),
     );
+    let Some(first) = needs.templates.first() else {
+        return false;
+    };
+    let Some(kind) = cluster.preferred_type(*first, request.class, types) else {
+        return false;
+    };
+    // Where even the loosest placement would end in time, no placement need be worked out.
+    let class = cluster.class(request.class);
+    let loosest = class.locality.more_nodes.min(class.locality.cross_rack);
+    let end = believed_end(cluster, job, class.speed[kind.index()] * loosest);
+    if held.allows(&cluster.demand(job), kind, end) {
+        return true;
+    }
     needs.templates.iter().any(|template| {
         slices.clear();
         let kind = cluster.preferred_type(*template, request.class, types);

@@ -6,6 +6,8 @@
 //! only extra GPUs. The count is of GPUs of one type, not of nodes, so a fragmented cluster may still make the gang
 //! loose, never late by the estimates.
 
+use std::ops::Bound;
+
 use crate::cluster::{Cluster, Demand};
 use crate::ids::{GpuTypeId, JobId, TenantId, Time};
 
@@ -83,19 +85,28 @@ impl Reservation {
     }
 }
 
-/// How many GPUs of each type are free after each believed end; worked out at most once for each state of the cluster.
+/// How many GPUs of each type are free after each believed end; worked out only as far as it is asked for, and once for
+/// each state of the cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ends {
-    /// `[type]`, (end, free GPUs from then on), ascending in both.
-    rows: Vec<Vec<(Time, u32)>>,
-    /// Bit mask of the types whose rows are filled.
-    known: u64,
+    types: Vec<EndsOfType>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct EndsOfType {
+    /// (end, free GPUs from then on), ascending in both.
+    rows: Vec<(Time, u32)>,
+    /// The running job up to which the rows go.
+    last: Option<(Time, JobId)>,
 }
 
 impl Ends {
     /// The cluster has changed.
     pub(crate) fn forget(&mut self) {
-        self.known = 0;
+        for ends in &mut self.types {
+            ends.rows.clear();
+            ends.last = None;
+        }
     }
 
     /// When `num_gpus` of a type are believed to be free, and how many are free then.
@@ -109,32 +120,42 @@ impl Ends {
         if free >= num_gpus {
             return Some((cluster.now(), free));
         }
-        if self.known >> kind.0 & 1 == 0 {
-            self.fill(cluster, kind);
+        if self.types.len() < cluster.num_types() {
+            self.types.resize_with(cluster.num_types(), EndsOfType::default);
         }
-        let rows = &self.rows[kind.index()];
-        rows.get(rows.partition_point(|(_, free)| *free < num_gpus))
-            .copied()
+        let ends = &mut self.types[kind.index()];
+        if ends.rows.last().is_none_or(|(_, free)| *free < num_gpus) {
+            ends.extend(cluster, kind, num_gpus);
+        }
+        let at = ends.rows.partition_point(|(_, free)| *free < num_gpus);
+        ends.rows.get(at).copied()
     }
+}
 
-    fn fill(&mut self, cluster: &Cluster, kind: GpuTypeId) {
-        self.known |= 1 << kind.0;
-        if self.rows.len() < cluster.num_types() {
-            self.rows.resize_with(cluster.num_types(), Vec::new);
-        }
-        let rows = &mut self.rows[kind.index()];
-        rows.clear();
-        let mut free = cluster.num_free_of(kind);
+impl EndsOfType {
+    fn extend(&mut self, cluster: &Cluster, kind: GpuTypeId, num_gpus: u32) {
         // A job that has outlived its estimate is believed to end in a second.
         let soon = cluster.now() + Time::from_secs_f64(1.0);
-        for (end, job) in cluster.running_of(kind) {
-            let end = (*end).max(soon);
-            free += cluster.job(*job).request.num_gpus;
-            match rows.last_mut() {
-                // Jobs that end together free their GPUs together.
-                Some(last) if last.0 == end => last.1 = free,
-                _ => rows.push((end, free)),
+        let mut free = self
+            .rows
+            .last()
+            .map_or(cluster.num_free_of(kind), |(_, free)| *free);
+        let from = self.last.map_or(Bound::Unbounded, Bound::Excluded);
+        for (end, job) in cluster.running_of(kind).range((from, Bound::Unbounded)) {
+            let (known, end_at) = ((*end, *job), (*end).max(soon));
+            // Jobs that end together free their GPUs together.
+            match self.rows.last_mut() {
+                Some(last) if last.0 == end_at => {
+                    free += cluster.job(*job).request.num_gpus;
+                    last.1 = free;
+                }
+                Some(_) if free >= num_gpus => return,
+                _ => {
+                    free += cluster.job(*job).request.num_gpus;
+                    self.rows.push((end_at, free));
+                }
             }
+            self.last = Some(known);
         }
     }
 }

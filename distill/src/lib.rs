@@ -1,1 +1,29 @@
-//! Pleach distill.
+//! From a teacher to a tree: any [`Policy`](pleach_scheduler::policy::Policy) becomes one decision tree that a person can
+//! read and a daemon can run.
+//!
+//! The way: the teacher schedules a few episodes and its scores are recorded at every decision point ([`Recording`],
+//! [`Dataset`]); a regression tree is fitted on them ([`cart`]); the tree schedules, the teacher corrects (DAgger,
+//! [`distill`]); of all the trees the smallest that *performs* well in simulation is kept and pruned ([`prune`]).
+//! `docs/distilling.md` has the recipe and its sources.
+//!
+//! # What is deliberately not here
+//! No networks and no simulator: the teacher is a policy, and the caller runs the episodes and judges the trees. No
+//! ensembles and no oblique splits: what cannot be read is not a result of this crate.
+
+pub mod cart;
+mod config;
+mod dagger;
+mod dataset;
+mod error;
+mod fidelity;
+pub mod prune;
+mod report;
+mod target;
+
+pub use config::{DistillConfig, PruneConfig};
+pub use dagger::{Distilled, Episode, Label, Recording, distill};
+pub use dataset::{Dataset, Point};
+pub use error::Error;
+pub use fidelity::Fidelity;
+pub use report::{Report, StudentReport};
+pub use target::{Centre, TargetConfig, Targets};

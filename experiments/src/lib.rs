@@ -1,1 +1,20 @@
-//! Pleach experiments.
+//! Compares schedulers: run folders, results, statistics, tables, reports, sweeps, and the command line of `pleach`.
+//!
+//! What is here is the book-keeping of experiments, so that a number can be traced to the seed, configuration and version
+//! that made it. Same inputs, same bytes: no artefact holds a clock reading, a host name or an absolute path.
+//!
+//! # What is deliberately not here
+//! Simulation (`pleach_env`), learning (`pleach_agents`), trees (`pleach_distill`, `pleach_scheduler`). An engine that
+//! talks to machines: a sweep is a list of independent units that any batch system can run.
+
+pub mod atomic_file;
+pub mod cli;
+pub mod error;
+pub mod hash;
+pub mod metric;
+pub mod report;
+pub mod results;
+pub mod run_folder;
+pub mod stats;
+pub mod sweep;
+pub mod table;

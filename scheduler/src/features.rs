@@ -154,6 +154,43 @@ impl FeatureSchema {
         self.joined(index).map_or("?", |feature| feature.name)
     }
 
+    /// The schema as a Markdown page; `docs/features.md` is this text.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut text = String::from(
+            "# Features\n\nWhat a network or a tree may read, in column order. This page is the output of `pleach features`; \
+             a test holds the two together.\nA raw value is clamped to its range and then scaled: *linear d* is raw / d, \
+             *log d* is log10(1 + raw) / d.\n\n",
+        );
+        text.push_str(&format!("Schema hash: `{}`\n", self.hash));
+        for (title, features) in [
+            ("Of a candidate", self.candidate),
+            ("Of the cluster and its queue", self.global),
+        ] {
+            text.push_str(&format!(
+                "\n## {title}\n\n| # | name | unit | range | scale | meaning |\n|---|---|---|---|---|---|\n"
+            ));
+            for (index, feature) in features.iter().enumerate() {
+                let Feature {
+                    name,
+                    unit,
+                    min,
+                    max,
+                    scale,
+                    doc,
+                } = feature;
+                let scale = match scale {
+                    Scale::Linear(divisor) => format!("linear {divisor}"),
+                    Scale::Log(divisor) => format!("log {divisor}"),
+                };
+                text.push_str(&format!(
+                    "| {index} | `{name}` | {unit} | {min} to {max} | {scale} | {doc} |\n"
+                ));
+            }
+        }
+        text
+    }
+
     /// The canonical text that is hashed: one line per feature, everything that changes a policy's input.
     #[must_use]
     pub fn canonical(&self) -> String {

@@ -59,6 +59,11 @@ impl LensSet {
     pub const fn with(self, lens: Lens) -> LensSet {
         LensSet(self.0 | 1 << lens as u8)
     }
+    /// What is in either set.
+    #[must_use]
+    pub const fn union(self, other: LensSet) -> LensSet {
+        LensSet(self.0 | other.0)
+    }
     /// Whether the lens is in the set.
     #[must_use]
     pub const fn contains(self, lens: Lens) -> bool {
@@ -134,7 +139,7 @@ pub(crate) fn lens_key(cluster: &Cluster, lens: Lens, id: JobId) -> i64 {
     }
 }
 
-fn deficit_key(cluster: &Cluster, tenant: TenantId) -> i64 {
+pub(crate) fn deficit_key(cluster: &Cluster, tenant: TenantId) -> i64 {
     (cluster.tenant(tenant).use_ratio() * 1e9) as i64
 }
 
@@ -146,13 +151,67 @@ fn ratio_key(cluster: &Cluster, id: JobId) -> i64 {
     -((wait_s + rest_s) / rest_s * 1e6) as i64
 }
 
-/// The oldest and the shortest job of a group with their negated response ratios.
-fn ratio_heads(cluster: &Cluster, group: &Group) -> [Option<(i64, JobId)>; 2] {
+/// The oldest and the shortest job of a group with their negated response ratios, best first.
+pub(crate) fn ratio_heads(cluster: &Cluster, group: &Group) -> [Option<(i64, JobId)>; 2] {
     let oldest = group.arrival.first().copied();
     let shortest = group
         .remaining
         .first()
         .map(|(_, job)| *job)
         .filter(|job| Some(*job) != oldest);
-    [oldest, shortest].map(|job| job.map(|job| (ratio_key(cluster, job), job)))
+    let mut heads = [oldest, shortest].map(|job| job.map(|job| (ratio_key(cluster, job), job)));
+    heads.sort_unstable_by_key(|head| head.unwrap_or((i64::MAX, JobId(u32::MAX))));
+    heads
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::heuristics::by_name;
+    use crate::heuristics::tests::world::{cluster, events, happen, pending, watched_pass};
+
+    /// Sorts the whole queue; the slow obvious version of [`first_jobs`].
+    fn slow_first_jobs(cluster: &Cluster, lens: Lens, num: usize) -> Vec<(i64, JobId)> {
+        let is_extreme = |id: &JobId| {
+            let same = |other: &JobId| cluster.demand(*other) == cluster.demand(*id);
+            let same: Vec<JobId> = pending(cluster).into_iter().filter(same).collect();
+            let shortest = same
+                .iter()
+                .min_by_key(|id| (lens_key(cluster, Lens::Shortest, **id), **id));
+            same.first() == Some(id) || shortest == Some(id)
+        };
+        let mut jobs: Vec<(i64, JobId)> = pending(cluster)
+            .into_iter()
+            .filter(|id| cluster.has_room(cluster.demand(*id)))
+            .filter(|id| lens != Lens::WaitRatio || is_extreme(id))
+            .map(|id| (lens_key(cluster, lens, id), id))
+            .collect();
+        jobs.sort_unstable();
+        jobs.truncate(num);
+        jobs
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn the_first_jobs_of_a_lens_are_those_of_the_sorted_queue(
+            mut cluster in cluster(2, any::<bool>().boxed()),
+            events in events(60),
+            name in proptest::sample::select(vec!["fifo", "las", "srtf"]),
+            num in 1_usize..6,
+        ) {
+            let mut policy = by_name(name).unwrap();
+            let mut found = Vec::new();
+            for event in events {
+                happen(&mut cluster, event);
+                watched_pass(&mut cluster, policy.as_mut(), |_, _| ());
+                for lens in Lens::ALL {
+                    first_jobs(&cluster, lens, num, |demand| cluster.has_room(*demand), |_| true, &mut found);
+                    prop_assert_eq!(&found, &slow_first_jobs(&cluster, lens, num), "{:?}", lens);
+                }
+            }
+        }
+    }
 }

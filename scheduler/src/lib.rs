@@ -16,3 +16,4 @@ pub mod pass;
 pub mod planner;
 pub mod policy;
 pub mod spec;
+pub mod tree;

@@ -1,1 +1,1 @@
-//! Workspace contracts.
+//! Contracts of the whole workspace: see `tests/`.

@@ -13,7 +13,7 @@ mod preemptive;
 mod rank;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use backfill::Backfill;
 pub use fifo::Fifo;

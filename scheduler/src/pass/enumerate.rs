@@ -1,20 +1,22 @@
 //! Candidate enumeration: the first few jobs under each lens, times a few placements.
 
-use super::preempt::{VictimOrder, find_victims, pays};
-use super::reservation::Reservation;
+use super::preempt::{Served, VictimOrder, find_victims, pays};
+use super::reservation::{Ends, Reservation};
+use super::scan::Scan;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, PlacementFacts, Slice, Template};
-use crate::ids::{GpuTypeId, JobId, Time};
+use crate::ids::{JobId, Time};
 use crate::lens::{Lens, LensSet, first_jobs};
 use crate::policy::Needs;
 
 /// Working memory of the enumeration; kept between calls, so that it allocates nothing once warm.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scratch {
-    lists: Vec<Vec<(i64, JobId)>>,
+    scan: Scan,
     picks: Vec<(JobId, LensSet)>,
     slices: Vec<Slice>,
-    victims: Vec<(f64, JobId)>,
+    ends: Ends,
+    served: Served,
 }
 
 /// Fills `set` with what may be done now. Lists are merged rank by rank over the lenses, so a cut at the bound takes the
@@ -31,7 +33,11 @@ pub(crate) fn enumerate(
         return;
     }
     pick_jobs(cluster, needs, reservation, scratch);
-    let Scratch { picks, victims, .. } = scratch;
+    let Scratch {
+        picks, ends, served, ..
+    } = scratch;
+    ends.forget();
+    served.forget();
     for (job, heads) in picks.iter() {
         if set.rows.len() >= MAX_CANDIDATES {
             break;
@@ -41,10 +47,10 @@ pub(crate) fn enumerate(
             push_starts(cluster, needs, reservation, *job, types, *heads, set);
         } else {
             if needs.reserve && cluster.capabilities().reservation && reservation.is_none() {
-                push_reserve(cluster, *job, *heads, set);
+                push_reserve(cluster, *job, *heads, ends, set);
             }
             if needs.preempt && cluster.capabilities().preemption {
-                push_preempts(cluster, needs, reservation, *job, *heads, victims, set);
+                push_preempts(cluster, needs, reservation, *job, *heads, served, set);
             }
         }
     }
@@ -52,92 +58,97 @@ pub(crate) fn enumerate(
 }
 
 fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>, scratch: &mut Scratch) {
-    scratch.picks.clear();
-    scratch.lists.resize_with(2 * Lens::ALL.len(), Vec::new);
-    let reserved = reservation.map(|reservation| reservation.job);
-    for (number, lens) in Lens::ALL.into_iter().enumerate() {
-        let (heads, rest) = scratch.lists[2 * number..].split_at_mut(1);
-        let (heads, fitting) = (&mut heads[0], &mut rest[0]);
-        heads.clear();
-        fitting.clear();
-        if !needs.lenses.contains(lens) {
-            continue;
-        }
-        let eligible = |demand: &_| cluster.has_room(*demand);
-        first_jobs(
-            cluster,
-            lens,
-            needs.heads,
-            eligible,
-            |job| Some(job) != reserved,
-            heads,
-        );
+    let Scratch {
+        scan, picks, slices, ..
+    } = scratch;
+    picks.clear();
+    scan.run(
+        cluster,
+        needs,
+        reservation.map(|held| held.job),
+        reservation.is_none(),
+    );
+    if let Some(held) = reservation {
         let fits = |demand: &_| cluster.fitting_types(*demand) != 0;
-        let slices = &mut scratch.slices;
-        let allowed = |job| {
-            reservation.is_none_or(|held| {
-                let types = cluster.fitting_types(cluster.demand(job));
-                let mut templates = needs.templates.iter();
-                templates.any(|template| {
-                    slices.clear();
-                    try_start(cluster, *template, Some(held), job, types, slices).is_some()
-                })
-            })
-        };
-        first_jobs(cluster, lens, needs.fitting, fits, allowed, fitting);
+        let mut allowed = |job| may_backfill(cluster, needs, held, job, slices);
+        for lens in Lens::ALL.into_iter().filter(|lens| needs.lenses.contains(*lens)) {
+            let out = scan.fitting_mut(lens);
+            first_jobs(cluster, lens, needs.fitting, fits, &mut allowed, out);
+        }
     }
     for rank in 0..needs.heads.max(needs.fitting) {
-        for (number, lens) in Lens::ALL.into_iter().enumerate() {
-            for (position, list) in scratch.lists[2 * number..2 * number + 2].iter().enumerate() {
-                if let Some((_, job)) = list.get(rank) {
-                    let head = if position == 0 && rank == 0 {
-                        LensSet::of(lens)
-                    } else {
-                        LensSet::NONE
-                    };
-                    match scratch.picks.iter_mut().find(|(other, _)| other == job) {
-                        Some((_, heads)) if position == 0 && rank == 0 => *heads = heads.with(lens),
-                        Some(_) => {}
-                        None => scratch.picks.push((*job, head)),
-                    }
-                }
+        for lens in Lens::ALL {
+            if let Some((_, job)) = scan.heads(lens).get(rank) {
+                let heads = if rank == 0 {
+                    LensSet::of(lens)
+                } else {
+                    LensSet::NONE
+                };
+                pick(picks, *job, heads);
+            }
+            if let Some((_, job)) = scan.fitting(lens).get(rank) {
+                pick(picks, *job, LensSet::NONE);
             }
         }
     }
 }
 
-/// The start that a template offers on one of `types`, its placement written after what `slices` held before; none (and
-/// nothing written) if nothing fits or the reserved job would be delayed.
-fn try_start(
+fn pick(picks: &mut Vec<(JobId, LensSet)>, job: JobId, heads: LensSet) {
+    match picks.iter_mut().find(|(other, _)| *other == job) {
+        Some((_, known)) => *known = known.union(heads),
+        None => picks.push((job, heads)),
+    }
+}
+
+/// The types among `types` on which the job would not delay the reserved one at full speed. A type that is refused then
+/// is refused at any placement, and must not hide one that would do.
+fn open_types(cluster: &Cluster, reservation: Option<&Reservation>, job: JobId, types: u64) -> u64 {
+    let Some(held) = reservation else { return types };
+    let demand = cluster.demand(job);
+    let speed = &cluster.class(cluster.job(job).request.class).speed;
+    let open = cluster.types_in(types).filter(|kind| {
+        let end = believed_end(cluster, job, speed[kind.index()]);
+        held.allows(&demand, *kind, end)
+    });
+    open.fold(0, |mask, kind| mask | 1 << kind.0)
+}
+
+/// What the placement of a start is worth; none if it would delay the reserved job.
+fn worth(
     cluster: &Cluster,
-    template: Template,
     reservation: Option<&Reservation>,
     job: JobId,
-    types: u64,
-    slices: &mut Vec<Slice>,
+    slices: &[Slice],
 ) -> Option<PlacementFacts> {
-    let demand = cluster.demand(job);
-    let class = cluster.job(job).request.class;
-    let allowed = |kind: GpuTypeId, rate: f64| {
-        reservation.is_none_or(|held| held.allows(&demand, kind, believed_end(cluster, job, rate)))
-    };
-    // A type that is refused at full speed is refused at any placement, and must not hide one that would do.
-    let speed = &cluster.class(class).speed;
-    let open = cluster
-        .types_in(types)
-        .filter(|kind| allowed(*kind, speed[kind.index()]));
-    let open = open.fold(0, |mask, kind| mask | 1 << kind.0);
-    let kind = cluster.preferred_type(template, class, open)?;
-    let start = slices.len();
-    if !cluster.place(template, kind, demand.num_gpus, slices) {
-        return None;
-    }
-    let facts = cluster.facts(class, &slices[start..]);
-    if !allowed(kind, facts.rate) {
-        slices.truncate(start);
-        return None;
-    }
-    Some(facts)
+    let facts = cluster.facts(cluster.job(job).request.class, slices);
+    let allowed = reservation.is_none_or(|held| {
+        let end = believed_end(cluster, job, facts.rate);
+        held.allows(&cluster.demand(job), facts.gpu_type, end)
+    });
+    allowed.then_some(facts)
+}
+
+/// Whether some template has a start for the job that does not delay the reserved one.
+fn may_backfill(
+    cluster: &Cluster,
+    needs: &Needs,
+    held: &Reservation,
+    job: JobId,
+    slices: &mut Vec<Slice>,
+) -> bool {
+    let request = &cluster.job(job).request;
+    let types = open_types(
+        cluster,
+        Some(held),
+        job,
+        cluster.fitting_types(cluster.demand(job)),
+    );
+    needs.templates.iter().any(|template| {
+        slices.clear();
+        let kind = cluster.preferred_type(*template, request.class, types);
+        kind.is_some_and(|kind| cluster.place(*template, kind, request.num_gpus, slices))
+            && worth(cluster, Some(held), job, slices).is_some()
+    })
 }
 
 /// When the job is believed to end if it starts now at this rate.
@@ -160,19 +171,36 @@ fn push_starts(
     heads: LensSet,
     set: &mut CandidateSet,
 ) {
-    let first = set.rows.len();
+    let (request, first) = (&cluster.job(job).request, set.rows.len());
+    let types = open_types(cluster, reservation, job, types);
+    let mut tight = 0_u64;
     for template in needs.templates {
-        let start = set.slices.len();
-        let Some(facts) = try_start(cluster, *template, reservation, job, types, &mut set.slices) else {
+        let Some(kind) = cluster.preferred_type(*template, request.class, types) else {
             continue;
         };
+        // Two templates that differ only in the type they prefer place alike on the same one.
+        if *template != Template::Fragments {
+            if tight >> kind.0 & 1 == 1 {
+                continue;
+            }
+            tight |= 1 << kind.0;
+        }
+        let start = set.slices.len();
+        if !cluster.place(*template, kind, request.num_gpus, &mut set.slices) {
+            continue;
+        }
         let known = set.rows[first..]
             .iter()
             .any(|row| set.slices[row.placement.clone()] == set.slices[start..]);
-        if known {
+        let facts = if known {
+            None
+        } else {
+            worth(cluster, reservation, job, &set.slices[start..])
+        };
+        let Some(facts) = facts else {
             set.slices.truncate(start);
             continue;
-        }
+        };
         let mut candidate = Candidate::new(CandidateKind::Start, Some(job));
         candidate.facts = Some(facts);
         candidate.heads = heads;
@@ -181,8 +209,9 @@ fn push_starts(
     }
 }
 
-fn push_reserve(cluster: &Cluster, job: JobId, heads: LensSet, set: &mut CandidateSet) {
-    if let Some(reservation) = Reservation::earliest(cluster, job) {
+fn push_reserve(cluster: &Cluster, job: JobId, heads: LensSet, ends: &mut Ends, set: &mut CandidateSet) {
+    let fit = |kind, num_gpus| ends.earliest_fit(cluster, kind, num_gpus);
+    if let Some(reservation) = Reservation::earliest_by(cluster, job, fit) {
         let mut candidate = Candidate::new(CandidateKind::Reserve, Some(job));
         candidate.heads = heads;
         candidate.wait_to_fit_s = (reservation.shadow - cluster.now()).as_secs_f64();
@@ -196,7 +225,7 @@ fn push_preempts(
     reservation: Option<&Reservation>,
     job: JobId,
     heads: LensSet,
-    scratch: &mut Vec<(f64, JobId)>,
+    served: &mut Served,
     set: &mut CandidateSet,
 ) {
     let request = &cluster.job(job).request;
@@ -216,7 +245,7 @@ fn push_preempts(
             continue;
         }
         let first_victim = set.victims.len();
-        if !find_victims(cluster, job, kind, order, scratch, &mut set.victims) {
+        if !find_victims(cluster, job, kind, order, served, &mut set.victims) {
             continue;
         }
         let known = set.rows.iter().any(|row| {
@@ -244,5 +273,89 @@ fn push_preempts(
         candidate.placement = start..set.slices.len();
         candidate.victims = first_victim..set.victims.len();
         set.rows.push(candidate);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::JobState;
+    use crate::cluster::tests::{cluster_of, submit};
+    use crate::heuristics::by_name;
+    use crate::ids::NodeId;
+    use crate::pass::Pass;
+    use crate::spec::ClusterSpec;
+
+    fn start(cluster: &mut Cluster, node: u32, gpus: u64, run_s: f64) -> JobId {
+        let job = submit(cluster, gpus.count_ones(), run_s);
+        let slice = Slice {
+            node: NodeId(node),
+            gpus,
+        };
+        cluster.start(job, [slice].into_iter().collect());
+        job
+    }
+
+    fn needs_of(name: &str) -> Needs {
+        by_name(name).unwrap().needs()
+    }
+
+    #[test]
+    fn a_job_that_would_be_late_on_its_loose_placement_does_not_hide_the_next_one() {
+        // Two nodes of 2 with one GPU busy in each until 100 s; the head wants all 4 and reserves 100 s. On two nodes
+        // the job of 90 s would run for 90 / 0.854 = 105 s; the one of 50 s takes one GPU.
+        let mut cluster = cluster_of(&ClusterSpec::uniform(2, 2, 2));
+        start(&mut cluster, 0, 0b1, 100.0);
+        start(&mut cluster, 1, 0b1, 100.0);
+        submit(&mut cluster, 4, 10.0);
+        let late = submit(&mut cluster, 2, 90.0);
+        let next = submit(&mut cluster, 1, 50.0);
+        Pass::new()
+            .run(&mut cluster, by_name("easy").unwrap().as_mut())
+            .unwrap();
+        assert_eq!(cluster.job(late).state, JobState::Pending);
+        assert_eq!(cluster.job(next).state, JobState::Running);
+    }
+
+    #[test]
+    fn a_newcomer_stops_nobody_if_its_loose_placement_eats_up_what_it_would_gain() {
+        // One GPU of each node ends at 50 s, the other at 200 s. At 10 s a newcomer of 2 GPUs x 140 s would end at 150 s
+        // and the restart be paid for by 180 s; but on two nodes it would end at 10 + 164 s, 204 s with the restart.
+        let preempts = |run_s: f64| {
+            let mut cluster = cluster_of(&ClusterSpec::uniform(2, 2, 2));
+            for node in [0, 1] {
+                start(&mut cluster, node, 0b01, 50.0);
+                start(&mut cluster, node, 0b10, 200.0);
+            }
+            cluster.advance(Time::from_secs_f64(10.0));
+            submit(&mut cluster, 2, run_s);
+            let mut pass = Pass::new();
+            pass.open(&cluster, &needs_of("srtf"));
+            let is_preempt = |row: &Candidate| row.kind == CandidateKind::Preempt;
+            pass.candidates().iter().any(is_preempt)
+        };
+        assert!(!preempts(140.0));
+        assert!(preempts(100.0));
+    }
+
+    #[test]
+    fn a_long_queue_of_different_jobs_gives_no_more_candidates_than_the_bound() {
+        let mut cluster = cluster_of(&ClusterSpec::uniform(64, 8, 8));
+        for number in 0..200 {
+            submit(
+                &mut cluster,
+                1 + number * 37 % 300,
+                f64::from(1 + number * 71 % 997),
+            );
+        }
+        let needs = Needs {
+            heads: 32,
+            fitting: 32,
+            ..Needs::full()
+        };
+        let mut pass = Pass::new();
+        pass.open(&cluster, &needs);
+        assert_eq!(pass.candidates().len(), MAX_CANDIDATES);
+        assert_eq!(pass.candidates().get(0).unwrap().kind, CandidateKind::Hold);
     }
 }

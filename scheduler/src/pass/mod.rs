@@ -6,6 +6,7 @@
 mod enumerate;
 mod preempt;
 mod reservation;
+mod scan;
 
 pub use reservation::Reservation;
 

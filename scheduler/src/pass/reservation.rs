@@ -30,10 +30,22 @@ impl Reservation {
     /// The earliest believed fit of a job over its types; none if no type holds the gang.
     #[must_use]
     pub fn earliest(cluster: &Cluster, job: JobId) -> Option<Reservation> {
+        let mut ends = Ends::default();
+        Reservation::earliest_by(cluster, job, |kind, num_gpus| {
+            ends.earliest_fit(cluster, kind, num_gpus)
+        })
+    }
+
+    /// As [`Reservation::earliest`], with what is known of each type's earliest fit.
+    pub(super) fn earliest_by(
+        cluster: &Cluster,
+        job: JobId,
+        mut earliest_fit: impl FnMut(GpuTypeId, u32) -> Option<(Time, u32)>,
+    ) -> Option<Reservation> {
         let demand = cluster.demand(job);
         let mut best: Option<Reservation> = None;
         for kind in cluster.types_in(demand.types) {
-            if let Some((shadow, free)) = earliest_fit(cluster, kind, demand.num_gpus)
+            if let Some((shadow, free)) = earliest_fit(kind, demand.num_gpus)
                 && best.is_none_or(|other| shadow < other.shadow)
             {
                 best = Some(Reservation {
@@ -71,23 +83,143 @@ impl Reservation {
     }
 }
 
-/// When `num_gpus` of a type are believed to be free, and how many are free then.
-fn earliest_fit(cluster: &Cluster, kind: GpuTypeId, num_gpus: u32) -> Option<(Time, u32)> {
-    let mut free = cluster.num_free_of(kind);
-    if free >= num_gpus {
-        return Some((cluster.now(), free));
+/// How many GPUs of each type are free after each believed end; worked out at most once for each state of the cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ends {
+    /// `[type]`, (end, free GPUs from then on), ascending in both.
+    rows: Vec<Vec<(Time, u32)>>,
+    /// Bit mask of the types whose rows are filled.
+    known: u64,
+}
+
+impl Ends {
+    /// The cluster has changed.
+    pub(crate) fn forget(&mut self) {
+        self.known = 0;
     }
-    // A job that has outlived its estimate is believed to end in a second.
-    let soon = cluster.now() + Time::from_secs_f64(1.0);
-    let mut running = cluster.running_of(kind).iter().peekable();
-    while let Some((end, job)) = running.next() {
-        free += cluster.job(*job).request.num_gpus;
-        let end = (*end).max(soon);
-        // Jobs that end together free their GPUs together.
-        let more_at_once = running.peek().is_some_and(|(next, _)| (*next).max(soon) == end);
-        if free >= num_gpus && !more_at_once {
-            return Some((end, free));
+
+    /// When `num_gpus` of a type are believed to be free, and how many are free then.
+    pub(crate) fn earliest_fit(
+        &mut self,
+        cluster: &Cluster,
+        kind: GpuTypeId,
+        num_gpus: u32,
+    ) -> Option<(Time, u32)> {
+        let free = cluster.num_free_of(kind);
+        if free >= num_gpus {
+            return Some((cluster.now(), free));
+        }
+        if self.known >> kind.0 & 1 == 0 {
+            self.fill(cluster, kind);
+        }
+        let rows = &self.rows[kind.index()];
+        rows.get(rows.partition_point(|(_, free)| *free < num_gpus))
+            .copied()
+    }
+
+    fn fill(&mut self, cluster: &Cluster, kind: GpuTypeId) {
+        self.known |= 1 << kind.0;
+        if self.rows.len() < cluster.num_types() {
+            self.rows.resize_with(cluster.num_types(), Vec::new);
+        }
+        let rows = &mut self.rows[kind.index()];
+        rows.clear();
+        let mut free = cluster.num_free_of(kind);
+        // A job that has outlived its estimate is believed to end in a second.
+        let soon = cluster.now() + Time::from_secs_f64(1.0);
+        for (end, job) in cluster.running_of(kind) {
+            let end = (*end).max(soon);
+            free += cluster.job(*job).request.num_gpus;
+            match rows.last_mut() {
+                // Jobs that end together free their GPUs together.
+                Some(last) if last.0 == end => last.1 = free,
+                _ => rows.push((end, free)),
+            }
         }
     }
-    None
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::cluster::{Capabilities, Cluster, JobState, Submission};
+    use crate::estimate::{Estimate, Provenance};
+    use crate::heuristics::by_name;
+    use crate::ids::{ClassId, JobId, TenantId};
+    use crate::pass::Pass;
+    use crate::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, TenantSpec};
+
+    /// One node of 4 GPUs of each of two types; two tenants with 4 GPUs each, no borrowing; the classes run on the first
+    /// type only, on the second only, and on both, twice as fast on the second.
+    fn two_types() -> Cluster {
+        let mut spec = ClusterSpec::uniform(1, 4, 1);
+        spec.gpu_types = ["old", "new"]
+            .map(|name| GpuTypeSpec {
+                name: name.into(),
+                memory_gib: 16.0,
+            })
+            .into();
+        spec.node_groups[0].gpu_type = "old".into();
+        let mut group = spec.node_groups[0].clone();
+        group.gpu_type = "new".into();
+        spec.node_groups.push(group);
+        spec.tenants = ["a", "b"]
+            .map(|name| TenantSpec {
+                name: name.into(),
+                quota_gpus: 4,
+            })
+            .into();
+        spec.borrowing = false;
+        let classes = [[1.0, 0.0], [0.0, 1.0], [1.0, 2.0]].map(|speed| ModelClass {
+            name: format!("{speed:?}"),
+            speed: speed.into(),
+            locality: LocalityFactors::NONE,
+        });
+        Cluster::new(&spec, &classes, Capabilities::default()).unwrap()
+    }
+
+    fn submit(cluster: &mut Cluster, tenant: u16, class: u16, num_gpus: u32, run_s: f64) -> JobId {
+        let request = Submission {
+            tenant: TenantId(tenant),
+            class: ClassId(class),
+            num_gpus,
+            estimate_s: Estimate {
+                value: run_s,
+                provenance: Provenance::Oracle,
+            },
+        };
+        cluster.submit(request).unwrap()
+    }
+
+    fn easy(cluster: &mut Cluster) {
+        Pass::new()
+            .run(cluster, by_name("easy").unwrap().as_mut())
+            .unwrap();
+        cluster.check();
+    }
+
+    #[test]
+    fn a_backfilled_job_of_the_same_tenant_leaves_the_reserved_one_its_quota() {
+        // Tenant b holds 3 old GPUs until 100 s; the 2 old GPUs of tenant a's head reserve 100 s and 2 of its 4 GPUs of
+        // quota. Until 500 s, 3 new GPUs would take one of those; 2 do not.
+        let mut cluster = two_types();
+        submit(&mut cluster, 1, 0, 3, 100.0);
+        submit(&mut cluster, 0, 0, 2, 50.0);
+        let wide = submit(&mut cluster, 0, 1, 3, 500.0);
+        let narrow = submit(&mut cluster, 0, 1, 2, 500.0);
+        easy(&mut cluster);
+        assert_eq!(cluster.job(wide).state, JobState::Pending);
+        assert_eq!(cluster.job(narrow).state, JobState::Running);
+    }
+
+    #[test]
+    fn a_type_that_the_reservation_closes_does_not_hide_one_that_is_open() {
+        // The head reserves all 4 new GPUs. A long job that would be faster there starts on an old one.
+        let mut cluster = two_types();
+        submit(&mut cluster, 1, 1, 3, 100.0);
+        submit(&mut cluster, 0, 1, 4, 50.0);
+        let long = submit(&mut cluster, 1, 2, 1, 500.0);
+        easy(&mut cluster);
+        let placement = &cluster.job(long).placement;
+        assert_eq!(placement[0].node.0, 0, "on the old node");
+    }
 }

@@ -1,1 +1,8 @@
 //! What the heuristics do, worked by hand and checked against slow oracles.
+
+mod by_hand;
+mod properties;
+mod registry;
+mod scenario;
+mod sim;
+pub(crate) mod world;

@@ -1,0 +1,188 @@
+//! One environment in Gymnasium's words: `reset`, `step`, masks, `terminated` and `truncated`.
+//!
+//! A step is one choice in the same [`Pass`] that runs in production; *hold* ends the pass and lets time go on to the
+//! next instant at which there is something to choose. Instants without a choice are skipped, so every step is a
+//! decision.
+
+use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::observation::WriterScratch;
+use pleach_scheduler::pass::{Pass, PassState};
+use pleach_scheduler::policy::{Needs, Policy};
+
+use crate::config::{EnvConfig, Source};
+use crate::error::{Error, StepError};
+use crate::metrics::Metrics;
+use crate::reward::Meter;
+use crate::seed::Seed;
+use crate::vector::{ObservationMut, Spaces, Step};
+use crate::world::{Instant, World};
+
+/// One environment.
+#[derive(Clone, Debug)]
+pub struct Env {
+    config: EnvConfig,
+    source: Source,
+    spaces: Spaces,
+    needs: Needs,
+    pass: Pass,
+    writer: WriterScratch,
+    episode: Option<Episode>,
+}
+
+#[derive(Clone, Debug)]
+struct Episode {
+    world: World,
+    meter: Meter,
+    num_steps: u64,
+    ended: bool,
+}
+
+impl Env {
+    /// An environment that has not begun; call [`Env::reset`] first.
+    ///
+    /// # Errors
+    /// Settings out of their ranges, or a workload file that cannot be read.
+    pub fn new(config: EnvConfig) -> Result<Env, Error> {
+        config.validate()?;
+        let source = Source::open(&config)?;
+        Ok(Env {
+            spaces: config.spaces(),
+            needs: config.candidates.needs(),
+            source,
+            config,
+            pass: Pass::new(),
+            writer: WriterScratch::default(),
+            episode: None,
+        })
+    }
+
+    /// Sizes of an observation.
+    #[must_use]
+    pub fn spaces(&self) -> Spaces {
+        self.spaces
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &EnvConfig {
+        &self.config
+    }
+
+    /// Begins an episode. All that happens in it follows from the seed and the actions.
+    ///
+    /// # Errors
+    /// Where the workload cannot be made, or nothing is ever to be decided in it.
+    pub fn reset(&mut self, seed: u64, observation: ObservationMut<'_>) -> Result<(), Error> {
+        let seed = Seed(seed);
+        let workload = self.source.workload(&self.config, seed)?;
+        let estimates = self
+            .config
+            .sim
+            .estimates
+            .estimates(&workload, seed.child("estimates", 0));
+        let world = World::new(&workload, self.config.sim.capabilities, &estimates)?;
+        let meter = Meter::new(&self.config.reward, &workload);
+        self.episode = Some(Episode {
+            world,
+            meter,
+            num_steps: 0,
+            ended: false,
+        });
+        self.next_decision();
+        self.observe(observation);
+        Ok(())
+    }
+
+    /// Takes one action: the index of an admissible candidate.
+    ///
+    /// # Errors
+    /// An action that is masked, or an episode that is over or was never begun. The environment stays as it was.
+    pub fn step(&mut self, action: usize, observation: ObservationMut<'_>) -> Result<Step, StepError> {
+        let Some(episode) = self.episode.as_mut().filter(|episode| !episode.ended) else {
+            return Err(StepError::Ended);
+        };
+        let candidates = self.pass.candidates();
+        if !candidates.is_admissible(action) {
+            return Err(StepError::Inadmissible {
+                action,
+                num_candidates: candidates.len(),
+            });
+        }
+        let before = episode.world.cluster().now();
+        let state = self.pass.act(episode.world.cluster_mut(), &self.needs, action);
+        episode.world.carry_out();
+        if state == PassState::Closed {
+            self.next_decision();
+        }
+        let Some(episode) = &mut self.episode else {
+            return Err(StepError::Ended);
+        };
+        episode.num_steps += 1;
+        let terminated = episode.world.is_over();
+        let truncated = !terminated
+            && self
+                .config
+                .max_steps
+                .is_some_and(|most| episode.num_steps >= most);
+        episode.ended = terminated || truncated;
+        let reward = episode.meter.read(episode.world.integrals());
+        let dt_s = (episode.world.cluster().now() - before).as_secs_f64();
+        self.observe(observation);
+        Ok(Step {
+            reward,
+            terminated,
+            truncated,
+            dt_s,
+        })
+    }
+
+    /// Lets time go on until there is a choice, or to the end.
+    fn next_decision(&mut self) {
+        let Some(Episode { world, .. }) = &mut self.episode else {
+            return;
+        };
+        while !world.is_over() && world.advance() == Instant::Event {
+            if self.pass.open(world.cluster(), &self.needs) == PassState::Open {
+                return;
+            }
+        }
+    }
+
+    fn observe(&mut self, observation: ObservationMut<'_>) {
+        let Some(Episode { world, .. }) = &self.episode else {
+            return;
+        };
+        let set = self.pass.candidates();
+        let ObservationMut {
+            global,
+            candidates,
+            mask,
+        } = observation;
+        self.writer
+            .write(world.cluster(), set, self.pass.reservation(), global, candidates);
+        let rows = set.len();
+        candidates[rows * self.spaces.num_features..].fill(0.0);
+        for (index, admissible) in mask.iter_mut().enumerate() {
+            *admissible = set.is_admissible(index);
+        }
+    }
+
+    /// Figures over the jobs that have left in this episode.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        self.episode
+            .as_ref()
+            .map_or_else(Metrics::default, |episode| episode.world.metrics())
+    }
+
+    /// What a policy would do at the present decision point: a teacher's demonstration. 0 before the first reset.
+    ///
+    /// # Errors
+    /// What the policy reports.
+    pub fn choice_of(&mut self, policy: &mut dyn Policy) -> Result<usize, PolicyError> {
+        match &self.episode {
+            Some(episode) => self.pass.decide(episode.world.cluster(), policy),
+            None => Ok(0),
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! N environments that step together over the threads of the present pool.
+//!
+//! Parallelism maps over independent environments and nothing is reduced across them, so the bytes of a batch do not
+//! depend on the number of threads.
+
+use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::policy::Policy;
+use rayon::prelude::*;
+
+use crate::config::EnvConfig;
+use crate::env::Env;
+use crate::error::{Error, StepError};
+use crate::seed::Seed;
+use crate::vector::{AutoresetMode, Batch, ObservationMut, Spaces, VectorEnv};
+
+#[derive(Debug)]
+struct Slot {
+    env: Env,
+    seed: Seed,
+    episode: u64,
+    error: Option<Error>,
+}
+
+/// N environments of one configuration.
+#[derive(Debug)]
+pub struct VecEnv {
+    slots: Vec<Slot>,
+    mode: AutoresetMode,
+    spaces: Spaces,
+}
+
+/// The buffers of one environment within a batch.
+struct Row<'a> {
+    observation: ObservationMut<'a>,
+    last: ObservationMut<'a>,
+    reward: &'a mut f32,
+    terminated: &'a mut bool,
+    truncated: &'a mut bool,
+    dt_s: &'a mut f64,
+    episode: &'a mut Option<crate::metrics::Metrics>,
+}
+
+impl VecEnv {
+    /// N environments that have not begun.
+    ///
+    /// # Errors
+    /// As [`Env::new`].
+    pub fn new(config: &EnvConfig, num_envs: usize, mode: AutoresetMode) -> Result<VecEnv, Error> {
+        let env = Env::new(config.clone())?;
+        let slot = || Slot {
+            env: env.clone(),
+            seed: Seed(0),
+            episode: 0,
+            error: None,
+        };
+        Ok(VecEnv {
+            spaces: env.spaces(),
+            slots: (0..num_envs).map(|_| slot()).collect(),
+            mode,
+        })
+    }
+
+    /// The environments, for callers that need more than batches.
+    #[must_use]
+    pub fn envs(&self) -> impl ExactSizeIterator<Item = &Env> {
+        self.slots.iter().map(|slot| &slot.env)
+    }
+
+    /// What a policy would do in environment `index`; see [`Env::choice_of`].
+    ///
+    /// # Errors
+    /// What the policy reports.
+    ///
+    /// # Panics
+    /// If there is no such environment.
+    pub fn choice_of(&mut self, index: usize, policy: &mut dyn Policy) -> Result<usize, PolicyError> {
+        self.slots[index].env.choice_of(policy)
+    }
+
+    fn first_error(&mut self) -> Result<(), Error> {
+        match self.slots.iter_mut().find_map(|slot| slot.error.take()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+fn check_len(found: usize, expected: usize) -> Result<(), StepError> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(StepError::Shape { expected, found })
+    }
+}
+
+fn rows(spaces: Spaces, batch: &mut Batch) -> impl IndexedParallelIterator<Item = Row<'_>> {
+    let Spaces {
+        num_global,
+        num_candidates,
+        num_features,
+    } = spaces;
+    let cells = num_candidates * num_features;
+    let now = batch
+        .global
+        .par_chunks_mut(num_global)
+        .zip(batch.candidates.par_chunks_mut(cells))
+        .zip(batch.mask.par_chunks_mut(num_candidates))
+        .map(|((global, candidates), mask)| ObservationMut {
+            global,
+            candidates,
+            mask,
+        });
+    let last = batch
+        .final_global
+        .par_chunks_mut(num_global)
+        .zip(batch.final_candidates.par_chunks_mut(cells))
+        .zip(batch.final_mask.par_chunks_mut(num_candidates))
+        .map(|((global, candidates), mask)| ObservationMut {
+            global,
+            candidates,
+            mask,
+        });
+    let ends = batch
+        .terminated
+        .par_iter_mut()
+        .zip(batch.truncated.par_iter_mut());
+    let values = batch.reward.par_iter_mut().zip(batch.dt_s.par_iter_mut());
+    now.zip(last)
+        .zip(ends)
+        .zip(values)
+        .zip(batch.episode.par_iter_mut())
+        .map(
+            |((((observation, last), (terminated, truncated)), (reward, dt_s)), episode)| Row {
+                observation,
+                last,
+                reward,
+                terminated,
+                truncated,
+                dt_s,
+                episode,
+            },
+        )
+}
+
+impl Slot {
+    fn step(&mut self, action: usize, mode: AutoresetMode, row: Row<'_>) -> Result<(), Error> {
+        let Row {
+            observation:
+                ObservationMut {
+                    global,
+                    candidates,
+                    mask,
+                },
+            last,
+            ..
+        } = row;
+        let now = ObservationMut {
+            global: &mut *global,
+            candidates: &mut *candidates,
+            mask: &mut *mask,
+        };
+        let step = self.env.step(action, now)?;
+        (*row.reward, *row.terminated, *row.truncated) = (step.reward, step.terminated, step.truncated);
+        *row.dt_s = step.dt_s;
+        *row.episode = None;
+        if step.terminated || step.truncated {
+            *row.episode = Some(self.env.metrics());
+            if mode == AutoresetMode::SameStep {
+                last.global.copy_from_slice(global);
+                last.candidates.copy_from_slice(candidates);
+                last.mask.copy_from_slice(mask);
+                self.episode += 1;
+                let seed = self.seed.child("episode", self.episode).0;
+                self.env.reset(
+                    seed,
+                    ObservationMut {
+                        global,
+                        candidates,
+                        mask,
+                    },
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl VectorEnv for VecEnv {
+    fn spaces(&self) -> Spaces {
+        self.spaces
+    }
+
+    fn num_envs(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn reset(&mut self, seeds: &[u64], batch: &mut Batch) -> Result<(), Error> {
+        check_len(seeds.len(), self.slots.len())?;
+        check_len(batch.reward.len(), self.slots.len())?;
+        let slots = self
+            .slots
+            .par_iter_mut()
+            .zip(seeds.par_iter())
+            .zip(rows(self.spaces, batch));
+        slots.for_each(|((slot, seed), row)| {
+            (slot.seed, slot.episode) = (Seed(*seed), 0);
+            (*row.reward, *row.terminated, *row.truncated, *row.dt_s) = (0.0, false, false, 0.0);
+            *row.episode = None;
+            slot.error = slot
+                .env
+                .reset(slot.seed.child("episode", 0).0, row.observation)
+                .err();
+        });
+        self.first_error()
+    }
+
+    fn step(&mut self, actions: &[usize], batch: &mut Batch) -> Result<(), Error> {
+        check_len(actions.len(), self.slots.len())?;
+        check_len(batch.reward.len(), self.slots.len())?;
+        let mode = self.mode;
+        let slots = self
+            .slots
+            .par_iter_mut()
+            .zip(actions.par_iter())
+            .zip(rows(self.spaces, batch));
+        slots.for_each(|((slot, action), row)| slot.error = slot.step(*action, mode, row).err());
+        self.first_error()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::random_action;
+
+    fn rollout(num_threads: usize) -> Vec<u32> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(num_threads)
+            .build()
+            .unwrap();
+        pool.install(|| {
+            let mut config = EnvConfig::registered("Pleach/Philly-v0").unwrap();
+            config.max_steps = Some(40);
+            let mut envs = VecEnv::new(&config, 3, AutoresetMode::SameStep).unwrap();
+            let mut batch = Batch::new(envs.spaces(), 3);
+            envs.reset(&[1, 2, 3], &mut batch).unwrap();
+            let mut rng = Seed(5).stream("actions", 0);
+            let mut trace = Vec::new();
+            for _ in 0..100 {
+                let masks = batch.mask.chunks(envs.spaces().num_candidates);
+                let actions: Vec<usize> = masks.map(|mask| random_action(mask, &mut rng)).collect();
+                envs.step(&actions, &mut batch).unwrap();
+                trace.extend(
+                    batch
+                        .candidates
+                        .iter()
+                        .chain(&batch.reward)
+                        .map(|value| value.to_bits()),
+                );
+            }
+            trace
+        })
+    }
+
+    #[test]
+    fn a_batch_does_not_depend_on_the_number_of_threads() {
+        assert_eq!(rollout(1), rollout(2));
+    }
+
+    #[test]
+    fn a_wrong_number_of_actions_and_a_masked_action_are_errors() {
+        let config = EnvConfig::registered("Pleach/Philly-v0").unwrap();
+        let mut envs = VecEnv::new(&config, 2, AutoresetMode::Disabled).unwrap();
+        let mut batch = Batch::new(envs.spaces(), 2);
+        assert!(
+            envs.step(&[0, 0], &mut batch)
+                .unwrap_err()
+                .to_string()
+                .contains("call reset")
+        );
+        envs.reset(&[1, 2], &mut batch).unwrap();
+        assert!(
+            envs.step(&[0], &mut batch)
+                .unwrap_err()
+                .to_string()
+                .contains("must hold 2")
+        );
+        assert!(
+            envs.step(&[63, 63], &mut batch)
+                .unwrap_err()
+                .to_string()
+                .contains("not admissible")
+        );
+    }
+
+    #[test]
+    fn after_an_end_the_buffers_hold_the_next_episode_and_the_last_observation_is_kept() {
+        let mut config = EnvConfig::registered("Pleach/Philly-v0").unwrap();
+        config.max_steps = Some(1);
+        let mut envs = VecEnv::new(&config, 1, AutoresetMode::SameStep).unwrap();
+        let mut batch = Batch::new(envs.spaces(), 1);
+        envs.reset(&[1], &mut batch).unwrap();
+        let first = batch.candidates.clone();
+        let action = batch.mask.iter().position(|admissible| *admissible).unwrap();
+        envs.step(&[action], &mut batch).unwrap();
+        assert!(batch.truncated[0] && !batch.terminated[0] && batch.episode[0].is_some());
+        assert_ne!(batch.candidates, batch.final_candidates);
+        assert_ne!(batch.candidates, first, "the next episode has another workload");
+    }
+}

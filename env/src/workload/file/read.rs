@@ -1,0 +1,202 @@
+//! Reads the project's own workload file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pleach_scheduler::ids::Time;
+use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass};
+
+use super::{REQUIRED, Sidecar, sidecar_path};
+use crate::error::Error;
+use crate::workload::import::{Draft, Format, ImportOptions, RawRow, Site, SiteOf, Tenancy};
+use crate::workload::table::{Lines, Table};
+use crate::workload::{Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, Workload, config};
+
+/// Largest sidecar, bytes; one for 10,000 tenants is below 1 MB.
+const SIDECAR_BYTES_MAX: u64 = 1 << 24;
+
+impl Workload {
+    /// Reads `NAME.csv` or `NAME.csv.gz` with its sidecar `NAME.cluster.toml`.
+    ///
+    /// # Errors
+    /// As [`crate::workload::import::import`].
+    pub fn read(path: &Path) -> Result<Workload, Error> {
+        let options = ImportOptions {
+            format: Some(Format::Canonical),
+            ..ImportOptions::default()
+        };
+        crate::workload::import::import(path, &options).map(|(workload, _)| workload)
+    }
+}
+
+/// Reads the rows; the cluster comes from the caller or else from the sidecar.
+pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
+    let mut table = Table::new(Lines::open(path)?, &REQUIRED)?;
+    let sidecar = read_sidecar(path)?;
+    let (name, classes, cluster, is_given) = match (sidecar, &options.cluster) {
+        (Some(sidecar), None) => (sidecar.name, sidecar.classes, sidecar.cluster, false),
+        (Some(sidecar), Some(cluster)) => (sidecar.name, sidecar.classes, cluster.clone(), true),
+        (None, Some(cluster)) => (None, Vec::new(), cluster.clone(), true),
+        (None, None) => {
+            let hint = "write the cluster there or give one with the import";
+            let value = sidecar_path(path).display().to_string();
+            return Err(config(
+                "cluster",
+                value + " not found",
+                "a cluster description",
+                hint,
+            ));
+        }
+    };
+    let classes = if classes.is_empty() {
+        vec![ModelClass {
+            name: "any".into(),
+            speed: vec![1.0; cluster.gpu_types.len()],
+            locality: LocalityFactors::PHILLY,
+        }]
+    } else {
+        classes
+    };
+    for class in &classes {
+        cluster.validate_class(class)?;
+    }
+    let class_index: BTreeMap<String, usize> = classes
+        .iter()
+        .enumerate()
+        .map(|(index, class)| (class.name.clone(), index))
+        .collect();
+    if class_index.len() < classes.len() {
+        let names: Vec<_> = classes.iter().map(|class| class.name.as_str()).collect();
+        let hint = "rename one of the two";
+        return Err(config(
+            "classes.name",
+            names.join(", "),
+            "names used only once",
+            hint,
+        ));
+    }
+    let site = site(cluster, classes, is_given);
+    let mut draft = Draft::new(path, site);
+    draft.strict = true;
+    draft.name = name.unwrap_or(draft.name);
+    while table.next_row()? {
+        let row = read_row(&table, &mut draft, &class_index)?;
+        draft.rows.push(row);
+        draft.rows_read += 1;
+    }
+    Ok(draft)
+}
+
+fn read_row(
+    table: &Table,
+    draft: &mut Draft,
+    class_index: &BTreeMap<String, usize>,
+) -> Result<RawRow, Error> {
+    let column = |name: &str| table.column(name);
+    let id = match column("job_id") {
+        Some(_) => table.name(column("job_id"))?,
+        None => draft.rows_read.to_string(),
+    };
+    let fix = "give seconds from the start of the workload";
+    let submit_s = table.number(column("submit_s"), 0.0, SUBMIT_S_MAX, fix)?;
+    let num_gpus = table.count(column("num_gpus"), "give the size of the gang")?;
+    if num_gpus == 0 {
+        let fix = "jobs without GPUs take no part";
+        return Err(table.refuse(column("num_gpus"), "1 or more", fix));
+    }
+    let run_time_s = table.number(
+        column("run_time_s"),
+        RUN_TIME_S_MIN,
+        RUN_TIME_S_MAX,
+        "give seconds, above 0",
+    )?;
+    let fix = "give seconds or leave it empty";
+    let estimate_s = table.optional(column("estimate_s"), RUN_TIME_S_MIN, RUN_TIME_S_MAX, fix)?;
+    let class = match table.text(column("class")) {
+        "" => 0,
+        name => match class_index.get(name) {
+            Some(index) => *index,
+            None => {
+                let names: Vec<_> = class_index.keys().map(String::as_str).collect();
+                let allowed = format!("one of {}", crate::workload::table::shorten(&names.join(", ")));
+                return Err(table.refuse(column("class"), &allowed, "declare the class in the sidecar"));
+            }
+        },
+    };
+    let outcome = match table.text(column("outcome")) {
+        "" => Outcome::Unknown,
+        word => match Outcome::ALL.into_iter().find(|outcome| outcome.word() == word) {
+            Some(outcome) => outcome,
+            None => {
+                let allowed = "completed, failed, killed, unknown or nothing";
+                return Err(table.refuse(column("outcome"), allowed, "use one of these words"));
+            }
+        },
+    };
+    let tenant = table.optional_name(column("tenant"))?;
+    Ok(RawRow {
+        line: table.line(),
+        id,
+        submit: Time::from_secs_f64(submit_s),
+        num_gpus,
+        run_time_s,
+        estimate_s,
+        tenant: tenant.and_then(|name| draft.tenant(&name)),
+        class: u16::try_from(class).unwrap_or(u16::MAX),
+        user: table.optional_name(column("user"))?,
+        outcome,
+    })
+}
+
+fn site(cluster: ClusterSpec, classes: Vec<ModelClass>, is_given: bool) -> SiteOf {
+    Box::new(move |rows| {
+        let names_tenants = rows.iter().any(|row| row.tenant.is_some());
+        let tenancy = if is_given && cluster.tenants.len() == 1 && names_tenants {
+            Tenancy::Shared(Vec::new())
+        } else {
+            Tenancy::ByName
+        };
+        Site {
+            cluster: cluster.clone(),
+            classes: classes.clone(),
+            tenancy,
+            notes: Vec::new(),
+        }
+    })
+}
+
+fn read_sidecar(jobs: &Path) -> Result<Option<Sidecar>, Error> {
+    let path = sidecar_path(jobs);
+    let io = |source| Error::Io {
+        path: path.clone(),
+        source,
+    };
+    match std::fs::metadata(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io(error)),
+        Ok(metadata) if metadata.len() > SIDECAR_BYTES_MAX => {
+            return Err(Error::Data {
+                file: path.display().to_string(),
+                line: 0,
+                column: "-".into(),
+                message: format!("the file is larger than {SIDECAR_BYTES_MAX} bytes; is this a cluster?"),
+            });
+        }
+        Ok(_) => {}
+    }
+    let text = std::fs::read_to_string(&path).map_err(io)?;
+    let sidecar: Sidecar = toml::from_str(&text).map_err(|error| {
+        let line = error
+            .span()
+            .and_then(|span| text.get(..span.start))
+            .map_or(0, |before| before.matches('\n').count() + 1);
+        Error::Data {
+            file: path.display().to_string(),
+            line: line as u64,
+            column: "-".into(),
+            message: format!("{}; see docs/workload-file.md", error.message()),
+        }
+    })?;
+    sidecar.cluster.validate()?;
+    Ok(Some(sidecar))
+}

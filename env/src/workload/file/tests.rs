@@ -1,0 +1,245 @@
+use std::io::Write as _;
+
+use pleach_scheduler::ids::Time;
+use pleach_scheduler::spec::{ClusterSpec, TenantSpec};
+use proptest::prelude::*;
+
+use super::sidecar_path;
+use crate::workload::import::{ImportOptions, import};
+use crate::workload::tests::{job, workload};
+use crate::workload::{Outcome, Workload};
+
+fn any_job() -> impl Strategy<Value = crate::workload::JobSpec> {
+    let name = "[a-zA-Z0-9 ,\"'éß-]{0,12}";
+    let numbers = (0_i64..2_000_000_000_000_000, 1_u32..=8, 1e-6_f64..1e9);
+    let options = (
+        proptest::option::of(1e-6_f64..1e9),
+        name,
+        0_u16..3,
+        0_u16..2,
+        0_usize..4,
+    );
+    (numbers, options).prop_map(
+        |((submit, num_gpus, run_time_s), (estimate_s, user, tenant, class, outcome))| {
+            let user = user.trim().to_owned();
+            crate::workload::JobSpec {
+                id: String::new(),
+                submit: Time(submit),
+                num_gpus,
+                run_time_s,
+                estimate_s,
+                tenant,
+                class,
+                user: (!user.is_empty()).then_some(user),
+                outcome: Outcome::ALL[outcome],
+            }
+        },
+    )
+}
+
+fn of_jobs(mut jobs: Vec<crate::workload::JobSpec>) -> Workload {
+    jobs.sort_by_key(|job| job.submit);
+    for (index, job) in jobs.iter_mut().enumerate() {
+        job.id = format!("job \"{index}\", again");
+    }
+    let mut workload = workload(jobs);
+    workload.cluster.tenants = ["a, b", "quote\"d", "plain"]
+        .map(|name| TenantSpec {
+            name: name.into(),
+            quota_gpus: 2,
+        })
+        .into();
+    let mut second = workload.classes[0].clone();
+    second.name = "ResNet-50 (batch size 64), x2".into();
+    second.speed = vec![0.1 + 0.2];
+    workload.classes.push(second);
+    workload
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn what_is_written_reads_back_equal(jobs in proptest::collection::vec(any_job(), 0..20), gzip in any::<bool>()) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(if gzip { "w.csv.gz" } else { "w.csv" });
+        let workload = of_jobs(jobs);
+        workload.write(&path).unwrap();
+        prop_assert_eq!(Workload::read(&path).unwrap(), workload.clone());
+        let first = std::fs::read(&path).unwrap();
+        workload.write(&path).unwrap();
+        prop_assert_eq!(std::fs::read(&path).unwrap(), first);
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in ".{0,200}", header in any::<bool>()) {
+        let head = if header { "submit_s,num_gpus,run_time_s\n" } else { "" };
+        let _ = refusal_or_jobs(format!("{head}{text}").as_bytes());
+    }
+}
+
+fn refusal_or_jobs(bytes: &[u8]) -> Result<(Workload, crate::workload::import::ImportReport), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("list.csv");
+    std::fs::write(&path, bytes).unwrap();
+    let options = ImportOptions {
+        cluster: Some(ClusterSpec::uniform(2, 4, 2)),
+        ..ImportOptions::default()
+    };
+    import(&path, &options).map_err(|error| error.to_string())
+}
+
+fn refusal(text: &str) -> String {
+    refusal_or_jobs(text.as_bytes()).unwrap_err()
+}
+
+#[test]
+fn three_columns_and_a_cluster_from_the_caller_are_enough() {
+    let (workload, report) =
+        refusal_or_jobs(b"run_time_s,submit_s,num_gpus,remark\r\n\r\n5,2.5,1,x\r\n7,1,8,\r\n").unwrap();
+    assert_eq!(workload.jobs.len(), 2);
+    assert_eq!(workload.jobs[0].run_time_s, 7.0);
+    assert_eq!(workload.jobs[1].submit, Time(2_500_000));
+    assert_eq!(report.rows_of("submitted before the row above it"), 1, "{report}");
+}
+
+#[test]
+fn tenants_of_the_list_share_a_cluster_given_with_one_owner() {
+    let (workload, _) = refusal_or_jobs(b"submit_s,num_gpus,run_time_s,tenant\n0,1,6,b\n1,1,2,a\n").unwrap();
+    let quotas: Vec<_> = workload
+        .cluster
+        .tenants
+        .iter()
+        .map(|tenant| (tenant.name.as_str(), tenant.quota_gpus))
+        .collect();
+    assert_eq!(quotas, [("a", 2), ("b", 6)]);
+}
+
+#[test]
+fn every_bad_value_is_refused_with_line_column_value_and_what_is_allowed() {
+    let head = "job_id,submit_s,num_gpus,run_time_s,class,outcome\n";
+    for (row, column, value) in [
+        ("a,NaN,1,1,,", "submit_s", "`NaN`"),
+        ("a,inf,1,1,,", "submit_s", "`inf`"),
+        ("a,-1,1,1,,", "submit_s", "`-1`"),
+        ("a,,1,1,,", "submit_s", "``"),
+        ("a,0,0,1,,", "num_gpus", "`0`"),
+        ("a,0,1.5,1,,", "num_gpus", "`1.5`"),
+        ("a,0,9,1,,", "num_gpus", "allowed is 1 to 8"),
+        ("a,0,99999999999,1,,", "num_gpus", "`99999999999`"),
+        ("a,0,1,0,,", "run_time_s", "`0`"),
+        ("a,0,1,1e300,,", "run_time_s", "`1e300`"),
+        ("a,0,1,soon,,", "run_time_s", "`soon`"),
+        ("a,0,1,1,nosuch,", "class", "one of any"),
+        ("a,0,1,1,,lost", "outcome", "completed, failed"),
+        (",0,1,1,,", "job_id", "printable"),
+        ("x,0,1,1,,", "job_id", "line 2 has the same id"),
+    ] {
+        let text = refusal(&format!("{head}x,0,1,1,,\n{row}\n"));
+        assert!(
+            text.contains(&format!("line 3, column {column}")) && text.contains(value),
+            "{row}: {text}"
+        );
+    }
+}
+
+#[test]
+fn broken_files_are_refused_in_words() {
+    assert!(refusal("").contains("the file is empty"));
+    assert!(refusal("submit_s,num_gpus\n0,1\n").contains("no known header"));
+    assert!(refusal("submit_s,num_gpus,run_time_s\n0,1\n").contains("2 fields and the header has 3"));
+    assert!(refusal("submit_s,num_gpus,run_time_s,submit_s\n").contains("appears twice"));
+    assert!(refusal("submit_s,num_gpus,run_time_s\n\"0,1,1\n").contains("not closed"));
+    let mut bytes = b"submit_s,num_gpus,run_time_s\n0,1,".to_vec();
+    bytes.push(0xff);
+    let text = refusal_or_jobs(&bytes).unwrap_err();
+    assert!(text.contains("line 2") && text.contains("not UTF-8"), "{text}");
+    let long = format!("submit_s,num_gpus,run_time_s\n{}", "1".repeat(1 << 20));
+    assert!(refusal(&long).contains("longer than 65536 bytes"));
+}
+
+#[test]
+fn damaged_gzip_is_told_apart_from_a_short_list() {
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(b"submit_s,num_gpus,run_time_s\n").unwrap();
+    for index in 0..5000 {
+        writeln!(gzip, "{index},1,{}", index * 7919 % 1000 + 1).unwrap();
+    }
+    let whole = gzip.finish().unwrap();
+    assert_eq!(refusal_or_jobs(&whole).unwrap().0.jobs.len(), 5000);
+    let text = refusal_or_jobs(&whole[..whole.len() / 2]).unwrap_err();
+    assert!(text.contains("ends too early"), "{text}");
+    let mut damaged = whole.clone();
+    let last = damaged.len() - 6;
+    damaged[last] ^= 1;
+    let text = refusal_or_jobs(&damaged).unwrap_err();
+    assert!(text.contains("damaged"), "{text}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_damage_to_a_gzip_makes_the_reader_panic(at in 0_usize..400, flip in 1_u8..=255, keep in 0_usize..400) {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(b"submit_s,num_gpus,run_time_s\n").unwrap();
+        for index in 0..60 {
+            writeln!(gzip, "{index},1,{}", index * 7919 % 1000 + 1).unwrap();
+        }
+        let mut bytes = gzip.finish().unwrap();
+        let at = at % bytes.len();
+        bytes[at] ^= flip;
+        bytes.truncate(keep.max(1));
+        let _ = refusal_or_jobs(&bytes);
+    }
+}
+
+#[test]
+fn a_missing_cluster_and_a_bad_sidecar_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.csv");
+    std::fs::write(&path, "submit_s,num_gpus,run_time_s\n0,1,1\n").unwrap();
+    let text = Workload::read(&path).unwrap_err().to_string();
+    assert!(text.contains("w.cluster.toml not found"), "{text}");
+    std::fs::write(sidecar_path(&path), "name = \"x\"\nspeed = 1\n").unwrap();
+    let text = Workload::read(&path).unwrap_err().to_string();
+    assert!(text.contains("line 2") && text.contains("speed"), "{text}");
+    assert!(matches!(
+        Workload::read(&folder.path().join("none.csv")),
+        Err(crate::error::Error::Io { .. })
+    ));
+    assert!(Workload::read(folder.path()).is_err());
+}
+
+#[test]
+fn workloads_that_are_not_valid_are_not_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.csv");
+    let bad = workload(vec![job("a", 0.0, 99, 1.0)]);
+    assert!(bad.write(&path).is_err());
+    let mut unnamed = workload(vec![job("a", 0.0, 1, 1.0)]);
+    unnamed.cluster.tenants[0].name = " x".into();
+    assert!(
+        unnamed
+            .write(&path)
+            .unwrap_err()
+            .to_string()
+            .contains("cluster.tenants[0].name")
+    );
+    assert!(!path.exists());
+}
+
+#[test]
+fn the_examples_in_the_documentation_are_read() {
+    let text = include_str!("../../../../docs/workload-file.md");
+    let block = |fence: &str| {
+        let (_, rest) = text.split_once(fence).unwrap();
+        rest.split_once("```").unwrap().0.trim_start().to_owned()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("example.csv");
+    std::fs::write(&path, block("```csv")).unwrap();
+    std::fs::write(sidecar_path(&path), block("```toml")).unwrap();
+    let workload = Workload::read(&path).unwrap();
+    assert_eq!((workload.name.as_str(), workload.jobs.len()), ("two-racks", 2));
+}

@@ -1,0 +1,240 @@
+//! Workloads drawn from published figures, so that training and tests need no data files.
+//!
+//! A [`GeneratorConfig`] names a preset and its parameters; [`generate`] draws a workload from it and one seed. The
+//! offered load is met exactly: run times are drawn first, then the arrivals are laid over the span in which that work
+//! makes the wanted load. What each preset embeds, from where, and how closely it is held: docs/workloads.md.
+//!
+//! Not here: correlations that no source publishes, such as between how a job ends and how long it runs.
+
+mod arrivals;
+mod gavel;
+mod limits;
+mod philly;
+mod philly_mix;
+mod philly_tables;
+
+use pleach_scheduler::error::ConfigError;
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+pub use gavel::GavelConfig;
+pub use philly::PhillyLikeConfig;
+
+use super::{NUM_JOBS_MAX, SUBMIT_S_MAX, Workload, config};
+use crate::error::Error;
+use crate::seed::Seed;
+
+/// A preset and its parameters; every parameter has a default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "preset", rename_all = "kebab-case")]
+pub enum GeneratorConfig {
+    /// One cluster of equal GPUs, jobs as on Microsoft's Philly: heavy-tailed, bursty, mostly one GPU, several tenants.
+    PhillyLike(PhillyLikeConfig),
+    /// Gavel's mix of measured models on three GPU types, gangs of 1, 2, 4 and 8.
+    GavelMulti(GavelConfig),
+    /// The same with single GPUs only.
+    GavelSingle(GavelConfig),
+}
+
+impl Default for GeneratorConfig {
+    fn default() -> GeneratorConfig {
+        GeneratorConfig::PhillyLike(PhillyLikeConfig::default())
+    }
+}
+
+impl GeneratorConfig {
+    /// Names of the presets.
+    pub const PRESETS: [&'static str; 3] = ["philly-like", "gavel-multi", "gavel-single"];
+
+    /// A preset with its defaults.
+    ///
+    /// # Errors
+    /// A name that is no preset.
+    pub fn preset(name: &str) -> Result<GeneratorConfig, Error> {
+        match name {
+            "philly-like" => Ok(GeneratorConfig::PhillyLike(PhillyLikeConfig::default())),
+            "gavel-multi" => Ok(GeneratorConfig::GavelMulti(GavelConfig::default())),
+            "gavel-single" => Ok(GeneratorConfig::GavelSingle(GavelConfig::default())),
+            _ => Err(config(
+                "preset",
+                name,
+                &format!("one of {}", GeneratorConfig::PRESETS.join(", ")),
+                "see docs/workloads.md",
+            )),
+        }
+    }
+
+    /// Name of the preset.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            GeneratorConfig::PhillyLike(_) => "philly-like",
+            GeneratorConfig::GavelMulti(_) => "gavel-multi",
+            GeneratorConfig::GavelSingle(_) => "gavel-single",
+        }
+    }
+
+    /// Jobs and load.
+    #[must_use]
+    pub fn size(&self) -> (usize, f64) {
+        match self {
+            GeneratorConfig::PhillyLike(config) => (config.num_jobs, config.load),
+            GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => {
+                (config.num_jobs, config.load)
+            }
+        }
+    }
+
+    /// The same preset with other numbers of jobs and another load.
+    #[must_use]
+    pub fn with(mut self, num_jobs: usize, load: f64) -> GeneratorConfig {
+        match &mut self {
+            GeneratorConfig::PhillyLike(config) => (config.num_jobs, config.load) = (num_jobs, load),
+            GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => {
+                (config.num_jobs, config.load, config.jobs_per_hour) = (num_jobs, load, None);
+            }
+        }
+        self
+    }
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// The first parameter that is out of range.
+    pub fn validate(&self) -> Result<(), Error> {
+        match self {
+            GeneratorConfig::PhillyLike(config) => config.validate(),
+            GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => config.validate(),
+        }
+    }
+}
+
+/// Draws a workload; the same configuration and seed give the same workload.
+///
+/// ```
+/// use pleach_env::seed::Seed;
+/// use pleach_env::workload::generate::{GeneratorConfig, generate};
+///
+/// let config = GeneratorConfig::preset("philly-like")?.with(200, 0.9);
+/// let workload = generate(&config, Seed(7))?;
+/// assert_eq!(workload.jobs.len(), 200);
+/// assert!((workload.offered_load() - 0.9).abs() < 1e-3);
+/// # Ok::<(), pleach_env::error::Error>(())
+/// ```
+///
+/// # Errors
+/// Parameters out of range, or a load so low that the clock would run out.
+pub fn generate(config: &GeneratorConfig, seed: Seed) -> Result<Workload, Error> {
+    config.validate()?;
+    let workload = match config {
+        GeneratorConfig::PhillyLike(config) => philly::generate(config, seed)?,
+        GeneratorConfig::GavelMulti(config) => gavel::generate(config, gavel::MULTI, seed)?,
+        GeneratorConfig::GavelSingle(config) => gavel::generate(config, gavel::SINGLE, seed)?,
+    };
+    workload.validate()?;
+    Ok(workload)
+}
+
+/// Uniform in [0, 1) with 53 bits; written out so that no library version changes what a seed means.
+pub(crate) fn unit(rng: &mut impl Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// Index drawn with these weights (0 or more, not all 0).
+fn pick(weights: &[f64], rng: &mut impl Rng) -> usize {
+    let mut left = unit(rng) * weights.iter().sum::<f64>();
+    for (index, weight) in weights.iter().enumerate() {
+        if left < *weight {
+            return index;
+        }
+        left -= weight;
+    }
+    // Rounding can leave a crumb: it belongs to the last weight above 0.
+    weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0)
+}
+
+/// Span of the arrivals that makes the load exact, s.
+fn span_for(demand_gpu_s: f64, load: f64, capacity_gpus: f64) -> Result<f64, Error> {
+    let span_s = demand_gpu_s / (load * capacity_gpus);
+    if span_s > SUBMIT_S_MAX {
+        return Err(config(
+            "load",
+            load,
+            "a load under which the jobs arrive within 2e9 s",
+            "raise the load, or ask for fewer jobs or more nodes",
+        ));
+    }
+    Ok(span_s)
+}
+
+fn require(key: &str, value: impl ToString, is_met: bool, allowed: &str) -> Result<(), ConfigError> {
+    if is_met {
+        return Ok(());
+    }
+    Err(ConfigError {
+        key: format!("generator.{key}"),
+        value: value.to_string(),
+        allowed: allowed.into(),
+        hint: "see docs/workloads.md".into(),
+    })
+}
+
+fn require_common(num_jobs: usize, load: f64) -> Result<(), ConfigError> {
+    require(
+        "num_jobs",
+        num_jobs,
+        (1..=NUM_JOBS_MAX).contains(&num_jobs),
+        "1 to 10,000,000",
+    )?;
+    require("load", load, (0.001..=100.0).contains(&load), "0.001 to 100")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_read_from_toml_and_unknown_keys_are_refused() {
+        let parsed: GeneratorConfig = toml::from_str("preset = \"philly-like\"\nnum_jobs = 7\n").unwrap();
+        let GeneratorConfig::PhillyLike(config) = &parsed else {
+            panic!("{parsed:?}");
+        };
+        assert_eq!((config.num_jobs, config.num_nodes), (7, 16));
+        assert!(toml::from_str::<GeneratorConfig>("preset = \"philly-like\"\njobs = 7\n").is_err());
+        assert!(toml::from_str::<GeneratorConfig>("preset = \"gavel\"\n").is_err());
+        for name in GeneratorConfig::PRESETS {
+            let config = GeneratorConfig::preset(name).unwrap();
+            assert_eq!(config.name(), name);
+            let text = toml::to_string(&config).unwrap();
+            assert_eq!(toml::from_str::<GeneratorConfig>(&text).unwrap(), config);
+        }
+        assert!(GeneratorConfig::preset("x").is_err());
+    }
+
+    #[test]
+    fn every_preset_repeats_per_seed_and_meets_its_load() {
+        for name in GeneratorConfig::PRESETS {
+            let config = GeneratorConfig::preset(name).unwrap().with(300, 0.85);
+            let first = generate(&config, Seed(5)).unwrap();
+            assert_eq!(first, generate(&config, Seed(5)).unwrap());
+            assert_ne!(first, generate(&config, Seed(6)).unwrap());
+            assert_eq!(first.jobs.len(), 300);
+            assert!(
+                (first.offered_load() - 0.85).abs() < 1e-3,
+                "{name} {}",
+                first.offered_load()
+            );
+        }
+    }
+
+    #[test]
+    fn weights_are_drawn_in_proportion_and_zero_never() {
+        let mut rng = Seed(1).stream("test", 0);
+        let mut counts = [0; 3];
+        for _ in 0..3000 {
+            counts[pick(&[1.0, 0.0, 2.0], &mut rng)] += 1;
+        }
+        assert_eq!(counts[1], 0);
+        assert!((900..1100).contains(&counts[0]), "{counts:?}");
+    }
+}

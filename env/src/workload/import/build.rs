@@ -1,0 +1,259 @@
+//! From the rows of any list to a checked workload: window, order, tenants, what fits.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pleach_scheduler::ids::Time;
+use pleach_scheduler::spec::{ClusterSpec, ModelClass};
+
+use super::report::count;
+use super::tenants::{Tenancy, assign_tenants, unknown_tenant};
+use super::{Format, ImportOptions, ImportReport, Repair};
+use crate::error::Error;
+use crate::workload::{GangLimits, JobSpec, Outcome, SUBMIT_S_MAX, Workload, config};
+
+/// Most tenants; the limit of a cluster description.
+const NUM_TENANTS_MAX: usize = 10_000;
+
+/// A row as read, on the list's own clock.
+pub(crate) struct RawRow {
+    pub line: u64,
+    pub id: String,
+    pub submit: Time,
+    pub num_gpus: u32,
+    pub run_time_s: f64,
+    pub estimate_s: Option<f64>,
+    /// Index into [`Draft::tenants`].
+    pub tenant: Option<u32>,
+    pub class: u16,
+    pub user: Option<String>,
+    pub outcome: Outcome,
+}
+
+/// The cluster that a list belongs to.
+pub(crate) struct Site {
+    pub cluster: ClusterSpec,
+    pub classes: Vec<ModelClass>,
+    pub tenancy: Tenancy,
+    pub notes: Vec<String>,
+}
+
+/// Settles the cluster once the rows are selected.
+pub(crate) type SiteOf = Box<dyn Fn(&[RawRow]) -> Site>;
+
+/// What a format's reader hands over.
+pub(crate) struct Draft {
+    pub name: String,
+    pub rows: Vec<RawRow>,
+    /// Tenant names in order of appearance.
+    pub tenants: Vec<String>,
+    tenant_index: BTreeMap<String, u32>,
+    pub repairs: Vec<Repair>,
+    pub rows_read: u64,
+    /// The cluster, from the rows that are left (sizes are estimated from them where none is published).
+    pub site: SiteOf,
+    /// This project's own file: what does not fit is an error, and time 0 is time 0.
+    pub strict: bool,
+}
+
+impl Draft {
+    pub(crate) fn new(path: &Path, site: SiteOf) -> Draft {
+        Draft {
+            name: name_of(path),
+            rows: Vec::new(),
+            tenants: Vec::new(),
+            tenant_index: BTreeMap::new(),
+            repairs: Vec::new(),
+            rows_read: 0,
+            site,
+            strict: false,
+        }
+    }
+
+    /// Index of a tenant's name; none for an empty one.
+    pub(crate) fn tenant(&mut self, name: &str) -> Option<u32> {
+        if name.is_empty() {
+            return None;
+        }
+        if let Some(index) = self.tenant_index.get(name) {
+            return Some(*index);
+        }
+        let index = self.tenants.len() as u32;
+        self.tenants.push(name.to_owned());
+        self.tenant_index.insert(name.to_owned(), index);
+        Some(index)
+    }
+
+    pub(crate) fn mend(&mut self, rule: &str) {
+        count(&mut self.repairs, rule, 1, false);
+    }
+}
+
+/// The file's name without `.gz` and its extension.
+pub(crate) fn name_of(path: &Path) -> String {
+    let name = path
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let name = name
+        .strip_suffix(".csv")
+        .or_else(|| name.strip_suffix(".trace"))
+        .unwrap_or(name);
+    name.to_owned()
+}
+
+pub(super) fn build(
+    path: &Path,
+    format: Format,
+    mut draft: Draft,
+    options: &ImportOptions,
+) -> Result<(Workload, ImportReport), Error> {
+    let file = path.display().to_string();
+    let mut report = ImportReport::new(format);
+    report.rows_read = draft.rows_read;
+    report.repairs = std::mem::take(&mut draft.repairs);
+    let mut rows = std::mem::take(&mut draft.rows);
+    if draft.tenants.len() > NUM_TENANTS_MAX {
+        let value = format!("{} names", draft.tenants.len());
+        return Err(config(
+            "tenants",
+            value,
+            "at most 10,000",
+            "is the right column read as tenant?",
+        ));
+    }
+    refuse_duplicates(&file, &rows)?;
+    select(&mut rows, options, &mut report);
+
+    let mut site = (draft.site)(&rows);
+    site.cluster.validate()?;
+    let tenant_of = assign_tenants(&mut site, &draft, &rows, options)?;
+    report.notes = std::mem::take(&mut site.notes);
+    let first = rows.first().map_or(Time::ZERO, |row| row.submit);
+    let origin = match options.from_s {
+        Some(from_s) => Time::from_secs_f64(from_s),
+        None if draft.strict => Time::ZERO,
+        None => first,
+    };
+    report.origin_s = origin.as_secs_f64();
+    let gangs = GangLimits::new(&site.cluster, &site.classes);
+    let mut jobs = Vec::with_capacity(rows.len());
+    for row in rows {
+        let Some(tenant) = tenant_of[row.tenant.map_or(0, |index| index as usize + 1)] else {
+            if draft.strict {
+                return Err(unknown_tenant(&file, &row, &draft.tenants, &site.cluster));
+            }
+            report.exclude("its virtual cluster is not named or holds no GPUs here", 1);
+            continue;
+        };
+        let most = gangs.most(tenant, row.class);
+        if row.num_gpus > most {
+            if draft.strict {
+                return Err(Error::Data {
+                    file,
+                    line: row.line,
+                    column: "num_gpus".into(),
+                    message: format!(
+                        "`{}` is not allowed here: allowed is 1 to {most}, the most GPUs that the job's tenant and \
+                         class can get on one GPU type; enlarge the cluster or remove the job",
+                        row.num_gpus
+                    ),
+                });
+            }
+            report.exclude(
+                "needs more GPUs than its tenant or one GPU type of the cluster holds",
+                1,
+            );
+            continue;
+        }
+        jobs.push(JobSpec {
+            id: row.id,
+            submit: row.submit - origin,
+            num_gpus: row.num_gpus,
+            run_time_s: row.run_time_s,
+            estimate_s: row.estimate_s,
+            tenant,
+            class: row.class,
+            user: row.user,
+            outcome: row.outcome,
+        });
+    }
+    if jobs.is_empty() && !draft.strict {
+        let message = format!(
+            "no job is left to run ({}); widen the window or enlarge the cluster",
+            report.to_string().trim_end()
+        );
+        return Err(Error::Data {
+            file,
+            line: 0,
+            column: "-".into(),
+            message,
+        });
+    }
+    if let Some(last) = jobs.last()
+        && last.submit.as_secs_f64() > SUBMIT_S_MAX
+    {
+        let span = last.submit.as_secs_f64();
+        return Err(config(
+            "import window",
+            format!("{span} s"),
+            "at most 2e9 s",
+            "take a shorter window",
+        ));
+    }
+    let workload = Workload {
+        name: draft.name,
+        cluster: site.cluster,
+        classes: site.classes,
+        jobs,
+    };
+    workload.validate()?;
+    report.jobs = workload.jobs.len() as u64;
+    report.gpu_hours = workload.demand_gpu_s() / 3600.0;
+    report.offered_load = Some(workload.offered_load()).filter(|load| load.is_finite());
+    debug_assert_eq!(report.rows_read, report.jobs + report.rows_excluded());
+    Ok((workload, report))
+}
+
+fn refuse_duplicates(file: &str, rows: &[RawRow]) -> Result<(), Error> {
+    let mut lines: BTreeMap<&str, u64> = BTreeMap::new();
+    for row in rows {
+        if let Some(before) = lines.insert(&row.id, row.line) {
+            return Err(Error::Data {
+                file: file.into(),
+                line: row.line,
+                column: "job_id".into(),
+                message: format!(
+                    "`{}` is not allowed here: line {before} has the same id; allowed is an id not used before; rename \
+                     one of the two",
+                    crate::workload::table::shorten(&row.id)
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Window, order, number of jobs.
+fn select(rows: &mut Vec<RawRow>, options: &ImportOptions, report: &mut ImportReport) {
+    let from = options.from_s.map_or(Time(i64::MIN), Time::from_secs_f64);
+    let to = options.to_s.map_or(Time::MAX, Time::from_secs_f64);
+    let before = rows.len();
+    rows.retain(|row| row.submit >= from && row.submit < to);
+    report.exclude("outside the window", (before - rows.len()) as u64);
+    let late = rows
+        .windows(2)
+        .filter(|pair| pair[1].submit < pair[0].submit)
+        .count();
+    rows.sort_by_key(|row| row.submit);
+    report.mend(
+        "submitted before the row above it: sorted by submission",
+        late as u64,
+    );
+    if let Some(max_jobs) = options.max_jobs
+        && rows.len() > max_jobs
+    {
+        report.exclude("after the first max_jobs jobs", (rows.len() - max_jobs) as u64);
+        rows.truncate(max_jobs);
+    }
+}

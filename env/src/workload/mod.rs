@@ -1,0 +1,383 @@
+//! What the cluster is asked to do: a list of jobs, the cluster they were meant for, and how fast each kind of job runs.
+//!
+//! A [`Workload`] comes from a file ([`mod@file`]), from a published list of jobs ([`import`]) or from a generator
+//! ([`generate`]); all three end in the same checked, sorted table, so that nothing downstream knows the difference.
+//! What the scheduler is *told* about run times is a separate matter ([`estimates`]).
+//!
+//! Refused: jobs that can never run, run times that are not positive, ids that repeat, a clock that runs backwards.
+
+pub mod estimates;
+pub mod file;
+mod gavel_speeds;
+pub mod generate;
+pub mod import;
+mod select;
+mod table;
+
+use std::collections::BTreeSet;
+
+use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ids::Time;
+use pleach_scheduler::spec::{ClusterSpec, ModelClass};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// Latest submission, s: the year 2033 in Unix time, below which a float still names every microsecond.
+pub const SUBMIT_S_MAX: f64 = 2e9;
+/// Longest run time and estimate, s: 31 years.
+pub const RUN_TIME_S_MAX: f64 = 1e9;
+/// Shortest run time, s: one tick of the simulated clock.
+pub const RUN_TIME_S_MIN: f64 = 1e-6;
+/// Most jobs that a workload may hold.
+pub const NUM_JOBS_MAX: usize = 10_000_000;
+
+/// Jobs, the cluster they run on and the model classes they belong to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Name for reports, for example the file's stem.
+    pub name: String,
+    /// The cluster.
+    pub cluster: ClusterSpec,
+    /// Model classes; a job names one by index. At least one.
+    pub classes: Vec<ModelClass>,
+    /// Jobs, sorted by submission; equal times keep the order of the source. `[num_jobs]`
+    pub jobs: Vec<JobSpec>,
+}
+
+/// One job: a gang of GPUs for a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobSpec {
+    /// Name, unique in the workload.
+    pub id: String,
+    /// Time of submission, 0 or later.
+    pub submit: Time,
+    /// GPUs that the gang needs at once.
+    pub num_gpus: u32,
+    /// True run time, s, above 0: alone, on the tightest placement, on the reference GPU type.
+    pub run_time_s: f64,
+    /// What the user asked for (the time limit), s, where the source has it.
+    pub estimate_s: Option<f64>,
+    /// Index into [`ClusterSpec::tenants`].
+    pub tenant: u16,
+    /// Index into [`Workload::classes`].
+    pub class: u16,
+    /// Who submitted it, where known.
+    pub user: Option<String>,
+    /// How it ended in the source.
+    pub outcome: Outcome,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It did what it was meant to do.
+    Completed,
+    /// It ended with an error of its own or of the hardware.
+    Failed,
+    /// Its user or a time limit ended it.
+    Killed,
+    /// The source does not say.
+    #[default]
+    Unknown,
+}
+
+impl Outcome {
+    /// All outcomes.
+    pub const ALL: [Outcome; 4] = [
+        Outcome::Completed,
+        Outcome::Failed,
+        Outcome::Killed,
+        Outcome::Unknown,
+    ];
+
+    /// The word used in files.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Completed => "completed",
+            Outcome::Failed => "failed",
+            Outcome::Killed => "killed",
+            Outcome::Unknown => "unknown",
+        }
+    }
+}
+
+impl Workload {
+    /// Checks everything that the simulator relies on.
+    ///
+    /// # Errors
+    /// The first job or key that is wrong, with its value, what is allowed and how to mend it.
+    pub fn validate(&self) -> Result<(), Error> {
+        self.cluster.validate()?;
+        if self.classes.is_empty() || self.classes.len() > usize::from(u16::MAX) {
+            let value = format!("{} classes", self.classes.len());
+            return Err(config(
+                "classes",
+                value,
+                "1 to 65,535 classes",
+                "one class with speed 1 will do",
+            ));
+        }
+        for class in &self.classes {
+            self.cluster.validate_class(class)?;
+        }
+        if self.jobs.len() > NUM_JOBS_MAX {
+            let value = format!("{} jobs", self.jobs.len());
+            return Err(config("jobs", value, "at most 10,000,000", "take a window"));
+        }
+        let gangs = GangLimits::new(&self.cluster, &self.classes);
+        let mut ids = BTreeSet::new();
+        let mut last = Time::ZERO;
+        for (index, job) in self.jobs.iter().enumerate() {
+            self.validate_job(index, job, &gangs)?;
+            if job.submit < last {
+                let value = format!("{} s", job.submit.as_secs_f64());
+                let allowed = format!("{} s or later", last.as_secs_f64());
+                return Err(job_error(
+                    index,
+                    "submit",
+                    value,
+                    &allowed,
+                    "sort the jobs by submission",
+                ));
+            }
+            last = job.submit;
+            if !ids.insert(job.id.as_str()) {
+                return Err(job_error(
+                    index,
+                    "id",
+                    job.id.clone(),
+                    "an id not used before",
+                    "rename one",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn validate_job(&self, index: usize, job: &JobSpec, gangs: &GangLimits) -> Result<(), Error> {
+        let bad = |key: &str, value: String, allowed: &str, hint: &str| {
+            Err(job_error(index, key, value, allowed, hint))
+        };
+        if job.id.is_empty() || !is_printable(&job.id) {
+            return bad(
+                "id",
+                format!("{:?}", job.id),
+                "1 to 256 printable characters",
+                "rename the job",
+            );
+        }
+        if let Some(user) = &job.user
+            && (user.is_empty() || !is_printable(user))
+        {
+            return bad(
+                "user",
+                format!("{user:?}"),
+                "1 to 256 printable characters",
+                "leave it out",
+            );
+        }
+        if job.submit < Time::ZERO || job.submit.as_secs_f64() > SUBMIT_S_MAX {
+            let value = format!("{} s", job.submit.as_secs_f64());
+            return bad(
+                "submit",
+                value,
+                "0 to 2e9 s",
+                "start the clock at the first submission",
+            );
+        }
+        if !is_span(job.run_time_s) {
+            return bad(
+                "run_time_s",
+                job.run_time_s.to_string(),
+                "1e-6 to 1e9 s",
+                "remove the job",
+            );
+        }
+        if let Some(estimate_s) = job.estimate_s
+            && !is_span(estimate_s)
+        {
+            return bad(
+                "estimate_s",
+                estimate_s.to_string(),
+                "1e-6 to 1e9 s",
+                "leave it out",
+            );
+        }
+        if usize::from(job.tenant) >= self.cluster.tenants.len() {
+            let allowed = format!("0 to {}", self.cluster.tenants.len() - 1);
+            return bad(
+                "tenant",
+                job.tenant.to_string(),
+                &allowed,
+                "declare it in the cluster",
+            );
+        }
+        if usize::from(job.class) >= self.classes.len() {
+            let allowed = format!("0 to {}", self.classes.len() - 1);
+            return bad("class", job.class.to_string(), &allowed, "declare it in classes");
+        }
+        let most = gangs.most(job.tenant, job.class);
+        if job.num_gpus == 0 || job.num_gpus > most {
+            let allowed = format!("1 to {most}");
+            let hint = "a gang runs on one GPU type and, without borrowing, within its tenant's quota";
+            return bad("num_gpus", job.num_gpus.to_string(), &allowed, hint);
+        }
+        Ok(())
+    }
+}
+
+/// The largest gang that each tenant and class can ever start.
+pub(crate) struct GangLimits {
+    /// Largest pool of one usable GPU type. `[class]`
+    class: Vec<u32>,
+    /// Quota where it binds, else no limit. `[tenant]`
+    tenant: Vec<u32>,
+}
+
+impl GangLimits {
+    pub(crate) fn new(cluster: &ClusterSpec, classes: &[ModelClass]) -> GangLimits {
+        let pools = num_gpus_by_type(cluster);
+        let class = classes
+            .iter()
+            .map(|class| {
+                let usable = pools.iter().zip(&class.speed).filter(|(_, speed)| **speed > 0.0);
+                usable.map(|(num_gpus, _)| *num_gpus).max().unwrap_or(0)
+            })
+            .collect();
+        let limit = |quota_gpus| if cluster.borrowing { u32::MAX } else { quota_gpus };
+        let tenant = cluster.tenants.iter().map(|tenant| limit(tenant.quota_gpus));
+        GangLimits {
+            class,
+            tenant: tenant.collect(),
+        }
+    }
+
+    pub(crate) fn most(&self, tenant: u16, class: u16) -> u32 {
+        self.class[usize::from(class)].min(self.tenant[usize::from(tenant)])
+    }
+}
+
+/// GPUs of each type. `[num_gpu_types]`
+pub(crate) fn num_gpus_by_type(cluster: &ClusterSpec) -> Vec<u32> {
+    let of = |name: &str| {
+        let groups = cluster.node_groups.iter().filter(|group| group.gpu_type == name);
+        groups.fold(0_u32, |sum, group| {
+            sum.saturating_add(group.count.saturating_mul(group.gpus_per_node))
+        })
+    };
+    cluster.gpu_types.iter().map(|gpu| of(&gpu.name)).collect()
+}
+
+pub(crate) fn is_span(seconds: f64) -> bool {
+    (RUN_TIME_S_MIN..=RUN_TIME_S_MAX).contains(&seconds)
+}
+
+pub(crate) fn is_printable(text: &str) -> bool {
+    text.len() <= 256 && text.trim() == text && !text.chars().any(char::is_control)
+}
+
+pub(crate) fn config(key: impl Into<String>, value: impl ToString, allowed: &str, hint: &str) -> Error {
+    Error::Config(ConfigError {
+        key: key.into(),
+        value: value.to_string(),
+        allowed: allowed.into(),
+        hint: hint.into(),
+    })
+}
+
+fn job_error(index: usize, key: &str, value: String, allowed: &str, hint: &str) -> Error {
+    config(format!("jobs[{index}].{key}"), value, allowed, hint)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use pleach_scheduler::spec::{LocalityFactors, TenantSpec};
+
+    pub(crate) fn class_of(num_types: usize) -> ModelClass {
+        ModelClass {
+            name: "any".into(),
+            speed: vec![1.0; num_types],
+            locality: LocalityFactors::NONE,
+        }
+    }
+
+    pub(crate) fn job(id: &str, submit_s: f64, num_gpus: u32, run_time_s: f64) -> JobSpec {
+        JobSpec {
+            id: id.into(),
+            submit: Time::from_secs_f64(submit_s),
+            num_gpus,
+            run_time_s,
+            estimate_s: None,
+            tenant: 0,
+            class: 0,
+            user: None,
+            outcome: Outcome::Unknown,
+        }
+    }
+
+    pub(crate) fn workload(jobs: Vec<JobSpec>) -> Workload {
+        Workload {
+            name: "test".into(),
+            cluster: ClusterSpec::uniform(2, 4, 2),
+            classes: vec![class_of(1)],
+            jobs,
+        }
+    }
+
+    fn refusal(change: impl FnOnce(&mut Workload)) -> String {
+        let mut workload = workload(vec![job("a", 0.0, 1, 5.0), job("b", 1.0, 8, 5.0)]);
+        workload.validate().unwrap();
+        change(&mut workload);
+        workload.validate().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn every_kind_of_impossible_job_is_refused_by_name() {
+        assert!(refusal(|w| w.jobs[1].num_gpus = 9).contains("jobs[1].num_gpus = 9: allowed is 1 to 8"));
+        assert!(refusal(|w| w.jobs[0].num_gpus = 0).contains("num_gpus"));
+        assert!(refusal(|w| w.jobs[0].run_time_s = f64::NAN).contains("run_time_s = NaN"));
+        assert!(refusal(|w| w.jobs[0].run_time_s = 0.0).contains("run_time_s"));
+        assert!(refusal(|w| w.jobs[0].estimate_s = Some(-1.0)).contains("estimate_s"));
+        assert!(refusal(|w| w.jobs[1].id = "a".into()).contains("not used before"));
+        assert!(refusal(|w| w.jobs[0].id = "a\nb".into()).contains("printable"));
+        assert!(refusal(|w| w.jobs[0].user = Some(String::new())).contains("user"));
+        assert!(refusal(|w| w.jobs[0].submit = Time(-1)).contains("submit"));
+        assert!(refusal(|w| w.jobs.swap(0, 1)).contains("sort the jobs"));
+        assert!(refusal(|w| w.jobs[0].tenant = 1).contains("tenant"));
+        assert!(refusal(|w| w.jobs[0].class = 1).contains("class"));
+        assert!(refusal(|w| w.classes.clear()).contains("classes"));
+    }
+
+    #[test]
+    fn without_borrowing_a_gang_must_fit_its_tenants_quota() {
+        let text = refusal(|w| {
+            w.cluster.tenants = vec![TenantSpec {
+                name: "t".into(),
+                quota_gpus: 4,
+            }];
+            w.cluster.borrowing = false;
+        });
+        assert!(text.contains("1 to 4"), "{text}");
+    }
+
+    #[test]
+    fn a_gang_must_fit_on_one_gpu_type() {
+        let mut mixed = workload(vec![job("a", 0.0, 6, 1.0)]);
+        mixed.cluster.gpu_types.push(mixed.cluster.gpu_types[0].clone());
+        mixed.cluster.gpu_types[1].name = "slow".into();
+        let mut group = mixed.cluster.node_groups[0].clone();
+        group.gpu_type = "slow".into();
+        group.count = 1;
+        mixed.cluster.node_groups.push(group);
+        mixed.classes = vec![class_of(2)];
+        mixed.validate().unwrap();
+        mixed.classes[0].speed[0] = 0.0;
+        assert!(mixed.validate().unwrap_err().to_string().contains("1 to 4"));
+    }
+}

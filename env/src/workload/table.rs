@@ -1,0 +1,342 @@
+//! Reading delimited text that nobody vouches for: plain or gzipped, bounded line by line, every complaint with file,
+//! line, column, value, what is allowed and how to mend it.
+//!
+//! Refused: lines above [`LINE_BYTES_MAX`], text that is not UTF-8, damaged gzip, rows with another number of fields
+//! than the header, columns that appear twice. A quoted field may hold delimiters but no line break, so a missing
+//! quote cannot swallow the file.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::{NUM_JOBS_MAX, is_printable};
+use crate::error::Error;
+
+/// Longest line, bytes.
+pub(crate) const LINE_BYTES_MAX: usize = 1 << 16;
+/// Most lines in a file: the jobs, a header, and room for blank lines.
+const LINES_MAX: u64 = NUM_JOBS_MAX as u64 * 2;
+
+/// The lines of a file, one at a time.
+pub(crate) struct Lines {
+    reader: Box<dyn BufRead>,
+    path: std::path::PathBuf,
+    /// Name for messages.
+    pub(crate) file: String,
+    /// Number of the last line read, from 1.
+    pub(crate) line: u64,
+    buffer: Vec<u8>,
+}
+
+impl Lines {
+    /// Opens a file; gzip is recognised by its first two bytes.
+    pub(crate) fn open(path: &Path) -> Result<Lines, Error> {
+        let io = |source| Error::Io {
+            path: path.to_path_buf(),
+            source,
+        };
+        let file = File::open(path).map_err(io)?;
+        if file.metadata().map_err(io)?.is_dir() {
+            return Err(io(std::io::Error::from(ErrorKind::IsADirectory)));
+        }
+        let mut reader = BufReader::with_capacity(1 << 16, file);
+        let is_gzip = reader.fill_buf().map_err(io)?.starts_with(&[0x1f, 0x8b]);
+        let reader: Box<dyn BufRead> = if is_gzip {
+            Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(reader)))
+        } else {
+            Box::new(reader)
+        };
+        Ok(Lines {
+            reader,
+            path: path.to_path_buf(),
+            file: path.display().to_string(),
+            line: 0,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// The next line that is not blank, without its line break; `None` at the end.
+    pub(crate) fn next_line(&mut self) -> Result<Option<&str>, Error> {
+        loop {
+            self.buffer.clear();
+            self.line += 1;
+            let mut bounded = (&mut self.reader).take(LINE_BYTES_MAX as u64 + 1);
+            if let Err(source) = bounded.read_until(b'\n', &mut self.buffer) {
+                return Err(self.read_error(source));
+            }
+            if self.buffer.is_empty() {
+                return Ok(None);
+            }
+            if self.buffer.len() > LINE_BYTES_MAX {
+                return Err(self.error(
+                    "-",
+                    format!("the line is longer than {LINE_BYTES_MAX} bytes; is this a list of jobs?"),
+                ));
+            }
+            if self.line > LINES_MAX {
+                return Err(self.error("-", format!("more than {LINES_MAX} lines; cut the list")));
+            }
+            if !self.buffer.iter().all(u8::is_ascii_whitespace) {
+                break;
+            }
+        }
+        if let Err(error) = std::str::from_utf8(&self.buffer) {
+            let text = format!(
+                "byte {} of the line is not UTF-8; save the file as UTF-8 text",
+                error.valid_up_to() + 1
+            );
+            return Err(self.error("-", text));
+        }
+        let text = std::str::from_utf8(&self.buffer).unwrap_or_default();
+        let text = if self.line == 1 {
+            text.trim_start_matches('\u{feff}')
+        } else {
+            text
+        };
+        Ok(Some(text.trim_end_matches(['\n', '\r'])))
+    }
+
+    fn read_error(&self, source: std::io::Error) -> Error {
+        match source.kind() {
+            ErrorKind::UnexpectedEof => {
+                self.error("-", "the gzip stream ends too early; fetch the file again".into())
+            }
+            ErrorKind::InvalidData | ErrorKind::InvalidInput => {
+                let text = format!("the gzip stream is damaged ({source}); fetch the file again");
+                self.error("-", text)
+            }
+            _ => Error::Io {
+                path: self.path.clone(),
+                source,
+            },
+        }
+    }
+
+    /// A complaint about the present line.
+    pub(crate) fn error(&self, column: &str, message: String) -> Error {
+        Error::Data {
+            file: self.file.clone(),
+            line: self.line,
+            column: column.into(),
+            message,
+        }
+    }
+}
+
+/// A table with a header line.
+pub(crate) struct Table {
+    lines: Lines,
+    header: Vec<String>,
+    fields: Vec<String>,
+}
+
+impl Table {
+    /// Takes the header from the first line and checks that all of `required` are there.
+    pub(crate) fn new(mut lines: Lines, required: &[&str]) -> Result<Table, Error> {
+        let mut header = Vec::new();
+        let Some(first) = lines.next_line()? else {
+            let text = format!(
+                "the file is empty; it must start with a header that names {}",
+                required.join(", ")
+            );
+            return Err(lines.error("-", text));
+        };
+        let parsed = split(first, ',', &mut header);
+        parsed.map_err(|text| lines.error("-", text.into()))?;
+        for name in &mut header {
+            *name = name.trim().to_owned();
+        }
+        for (index, name) in header.iter().enumerate() {
+            if header[..index].contains(name) {
+                let text = format!("the column appears twice; keep one of the two `{name}`");
+                return Err(lines.error(name, text));
+            }
+        }
+        if let Some(missing) = required
+            .iter()
+            .find(|name| !header.iter().any(|found| found == *name))
+        {
+            let text = format!(
+                "the column is missing; the header has {} and must have {}",
+                shorten(&header.join(",")),
+                required.join(", ")
+            );
+            return Err(lines.error(missing, text));
+        }
+        Ok(Table {
+            lines,
+            header,
+            fields: Vec::new(),
+        })
+    }
+
+    /// Position of a column, if the file has it.
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
+        self.header.iter().position(|found| found == name)
+    }
+
+    /// Moves to the next row; false at the end.
+    pub(crate) fn next_row(&mut self) -> Result<bool, Error> {
+        let Some(line) = self.lines.next_line()? else {
+            return Ok(false);
+        };
+        if let Err(text) = split(line, ',', &mut self.fields) {
+            return Err(self.lines.error("-", text.into()));
+        }
+        if self.fields.len() != self.header.len() {
+            let text = format!(
+                "the row has {} fields and the header has {}; quote fields that hold commas",
+                self.fields.len(),
+                self.header.len()
+            );
+            return Err(self.lines.error("-", text));
+        }
+        Ok(true)
+    }
+
+    /// Number of the present line.
+    pub(crate) fn line(&self) -> u64 {
+        self.lines.line
+    }
+
+    /// Text of a field of the present row, without surrounding blanks; empty where the file lacks the column.
+    pub(crate) fn text(&self, column: Option<usize>) -> &str {
+        column
+            .and_then(|index| self.fields.get(index))
+            .map_or("", |text| text.trim())
+    }
+
+    /// A number of the present row that must be there.
+    pub(crate) fn number(&self, column: Option<usize>, min: f64, max: f64, fix: &str) -> Result<f64, Error> {
+        let text = self.text(column);
+        match text.parse::<f64>() {
+            Ok(value) if value >= min && value <= max => Ok(value),
+            _ => Err(self.refuse(column, &format!("a number from {min} to {max}"), fix)),
+        }
+    }
+
+    /// A number that may be left empty.
+    pub(crate) fn optional(
+        &self,
+        column: Option<usize>,
+        min: f64,
+        max: f64,
+        fix: &str,
+    ) -> Result<Option<f64>, Error> {
+        if self.text(column).is_empty() {
+            return Ok(None);
+        }
+        self.number(column, min, max, fix).map(Some)
+    }
+
+    /// A whole number from 0 to `u32::MAX`.
+    pub(crate) fn count(&self, column: Option<usize>, fix: &str) -> Result<u32, Error> {
+        let most = f64::from(u32::MAX);
+        match self.text(column).parse::<f64>() {
+            Ok(value) if (0.0..=most).contains(&value) && value.fract() == 0.0 => Ok(value as u32),
+            _ => Err(self.refuse(column, "a whole number of GPUs", fix)),
+        }
+    }
+
+    /// A name that must be there: an id.
+    pub(crate) fn name(&self, column: Option<usize>) -> Result<String, Error> {
+        let text = self.text(column);
+        if text.is_empty() || !is_printable(text) {
+            return Err(self.refuse(column, "1 to 256 printable characters", "give every job a name"));
+        }
+        Ok(text.to_owned())
+    }
+
+    /// A name that may be left empty: a tenant, a user.
+    pub(crate) fn optional_name(&self, column: Option<usize>) -> Result<Option<String>, Error> {
+        if self.text(column).is_empty() {
+            return Ok(None);
+        }
+        self.name(column).map(Some)
+    }
+
+    /// A complaint about a value of the present row.
+    pub(crate) fn refuse(&self, column: Option<usize>, allowed: &str, fix: &str) -> Error {
+        let name = column.map_or("-", |index| self.header[index].as_str());
+        let text = format!(
+            "`{}` is not allowed here: allowed is {allowed}; {fix}",
+            shorten(self.text(column))
+        );
+        self.lines.error(name, text)
+    }
+}
+
+/// Splits a line at `delimiter`; a field in double quotes may hold it, and a doubled quote stands for one.
+pub(crate) fn split(line: &str, delimiter: char, out: &mut Vec<String>) -> Result<(), &'static str> {
+    out.clear();
+    let mut rest = line;
+    loop {
+        let Some(quoted) = rest.strip_prefix('"') else {
+            let end = rest.find(delimiter).unwrap_or(rest.len());
+            out.push(rest[..end].to_owned());
+            match rest.get(end + delimiter.len_utf8()..) {
+                Some(tail) => rest = tail,
+                None => return Ok(()),
+            }
+            continue;
+        };
+        let mut field = String::new();
+        let mut chars = quoted.char_indices();
+        let tail = loop {
+            match chars.next() {
+                None => return Err("a quoted field is not closed; add the missing double quote"),
+                Some((_, '"')) => match chars.next() {
+                    Some((_, '"')) => field.push('"'),
+                    Some((at, next)) if next == delimiter => break Some(&quoted[at + next.len_utf8()..]),
+                    Some(_) => return Err("text follows a closing double quote; double the quotes inside"),
+                    None => break None,
+                },
+                Some((_, other)) => field.push(other),
+            }
+        };
+        out.push(field);
+        match tail {
+            Some(tail) => rest = tail,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// A value for a message: escaped, at most 60 characters.
+pub(crate) fn shorten(text: &str) -> String {
+    let mut short: String = text.chars().take(60).flat_map(char::escape_debug).collect();
+    if text.chars().nth(60).is_some() {
+        short.push_str("...");
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_fields_may_hold_delimiters_and_quotes() {
+        let mut out = Vec::new();
+        split("a,\"b,\"\"c\"\"\",,d", ',', &mut out).unwrap();
+        assert_eq!(out, ["a", "b,\"c\"", "", "d"]);
+        split("", ',', &mut out).unwrap();
+        assert_eq!(out, [""]);
+        split("a,", ',', &mut out).unwrap();
+        assert_eq!(out, ["a", ""]);
+        split("\"x\",", ',', &mut out).unwrap();
+        assert_eq!(out, ["x", ""]);
+        assert!(split("\"open", ',', &mut out).is_err());
+        assert!(split("\"a\"b", ',', &mut out).is_err());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn splitting_never_panics(line in ".*") {
+            let mut out = Vec::new();
+            let _ = split(&line, ',', &mut out);
+        }
+    }
+}

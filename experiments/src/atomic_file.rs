@@ -1,0 +1,198 @@
+//! Files that exist whole or not at all.
+//!
+//! Every artefact is written to a temporary name beside its place, synced to the disk, and renamed. A run that is killed at
+//! any instant leaves either the old file or the new one, and a reader never sees half of one.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read as _, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+
+/// End of the name of every temporary file.
+pub const TEMPORARY_SUFFIX: &str = ".tmp";
+
+/// Keeps two writers of one process apart; the process id keeps two processes apart.
+static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
+
+/// Removes the temporary file unless the write came to its end, also when the writer panics.
+struct Temporary {
+    path: PathBuf,
+    kept: bool,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.kept {
+            // Nothing to do about a failure here: the name is never read by anyone.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Writes `path` through `fill`; makes the folders above it.
+///
+/// # Errors
+/// [`Error::Io`] where the disk or `fill` refuses. Then `path` is as it was before.
+pub fn write_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(folder).map_err(|source| Error::io("make folder", folder, source))?;
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .ok_or_else(|| {
+            Error::io(
+                "write",
+                path,
+                io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"),
+            )
+        })?;
+    let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
+    let temporary_name = format!(".{name}.{}.{number}{TEMPORARY_SUFFIX}", std::process::id());
+    let mut temporary = Temporary {
+        path: folder.join(temporary_name),
+        kept: false,
+    };
+
+    let failed = |source| Error::io("write", path, source);
+    let file = File::create(&temporary.path).map_err(failed)?;
+    let mut writer = BufWriter::new(file);
+    fill(&mut writer).map_err(failed)?;
+    let file = writer.into_inner().map_err(|error| failed(error.into_error()))?;
+    file.sync_all().map_err(failed)?;
+    drop(file);
+    fs::rename(&temporary.path, path).map_err(failed)?;
+    temporary.kept = true;
+    sync_folder(folder);
+    Ok(())
+}
+
+/// Writes `bytes` to `path`.
+///
+/// # Errors
+/// As [`write_with`].
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    write_with(path, |writer| writer.write_all(bytes))
+}
+
+/// Writes `value` as indented JSON with a newline at the end.
+///
+/// # Errors
+/// As [`write_with`], and [`Error::Failed`] where `value` has no JSON form.
+pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| Error::Failed(format!("{} cannot be written as JSON: {error}", path.display())))?;
+    text.push('\n');
+    write(path, text.as_bytes())
+}
+
+/// Reads a file of at most `max_bytes`.
+///
+/// # Errors
+/// [`Error::Io`] where it cannot be read, [`Error::Data`] where it is larger or not UTF-8.
+pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, Error> {
+    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
+    let mut bytes = Vec::new();
+    let limit = max_bytes.saturating_add(1);
+    file.take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(|source| Error::io("read", path, source))?;
+    if bytes.len() as u64 > max_bytes {
+        return Err(Error::data(
+            path,
+            format!("larger than the limit of {max_bytes} bytes"),
+        ));
+    }
+    String::from_utf8(bytes).map_err(|_| Error::data(path, "not UTF-8 text"))
+}
+
+/// Reads a JSON file of at most `max_bytes`.
+///
+/// # Errors
+/// As [`read_text`], and [`Error::Data`] with line and column where it does not parse.
+pub fn read_json<T: DeserializeOwned>(path: &Path, max_bytes: u64) -> Result<T, Error> {
+    let text = read_text(path, max_bytes)?;
+    serde_json::from_str(&text).map_err(|error| Error::json(path, &error))
+}
+
+/// Makes the rename itself durable. Not every file system can sync a folder; the rename is atomic all the same.
+fn sync_folder(folder: &Path) {
+    if let Ok(handle) = File::open(folder) {
+        let _ = handle.sync_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    fn names(folder: &Path) -> Vec<String> {
+        fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_write_that_fails_halfway_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        write(&path, b"old").unwrap();
+        let result = write_with(&path, |writer| {
+            writer.write_all(b"half of the new")?;
+            writer.flush()?;
+            Err(io::Error::other("disk full"))
+        });
+        assert!(matches!(result, Err(Error::Io { .. })));
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(folder.path()), ["a.json"]);
+    }
+
+    #[test]
+    fn a_writer_that_panics_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            write_with(&path, |writer| {
+                writer.write_all(b"half")?;
+                panic!("killed")
+            })
+        }));
+        assert!(outcome.is_err());
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[test]
+    fn folders_above_are_made_and_json_reads_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/er/a.json");
+        write_json(&path, &vec![1.5, 2.0]).unwrap();
+        let back: Vec<f64> = read_json(&path, 1000).unwrap();
+        assert_eq!(back, [1.5, 2.0]);
+    }
+
+    #[test]
+    fn a_file_over_the_limit_or_broken_json_is_refused_with_the_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        write(&path, b"[1,\n2,,").unwrap();
+        assert!(
+            read_json::<Vec<u8>>(&path, 3)
+                .unwrap_err()
+                .to_string()
+                .contains("limit of 3 bytes")
+        );
+        assert!(matches!(
+            read_json::<Vec<u8>>(&path, 100),
+            Err(Error::Data { line: 2, .. })
+        ));
+    }
+}

@@ -1,0 +1,53 @@
+//! `pleach bench`: flags.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, ValueEnum};
+
+use super::number;
+
+/// Measures speed on this machine. The only command whose output depends on the clock.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach bench                                          everything, some seconds each
+  pleach bench --only simulator,tree --seconds 10
+  pleach bench --json bench.json                        for tracking over commits
+
+Build with --release first; numbers of a debug build mean nothing.")]
+pub struct BenchArgs {
+    /// Parts to measure, repeated or with commas [default: all]
+    #[arg(long, value_enum, value_delimiter = ',', action = ArgAction::Append, value_name = "PART")]
+    pub only: Vec<BenchPart>,
+    /// Time to spend on each part, seconds
+    #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = number::positive)]
+    pub seconds: f64,
+    /// Environments that step together
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub num_envs: u32,
+    /// Root of all randomness
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Also write the numbers as JSON to this file (schema in docs/cli.md)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<PathBuf>,
+    /// Threads to use [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Machine")]
+    pub threads: Option<u16>,
+    /// No progress and no table; errors only
+    #[arg(long, short, help_heading = "Machine")]
+    pub quiet: bool,
+}
+
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum BenchPart {
+    /// Jobs per second of whole simulations
+    Simulator,
+    /// Steps per second of the vectorised environment
+    Env,
+    /// Frames per second of PPO
+    Ppo,
+    /// Time of one decision of a tree
+    Tree,
+}

@@ -1,0 +1,172 @@
+//! `pleach evaluate`: flags.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, ValueEnum};
+use serde::Serialize;
+
+use super::RunArgs;
+use super::estimates::EstimateSource;
+use super::number;
+
+/// Compares policies. Every policy meets every workload with every seed, so results come in pairs.
+#[derive(Args, Clone, Debug, Serialize)]
+#[command(after_help = "\
+Examples:
+  pleach evaluate                                       all heuristics on the default workload
+  pleach evaluate --policy fifo,srtf --seeds 10 --reference fifo
+  pleach evaluate --policy srtf --policy runs/mine/tree.json --workload philly-like --load 0.9
+  pleach evaluate --workload trace.csv --format philly --cluster cluster.toml --from-day 30 --days 7
+  pleach evaluate --estimates lognormal:1 --preemption --restart-cost-s 30 --html report.html
+
+The ratio column is the geometric mean of paired ratios of average JCT with a 95 % bootstrap interval.
+Fewer than ten pairs are a hint and not a result: give --seeds 10.")]
+pub struct EvaluateArgs {
+    /// Policies by name or file, repeated or with commas [default: all heuristics]
+    #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append)]
+    pub policy: Vec<String>,
+    /// Measure the others against this one [default: the first policy]
+    #[arg(long, value_name = "NAME")]
+    pub reference: Option<String>,
+    /// Which jobs on which cluster.
+    #[command(flatten)]
+    pub workload: WorkloadSource,
+    /// What the scheduler may do and knows.
+    #[command(flatten)]
+    pub scheduling: SchedulingArgs,
+    /// Seeds to run each policy and workload with
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub seeds: u32,
+    /// Also write one CSV row for each (policy, workload, seed) to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[serde(skip)]
+    pub csv: Option<PathBuf>,
+    /// Also write the report to this file; it is in the run's folder anyway
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[serde(skip)]
+    pub html: Option<PathBuf>,
+    /// Seed, output and machine.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub run: RunArgs,
+}
+
+/// Which jobs, and on which cluster.
+#[derive(Args, Clone, Debug, Serialize)]
+#[command(next_help_heading = "Workload")]
+pub struct WorkloadSource {
+    /// Presets, environment ids or trace files, repeated or with commas; `pleach workload list` names them
+    #[arg(long, value_name = "FILE|PRESET", value_delimiter = ',', action = ArgAction::Append, default_value = "Pleach/Philly-v0")]
+    pub workload: Vec<String>,
+    /// Layout of trace files [default: by the file's first line]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<TraceFormat>,
+    /// Cluster description in TOML or JSON [default: the workload's own]
+    #[arg(long, value_name = "FILE")]
+    pub cluster: Option<PathBuf>,
+    /// First day of a trace to take, from 0
+    #[arg(long, value_name = "DAY", value_parser = number::not_negative)]
+    pub from_day: Option<f64>,
+    /// Days of a trace to take
+    #[arg(long, value_name = "DAYS", value_parser = number::positive)]
+    pub days: Option<f64>,
+    /// Cut a trace into windows of so many days; each becomes a workload of its own, so results come in more pairs
+    #[arg(long, value_name = "DAYS", value_parser = number::positive)]
+    pub window_days: Option<f64>,
+    /// Make walls of a trace's virtual clusters: each keeps to its own GPUs [default: one shared cluster]
+    #[arg(long)]
+    pub virtual_clusters: bool,
+    /// Jobs to take or to generate
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub num_jobs: Option<u32>,
+    /// Offered load: stretches the times between arrivals so that the mean demand is this part of the cluster
+    #[arg(long, value_name = "LOAD", value_parser = number::load)]
+    pub load: Option<f64>,
+}
+
+/// What the scheduler may do, and what it knows.
+#[derive(Args, Clone, Debug, Serialize)]
+#[command(next_help_heading = "Scheduling")]
+pub struct SchedulingArgs {
+    /// Let policies stop running jobs and start them again later
+    #[arg(long)]
+    pub preemption: bool,
+    /// What policies believe about lengths: oracle, user, or lognormal:SIGMA
+    #[arg(long, value_name = "SOURCE", default_value = "oracle")]
+    pub estimates: EstimateSource,
+    /// Seconds that a job loses whenever it starts again
+    #[arg(long, value_name = "S", default_value_t = 30.0, value_parser = number::not_negative)]
+    pub restart_cost_s: f64,
+}
+
+/// Layout of a trace file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TraceFormat {
+    /// The canonical CSV of this project
+    Canonical,
+    /// Microsoft Philly, one row per job (CSV)
+    Philly,
+    /// SenseTime Helios, virtual cluster Venus (CSV)
+    Venus,
+    /// Microsoft ITP, the ElasticFlow traces (CSV)
+    Itp,
+    /// Gavel's tab-separated lists
+    Gavel,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Cli, Command};
+    use super::*;
+    use clap::Parser as _;
+
+    fn parse(line: &str) -> Result<EvaluateArgs, String> {
+        match Cli::try_parse_from(line.split_whitespace())
+            .map_err(|error| error.to_string())?
+            .command
+        {
+            Command::Evaluate(args) => Ok(args),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn policies_may_be_repeated_or_listed() {
+        let args = parse("pleach evaluate --policy fifo,srtf --policy tree.json").unwrap();
+        assert_eq!(args.policy, ["fifo", "srtf", "tree.json"]);
+        assert_eq!(args.workload.workload, ["Pleach/Philly-v0"]);
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_the_allowed_set() {
+        assert!(
+            parse("pleach evaluate --load 0")
+                .unwrap_err()
+                .contains("0.01 to 10")
+        );
+        assert!(
+            parse("pleach evaluate --estimates guess")
+                .unwrap_err()
+                .contains("lognormal:SIGMA")
+        );
+        assert!(
+            parse("pleach evaluate --format x")
+                .unwrap_err()
+                .contains("philly")
+        );
+        assert!(parse("pleach evaluate --seeds 0").is_err());
+        assert!(parse("pleach evaluate --force --resume").is_err());
+    }
+
+    #[test]
+    fn where_results_go_and_how_many_threads_make_them_is_no_part_of_the_configuration() {
+        let one = parse("pleach evaluate --load 0.9 --threads 1 --out a --json b --html c --quiet").unwrap();
+        let two = parse("pleach evaluate --load 0.9 --threads 8").unwrap();
+        let value = |args: &EvaluateArgs| serde_json::to_value(args).unwrap();
+        assert_eq!(value(&one), value(&two));
+        assert_eq!(value(&one)["workload"]["load"], 0.9);
+        assert_eq!(value(&one)["scheduling"]["estimates"], "oracle");
+        assert!(toml::to_string(&one).unwrap().contains("estimates = \"oracle\""));
+    }
+}

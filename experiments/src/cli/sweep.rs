@@ -1,0 +1,175 @@
+//! `pleach sweep`: flags.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+/// Many independent units: every combination of a grid with every seed. Kill anything at any time and start it again;
+/// finished units are kept and nothing is done twice.
+#[derive(Args, Clone, Debug)]
+#[command(arg_required_else_help = true)]
+#[command(after_help = "\
+On one machine:
+  pleach sweep plan --config grid.toml --out runs/load/sweep.json
+  pleach sweep run --manifest runs/load/sweep.json
+  pleach sweep gather --manifest runs/load/sweep.json
+
+Under Slurm (script in docs/cli.md), or any system that hands out indexes:
+  pleach sweep unit --manifest runs/load/sweep.json --index 7
+  sbatch --array=$(pleach sweep status --manifest runs/load/sweep.json --missing) sweep.sbatch")]
+pub struct SweepArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: SweepCommand,
+}
+
+/// Steps of a sweep.
+#[derive(Clone, Debug, Subcommand)]
+pub enum SweepCommand {
+    /// Turn a grid into a manifest of units
+    Plan(PlanArgs),
+    /// Run every missing unit on the threads of this machine
+    Run(SweepRunArgs),
+    /// Run one unit; exits with 0 done, 75 try again, 2 bad configuration, 1 failed
+    Unit(UnitArgs),
+    /// Say which units are done, failed or missing
+    Status(StatusArgs),
+    /// Merge all results into one CSV, one JSON and one page
+    Gather(GatherArgs),
+}
+
+/// `pleach sweep plan`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Example:
+  pleach sweep plan --config grid.toml --out runs/load/sweep.json
+
+grid.toml:
+  name = \"load\"
+  seeds = 5                       # or a list: [0, 1, 2]
+  [base]                          # what all units share
+  num_jobs = 2000
+  [grid]                          # every combination is tried with every seed
+  workload.load = [0.6, 0.8, 1.0]
+  policy = [\"fifo\", \"srtf\"]")]
+pub struct PlanArgs {
+    /// The grid, in TOML
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+    /// The manifest to write [default: runs/sweep-NAME-HASH/sweep.json]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace another manifest of that name
+    #[arg(long)]
+    pub force: bool,
+    /// Print nothing
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Which sweep, and where its results are.
+#[derive(Args, Clone, Debug)]
+pub struct SweepPlace {
+    /// The manifest that `plan` wrote
+    #[arg(long, value_name = "FILE")]
+    pub manifest: PathBuf,
+    /// Folder of the results [default: the manifest's folder]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+impl SweepPlace {
+    /// The folder of the results.
+    #[must_use]
+    pub fn out(&self) -> &Path {
+        let beside = self
+            .manifest
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
+        self.out
+            .as_deref()
+            .unwrap_or_else(|| beside.unwrap_or(Path::new(".")))
+    }
+}
+
+/// `pleach sweep run`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach sweep run --manifest runs/load/sweep.json
+  pleach sweep run --manifest runs/load/sweep.json --threads 4 --index 0-9,12")]
+pub struct SweepRunArgs {
+    /// Which sweep.
+    #[command(flatten)]
+    pub place: SweepPlace,
+    /// Only these units, as 0-3,7
+    #[arg(long, value_name = "LIST")]
+    pub index: Option<String>,
+    /// Units to run at a time [default: all cores]
+    #[arg(long, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// How often to run a unit again that asks for another try
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub retries: u8,
+    /// No progress bar; errors only
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `pleach sweep unit`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Example:
+  pleach sweep unit --manifest runs/load/sweep.json --index 7
+
+Without --index it is taken from SLURM_ARRAY_TASK_ID, or else from JOB_COMPLETION_INDEX (Kubernetes).")]
+pub struct UnitArgs {
+    /// Which sweep.
+    #[command(flatten)]
+    pub place: SweepPlace,
+    /// Index of the unit [default: SLURM_ARRAY_TASK_ID, or else JOB_COMPLETION_INDEX]
+    #[arg(long, value_name = "K")]
+    pub index: Option<usize>,
+}
+
+/// `pleach sweep status`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach sweep status --manifest runs/load/sweep.json
+  sbatch --array=$(pleach sweep status --manifest runs/load/sweep.json --missing) sweep.sbatch")]
+pub struct StatusArgs {
+    /// Which sweep.
+    #[command(flatten)]
+    pub place: SweepPlace,
+    /// Print only the indexes to run, failed ones too, in array syntax
+    #[arg(long)]
+    pub missing: bool,
+    /// Also write the state as JSON to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// `pleach sweep gather`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach sweep gather --manifest runs/load/sweep.json
+  pleach sweep gather --manifest runs/load/sweep.json --metric p99_jct_s --x workload.load --partial")]
+pub struct GatherArgs {
+    /// Which sweep.
+    #[command(flatten)]
+    pub place: SweepPlace,
+    /// Go on with units missing
+    #[arg(long)]
+    pub partial: bool,
+    /// The metric to plot [default: avg_jct_s, or else the first number]
+    #[arg(long, value_name = "KEY")]
+    pub metric: Option<String>,
+    /// The parameter on the horizontal axis [default: the first one with several numbers]
+    #[arg(long, value_name = "KEY")]
+    pub x: Option<String>,
+    /// Print nothing
+    #[arg(long, short)]
+    pub quiet: bool,
+}

@@ -1,0 +1,165 @@
+//! What can go wrong in an experiment, in four families, and the exit code that each one means.
+//!
+//! The exit codes are a contract with whoever restarts us (a job array, a batch queue, a shell loop): 0 is done, 75 asks
+//! for another try, 2 is an input that no retry will mend, 1 is everything else.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pleach_scheduler::error::ConfigError;
+use thiserror::Error;
+
+/// Exit code of a run that did what it was asked.
+pub const EXIT_DONE: u8 = 0;
+/// Exit code of a run that failed for a reason of its own.
+pub const EXIT_FAILED: u8 = 1;
+/// Exit code of a run whose input cannot be used. The same as clap's own; never worth a retry.
+pub const EXIT_CONFIG: u8 = 2;
+/// Exit code of a run that may succeed if it is tried again.
+///
+/// # Source
+/// `EX_TEMPFAIL` of `sysexits.h`; `RequeueExit=75` makes Slurm requeue the task.
+pub const EXIT_AGAIN: u8 = 75;
+
+/// An experiment that cannot go on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A value of the command line or of a configuration file.
+    #[error(transparent)]
+    Config(Box<ConfigError>),
+    /// A place in a file that cannot be read as what it should be.
+    #[error("data: {file}, line {line}, column {column}: {message}", file = .file.display())]
+    Data {
+        /// The file.
+        file: PathBuf,
+        /// Line, from 1; 0 where the file as a whole is meant.
+        line: usize,
+        /// Column, from 1; 0 where the line as a whole is meant.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// Two artefacts that do not fit together.
+    #[error("contract: {what}: expected {expected}, found {found}. {hint}")]
+    Contract {
+        /// What does not fit.
+        what: String,
+        /// Our side.
+        expected: String,
+        /// The other side.
+        found: String,
+        /// How to mend it.
+        hint: String,
+    },
+    /// The file system refused.
+    #[error("{action} {path}: {source}", path = .path.display())]
+    Io {
+        /// What was tried: `write`, `read`, ...
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Something else failed while it ran.
+    #[error("{0}")]
+    Failed(String),
+    /// Something failed that may work if tried again.
+    #[error("{0} (worth another try)")]
+    Temporary(String),
+}
+
+impl Error {
+    /// A configuration error: the key, the value found, what is allowed, and how to mend it.
+    pub fn config(
+        key: impl Into<String>,
+        value: impl ToString,
+        allowed: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Error {
+        Error::Config(Box::new(ConfigError {
+            key: key.into(),
+            value: value.to_string(),
+            allowed: allowed.into(),
+            hint: hint.into(),
+        }))
+    }
+
+    /// An error of the file system.
+    pub fn io(action: &'static str, path: &Path, source: io::Error) -> Error {
+        Error::Io {
+            action,
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+
+    /// A file that is not what it should be, as a whole.
+    pub fn data(file: &Path, message: impl Into<String>) -> Error {
+        Error::Data {
+            file: file.to_path_buf(),
+            line: 0,
+            column: 0,
+            message: message.into(),
+        }
+    }
+
+    /// A JSON file that does not parse, with the place.
+    pub fn json(file: &Path, source: &serde_json::Error) -> Error {
+        Error::Data {
+            file: file.to_path_buf(),
+            line: source.line(),
+            column: source.column(),
+            message: source.to_string(),
+        }
+    }
+
+    /// The exit code that this error means.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Error::Config(_) | Error::Data { .. } | Error::Contract { .. } => EXIT_CONFIG,
+            // An input that is not there is a wrong argument; a disk that is full is not.
+            Error::Io {
+                action: "read",
+                source,
+                ..
+            } if source.kind() == io::ErrorKind::NotFound => EXIT_CONFIG,
+            Error::Temporary(_) => EXIT_AGAIN,
+            Error::Io { .. } | Error::Failed(_) => EXIT_FAILED,
+        }
+    }
+}
+
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Error {
+        Error::Config(Box::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_config_error_names_key_value_allowed_set_and_hint_and_exits_with_2() {
+        let error = Error::config("load", -1.0, "0 < load <= 10", "Give --load 0.8.");
+        assert_eq!(
+            error.to_string(),
+            "config: load = -1: allowed is 0 < load <= 10. Give --load 0.8."
+        );
+        assert_eq!(error.exit_code(), EXIT_CONFIG);
+    }
+
+    #[test]
+    fn only_a_temporary_error_asks_for_another_try() {
+        assert_eq!(Error::Temporary("node lost".into()).exit_code(), EXIT_AGAIN);
+        assert_eq!(Error::Failed("no".into()).exit_code(), EXIT_FAILED);
+        let io = Error::io("write", Path::new("x"), io::Error::other("disk full"));
+        assert_eq!(
+            (io.exit_code(), io.to_string()),
+            (EXIT_FAILED, "write x: disk full".to_string())
+        );
+    }
+}

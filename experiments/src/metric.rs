@@ -1,0 +1,249 @@
+//! The numbers that every policy is compared by: key, unit, and which way is better. One table, so that JSON, CSV, the
+//! terminal and the report cannot disagree.
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds of simulated time.
+    Seconds,
+    /// Part of a whole, 0 to 1; shown as a percentage.
+    Fraction,
+    /// No unit.
+    Plain,
+    /// How many.
+    Count,
+}
+
+/// Which way a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Less is better.
+    Lower,
+    /// More is better.
+    Higher,
+    /// A fact about the run and not a merit.
+    Neither,
+}
+
+/// One metric.
+#[derive(Clone, Copy, Debug)]
+pub struct Metric {
+    /// Key in JSON and header in CSV; the unit is its last part.
+    pub key: &'static str,
+    /// Header of a table.
+    pub label: &'static str,
+    /// Unit.
+    pub unit: Unit,
+    /// Which way is better.
+    pub better: Better,
+    /// Meaning, for docs and reports.
+    pub doc: &'static str,
+}
+
+const fn metric(
+    key: &'static str,
+    label: &'static str,
+    unit: Unit,
+    better: Better,
+    doc: &'static str,
+) -> Metric {
+    Metric {
+        key,
+        label,
+        unit,
+        better,
+        doc,
+    }
+}
+
+/// The metric that policies are ranked and paired by.
+pub const MAIN_METRIC: &str = "avg_jct_s";
+
+/// All metrics, in the order of tables.
+pub const METRICS: [Metric; 12] = [
+    metric(
+        "avg_jct_s",
+        "avg JCT",
+        Unit::Seconds,
+        Better::Lower,
+        "mean of finish - submit",
+    ),
+    metric(
+        "p50_jct_s",
+        "p50 JCT",
+        Unit::Seconds,
+        Better::Lower,
+        "median of finish - submit",
+    ),
+    metric(
+        "p95_jct_s",
+        "p95 JCT",
+        Unit::Seconds,
+        Better::Lower,
+        "95th percentile of finish - submit",
+    ),
+    metric(
+        "p99_jct_s",
+        "p99 JCT",
+        Unit::Seconds,
+        Better::Lower,
+        "99th percentile of finish - submit",
+    ),
+    metric(
+        "avg_slowdown",
+        "slowdown",
+        Unit::Plain,
+        Better::Lower,
+        "mean of JCT / max(isolated time, 10 s)",
+    ),
+    metric(
+        "avg_wait_s",
+        "avg wait",
+        Unit::Seconds,
+        Better::Lower,
+        "mean of JCT - time that the job held its GPUs",
+    ),
+    metric(
+        "p99_wait_s",
+        "p99 wait",
+        Unit::Seconds,
+        Better::Lower,
+        "99th percentile of the same",
+    ),
+    metric(
+        "makespan_s",
+        "makespan",
+        Unit::Seconds,
+        Better::Lower,
+        "last finish - first submit",
+    ),
+    metric(
+        "utilisation",
+        "util",
+        Unit::Fraction,
+        Better::Higher,
+        "held GPU-time / all GPU-time, first submit to last finish",
+    ),
+    metric(
+        "fairness",
+        "fairness",
+        Unit::Plain,
+        Better::Higher,
+        "Jain index over tenants' mean slowdown, 1 / tenants to 1",
+    ),
+    metric(
+        "preemptions",
+        "preempt",
+        Unit::Count,
+        Better::Neither,
+        "times that a running job was stopped",
+    ),
+    metric(
+        "num_jobs",
+        "jobs",
+        Unit::Count,
+        Better::Neither,
+        "jobs that finished",
+    ),
+];
+
+impl Metric {
+    /// The metric with this key.
+    #[must_use]
+    pub fn find(key: &str) -> Option<&'static Metric> {
+        METRICS.iter().find(|metric| metric.key == key)
+    }
+
+    /// `value` for people.
+    #[must_use]
+    pub fn show(&self, value: f64) -> String {
+        match self.unit {
+            Unit::Seconds => show_seconds(value),
+            Unit::Fraction => format!("{:.1} %", 100.0 * value),
+            Unit::Plain => show_plain(value),
+            Unit::Count => show_count(value),
+        }
+    }
+}
+
+/// A duration for people, three significant digits at most: `35 s`, `4.2 min`, `1.2 h`, `12 d`.
+#[must_use]
+pub fn show_seconds(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return "-".to_string();
+    }
+    let size = seconds.abs();
+    if size >= 99.5 * 86_400.0 {
+        format!("{:.0} d", seconds / 86_400.0)
+    } else if size >= 47.95 * 3600.0 {
+        format!("{:.1} d", seconds / 86_400.0)
+    } else if size >= 3597.0 {
+        format!("{:.1} h", seconds / 3600.0)
+    } else if size >= 99.5 {
+        format!("{:.1} min", seconds / 60.0)
+    } else if size >= 9.95 {
+        format!("{seconds:.0} s")
+    } else if size == 0.0 {
+        "0 s".to_string()
+    } else {
+        format!("{seconds:.1} s")
+    }
+}
+
+/// A plain number for people, three significant digits or so.
+#[must_use]
+pub fn show_plain(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        "-".to_string()
+    } else if size >= 1e6 || (size > 0.0 && size < 1e-3) {
+        format!("{value:.2e}")
+    } else if size >= 99.5 {
+        format!("{value:.0}")
+    } else if size >= 9.95 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+fn show_count(value: f64) -> String {
+    // A mean over runs need not be whole.
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        format!("{value:.0}")
+    } else {
+        show_plain(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_shown_in_the_unit_that_people_would_choose() {
+        let shown: Vec<_> = [0.0, 0.25, 9.96, 35.0, 252.0, 3599.0, 4320.0, 3.0 * 86_400.0, 2e7]
+            .into_iter()
+            .map(show_seconds)
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "0 s", "0.2 s", "10 s", "35 s", "4.2 min", "1.0 h", "1.2 h", "3.0 d", "231 d"
+            ]
+        );
+    }
+
+    #[test]
+    fn every_metric_in_seconds_says_so_in_its_key() {
+        for metric in METRICS {
+            assert_eq!(
+                metric.unit == Unit::Seconds,
+                metric.key.ends_with("_s"),
+                "{}",
+                metric.key
+            );
+        }
+        assert!(Metric::find(MAIN_METRIC).is_some());
+    }
+}

@@ -1,0 +1,199 @@
+//! How busy the cluster was over time: one strip for each policy below the other, so that no line hides another.
+
+use std::fmt::Write as _;
+
+use super::axis::Axis;
+use super::frame::{SERIES_MAX, colour};
+use super::{escape, escape_name};
+use crate::results::{PolicyRun, Results};
+
+/// Points of one strip, at most.
+pub const UTILISATION_POINTS_MAX: usize = 600;
+
+const WIDTH: f64 = 760.0;
+const LEFT: f64 = 150.0;
+const RIGHT: f64 = 16.0;
+const STRIP: f64 = 40.0;
+const GAP: f64 = 10.0;
+const BOTTOM: f64 = 44.0;
+
+/// The plot of one workload and seed, the first of the common pairs; none where no run kept its utilisation.
+#[must_use]
+pub fn render(results: &Results) -> Option<String> {
+    let (workload, seed) = first_pair(results)?;
+    let of = |name: &str| {
+        let mut runs = results.runs().iter();
+        runs.find(|run| run.policy == name && run.workload == workload && run.seed == seed)
+    };
+    let strips: Vec<(usize, &PolicyRun)> = results
+        .policies()
+        .take(SERIES_MAX)
+        .enumerate()
+        .filter_map(|(series, (name, _))| Some((series, of(name).filter(|run| !run.utilisation.is_empty())?)))
+        .collect();
+    if strips.is_empty() {
+        return None;
+    }
+    let end_s = |run: &PolicyRun| run.utilisation.last().map_or(0.0, |point| point.0);
+    let high_s = strips.iter().map(|(_, run)| end_s(run)).fold(0.0, f64::max);
+    let axis = Axis::time("simulated time", high_s);
+    let px = |time_s: f64| LEFT + axis.place(time_s) * (WIDTH - LEFT - RIGHT);
+    let bottom = strips.len() as f64 * (STRIP + GAP);
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-label=\"Part of all GPUs that are busy over time, \
+         one strip for each policy\">\n",
+        bottom + BOTTOM
+    );
+    for (value, label) in &axis.ticks {
+        let (x, y) = (px(*value), bottom + 16.0);
+        let _ = writeln!(
+            svg,
+            "<path class=\"grid\" d=\"M{x:.1} 0V{bottom:.1}\"/><text class=\"tick\" x=\"{x:.1}\" y=\"{y:.1}\" \
+             text-anchor=\"middle\">{}</text>",
+            escape(label)
+        );
+    }
+    for (row, (series, run)) in strips.iter().enumerate() {
+        let floor = row as f64 * (STRIP + GAP) + STRIP;
+        let points = averaged(&run.utilisation, UTILISATION_POINTS_MAX / 2);
+        svg += &strip(*series, &run.policy, &points, floor, px);
+    }
+    let _ = writeln!(
+        svg,
+        "<text class=\"title\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n</svg>",
+        (LEFT + WIDTH - RIGHT) / 2.0,
+        bottom + BOTTOM - 8.0,
+        escape(&axis.title)
+    );
+    let note = format!(
+        "<p class=\"note\">Workload {}, seed {seed}. A full strip is all GPUs busy (100 %).</p>\n",
+        escape_name(workload)
+    );
+    Some(svg + &note)
+}
+
+/// The first (workload, seed) that every policy finished.
+fn first_pair(results: &Results) -> Option<(&str, u64)> {
+    let num_policies = results.policies().count();
+    results.workloads().iter().find_map(|workload| {
+        let has = |seed: u64| {
+            results
+                .runs()
+                .iter()
+                .filter(|run| &run.workload == workload && run.seed == seed)
+                .count()
+                == num_policies
+        };
+        Some((
+            workload.as_str(),
+            results.seeds().iter().copied().find(|&seed| has(seed))?,
+        ))
+    })
+}
+
+/// One filled strip with its name on the left. Each (time, part) holds until the next time.
+fn strip(series: usize, name: &str, points: &[(f64, f64)], floor: f64, px: impl Fn(f64) -> f64) -> String {
+    let py = |part: f64| floor - part.clamp(0.0, 1.0) * STRIP;
+    let mut path = String::new();
+    for (position, &(time_s, part)) in points.iter().enumerate() {
+        let (x, y) = (px(time_s), py(part));
+        let _ = match position {
+            0 => write!(path, "M{x:.1} {floor:.1}V{y:.1}"),
+            _ => write!(path, "H{x:.1}V{y:.1}"),
+        };
+    }
+    let _ = write!(path, "V{floor:.1}Z");
+    let colour = colour(series);
+    format!(
+        "<path class=\"full\" d=\"M{LEFT} {:.1}H{:.1}\"/><path class=\"area\" fill=\"{colour}\" \
+         d=\"{path}\"><title>{name}</title></path><path class=\"axis\" d=\"M{LEFT} {floor:.1}H{:.1}\"/>\
+         <text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{name}</text>\n",
+        floor - STRIP,
+        WIDTH - RIGHT,
+        WIDTH - RIGHT,
+        LEFT - 8.0,
+        floor - STRIP / 2.0 + 4.0,
+        name = escape_name(name),
+    )
+}
+
+/// A step function as at most `limit` steps of equal length, each with the time average of what it covers.
+#[must_use]
+pub fn averaged(points: &[(f64, f64)], limit: usize) -> Vec<(f64, f64)> {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return Vec::new();
+    };
+    let limit = limit.max(2);
+    let length_s = last.0 - first.0;
+    if points.len() <= limit || length_s <= 0.0 {
+        return points.iter().take(limit).copied().collect();
+    }
+    let num_steps = limit - 1;
+    let step_s = length_s / num_steps as f64;
+    let mut area = vec![0.0; num_steps];
+    for pair in points.windows(2) {
+        let (mut from_s, to_s, part) = (pair[0].0, pair[1].0, pair[0].1);
+        // Cut at the edges of steps; each piece falls into one step, so the whole is linear in points + steps.
+        while from_s < to_s {
+            let step = (((from_s - first.0) / step_s) as usize).min(num_steps - 1);
+            let edge_s = if step + 1 == num_steps {
+                to_s
+            } else {
+                first.0 + (step + 1) as f64 * step_s
+            };
+            // Rounding may put the edge at the start; go on by at least the next representable time.
+            let until_s = edge_s.min(to_s).max(from_s.next_up());
+            area[step] += part * (until_s - from_s);
+            from_s = until_s;
+        }
+    }
+    let mut steps: Vec<(f64, f64)> = area
+        .iter()
+        .enumerate()
+        .map(|(step, sum)| (first.0 + step as f64 * step_s, sum / step_s))
+        .collect();
+    steps.push(*last);
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::assert_well_formed;
+    use crate::results::tests::run;
+
+    #[test]
+    fn averaging_keeps_the_area() {
+        // Busy for the first half of every second: the mean is 0.5 everywhere.
+        let points: Vec<(f64, f64)> = (0..2001)
+            .map(|i| (f64::from(i) / 2.0, if i % 2 == 0 { 1.0 } else { 0.0 }))
+            .collect();
+        let steps = averaged(&points, 11);
+        assert_eq!(steps.len(), 11);
+        assert!(
+            steps[..10].iter().all(|step| (step.1 - 0.5).abs() < 1e-9),
+            "{steps:?}"
+        );
+        assert_eq!((steps[0].0, steps[10].0), (0.0, 1000.0));
+    }
+
+    #[test]
+    fn short_empty_and_standing_series_pass_through() {
+        assert_eq!(averaged(&[], 10), []);
+        assert_eq!(averaged(&[(0.0, 0.5), (1.0, 0.0)], 10), [(0.0, 0.5), (1.0, 0.0)]);
+        assert_eq!(averaged(&[(1.0, 0.5); 30], 10).len(), 10);
+    }
+
+    #[test]
+    fn strips_are_well_formed_and_named() {
+        let results = Results::new(
+            "evaluate",
+            vec![run("fifo", "w", 0, 9.0), run("<tree>", "w", 0, 8.0)],
+            None,
+        )
+        .unwrap();
+        let svg = render(&results).unwrap();
+        assert_well_formed(&svg);
+        assert!(svg.contains("&lt;tree&gt;") && svg.contains("simulated time"));
+    }
+}

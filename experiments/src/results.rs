@@ -1,0 +1,393 @@
+//! What an evaluation found: one run for each (policy, workload, seed), their means, and the files that keep them.
+//!
+//! A comparison is only made over the pairs (workload, seed) that *every* policy finished, so that no mean rests on an
+//! easier set than its neighbour's. Refused: numbers that are not finite, the same run twice, and policies without a
+//! common pair.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::atomic_file;
+use crate::error::Error;
+use crate::metric::{MAIN_METRIC, METRICS};
+use crate::stats::{Ratio, mean};
+
+/// Version of the JSON layout.
+pub const SCHEMA: u32 = 1;
+
+/// One policy on one workload with one seed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyRun {
+    /// Name of the policy.
+    pub policy: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// Seed of the workload and of everything random in the run.
+    pub seed: u64,
+    /// Numbers by key; the keys are those of [`METRICS`], others are kept in the CSV only.
+    pub metrics: BTreeMap<String, f64>,
+    /// JCT of each finished job, seconds, in any order.
+    pub jct_s: Vec<f64>,
+    /// (time in seconds, part of all GPUs busy from then on, 0 to 1), by time.
+    pub utilisation: Vec<(f64, f64)>,
+}
+
+/// A policy's ratio to the reference, as it stands in the JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RatioVsReference {
+    /// Name of the reference policy.
+    pub policy: String,
+    /// The ratio of average JCTs.
+    #[serde(flatten)]
+    pub ratio: Ratio,
+}
+
+/// One policy over all common pairs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Mean of each metric over the common pairs; a metric that some run lacks is left out.
+    #[serde(flatten)]
+    pub metrics: BTreeMap<String, f64>,
+    /// Against the reference; none without one or where a JCT is not positive.
+    pub ratio_vs_reference: Option<RatioVsReference>,
+}
+
+/// The whole of an evaluation. Serialises as the file that `--json` writes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Results {
+    schema: u32,
+    command: String,
+    policies: BTreeMap<String, Summary>,
+    workloads: Vec<String>,
+    seeds: Vec<u64>,
+    num_pairs: usize,
+    #[serde(skip)]
+    order: Vec<String>,
+    #[serde(skip)]
+    runs: Vec<PolicyRun>,
+}
+
+impl Results {
+    /// Gathers `runs` of `command`, comparing against `reference` if it is given.
+    ///
+    /// # Errors
+    /// [`Error::Config`] where the reference is not among the policies; [`Error::Failed`] where runs cannot be compared.
+    pub fn new(command: &str, runs: Vec<PolicyRun>, reference: Option<&str>) -> Result<Results, Error> {
+        check_runs(&runs)?;
+        let mut order: Vec<String> = Vec::new();
+        let mut pairs: BTreeMap<&str, BTreeSet<(&str, u64)>> = BTreeMap::new();
+        for run in &runs {
+            if !pairs.contains_key(run.policy.as_str()) {
+                order.push(run.policy.clone());
+            }
+            pairs
+                .entry(&run.policy)
+                .or_default()
+                .insert((&run.workload, run.seed));
+        }
+        if let Some(name) = reference
+            && !order.iter().any(|policy| policy == name)
+        {
+            return Err(Error::config(
+                "reference",
+                name,
+                order.join(", "),
+                "Name a policy of this comparison.",
+            ));
+        }
+        let common = pairs
+            .values()
+            .skip(1)
+            .fold(pairs.values().next().cloned(), |common, other| {
+                common.map(|set| set.intersection(other).copied().collect())
+            });
+        let common = common.filter(|set| !set.is_empty()).ok_or_else(|| {
+            Error::Failed("no pair of workload and seed was finished by every policy".to_string())
+        })?;
+
+        let by_pair: BTreeMap<(&str, &str, u64), &PolicyRun> = runs
+            .iter()
+            .map(|run| ((run.policy.as_str(), run.workload.as_str(), run.seed), run))
+            .collect();
+        let of = |policy: &str| -> Vec<&PolicyRun> {
+            common
+                .iter()
+                .filter_map(|&(load, seed)| by_pair.get(&(policy, load, seed)).copied())
+                .collect()
+        };
+        let reference_runs = reference.map(|name| (name, of(name)));
+        let policies = order
+            .iter()
+            .map(|name| (name.clone(), summarise(&of(name), reference_runs.as_ref())))
+            .collect();
+        let workloads: BTreeSet<&str> = common.iter().map(|pair| pair.0).collect();
+        let seeds: BTreeSet<u64> = common.iter().map(|pair| pair.1).collect();
+        Ok(Results {
+            schema: SCHEMA,
+            command: command.to_string(),
+            workloads: workloads.into_iter().map(str::to_string).collect(),
+            seeds: seeds.into_iter().collect(),
+            num_pairs: common.len(),
+            policies,
+            order,
+            runs,
+        })
+    }
+
+    /// Policies in the order in which they were first given.
+    pub fn policies(&self) -> impl Iterator<Item = (&str, &Summary)> {
+        self.order
+            .iter()
+            .filter_map(|name| Some((name.as_str(), self.policies.get(name)?)))
+    }
+
+    /// The policy that the others are measured against.
+    #[must_use]
+    pub fn reference(&self) -> Option<&str> {
+        self.policies
+            .values()
+            .find_map(|summary| Some(summary.ratio_vs_reference.as_ref()?.policy.as_str()))
+    }
+
+    /// The command that made this.
+    #[must_use]
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// Workloads of the common pairs, sorted.
+    #[must_use]
+    pub fn workloads(&self) -> &[String] {
+        &self.workloads
+    }
+
+    /// Seeds of the common pairs, sorted.
+    #[must_use]
+    pub fn seeds(&self) -> &[u64] {
+        &self.seeds
+    }
+
+    /// Pairs (workload, seed) that every policy finished.
+    #[must_use]
+    pub fn num_pairs(&self) -> usize {
+        self.num_pairs
+    }
+
+    /// Every run, as given.
+    #[must_use]
+    pub fn runs(&self) -> &[PolicyRun] {
+        &self.runs
+    }
+
+    /// Writes the JSON file.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn write_json(&self, path: &Path) -> Result<(), Error> {
+        atomic_file::write_json(path, self)
+    }
+
+    /// The CSV: one row for each run, in the order given; every known metric first, then other keys sorted.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where the text cannot be made.
+    pub fn csv(&self) -> Result<String, Error> {
+        let known: Vec<&str> = METRICS.iter().map(|metric| metric.key).collect();
+        let all: BTreeSet<&str> = self
+            .runs
+            .iter()
+            .flat_map(|run| run.metrics.keys().map(String::as_str))
+            .collect();
+        let keys: Vec<&str> = known
+            .iter()
+            .copied()
+            .chain(all.into_iter().filter(|key| !known.contains(key)))
+            .collect();
+        let header = ["policy", "workload", "seed"]
+            .into_iter()
+            .chain(keys.iter().copied());
+        let rows = self.runs.iter().map(|run| {
+            let mut row = vec![run.policy.clone(), run.workload.clone(), run.seed.to_string()];
+            row.extend(
+                keys.iter()
+                    .map(|&key| run.metrics.get(key).map(f64::to_string).unwrap_or_default()),
+            );
+            row
+        });
+        csv_text(header, rows)
+    }
+
+    /// Writes the CSV file.
+    ///
+    /// # Errors
+    /// As [`Results::csv`], and [`Error::Io`].
+    pub fn write_csv(&self, path: &Path) -> Result<(), Error> {
+        atomic_file::write(path, self.csv()?.as_bytes())
+    }
+}
+
+/// CSV text of a header and rows; fields are quoted where they need it.
+pub(crate) fn csv_text<'a>(
+    header: impl Iterator<Item = &'a str>,
+    rows: impl Iterator<Item = Vec<String>>,
+) -> Result<String, Error> {
+    let failed = |error: String| Error::Failed(format!("the CSV cannot be made: {error}"));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer
+        .write_record(header)
+        .map_err(|error| failed(error.to_string()))?;
+    for row in rows {
+        writer
+            .write_record(&row)
+            .map_err(|error| failed(error.to_string()))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| failed(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| failed(error.to_string()))
+}
+
+fn check_runs(runs: &[PolicyRun]) -> Result<(), Error> {
+    let mut seen = BTreeSet::new();
+    for run in runs {
+        let name = format!("{} on {} with seed {}", run.policy, run.workload, run.seed);
+        if !seen.insert((&run.policy, &run.workload, run.seed)) {
+            return Err(Error::Failed(format!("{name} was run twice")));
+        }
+        if let Some((key, value)) = run.metrics.iter().find(|(_, value)| !value.is_finite()) {
+            return Err(Error::Failed(format!("{name}: {key} is {value}")));
+        }
+        if let Some(value) = run
+            .jct_s
+            .iter()
+            .find(|value| !(value.is_finite() && **value >= 0.0))
+        {
+            return Err(Error::Failed(format!("{name}: a JCT is {value} s")));
+        }
+        let whole =
+            |&&(time, part): &&(f64, f64)| !(time.is_finite() && (-1e-9..=1.0 + 1e-9).contains(&part));
+        if let Some((time, part)) = run.utilisation.iter().find(whole) {
+            return Err(Error::Failed(format!(
+                "{name}: utilisation is {part} at {time} s; it is a part of all GPUs, 0 to 1"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Means of `runs`, and their ratio to the reference's runs on the same pairs (both in the order of pairs).
+fn summarise(runs: &[&PolicyRun], reference: Option<&(&str, Vec<&PolicyRun>)>) -> Summary {
+    let column = |runs: &[&PolicyRun], key: &str| -> Option<Vec<f64>> {
+        runs.iter().map(|run| run.metrics.get(key).copied()).collect()
+    };
+    let metrics = METRICS
+        .iter()
+        .filter_map(|metric| Some((metric.key.to_string(), mean(&column(runs, metric.key)?))))
+        .collect();
+    let ratio_vs_reference = reference.and_then(|(name, others)| {
+        let (ours, theirs) = (column(runs, MAIN_METRIC)?, column(others, MAIN_METRIC)?);
+        let pairs: Vec<(f64, f64)> = ours.into_iter().zip(theirs).collect();
+        Some(RatioVsReference {
+            policy: (*name).to_string(),
+            ratio: Ratio::of_pairs(&pairs)?,
+        })
+    });
+    Summary {
+        metrics,
+        ratio_vs_reference,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A run with one number, for tests of this crate.
+    pub(crate) fn run(policy: &str, workload: &str, seed: u64, avg_jct_s: f64) -> PolicyRun {
+        PolicyRun {
+            policy: policy.to_string(),
+            workload: workload.to_string(),
+            seed,
+            metrics: METRICS
+                .iter()
+                .map(|metric| (metric.key.to_string(), 0.5))
+                .collect(),
+            jct_s: (1..=50).map(|job| avg_jct_s * f64::from(job) / 25.5).collect(),
+            utilisation: vec![(0.0, 0.25), (100.0, 1.0), (300.0, 0.0)],
+        }
+        .with(MAIN_METRIC, avg_jct_s)
+    }
+
+    impl PolicyRun {
+        pub(crate) fn with(mut self, key: &str, value: f64) -> PolicyRun {
+            self.metrics.insert(key.to_string(), value);
+            self
+        }
+    }
+
+    #[test]
+    fn means_and_ratios_are_taken_over_pairs_that_every_policy_finished() {
+        // fifo alone met seed 2, whose jobs are ten times as long: it must not count.
+        let runs = vec![
+            run("fifo", "w", 0, 100.0),
+            run("fifo", "w", 1, 400.0),
+            run("fifo", "w", 2, 4000.0),
+            run("tree", "w", 1, 100.0),
+            run("tree", "w", 0, 100.0),
+        ];
+        let results = Results::new("evaluate", runs, Some("fifo")).unwrap();
+        let json = serde_json::to_value(&results).unwrap();
+        assert_eq!(json["schema"], 1);
+        assert_eq!(json["policies"]["fifo"]["avg_jct_s"], 250.0);
+        assert_eq!(json["policies"]["tree"]["avg_jct_s"], 100.0);
+        // Ratios 1 and 1/4, geometric mean 1/2.
+        let ratio = &json["policies"]["tree"]["ratio_vs_reference"];
+        assert_eq!(ratio["policy"], "fifo");
+        assert!((ratio["mean"].as_f64().unwrap() - 0.5).abs() < 1e-12);
+        assert!((ratio["low"].as_f64().unwrap() - 0.25).abs() < 1e-12);
+        assert_eq!(json["seeds"], serde_json::json!([0, 1]));
+        assert_eq!(json["workloads"], serde_json::json!(["w"]));
+        assert_eq!(
+            results.policies().map(|(name, _)| name).collect::<Vec<_>>(),
+            ["fifo", "tree"]
+        );
+    }
+
+    #[test]
+    fn one_pair_writes_null_for_the_interval() {
+        let runs = vec![run("a", "w", 0, 1.0), run("b", "w", 0, 2.0)];
+        let json = serde_json::to_value(Results::new("evaluate", runs, Some("a")).unwrap()).unwrap();
+        assert!(json["policies"]["b"]["ratio_vs_reference"]["low"].is_null());
+    }
+
+    #[test]
+    fn runs_that_cannot_be_compared_are_refused() {
+        let refused = |runs: Vec<PolicyRun>, reference| {
+            Results::new("evaluate", runs, reference).unwrap_err().to_string()
+        };
+        assert!(refused(vec![], None).contains("no pair"));
+        assert!(refused(vec![run("a", "w", 0, 1.0), run("b", "w", 1, 1.0)], None).contains("no pair"));
+        assert!(refused(vec![run("a", "w", 0, 1.0), run("a", "w", 0, 1.0)], None).contains("twice"));
+        assert!(refused(vec![run("a", "w", 0, f64::NAN)], None).contains("avg_jct_s is NaN"));
+        assert!(refused(vec![run("a", "w", 0, 1.0)], Some("fifo")).contains("allowed is a"));
+        let mut busy = run("a", "w", 0, 1.0);
+        busy.utilisation = vec![(0.0, 12.0)];
+        assert!(refused(vec![busy], None).contains("0 to 1"));
+    }
+
+    #[test]
+    fn the_csv_has_one_row_for_each_run_and_quotes_names() {
+        let runs = vec![
+            run("a, b", "w", 0, 1.5),
+            run("c", "w", 0, 2.0).with("extra_s", 9.0),
+        ];
+        let text = Results::new("evaluate", runs, None).unwrap().csv().unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines[0].starts_with("policy,workload,seed,avg_jct_s,p50_jct_s"));
+        assert!(lines[0].ends_with("num_jobs,extra_s"));
+        assert!(lines[1].starts_with("\"a, b\",w,0,1.5,") && lines[1].ends_with(','));
+        assert!(lines[2].ends_with(",9"));
+    }
+}

@@ -1,0 +1,228 @@
+//! Runs the missing units of a sweep on the threads of this machine.
+//!
+//! Workers take the next index from a counter, so units start in order and a failing one stops nobody. Plain threads and
+//! not a work-stealing pool: a unit may itself run in parallel on the global pool, and a worker that waits there must not
+//! pick up a second whole unit on the same stack.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::manifest::Manifest;
+use super::status::Status;
+use super::unit::{Ending, UnitError, Work, run_unit};
+use crate::error::Error;
+
+/// Threads, at most.
+const THREADS_MAX: usize = 1024;
+
+/// How to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineConfig {
+    /// Units at a time; 1 to 1024.
+    pub num_threads: usize,
+    /// How often a unit that asks for another try is run again; 0 to 100.
+    pub num_retries: usize,
+    /// Draw no progress bar.
+    pub quiet: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunReport {
+    /// Units that were run to their result.
+    pub num_done: usize,
+    /// Units whose result was there before.
+    pub num_skipped: usize,
+    /// Units that failed, by index, with the reason.
+    pub failed: Vec<(usize, UnitError)>,
+}
+
+/// Runs every unit without a result; with `only`, those of them.
+///
+/// # Errors
+/// [`Error::Config`] where a setting or index cannot be used, [`Error::Io`] where results cannot be written: then no
+/// further unit is started. A failing unit is no error; it is in the report and in its error file.
+pub fn run(
+    manifest: &Manifest,
+    out: &Path,
+    config: EngineConfig,
+    only: Option<&[usize]>,
+    work: &Work<'_>,
+) -> Result<RunReport, Error> {
+    if !(1..=THREADS_MAX).contains(&config.num_threads) {
+        let allowed = format!("1 to {THREADS_MAX}");
+        return Err(Error::config(
+            "threads",
+            config.num_threads,
+            allowed,
+            "Leave it out to use every core.",
+        ));
+    }
+    if config.num_retries > 100 {
+        return Err(Error::config(
+            "retries",
+            config.num_retries,
+            "0 to 100",
+            "Two is usual.",
+        ));
+    }
+    let mut todo = Status::of(manifest, out).to_run();
+    let mut num_skipped = manifest.num_units() - todo.len();
+    if let Some(only) = only {
+        todo.retain(|index| only.contains(index));
+        num_skipped = only.len().saturating_sub(todo.len());
+    }
+
+    let bar = progress_bar(todo.len(), config.quiet);
+    let next = AtomicUsize::new(0);
+    let report = Mutex::new(Ok(RunReport {
+        num_skipped,
+        ..RunReport::default()
+    }));
+    let worker = || {
+        while let Some(&index) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let ending = run_with_retries(manifest, index, out, config.num_retries, work);
+            let mut report = report.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let Ok(sums) = report.as_mut() else { return };
+            match ending {
+                Ok(Ending::Done) => sums.num_done += 1,
+                Ok(Ending::Skipped) => sums.num_skipped += 1,
+                Ok(Ending::Failed(error)) => {
+                    bar.set_message(format!("{} failed", sums.failed.len() + 1));
+                    sums.failed.push((index, error));
+                }
+                Err(error) => {
+                    *report = Err(error);
+                    return;
+                }
+            }
+            bar.inc(1);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..config.num_threads.min(todo.len()) {
+            scope.spawn(worker);
+        }
+    });
+    bar.finish_and_clear();
+    let mut report = report
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)?;
+    report.failed.sort_by_key(|(index, _)| *index);
+    Ok(report)
+}
+
+fn run_with_retries(
+    manifest: &Manifest,
+    index: usize,
+    out: &Path,
+    num_retries: usize,
+    work: &Work<'_>,
+) -> Result<Ending, Error> {
+    let spec = manifest.unit(index)?;
+    let mut ending = run_unit(&spec, out, work)?;
+    for _ in 0..num_retries {
+        if !matches!(ending, Ending::Failed(UnitError::Temporary(_))) {
+            break;
+        }
+        ending = run_unit(&spec, out, work)?;
+    }
+    Ok(ending)
+}
+
+fn progress_bar(length: usize, quiet: bool) -> ProgressBar {
+    if quiet {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(length as u64);
+    let template = "{bar:30} {pos}/{len} units  {elapsed} elapsed, {eta} left  {msg}";
+    // The template is ours; if it were wrong the default style would do.
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::manifest::UnitSpec;
+    use crate::sweep::manifest::tests::small;
+    use serde_json::{Value, json};
+
+    const QUIET: EngineConfig = EngineConfig {
+        num_threads: 2,
+        num_retries: 1,
+        quiet: true,
+    };
+
+    #[test]
+    fn failing_and_panicking_units_do_not_stop_the_others() {
+        let out = tempfile::tempdir().unwrap();
+        let work = |spec: &UnitSpec| match spec.index {
+            1 => Err(UnitError::Failed("bad luck".into())),
+            4 => panic!("bug"),
+            _ => Ok(json!(spec.index)),
+        };
+        let report = run(&small(), out.path(), QUIET, None, &work).unwrap();
+        assert_eq!(report.num_done, 4);
+        let failed: Vec<usize> = report.failed.iter().map(|(index, _)| *index).collect();
+        assert_eq!(failed, [1, 4]);
+        assert!(out.path().join("units/1/error.json").exists());
+    }
+
+    #[test]
+    fn a_resumed_sweep_runs_only_what_is_missing() {
+        let out = tempfile::tempdir().unwrap();
+        let ran = Mutex::new(Vec::new());
+        let work = |spec: &UnitSpec| -> Result<Value, UnitError> {
+            ran.lock().unwrap().push(spec.index);
+            Ok(json!(1))
+        };
+        run(&small(), out.path(), QUIET, Some(&[0, 3]), &work).unwrap();
+        std::fs::remove_file(out.path().join("units/3/result.json")).unwrap();
+        ran.lock().unwrap().clear();
+        let report = run(&small(), out.path(), QUIET, None, &work).unwrap();
+        let mut indexes = ran.lock().unwrap().clone();
+        indexes.sort_unstable();
+        assert_eq!(indexes, [1, 2, 3, 4, 5]);
+        assert_eq!((report.num_done, report.num_skipped), (5, 1));
+    }
+
+    #[test]
+    fn a_unit_that_asks_for_another_try_gets_it() {
+        let out = tempfile::tempdir().unwrap();
+        let tries = AtomicUsize::new(0);
+        let work = |spec: &UnitSpec| match spec.index {
+            2 if tries.fetch_add(1, Ordering::Relaxed) == 0 => Err(UnitError::Temporary("busy".into())),
+            5 => Err(UnitError::Temporary("always busy".into())),
+            _ => Ok(json!(1)),
+        };
+        let report = run(&small(), out.path(), QUIET, None, &work).unwrap();
+        assert_eq!(tries.load(Ordering::Relaxed), 2);
+        assert_eq!(report.failed, [(5, UnitError::Temporary("always busy".into()))]);
+    }
+
+    #[test]
+    fn settings_out_of_range_and_a_folder_that_cannot_be_written_are_errors() {
+        let out = tempfile::tempdir().unwrap();
+        let none = EngineConfig {
+            num_threads: 0,
+            ..QUIET
+        };
+        assert!(matches!(
+            run(&small(), out.path(), none, None, &|_| Ok(json!(1))),
+            Err(Error::Config(_))
+        ));
+        let file = out.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(matches!(
+            run(&small(), &file, QUIET, None, &|_| Ok(json!(1))),
+            Err(Error::Io { .. })
+        ));
+    }
+}

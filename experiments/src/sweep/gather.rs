@@ -1,0 +1,264 @@
+//! Merges the results of all units into one CSV, one JSON and one page, in the order of units.
+//!
+//! The output depends on the manifest and the results alone, so it is the same byte by byte in whatever order, on whatever
+//! machines the units ran. Refused: a sweep with units missing, unless a partial one is asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::index_list::compress;
+use super::manifest::{Manifest, ManifestUnit};
+use super::plot::{self, PlotConfig};
+use super::unit::{ResultState, read_result, unit_folder};
+use crate::atomic_file;
+use crate::error::Error;
+use crate::results::csv_text;
+
+/// Columns of the CSV, at most.
+const COLUMNS_MAX: usize = 1000;
+
+/// A unit with what it found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GatheredUnit<'a> {
+    /// The unit.
+    pub unit: &'a ManifestUnit,
+    /// What its work returned.
+    pub value: Value,
+    /// Numbers, texts and truth values of `value` by dotted key; lists are left out.
+    pub scalars: BTreeMap<String, Value>,
+}
+
+/// How to gather.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GatherConfig {
+    /// Go on with units missing.
+    pub partial: bool,
+    /// What to plot.
+    pub plot: PlotConfig,
+}
+
+/// Reads all results below `out` in the order of units.
+///
+/// # Errors
+/// [`Error::Contract`] where units are missing and `partial` is not set; [`Error::Failed`] where all are.
+pub fn collect<'a>(
+    manifest: &'a Manifest,
+    out: &Path,
+    partial: bool,
+) -> Result<Vec<GatheredUnit<'a>>, Error> {
+    let mut units = Vec::new();
+    let mut missing = Vec::new();
+    for unit in manifest.units() {
+        match read_result(&unit_folder(out, unit.index), unit.index, &unit.hash) {
+            ResultState::Done(result) => {
+                let mut scalars = BTreeMap::new();
+                flatten("", &result.value, &mut scalars);
+                units.push(GatheredUnit {
+                    unit,
+                    value: result.value,
+                    scalars,
+                });
+            }
+            ResultState::Stale | ResultState::Missing => missing.push(unit.index),
+        }
+    }
+    if units.is_empty() {
+        return Err(Error::Failed(
+            "no unit of this sweep has a result yet".to_string(),
+        ));
+    }
+    if !missing.is_empty() && !partial {
+        return Err(Error::Contract {
+            what: format!("the sweep {}", manifest.name()),
+            expected: format!("{} results", manifest.num_units()),
+            found: format!("{}; missing are {}", units.len(), compress(&missing)),
+            hint: "Run them first, or gather what is there with --partial.".to_string(),
+        });
+    }
+    Ok(units)
+}
+
+/// Writes `results.csv`, `results.json` and `results.html` below `out`; returns their paths.
+///
+/// # Errors
+/// As [`collect`], and [`Error::Io`], [`Error::Config`] where the plot asks for what is not there.
+pub fn gather(manifest: &Manifest, out: &Path, config: &GatherConfig) -> Result<Vec<PathBuf>, Error> {
+    let units = collect(manifest, out, config.partial)?;
+    let csv = to_csv(&units)?;
+    let json = to_json(manifest, &units);
+    let html = plot::page(manifest, &units, &config.plot)?;
+    let paths = ["results.csv", "results.json", "results.html"].map(|name| out.join(name));
+    atomic_file::write(&paths[0], csv.as_bytes())?;
+    atomic_file::write_json(&paths[1], &json)?;
+    atomic_file::write(&paths[2], html.as_bytes())?;
+    Ok(paths.into())
+}
+
+/// One row for each unit: index, replicate, seed, its parameters as `param.KEY`, and what it found.
+fn to_csv(units: &[GatheredUnit<'_>]) -> Result<String, Error> {
+    let params: BTreeSet<&str> = units
+        .iter()
+        .flat_map(|unit| unit.unit.params.keys().map(String::as_str))
+        .collect();
+    let keys: BTreeSet<&str> = units
+        .iter()
+        .flat_map(|unit| unit.scalars.keys().map(String::as_str))
+        .collect();
+    if params.len() + keys.len() > COLUMNS_MAX {
+        let found = params.len() + keys.len();
+        return Err(Error::Failed(format!(
+            "the results have {found} different keys; {COLUMNS_MAX} at most"
+        )));
+    }
+    let header: Vec<String> = ["index", "replicate", "seed"]
+        .map(str::to_string)
+        .into_iter()
+        .chain(params.iter().map(|key| format!("param.{key}")))
+        .chain(keys.iter().map(|key| (*key).to_string()))
+        .collect();
+    let rows = units.iter().map(|unit| {
+        let entry = unit.unit;
+        let mut row = vec![
+            entry.index.to_string(),
+            entry.replicate.to_string(),
+            entry.seed.to_string(),
+        ];
+        row.extend(
+            params
+                .iter()
+                .map(|&key| entry.params.get(key).map(show).unwrap_or_default()),
+        );
+        row.extend(
+            keys.iter()
+                .map(|&key| unit.scalars.get(key).map(show).unwrap_or_default()),
+        );
+        row
+    });
+    csv_text(header.iter().map(String::as_str), rows)
+}
+
+fn to_json(manifest: &Manifest, units: &[GatheredUnit<'_>]) -> Value {
+    let units: Vec<Value> = units
+        .iter()
+        .map(|unit| {
+            json!({
+                "index": unit.unit.index, "params": unit.unit.params, "replicate": unit.unit.replicate,
+                "seed": unit.unit.seed, "hash": unit.unit.hash, "value": unit.value,
+            })
+        })
+        .collect();
+    json!({
+        "schema": 1, "command": "sweep gather", "name": manifest.name(), "base": manifest.base(),
+        "num_units": manifest.num_units(), "units": units,
+    })
+}
+
+/// A parameter or scalar as text without quotes.
+pub(super) fn show(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn flatten(prefix: &str, value: &Value, scalars: &mut BTreeMap<String, Value>) {
+    let below = |table: &Map<String, Value>, scalars: &mut BTreeMap<String, Value>| {
+        for (name, value) in table {
+            let key = if prefix.is_empty() {
+                name.clone()
+            } else {
+                format!("{prefix}.{name}")
+            };
+            flatten(&key, value, scalars);
+        }
+    };
+    match value {
+        Value::Object(table) => below(table, scalars),
+        Value::Array(_) | Value::Null => {}
+        scalar => {
+            let key = if prefix.is_empty() { "value" } else { prefix };
+            scalars.insert(key.to_string(), scalar.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::assert_well_formed;
+    use crate::sweep::manifest::UnitSpec;
+    use crate::sweep::manifest::tests::small;
+    use crate::sweep::unit::run_unit;
+    use std::fs;
+
+    fn work(spec: &UnitSpec) -> Result<Value, crate::sweep::UnitError> {
+        let load = spec.config["load"].as_f64().unwrap_or(0.0);
+        Ok(
+            json!({"policy": "<fifo>", "metrics": {"avg_jct_s": 100.0 * load + spec.replicate as f64}, "jct_s": [1.0]}),
+        )
+    }
+
+    fn run_in_order(out: &Path, order: &[usize]) {
+        for &index in order {
+            run_unit(&small().unit(index).unwrap(), out, &work).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_gathered_does_not_depend_on_the_order_in_which_units_ran() {
+        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        run_in_order(one.path(), &[0, 1, 2, 3, 4, 5]);
+        run_in_order(two.path(), &[5, 2, 4, 0, 3, 1]);
+        let first = gather(&small(), one.path(), &GatherConfig::default()).unwrap();
+        let second = gather(&small(), two.path(), &GatherConfig::default()).unwrap();
+        for (a, b) in first.iter().zip(&second) {
+            assert_eq!(fs::read(a).unwrap(), fs::read(b).unwrap(), "{}", a.display());
+        }
+        assert_well_formed(&fs::read_to_string(&first[2]).unwrap());
+    }
+
+    #[test]
+    fn the_csv_has_one_row_for_each_unit_with_parameters_and_scalars() {
+        let out = tempfile::tempdir().unwrap();
+        run_in_order(out.path(), &[0, 1, 2, 3, 4, 5]);
+        gather(&small(), out.path(), &GatherConfig::default()).unwrap();
+        let text = fs::read_to_string(out.path().join("results.csv")).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[0],
+            "index,replicate,seed,param.load,metrics.avg_jct_s,policy"
+        );
+        assert_eq!(lines.len(), 7);
+        assert!(
+            lines[4].starts_with("3,1,") && lines[4].ends_with(",2,201.0,<fifo>"),
+            "{}",
+            lines[4]
+        );
+    }
+
+    #[test]
+    fn a_sweep_with_units_missing_is_refused_unless_a_partial_one_is_asked_for() {
+        let out = tempfile::tempdir().unwrap();
+        let refused = gather(&small(), out.path(), &GatherConfig::default()).unwrap_err();
+        assert!(refused.to_string().contains("no unit"));
+        run_in_order(out.path(), &[0, 3]);
+        let refused = gather(&small(), out.path(), &GatherConfig::default())
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("missing are 1-2,4-5"), "{refused}");
+        let partial = GatherConfig {
+            partial: true,
+            ..GatherConfig::default()
+        };
+        gather(&small(), out.path(), &partial).unwrap();
+        assert_eq!(
+            fs::read_to_string(out.path().join("results.csv"))
+                .unwrap()
+                .lines()
+                .count(),
+            3
+        );
+    }
+}

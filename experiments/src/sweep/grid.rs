@@ -1,0 +1,301 @@
+//! The grid file: a base configuration, lists of values to try, and seeds. `plan` turns it into a manifest.
+//!
+//! ```toml
+//! name = "load"
+//! seed = 0              # root of all seeds of the sweep
+//! seeds = 3             # how many, or a list of them: [0, 1, 2]
+//!
+//! [base]
+//! num_jobs = 2000
+//! workload.preset = "philly-like"
+//!
+//! [grid]                # every combination is tried with every seed
+//! workload.load = [0.6, 0.8, 1.0]
+//! policy = ["fifo", "srtf"]
+//! ```
+//! Units are numbered with the last key of the grid turning fastest and seeds fastest of all; keys are taken in the order
+//! of their names. All combinations of one seed share its random numbers, so that policies can be compared in pairs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pleach_env::seed::Seed;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::manifest::{MAX_UNITS, Manifest, ManifestUnit};
+use crate::atomic_file::read_text;
+use crate::error::Error;
+
+/// Bound on the size of a grid file.
+const GRID_BYTES_MAX: u64 = 1 << 20;
+/// Bound on the depth of a configuration.
+const DEPTH_MAX: usize = 16;
+
+/// A grid file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grid {
+    /// Name of the sweep, for headings.
+    pub name: String,
+    /// Root of all seeds.
+    #[serde(default)]
+    pub seed: u64,
+    /// Seeds to try each combination with.
+    #[serde(default)]
+    pub seeds: Seeds,
+    /// Configuration that all units share.
+    #[serde(default)]
+    pub base: Map<String, Value>,
+    /// Values to try, as lists under (nested or dotted) keys.
+    #[serde(default)]
+    pub grid: Map<String, Value>,
+}
+
+/// How many seeds, or which.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum Seeds {
+    /// 0, 1, 2, ... so many.
+    Count(u64),
+    /// These.
+    List(Vec<u64>),
+}
+
+impl Default for Seeds {
+    fn default() -> Seeds {
+        Seeds::Count(1)
+    }
+}
+
+impl Grid {
+    /// Reads a grid file.
+    ///
+    /// # Errors
+    /// [`Error::Io`], or [`Error::Data`] with line and column.
+    pub fn read(path: &Path) -> Result<Grid, Error> {
+        let text = read_text(path, GRID_BYTES_MAX)?;
+        toml::from_str(&text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start).min(text.len());
+            let before = text.get(..at).unwrap_or("");
+            let line = before.matches('\n').count() + 1;
+            let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+            let message = error.message().to_string();
+            Error::Data {
+                file: path.to_path_buf(),
+                line,
+                column,
+                message,
+            }
+        })
+    }
+
+    /// The manifest of all combinations.
+    ///
+    /// # Errors
+    /// [`Error::Config`] where a list, key or count cannot be used.
+    pub fn plan(&self) -> Result<Manifest, Error> {
+        let mut axes = BTreeMap::new();
+        flatten_lists("", &self.grid, &mut axes, 0)?;
+        let seeds = self.seeds()?;
+        let num_units = axes.values().try_fold(seeds.len(), |total, values| {
+            total
+                .checked_mul(values.len())
+                .filter(|&total| total <= MAX_UNITS)
+        });
+        let num_units = num_units.ok_or_else(|| {
+            let hint = "Take fewer values or seeds, or make two sweeps.";
+            Error::config(
+                "grid",
+                "more combinations",
+                format!("at most {MAX_UNITS} units"),
+                hint,
+            )
+        })?;
+        let units = (0..num_units)
+            .map(|index| {
+                let replicate = seeds[index % seeds.len()];
+                let params = combination(&axes, index / seeds.len());
+                ManifestUnit {
+                    index,
+                    params,
+                    replicate,
+                    seed: unit_seed(self.seed, replicate),
+                    hash: String::new(),
+                }
+            })
+            .collect();
+        Manifest::new(self.name.clone(), self.base.clone(), units)
+    }
+
+    fn seeds(&self) -> Result<Vec<u64>, Error> {
+        let refuse = |value: String, hint: &str| {
+            Err(Error::config(
+                "seeds",
+                value,
+                format!("1 to {MAX_UNITS} different seeds"),
+                hint,
+            ))
+        };
+        match &self.seeds {
+            Seeds::Count(count) if (1..=MAX_UNITS as u64).contains(count) => Ok((0..*count).collect()),
+            Seeds::Count(count) => refuse(count.to_string(), "Write seeds = 3."),
+            Seeds::List(list) => {
+                let mut unique = list.clone();
+                unique.sort_unstable();
+                unique.dedup();
+                if list.is_empty() || list.len() > MAX_UNITS || unique.len() < list.len() {
+                    return refuse(
+                        format!("{} numbers", list.len()),
+                        "Write seeds = [0, 1, 2], each once.",
+                    );
+                }
+                Ok(list.clone())
+            }
+        }
+    }
+}
+
+/// The seed of all units with this replicate. 53 bits, so that any reader of JSON keeps it exactly.
+fn unit_seed(root: u64, replicate: u64) -> u64 {
+    Seed(root).child("sweep/unit", replicate).0 >> 11
+}
+
+/// Collects lists under dotted keys; a table inside the grid only groups keys.
+fn flatten_lists(
+    prefix: &str,
+    table: &Map<String, Value>,
+    axes: &mut BTreeMap<String, Vec<Value>>,
+    depth: usize,
+) -> Result<(), Error> {
+    for (name, value) in table {
+        let key = if prefix.is_empty() {
+            name.clone()
+        } else {
+            format!("{prefix}.{name}")
+        };
+        let refuse = |allowed: &str, hint: &str| {
+            Err(Error::config(
+                format!("grid.{key}"),
+                value,
+                allowed.to_string(),
+                hint,
+            ))
+        };
+        match value {
+            Value::Object(inner) if depth < DEPTH_MAX => flatten_lists(&key, inner, axes, depth + 1)?,
+            Value::Array(list) if list.is_empty() => {
+                return refuse(
+                    "a list of at least one value",
+                    "Leave the key out, or put one value in it.",
+                );
+            }
+            Value::Array(list) => {
+                if axes.insert(key.clone(), list.clone()).is_some() {
+                    return refuse("each key once", "It is given both dotted and nested.");
+                }
+            }
+            _ => {
+                return refuse(
+                    "a list of values",
+                    "A value that all units share belongs under [base].",
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The combination number `number`; the last key turns fastest.
+fn combination(axes: &BTreeMap<String, Vec<Value>>, number: usize) -> BTreeMap<String, Value> {
+    let mut rest = number;
+    let mut params = BTreeMap::new();
+    for (key, values) in axes.iter().rev() {
+        params.insert(key.clone(), values[rest % values.len()].clone());
+        rest /= values.len();
+    }
+    params
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn grid(text: &str) -> Grid {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn every_combination_meets_every_seed_and_seeds_turn_fastest() {
+        let manifest = grid(
+            "name = 'x'\nseeds = 2\n[base]\nload = 0.5\nworkload.preset = 'p'\n\
+             [grid]\npolicy = ['fifo', 'srtf']\nworkload.load = [1, 2, 3]\n",
+        )
+        .plan()
+        .unwrap();
+        assert_eq!(manifest.num_units(), 12);
+        let seen: Vec<_> = (0..3).map(|index| manifest.unit(index).unwrap()).collect();
+        assert_eq!(seen[0].params["policy"], "fifo");
+        assert_eq!(seen[0].replicate, 0);
+        assert_eq!(seen[1].replicate, 1);
+        assert_eq!(seen[2].params["workload.load"], 2);
+        assert_eq!(manifest.unit(6).unwrap().params["policy"], "srtf");
+        assert_eq!(
+            seen[2].config,
+            json!({"load": 0.5, "policy": "fifo", "workload": {"preset": "p", "load": 2}})
+        );
+    }
+
+    #[test]
+    fn combinations_of_one_replicate_share_its_seed_and_replicates_differ() {
+        let manifest = grid("name = 'x'\nseeds = [4, 9]\n[grid]\npolicy = ['a', 'b']")
+            .plan()
+            .unwrap();
+        let seed = |index| manifest.unit(index).unwrap().seed;
+        assert_eq!((seed(0), seed(1)), (seed(2), seed(3)));
+        assert_ne!(seed(0), seed(1));
+        assert!(seed(0) < 1 << 53);
+        let other = grid("name = 'x'\nseed = 1\nseeds = [4, 9]\n[grid]\npolicy = ['a', 'b']")
+            .plan()
+            .unwrap();
+        assert_ne!(other.unit(0).unwrap().seed, seed(0));
+    }
+
+    #[test]
+    fn a_grid_without_lists_is_one_unit_for_each_seed() {
+        assert_eq!(grid("name = 'x'\nseeds = 3").plan().unwrap().num_units(), 3);
+    }
+
+    #[test]
+    fn grids_that_cannot_be_planned_are_refused_with_a_hint() {
+        let refused = |text: &str| grid(text).plan().unwrap_err().to_string();
+        assert!(refused("name = 'x'\n[grid]\nload = 0.5").contains("belongs under [base]"));
+        assert!(refused("name = 'x'\n[grid]\nload = []").contains("at least one value"));
+        assert!(refused("name = 'x'\nseeds = 0").contains("config: seeds = 0"));
+        assert!(refused("name = 'x'\nseeds = [1, 1]").contains("each once"));
+        assert!(refused("name = 'x'\nseeds = 99999\n[grid]\na = [1, 2]").contains("at most"));
+        assert!(refused("name = 'x'\n[grid]\n'a.b' = [1]\na.b = [2]").contains("each key once"));
+        assert!(refused("name = 'x'\n[grid]\n'../a' = [1]").contains("letters"));
+    }
+
+    #[test]
+    fn a_file_with_an_unknown_key_is_refused_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("grid.toml");
+        std::fs::write(&path, "name = 'x'\nsedes = 3\n").unwrap();
+        let error = Grid::read(&path).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                Error::Data {
+                    line: 2,
+                    column: 1,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        assert!(error.to_string().contains("sedes"));
+    }
+}

@@ -1,0 +1,29 @@
+//! Sweeps: one manifest of independent units, results that exist whole or not at all, and any engine to run them.
+//!
+//! ```text
+//! plan    grid.toml            -> sweep.json           what there is to do: one entry per unit
+//! unit K  sweep.json, K        -> units/K/result.json   one unit; exit code 0 done, 75 try again, 2 bad configuration
+//! run     sweep.json           -> all missing units, on the threads of this machine
+//! status  sweep.json, units/   -> done, failed, missing; the missing ones as an array index list
+//! gather  sweep.json, units/   -> results.csv, results.json, results.html
+//! ```
+//! The contract is what makes this work unchanged under a Slurm job array, a Kubernetes indexed job, GNU parallel or a
+//! laptop: units share nothing, a unit is a function of its configuration and seed, a result carries the hash of both, and
+//! a unit whose result is there with the right hash is skipped. So killing anything at any time and starting it again is
+//! always right.
+//!
+//! # What is deliberately not here
+//! An engine: nothing here talks to other machines. Knowledge of what a unit does: it is a function given by the caller.
+
+pub mod command;
+pub mod engine;
+pub mod gather;
+pub mod grid;
+pub mod index_list;
+pub mod manifest;
+pub mod plot;
+pub mod status;
+pub mod unit;
+
+pub use manifest::{Manifest, UnitSpec};
+pub use unit::{UnitError, Work};

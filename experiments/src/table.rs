@@ -1,0 +1,282 @@
+//! A table for the terminal and for Markdown: aligned columns, human units, the best of each column marked.
+
+use crate::metric::{Better, METRICS, Metric, show_plain};
+use crate::results::{Results, Summary};
+
+/// Mark of the best value of a column. Not a colour, so that it survives a pipe and a colour-blind reader.
+const BEST: &str = "*";
+/// Longest text of a cell, characters; longer ones are cut. Bounds the width of a table with hostile names.
+const CELL_CHARS_MAX: usize = 48;
+
+/// Keys shown by default; the rest is in the CSV and the report.
+pub const SHORT_KEYS: [&str; 8] = [
+    "avg_jct_s",
+    "p50_jct_s",
+    "p99_jct_s",
+    "avg_slowdown",
+    "avg_wait_s",
+    "utilisation",
+    "fairness",
+    "preemptions",
+];
+
+/// Text in rows and columns; the first column is aligned left, the others right.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Headers.
+    pub header: Vec<String>,
+    /// Rows, each as long as the header.
+    pub rows: Vec<Vec<String>>,
+    /// Lines under the table.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// The comparison of `results` over the metrics named by `keys`; those that no policy has are left out.
+    #[must_use]
+    pub fn compare(results: &Results, keys: &[&str]) -> Table {
+        let known = |key: &str| {
+            results
+                .policies()
+                .any(|(_, summary)| summary.metrics.contains_key(key))
+        };
+        let metrics: Vec<&Metric> = METRICS
+            .iter()
+            .filter(|metric| keys.contains(&metric.key) && known(metric.key))
+            .collect();
+        let best: Vec<Option<f64>> = metrics.iter().map(|metric| best_of(results, metric)).collect();
+        let reference = results.reference();
+        let mut header = vec!["policy".to_string()];
+        header.extend(metrics.iter().map(|metric| metric.label.to_string()));
+        header.extend(reference.map(|name| format!("JCT vs {name}")));
+        let rows = results
+            .policies()
+            .map(|(name, summary)| {
+                let mut row = vec![name.to_string()];
+                for (metric, best) in metrics.iter().zip(&best) {
+                    row.push(cell(summary, metric, *best));
+                }
+                row.extend(reference.map(|reference| ratio_cell(name, reference, summary)));
+                row
+            })
+            .collect();
+        let mut notes = vec![format!(
+            "mean over {} of {} and {}; {BEST} best",
+            plural(results.num_pairs(), "run"),
+            plural(results.workloads().len(), "workload"),
+            plural(results.seeds().len(), "seed"),
+        )];
+        if let Some(name) = reference {
+            notes.push(if results.num_pairs() < 2 {
+                format!("JCT vs {name}: ratio of average JCT; one pair, so no interval (try --seeds 10)")
+            } else {
+                format!("JCT vs {name}: geometric mean of paired ratios, 95 % bootstrap interval; below 1 is better")
+            });
+        }
+        Table { header, rows, notes }
+    }
+
+    /// Lines for a terminal.
+    #[must_use]
+    pub fn to_terminal(&self) -> String {
+        let width = |column: usize| {
+            let cells = std::iter::once(&self.header)
+                .chain(&self.rows)
+                .filter_map(|row| row.get(column));
+            cells.map(|cell| plain(cell).chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
+        let line = |row: &Vec<String>| {
+            let cells = row
+                .iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(column, (cell, &width))| {
+                    let cell = plain(cell);
+                    if column == 0 {
+                        format!("{cell:<width$}")
+                    } else {
+                        format!("{cell:>width$}")
+                    }
+                });
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_string()
+        };
+        let rule = widths
+            .iter()
+            .map(|&width| "-".repeat(width))
+            .collect::<Vec<_>>()
+            .join("  ");
+        let mut lines = vec![line(&self.header), rule];
+        lines.extend(self.rows.iter().map(line));
+        lines.extend(self.notes.iter().map(|note| plain(note)));
+        lines.join("\n") + "\n"
+    }
+
+    /// A Markdown table; the best of a column is bold.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let escape = |cell: &String| {
+            let text = plain(cell)
+                .replace('\\', "\\\\")
+                .replace('|', "\\|")
+                .replace('<', "&lt;");
+            match text.strip_suffix(BEST) {
+                Some(best) => format!("**{}**", best.trim_end()),
+                None => text.trim_end().to_string(),
+            }
+        };
+        let line =
+            |row: &Vec<String>| format!("| {} |", row.iter().map(escape).collect::<Vec<_>>().join(" | "));
+        let rule: Vec<&str> = (0..self.header.len())
+            .map(|column| if column == 0 { "---" } else { "---:" })
+            .collect();
+        let mut lines = vec![line(&self.header), format!("| {} |", rule.join(" | "))];
+        lines.extend(self.rows.iter().map(line));
+        for note in &self.notes {
+            lines.push(String::new());
+            lines.push(plain(note).replace(BEST, "bold:"));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// The best value of a column; none where there is nothing to win or all are equal.
+fn best_of(results: &Results, metric: &Metric) -> Option<f64> {
+    let values: Vec<f64> = results
+        .policies()
+        .filter_map(|(_, summary)| summary.metrics.get(metric.key).copied())
+        .collect();
+    let low = values.iter().copied().min_by(f64::total_cmp)?;
+    let high = values.iter().copied().max_by(f64::total_cmp)?;
+    match metric.better {
+        _ if low == high => None,
+        Better::Lower => Some(low),
+        Better::Higher => Some(high),
+        Better::Neither => None,
+    }
+}
+
+/// A value with the mark or a space in its place, so that numbers stay aligned.
+fn cell(summary: &Summary, metric: &Metric, best: Option<f64>) -> String {
+    match summary.metrics.get(metric.key) {
+        None => "- ".to_string(),
+        Some(&value) => format!(
+            "{}{}",
+            metric.show(value),
+            if Some(value) == best { BEST } else { " " }
+        ),
+    }
+}
+
+fn ratio_cell(name: &str, reference: &str, summary: &Summary) -> String {
+    let Some(versus) = &summary.ratio_vs_reference else {
+        return "-".to_string();
+    };
+    if name == reference {
+        return "1 (reference)".to_string();
+    }
+    let ratio = versus.ratio;
+    match (ratio.low, ratio.high) {
+        (Some(low), Some(high)) => {
+            format!(
+                "{} [{}, {}]",
+                show_ratio(ratio.mean),
+                show_ratio(low),
+                show_ratio(high)
+            )
+        }
+        _ => show_ratio(ratio.mean),
+    }
+}
+
+/// A ratio for people: three decimals where it is near 1.
+#[must_use]
+pub fn show_ratio(value: f64) -> String {
+    if (0.1..10.0).contains(&value) {
+        format!("{value:.3}")
+    } else {
+        show_plain(value)
+    }
+}
+
+/// Text that cannot move the cursor or break a line, cut to the width of a cell or note.
+fn plain(text: &str) -> String {
+    let limit = if text.contains(' ') {
+        4 * CELL_CHARS_MAX
+    } else {
+        CELL_CHARS_MAX
+    };
+    let clean = text.chars().map(|c| if c.is_control() { '?' } else { c });
+    if text.chars().count() <= limit {
+        clean.collect()
+    } else {
+        clean.take(limit - 1).chain(std::iter::once('…')).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::tests::run;
+
+    fn results() -> Results {
+        let runs = vec![
+            run("fifo", "w", 0, 7200.0),
+            run("fifo", "w", 1, 7200.0),
+            run("tree", "w", 0, 3600.0),
+            run("tree", "w", 1, 1800.0),
+        ];
+        Results::new("evaluate", runs, Some("fifo")).unwrap()
+    }
+
+    #[test]
+    fn the_terminal_table_is_aligned_and_marks_the_best() {
+        let text = Table::compare(&results(), &["avg_jct_s", "utilisation"]).to_terminal();
+        // tree: ratios 1/2 and 1/4, geometric mean 0.354, extremes of two pairs.
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[3].contains("45.0 min*"), "{text}");
+        assert!(lines[3].ends_with("0.354 [0.250, 0.500]"), "{text}");
+        assert!(lines[2].ends_with("1 (reference)"));
+        let lengths: Vec<usize> = lines[..4].iter().map(|line| line.chars().count()).collect();
+        assert!(lengths.iter().all(|&length| length == lengths[0]), "{text}");
+        assert!(!lines[2].contains('*') && !lines[3].ends_with('*'));
+    }
+
+    #[test]
+    fn markdown_marks_the_best_in_bold_and_escapes_bars() {
+        let mut table = Table::compare(&results(), &["avg_jct_s"]);
+        table.rows[0][0] = "a|b<i>".to_string();
+        let text = table.to_markdown();
+        assert!(
+            text.starts_with("| policy | avg JCT | JCT vs fifo |\n| --- | ---: | ---: |\n"),
+            "{text}"
+        );
+        assert!(text.contains("| a\\|b&lt;i> | 2.0 h | 1 (reference) |"), "{text}");
+        assert!(text.contains("| tree | **45.0 min** |"), "{text}");
+    }
+
+    #[test]
+    fn hostile_names_neither_move_the_cursor_nor_widen_the_table_without_bound() {
+        let mut table = Table::compare(&results(), &["avg_jct_s"]);
+        table.rows[0][0] = format!("\u{1b}[2J{}", "x".repeat(10_000));
+        let text = table.to_terminal();
+        assert!(!text.contains('\u{1b}'));
+        assert!(text.lines().all(|line| line.chars().count() < 300));
+    }
+
+    #[test]
+    fn one_pair_says_that_there_is_no_interval() {
+        let runs = vec![run("a", "w", 0, 1.0), run("b", "w", 0, 2.0)];
+        let results = Results::new("evaluate", runs, Some("a")).unwrap();
+        let text = Table::compare(&results, &SHORT_KEYS).to_terminal();
+        assert!(text.contains("no interval"), "{text}");
+        assert!(
+            text.contains("mean over 1 run of 1 workload and 1 seed"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,53 @@
+//! Builds a cluster, submits four jobs, runs one pass of EASY backfill and prints what it decided.
+
+use pleach_scheduler::cluster::{Capabilities, Cluster, Decision, Submission};
+use pleach_scheduler::estimate::{Estimate, Provenance};
+use pleach_scheduler::heuristics;
+use pleach_scheduler::ids::{ClassId, TenantId};
+use pleach_scheduler::planner::{Planner, PolicyPlanner};
+use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let spec = ClusterSpec::uniform(2, 8, 2);
+    let class = ModelClass {
+        name: "any".into(),
+        speed: vec![1.0],
+        locality: LocalityFactors::PHILLY,
+    };
+    let mut cluster = Cluster::new(&spec, &[class], Capabilities::default())?;
+    // Gang size and the user's time limit, s. The third job does not fit beside the first; the fourth may slip in.
+    for (num_gpus, limit_s) in [(8, 3600.0), (4, 7200.0), (12, 600.0), (2, 1800.0)] {
+        cluster.submit(Submission {
+            tenant: TenantId(0),
+            class: ClassId(0),
+            num_gpus,
+            estimate_s: Estimate {
+                value: limit_s,
+                provenance: Provenance::UserLimit,
+            },
+        })?;
+    }
+    let mut planner = PolicyPlanner::new(heuristics::by_name("easy")?);
+    planner.plan(&mut cluster)?;
+
+    let mut decisions = Vec::new();
+    cluster.take_decisions(&mut decisions);
+    for decision in decisions {
+        match decision {
+            Decision::Start { job, placement } => {
+                let nodes: Vec<String> = placement
+                    .iter()
+                    .map(|slice| format!("{} GPUs of node {}", slice.num_gpus(), slice.node.0))
+                    .collect();
+                println!("start job {} on {}", job.0, nodes.join(" and "));
+            }
+            Decision::Preempt { job } => println!("stop job {}", job.0),
+        }
+    }
+    println!(
+        "{} of 16 GPUs stay free, {} job waits",
+        cluster.num_free(),
+        cluster.num_pending()
+    );
+    Ok(())
+}

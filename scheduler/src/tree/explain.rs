@@ -1,0 +1,220 @@
+//! Why a candidate got its score, in words: the whole path, in its order, in raw units.
+//!
+//! # Source
+//! Show the path only and in path order: what users of tree viewers ask for most often.
+
+use std::fmt;
+
+use super::runtime::check_shape;
+use super::text::{condition, quantity};
+use super::{Node, TreePolicy, feature_of};
+use crate::candidate::{Candidate, CandidateKind, CandidateSet};
+use crate::error::PolicyError;
+use crate::policy::{DecisionPoint, TieKey};
+
+/// One step of a path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// Name of the feature.
+    pub feature: &'static str,
+    /// The condition that the candidate met, with the threshold in its unit.
+    pub condition: String,
+    /// The candidate's own value, in its unit.
+    pub value: String,
+    /// What the feature says.
+    pub doc: &'static str,
+}
+
+/// Why a candidate got its score.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// What the candidate does.
+    pub action: String,
+    /// Id of the leaf.
+    pub leaf: u32,
+    /// The leaf's score.
+    pub score: f32,
+    /// 1 is the best tier.
+    pub tier: usize,
+    /// Number of tiers.
+    pub num_tiers: usize,
+    /// The path, from the root.
+    pub path: Vec<Condition>,
+    /// Admissible candidates in better tiers; 0 for the one that is chosen.
+    pub num_better: usize,
+    /// Other admissible candidates of the same tier.
+    pub num_equal: usize,
+    /// What decides inside the tier.
+    pub tie_key: TieKey,
+}
+
+impl TreePolicy {
+    /// Explains the score of one candidate.
+    ///
+    /// # Errors
+    /// As `score`: where the observation was not filled.
+    ///
+    /// # Panics
+    /// If there is no candidate `choice`.
+    pub fn explain(&self, point: &DecisionPoint<'_>, choice: usize) -> Result<Explanation, PolicyError> {
+        let num_candidates = point.candidates.len();
+        assert!(choice < num_candidates, "candidate {choice} of {num_candidates}");
+        check_shape(&point.observation, num_candidates)?;
+        let mut leaves = vec![0; num_candidates];
+        self.leaves(&point.observation, &mut leaves)?;
+        let scores: Vec<f32> = leaves
+            .iter()
+            .map(|leaf| self.flat().score_of(*leaf as usize))
+            .collect();
+        let row = [point.observation.row(choice), point.observation.global].concat();
+        let mut path = Vec::new();
+        let mut place = 0;
+        let id = loop {
+            match self.tree().nodes()[place] {
+                Node::Leaf { id, .. } => break id,
+                Node::Split {
+                    feature,
+                    threshold,
+                    left,
+                    right,
+                } => {
+                    let (found, scaled) = (feature_of(feature), row[usize::from(feature)]);
+                    let holds = scaled <= threshold;
+                    place = if holds { left as usize } else { right as usize };
+                    path.push(Condition {
+                        feature: found.name,
+                        condition: condition(found, threshold, holds),
+                        value: quantity(found.scale.invert(scaled), found.unit),
+                        doc: found.doc,
+                    });
+                }
+            }
+        };
+        let tiers = self.tree().tiers();
+        let admissible = |index: &usize| *index != choice && point.observation.mask[*index];
+        Ok(Explanation {
+            action: action(point.candidates, choice),
+            leaf: id,
+            score: scores[choice],
+            tier: tiers.iter().filter(|score| **score > scores[choice]).count() + 1,
+            num_tiers: tiers.len(),
+            path,
+            num_better: (0..num_candidates)
+                .filter(admissible)
+                .filter(|index| scores[*index] > scores[choice])
+                .count(),
+            num_equal: (0..num_candidates)
+                .filter(admissible)
+                .filter(|index| scores[*index] == scores[choice])
+                .count(),
+            tie_key: self.tree().meta().tie_key,
+        })
+    }
+}
+
+fn action(set: &CandidateSet, index: usize) -> String {
+    let Some(Candidate { kind, job, facts, .. }) = set.get(index) else {
+        return "nothing".into();
+    };
+    let job = job.map_or(String::new(), |job| format!(" job {}", job.0));
+    let place = facts.map_or(String::new(), |facts| {
+        let plural = |count: u32| if count == 1 { "" } else { "s" };
+        let (gpus, nodes) = (facts.num_gpus, facts.num_nodes);
+        format!(" on {gpus} GPU{} of {nodes} node{}", plural(gpus), plural(nodes))
+    });
+    match kind {
+        CandidateKind::Hold => "hold".into(),
+        CandidateKind::Start => format!("start{job}{place}"),
+        CandidateKind::Reserve => format!("hold GPUs back for{job}"),
+        CandidateKind::Preempt => {
+            let victims: Vec<String> = set
+                .get(index)
+                .map_or(&[][..], |row| set.victims(row))
+                .iter()
+                .map(|victim| victim.0.to_string())
+                .collect();
+            format!("stop job {} and start{job}{place}", victims.join(", "))
+        }
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Explanation {
+            action,
+            leaf,
+            score,
+            tier,
+            num_tiers,
+            ..
+        } = self;
+        writeln!(
+            out,
+            "{action}: tier {tier} of {num_tiers} (leaf {leaf}, score {score})"
+        )?;
+        for step in &self.path {
+            let Condition {
+                feature,
+                condition,
+                value,
+                doc,
+            } = step;
+            writeln!(out, "  {condition} ({feature} is {value}): {doc}")?;
+        }
+        if self.num_better > 0 {
+            writeln!(out, "  not chosen: {} in better tiers", self.num_better)?;
+        }
+        if self.num_equal > 0 {
+            let key = match self.tie_key {
+                TieKey::Index => "the order of the candidates",
+                TieKey::Arrival => "arrival",
+                TieKey::ShortestEstimate => "the shortest believed rest",
+                TieKey::SmallestGpuTime => "the smallest believed GPU time",
+            };
+            writeln!(
+                out,
+                "  {} more in this tier; {key} decides among them",
+                self.num_equal
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::small_tree;
+    use super::*;
+    use crate::cluster::tests::{cluster_of, submit};
+    use crate::pass::Pass;
+    use crate::policy::Policy;
+    use crate::spec::ClusterSpec;
+
+    #[test]
+    fn a_decision_is_explained_by_its_path_in_raw_units() {
+        let mut cluster = cluster_of(&ClusterSpec::uniform(1, 4, 1));
+        submit(&mut cluster, 2, 3000.0);
+        submit(&mut cluster, 2, 600.0);
+        submit(&mut cluster, 1, 900.0);
+        let mut policy = TreePolicy::new(small_tree()).unwrap();
+        let mut pass = Pass::new();
+        pass.open(&cluster, &policy.needs());
+        let choice = pass.decide(&cluster, &mut policy).unwrap();
+        let point = DecisionPoint {
+            cluster: &cluster,
+            candidates: pass.candidates(),
+            observation: pass.observation().as_ref(),
+        };
+        let text = policy.explain(&point, choice).unwrap().to_string();
+        assert_eq!(
+            text,
+            "start job 1 on 2 GPUs of 1 node: tier 1 of 3 (leaf 1, score 1)\n  \
+             is_hold = 0 (is_hold is 0): 1 if the candidate ends the pass.\n  \
+             gpu_time_gpu_s <= 3,600 GPU s (gpu_time_gpu_s is 1,200 GPU s): Believed rest times the size of the \
+             gang.\n  1 more in this tier; the shortest believed rest decides among them\n"
+        );
+        let hold = policy.explain(&point, 0).unwrap();
+        assert_eq!((hold.tier, hold.num_better, hold.leaf), (3, 3, 0));
+        assert!(hold.to_string().starts_with("hold: tier 3 of 3"));
+    }
+}

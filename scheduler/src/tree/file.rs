@@ -1,0 +1,503 @@
+//! The policy file: a tree as JSON that one can read, diff and roll back. `docs/policy-file.md` describes it.
+//!
+//! The reader trusts nothing. It bounds the size, refuses unknown keys, other versions and other feature schemas, and
+//! whatever is not a tree. Numbers that are there for the human reader (the raw threshold, its unit, the node's own
+//! number) are checked against those that run, so that the file cannot say one thing and do another.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::error::{NodeError, TreeError};
+use super::{Node, Tree, TreeMeta, TreeNeeds, feature_of};
+use crate::estimate::Provenance;
+use crate::features::FeatureSchema;
+use crate::policy::TieKey;
+
+/// What the key `format` says.
+pub const FORMAT: &str = "pleach-tree";
+/// What the key `version` says.
+pub const VERSION: u64 = 1;
+/// Largest file that is read, bytes; the largest tree needs a quarter of it.
+pub const MAX_BYTES: u64 = 1 << 20;
+/// Most lines of differences in a refusal.
+const MAX_DIFFERENCES: usize = 24;
+/// Relative difference between a raw threshold in a file and the one that runs; the writer rounds to six digits.
+const RAW_TOLERANCE: f64 = 1e-4;
+
+#[derive(Deserialize)]
+struct Header {
+    format: String,
+    version: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(rename = "format")]
+    _format: String,
+    #[serde(rename = "version")]
+    _version: u64,
+    schema_hash: String,
+    name: String,
+    tie_key: TieKey,
+    needs: TreeNeeds,
+    estimates: Vec<Provenance>,
+    trained_by: std::collections::BTreeMap<String, serde_json::Value>,
+    schema: Vec<String>,
+    nodes: Vec<FileNode>,
+}
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct FileNode {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feature: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threshold: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raw: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    right: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leaf: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weight: Option<f64>,
+}
+
+impl Tree {
+    /// The policy file. The same tree always gives the same bytes; nodes and features take one line each.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let schema = FeatureSchema::current();
+        let TreeMeta {
+            name,
+            tie_key,
+            needs,
+            estimates,
+            trained_by,
+        } = &self.meta;
+        let mut text = String::from("{\n");
+        let mut put = |key: &str, value: String| text.push_str(&format!("  \"{key}\": {value},\n"));
+        put("format", json(&FORMAT));
+        put("version", json(&VERSION));
+        put("schema_hash", json(&schema.hash()));
+        put("name", json(name));
+        put("tie_key", json(tie_key));
+        put("needs", json(needs));
+        put("estimates", json(estimates));
+        put("trained_by", json(trained_by));
+        put(
+            "schema",
+            lines(schema.canonical().lines().map(|line| json(&line))),
+        );
+        let nodes = self
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(place, node)| json(&written(place, node)));
+        text.push_str(&format!("  \"nodes\": {}\n}}\n", lines(nodes)));
+        text
+    }
+
+    /// Reads a policy file.
+    ///
+    /// # Errors
+    /// Whatever [`TreeError`] lists; no input makes it panic.
+    pub fn from_json(text: &str) -> Result<Tree, TreeError> {
+        let bytes = text.len() as u64;
+        if bytes > MAX_BYTES {
+            return Err(TreeError::TooLarge {
+                bytes,
+                max: MAX_BYTES,
+            });
+        }
+        let syntax = |error: serde_json::Error| TreeError::Json(error.to_string());
+        let header: Header = serde_json::from_str(text).map_err(syntax)?;
+        if header.format != FORMAT {
+            return Err(TreeError::Format {
+                found: header.format.chars().take(40).collect(),
+                expected: FORMAT,
+            });
+        }
+        if header.version != VERSION {
+            return Err(TreeError::Version {
+                found: header.version,
+                supported: VERSION,
+            });
+        }
+        let document: Document = serde_json::from_str(text).map_err(syntax)?;
+        check_schema(&document.schema_hash, &document.schema)?;
+        let mut nodes = Vec::with_capacity(document.nodes.len());
+        for (node, found) in document.nodes.into_iter().enumerate() {
+            nodes.push(read_node(node, found).map_err(|reason| TreeError::Node { node, reason })?);
+        }
+        let meta = TreeMeta {
+            name: document.name,
+            tie_key: document.tie_key,
+            needs: document.needs,
+            estimates: document.estimates,
+            trained_by: document.trained_by,
+        };
+        Tree::new(meta, &nodes)
+    }
+
+    /// Reads a policy file from disk.
+    ///
+    /// # Errors
+    /// As [`Tree::from_json`], and where the file cannot be read.
+    pub fn load(path: &Path) -> Result<Tree, TreeError> {
+        let mut bytes = Vec::new();
+        let file = File::open(path).map_err(|source| io(path, source))?;
+        // One byte more than allowed, so that a file of exactly the bound is told from a larger one.
+        file.take(MAX_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|source| io(path, source))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(TreeError::TooLarge {
+                bytes: bytes.len() as u64,
+                max: MAX_BYTES,
+            });
+        }
+        let text = String::from_utf8(bytes).map_err(|error| TreeError::Json(error.to_string()))?;
+        Tree::from_json(&text)
+    }
+
+    /// Writes the policy file: to a temporary name beside it, synced, then renamed, so that nobody ever reads half a
+    /// policy.
+    ///
+    /// # Errors
+    /// [`TreeError::Io`] where the system refuses.
+    pub fn save(&self, path: &Path) -> Result<(), TreeError> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".tmp");
+        let temporary = Path::new(&name);
+        let write = || {
+            let mut file = File::create(temporary)?;
+            file.write_all(self.to_json().as_bytes())?;
+            file.sync_all()?;
+            fs::rename(temporary, path)
+        };
+        write().map_err(|source| io(path, source))
+    }
+}
+
+fn io(path: &Path, source: std::io::Error) -> TreeError {
+    TreeError::Io {
+        path: path.display().to_string(),
+        source,
+    }
+}
+
+/// The JSON of plain data of ours, which always has one.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain data has a JSON form")
+}
+
+fn lines(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.map(|item| format!("    {item}")).collect();
+    format!("[\n{}\n  ]", items.join(",\n"))
+}
+
+/// A number rounded to six significant digits, for readers.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+fn written(place: usize, node: &Node) -> FileNode {
+    match *node {
+        Node::Split {
+            feature,
+            threshold,
+            left,
+            right,
+        } => {
+            let found = feature_of(feature);
+            FileNode {
+                node: Some(place),
+                feature: Some(found.name.into()),
+                threshold: Some(threshold),
+                raw: Some(rounded(found.scale.invert(threshold))),
+                unit: Some(found.unit.into()),
+                left: Some(left),
+                right: Some(right),
+                ..FileNode::default()
+            }
+        }
+        Node::Leaf {
+            id,
+            score,
+            samples,
+            weight,
+        } => FileNode {
+            node: Some(place),
+            leaf: Some(id),
+            score: Some(score),
+            samples: Some(samples),
+            weight: Some(weight),
+            ..FileNode::default()
+        },
+    }
+}
+
+fn read_node(place: usize, node: FileNode) -> Result<Node, NodeError> {
+    if let Some(stated) = node.node
+        && stated != place
+    {
+        return Err(NodeError::Place { stated });
+    }
+    match node {
+        FileNode {
+            feature: Some(name),
+            threshold: Some(threshold),
+            raw,
+            unit,
+            left: Some(left),
+            right: Some(right),
+            leaf: None,
+            score: None,
+            samples: None,
+            weight: None,
+            ..
+        } => {
+            let Some(index) = FeatureSchema::current().joined_index(&name) else {
+                let name = name.chars().take(60).collect();
+                return Err(NodeError::UnknownFeature { name });
+            };
+            if !threshold.is_finite() {
+                return Err(NodeError::NotFinite { what: "threshold" });
+            }
+            let found = feature_of(index as u16);
+            let meant = found.scale.invert(threshold);
+            let differs = raw.is_some_and(|raw| (raw - meant).abs() > RAW_TOLERANCE * meant.abs() + 1e-6);
+            if differs || unit.as_ref().is_some_and(|unit| unit != found.unit) {
+                let unit: String = unit.unwrap_or_default().chars().take(20).collect();
+                return Err(NodeError::Raw {
+                    shown: format!("{} {unit}", raw.unwrap_or(meant)),
+                    threshold,
+                    meant: format!("{} {}", rounded(meant), found.unit),
+                });
+            }
+            Ok(Node::Split {
+                feature: index as u16,
+                threshold,
+                left,
+                right,
+            })
+        }
+        FileNode {
+            feature: None,
+            threshold: None,
+            raw: None,
+            unit: None,
+            left: None,
+            right: None,
+            leaf: Some(id),
+            score: Some(score),
+            samples: Some(samples),
+            weight: Some(weight),
+            ..
+        } => Ok(Node::Leaf {
+            id,
+            score,
+            samples,
+            weight,
+        }),
+        other => {
+            let keys: Vec<&str> = [
+                ("feature", other.feature.is_some()),
+                ("threshold", other.threshold.is_some()),
+                ("raw", other.raw.is_some()),
+                ("unit", other.unit.is_some()),
+                ("left", other.left.is_some()),
+                ("right", other.right.is_some()),
+                ("leaf", other.leaf.is_some()),
+                ("score", other.score.is_some()),
+                ("samples", other.samples.is_some()),
+                ("weight", other.weight.is_some()),
+            ]
+            .into_iter()
+            .filter_map(|(key, there)| there.then_some(key))
+            .collect();
+            Err(NodeError::Shape {
+                found: format!("this one has [{}]", keys.join(", ")),
+            })
+        }
+    }
+}
+
+/// Refuses a file that was made for other features and shows every line that is in one of the two only.
+fn check_schema(hash: &str, file: &[String]) -> Result<(), TreeError> {
+    let schema = FeatureSchema::current();
+    let canonical = schema.canonical();
+    let program: Vec<&str> = canonical.lines().collect();
+    if hash == schema.hash() && program.iter().eq(file.iter()) {
+        return Ok(());
+    }
+    let clip = |line: &str| line.chars().take(120).collect::<String>();
+    let only_file = file.iter().filter(|line| !program.contains(&line.as_str()));
+    let only_program = program
+        .iter()
+        .filter(|line| !file.iter().any(|other| other == *line));
+    let mut differences: Vec<String> = only_file
+        .map(|line| format!("  only in the file:    {}", clip(line)))
+        .chain(only_program.map(|line| format!("  only in the program: {}", clip(line))))
+        .collect();
+    if differences.is_empty() {
+        differences.push("  the same features in another order, or a hash that is not theirs".into());
+    }
+    let rest = differences.len().saturating_sub(MAX_DIFFERENCES);
+    differences.truncate(MAX_DIFFERENCES);
+    if rest > 0 {
+        differences.push(format!("  and {rest} more"));
+    }
+    Err(TreeError::Schema {
+        file: clip(hash),
+        program: schema.hash().into(),
+        differences: differences.join("\n") + "\n",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{any_tree, small_tree};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn refusal(text: &str) -> String {
+        Tree::from_json(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_policy_file_shows_raw_thresholds_with_their_unit() {
+        let text = small_tree().to_json();
+        let line = "{\"node\":1,\"feature\":\"gpu_time_gpu_s\",\"threshold\":0.44455";
+        assert!(text.contains(line), "{text}");
+        assert!(
+            text.contains("\"raw\":3600.0,\"unit\":\"GPU s\",\"left\":2,\"right\":3}"),
+            "{text}"
+        );
+        assert!(
+            text.contains("\"tie_key\": \"shortest-estimate\",\n  \"needs\": {\"preemption\":true"),
+            "{text}"
+        );
+        assert!(text.contains("    \"candidate num_gpus [] 0 10000 Log(2.0)\",\n"));
+    }
+
+    #[test]
+    fn each_refusal_names_its_reason() {
+        let good = small_tree().to_json();
+        let cases = [
+            ("pleach-tree", "oak", "format \"oak\""),
+            (
+                "\"version\": 1",
+                "\"version\": 2",
+                "version 2; this program reads version 1",
+            ),
+            ("\"name\": \"test\"", "\"name\": \"\"", "1 to 200 bytes"),
+            ("gpu_time_gpu_s\"", "gpu_tyme\"", "no feature \"gpu_tyme\""),
+            ("\"raw\":3600.0", "\"raw\":36.0", "means 3600 GPU s"),
+            ("\"unit\":\"GPU s\"", "\"unit\":\"h\"", "means 3600 GPU s"),
+            ("\"right\":4", "\"right\":40", "child 40 does not exist"),
+            ("\"right\":4", "\"right\":3", "child 3 already has a parent"),
+            ("\"right\":4", "\"right\":0", "form a cycle"),
+            ("\"node\":3", "\"node\":4", "calls itself node 4"),
+            ("\"score\":1.0,", "", "has [leaf, samples, weight]"),
+            ("\"score\":1.0", "\"score\":1e60", ""),
+            ("\"weight\":1.5", "\"weight\":-1.5", "weight -1.5 is negative"),
+            ("\"tie_key\"", "\"tie\"", "unknown field `tie`"),
+            ("\"heads\":2", "\"heads\":99", "heads 99"),
+        ];
+        for (from, to, reason) in cases {
+            assert!(good.contains(from), "the example has no {from}");
+            let text = refusal(&good.replacen(from, to, 1));
+            assert!(text.contains(reason), "{from} -> {to}: {text}");
+        }
+        assert!(
+            refusal(&" ".repeat(MAX_BYTES as usize + 1)).contains("at most 1048576"),
+            "too large"
+        );
+        assert!(refusal(&"[".repeat(100_000)).contains("not of the expected form"));
+    }
+
+    #[test]
+    fn another_schema_is_refused_with_both_sides_printed() {
+        let good = small_tree().to_json();
+        let text = refusal(
+            &good
+                .replace(
+                    "candidate num_gpus [] 0 10000 Log(2.0)",
+                    "candidate num_gpus [] 0 500 Log(2.0)",
+                )
+                .replace(FeatureSchema::current().hash(), &"0".repeat(64)),
+        );
+        assert!(
+            text.contains("only in the file:    candidate num_gpus [] 0 500"),
+            "{text}"
+        );
+        assert!(
+            text.contains("only in the program: candidate num_gpus [] 0 10000"),
+            "{text}"
+        );
+        assert!(
+            text.contains(&"0".repeat(64)) && text.contains(FeatureSchema::current().hash()),
+            "{text}"
+        );
+        // A hash alone does not help.
+        let text = refusal(&good.replace("0 10000 Log(2.0)", "0 500 Log(2.0)"));
+        assert!(text.contains("only in the program"), "{text}");
+    }
+
+    #[test]
+    fn a_saved_policy_is_the_one_that_is_loaded() {
+        let path = std::env::temp_dir().join(format!("pleach-tree-{}.json", std::process::id()));
+        let tree = small_tree();
+        tree.save(&path).unwrap();
+        assert_eq!(Tree::load(&path).unwrap(), tree);
+        std::fs::remove_file(&path).unwrap();
+        let text = Tree::load(&path).unwrap_err().to_string();
+        assert!(text.contains("pleach-tree-"), "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_what_is_read(tree in any_tree()) {
+            let text = tree.to_json();
+            let back = Tree::from_json(&text).unwrap();
+            prop_assert_eq!(&back, &tree);
+            prop_assert_eq!(back.to_json(), text);
+        }
+
+        #[test]
+        fn mutilated_files_are_refused_or_read_but_never_panic(
+            tree in any_tree(),
+            cuts in prop::collection::vec((any::<u32>(), 0..12_usize, "[-0-9a-z{}\\[\\]\",:.]{0,6}"), 1..4),
+        ) {
+            let mut text = tree.to_json();
+            // The nodes are what an attacker can play with; most cuts go there.
+            let nodes = text.find("\"nodes\"").unwrap_or(0);
+            for (at, length, insert) in cuts {
+                let start = if at % 4 == 0 { 0 } else { nodes.min(text.len() - 1) };
+                let at = start + at as usize % (text.len() - start);
+                let end = (at + length).min(text.len());
+                text.replace_range(at..end, &insert);
+            }
+            if let Ok(tree) = Tree::from_json(&text) {
+                let _ = tree.to_text();
+                prop_assert_eq!(Tree::from_json(&tree.to_json()).unwrap(), tree);
+            }
+        }
+    }
+}

@@ -1,0 +1,545 @@
+//! The deployable policy: one decision tree that scores every candidate into a *tier*.
+//!
+//! The tree reads the joined row of a candidate (its own features, then the global ones) and ends in a leaf; the leaf's
+//! score is the candidate's score, equal scores form a tier, and the declared [`TieKey`] orders candidates inside a tier.
+//! A [`Tree`] is valid by construction: [`Tree::new`] and the reader refuse everything else, and nodes are kept in one
+//! canonical order, so the same tree always has the same bytes.
+//!
+//! # What is deliberately not here
+//! No learning (that is `pleach-distill`) and no other kinds of models: what is deployed is what one can read.
+//!
+//! # Source
+//! One tree over candidates, invariant to their number and order, rather than a classifier over slots: Hu et al. on
+//! Decima (arXiv 2405.19131) distil a scheduler into such scores; the tiers with a declared key inside are ours.
+
+mod error;
+mod explain;
+mod file;
+mod needs;
+mod runtime;
+mod text;
+
+use std::collections::BTreeMap;
+
+pub use error::{NodeError, TreeError};
+pub use explain::{Condition, Explanation};
+pub use file::{FORMAT, MAX_BYTES, VERSION};
+pub use needs::{LensName, TemplateName, TreeNeeds};
+pub use runtime::{FlatTree, TreePolicy};
+
+use crate::estimate::Provenance;
+use crate::features::{Feature, FeatureSchema};
+use crate::policy::TieKey;
+
+/// Most nodes of a tree, splits and leaves together.
+pub const MAX_NODES: usize = 2047;
+/// Most splits on a path.
+pub const MAX_DEPTH: usize = 64;
+/// Longest name, bytes.
+const MAX_NAME: usize = 200;
+
+/// What a policy file says beside its nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TreeMeta {
+    /// Name for tables and logs; 1 to 200 bytes, no control characters.
+    pub name: String,
+    /// Order inside a tier.
+    pub tie_key: TieKey,
+    /// The candidates that it chooses among.
+    pub needs: TreeNeeds,
+    /// Where the estimates came from that it was trained with; empty = not known.
+    pub estimates: Vec<Provenance>,
+    /// What made it: command, configuration, versions. Free; not read by the program.
+    pub trained_by: BTreeMap<String, serde_json::Value>,
+}
+
+/// One node. Children are places in the list of nodes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Node {
+    /// Rows whose feature is at most the threshold go left, all others right.
+    Split {
+        /// Index in the joined row.
+        feature: u16,
+        /// Scaled, as in the observation.
+        threshold: f32,
+        /// Where the condition holds.
+        left: u32,
+        /// Where it does not.
+        right: u32,
+    },
+    /// The end of a path.
+    Leaf {
+        /// Id for logs; unique in the tree, stable under editing.
+        id: u32,
+        /// The score of a candidate that ends here; larger is better.
+        score: f32,
+        /// Rows of the training data that ended here.
+        samples: u64,
+        /// Their weight.
+        weight: f64,
+    },
+}
+
+/// A valid tree in canonical order: depth first, left before right.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tree {
+    meta: TreeMeta,
+    nodes: Vec<Node>,
+}
+
+impl Tree {
+    /// Checks the parts and brings the nodes into canonical order. Node 0 is the root.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, see [`TreeError`] and [`NodeError`].
+    pub fn new(mut meta: TreeMeta, nodes: &[Node]) -> Result<Tree, TreeError> {
+        check_name(&meta.name)?;
+        meta.needs.resolve()?;
+        meta.estimates.sort_unstable();
+        meta.estimates.dedup();
+        for (node, found) in nodes.iter().enumerate() {
+            check_node(found).map_err(|reason| TreeError::Node { node, reason })?;
+        }
+        Ok(Tree {
+            meta,
+            nodes: canonical(nodes)?,
+        })
+    }
+
+    /// What is said beside the nodes.
+    #[must_use]
+    pub fn meta(&self) -> &TreeMeta {
+        &self.meta
+    }
+
+    /// The same tree under another description.
+    ///
+    /// # Errors
+    /// Where the description cannot be used.
+    pub fn with_meta(self, meta: TreeMeta) -> Result<Tree, TreeError> {
+        Tree::new(meta, &self.nodes)
+    }
+
+    /// All nodes; the root is first, every child comes after its parent.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Number of leaves.
+    #[must_use]
+    pub fn num_leaves(&self) -> usize {
+        self.nodes.len().div_ceil(2)
+    }
+
+    /// Splits on the longest path.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        let mut depths = vec![0; self.nodes.len()];
+        for (place, node) in self.nodes.iter().enumerate() {
+            if let Node::Split { left, right, .. } = node {
+                depths[*left as usize] = depths[place] + 1;
+                depths[*right as usize] = depths[place] + 1;
+            }
+        }
+        depths.into_iter().max().unwrap_or(0)
+    }
+
+    /// Names of the features that it reads, in the order of the joined row.
+    #[must_use]
+    pub fn features(&self) -> Vec<&'static str> {
+        let mut indexes: Vec<u16> = self
+            .nodes
+            .iter()
+            .filter_map(|node| match node {
+                Node::Split { feature, .. } => Some(*feature),
+                Node::Leaf { .. } => None,
+            })
+            .collect();
+        indexes.sort_unstable();
+        indexes.dedup();
+        let schema = FeatureSchema::current();
+        indexes
+            .into_iter()
+            .map(|index| schema.joined_name(index.into()))
+            .collect()
+    }
+
+    /// Scores of the tiers, best first: the distinct scores of the leaves.
+    #[must_use]
+    pub fn tiers(&self) -> Vec<f32> {
+        let mut scores: Vec<f32> = self
+            .nodes
+            .iter()
+            .filter_map(|node| match node {
+                Node::Leaf { score, .. } => Some(*score),
+                Node::Split { .. } => None,
+            })
+            .collect();
+        scores.sort_unstable_by(|a, b| b.total_cmp(a));
+        scores.dedup();
+        scores
+    }
+
+    /// Place of the leaf where a joined row ends: the slow and obvious walk.
+    ///
+    /// # Panics
+    /// If the row is shorter than the joined row of the schema.
+    #[must_use]
+    pub fn walk(&self, row: &[f32]) -> usize {
+        let mut place = 0;
+        while let Node::Split {
+            feature,
+            threshold,
+            left,
+            right,
+        } = self.nodes[place]
+        {
+            place = if row[usize::from(feature)] <= threshold {
+                left as usize
+            } else {
+                right as usize
+            };
+        }
+        place
+    }
+}
+
+/// The feature that a split reads. Trees are valid, so it is there.
+pub(crate) fn feature_of(index: u16) -> &'static Feature {
+    let schema = FeatureSchema::current();
+    schema.joined(index.into()).unwrap_or(&schema.candidate[0])
+}
+
+fn check_name(name: &str) -> Result<(), TreeError> {
+    if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
+        return Err(TreeError::Value {
+            key: "name",
+            value: format!("{:?}", name.chars().take(40).collect::<String>()),
+            allowed: format!("1 to {MAX_NAME} bytes without control characters"),
+        });
+    }
+    Ok(())
+}
+
+fn check_node(node: &Node) -> Result<(), NodeError> {
+    match *node {
+        Node::Split {
+            feature, threshold, ..
+        } => {
+            let Some(found) = FeatureSchema::current().joined(feature.into()) else {
+                return Err(NodeError::UnknownFeature {
+                    name: format!("number {feature}"),
+                });
+            };
+            if !threshold.is_finite() {
+                return Err(NodeError::NotFinite { what: "threshold" });
+            }
+            let (min, max) = (found.encode(found.min), found.encode(found.max));
+            if !(min <= threshold && threshold < max) {
+                return Err(NodeError::Range { threshold, min, max });
+            }
+        }
+        Node::Leaf { score, weight, .. } => {
+            if !score.is_finite() {
+                return Err(NodeError::NotFinite { what: "score" });
+            }
+            if !weight.is_finite() {
+                return Err(NodeError::NotFinite { what: "weight" });
+            }
+            if weight < 0.0 {
+                return Err(NodeError::NegativeWeight { weight });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Walks the nodes depth first and renumbers them; refuses whatever is not one tree.
+fn canonical(nodes: &[Node]) -> Result<Vec<Node>, TreeError> {
+    let num_nodes = nodes.len();
+    if num_nodes == 0 || num_nodes > MAX_NODES {
+        return Err(TreeError::NumNodes {
+            found: num_nodes,
+            max: MAX_NODES,
+        });
+    }
+    let fail = |node: usize, reason| Err(TreeError::Node { node, reason });
+    let mut place_of = vec![None; num_nodes];
+    let mut parent_of = vec![usize::MAX; num_nodes];
+    let mut order: Vec<usize> = Vec::with_capacity(num_nodes);
+    let mut leaf_ids = Vec::new();
+    let mut stack = vec![(0_usize, 0_usize)];
+    while let Some((index, depth)) = stack.pop() {
+        place_of[index] = Some(order.len() as u32);
+        order.push(index);
+        match nodes[index] {
+            Node::Leaf { id, .. } => leaf_ids.push((id, index)),
+            Node::Split { left, right, .. } => {
+                if depth == MAX_DEPTH {
+                    return fail(left as usize, NodeError::TooDeep { max: MAX_DEPTH });
+                }
+                for child in [right as usize, left as usize] {
+                    if child >= num_nodes {
+                        return fail(index, NodeError::Dangling { child, num_nodes });
+                    }
+                    if child == 0 || parent_of[child] != usize::MAX {
+                        let mut above = index;
+                        while above != usize::MAX && above != child {
+                            above = parent_of[above];
+                        }
+                        let reason = if above == child {
+                            NodeError::Cycle { child }
+                        } else {
+                            NodeError::Shared { child }
+                        };
+                        return fail(index, reason);
+                    }
+                    parent_of[child] = index;
+                    stack.push((child, depth + 1));
+                }
+            }
+        }
+    }
+    if let Some(node) = place_of.iter().position(Option::is_none) {
+        return fail(node, NodeError::Unreachable);
+    }
+    leaf_ids.sort_unstable();
+    if let Some(pair) = leaf_ids.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return fail(pair[1].1, NodeError::DuplicateLeaf { leaf: pair[1].0 });
+    }
+    let place = |child: u32| place_of[child as usize].unwrap_or(0);
+    let renumbered = order.iter().map(|index| match nodes[*index] {
+        Node::Split {
+            feature,
+            threshold,
+            left,
+            right,
+        } => Node::Split {
+            feature,
+            // One zero, so that equal trees have equal bytes.
+            threshold: threshold + 0.0,
+            left: place(left),
+            right: place(right),
+        },
+        Node::Leaf {
+            id,
+            score,
+            samples,
+            weight,
+        } => Node::Leaf {
+            id,
+            score: score + 0.0,
+            samples,
+            weight: weight + 0.0,
+        },
+    });
+    Ok(renumbered.collect())
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
+    use crate::policy::Needs;
+    use proptest::prelude::*;
+
+    const NUM_FEATURES: u16 = (NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES) as u16;
+
+    pub(crate) fn meta() -> TreeMeta {
+        TreeMeta {
+            name: "test".into(),
+            tie_key: TieKey::ShortestEstimate,
+            needs: TreeNeeds::of(&Needs::full()),
+            estimates: vec![Provenance::Oracle],
+            trained_by: BTreeMap::from([("seed".to_string(), serde_json::json!(7))]),
+        }
+    }
+
+    pub(crate) fn leaf(id: u32, score: f32) -> Node {
+        Node::Leaf {
+            id,
+            score,
+            samples: 10,
+            weight: 1.5,
+        }
+    }
+
+    pub(crate) fn split(name: &str, raw: f32, left: u32, right: u32) -> Node {
+        let schema = FeatureSchema::current();
+        let index = schema.joined_index(name).unwrap();
+        let threshold = schema.joined(index).unwrap().encode(raw);
+        Node::Split {
+            feature: index as u16,
+            threshold,
+            left,
+            right,
+        }
+    }
+
+    /// Hold below everything; small jobs first.
+    pub(crate) fn small_tree() -> Tree {
+        let nodes = [
+            split("is_hold", 0.5, 1, 2),
+            split("gpu_time_gpu_s", 3600.0, 3, 4),
+            leaf(0, -1.0),
+            leaf(1, 1.0),
+            leaf(2, 0.25),
+        ];
+        Tree::new(meta(), &nodes).unwrap()
+    }
+
+    /// Random valid trees: repeatedly a leaf becomes a split.
+    pub(crate) fn any_tree() -> impl Strategy<Value = Tree> {
+        let step = (any::<u16>(), 0..NUM_FEATURES, 0.0..1.0_f32, -2.0..2.0_f32);
+        (prop::collection::vec(step, 0..40), -2.0..2.0_f32).prop_map(|(steps, first)| {
+            let mut nodes = vec![leaf(0, first)];
+            for (number, (which, feature, share, score)) in steps.into_iter().enumerate() {
+                let leaves: Vec<usize> = (0..nodes.len())
+                    .filter(|index| matches!(nodes[*index], Node::Leaf { .. }))
+                    .collect();
+                let place = leaves[usize::from(which) % leaves.len()];
+                let found = feature_of(feature);
+                let (min, max) = (found.encode(found.min), found.encode(found.max));
+                let threshold = min + (max - min) * share * 0.999;
+                let (left, right) = (nodes.len() as u32, nodes.len() as u32 + 1);
+                let old = nodes[place];
+                nodes[place] = Node::Split {
+                    feature,
+                    threshold,
+                    left,
+                    right,
+                };
+                nodes.push(old);
+                nodes.push(leaf(number as u32 + 1, score));
+            }
+            Tree::new(meta(), &nodes).unwrap()
+        })
+    }
+
+    fn reason(nodes: &[Node]) -> NodeError {
+        match Tree::new(meta(), nodes).unwrap_err() {
+            TreeError::Node { reason, .. } => reason,
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn what_is_not_one_tree_is_refused_with_the_reason() {
+        let top = |left, right| split("num_gpus", 4.0, left, right);
+        assert!(matches!(
+            reason(&[top(1, 9), leaf(0, 0.0), leaf(1, 0.0)]),
+            NodeError::Dangling { child: 9, .. }
+        ));
+        assert!(matches!(
+            reason(&[top(1, 0), leaf(0, 0.0)]),
+            NodeError::Cycle { child: 0 }
+        ));
+        assert!(matches!(
+            reason(&[top(1, 2), top(3, 1), leaf(0, 0.0), leaf(1, 0.0)]),
+            NodeError::Cycle { child: 1 }
+        ));
+        assert!(matches!(
+            reason(&[top(1, 1), leaf(0, 0.0)]),
+            NodeError::Shared { child: 1 }
+        ));
+        assert_eq!(
+            reason(&[top(1, 2), leaf(0, 0.0), leaf(1, 0.0), leaf(2, 0.0)]),
+            NodeError::Unreachable
+        );
+        assert!(matches!(
+            reason(&[top(1, 2), leaf(0, 0.0), leaf(0, 0.0)]),
+            NodeError::DuplicateLeaf { leaf: 0 }
+        ));
+        assert!(matches!(
+            reason(&[leaf(0, f32::NAN)]),
+            NodeError::NotFinite { what: "score" }
+        ));
+        assert!(matches!(
+            Tree::new(meta(), &[]).unwrap_err(),
+            TreeError::NumNodes { .. }
+        ));
+        let many = vec![leaf(0, 0.0); MAX_NODES + 1];
+        assert!(matches!(
+            Tree::new(meta(), &many).unwrap_err(),
+            TreeError::NumNodes { .. }
+        ));
+    }
+
+    #[test]
+    fn thresholds_that_split_nothing_are_refused() {
+        for threshold in [f32::NAN, f32::INFINITY, -0.1, 1.0, 7.0] {
+            let node = Node::Split {
+                feature: 0,
+                threshold,
+                left: 1,
+                right: 2,
+            };
+            let found = reason(&[node, leaf(0, 0.0), leaf(1, 1.0)]);
+            assert!(
+                matches!(found, NodeError::Range { .. } | NodeError::NotFinite { .. }),
+                "{found}"
+            );
+        }
+        let node = Node::Split {
+            feature: NUM_FEATURES,
+            threshold: 0.5,
+            left: 1,
+            right: 2,
+        };
+        assert!(matches!(
+            reason(&[node, leaf(0, 0.0), leaf(1, 1.0)]),
+            NodeError::UnknownFeature { .. }
+        ));
+    }
+
+    #[test]
+    fn a_chain_deeper_than_the_bound_is_refused() {
+        let chain = |depth: u32| {
+            let mut nodes = Vec::new();
+            for level in 0..depth {
+                nodes.push(split("num_gpus", 4.0, 2 * level + 2, 2 * level + 1));
+                nodes.push(leaf(level, 0.0));
+            }
+            nodes.push(leaf(depth, 0.0));
+            nodes
+        };
+        let deepest = Tree::new(meta(), &chain(MAX_DEPTH as u32)).unwrap();
+        assert_eq!(deepest.depth(), MAX_DEPTH);
+        assert!(matches!(
+            reason(&chain(MAX_DEPTH as u32 + 1)),
+            NodeError::TooDeep { .. }
+        ));
+    }
+
+    #[test]
+    fn the_facts_of_a_small_tree_are_those_seen_by_eye() {
+        let tree = small_tree();
+        assert_eq!((tree.num_leaves(), tree.depth()), (3, 2));
+        assert_eq!(tree.features(), ["is_hold", "gpu_time_gpu_s"]);
+        assert_eq!(tree.tiers(), [1.0, 0.25, -1.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_the_nodes_in_the_list_does_not_matter(tree in any_tree(), swaps in prop::collection::vec(any::<(u16, u16)>(), 0..50)) {
+            let count = tree.nodes().len();
+            let mut at: Vec<u32> = (0..count as u32).collect();
+            for (a, b) in swaps {
+                if count > 2 {
+                    at.swap(1 + usize::from(a) % (count - 1), 1 + usize::from(b) % (count - 1));
+                }
+            }
+            let mut shuffled = tree.nodes().to_vec();
+            for (place, node) in tree.nodes().iter().enumerate() {
+                let mut node = *node;
+                if let Node::Split { left, right, .. } = &mut node {
+                    *left = at[*left as usize];
+                    *right = at[*right as usize];
+                }
+                shuffled[at[place] as usize] = node;
+            }
+            prop_assert_eq!(Tree::new(meta(), &shuffled).unwrap(), tree);
+        }
+    }
+}

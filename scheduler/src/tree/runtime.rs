@@ -1,0 +1,277 @@
+//! The interpreter: a tree as three flat arrays, and the policy that runs it. Allocates nothing per decision.
+
+use super::error::TreeError;
+use super::{Node, Tree};
+use crate::error::PolicyError;
+use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef};
+use crate::policy::{DecisionPoint, Needs, Policy, TieKey};
+
+/// Length of the joined row: a candidate's features, then the global ones.
+const NUM_FEATURES: usize = NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES;
+/// Marks a child that is a leaf.
+const LEAF: u32 = 1 << 31;
+
+/// A tree for walking: splits as arrays, leaves apart from them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlatTree {
+    /// `[num_splits]`
+    feature: Vec<u16>,
+    /// `[num_splits]`
+    threshold: Vec<f32>,
+    /// Where the condition does not hold and where it does; with the mark, the number of a leaf. `[num_splits]`
+    children: Vec<[u32; 2]>,
+    root: u32,
+    /// `[num_leaves]`
+    score: Vec<f32>,
+    /// Place of each leaf in [`Tree::nodes`]. `[num_leaves]`
+    place: Vec<u32>,
+}
+
+impl FlatTree {
+    /// The arrays of a tree. Leaves are numbered as they come in [`Tree::nodes`].
+    #[must_use]
+    pub fn of(tree: &Tree) -> FlatTree {
+        let nodes = tree.nodes();
+        let (mut num_splits, mut num_leaves) = (0, 0);
+        let code: Vec<u32> = nodes
+            .iter()
+            .map(|node| {
+                let (count, mark) = match node {
+                    Node::Split { .. } => (&mut num_splits, 0),
+                    Node::Leaf { .. } => (&mut num_leaves, LEAF),
+                };
+                *count += 1;
+                (*count - 1) | mark
+            })
+            .collect();
+        let mut flat = FlatTree {
+            feature: Vec::new(),
+            threshold: Vec::new(),
+            children: Vec::new(),
+            root: code[0],
+            score: Vec::new(),
+            place: Vec::new(),
+        };
+        for (place, node) in nodes.iter().enumerate() {
+            match *node {
+                Node::Split {
+                    feature,
+                    threshold,
+                    left,
+                    right,
+                } => {
+                    flat.feature.push(feature);
+                    flat.threshold.push(threshold);
+                    flat.children.push([code[right as usize], code[left as usize]]);
+                }
+                Node::Leaf { score, .. } => {
+                    flat.score.push(score);
+                    flat.place.push(place as u32);
+                }
+            }
+        }
+        flat
+    }
+
+    /// Number of the leaf where a joined row ends. A value that is NaN goes right.
+    ///
+    /// # Panics
+    /// If the row is shorter than the joined row of the schema.
+    #[must_use]
+    pub fn leaf_of(&self, row: &[f32]) -> usize {
+        let mut at = self.root;
+        while at & LEAF == 0 {
+            let split = at as usize;
+            let holds = row[usize::from(self.feature[split])] <= self.threshold[split];
+            at = self.children[split][usize::from(holds)];
+        }
+        (at ^ LEAF) as usize
+    }
+
+    /// Score of a leaf.
+    #[must_use]
+    pub fn score_of(&self, leaf: usize) -> f32 {
+        self.score[leaf]
+    }
+
+    /// Place of a leaf in [`Tree::nodes`].
+    #[must_use]
+    pub fn place_of(&self, leaf: usize) -> usize {
+        self.place[leaf] as usize
+    }
+
+    /// Number of leaves.
+    #[must_use]
+    pub fn num_leaves(&self) -> usize {
+        self.score.len()
+    }
+
+    /// Calls `visit` with each candidate's index and leaf.
+    fn walk(&self, observation: &ObservationRef<'_>, mut visit: impl FnMut(usize, usize)) {
+        let mut row = [0.0_f32; NUM_FEATURES];
+        row[NUM_CANDIDATE_FEATURES..].copy_from_slice(observation.global);
+        let candidates = observation.candidates.chunks_exact(NUM_CANDIDATE_FEATURES);
+        for (index, candidate) in candidates.enumerate() {
+            row[..NUM_CANDIDATE_FEATURES].copy_from_slice(candidate);
+            visit(index, self.leaf_of(&row));
+        }
+    }
+}
+
+/// A tree that decides.
+#[derive(Clone, Debug)]
+pub struct TreePolicy {
+    tree: Tree,
+    flat: FlatTree,
+    needs: Needs,
+}
+
+impl TreePolicy {
+    /// Makes a tree ready to run.
+    ///
+    /// # Errors
+    /// Where its needs cannot be met by this program; a [`Tree`] that was made here always can.
+    pub fn new(tree: Tree) -> Result<TreePolicy, TreeError> {
+        Ok(TreePolicy {
+            flat: FlatTree::of(&tree),
+            needs: tree.meta().needs.resolve()?,
+            tree,
+        })
+    }
+
+    /// The tree.
+    #[must_use]
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// The tree as flat arrays.
+    #[must_use]
+    pub fn flat(&self) -> &FlatTree {
+        &self.flat
+    }
+
+    /// Writes the leaf number of each candidate.
+    ///
+    /// # Errors
+    /// As [`Policy::score`].
+    pub fn leaves(&self, observation: &ObservationRef<'_>, leaves: &mut [u32]) -> Result<(), PolicyError> {
+        check_shape(observation, leaves.len())?;
+        self.flat
+            .walk(observation, |index, leaf| leaves[index] = leaf as u32);
+        Ok(())
+    }
+}
+
+pub(super) fn check_shape(observation: &ObservationRef<'_>, num_rows: usize) -> Result<(), PolicyError> {
+    for (expected, found) in [
+        (NUM_GLOBAL_FEATURES, observation.global.len()),
+        (num_rows * NUM_CANDIDATE_FEATURES, observation.candidates.len()),
+    ] {
+        if expected != found {
+            return Err(PolicyError::Shape { expected, found });
+        }
+    }
+    Ok(())
+}
+
+impl Policy for TreePolicy {
+    fn name(&self) -> &str {
+        "tree"
+    }
+
+    fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    fn tie_key(&self) -> TieKey {
+        self.tree.meta().tie_key
+    }
+
+    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        check_shape(&point.observation, scores.len())?;
+        self.flat.walk(&point.observation, |index, leaf| {
+            scores[index] = self.flat.score[leaf];
+        });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{any_tree, leaf, meta, small_tree};
+    use super::*;
+    use crate::cluster::tests::{cluster_of, submit};
+    use crate::pass::Pass;
+    use crate::spec::ClusterSpec;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_tree_with_one_leaf_scores_everything_alike() {
+        let tree = Tree::new(meta(), &[leaf(3, 0.5)]).unwrap();
+        let flat = FlatTree::of(&tree);
+        assert_eq!(flat.leaf_of(&[0.0; NUM_FEATURES]), 0);
+        assert_eq!((flat.score_of(0), flat.num_leaves()), (0.5, 1));
+    }
+
+    #[test]
+    fn a_tree_decides_in_a_pass_and_ties_go_to_the_shortest_job() {
+        let mut cluster = cluster_of(&ClusterSpec::uniform(1, 4, 1));
+        submit(&mut cluster, 4, 5000.0);
+        submit(&mut cluster, 1, 900.0);
+        let shortest = submit(&mut cluster, 2, 300.0);
+        let mut policy = TreePolicy::new(small_tree()).unwrap();
+        let needs = policy.needs();
+        let mut pass = Pass::new();
+        pass.open(&cluster, &needs);
+        let action = pass.decide(&cluster, &mut policy).unwrap();
+        assert_eq!(pass.candidates().get(action).unwrap().job, Some(shortest));
+    }
+
+    #[test]
+    fn an_observation_that_was_not_filled_is_an_error() {
+        let mut cluster = cluster_of(&ClusterSpec::uniform(1, 4, 1));
+        submit(&mut cluster, 1, 1.0);
+        let mut policy = TreePolicy::new(small_tree()).unwrap();
+        let mut pass = Pass::new();
+        pass.open(&cluster, &policy.needs());
+        let observation = ObservationRef {
+            global: &[0.0; NUM_GLOBAL_FEATURES],
+            candidates: &[],
+            mask: &[true; 2],
+        };
+        let point = DecisionPoint {
+            cluster: &cluster,
+            candidates: pass.candidates(),
+            observation,
+        };
+        let error = policy.score(point, &mut [0.0; 2]).unwrap_err();
+        let expected = 2 * NUM_CANDIDATE_FEATURES;
+        assert_eq!(error, PolicyError::Shape { expected, found: 0 });
+    }
+
+    proptest! {
+        #[test]
+        fn the_flat_walk_ends_where_the_slow_walk_ends(
+            tree in any_tree(),
+            rows in prop::collection::vec(prop::collection::vec(-0.2..1.2_f32, NUM_FEATURES), 1..20),
+        ) {
+            let flat = FlatTree::of(&tree);
+            for mut row in rows {
+                // Some values exactly on a threshold.
+                if let Some(Node::Split { feature, threshold, .. }) = tree.nodes().first()
+                    && row[0] > 0.5
+                {
+                    row[usize::from(*feature)] = *threshold;
+                }
+                let place = tree.walk(&row);
+                let found = flat.leaf_of(&row);
+                prop_assert_eq!(flat.place_of(found), place);
+                match tree.nodes()[place] {
+                    Node::Leaf { score, .. } => prop_assert_eq!(score, flat.score_of(found)),
+                    Node::Split { .. } => prop_assert!(false, "a walk ended in a split"),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The arrows between the crates, read from `cargo metadata`: a new arrow is an architecture change and starts here.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Our crates and those of ours that each may depend on.
+const ARROWS: [(&str, &[&str]); 6] = [
+    ("pleach-scheduler", &[]),
+    ("pleach-env", &["pleach-scheduler"]),
+    ("pleach-agents", &["pleach-scheduler", "pleach-env"]),
+    ("pleach-distill", &["pleach-scheduler", "pleach-env"]),
+    (
+        "pleach-experiments",
+        &[
+            "pleach-scheduler",
+            "pleach-env",
+            "pleach-agents",
+            "pleach-distill",
+        ],
+    ),
+    (
+        "pleach-tests",
+        &[
+            "pleach-scheduler",
+            "pleach-env",
+            "pleach-agents",
+            "pleach-distill",
+            "pleach-experiments",
+        ],
+    ),
+];
+
+/// Crates that must not know gradients, and what counts as such.
+const WITHOUT_BURN: [&str; 3] = ["pleach-scheduler", "pleach-env", "pleach-distill"];
+const GRADIENTS: [&str; 5] = ["burn", "cubecl", "wgpu", "cudarc", "tracel"];
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked", "--all-features"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Names by package id, and for each package id the ids of its normal and build dependencies.
+fn graph(metadata: &Value) -> (BTreeMap<&str, &str>, BTreeMap<&str, Vec<&str>>) {
+    let text = |value: &'_ Value, key: &str| -> Option<String> { value[key].as_str().map(str::to_owned) };
+    let packages = metadata["packages"].as_array().unwrap();
+    let names = packages
+        .iter()
+        .map(|package| (package["id"].as_str().unwrap(), package["name"].as_str().unwrap()));
+    let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
+    let edges = nodes.iter().map(|node| {
+        let needed = node["deps"].as_array().unwrap().iter().filter(|dep| {
+            dep["dep_kinds"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .any(|kind| text(kind, "kind").as_deref() != Some("dev"))
+        });
+        (
+            node["id"].as_str().unwrap(),
+            needed.map(|dep| dep["pkg"].as_str().unwrap()).collect(),
+        )
+    });
+    (names.collect(), edges.collect())
+}
+
+#[test]
+fn crates_depend_only_downward_and_agents_and_distill_do_not_know_each_other() {
+    let metadata = metadata();
+    let (names, edges) = graph(&metadata);
+    let ours: BTreeSet<&str> = names
+        .values()
+        .copied()
+        .filter(|name| name.starts_with("pleach"))
+        .collect();
+    assert_eq!(
+        ours,
+        ARROWS.iter().map(|(name, _)| *name).collect(),
+        "every crate has its place in this table"
+    );
+    for (id, needed) in &edges {
+        let Some((name, allowed)) = ARROWS.iter().find(|(name, _)| *name == names[id]) else {
+            continue;
+        };
+        for dep in needed
+            .iter()
+            .map(|dep| names[dep])
+            .filter(|dep| dep.starts_with("pleach"))
+        {
+            assert!(allowed.contains(&dep), "{name} must not depend on {dep}");
+        }
+    }
+}
+
+#[test]
+fn what_runs_in_production_has_no_gradients_in_its_dependency_tree() {
+    let metadata = metadata();
+    let (names, edges) = graph(&metadata);
+    for name in WITHOUT_BURN {
+        let root = names
+            .iter()
+            .find(|(_, other)| **other == name)
+            .map(|(id, _)| *id)
+            .unwrap();
+        let (mut seen, mut todo) = (BTreeSet::new(), vec![root]);
+        while let Some(id) = todo.pop() {
+            if seen.insert(id) {
+                todo.extend(&edges[id]);
+            }
+        }
+        for id in seen {
+            let dep = names[id];
+            assert!(
+                !GRADIENTS.iter().any(|word| dep.starts_with(word)),
+                "{name} pulls in {dep}"
+            );
+        }
+    }
+}

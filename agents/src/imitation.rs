@@ -30,6 +30,9 @@ pub struct ImitationConfig {
     pub value_coef: f64,
     /// Longer gradients are shortened to this, above 0.
     pub max_grad_norm: f64,
+    /// Share of the target probability that is spread over all admissible candidates, 0 to below 1: a clone that is
+    /// certain never tries anything else, and PPO has nothing to learn from.
+    pub smoothing: f64,
 }
 
 impl Default for ImitationConfig {
@@ -40,6 +43,7 @@ impl Default for ImitationConfig {
             learning_rate: 2e-3,
             value_coef: 0.5,
             max_grad_norm: 1.0,
+            smoothing: 0.1,
         }
     }
 }
@@ -75,6 +79,9 @@ impl ImitationConfig {
                 self.max_grad_norm.to_string(),
                 "must be above 0",
             );
+        }
+        if !(0.0..1.0).contains(&self.smoothing) {
+            return refuse("imitation.smoothing", self.smoothing.to_string(), "must be from 0 to below 1");
         }
         if !(self.value_coef.is_finite() && self.value_coef >= 0.0) {
             return refuse(
@@ -284,8 +291,10 @@ pub fn clone_teacher(
                 log_softmax(logits, by_logits);
                 let cross_entropy = -by_logits[choice];
                 let right = argmax(logits) == choice;
+                let spread = config.smoothing as f32 / logits.len() as f32;
                 for (index, by) in by_logits.iter_mut().enumerate() {
-                    *by = (by.exp() - if index == choice { 1.0 } else { 0.0 }) * share;
+                    let taught = if index == choice { 1.0 - config.smoothing as f32 } else { 0.0 };
+                    *by = (by.exp() - taught - spread) * share;
                 }
                 let target = targets[decision];
                 let error = if target.is_finite() { value - target } else { 0.0 };

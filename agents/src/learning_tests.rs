@@ -137,7 +137,7 @@ fn a_cloned_policy_survives_the_updates_in_which_only_the_value_learns() {
         ..config(10, 40)
     };
     let (mut env, mut trainer) = (Many::<TwoQueues>::new(8), trainer::<TwoQueues>(config));
-    let teacher = |env: &Many<TwoQueues>, i: usize, _: &Batch| {
+    let teacher = |env: &mut Many<TwoQueues>, i: usize, _: &Batch| {
         let queues = env.toy(i).queues;
         Ok((1..3).find(|action| queues[action - 1] > 0).unwrap_or(0))
     };

@@ -21,6 +21,7 @@ pub mod ppo;
 pub mod rollout;
 pub mod rows;
 mod softmax;
+mod tensorboard;
 pub mod trainer;
 
 #[cfg(test)]

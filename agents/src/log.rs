@@ -8,24 +8,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use tensorboard_rs::summary_writer::SummaryWriter;
 
 use crate::error::Error;
+use crate::tensorboard::EventFile;
 use crate::trainer::UpdateStats;
 
-/// Writes the figures of a run into a folder.
+/// Writes the figures of a run into a folder. Times are the caller's, seconds since 1970.
+#[derive(Debug)]
 pub struct Logger {
-    tensorboard: SummaryWriter,
+    tensorboard: EventFile,
     metrics: (PathBuf, File),
     timing: (PathBuf, File),
-}
-
-impl std::fmt::Debug for Logger {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Logger")
-            .field("metrics", &self.metrics.0)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Logger {
@@ -34,7 +27,7 @@ impl Logger {
     ///
     /// # Errors
     /// [`Error::Io`] where the folder cannot be written.
-    pub fn open(folder: &Path, num_frames: u64) -> Result<Logger, Error> {
+    pub fn open(folder: &Path, num_frames: u64, now_unix_s: f64) -> Result<Logger, Error> {
         std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
         let metrics = folder.join("metrics.jsonl");
         forget_after(&metrics, num_frames)?;
@@ -49,8 +42,7 @@ impl Logger {
         Ok(Logger {
             metrics: append(metrics)?,
             timing: append(folder.join("timing.jsonl"))?,
-            // It panics where it cannot write, but the folder has just been written to.
-            tensorboard: SummaryWriter::new(folder.join("tensorboard")),
+            tensorboard: EventFile::create(&folder.join("tensorboard"), now_unix_s)?,
         })
     }
 
@@ -58,39 +50,39 @@ impl Logger {
     ///
     /// # Errors
     /// [`Error::Io`] where a file cannot be written.
-    pub fn update(&mut self, stats: &UpdateStats, frames_per_s: Option<f64>) -> Result<(), Error> {
-        self.scalars(stats.num_frames, &tags(stats))?;
-        if let Some(frames_per_s) = frames_per_s {
-            let tag = ("charts/SPS".to_owned(), frames_per_s);
-            self.tensorboard
-                .add_scalar(&tag.0, frames_per_s as f32, stats.num_frames as usize);
-            write_line(&mut self.timing, stats.num_frames, &[tag])?;
-        }
-        self.tensorboard.flush();
-        Ok(())
+    pub fn update(&mut self, stats: &UpdateStats, now_unix_s: f64, frames_per_s: f64) -> Result<(), Error> {
+        self.scalars(stats.num_frames, now_unix_s, tags(stats))?;
+        let speed = finite(vec![("charts/SPS".to_owned(), frames_per_s)]);
+        self.tensorboard.scalars(stats.num_frames, now_unix_s, &speed)?;
+        write_line(&mut self.timing, stats.num_frames, &speed)
     }
 
     /// Notes an evaluation; each name becomes `eval/NAME`.
     ///
     /// # Errors
     /// [`Error::Io`] where a file cannot be written.
-    pub fn evaluation(&mut self, num_frames: u64, figures: &[(String, f64)]) -> Result<(), Error> {
-        let tags: Vec<_> = figures
+    pub fn evaluation(
+        &mut self,
+        num_frames: u64,
+        now_unix_s: f64,
+        figures: &[(String, f64)],
+    ) -> Result<(), Error> {
+        let tags = figures
             .iter()
-            .map(|(name, value)| (format!("eval/{name}"), *value))
-            .collect();
-        self.scalars(num_frames, &tags)?;
-        self.tensorboard.flush();
-        Ok(())
+            .map(|(name, value)| (format!("eval/{name}"), *value));
+        self.scalars(num_frames, now_unix_s, tags.collect())
     }
 
-    fn scalars(&mut self, num_frames: u64, tags: &[(String, f64)]) -> Result<(), Error> {
-        for (tag, value) in tags.iter().filter(|(_, value)| value.is_finite()) {
-            self.tensorboard
-                .add_scalar(tag, *value as f32, num_frames as usize);
-        }
-        write_line(&mut self.metrics, num_frames, tags)
+    fn scalars(&mut self, num_frames: u64, now_unix_s: f64, tags: Vec<(String, f64)>) -> Result<(), Error> {
+        let tags = finite(tags);
+        self.tensorboard.scalars(num_frames, now_unix_s, &tags)?;
+        write_line(&mut self.metrics, num_frames, &tags)
     }
+}
+
+fn finite(mut tags: Vec<(String, f64)>) -> Vec<(String, f64)> {
+    tags.retain(|(_, value)| value.is_finite());
+    tags
 }
 
 /// An update's figures under their tags. Not finite ones (no episode ended) are left out of the files.
@@ -130,7 +122,7 @@ pub fn tags(stats: &UpdateStats) -> Vec<(String, f64)> {
 fn write_line((path, file): &mut (PathBuf, File), step: u64, tags: &[(String, f64)]) -> Result<(), Error> {
     let mut line = Map::new();
     line.insert("step".to_owned(), Value::from(step));
-    for (tag, value) in tags.iter().filter(|(_, value)| value.is_finite()) {
+    for (tag, value) in tags {
         line.insert(tag.clone(), Value::from(*value));
     }
     writeln!(file, "{}", Value::Object(line)).map_err(Error::io(path))
@@ -179,9 +171,11 @@ mod tests {
     #[test]
     fn figures_go_to_both_files_and_speed_only_where_nothing_is_compared() {
         let folder = tempfile::tempdir().unwrap();
-        let mut logger = Logger::open(folder.path(), 0).unwrap();
-        logger.update(&stats(0), Some(1234.0)).unwrap();
-        logger.evaluation(100, &[("avg_jct_s".to_owned(), 5.0)]).unwrap();
+        let mut logger = Logger::open(folder.path(), 0, 7.0).unwrap();
+        logger.update(&stats(0), 7.5, 1234.0).unwrap();
+        logger
+            .evaluation(100, 7.5, &[("avg_jct_s".to_owned(), 5.0)])
+            .unwrap();
         let metrics = std::fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
         let lines: Vec<Value> = metrics
             .lines()
@@ -206,13 +200,13 @@ mod tests {
     #[test]
     fn a_resumed_run_drops_the_lines_that_it_will_write_again() {
         let folder = tempfile::tempdir().unwrap();
-        let mut logger = Logger::open(folder.path(), 0).unwrap();
-        (0..3).for_each(|update| logger.update(&stats(update), None).unwrap());
+        let mut logger = Logger::open(folder.path(), 0, 7.0).unwrap();
+        (0..3).for_each(|update| logger.update(&stats(update), 9.0, 1.0).unwrap());
         let path = folder.path().join("metrics.jsonl");
         let straight = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{straight}{{\"step\": 3")).unwrap();
-        let mut resumed = Logger::open(folder.path(), 100).unwrap();
-        (1..3).for_each(|update| resumed.update(&stats(update), None).unwrap());
+        let mut resumed = Logger::open(folder.path(), 100, 8.0).unwrap();
+        (1..3).for_each(|update| resumed.update(&stats(update), 9.0, 1.0).unwrap());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), straight);
     }
 }

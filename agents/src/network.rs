@@ -83,15 +83,18 @@ fn forward(layout: &Layout, flat: &[f32], rows: &Rows) -> Forward {
 fn argmax(encoded: &Tensor<Backend, 2>, rows: &Rows, h: usize) -> Vec<i32> {
     let encoded = to_vec(encoded.clone());
     let mut largest = vec![0_i32; rows.len() * h];
+    // The values beside their indices, so that the loop over columns has no look-ups and becomes vector code.
+    let mut best = vec![0.0; h];
     for (decision, largest) in largest.chunks_exact_mut(h).enumerate() {
         let span = rows.span(decision);
         largest.fill(span.start as i32);
+        best.copy_from_slice(&encoded[span.start * h..(span.start + 1) * h]);
         for candidate in span.skip(1) {
             let codes = &encoded[candidate * h..(candidate + 1) * h];
-            for (column, (best, code)) in largest.iter_mut().zip(codes).enumerate() {
-                if *code > encoded[*best as usize * h + column] {
-                    *best = candidate as i32;
-                }
+            for ((index, best), code) in largest.iter_mut().zip(&mut best).zip(codes) {
+                let larger = *code > *best;
+                *index = if larger { candidate as i32 } else { *index };
+                *best = if larger { *code } else { *best };
             }
         }
     }

@@ -200,12 +200,12 @@ pub fn distill<E>(
             run(Episode { round, number }, &mut recording).map_err(Error::Caller)?;
             number += 1;
         }
-        let (learn, held_out) = dataset.split(config.held_out);
+        let (learn, _) = dataset.split(config.held_out);
         if learn.is_empty() {
             return Err(Error::NothingRecorded { episodes: number });
         }
         let grown = fit(&dataset, &learn, config);
-        let seen = if held_out.is_empty() { &learn } else { &held_out };
+        let points = points_for_fidelity(&dataset, config);
         let mut sizes: Vec<usize> = config
             .leaves
             .iter()
@@ -217,7 +217,8 @@ pub fn distill<E>(
             for meta in &metas {
                 let tree = Tree::new(meta.clone(), &grown.nodes_with(leaves))?;
                 let policy = TreePolicy::new(tree)?;
-                let fidelity = Fidelity::of(&dataset, seen, policy.flat(), meta.tie_key, config.target.span);
+                let fidelity =
+                    Fidelity::of(&dataset, &points, policy.flat(), meta.tie_key, config.target.span);
                 let tree = policy.tree().clone();
                 let report = StudentReport::of(round, &tree, fidelity, None);
                 students.push((tree, report));
@@ -226,11 +227,11 @@ pub fn distill<E>(
         }
     }
     let (taken, result, pruning) = select(config, &mut students, judge)?;
-    let (_, held_out) = dataset.split(config.held_out);
+    let points = points_for_fidelity(&dataset, config);
     let describe = |step: &Judged| -> Result<StudentReport, Error<E>> {
         let policy = TreePolicy::new(step.tree.clone())?;
         let key = step.tree.meta().tie_key;
-        let fidelity = Fidelity::of(&dataset, &held_out, policy.flat(), key, config.target.span);
+        let fidelity = Fidelity::of(&dataset, &points, policy.flat(), key, config.target.span);
         Ok(StudentReport::of(
             students[taken].1.round,
             &step.tree,
@@ -257,6 +258,12 @@ pub fn distill<E>(
         report,
         students: students.into_iter().map(|(tree, _)| tree).collect(),
     })
+}
+
+/// The points that no tree is fitted to; all points where none are held out.
+fn points_for_fidelity(dataset: &Dataset, config: &DistillConfig) -> Vec<usize> {
+    let (learn, held_out) = dataset.split(config.held_out);
+    if held_out.is_empty() { learn } else { held_out }
 }
 
 /// Judges the students of the last rounds, takes the smallest good one and prunes it.

@@ -168,7 +168,7 @@ impl Demonstrations {
         seed: Seed,
         num_steps: usize,
         horizon_s: f64,
-        mut teacher: impl FnMut(&E, usize, &Batch) -> Result<usize, pleach_env::error::Error>,
+        mut teacher: impl FnMut(&mut E, usize, &Batch) -> Result<usize, pleach_env::error::Error>,
     ) -> Result<Demonstrations, Error> {
         let (spaces, num_envs) = (env.spaces(), env.num_envs());
         let Spaces {

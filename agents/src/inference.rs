@@ -2,8 +2,9 @@
 //!
 //! At a batch of one decision a tensor library spends its time on bookkeeping. Here the weights are packed once into
 //! panels of eight output columns, and a layer keeps four candidates times eight columns in registers, in loops that
-//! the compiler turns into vector code. Every sum runs in the same order whatever else is computed, so the result does
-//! not depend on threads or batches. The context's share of the pointer's hidden layer is computed once per decision.
+//! the compiler turns into vector code, for each kind of vector unit. Every sum runs in the same order whatever else is
+//! computed, and a product is rounded before it is added, so the result does not depend on threads, batches or on the
+//! vector unit. The context's share of the pointer's hidden layer is computed once per decision.
 
 use crate::error::Error;
 use crate::parameters::{LANES, Layout, at};
@@ -45,54 +46,79 @@ impl Dense {
     }
 
     /// `out = x weight + bias` for the rows of `x`, through a rectifier where `rectify`. `bias` replaces the layer's.
+    #[inline(always)]
     fn apply(&self, x: &[f32], bias: &[f32], rectify: bool, out: &mut [f32]) {
-        let whole = x.len() / self.inputs / BLOCK * BLOCK;
-        let (x_blocks, x_rest) = x.split_at(whole * self.inputs);
-        let (out_blocks, out_rest) = out.split_at_mut(whole * self.outputs);
-        let blocks = x_blocks.chunks_exact(BLOCK * self.inputs);
-        for (x, out) in blocks.zip(out_blocks.chunks_exact_mut(BLOCK * self.outputs)) {
-            self.block::<BLOCK>(x, bias, rectify, out);
+        let whole = x.len() / (BLOCK * self.inputs) * BLOCK;
+        let (x, x_rest) = x.split_at(whole * self.inputs);
+        let (out, out_rest) = out.split_at_mut(whole * self.outputs);
+        let blocks = out.chunks_exact_mut(BLOCK * self.outputs);
+        for (x, out) in x.chunks_exact(BLOCK * self.inputs).zip(blocks) {
+            self.four_rows(x, bias, rectify, out);
         }
-        for (x, out) in x_rest
+        let rows = out_rest.chunks_exact_mut(self.outputs);
+        for (x, out) in x_rest.chunks_exact(self.inputs).zip(rows) {
+            self.one_row(x, bias, rectify, out);
+        }
+    }
+
+    /// Four named running sums and zipped rows, because indices and nested arrays keep the sums out of registers.
+    #[inline(always)]
+    fn four_rows(&self, x: &[f32], bias: &[f32], rectify: bool, out: &mut [f32]) {
+        let (x_0, x) = x.split_at(self.inputs);
+        let (x_1, x) = x.split_at(self.inputs);
+        let (x_2, x_3) = x.split_at(self.inputs);
+        let panels = self
+            .panels
             .chunks_exact(self.inputs)
-            .zip(out_rest.chunks_exact_mut(self.outputs))
-        {
-            self.block::<1>(x, bias, rectify, out);
+            .zip(bias.as_chunks::<LANES>().0);
+        for (index, (panel, bias)) in panels.enumerate() {
+            let (mut sum_0, mut sum_1, mut sum_2, mut sum_3) = (*bias, *bias, *bias, *bias);
+            for ((((weights, a), b), c), d) in panel.iter().zip(x_0).zip(x_1).zip(x_2).zip(x_3) {
+                add_scaled(&mut sum_0, *a, weights);
+                add_scaled(&mut sum_1, *b, weights);
+                add_scaled(&mut sum_2, *c, weights);
+                add_scaled(&mut sum_3, *d, weights);
+            }
+            for (row, sum) in [sum_0, sum_1, sum_2, sum_3].iter().enumerate() {
+                let start = row * self.outputs + index * LANES;
+                store(sum, rectify, &mut out[start..start + LANES]);
+            }
         }
     }
 
     #[inline(always)]
-    fn block<const ROWS: usize>(&self, x: &[f32], bias: &[f32], rectify: bool, out: &mut [f32]) {
-        let rows: [&[f32]; ROWS] = std::array::from_fn(|row| &x[row * self.inputs..(row + 1) * self.inputs]);
+    fn one_row(&self, x: &[f32], bias: &[f32], rectify: bool, out: &mut [f32]) {
         let panels = self
             .panels
             .chunks_exact(self.inputs)
-            .zip(bias.chunks_exact(LANES))
-            .enumerate();
-        for (index, (panel, bias)) in panels {
-            let mut sums = [[0.0_f32; LANES]; ROWS];
-            for sum in &mut sums {
-                sum.copy_from_slice(bias);
+            .zip(bias.as_chunks::<LANES>().0);
+        for ((panel, bias), out) in panels.zip(out.chunks_exact_mut(LANES)) {
+            let mut sum = *bias;
+            for (weights, value) in panel.iter().zip(x) {
+                add_scaled(&mut sum, *value, weights);
             }
-            for (input, weights) in panel.iter().enumerate() {
-                for (sum, row) in sums.iter_mut().zip(&rows) {
-                    let value = row[input];
-                    for (sum, weight) in sum.iter_mut().zip(weights) {
-                        *sum += value * weight;
-                    }
-                }
-            }
-            for (row, sum) in sums.iter().enumerate() {
-                let start = row * self.outputs + index * LANES;
-                for (out, sum) in out[start..start + LANES].iter_mut().zip(sum) {
-                    *out = if rectify { sum.max(0.0) } else { *sum };
-                }
-            }
+            store(&sum, rectify, out);
         }
     }
 }
 
+/// `sum += value * weights`
+#[inline(always)]
+fn add_scaled(sum: &mut [f32; LANES], value: f32, weights: &[f32; LANES]) {
+    for (sum, weight) in sum.iter_mut().zip(weights) {
+        *sum += value * weight;
+    }
+}
+
+#[inline(always)]
+fn store(sum: &[f32; LANES], rectify: bool, out: &mut [f32]) {
+    for (out, sum) in out.iter_mut().zip(sum) {
+        *out = if rectify { sum.max(0.0) } else { *sum };
+    }
+}
+
 /// Sum of products in eight running sums, added in a fixed order. The lengths are equal multiples of eight.
+#[inline(always)]
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let mut sums = [0.0_f32; LANES];
     for (a, b) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)) {
@@ -188,6 +214,16 @@ impl Inference {
     /// Writes one logit per candidate into `logits` `[n]` and returns the value in the head's own (normalised) unit.
     /// Without candidates the value is that of an empty set.
     pub fn forward(&self, row: Row<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
+        pulp::Arch::new().dispatch(ForwardPass {
+            inference: self,
+            row,
+            scratch,
+            logits,
+        })
+    }
+
+    #[inline(always)]
+    fn pass(&self, row: Row<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
         let (n, h) = (row.num_candidates, self.layout.config.hidden);
         if scratch.encoded.len() < n * h {
             scratch.first.resize(n * h, 0.0);
@@ -212,15 +248,27 @@ impl Inference {
             .apply(context, &self.value.bias, true, &mut scratch.value);
         dot(&scratch.value, &self.value_out) + self.value_bias
     }
+}
 
-    /// The value alone, as [`Inference::forward`] returns it.
-    pub fn value(&self, row: Row<'_>, scratch: &mut Scratch, logits: &mut Vec<f32>) -> f32 {
-        logits.resize(row.num_candidates.max(logits.len()), 0.0);
-        self.forward(row, scratch, logits)
+/// One forward pass, compiled once for each kind of vector unit and dispatched at run time.
+struct ForwardPass<'a> {
+    inference: &'a Inference,
+    row: Row<'a>,
+    scratch: &'a mut Scratch,
+    logits: &'a mut [f32],
+}
+
+impl pulp::WithSimd for ForwardPass<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> f32 {
+        self.inference.pass(self.row, self.scratch, self.logits)
     }
 }
 
 /// Mean and maximum over the rows of `encoded` `[n, h]` into `pooled` `[2 h]`; zero without rows.
+#[inline(always)]
 fn pool(encoded: &[f32], h: usize, pooled: &mut [f32]) {
     pooled.fill(0.0);
     let (mean, max) = pooled.split_at_mut(h);

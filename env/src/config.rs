@@ -206,15 +206,22 @@ impl EnvConfig {
 
 /// Makes the workload of each episode.
 #[derive(Clone, Debug)]
-pub(crate) enum Source {
+pub struct Source(Kind);
+
+#[derive(Clone, Debug)]
+enum Kind {
     Generate,
     File(Arc<Workload>),
 }
 
 impl Source {
-    pub(crate) fn open(config: &EnvConfig) -> Result<Source, Error> {
+    /// Opens the source that the settings name; a file is read once, here.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or holds fewer jobs than an episode needs.
+    pub fn open(config: &EnvConfig) -> Result<Source, Error> {
         match &config.workload {
-            WorkloadConfig::Generate(_) => Ok(Source::Generate),
+            WorkloadConfig::Generate(_) => Ok(Source(Kind::Generate)),
             WorkloadConfig::File {
                 path,
                 options,
@@ -229,20 +236,24 @@ impl Source {
                         hint: "200 to 500 jobs make a good episode".into(),
                     }));
                 }
-                Ok(Source::File(Arc::new(workload)))
+                Ok(Source(Kind::File(Arc::new(workload))))
             }
         }
     }
 
-    pub(crate) fn workload(&self, config: &EnvConfig, seed: Seed) -> Result<Workload, Error> {
-        match (self, &config.workload) {
-            (Source::File(all), WorkloadConfig::File { num_jobs, .. }) => {
+    /// The workload of the episode with this seed.
+    ///
+    /// # Errors
+    /// Where the generator refuses its settings.
+    pub fn workload(&self, config: &EnvConfig, seed: Seed) -> Result<Workload, Error> {
+        match (&self.0, &config.workload) {
+            (Kind::File(all), WorkloadConfig::File { num_jobs, .. }) => {
                 let last = all.jobs.len().saturating_sub(*num_jobs);
                 let start = seed.stream("window", 0).random_range(0..=last);
                 Ok(all.slice(start, *num_jobs))
             }
             (_, WorkloadConfig::Generate(generator)) => generate(generator, seed.child("workload", 0)),
-            (Source::Generate, WorkloadConfig::File { .. }) => {
+            (Kind::Generate, WorkloadConfig::File { .. }) => {
                 unreachable!("the source was opened for these settings")
             }
         }

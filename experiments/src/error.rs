@@ -120,6 +120,12 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Config(_) | Error::Data { .. } | Error::Contract { .. } => EXIT_CONFIG,
+            // An input that is not there is a wrong argument; a disk that is full is not.
+            Error::Io {
+                action: "read",
+                source,
+                ..
+            } if source.kind() == io::ErrorKind::NotFound => EXIT_CONFIG,
             Error::Temporary(_) => EXIT_AGAIN,
             Error::Io { .. } | Error::Failed(_) => EXIT_FAILED,
         }

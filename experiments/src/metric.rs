@@ -101,14 +101,14 @@ pub const METRICS: [Metric; 12] = [
         "avg wait",
         Unit::Seconds,
         Better::Lower,
-        "mean of JCT - time running",
+        "mean of JCT - time that the job held its GPUs",
     ),
     metric(
         "p99_wait_s",
         "p99 wait",
         Unit::Seconds,
         Better::Lower,
-        "99th percentile of JCT - time running",
+        "99th percentile of the same",
     ),
     metric(
         "makespan_s",
@@ -122,14 +122,14 @@ pub const METRICS: [Metric; 12] = [
         "util",
         Unit::Fraction,
         Better::Higher,
-        "busy GPU-time / GPU-time of the makespan",
+        "held GPU-time / all GPU-time, first submit to last finish",
     ),
     metric(
         "fairness",
         "fairness",
         Unit::Plain,
         Better::Higher,
-        "Jain index over tenants' mean slowdown, 0..1",
+        "Jain index over tenants' mean slowdown, 1 / tenants to 1",
     ),
     metric(
         "preemptions",

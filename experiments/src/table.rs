@@ -32,12 +32,17 @@ pub struct Table {
 }
 
 impl Table {
-    /// The comparison of `results` over the metrics named by `keys` (unknown ones are left out).
+    /// The comparison of `results` over the metrics named by `keys`; those that no policy has are left out.
     #[must_use]
     pub fn compare(results: &Results, keys: &[&str]) -> Table {
+        let known = |key: &str| {
+            results
+                .policies()
+                .any(|(_, summary)| summary.metrics.contains_key(key))
+        };
         let metrics: Vec<&Metric> = METRICS
             .iter()
-            .filter(|metric| keys.contains(&metric.key))
+            .filter(|metric| keys.contains(&metric.key) && known(metric.key))
             .collect();
         let best: Vec<Option<f64>> = metrics.iter().map(|metric| best_of(results, metric)).collect();
         let reference = results.reference();

@@ -144,12 +144,16 @@ impl WriterScratch {
             global,
         );
         let free = cluster.num_free();
+        // Candidates of one job stand together and share what is said of the job.
+        let mut shared = [0.0; NUM_CANDIDATE_FEATURES];
+        let mut facts_of = self.jobs.iter();
+        let mut facts: Option<&JobFacts> = None;
         for (candidate, row) in set
             .iter()
             .zip(candidates.chunks_exact_mut(NUM_CANDIDATE_FEATURES))
         {
-            row.fill(0.0);
             let Some(job) = candidate.job else {
+                row.fill(0.0);
                 put(row, column::CANDIDATE, C::IsHold as usize, 1.0);
                 put(row, column::CANDIDATE, C::Leftover as usize, ratio(free, cluster));
                 put(
@@ -160,8 +164,18 @@ impl WriterScratch {
                 );
                 continue;
             };
-            if let Some(facts) = self.jobs.iter().find(|facts| facts.job == job) {
-                write_job(cluster, facts, row);
+            if facts.is_none_or(|facts| facts.job != job) {
+                facts = facts_of.next();
+                if let Some(facts) = facts {
+                    write_job(cluster, facts, &mut shared);
+                }
+            }
+            if let Some(facts) = facts {
+                debug_assert_eq!(
+                    facts.job, job,
+                    "facts are gathered in the order of the candidates"
+                );
+                row.copy_from_slice(&shared);
                 write_action(cluster, set, candidate, facts, row);
                 let left = free_after(cluster, set, candidate, free);
                 put(row, column::CANDIDATE, C::Leftover as usize, ratio(left, cluster));

@@ -1,40 +1,42 @@
 //! `pleach distill`: flags.
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
 use serde::Serialize;
 
 use super::RunArgs;
 use super::evaluate::{SchedulingArgs, WorkloadSource};
 
-/// Prunes a teacher into one decision tree. Sizes and cuts are chosen by simulated performance on validation seeds,
-/// and the winner is reported on test seeds that nothing was chosen by.
+/// Prunes a teacher into one decision tree. Size and cuts are chosen by simulated performance, and the
+/// winner is reported on test seeds that nothing was chosen by.
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(after_help = "\
 Examples:
   pleach distill --teacher runs/mine                    the network of a training run
   pleach distill --teacher srtf --leaves 8              a tree that imitates a heuristic
-  pleach distill --teacher runs/mine --leaves 32 --depth 8 --iterations 5 --out runs/mine-tree
+  pleach distill --teacher runs/mine --leaves 8,16,32 --rounds 5 --out runs/mine-tree
 
 In the folder: tree.json (the policy file, for evaluate and for the scheduler), tree.txt (to read), report.html.")]
 pub struct DistillArgs {
     /// Whom to learn from: a training run, a policy file, or a heuristic's name
     #[arg(long, value_name = "NAME|PATH")]
     pub teacher: String,
-    /// Leaves, at most
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=1024))]
-    pub leaves: u16,
-    /// Questions from the root to a leaf, at most
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=32))]
-    pub depth: u8,
-    /// Rounds of DAgger: the tree drives, the teacher labels what it meets
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=100))]
-    pub iterations: u16,
-    /// Decision points to label in each round
-    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(100..=10_000_000))]
-    pub samples: u32,
-    /// Seeds that cuts are chosen by
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub validation_seeds: u32,
+    /// Configuration in TOML; unknown keys are refused; flags override it [default: the built-in one]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Sizes to try, in leaves, repeated or with commas [default: 4,8,16,32]
+    #[arg(long, value_name = "N", value_delimiter = ',', action = ArgAction::Append, value_parser = clap::value_parser!(u16).range(2..=256))]
+    pub leaves: Vec<u16>,
+    /// Questions from the root to a leaf, at most [default: from the configuration]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub depth: Option<u16>,
+    /// Rounds of DAgger after the teacher's own: the tree drives, the teacher labels what it meets [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=100))]
+    pub rounds: Option<u16>,
+    /// Episodes to play in each round [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub episodes: Option<u32>,
     /// Seeds that the result is reported on
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub test_seeds: u32,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 /// Spread of the multiplicative noise, at most.
-const SIGMA_MAX: f64 = 5.0;
+const SIGMA_MAX: f64 = 10.0;
 
 /// Source of the estimates that policies see.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub enum EstimateSource {
     User,
     /// The true length times `exp(sigma z)` with z standard normal.
     Lognormal {
-        /// Spread of the logarithm, 0 to 5; 1 means typically wrong by a factor of 2.7.
+        /// Spread of the logarithm, 0 to 10; 1 means typically wrong by a factor of 2.7.
         sigma: f64,
     },
 }
@@ -78,7 +78,7 @@ mod tests {
             "lognormal",
             "lognormal:-1",
             "lognormal:NaN",
-            "lognormal:9",
+            "lognormal:11",
         ] {
             assert!(
                 text.parse::<EstimateSource>()

@@ -35,7 +35,7 @@ pub struct EvaluateArgs {
     #[command(flatten)]
     pub scheduling: SchedulingArgs,
     /// Seeds to run each policy and workload with
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub seeds: u32,
     /// Also write one CSV row for each (policy, workload, seed) to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -55,10 +55,10 @@ pub struct EvaluateArgs {
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadSource {
-    /// Presets or trace files, repeated or with commas; `pleach workload list` names the presets
-    #[arg(long, value_name = "FILE|PRESET", value_delimiter = ',', action = ArgAction::Append, default_value = "philly-like")]
+    /// Presets, environment ids or trace files, repeated or with commas; `pleach workload list` names them
+    #[arg(long, value_name = "FILE|PRESET", value_delimiter = ',', action = ArgAction::Append, default_value = "Pleach/Philly-v0")]
     pub workload: Vec<String>,
-    /// Layout of trace files [default: by the file's name and header]
+    /// Layout of trace files [default: by the file's first line]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<TraceFormat>,
     /// Cluster description in TOML or JSON [default: the workload's own]
@@ -70,6 +70,12 @@ pub struct WorkloadSource {
     /// Days of a trace to take
     #[arg(long, value_name = "DAYS", value_parser = number::positive)]
     pub days: Option<f64>,
+    /// Cut a trace into windows of so many days; each becomes a workload of its own, so results come in more pairs
+    #[arg(long, value_name = "DAYS", value_parser = number::positive)]
+    pub window_days: Option<f64>,
+    /// Make walls of a trace's virtual clusters: each keeps to its own GPUs [default: one shared cluster]
+    #[arg(long)]
+    pub virtual_clusters: bool,
     /// Jobs to take or to generate
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub num_jobs: Option<u32>,
@@ -89,7 +95,7 @@ pub struct SchedulingArgs {
     #[arg(long, value_name = "SOURCE", default_value = "oracle")]
     pub estimates: EstimateSource,
     /// Seconds that a job loses whenever it starts again
-    #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = number::not_negative)]
+    #[arg(long, value_name = "S", default_value_t = 30.0, value_parser = number::not_negative)]
     pub restart_cost_s: f64,
 }
 
@@ -99,16 +105,14 @@ pub struct SchedulingArgs {
 pub enum TraceFormat {
     /// The canonical CSV of this project
     Canonical,
-    /// Microsoft Philly (JSON)
+    /// Microsoft Philly, one row per job (CSV)
     Philly,
-    /// SenseTime Helios (CSV)
-    Helios,
-    /// Alibaba PAI (CSV)
-    Pai,
-    /// Shanghai AI Lab Acme (CSV)
-    Acme,
-    /// Standard Workload Format
-    Swf,
+    /// SenseTime Helios, virtual cluster Venus (CSV)
+    Venus,
+    /// Microsoft ITP, the ElasticFlow traces (CSV)
+    Itp,
+    /// Gavel's tab-separated lists
+    Gavel,
 }
 
 #[cfg(test)]
@@ -131,7 +135,7 @@ mod tests {
     fn policies_may_be_repeated_or_listed() {
         let args = parse("pleach evaluate --policy fifo,srtf --policy tree.json").unwrap();
         assert_eq!(args.policy, ["fifo", "srtf", "tree.json"]);
-        assert_eq!(args.workload.workload, ["philly-like"]);
+        assert_eq!(args.workload.workload, ["Pleach/Philly-v0"]);
     }
 
     #[test]

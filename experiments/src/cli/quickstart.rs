@@ -12,7 +12,7 @@ use super::number;
 Examples:
   pleach quickstart                                     a few minutes on a laptop
   pleach quickstart --env-steps 20000 --num-jobs 200    a smoke test
-  pleach quickstart --workload helios-like --load 0.9 --seed 1 --out runs/first
+  pleach quickstart --workload gavel-multi --load 0.9 --seed 1 --out runs/first
 
 In the folder: report.html (read this first), tree.txt, tree.json, checkpoint, results.csv, results.json.
 The policies are compared on seeds that training never saw.")]

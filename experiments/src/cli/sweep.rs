@@ -27,7 +27,20 @@ pub struct SweepArgs {
 #[derive(Clone, Debug, Subcommand)]
 pub enum SweepCommand {
     /// Turn a grid into a manifest of units
-    #[command(after_help = "\
+    Plan(PlanArgs),
+    /// Run every missing unit on the threads of this machine
+    Run(SweepRunArgs),
+    /// Run one unit; exits with 0 done, 75 try again, 2 bad configuration, 1 failed
+    Unit(UnitArgs),
+    /// Say which units are done, failed or missing
+    Status(StatusArgs),
+    /// Merge all results into one CSV, one JSON and one page
+    Gather(GatherArgs),
+}
+
+/// `pleach sweep plan`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
 Example:
   pleach sweep plan --config grid.toml --out runs/load/sweep.json
 
@@ -39,36 +52,6 @@ grid.toml:
   [grid]                          # every combination is tried with every seed
   workload.load = [0.6, 0.8, 1.0]
   policy = [\"fifo\", \"srtf\"]")]
-    Plan(PlanArgs),
-    /// Run every missing unit on the threads of this machine
-    #[command(after_help = "\
-Examples:
-  pleach sweep run --manifest runs/load/sweep.json
-  pleach sweep run --manifest runs/load/sweep.json --threads 4 --index 0-9,12")]
-    Run(SweepRunArgs),
-    /// Run one unit; exits with 0 done, 75 try again, 2 bad configuration, 1 failed
-    #[command(after_help = "\
-Example:
-  pleach sweep unit --manifest runs/load/sweep.json --index 7
-
-Without --index it is taken from SLURM_ARRAY_TASK_ID, or else from JOB_COMPLETION_INDEX (Kubernetes).")]
-    Unit(UnitArgs),
-    /// Say which units are done, failed or missing
-    #[command(after_help = "\
-Examples:
-  pleach sweep status --manifest runs/load/sweep.json
-  sbatch --array=$(pleach sweep status --manifest runs/load/sweep.json --missing) sweep.sbatch")]
-    Status(StatusArgs),
-    /// Merge all results into one CSV, one JSON and one page
-    #[command(after_help = "\
-Examples:
-  pleach sweep gather --manifest runs/load/sweep.json
-  pleach sweep gather --manifest runs/load/sweep.json --metric p99_jct_s --x workload.load --partial")]
-    Gather(GatherArgs),
-}
-
-/// `pleach sweep plan`.
-#[derive(Args, Clone, Debug)]
 pub struct PlanArgs {
     /// The grid, in TOML
     #[arg(long, value_name = "FILE")]
@@ -111,6 +94,10 @@ impl SweepPlace {
 
 /// `pleach sweep run`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach sweep run --manifest runs/load/sweep.json
+  pleach sweep run --manifest runs/load/sweep.json --threads 4 --index 0-9,12")]
 pub struct SweepRunArgs {
     /// Which sweep.
     #[command(flatten)]
@@ -131,6 +118,11 @@ pub struct SweepRunArgs {
 
 /// `pleach sweep unit`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Example:
+  pleach sweep unit --manifest runs/load/sweep.json --index 7
+
+Without --index it is taken from SLURM_ARRAY_TASK_ID, or else from JOB_COMPLETION_INDEX (Kubernetes).")]
 pub struct UnitArgs {
     /// Which sweep.
     #[command(flatten)]
@@ -142,6 +134,10 @@ pub struct UnitArgs {
 
 /// `pleach sweep status`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach sweep status --manifest runs/load/sweep.json
+  sbatch --array=$(pleach sweep status --manifest runs/load/sweep.json --missing) sweep.sbatch")]
 pub struct StatusArgs {
     /// Which sweep.
     #[command(flatten)]
@@ -156,6 +152,10 @@ pub struct StatusArgs {
 
 /// `pleach sweep gather`.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach sweep gather --manifest runs/load/sweep.json
+  pleach sweep gather --manifest runs/load/sweep.json --metric p99_jct_s --x workload.load --partial")]
 pub struct GatherArgs {
     /// Which sweep.
     #[command(flatten)]

@@ -25,13 +25,13 @@ pub enum WorkloadCommand {
     #[command(after_help = "\
 Examples:
   pleach workload stats --workload philly-like --num-jobs 10000
-  pleach workload stats --workload trace.csv --format helios --json stats.json")]
+  pleach workload stats --workload trace.csv --format venus --json stats.json")]
     Stats(WorkloadStatsArgs),
     /// Write a workload as the canonical CSV: generates a preset, or converts a trace
     #[command(after_help = "\
 Examples:
   pleach workload write --workload philly-like --num-jobs 10000 --to jobs.csv
-  pleach workload write --workload cluster_job_log --format philly --from-day 30 --days 7 --to week.csv")]
+  pleach workload write --workload philly.csv.gz --format philly --from-day 30 --days 7 --to week.csv")]
     Write(WorkloadWriteArgs),
 }
 

@@ -40,13 +40,17 @@ impl Axis {
     #[must_use]
     pub fn linear(title: &str, low: f64, high: f64) -> Axis {
         let (low, high) = sane(low, high);
-        let step = nice_step((high - low) / 5.0);
+        let step = nice_step((high - low) / 6.0);
         let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
         let count = ((last - first) as usize).min(20);
         let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
-        let label = |value: f64| match value.abs() {
-            size if size >= 1e6 => show_count(value),
-            _ => format!("{value:.decimals$}"),
+        let largest = (first * step).abs().max((last * step).abs());
+        let label = |value: f64| {
+            if largest >= 1e4 {
+                show_large(value)
+            } else {
+                format!("{value:.decimals$}")
+            }
         };
         let ticks = (0..=count)
             .map(|i| (first + i as f64) * step)
@@ -184,11 +188,15 @@ fn nice_step(rough: f64) -> f64 {
     digit.unwrap_or(10.0) * power
 }
 
-fn show_count(value: f64) -> String {
-    if value.abs() >= 1e9 {
-        show_plain(value)
-    } else {
-        format!("{} M", value / 1e6)
+/// `250 k`, `1.5 M`, `2 G`; beyond that with an exponent.
+fn show_large(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_string(),
+        size if size < 1e3 => show_plain(value),
+        size if size < 1e6 => format!("{} k", value / 1e3),
+        size if size < 1e9 => format!("{} M", value / 1e6),
+        size if size < 1e12 => format!("{} G", value / 1e9),
+        _ => show_plain(value),
     }
 }
 

@@ -10,19 +10,30 @@ pub const CDF_POINTS_MAX: usize = 400;
 /// Shortest time shown, seconds; shorter JCTs are drawn at the edge.
 const LOW_S: f64 = 1.0;
 
+/// One policy's line.
+struct Curve<'a> {
+    series: usize,
+    name: &'a str,
+    points: Vec<(f64, f64)>,
+}
+
 /// The plot and its legend; none where no run kept its JCTs.
 #[must_use]
 pub fn render(results: &Results) -> Option<String> {
-    let curves: Vec<(usize, &str, Vec<(f64, f64)>)> = results
+    let curves: Vec<Curve<'_>> = results
         .policies()
         .take(SERIES_MAX)
         .enumerate()
-        .map(|(series, (name, _))| (series, name, curve(results, name)))
-        .filter(|(_, _, points)| !points.is_empty())
+        .map(|(series, (name, _))| Curve {
+            series,
+            name,
+            points: curve(results, name),
+        })
+        .filter(|curve| !curve.points.is_empty())
         .collect();
     let ends = curves
         .iter()
-        .filter_map(|(_, _, points)| Some((points.first()?.0, points.last()?.0)));
+        .filter_map(|curve| Some((curve.points.first()?.0, curve.points.last()?.0)));
     let (low, high) = ends.fold((f64::INFINITY, LOW_S), |(low, high), (first, last)| {
         (low.min(first), high.max(last))
     });
@@ -37,10 +48,10 @@ pub fn render(results: &Results) -> Option<String> {
         Axis::fixed("jobs finished within this time", 0.0, 1.0, parts),
         360.0,
     );
-    for (series, name, points) in &curves {
-        frame.line(*series, name, points);
+    for curve in &curves {
+        frame.line(curve.series, curve.name, &curve.points);
     }
-    let names: Vec<(usize, &str)> = curves.iter().map(|&(series, name, _)| (series, name)).collect();
+    let names: Vec<(usize, &str)> = curves.iter().map(|curve| (curve.series, curve.name)).collect();
     let description = "Distribution of job completion times, one line for each policy";
     Some(frame.render(description) + &legend(&names))
 }

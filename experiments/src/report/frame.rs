@@ -1,7 +1,8 @@
 //! The frame of a plot: grid, ticks, axis titles and lines, as inline SVG; and the legend below it.
 //!
-//! Colours are the eight of Okabe & Ito 2008 with yellow and black exchanged for tones that show on both a light and a
-//! dark page; from the ninth series on the dash changes as well.
+//! Six colours for a light page and six for a dark one, searched for so that any two stay apart under protanopia,
+//! deuteranopia and tritanopia (simulated after Machado et al. 2009) and stand out from the page by a contrast of at
+//! least 3; from the seventh series on the dash changes as well.
 
 use std::fmt::Write as _;
 
@@ -9,11 +10,11 @@ use super::axis::Axis;
 use super::{escape, escape_name};
 
 /// Colours before the dash changes.
-const NUM_COLOURS: usize = 8;
+const NUM_COLOURS: usize = 6;
 /// Series in one plot, at most; the table has the rest.
 pub const SERIES_MAX: usize = 24;
 /// Dashes, one for each round through the colours.
-const DASHES: [&str; 3] = ["", "6 4", "2 3"];
+const DASHES: [&str; 4] = ["", "7 4", "2 3", "9 3 2 3"];
 
 /// A plot to draw into.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ pub struct Frame {
 }
 
 const TOP: f64 = 12.0;
-const RIGHT: f64 = 16.0;
+const RIGHT: f64 = 24.0;
 const BOTTOM: f64 = 44.0;
 
 impl Frame {
@@ -138,15 +139,21 @@ impl Frame {
     }
 }
 
-/// Attributes of series number `series`: colour, and dash from the ninth on.
+/// Colour of series number `series`, as a value of `fill` or `stroke`.
+#[must_use]
+pub fn colour(series: usize) -> String {
+    format!("var(--s{})", series % NUM_COLOURS)
+}
+
+/// Attributes of series number `series`: colour, and dash from the seventh on.
 #[must_use]
 pub fn series_style(series: usize) -> String {
     let dash = DASHES[(series / NUM_COLOURS) % DASHES.len()];
-    let colour = series % NUM_COLOURS;
+    let colour = colour(series);
     if dash.is_empty() {
-        format!("stroke=\"var(--s{colour})\"")
+        format!("stroke=\"{colour}\"")
     } else {
-        format!("stroke=\"var(--s{colour})\" stroke-dasharray=\"{dash}\"")
+        format!("stroke=\"{colour}\" stroke-dasharray=\"{dash}\"")
     }
 }
 
@@ -186,8 +193,9 @@ mod tests {
     }
 
     #[test]
-    fn the_ninth_series_has_the_first_colour_and_a_dash() {
-        assert_eq!(series_style(8), "stroke=\"var(--s0)\" stroke-dasharray=\"6 4\"");
-        assert_ne!(series_style(8), series_style(16));
+    fn the_seventh_series_has_the_first_colour_and_a_dash() {
+        assert_eq!(series_style(6), "stroke=\"var(--s0)\" stroke-dasharray=\"7 4\"");
+        let styles: std::collections::BTreeSet<String> = (0..SERIES_MAX).map(series_style).collect();
+        assert_eq!(styles.len(), SERIES_MAX);
     }
 }

@@ -68,8 +68,8 @@ pub fn render(curve: &LearningCurve) -> Option<String> {
             "<path class=\"baseline\" d=\"M{:.1} {y:.1}H{:.1}\"/><text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" \
              text-anchor=\"end\">{}</text>",
             frame.left,
-            frame.width - 16.0,
-            frame.width - 18.0,
+            frame.width - 24.0,
+            frame.width - 26.0,
             y - 4.0,
             escape_name(name)
         );

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::axis::Axis;
-use super::frame::SERIES_MAX;
+use super::frame::{SERIES_MAX, colour};
 use super::{escape, escape_name};
 use crate::results::Results;
 use crate::stats::Ratio;
@@ -62,12 +62,12 @@ pub fn render(results: &Results) -> Option<String> {
     }
     for (row, (series, name, ratio)) in rows.iter().enumerate() {
         let y = (row as f64 + 0.5) * ROW;
-        let colour = series % 8;
+        let colour = colour(*series);
         let interval = ratio.low.zip(ratio.high);
         if let Some((low, high)) = interval {
             let _ = write!(
                 svg,
-                "<path class=\"line\" stroke=\"var(--s{colour})\" d=\"M{:.1} {y:.1}H{:.1}\"/>",
+                "<path class=\"line\" stroke=\"{colour}\" d=\"M{:.1} {y:.1}H{:.1}\"/>",
                 px(low),
                 px(high)
             );
@@ -75,7 +75,7 @@ pub fn render(results: &Results) -> Option<String> {
         let range = interval.map(|(low, high)| format!(" [{}, {}]", show_ratio(low), show_ratio(high)));
         let _ = writeln!(
             svg,
-            "<circle r=\"4.5\" fill=\"var(--s{colour})\" cx=\"{:.1}\" cy=\"{y:.1}\"/>\
+            "<circle r=\"4.5\" fill=\"{colour}\" cx=\"{:.1}\" cy=\"{y:.1}\"/>\
              <text class=\"name\" x=\"{:.1}\" y=\"{text_y:.1}\" text-anchor=\"end\">{}</text>\
              <text class=\"tick\" x=\"{:.1}\" y=\"{text_y:.1}\">{}{}</text>",
             px(ratio.mean),

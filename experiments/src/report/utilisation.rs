@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::axis::Axis;
-use super::frame::SERIES_MAX;
+use super::frame::{SERIES_MAX, colour};
 use super::{escape, escape_name};
 use crate::results::{PolicyRun, Results};
 
@@ -103,9 +103,9 @@ fn strip(series: usize, name: &str, points: &[(f64, f64)], floor: f64, px: impl 
         };
     }
     let _ = write!(path, "V{floor:.1}Z");
-    let colour = series % 8;
+    let colour = colour(series);
     format!(
-        "<path class=\"full\" d=\"M{LEFT} {:.1}H{:.1}\"/><path class=\"area\" fill=\"var(--s{colour})\" \
+        "<path class=\"full\" d=\"M{LEFT} {:.1}H{:.1}\"/><path class=\"area\" fill=\"{colour}\" \
          d=\"{path}\"><title>{name}</title></path><path class=\"axis\" d=\"M{LEFT} {floor:.1}H{:.1}\"/>\
          <text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{name}</text>\n",
         floor - STRIP,

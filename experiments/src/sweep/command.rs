@@ -1,6 +1,6 @@
 //! The steps of `pleach sweep`, from their flags to what they print and the exit code. The work of a unit is given.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -190,10 +190,14 @@ pub fn gather(args: &GatherArgs, print: &mut dyn Write) -> Result<u8, Error> {
     Ok(EXIT_DONE)
 }
 
+/// Prints; a reader that has gone away, as `head` does, is no failure.
 fn say(print: &mut dyn Write, words: &str) -> Result<(), Error> {
-    print
-        .write_all(words.as_bytes())
-        .map_err(|source| Error::io("write", Path::new("standard output"), source))
+    match print.write_all(words.as_bytes()).and_then(|()| print.flush()) {
+        Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Error::io("write", Path::new("standard output"), source))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn index_from(variable: impl Fn(&str) -> Option<String>) -> Result<usize, Error> {
@@ -343,7 +347,7 @@ mod tests {
             sweep
                 .step("unit --index 0 --manifest @/nothing.json", &work, None)
                 .0,
-            1
+            2
         );
     }
 

@@ -11,7 +11,7 @@ use super::manifest::Manifest;
 use crate::error::Error;
 use crate::metric::{MAIN_METRIC, Metric, show_plain};
 use crate::report::axis::Axis;
-use crate::report::frame::{Frame, SERIES_MAX, legend};
+use crate::report::frame::{Frame, SERIES_MAX, colour, legend};
 use crate::report::page::{html_table, page as html_page, preformatted, section};
 use crate::report::{escape, thin};
 use crate::stats::mean;
@@ -174,12 +174,12 @@ fn draw(cells: &Cells, metric: &str, x: &str) -> String {
             let (low, high) = range(values);
             let _ = writeln!(
                 svg,
-                "<path stroke=\"var(--s{colour})\" d=\"M{px:.1} {:.1}V{:.1}\"/>\
-                 <circle r=\"3.5\" fill=\"var(--s{colour})\" cx=\"{px:.1}\" cy=\"{:.1}\"/>",
+                "<path stroke=\"{colour}\" d=\"M{px:.1} {:.1}V{:.1}\"/>\
+                 <circle r=\"3.5\" fill=\"{colour}\" cx=\"{px:.1}\" cy=\"{:.1}\"/>",
                 frame.py(low),
                 frame.py(high),
                 frame.py(mean(values)),
-                colour = series % 8,
+                colour = colour(series),
                 px = frame.px(*place)
             );
         }

@@ -1,5 +1,7 @@
 //! The cluster's invariants, recomputed from scratch. Always on in tests; a broken one is our fault, so it panics.
 
+use std::collections::BTreeSet;
+
 use super::{Cluster, JobState, bits};
 use crate::ids::{JobId, NodeId, Time};
 
@@ -69,6 +71,17 @@ impl Cluster {
             );
         }
         assert_eq!(free_of, self.free.num_free, "free GPUs of each type");
+        for kind in self.types_in(u64::MAX >> (64 - self.num_types())) {
+            let nodes = self.nodes.iter().filter(|node| node.gpu_type == kind);
+            let levels: BTreeSet<u32> = nodes
+                .map(super::Node::num_free)
+                .filter(|free| *free > 0)
+                .collect();
+            assert!(
+                self.free.levels(kind).eq(levels),
+                "levels of free GPUs of {kind:?}"
+            );
+        }
         for (id, rack) in self.racks.iter().enumerate() {
             let first = rack.first_node.index();
             let nodes = &self.nodes[first..first + rack.num_nodes as usize];

@@ -9,6 +9,8 @@ use crate::ids::{GpuTypeId, NodeId};
 pub(crate) struct FreeIndex {
     /// `[type][free]`
     by_free: Vec<Vec<NodeSet>>,
+    /// Bit mask of the numbers of free GPUs that some node of a type has; bit 0 stands for one free GPU. `[type]`
+    levels: Vec<u64>,
     /// Free GPUs of each type.
     pub(crate) num_free: Vec<u32>,
     /// GPUs of each type.
@@ -23,6 +25,7 @@ impl FreeIndex {
     pub(crate) fn new(num_types: usize, nodes: &[Node], racks: &[Rack]) -> FreeIndex {
         let mut index = FreeIndex {
             by_free: Vec::new(),
+            levels: vec![0; num_types],
             num_free: vec![0; num_types],
             num_gpus: vec![0; num_types],
             node_gpus_max: vec![0; num_types],
@@ -42,7 +45,9 @@ impl FreeIndex {
             .map(|kind| vec![NodeSet::with_capacity(nodes.len()); index.node_gpus_max[kind] as usize + 1])
             .collect();
         for (id, node) in nodes.iter().enumerate() {
-            index.by_free[node.gpu_type.index()][node.num_free() as usize].insert(NodeId(id as u32));
+            let (kind, free) = (node.gpu_type.index(), node.num_free());
+            index.by_free[kind][free as usize].insert(NodeId(id as u32));
+            index.levels[kind] |= level(free);
         }
         index
     }
@@ -52,26 +57,42 @@ impl FreeIndex {
         let kind = node.gpu_type.index();
         let free = node.num_free();
         if free != free_before {
-            self.by_free[kind][free_before as usize].remove(id);
+            let left = &mut self.by_free[kind][free_before as usize];
+            left.remove(id);
+            if left.is_empty() {
+                self.levels[kind] &= !level(free_before);
+            }
             self.by_free[kind][free as usize].insert(id);
+            self.levels[kind] |= level(free);
             self.num_free[kind] = self.num_free[kind] - free_before + free;
         }
     }
 
     /// The node of this type with the fewest free GPUs that still holds `num_gpus`; the lowest id among equals.
     pub(crate) fn best_fit(&self, kind: GpuTypeId, num_gpus: u32) -> Option<NodeId> {
-        let sets = &self.by_free[kind.index()];
-        sets.get(num_gpus as usize..)?
-            .iter()
-            .find_map(|set| set.first_from(0))
+        let too_small = level(num_gpus).checked_sub(1)?;
+        let levels = self.levels[kind.index()] & !too_small;
+        if levels == 0 {
+            return None;
+        }
+        let free = levels.trailing_zeros() + 1;
+        self.by_free[kind.index()][free as usize].first_from(0)
     }
 
-    /// Nodes of this type with exactly `free` free GPUs, in order of their ids.
+    /// The numbers of free GPUs that nodes of this type have, fewest first; none is zero.
+    pub(crate) fn levels(&self, kind: GpuTypeId) -> impl DoubleEndedIterator<Item = u32> + use<> {
+        let levels = self.levels[kind.index()];
+        let bounds = if levels == 0 {
+            1..1
+        } else {
+            levels.trailing_zeros() + 1..65 - levels.leading_zeros()
+        };
+        bounds.filter(move |free| levels & level(*free) != 0)
+    }
+
+    /// Nodes of this type with exactly `free` free GPUs, in order of their ids; `free` is at most that of the largest node.
     pub(crate) fn with_free(&self, kind: GpuTypeId, free: u32) -> impl Iterator<Item = NodeId> + '_ {
-        self.by_free[kind.index()]
-            .get(free as usize)
-            .into_iter()
-            .flat_map(|set| set.iter_from(0))
+        self.by_free[kind.index()][free as usize].iter_from(0)
     }
 
     /// Number of nodes of this type with exactly `free` free GPUs.
@@ -83,10 +104,13 @@ impl FreeIndex {
 
     /// The largest number of free GPUs in one node of this type.
     pub(crate) fn largest_free(&self, kind: GpuTypeId) -> u32 {
-        let sets = &self.by_free[kind.index()];
-        (1..sets.len())
-            .rev()
-            .find(|&free| !sets[free].is_empty())
-            .unwrap_or(0) as u32
+        64 - self.levels[kind.index()].leading_zeros()
     }
+}
+
+/// The bit of a number of free GPUs, 1 to 64; none for other numbers.
+fn level(free: u32) -> u64 {
+    free.checked_sub(1)
+        .and_then(|bit| 1_u64.checked_shl(bit))
+        .unwrap_or(0)
 }

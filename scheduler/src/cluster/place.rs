@@ -117,7 +117,7 @@ impl Cluster {
             return false;
         }
         match template {
-            Template::Fragments => self.place_in_order(kind, num_gpus, 1..=64, out),
+            Template::Fragments => self.place_in_order(kind, num_gpus, self.free.levels(kind), out),
             Template::Fastest | Template::BestValue => self.place_tight(kind, num_gpus, out),
         }
         true
@@ -158,8 +158,7 @@ impl Cluster {
                 debug_assert_eq!(rest, 0, "the rack was chosen because it holds the gang");
             }
             None => {
-                let largest = self.free.node_gpus_max[kind.index()];
-                self.place_in_order(kind, num_gpus, (1..=largest).rev(), out);
+                self.place_in_order(kind, num_gpus, self.free.levels(kind).rev(), out);
             }
         }
     }
@@ -256,8 +255,7 @@ impl Cluster {
             }
         }
         out.truncate(kept);
-        let largest = self.free.node_gpus_max[kind.index()];
-        'fill: for free in (1..=largest).rev() {
+        'fill: for free in self.free.levels(kind).rev() {
             for node in self.free.with_free(kind, free) {
                 if rest == 0 {
                     break 'fill;

@@ -1,11 +1,11 @@
 //! Candidate enumeration: the first few jobs under each lens, times a few placements.
 
-use super::preempt::{VictimOrder, find_victims, pays};
-use super::reservation::Reservation;
+use super::preempt::{Served, VictimOrder, find_victims, pays};
+use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, PlacementFacts, Slice, Template};
-use crate::ids::{GpuTypeId, JobId, Time};
+use crate::ids::{JobId, Time};
 use crate::lens::{Lens, LensSet, first_jobs};
 use crate::policy::Needs;
 
@@ -15,7 +15,8 @@ pub(crate) struct Scratch {
     scan: Scan,
     picks: Vec<(JobId, LensSet)>,
     slices: Vec<Slice>,
-    victims: Vec<(f64, JobId)>,
+    ends: Ends,
+    served: Served,
 }
 
 /// Fills `set` with what may be done now. Lists are merged rank by rank over the lenses, so a cut at the bound takes the
@@ -32,7 +33,11 @@ pub(crate) fn enumerate(
         return;
     }
     pick_jobs(cluster, needs, reservation, scratch);
-    let Scratch { picks, victims, .. } = scratch;
+    let Scratch {
+        picks, ends, served, ..
+    } = scratch;
+    ends.forget();
+    served.forget();
     for (job, heads) in picks.iter() {
         if set.rows.len() >= MAX_CANDIDATES {
             break;
@@ -42,10 +47,10 @@ pub(crate) fn enumerate(
             push_starts(cluster, needs, reservation, *job, types, *heads, set);
         } else {
             if needs.reserve && cluster.capabilities().reservation && reservation.is_none() {
-                push_reserve(cluster, *job, *heads, set);
+                push_reserve(cluster, *job, *heads, ends, set);
             }
             if needs.preempt && cluster.capabilities().preemption {
-                push_preempts(cluster, needs, reservation, *job, *heads, victims, set);
+                push_preempts(cluster, needs, reservation, *job, *heads, served, set);
             }
         }
     }
@@ -65,14 +70,7 @@ fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>
     );
     if let Some(held) = reservation {
         let fits = |demand: &_| cluster.fitting_types(*demand) != 0;
-        let mut allowed = |job| {
-            let types = cluster.fitting_types(cluster.demand(job));
-            let mut templates = needs.templates.iter();
-            templates.any(|template| {
-                slices.clear();
-                try_start(cluster, *template, Some(held), job, types, slices).is_some()
-            })
-        };
+        let mut allowed = |job| may_backfill(cluster, needs, held, job, slices);
         for lens in Lens::ALL.into_iter().filter(|lens| needs.lenses.contains(*lens)) {
             let out = scan.fitting_mut(lens);
             first_jobs(cluster, lens, needs.fitting, fits, &mut allowed, out);
@@ -102,38 +100,55 @@ fn pick(picks: &mut Vec<(JobId, LensSet)>, job: JobId, heads: LensSet) {
     }
 }
 
-/// The start that a template offers on one of `types`, its placement written after what `slices` held before; none (and
-/// nothing written) if nothing fits or the reserved job would be delayed.
-fn try_start(
+/// The types among `types` on which the job would not delay the reserved one at full speed. A type that is refused then
+/// is refused at any placement, and must not hide one that would do.
+fn open_types(cluster: &Cluster, reservation: Option<&Reservation>, job: JobId, types: u64) -> u64 {
+    let Some(held) = reservation else { return types };
+    let demand = cluster.demand(job);
+    let speed = &cluster.class(cluster.job(job).request.class).speed;
+    let open = cluster.types_in(types).filter(|kind| {
+        let end = believed_end(cluster, job, speed[kind.index()]);
+        held.allows(&demand, *kind, end)
+    });
+    open.fold(0, |mask, kind| mask | 1 << kind.0)
+}
+
+/// What the placement of a start is worth; none if it would delay the reserved job.
+fn worth(
     cluster: &Cluster,
-    template: Template,
     reservation: Option<&Reservation>,
     job: JobId,
-    types: u64,
-    slices: &mut Vec<Slice>,
+    slices: &[Slice],
 ) -> Option<PlacementFacts> {
-    let demand = cluster.demand(job);
-    let class = cluster.job(job).request.class;
-    let allowed = |kind: GpuTypeId, rate: f64| {
-        reservation.is_none_or(|held| held.allows(&demand, kind, believed_end(cluster, job, rate)))
-    };
-    // A type that is refused at full speed is refused at any placement, and must not hide one that would do.
-    let speed = &cluster.class(class).speed;
-    let open = cluster
-        .types_in(types)
-        .filter(|kind| allowed(*kind, speed[kind.index()]));
-    let open = open.fold(0, |mask, kind| mask | 1 << kind.0);
-    let kind = cluster.preferred_type(template, class, open)?;
-    let start = slices.len();
-    if !cluster.place(template, kind, demand.num_gpus, slices) {
-        return None;
-    }
-    let facts = cluster.facts(class, &slices[start..]);
-    if !allowed(kind, facts.rate) {
-        slices.truncate(start);
-        return None;
-    }
-    Some(facts)
+    let facts = cluster.facts(cluster.job(job).request.class, slices);
+    let allowed = reservation.is_none_or(|held| {
+        let end = believed_end(cluster, job, facts.rate);
+        held.allows(&cluster.demand(job), facts.gpu_type, end)
+    });
+    allowed.then_some(facts)
+}
+
+/// Whether some template has a start for the job that does not delay the reserved one.
+fn may_backfill(
+    cluster: &Cluster,
+    needs: &Needs,
+    held: &Reservation,
+    job: JobId,
+    slices: &mut Vec<Slice>,
+) -> bool {
+    let request = &cluster.job(job).request;
+    let types = open_types(
+        cluster,
+        Some(held),
+        job,
+        cluster.fitting_types(cluster.demand(job)),
+    );
+    needs.templates.iter().any(|template| {
+        slices.clear();
+        let kind = cluster.preferred_type(*template, request.class, types);
+        kind.is_some_and(|kind| cluster.place(*template, kind, request.num_gpus, slices))
+            && worth(cluster, Some(held), job, slices).is_some()
+    })
 }
 
 /// When the job is believed to end if it starts now at this rate.
@@ -156,19 +171,36 @@ fn push_starts(
     heads: LensSet,
     set: &mut CandidateSet,
 ) {
-    let first = set.rows.len();
+    let (request, first) = (&cluster.job(job).request, set.rows.len());
+    let types = open_types(cluster, reservation, job, types);
+    let mut tight = 0_u64;
     for template in needs.templates {
-        let start = set.slices.len();
-        let Some(facts) = try_start(cluster, *template, reservation, job, types, &mut set.slices) else {
+        let Some(kind) = cluster.preferred_type(*template, request.class, types) else {
             continue;
         };
+        // Two templates that differ only in the type they prefer place alike on the same one.
+        if *template != Template::Fragments {
+            if tight >> kind.0 & 1 == 1 {
+                continue;
+            }
+            tight |= 1 << kind.0;
+        }
+        let start = set.slices.len();
+        if !cluster.place(*template, kind, request.num_gpus, &mut set.slices) {
+            continue;
+        }
         let known = set.rows[first..]
             .iter()
             .any(|row| set.slices[row.placement.clone()] == set.slices[start..]);
-        if known {
+        let facts = if known {
+            None
+        } else {
+            worth(cluster, reservation, job, &set.slices[start..])
+        };
+        let Some(facts) = facts else {
             set.slices.truncate(start);
             continue;
-        }
+        };
         let mut candidate = Candidate::new(CandidateKind::Start, Some(job));
         candidate.facts = Some(facts);
         candidate.heads = heads;
@@ -177,8 +209,9 @@ fn push_starts(
     }
 }
 
-fn push_reserve(cluster: &Cluster, job: JobId, heads: LensSet, set: &mut CandidateSet) {
-    if let Some(reservation) = Reservation::earliest(cluster, job) {
+fn push_reserve(cluster: &Cluster, job: JobId, heads: LensSet, ends: &mut Ends, set: &mut CandidateSet) {
+    let fit = |kind, num_gpus| ends.earliest_fit(cluster, kind, num_gpus);
+    if let Some(reservation) = Reservation::earliest_by(cluster, job, fit) {
         let mut candidate = Candidate::new(CandidateKind::Reserve, Some(job));
         candidate.heads = heads;
         candidate.wait_to_fit_s = (reservation.shadow - cluster.now()).as_secs_f64();
@@ -192,7 +225,7 @@ fn push_preempts(
     reservation: Option<&Reservation>,
     job: JobId,
     heads: LensSet,
-    scratch: &mut Vec<(f64, JobId)>,
+    served: &mut Served,
     set: &mut CandidateSet,
 ) {
     let request = &cluster.job(job).request;
@@ -212,7 +245,7 @@ fn push_preempts(
             continue;
         }
         let first_victim = set.victims.len();
-        if !find_victims(cluster, job, kind, order, scratch, &mut set.victims) {
+        if !find_victims(cluster, job, kind, order, served, &mut set.victims) {
             continue;
         }
         let known = set.rows.iter().any(|row| {

@@ -22,13 +22,47 @@ pub(crate) fn pays(cluster: &Cluster, end: Time, victims: &[JobId]) -> bool {
         .all(|victim| cluster.job(*victim).expected_finish > end + cost)
 }
 
+/// Running jobs of each type that have left the first service class, most attained service first; worked out at most once
+/// for each state of the cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Served {
+    /// `[type]`, (attained service in GPU·s, job).
+    rows: Vec<Vec<(f64, JobId)>>,
+    /// Bit mask of the types whose rows are filled.
+    known: u64,
+}
+
+impl Served {
+    /// The cluster has changed.
+    pub(crate) fn forget(&mut self) {
+        self.known = 0;
+    }
+
+    fn of(&mut self, cluster: &Cluster, kind: GpuTypeId) -> &[(f64, JobId)] {
+        if self.rows.len() < cluster.num_types() {
+            self.rows.resize_with(cluster.num_types(), Vec::new);
+        }
+        let rows = &mut self.rows[kind.index()];
+        if self.known >> kind.0 & 1 == 0 {
+            self.known |= 1 << kind.0;
+            rows.clear();
+            rows.extend(cluster.running_of(kind).iter().filter_map(|(_, job)| {
+                let attained_gpu_s = cluster.job(*job).attained_gpu_s_at(cluster.now());
+                (service_class(attained_gpu_s) > 0).then_some((attained_gpu_s, *job))
+            }));
+            rows.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        }
+        rows
+    }
+}
+
 /// Writes the fewest first victims on `kind` that make room for `job`; false (and nothing written) if there are not enough.
 pub(crate) fn find_victims(
     cluster: &Cluster,
     job: JobId,
     kind: GpuTypeId,
     order: VictimOrder,
-    scratch: &mut Vec<(f64, JobId)>,
+    served: &mut Served,
     out: &mut Vec<JobId>,
 ) -> bool {
     let start = out.len();
@@ -57,13 +91,9 @@ pub(crate) fn find_victims(
             .any(|(_, victim)| take(*victim)),
         VictimOrder::MostAttained => {
             let own = service_class(row.attained_gpu_s_at(now));
-            scratch.clear();
-            scratch.extend(cluster.running_of(kind).iter().filter_map(|(_, victim)| {
-                let attained_gpu_s = cluster.job(*victim).attained_gpu_s_at(now);
-                (service_class(attained_gpu_s) > own).then_some((attained_gpu_s, *victim))
-            }));
-            scratch.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            scratch.iter().any(|(_, victim)| take(*victim))
+            let rows = served.of(cluster, kind).iter();
+            rows.take_while(|(attained_gpu_s, _)| service_class(*attained_gpu_s) > own)
+                .any(|(_, victim)| take(*victim))
         }
     };
     if !enough {

@@ -30,10 +30,22 @@ impl Reservation {
     /// The earliest believed fit of a job over its types; none if no type holds the gang.
     #[must_use]
     pub fn earliest(cluster: &Cluster, job: JobId) -> Option<Reservation> {
+        let mut ends = Ends::default();
+        Reservation::earliest_by(cluster, job, |kind, num_gpus| {
+            ends.earliest_fit(cluster, kind, num_gpus)
+        })
+    }
+
+    /// As [`Reservation::earliest`], with what is known of each type's earliest fit.
+    pub(super) fn earliest_by(
+        cluster: &Cluster,
+        job: JobId,
+        mut earliest_fit: impl FnMut(GpuTypeId, u32) -> Option<(Time, u32)>,
+    ) -> Option<Reservation> {
         let demand = cluster.demand(job);
         let mut best: Option<Reservation> = None;
         for kind in cluster.types_in(demand.types) {
-            if let Some((shadow, free)) = earliest_fit(cluster, kind, demand.num_gpus)
+            if let Some((shadow, free)) = earliest_fit(kind, demand.num_gpus)
                 && best.is_none_or(|other| shadow < other.shadow)
             {
                 best = Some(Reservation {
@@ -71,25 +83,60 @@ impl Reservation {
     }
 }
 
-/// When `num_gpus` of a type are believed to be free, and how many are free then.
-fn earliest_fit(cluster: &Cluster, kind: GpuTypeId, num_gpus: u32) -> Option<(Time, u32)> {
-    let mut free = cluster.num_free_of(kind);
-    if free >= num_gpus {
-        return Some((cluster.now(), free));
+/// How many GPUs of each type are free after each believed end; worked out at most once for each state of the cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ends {
+    /// `[type]`, (end, free GPUs from then on), ascending in both.
+    rows: Vec<Vec<(Time, u32)>>,
+    /// Bit mask of the types whose rows are filled.
+    known: u64,
+}
+
+impl Ends {
+    /// The cluster has changed.
+    pub(crate) fn forget(&mut self) {
+        self.known = 0;
     }
-    // A job that has outlived its estimate is believed to end in a second.
-    let soon = cluster.now() + Time::from_secs_f64(1.0);
-    let mut running = cluster.running_of(kind).iter().peekable();
-    while let Some((end, job)) = running.next() {
-        free += cluster.job(*job).request.num_gpus;
-        let end = (*end).max(soon);
-        // Jobs that end together free their GPUs together.
-        let more_at_once = running.peek().is_some_and(|(next, _)| (*next).max(soon) == end);
-        if free >= num_gpus && !more_at_once {
-            return Some((end, free));
+
+    /// When `num_gpus` of a type are believed to be free, and how many are free then.
+    pub(crate) fn earliest_fit(
+        &mut self,
+        cluster: &Cluster,
+        kind: GpuTypeId,
+        num_gpus: u32,
+    ) -> Option<(Time, u32)> {
+        let free = cluster.num_free_of(kind);
+        if free >= num_gpus {
+            return Some((cluster.now(), free));
+        }
+        if self.known >> kind.0 & 1 == 0 {
+            self.fill(cluster, kind);
+        }
+        let rows = &self.rows[kind.index()];
+        rows.get(rows.partition_point(|(_, free)| *free < num_gpus))
+            .copied()
+    }
+
+    fn fill(&mut self, cluster: &Cluster, kind: GpuTypeId) {
+        self.known |= 1 << kind.0;
+        if self.rows.len() < cluster.num_types() {
+            self.rows.resize_with(cluster.num_types(), Vec::new);
+        }
+        let rows = &mut self.rows[kind.index()];
+        rows.clear();
+        let mut free = cluster.num_free_of(kind);
+        // A job that has outlived its estimate is believed to end in a second.
+        let soon = cluster.now() + Time::from_secs_f64(1.0);
+        for (end, job) in cluster.running_of(kind) {
+            let end = (*end).max(soon);
+            free += cluster.job(*job).request.num_gpus;
+            match rows.last_mut() {
+                // Jobs that end together free their GPUs together.
+                Some(last) if last.0 == end => last.1 = free,
+                _ => rows.push((end, free)),
+            }
         }
     }
-    None
 }
 
 #[cfg(test)]

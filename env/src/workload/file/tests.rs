@@ -217,5 +217,29 @@ fn workloads_that_are_not_valid_are_not_written() {
     let path = folder.path().join("w.csv");
     let bad = workload(vec![job("a", 0.0, 99, 1.0)]);
     assert!(bad.write(&path).is_err());
+    let mut unnamed = workload(vec![job("a", 0.0, 1, 1.0)]);
+    unnamed.cluster.tenants[0].name = " x".into();
+    assert!(
+        unnamed
+            .write(&path)
+            .unwrap_err()
+            .to_string()
+            .contains("cluster.tenants[0].name")
+    );
     assert!(!path.exists());
+}
+
+#[test]
+fn the_examples_in_the_documentation_are_read() {
+    let text = include_str!("../../../../docs/workload-file.md");
+    let block = |fence: &str| {
+        let (_, rest) = text.split_once(fence).unwrap();
+        rest.split_once("```").unwrap().0.trim_start().to_owned()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("example.csv");
+    std::fs::write(&path, block("```csv")).unwrap();
+    std::fs::write(sidecar_path(&path), block("```toml")).unwrap();
+    let workload = Workload::read(&path).unwrap();
+    assert_eq!((workload.name.as_str(), workload.jobs.len()), ("two-racks", 2));
 }

@@ -1,5 +1,6 @@
 //! Writes the project's own workload file: to a temporary name first, synced, then renamed.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use pleach_scheduler::ids::Time;
 
 use super::{COLUMNS, Sidecar, sidecar_path};
 use crate::error::Error;
-use crate::workload::{Workload, config};
+use crate::workload::{Workload, config, is_printable};
 
 impl Workload {
     /// Writes the jobs to `path` (gzipped where it ends in `.gz`) and the cluster beside it. The same workload gives
@@ -21,16 +22,10 @@ impl Workload {
     /// cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         self.validate()?;
-        for (index, class) in self.classes.iter().enumerate() {
-            if class.name.is_empty() || self.classes[..index].iter().any(|other| other.name == class.name) {
-                let hint = "files refer to classes by name";
-                return Err(config(
-                    format!("classes[{index}].name"),
-                    &class.name,
-                    "a name used once",
-                    hint,
-                ));
-            }
+        let tenants: Vec<_> = self.cluster.tenants.iter().map(|tenant| &tenant.name).collect();
+        let classes: Vec<_> = self.classes.iter().map(|class| &class.name).collect();
+        for (key, names) in [("cluster.tenants", tenants), ("classes", classes)] {
+            refuse_names(key, &names)?;
         }
         if path.file_name().is_none() {
             let hint = "for example runs/week-1.csv.gz";
@@ -81,6 +76,22 @@ impl Workload {
         }
         Ok(())
     }
+}
+
+/// Refuses names that a row could not refer to.
+fn refuse_names(key: &str, names: &[&String]) -> Result<(), Error> {
+    let mut known = BTreeSet::new();
+    for (index, name) in names.iter().enumerate() {
+        if name.is_empty() || !is_printable(name) || !known.insert(name.as_str()) {
+            return Err(config(
+                format!("{key}[{index}].name"),
+                format!("{name:?}"),
+                "1 to 256 printable characters, not used before",
+                "files refer to tenants and classes by name",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Seconds with as many decimals as the microseconds need.

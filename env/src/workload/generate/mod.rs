@@ -74,6 +74,17 @@ impl GeneratorConfig {
         }
     }
 
+    /// Jobs and load.
+    #[must_use]
+    pub fn size(&self) -> (usize, f64) {
+        match self {
+            GeneratorConfig::PhillyLike(config) => (config.num_jobs, config.load),
+            GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => {
+                (config.num_jobs, config.load)
+            }
+        }
+    }
+
     /// The same preset with other numbers of jobs and another load.
     #[must_use]
     pub fn with(mut self, num_jobs: usize, load: f64) -> GeneratorConfig {
@@ -99,6 +110,17 @@ impl GeneratorConfig {
 }
 
 /// Draws a workload; the same configuration and seed give the same workload.
+///
+/// ```
+/// use pleach_env::seed::Seed;
+/// use pleach_env::workload::generate::{GeneratorConfig, generate};
+///
+/// let config = GeneratorConfig::preset("philly-like")?.with(200, 0.9);
+/// let workload = generate(&config, Seed(7))?;
+/// assert_eq!(workload.jobs.len(), 200);
+/// assert!((workload.offered_load() - 0.9).abs() < 1e-3);
+/// # Ok::<(), pleach_env::error::Error>(())
+/// ```
 ///
 /// # Errors
 /// Parameters out of range, or a load so low that the clock would run out.

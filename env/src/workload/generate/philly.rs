@@ -75,8 +75,8 @@ impl Default for PhillyLikeConfig {
 
 /// Spread and hourly correlation of the wandering rate, set so that the hourly counts of a Philly-sized workload have
 /// the trace's variance over mean (149) and lag-1 correlation (0.42).
-const RATE_SIGMA: f64 = 1.2;
-const RATE_CORRELATION: f64 = 0.35;
+const RATE_SIGMA: f64 = 1.3;
+const RATE_CORRELATION: f64 = 0.2;
 
 impl PhillyLikeConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {

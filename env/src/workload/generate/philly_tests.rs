@@ -91,7 +91,6 @@ fn arrivals_are_as_bursty_as_the_trace() {
         .sum();
     let lag = lag / num_hours as f64 / variance;
     // Published for the dense window: mean 56 jobs/h, variance over mean 149, lag-1 correlation 0.42.
-    eprintln!("mean {mean} ratio {} lag {lag} same {same}", variance / mean);
     assert!((30.0..90.0).contains(&mean), "mean {mean}");
     assert!(
         (90.0..250.0).contains(&(variance / mean)),

@@ -99,6 +99,14 @@ fn venus_has_the_published_jobs_and_says_which_run_times_are_cut() {
         report.gpu_hours
     );
     assert_eq!(workload.cluster.num_gpus(), 1064);
+    let walls = ImportOptions {
+        virtual_clusters: true,
+        ..ImportOptions::default()
+    };
+    let Some((_, walled)) = read("helios_venus/venus_gpu_jobs_joined.csv.gz", &walls) else {
+        return;
+    };
+    assert_eq!(walled.rows_of("its virtual cluster"), 61_432);
     let Some((_, four)) = read(
         "helios_venus/orig_4col_venus_gpu_jobs.csv.gz",
         &ImportOptions::default(),

@@ -1,0 +1,69 @@
+//! A contest: every policy on every workload, the same workloads for all, side by side over threads.
+
+use pleach_env::error::Error as EnvError;
+use pleach_env::simulate::{SimConfig, SimResult, simulate};
+use pleach_env::workload::Workload;
+use rayon::prelude::*;
+
+use crate::contestant::Contestant;
+use crate::error::Error;
+use crate::results::PolicyRun;
+
+/// One workload of a contest.
+#[derive(Clone, Debug)]
+pub struct Bout {
+    /// The jobs and the cluster.
+    pub workload: Workload,
+    /// The seed that it was drawn with; also decides the errors of the estimates.
+    pub seed: u64,
+}
+
+/// Runs every contestant on every bout. Results are in the order bout by bout, contestant by contestant, whatever the
+/// number of threads; `progress` is called once for each finished run.
+///
+/// # Errors
+/// The first run, in that order, that failed.
+pub fn contest(
+    bouts: &[Bout],
+    contestants: &[Contestant],
+    sim: &SimConfig,
+    progress: &(dyn Fn() + Sync),
+) -> Result<Vec<PolicyRun>, Error> {
+    let pairs: Vec<(&Bout, &Contestant)> =
+        bouts.iter().flat_map(|bout| contestants.iter().map(move |contestant| (bout, contestant))).collect();
+    let runs: Vec<Result<PolicyRun, Error>> = pairs
+        .par_iter()
+        .map(|(bout, contestant)| {
+            let run = run(bout, contestant, sim);
+            progress();
+            run
+        })
+        .collect();
+    runs.into_iter().collect()
+}
+
+fn run(bout: &Bout, contestant: &Contestant, sim: &SimConfig) -> Result<PolicyRun, Error> {
+    let mut policy = contestant.policy()?;
+    let config = SimConfig { seed: bout.seed, ..sim.clone() };
+    let result = simulate(&bout.workload, &config, &mut policy).map_err(|error| failed(contestant, bout, error))?;
+    Ok(record(contestant.name(), bout, result))
+}
+
+fn failed(contestant: &Contestant, bout: &Bout, error: EnvError) -> Error {
+    match error {
+        EnvError::Config(config) => Error::Config(Box::new(config)),
+        other => Error::Failed(format!("{} on {}: {other}", contestant.name(), bout.workload.name)),
+    }
+}
+
+fn record(policy: &str, bout: &Bout, result: SimResult) -> PolicyRun {
+    let num_gpus = bout.workload.cluster.num_gpus() as f64;
+    PolicyRun {
+        policy: policy.to_string(),
+        workload: bout.workload.name.clone(),
+        seed: bout.seed,
+        metrics: result.metrics.fields().into_iter().map(|(key, value)| (key.to_string(), value)).collect(),
+        jct_s: result.jobs.iter().map(pleach_env::metrics::JobOutcome::jct_s).collect(),
+        utilisation: result.utilisation.iter().map(|(time_s, held)| (*time_s, held / num_gpus)).collect(),
+    }
+}

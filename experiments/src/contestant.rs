@@ -1,0 +1,224 @@
+//! Whoever can be compared: a heuristic by name, a trained network or a tree by file, or all policies of a run's folder.
+
+use std::path::{Path, PathBuf};
+
+use pleach_agents::policy::LearnedPolicy;
+use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::heuristics;
+use pleach_scheduler::policy::Policy;
+use pleach_scheduler::tree::{Tree, TreePolicy};
+
+use crate::error::Error;
+
+/// The network that a training run found best, in its folder.
+pub const BEST_CHECKPOINT: &str = "ppo.ckpt";
+/// The tree that a distillation gave, in its folder.
+pub const TREE_FILE: &str = "tree.json";
+
+/// A policy that can be made anew for every run.
+#[derive(Clone, Debug)]
+pub struct Contestant {
+    name: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Heuristic(&'static str),
+    Network(Box<LearnedPolicy>),
+    Tree(Box<TreePolicy>),
+}
+
+impl Contestant {
+    /// A heuristic by name.
+    ///
+    /// # Errors
+    /// An unknown name; the error lists the known ones.
+    pub fn heuristic(name: &str) -> Result<Contestant, Error> {
+        heuristics::by_name(name).map_err(|error| Error::Config(Box::new(error)))?;
+        let known = heuristics::names().iter().find(|known| **known == name);
+        let kind = Kind::Heuristic(known.copied().unwrap_or_default());
+        Ok(Contestant { name: name.to_string(), kind })
+    }
+
+    /// A trained network.
+    #[must_use]
+    pub fn network(name: &str, policy: LearnedPolicy) -> Contestant {
+        Contestant { name: name.to_string(), kind: Kind::Network(Box::new(policy)) }
+    }
+
+    /// A tree.
+    ///
+    /// # Errors
+    /// A tree that this version cannot run.
+    pub fn tree(name: &str, tree: Tree) -> Result<Contestant, Error> {
+        let policy = TreePolicy::new(tree).map_err(|error| Error::Failed(error.to_string()))?;
+        Ok(Contestant { name: name.to_string(), kind: Kind::Tree(Box::new(policy)) })
+    }
+
+    /// Name in tables and files.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A fresh policy.
+    ///
+    /// # Errors
+    /// As [`Contestant::heuristic`]; not in practice, for the name was checked.
+    pub fn policy(&self) -> Result<Box<dyn Policy>, Error> {
+        Ok(match &self.kind {
+            Kind::Heuristic(name) => {
+                heuristics::by_name(name).map_err(|error| Error::Config(Box::new(error)))?
+            }
+            Kind::Network(policy) => Box::new((**policy).clone()),
+            Kind::Tree(policy) => Box::new((**policy).clone()),
+        })
+    }
+
+    /// Refuses a tree that needs what the cluster cannot do.
+    ///
+    /// # Errors
+    /// The capability that is missing.
+    pub fn check(&self, capabilities: Capabilities) -> Result<(), Error> {
+        match &self.kind {
+            Kind::Tree(policy) => {
+                let needs = &policy.tree().meta().needs;
+                needs.check_against(&self.name, capabilities).map_err(|error| Error::Failed(error.to_string()))
+            }
+            Kind::Heuristic(_) | Kind::Network(_) => Ok(()),
+        }
+    }
+
+    /// The tree in words, if this is one.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        match &self.kind {
+            Kind::Tree(policy) => Some(policy.tree().to_text()),
+            Kind::Heuristic(_) | Kind::Network(_) => None,
+        }
+    }
+
+    /// Opens `NAME`, `PATH` or `LABEL=PATH`. A path is a checkpoint, a policy file, or the folder of a run with either.
+    ///
+    /// # Errors
+    /// A name that is no heuristic and no file; a file that is neither a checkpoint nor a policy file of this version.
+    pub fn open(spec: &str) -> Result<Vec<Contestant>, Error> {
+        let (label, place) = match spec.split_once('=') {
+            Some((label, place)) if !label.is_empty() => (Some(label), place),
+            _ => (None, spec),
+        };
+        let path = Path::new(place);
+        if heuristics::names().contains(&place) {
+            let contestant = Contestant::heuristic(place)?;
+            return Ok(vec![contestant.named(label)]);
+        }
+        if path.is_dir() {
+            let files: Vec<PathBuf> =
+                [BEST_CHECKPOINT, TREE_FILE].iter().map(|file| path.join(file)).filter(|file| file.exists()).collect();
+            if files.is_empty() {
+                let allowed = format!("a folder with {BEST_CHECKPOINT} or {TREE_FILE}");
+                return Err(Error::config("policy", place, allowed, "Give the folder of a finished run."));
+            }
+            let named = |file: &PathBuf| Ok(open_file(file)?.named(label.filter(|_| files.len() == 1)));
+            return files.iter().map(named).collect();
+        }
+        if path.exists() {
+            return Ok(vec![open_file(path)?.named(label)]);
+        }
+        let allowed = format!("{}, or a checkpoint, a policy file or a run's folder", heuristics::names().join(", "));
+        let nearest = heuristics::names().iter().min_by_key(|name| distance(name, place)).copied().unwrap_or("fifo");
+        Err(Error::config("policy", place, allowed, format!("There is no such file. Did you mean {nearest}?")))
+    }
+
+    /// Opens several; none given means all heuristics. Names are made unique by a number at the end.
+    ///
+    /// # Errors
+    /// As [`Contestant::open`].
+    pub fn open_all(specs: &[String]) -> Result<Vec<Contestant>, Error> {
+        let mut all: Vec<Contestant> = Vec::new();
+        if specs.is_empty() {
+            all = heuristics::names().iter().map(|name| Contestant::heuristic(name)).collect::<Result<_, _>>()?;
+        }
+        for spec in specs {
+            for mut contestant in Contestant::open(spec)? {
+                let name = contestant.name.clone();
+                let mut number = 2;
+                while all.iter().any(|other| other.name == contestant.name) {
+                    contestant.name = format!("{name}-{number}");
+                    number += 1;
+                }
+                all.push(contestant);
+            }
+        }
+        Ok(all)
+    }
+
+    fn named(mut self, label: Option<&str>) -> Contestant {
+        if let Some(label) = label {
+            self.name = label.to_string();
+        }
+        self
+    }
+}
+
+/// Tells a policy file from a checkpoint by its first byte that is not blank.
+fn open_file(path: &Path) -> Result<Contestant, Error> {
+    let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+    let refused = |reason: String| Error::Contract {
+        what: format!("policy file {}", path.display()),
+        expected: "a checkpoint or a tree of this version".into(),
+        found: reason,
+        hint: "Make it anew with this version: pleach train, pleach distill.".into(),
+    };
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
+        let tree = Tree::load(path).map_err(|error| refused(error.to_string()))?;
+        return Contestant::tree("tree", tree);
+    }
+    let policy = LearnedPolicy::load(path).map_err(|error| refused(error.to_string()))?;
+    Ok(Contestant::network("ppo", policy.named("ppo")))
+}
+
+/// Edit distance, for "did you mean".
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let next = (diagonal + usize::from(x != y)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = std::mem::replace(&mut row[j + 1], next);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_policy_is_refused_with_the_allowed_set_and_a_guess() {
+        let text = Contestant::open("sfj").unwrap_err().to_string();
+        assert!(text.contains("fair-share") && text.contains("Did you mean sjf?"), "{text}");
+    }
+
+    #[test]
+    fn no_policies_means_all_heuristics_and_names_stay_unique() {
+        assert_eq!(Contestant::open_all(&[]).unwrap().len(), heuristics::names().len());
+        let twice = Contestant::open_all(&["fifo".into(), "fifo".into(), "mine=sjf".into()]).unwrap();
+        let names: Vec<&str> = twice.iter().map(Contestant::name).collect();
+        assert_eq!(names, ["fifo", "fifo-2", "mine"]);
+    }
+
+    #[test]
+    fn files_that_are_no_policies_are_refused_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, content) in [("a.json", "{\"format\": 1}"), ("b.ckpt", "not a checkpoint"), ("c", "")] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            let error = Contestant::open(path.to_str().unwrap()).unwrap_err();
+            assert!(matches!(error, Error::Contract { .. }), "{name}: {error}");
+        }
+        assert!(Contestant::open(folder.path().to_str().unwrap()).unwrap_err().to_string().contains("tree.json"));
+    }
+}

@@ -1,0 +1,233 @@
+//! What the flags about workloads and scheduling mean: bouts to compare on, and an environment to train in.
+
+use std::path::Path;
+
+use pleach_env::config::{EnvConfig, WorkloadConfig};
+use pleach_env::error::Error as EnvError;
+use pleach_env::seed::Seed;
+use pleach_env::simulate::SimConfig;
+use pleach_env::workload::Workload;
+use pleach_env::workload::estimates::EstimateModel;
+use pleach_env::workload::generate::{GeneratorConfig, generate};
+use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
+use pleach_scheduler::spec::ClusterSpec;
+
+use crate::atomic_file::read_text;
+use crate::cli::estimates::EstimateSource;
+use crate::cli::evaluate::{SchedulingArgs, TraceFormat, WorkloadSource};
+use crate::contest::Bout;
+use crate::error::Error;
+
+/// Time limit of a job whose list has none, s. *Assumed*: a day, a common default of batch systems.
+const DEFAULT_LIMIT_S: f64 = 86_400.0;
+/// Largest cluster description, bytes.
+const CLUSTER_BYTES_MAX: u64 = 1 << 20;
+/// Seconds of a day.
+const DAY_S: f64 = 86_400.0;
+
+/// Turns an environment's error into ours.
+#[must_use]
+pub fn env_error(error: EnvError) -> Error {
+    match error {
+        EnvError::Config(config) => Error::Config(Box::new(config)),
+        other => Error::Data {
+            file: Path::new("workload").to_path_buf(),
+            line: 0,
+            column: 0,
+            message: other.to_string(),
+        },
+    }
+}
+
+impl SchedulingArgs {
+    /// The same as settings of a simulation.
+    #[must_use]
+    pub fn sim(&self) -> SimConfig {
+        let mut sim = SimConfig { estimates: model(self.estimates), ..SimConfig::default() };
+        sim.capabilities.preemption = self.preemption;
+        sim.capabilities.restart_cost_s = self.restart_cost_s;
+        sim
+    }
+}
+
+fn model(source: EstimateSource) -> EstimateModel {
+    match source {
+        EstimateSource::Oracle => EstimateModel::Oracle,
+        EstimateSource::User => EstimateModel::UserLimit { default_s: DEFAULT_LIMIT_S },
+        EstimateSource::Lognormal { sigma } => EstimateModel::LogNormal { sigma, bias: 1.0 },
+    }
+}
+
+impl TraceFormat {
+    fn format(self) -> Format {
+        match self {
+            TraceFormat::Canonical => Format::Canonical,
+            TraceFormat::Philly => Format::Philly,
+            TraceFormat::Venus => Format::Venus,
+            TraceFormat::Itp => Format::Itp,
+            TraceFormat::Gavel => Format::Gavel,
+        }
+    }
+}
+
+/// Where jobs come from, once the name is known to be a preset, an environment or a file.
+#[derive(Clone, Debug)]
+enum Source<'a> {
+    Generated(GeneratorConfig),
+    File(&'a Path),
+}
+
+impl WorkloadSource {
+    fn source<'a>(&self, name: &'a str) -> Result<Source<'a>, Error> {
+        if let Ok(config) = EnvConfig::registered(name) {
+            return match config.workload {
+                WorkloadConfig::Generate(generator) => Ok(Source::Generated(self.adjusted(generator))),
+                WorkloadConfig::File { .. } => Err(Error::Failed(format!("{name} has no generator"))),
+            };
+        }
+        if let Ok(generator) = GeneratorConfig::preset(name) {
+            return Ok(Source::Generated(self.adjusted(generator)));
+        }
+        let path = Path::new(name);
+        if path.is_file() {
+            return Ok(Source::File(path));
+        }
+        let known: Vec<&str> = EnvConfig::ids().chain(GeneratorConfig::PRESETS).collect();
+        let allowed = format!("{}, or a file with jobs", known.join(", "));
+        Err(Error::config("workload", name, allowed, "There is no such file; see docs/workloads.md."))
+    }
+
+    fn adjusted(&self, generator: GeneratorConfig) -> GeneratorConfig {
+        let (num_jobs, load) = generator.size();
+        generator.with(self.num_jobs.map_or(num_jobs, |num| num as usize), self.load.unwrap_or(load))
+    }
+
+    fn cluster_override(&self) -> Result<Option<ClusterSpec>, Error> {
+        let Some(path) = &self.cluster else { return Ok(None) };
+        let text = read_text(path, CLUSTER_BYTES_MAX)?;
+        let spec: ClusterSpec = if path.extension().is_some_and(|extension| extension == "json") {
+            serde_json::from_str(&text).map_err(|error| Error::json(path, &error))?
+        } else {
+            toml::from_str(&text).map_err(|error| Error::data(path, error.to_string()))?
+        };
+        spec.validate().map_err(|error| Error::Config(Box::new(error)))?;
+        Ok(Some(spec))
+    }
+
+    fn options(&self) -> Result<ImportOptions, Error> {
+        let from_s = self.from_day.map(|day| day * DAY_S);
+        let to_s = self.days.map(|days| from_s.unwrap_or(0.0) + days * DAY_S);
+        Ok(ImportOptions {
+            format: self.format.map(TraceFormat::format),
+            cluster: self.cluster_override()?,
+            virtual_clusters: self.virtual_clusters,
+            from_s,
+            to_s,
+            max_jobs: self.num_jobs.map(|num| num as usize),
+        })
+    }
+
+    /// One workload of a name and a seed, with what the importer has to say.
+    ///
+    /// # Errors
+    /// A name that is neither known nor a file, or a file that cannot be used.
+    pub fn workload(&self, name: &str, seed: Seed) -> Result<(Workload, Option<ImportReport>), Error> {
+        match self.source(name)? {
+            Source::Generated(generator) => {
+                let mut workload = generate(&generator, seed).map_err(env_error)?;
+                workload.name = name.to_string();
+                if let Some(cluster) = self.cluster_override()? {
+                    workload.cluster = cluster;
+                    workload.validate().map_err(env_error)?;
+                }
+                Ok((workload, None))
+            }
+            Source::File(path) => {
+                let (mut workload, report) = import(path, &self.options()?).map_err(env_error)?;
+                if let Some(load) = self.load {
+                    workload = workload.scaled_load(load / workload.offered_load()).map_err(env_error)?;
+                }
+                Ok((workload, Some(report)))
+            }
+        }
+    }
+
+    /// All bouts of a comparison: each name with each seed. A file gives one bout, or one for each window; with
+    /// estimates that are drawn, each of them with each seed. `note` is told what importers mended.
+    ///
+    /// # Errors
+    /// As [`WorkloadSource::workload`].
+    pub fn bouts(&self, sim: &SimConfig, seeds: &[Seed], note: &mut dyn FnMut(String)) -> Result<Vec<Bout>, Error> {
+        let mut bouts = Vec::new();
+        let drawn = matches!(sim.estimates, EstimateModel::LogNormal { .. });
+        for name in &self.workload {
+            if let Source::Generated(_) = self.source(name)? {
+                for seed in seeds {
+                    let (workload, _) = self.workload(name, *seed)?;
+                    bouts.push(Bout { workload, seed: seed.0 });
+                }
+                continue;
+            }
+            let (whole, report) = self.workload(name, Seed(0))?;
+            if let Some(report) = report {
+                note(report.to_string());
+            }
+            let windows = self.windows(whole);
+            for seed in if drawn { seeds } else { &seeds[..1] } {
+                bouts.extend(windows.iter().map(|workload| Bout { workload: workload.clone(), seed: seed.0 }));
+            }
+        }
+        Ok(bouts)
+    }
+
+    /// Cuts a list into windows of equal length; windows without jobs are left out.
+    fn windows(&self, whole: Workload) -> Vec<Workload> {
+        let Some(days) = self.window_days else { return vec![whole] };
+        let (length_s, span_s) = (days * DAY_S, whole.arrival_span_s());
+        let first_s = whole.jobs.first().map_or(0.0, |job| job.submit.as_secs_f64());
+        let num = ((span_s / length_s).ceil() as usize).clamp(1, 10_000);
+        let cut = |number: usize| {
+            let from_s = first_s + number as f64 * length_s;
+            let mut window = whole.window(from_s, from_s + length_s);
+            window.name = format!("{}#{number}", whole.name);
+            window
+        };
+        (0..num).map(cut).filter(|window| !window.jobs.is_empty()).collect()
+    }
+
+    /// An environment whose episodes are drawn from the first workload.
+    ///
+    /// # Errors
+    /// As [`WorkloadSource::workload`].
+    pub fn env(&self, scheduling: &SchedulingArgs) -> Result<EnvConfig, Error> {
+        let name = self.workload.first().map_or("Pleach/Philly-v0", String::as_str);
+        let workload = match self.source(name)? {
+            Source::Generated(generator) => WorkloadConfig::Generate(generator),
+            Source::File(path) => WorkloadConfig::File {
+                path: path.to_path_buf(),
+                options: ImportOptions { max_jobs: None, ..self.options()? },
+                num_jobs: self.num_jobs.map_or(300, |num| num as usize),
+            },
+        };
+        Ok(EnvConfig { workload, sim: scheduling.sim(), ..EnvConfig::default() })
+    }
+}
+
+/// `num` seeds that follow from one, in a stream of their own: training, validation and test never share one.
+#[must_use]
+pub fn seeds(root: u64, stream: &str, num: usize) -> Vec<Seed> {
+    (0..num as u64).map(|index| Seed(root).child(stream, index)).collect()
+}
+
+/// The workloads of an environment for these seeds.
+///
+/// # Errors
+/// Where a workload cannot be drawn.
+pub fn episodes(env: &EnvConfig, seeds: &[Seed]) -> Result<Vec<Bout>, Error> {
+    let source = pleach_env::config::Source::open(env).map_err(env_error)?;
+    let bout = |seed: &Seed| {
+        let workload = source.workload(env, *seed).map_err(env_error)?;
+        Ok(Bout { workload, seed: seed.0 })
+    };
+    seeds.iter().map(bout).collect()
+}

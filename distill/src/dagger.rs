@@ -25,7 +25,10 @@ use crate::error::Error;
 use crate::fidelity::Fidelity;
 use crate::prune::{Judged, by_simulation, judged, smallest_good, without_idle_splits};
 use crate::report::{Report, StudentReport};
-use crate::target::Targets;
+use crate::target::{Centre, Targets};
+
+/// Leaves of the first tree of all, from which the constants of the decision points are taken.
+const FIRST_LEAVES: usize = 2;
 
 /// A policy that lets another decide and records what the teacher thinks of every decision point on the way.
 ///
@@ -204,16 +207,8 @@ pub fn distill<E>(
         if learn.is_empty() {
             return Err(Error::NothingRecorded { episodes: number });
         }
-        let grown = fit(&dataset, &learn, config);
         let points = points_for_fidelity(&dataset, config);
-        let mut sizes: Vec<usize> = config
-            .leaves
-            .iter()
-            .map(|leaves| (*leaves).min(grown.num_leaves()))
-            .collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        for leaves in sizes {
+        for (leaves, grown) in fit(&dataset, &learn, config) {
             for meta in &metas {
                 let tree = Tree::new(meta.clone(), &grown.nodes_with(leaves))?;
                 let policy = TreePolicy::new(tree)?;
@@ -308,26 +303,53 @@ fn select<E>(
     Ok((taken, result, path))
 }
 
-/// Grows the largest tree on some points.
-pub(crate) fn fit(dataset: &Dataset, points: &[usize], config: &DistillConfig) -> Grown {
-    let targets = Targets::of(dataset, points, &config.target);
+/// Fits a tree of each size on some points; a size that cannot be reached is left out. Each comes with the number of its
+/// leaves.
+fn fit(dataset: &Dataset, points: &[usize], config: &DistillConfig) -> Vec<(usize, Grown)> {
+    let mut targets = Targets::of(dataset, points, &config.target);
+    let places: Vec<(usize, usize)> = targets
+        .point
+        .iter()
+        .zip(&targets.row)
+        .map(|(point, row)| (*point as usize, *row as usize))
+        .collect();
     let value = |index: usize, feature: usize| {
-        dataset.value(
-            targets.point[index] as usize,
-            targets.row[index] as usize,
-            feature,
+        let (point, row) = places[index];
+        dataset.value(point, row, feature)
+    };
+    let data = Binned::new(places.len(), NUM_FEATURES, config.cart.bins, value);
+    let mut sizes = config.leaves.clone();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let grow_to = |targets: &Targets, leaves| {
+        grow(
+            &data,
+            value,
+            &targets.target,
+            &targets.weight,
+            leaves,
+            &config.cart,
         )
     };
-    let data = Binned::new(targets.row.len(), NUM_FEATURES, config.cart.bins, value);
-    let leaves_max = config.leaves.iter().copied().max().unwrap_or(2);
-    grow(
-        &data,
-        value,
-        &targets.target,
-        &targets.weight,
-        leaves_max,
-        &config.cart,
-    )
+    let mut fitted: Vec<(usize, Grown)> = Vec::new();
+    if config.target.recentre && config.target.centre != Centre::None {
+        // From the smallest tree up: each takes its constants from the one before.
+        for leaves in [FIRST_LEAVES].into_iter().chain(sizes.iter().copied()) {
+            let grown = grow_to(&targets, leaves);
+            targets.recentre(|row| grown.answer(leaves, |feature| value(row, feature)));
+            fitted.push((grown.num_leaves(), grown));
+        }
+        fitted.remove(0);
+    } else {
+        let grown = grow_to(&targets, sizes.last().copied().unwrap_or(FIRST_LEAVES));
+        fitted.extend(
+            sizes
+                .iter()
+                .map(|leaves| ((*leaves).min(grown.num_leaves()), grown.clone())),
+        );
+    }
+    fitted.dedup_by_key(|(leaves, _)| *leaves);
+    fitted
 }
 
 fn meta_of(teacher: &str, needs: &Needs, config: &DistillConfig, label: &Label, tie_key: TieKey) -> TreeMeta {

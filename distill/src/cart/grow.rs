@@ -60,6 +60,27 @@ struct Open {
     best: Option<Best>,
 }
 
+impl Open {
+    fn new(
+        node: usize,
+        range: std::ops::Range<usize>,
+        depth: usize,
+        sums: Sums,
+        histogram: Vec<Vec<Sums>>,
+        limits: &Limits,
+    ) -> Open {
+        Open {
+            node,
+            range,
+            depth,
+            best: best_split(&histogram, sums, depth, limits),
+            sums,
+            histogram,
+        }
+    }
+}
+
+/// What a split must respect, in fixed-point numbers.
 struct Limits {
     rows: u32,
     weight: i64,
@@ -68,6 +89,16 @@ struct Limits {
 }
 
 impl Limits {
+    fn of(config: &CartConfig, fixed: &Fixed, sums: Sums) -> Limits {
+        let error = fixed.squares - sums.explained();
+        Limits {
+            rows: config.leaf_rows_min,
+            weight: ((sums.weight as f64 * config.leaf_weight_min) as i64).max(1),
+            gain: (error * config.gain_min).max(f64::MIN_POSITIVE),
+            depth: config.depth_max.min(MAX_DEPTH),
+        }
+    }
+
     fn allow(&self, left: Sums, right: Sums) -> bool {
         left.rows.min(right.rows) >= self.rows && left.weight.min(right.weight) >= self.weight
     }
@@ -91,64 +122,22 @@ pub fn grow(
     assert_eq!(weight.len(), data.num_rows);
     let fixed = Fixed::of(target, weight);
     let mut rows: Vec<u32> = (0..data.num_rows as u32).collect();
-    let histogram = fixed.histogram(data, &rows);
     let sums = fixed.total();
-    let mut limits = Limits {
-        rows: config.leaf_rows_min,
-        weight: ((sums.weight as f64 * config.leaf_weight_min) as i64).max(1),
-        gain: 0.0,
-        depth: config.depth_max.min(MAX_DEPTH),
-    };
-    limits.gain = fixed.squares - sums.explained();
-    limits.gain = (limits.gain * config.gain_min).max(f64::MIN_POSITIVE);
+    let limits = Limits::of(config, &fixed, sums);
     let mut grown = Grown {
         nodes: vec![fixed.node(sums)],
     };
-    let mut open = vec![Open {
-        node: 0,
-        range: 0..rows.len(),
-        depth: 0,
-        best: best_split(&histogram, sums, 0, &limits),
-        sums,
-        histogram,
-    }];
+    let histogram = fixed.histogram(data, &rows);
+    let mut open = vec![Open::new(0, 0..rows.len(), 0, sums, histogram, &limits)];
     for order in 0..leaves_max.clamp(1, MAX_LEAVES) - 1 {
-        // The largest gain; among equals the leaf that was made first.
-        let mut chosen: Option<(usize, Best)> = None;
-        for (index, leaf) in open.iter().enumerate() {
-            if let Some(best) = leaf.best
-                && chosen.is_none_or(|(_, other)| best.gain > other.gain)
-            {
-                chosen = Some((index, best));
-            }
-        }
-        let Some((index, best)) = chosen else { break };
+        let Some((index, best)) = largest_gain(&open) else {
+            break;
+        };
         let parent = open.remove(index);
         let of_node = &mut rows[parent.range.clone()];
         let split = refine(data, &fixed, &value, of_node, &parent, best, &limits);
-        let num_left = partition(of_node, |row| {
-            value(row as usize, best.feature) <= split.threshold
-        });
-        let middle = parent.range.start + num_left;
-        let (left, right) = (parent.range.start..middle, middle..parent.range.end);
-        let left_sums = split.left;
-        let right_sums = parent.sums.less(left_sums);
-        let is_left_smaller = left.len() <= right.len();
-        let smaller = if is_left_smaller {
-            left.clone()
-        } else {
-            right.clone()
-        };
-        let of_smaller = fixed.histogram(data, &rows[smaller]);
-        let mut of_larger = parent.histogram;
-        for (larger, smaller) in of_larger.iter_mut().flatten().zip(of_smaller.iter().flatten()) {
-            *larger = larger.less(*smaller);
-        }
-        let (left_histogram, right_histogram) = if is_left_smaller {
-            (of_smaller, of_larger)
-        } else {
-            (of_larger, of_smaller)
-        };
+        let goes_left = |row: u32| value(row as usize, best.feature) <= split.threshold;
+        let middle = parent.range.start + partition(of_node, goes_left);
         let place = grown.nodes.len();
         grown.nodes[parent.node].split = Some(GrownSplit {
             order,
@@ -158,22 +147,41 @@ pub fn grow(
             right: place + 1,
             gain: split.gain * fixed.gain_unit(),
         });
-        for (node, range, sums, histogram) in [
-            (place, left, left_sums, left_histogram),
-            (place + 1, right, right_sums, right_histogram),
-        ] {
+        let ranges = [parent.range.start..middle, middle..parent.range.end];
+        let sums = [split.left, parent.sums.less(split.left)];
+        // Only the smaller side is counted; the other is the rest.
+        let smaller = usize::from(ranges[1].len() < ranges[0].len());
+        let counted = fixed.histogram(data, &rows[ranges[smaller].clone()]);
+        let mut rest = parent.histogram;
+        for (rest, counted) in rest.iter_mut().flatten().zip(counted.iter().flatten()) {
+            *rest = rest.less(*counted);
+        }
+        let histograms = if smaller == 0 {
+            [counted, rest]
+        } else {
+            [rest, counted]
+        };
+        for ((range, sums), histogram) in ranges.into_iter().zip(sums).zip(histograms) {
+            let node = grown.nodes.len();
             grown.nodes.push(fixed.node(sums));
-            open.push(Open {
-                node,
-                range,
-                depth: parent.depth + 1,
-                best: best_split(&histogram, sums, parent.depth + 1, &limits),
-                sums,
-                histogram,
-            });
+            let depth = parent.depth + 1;
+            open.push(Open::new(node, range, depth, sums, histogram, &limits));
         }
     }
     grown
+}
+
+/// The leaf to split next: the largest gain; among equals the leaf that was made first.
+fn largest_gain(open: &[Open]) -> Option<(usize, Best)> {
+    let mut chosen: Option<(usize, Best)> = None;
+    for (index, leaf) in open.iter().enumerate() {
+        if let Some(best) = leaf.best
+            && chosen.is_none_or(|(_, other)| best.gain > other.gain)
+        {
+            chosen = Some((index, best));
+        }
+    }
+    chosen
 }
 
 /// Targets and weights as fixed-point numbers.

@@ -142,6 +142,25 @@ impl Grown {
         nodes
     }
 
+    /// What the tree of [`Grown::nodes_with`] answers for a row, given by its features.
+    #[must_use]
+    pub fn answer(&self, num_leaves: usize, value: impl Fn(usize) -> f32) -> f64 {
+        let mut at = 0;
+        loop {
+            let node = &self.nodes[at];
+            match node.split {
+                Some(split) if split.order + 1 < num_leaves => {
+                    at = if value(split.feature) <= split.threshold {
+                        split.left
+                    } else {
+                        split.right
+                    };
+                }
+                _ => return node.mean,
+            }
+        }
+    }
+
     fn write(&self, at: usize, num_leaves: usize, nodes: &mut Vec<Node>, num_ids: &mut u32) -> u32 {
         let place = nodes.len();
         let grown = &self.nodes[at];

@@ -25,7 +25,10 @@ use crate::error::Error;
 use crate::fidelity::Fidelity;
 use crate::prune::{Judged, by_simulation, judged, smallest_good, without_idle_splits};
 use crate::report::{Report, StudentReport};
-use crate::target::Targets;
+use crate::target::{Centre, Targets};
+
+/// Leaves of the first tree of all, from which the constants of the decision points are taken.
+const FIRST_LEAVES: usize = 2;
 
 /// A policy that lets another decide and records what the teacher thinks of every decision point on the way.
 ///
@@ -200,24 +203,17 @@ pub fn distill<E>(
             run(Episode { round, number }, &mut recording).map_err(Error::Caller)?;
             number += 1;
         }
-        let (learn, held_out) = dataset.split(config.held_out);
+        let (learn, _) = dataset.split(config.held_out);
         if learn.is_empty() {
             return Err(Error::NothingRecorded { episodes: number });
         }
-        let grown = fit(&dataset, &learn, config);
-        let seen = if held_out.is_empty() { &learn } else { &held_out };
-        let mut sizes: Vec<usize> = config
-            .leaves
-            .iter()
-            .map(|leaves| (*leaves).min(grown.num_leaves()))
-            .collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        for leaves in sizes {
+        let points = points_for_fidelity(&dataset, config);
+        for (leaves, grown) in fit(&dataset, &learn, config) {
             for meta in &metas {
                 let tree = Tree::new(meta.clone(), &grown.nodes_with(leaves))?;
                 let policy = TreePolicy::new(tree)?;
-                let fidelity = Fidelity::of(&dataset, seen, policy.flat(), meta.tie_key, config.target.span);
+                let fidelity =
+                    Fidelity::of(&dataset, &points, policy.flat(), meta.tie_key, config.target.span);
                 let tree = policy.tree().clone();
                 let report = StudentReport::of(round, &tree, fidelity, None);
                 students.push((tree, report));
@@ -226,11 +222,11 @@ pub fn distill<E>(
         }
     }
     let (taken, result, pruning) = select(config, &mut students, judge)?;
-    let (_, held_out) = dataset.split(config.held_out);
+    let points = points_for_fidelity(&dataset, config);
     let describe = |step: &Judged| -> Result<StudentReport, Error<E>> {
         let policy = TreePolicy::new(step.tree.clone())?;
         let key = step.tree.meta().tie_key;
-        let fidelity = Fidelity::of(&dataset, &held_out, policy.flat(), key, config.target.span);
+        let fidelity = Fidelity::of(&dataset, &points, policy.flat(), key, config.target.span);
         Ok(StudentReport::of(
             students[taken].1.round,
             &step.tree,
@@ -257,6 +253,12 @@ pub fn distill<E>(
         report,
         students: students.into_iter().map(|(tree, _)| tree).collect(),
     })
+}
+
+/// The points that no tree is fitted to; all points where none are held out.
+fn points_for_fidelity(dataset: &Dataset, config: &DistillConfig) -> Vec<usize> {
+    let (learn, held_out) = dataset.split(config.held_out);
+    if held_out.is_empty() { learn } else { held_out }
 }
 
 /// Judges the students of the last rounds, takes the smallest good one and prunes it.
@@ -301,26 +303,53 @@ fn select<E>(
     Ok((taken, result, path))
 }
 
-/// Grows the largest tree on some points.
-pub(crate) fn fit(dataset: &Dataset, points: &[usize], config: &DistillConfig) -> Grown {
-    let targets = Targets::of(dataset, points, &config.target);
+/// Fits a tree of each size on some points; a size that cannot be reached is left out. Each comes with the number of its
+/// leaves.
+fn fit(dataset: &Dataset, points: &[usize], config: &DistillConfig) -> Vec<(usize, Grown)> {
+    let mut targets = Targets::of(dataset, points, &config.target);
+    let places: Vec<(usize, usize)> = targets
+        .point
+        .iter()
+        .zip(&targets.row)
+        .map(|(point, row)| (*point as usize, *row as usize))
+        .collect();
     let value = |index: usize, feature: usize| {
-        dataset.value(
-            targets.point[index] as usize,
-            targets.row[index] as usize,
-            feature,
+        let (point, row) = places[index];
+        dataset.value(point, row, feature)
+    };
+    let data = Binned::new(places.len(), NUM_FEATURES, config.cart.bins, value);
+    let mut sizes = config.leaves.clone();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let grow_to = |targets: &Targets, leaves| {
+        grow(
+            &data,
+            value,
+            &targets.target,
+            &targets.weight,
+            leaves,
+            &config.cart,
         )
     };
-    let data = Binned::new(targets.row.len(), NUM_FEATURES, config.cart.bins, value);
-    let leaves_max = config.leaves.iter().copied().max().unwrap_or(2);
-    grow(
-        &data,
-        value,
-        &targets.target,
-        &targets.weight,
-        leaves_max,
-        &config.cart,
-    )
+    let mut fitted: Vec<(usize, Grown)> = Vec::new();
+    if config.target.recentre && config.target.centre != Centre::None {
+        // From the smallest tree up: each takes its constants from the one before.
+        for leaves in [FIRST_LEAVES].into_iter().chain(sizes.iter().copied()) {
+            let grown = grow_to(&targets, leaves);
+            targets.recentre(|row| grown.answer(leaves, |feature| value(row, feature)));
+            fitted.push((grown.num_leaves(), grown));
+        }
+        fitted.remove(0);
+    } else {
+        let grown = grow_to(&targets, sizes.last().copied().unwrap_or(FIRST_LEAVES));
+        fitted.extend(
+            sizes
+                .iter()
+                .map(|leaves| ((*leaves).min(grown.num_leaves()), grown.clone())),
+        );
+    }
+    fitted.dedup_by_key(|(leaves, _)| *leaves);
+    fitted
 }
 
 fn meta_of(teacher: &str, needs: &Needs, config: &DistillConfig, label: &Label, tie_key: TieKey) -> TreeMeta {

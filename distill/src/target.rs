@@ -35,6 +35,8 @@ pub struct TargetConfig {
     /// A score further than this below the best of its decision point counts as this far, so that a score that means
     /// *never* (-1e9) does not drown all others. In units of the teacher; above 0. 30 is *assumed*: e^-30 is no chance.
     pub span: f32,
+    /// Take what smaller trees explain out of the mean, see [`Targets::recentre`]. Not used with [`Centre::None`].
+    pub recentre: bool,
     /// Weight of a row is `1/n + sharpness * softmax(score)`; 0 = all candidates alike.
     pub sharpness: f32,
 }
@@ -44,6 +46,7 @@ impl Default for TargetConfig {
         TargetConfig {
             centre: Centre::Mean,
             span: 30.0,
+            recentre: true,
             sharpness: 1.0,
         }
     }
@@ -83,6 +86,36 @@ impl Targets {
             }
         }
         targets
+    }
+}
+
+impl Targets {
+    /// Centres the targets of each decision point anew, on the mean of what a tree leaves unexplained.
+    ///
+    /// Both the tree f and the constants c of the decision points are unknown in `score = c + f(row)`. The plain mean
+    /// takes c for the mean score, which moves with the *number* of candidates: one hold far below three starts shifts
+    /// it more than below thirty, and leaves would be spent on telling full queues from short ones, which changes no
+    /// decision. With f known from a smaller tree, c is the weighted mean of `score - f(row)`.
+    pub fn recentre(&mut self, answer: impl Fn(usize) -> f64) {
+        let mut start = 0;
+        while start < self.row.len() {
+            let point = self.point[start];
+            let num = self.point[start..]
+                .iter()
+                .take_while(|other| **other == point)
+                .count();
+            let rows = start..start + num;
+            let (mut sum, mut total) = (0.0, 0.0);
+            for row in rows.clone() {
+                let weight = f64::from(self.weight[row]);
+                sum += weight * (f64::from(self.target[row]) - answer(row));
+                total += weight;
+            }
+            for row in rows {
+                self.target[row] = (f64::from(self.target[row]) - sum / total) as f32;
+            }
+            start += num;
+        }
     }
 }
 
@@ -134,6 +167,28 @@ mod tests {
             ..TargetConfig::default()
         };
         assert_eq!(worked(&[f32::MIN, 8.0], &config), [-2.0, 2.0]);
+    }
+
+    #[test]
+    fn recentring_removes_what_the_number_of_candidates_does_to_the_mean() {
+        // Two points with the same truth: hold is 8 worse than any start. The means differ, 4 and 2 above hold.
+        let mut targets = Targets {
+            point: vec![0, 0, 1, 1, 1, 1],
+            row: (0..6).collect(),
+            target: vec![-4.0, 4.0, -6.0, 2.0, 2.0, 2.0],
+            weight: vec![1.0; 6],
+        };
+        let is_hold = |row: usize| row == 0 || row == 2;
+        let of_tree = |row: usize| if is_hold(row) { -5.0 } else { 2.5 };
+        targets.recentre(of_tree);
+        let (first, second) = (&targets.target[..2], &targets.target[2..]);
+        assert!((first[1] - first[0] - 8.0).abs() < 1e-6 && (second[1] - second[0] - 8.0).abs() < 1e-6);
+        // Unexplained before: starts at 4 and 2. Now 2.75 and 2.625, and each pass brings them closer.
+        assert!(
+            (first[1] - 2.75).abs() < 1e-6 && (second[1] - 2.625).abs() < 1e-6,
+            "{:?}",
+            targets.target
+        );
     }
 
     #[test]

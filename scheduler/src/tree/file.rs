@@ -397,6 +397,20 @@ mod tests {
     }
 
     #[test]
+    fn the_example_of_the_documentation_is_what_is_written() {
+        let page = include_str!("../../../docs/policy-file.md");
+        let tree = small_tree();
+        let example = |language: &str| page.split(language).nth(1).unwrap().split("```").next().unwrap();
+        assert_eq!(example("```text\n"), tree.to_text());
+        let json = tree.to_json();
+        // Lines with an ellipsis stand for what changes with every schema.
+        for line in example("```json\n").lines().filter(|line| !line.contains('…')) {
+            let line = line.trim_end_matches(',');
+            assert!(json.contains(line), "{line}");
+        }
+    }
+
+    #[test]
     fn each_refusal_names_its_reason() {
         let good = small_tree().to_json();
         let cases = [

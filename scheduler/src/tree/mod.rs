@@ -12,6 +12,7 @@
 //! One tree over candidates, invariant to their number and order, rather than a classifier over slots: Hu et al. on
 //! Decima (arXiv 2405.19131) distil a scheduler into such scores; the tiers with a declared key inside are ours.
 
+mod check;
 mod error;
 mod explain;
 mod file;
@@ -35,8 +36,6 @@ use crate::policy::TieKey;
 pub const MAX_NODES: usize = 2047;
 /// Most splits on a path.
 pub const MAX_DEPTH: usize = 64;
-/// Longest name, bytes.
-const MAX_NAME: usize = 200;
 
 /// What a policy file says beside its nodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,16 +92,16 @@ impl Tree {
     /// # Errors
     /// The first thing that is wrong, see [`TreeError`] and [`NodeError`].
     pub fn new(mut meta: TreeMeta, nodes: &[Node]) -> Result<Tree, TreeError> {
-        check_name(&meta.name)?;
+        check::name(&meta.name)?;
         meta.needs.resolve()?;
         meta.estimates.sort_unstable();
         meta.estimates.dedup();
         for (node, found) in nodes.iter().enumerate() {
-            check_node(found).map_err(|reason| TreeError::Node { node, reason })?;
+            check::node(found).map_err(|reason| TreeError::Node { node, reason })?;
         }
         Ok(Tree {
             meta,
-            nodes: canonical(nodes)?,
+            nodes: check::canonical(nodes)?,
         })
     }
 
@@ -209,132 +208,6 @@ impl Tree {
 pub(crate) fn feature_of(index: u16) -> &'static Feature {
     let schema = FeatureSchema::current();
     schema.joined(index.into()).unwrap_or(&schema.candidate[0])
-}
-
-fn check_name(name: &str) -> Result<(), TreeError> {
-    if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
-        return Err(TreeError::Value {
-            key: "name",
-            value: format!("{:?}", name.chars().take(40).collect::<String>()),
-            allowed: format!("1 to {MAX_NAME} bytes without control characters"),
-        });
-    }
-    Ok(())
-}
-
-fn check_node(node: &Node) -> Result<(), NodeError> {
-    match *node {
-        Node::Split {
-            feature, threshold, ..
-        } => {
-            let Some(found) = FeatureSchema::current().joined(feature.into()) else {
-                return Err(NodeError::UnknownFeature {
-                    name: format!("number {feature}"),
-                });
-            };
-            if !threshold.is_finite() {
-                return Err(NodeError::NotFinite { what: "threshold" });
-            }
-            let (min, max) = (found.encode(found.min), found.encode(found.max));
-            if !(min <= threshold && threshold < max) {
-                return Err(NodeError::Range { threshold, min, max });
-            }
-        }
-        Node::Leaf { score, weight, .. } => {
-            if !score.is_finite() {
-                return Err(NodeError::NotFinite { what: "score" });
-            }
-            if !weight.is_finite() {
-                return Err(NodeError::NotFinite { what: "weight" });
-            }
-            if weight < 0.0 {
-                return Err(NodeError::NegativeWeight { weight });
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Walks the nodes depth first and renumbers them; refuses whatever is not one tree.
-fn canonical(nodes: &[Node]) -> Result<Vec<Node>, TreeError> {
-    let num_nodes = nodes.len();
-    if num_nodes == 0 || num_nodes > MAX_NODES {
-        return Err(TreeError::NumNodes {
-            found: num_nodes,
-            max: MAX_NODES,
-        });
-    }
-    let fail = |node: usize, reason| Err(TreeError::Node { node, reason });
-    let mut place_of = vec![None; num_nodes];
-    let mut parent_of = vec![usize::MAX; num_nodes];
-    let mut order: Vec<usize> = Vec::with_capacity(num_nodes);
-    let mut leaf_ids = Vec::new();
-    let mut stack = vec![(0_usize, 0_usize)];
-    while let Some((index, depth)) = stack.pop() {
-        place_of[index] = Some(order.len() as u32);
-        order.push(index);
-        match nodes[index] {
-            Node::Leaf { id, .. } => leaf_ids.push((id, index)),
-            Node::Split { left, right, .. } => {
-                if depth == MAX_DEPTH {
-                    return fail(left as usize, NodeError::TooDeep { max: MAX_DEPTH });
-                }
-                for child in [right as usize, left as usize] {
-                    if child >= num_nodes {
-                        return fail(index, NodeError::Dangling { child, num_nodes });
-                    }
-                    if child == 0 || parent_of[child] != usize::MAX {
-                        let mut above = index;
-                        while above != usize::MAX && above != child {
-                            above = parent_of[above];
-                        }
-                        let reason = if above == child {
-                            NodeError::Cycle { child }
-                        } else {
-                            NodeError::Shared { child }
-                        };
-                        return fail(index, reason);
-                    }
-                    parent_of[child] = index;
-                    stack.push((child, depth + 1));
-                }
-            }
-        }
-    }
-    if let Some(node) = place_of.iter().position(Option::is_none) {
-        return fail(node, NodeError::Unreachable);
-    }
-    leaf_ids.sort_unstable();
-    if let Some(pair) = leaf_ids.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        return fail(pair[1].1, NodeError::DuplicateLeaf { leaf: pair[1].0 });
-    }
-    let place = |child: u32| place_of[child as usize].unwrap_or(0);
-    let renumbered = order.iter().map(|index| match nodes[*index] {
-        Node::Split {
-            feature,
-            threshold,
-            left,
-            right,
-        } => Node::Split {
-            feature,
-            // One zero, so that equal trees have equal bytes.
-            threshold: threshold + 0.0,
-            left: place(left),
-            right: place(right),
-        },
-        Node::Leaf {
-            id,
-            score,
-            samples,
-            weight,
-        } => Node::Leaf {
-            id,
-            score: score + 0.0,
-            samples,
-            weight: weight + 0.0,
-        },
-    });
-    Ok(renumbered.collect())
 }
 
 #[cfg(test)]

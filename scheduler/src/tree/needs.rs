@@ -189,6 +189,19 @@ mod tests {
     }
 
     #[test]
+    fn the_needs_of_every_heuristic_can_be_written() {
+        for name in crate::heuristics::names() {
+            let needs = crate::heuristics::by_name(name).unwrap().needs();
+            let back = TreeNeeds::of(&needs).resolve().unwrap();
+            let observed = Needs {
+                observation: true,
+                ..needs
+            };
+            assert_eq!(back, observed, "{name}");
+        }
+    }
+
+    #[test]
     fn impossible_needs_are_refused_with_their_key() {
         let good = TreeNeeds::of(&Needs::full());
         type Spoil = fn(&mut TreeNeeds);

@@ -1,0 +1,136 @@
+//! What makes nodes a tree, and the one order in which they are kept.
+
+use super::error::{NodeError, TreeError};
+use super::{MAX_DEPTH, MAX_NODES, Node};
+use crate::features::FeatureSchema;
+
+/// Longest name, bytes.
+const MAX_NAME: usize = 200;
+
+/// Refuses names that would spoil a table or a log.
+pub(super) fn name(name: &str) -> Result<(), TreeError> {
+    if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
+        return Err(TreeError::Value {
+            key: "name",
+            value: format!("{:?}", name.chars().take(40).collect::<String>()),
+            allowed: format!("1 to {MAX_NAME} bytes without control characters"),
+        });
+    }
+    Ok(())
+}
+
+/// Checks what can be seen of one node alone.
+pub(super) fn node(node: &Node) -> Result<(), NodeError> {
+    match *node {
+        Node::Split {
+            feature, threshold, ..
+        } => {
+            let Some(found) = FeatureSchema::current().joined(feature.into()) else {
+                return Err(NodeError::UnknownFeature {
+                    name: format!("number {feature}"),
+                });
+            };
+            if !threshold.is_finite() {
+                return Err(NodeError::NotFinite { what: "threshold" });
+            }
+            let (min, max) = (found.encode(found.min), found.encode(found.max));
+            if !(min <= threshold && threshold < max) {
+                return Err(NodeError::Range { threshold, min, max });
+            }
+        }
+        Node::Leaf { score, weight, .. } => {
+            if !score.is_finite() {
+                return Err(NodeError::NotFinite { what: "score" });
+            }
+            if !weight.is_finite() {
+                return Err(NodeError::NotFinite { what: "weight" });
+            }
+            if weight < 0.0 {
+                return Err(NodeError::NegativeWeight { weight });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Walks the nodes depth first and renumbers them; refuses whatever is not one tree.
+pub(super) fn canonical(nodes: &[Node]) -> Result<Vec<Node>, TreeError> {
+    let num_nodes = nodes.len();
+    if num_nodes == 0 || num_nodes > MAX_NODES {
+        return Err(TreeError::NumNodes {
+            found: num_nodes,
+            max: MAX_NODES,
+        });
+    }
+    let fail = |node: usize, reason| Err(TreeError::Node { node, reason });
+    let mut place_of = vec![None; num_nodes];
+    let mut parent_of = vec![usize::MAX; num_nodes];
+    let mut order: Vec<usize> = Vec::with_capacity(num_nodes);
+    let mut leaf_ids = Vec::new();
+    let mut stack = vec![(0_usize, 0_usize)];
+    while let Some((index, depth)) = stack.pop() {
+        place_of[index] = Some(order.len() as u32);
+        order.push(index);
+        match nodes[index] {
+            Node::Leaf { id, .. } => leaf_ids.push((id, index)),
+            Node::Split { left, right, .. } => {
+                if depth == MAX_DEPTH {
+                    return fail(left as usize, NodeError::TooDeep { max: MAX_DEPTH });
+                }
+                for child in [right as usize, left as usize] {
+                    if child >= num_nodes {
+                        return fail(index, NodeError::Dangling { child, num_nodes });
+                    }
+                    if child == 0 || parent_of[child] != usize::MAX {
+                        let mut above = index;
+                        while above != usize::MAX && above != child {
+                            above = parent_of[above];
+                        }
+                        let reason = if above == child {
+                            NodeError::Cycle { child }
+                        } else {
+                            NodeError::Shared { child }
+                        };
+                        return fail(index, reason);
+                    }
+                    parent_of[child] = index;
+                    stack.push((child, depth + 1));
+                }
+            }
+        }
+    }
+    if let Some(node) = place_of.iter().position(Option::is_none) {
+        return fail(node, NodeError::Unreachable);
+    }
+    leaf_ids.sort_unstable();
+    if let Some(pair) = leaf_ids.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return fail(pair[1].1, NodeError::DuplicateLeaf { leaf: pair[1].0 });
+    }
+    let place = |child: u32| place_of[child as usize].unwrap_or(0);
+    let renumbered = order.iter().map(|index| match nodes[*index] {
+        Node::Split {
+            feature,
+            threshold,
+            left,
+            right,
+        } => Node::Split {
+            feature,
+            // One zero, so that equal trees have equal bytes.
+            threshold: threshold + 0.0,
+            left: place(left),
+            right: place(right),
+        },
+        Node::Leaf {
+            id,
+            score,
+            samples,
+            weight,
+        } => Node::Leaf {
+            id,
+            score: score + 0.0,
+            samples,
+            weight: weight + 0.0,
+        },
+    });
+    Ok(renumbered.collect())
+}

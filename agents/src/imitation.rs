@@ -81,7 +81,11 @@ impl ImitationConfig {
             );
         }
         if !(0.0..1.0).contains(&self.smoothing) {
-            return refuse("imitation.smoothing", self.smoothing.to_string(), "must be from 0 to below 1");
+            return refuse(
+                "imitation.smoothing",
+                self.smoothing.to_string(),
+                "must be from 0 to below 1",
+            );
         }
         if !(self.value_coef.is_finite() && self.value_coef >= 0.0) {
             return refuse(
@@ -293,7 +297,11 @@ pub fn clone_teacher(
                 let right = argmax(logits) == choice;
                 let spread = config.smoothing as f32 / logits.len() as f32;
                 for (index, by) in by_logits.iter_mut().enumerate() {
-                    let taught = if index == choice { 1.0 - config.smoothing as f32 } else { 0.0 };
+                    let taught = if index == choice {
+                        1.0 - config.smoothing as f32
+                    } else {
+                        0.0
+                    };
                     *by = (by.exp() - taught - spread) * share;
                 }
                 let target = targets[decision];

@@ -6,6 +6,10 @@
 //! [`distill`]); of all the trees the smallest that *performs* well in simulation is kept and pruned ([`prune`]).
 //! `docs/distilling.md` has the recipe and its sources.
 //!
+//! ```no_run
+#![doc = include_str!("../examples/distil.rs")]
+//! ```
+//!
 //! # What is deliberately not here
 //! No networks and no simulator: the teacher is a policy, and the caller runs the episodes and judges the trees. No
 //! ensembles and no oblique splits: what cannot be read is not a result of this crate.

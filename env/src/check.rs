@@ -1,6 +1,6 @@
 //! `check_env`: drives an environment through whole episodes and holds it to its contract.
 
-use crate::config::EnvConfig;
+use crate::config::{EnvConfig, Source};
 use crate::env::Env;
 use crate::error::Error;
 use crate::random::random_action;
@@ -110,7 +110,11 @@ pub fn check_env(config: &EnvConfig, seed: u64, max_steps: u64) -> Result<CheckR
                 env.step(0, Buffers::dirty(spaces).as_mut()).is_err(),
                 "an ended episode refuses to go on"
             );
-            assert!(!step.terminated || env.metrics().num_jobs > 0.0);
+            let num_jobs = Source::open(config)?.workload(config, Seed(seed))?.jobs.len();
+            assert!(
+                !step.terminated || env.metrics().num_jobs == num_jobs as f64,
+                "no job is lost"
+            );
             return Ok(report);
         }
     }

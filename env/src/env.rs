@@ -141,7 +141,12 @@ impl Env {
         let Some(Episode { world, .. }) = &mut self.episode else {
             return;
         };
-        while !world.is_over() && world.advance() == Instant::Event {
+        while !world.is_over() {
+            assert_eq!(
+                world.advance(),
+                Instant::Event,
+                "jobs are left but nothing will ever happen"
+            );
             if self.pass.open(world.cluster(), &self.needs) == PassState::Open {
                 return;
             }
@@ -183,6 +188,46 @@ impl Env {
         match &self.episode {
             Some(episode) => self.pass.decide(episode.world.cluster(), policy),
             None => Ok(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps an episode with the choice that `choose` makes of the mask; the finished jobs.
+    fn play(id: &str, seed: u64, choose: impl Fn(&[bool]) -> Option<usize>) -> f64 {
+        let mut env = Env::new(EnvConfig::registered(id).unwrap()).unwrap();
+        let spaces = env.spaces();
+        let mut global = vec![0.0; spaces.num_global];
+        let mut candidates = vec![0.0; spaces.num_candidates * spaces.num_features];
+        let mut mask = vec![true; spaces.num_candidates];
+        macro_rules! buffers {
+            () => {
+                ObservationMut {
+                    global: &mut global,
+                    candidates: &mut candidates,
+                    mask: &mut mask,
+                }
+            };
+        }
+        env.reset(seed, buffers!()).unwrap();
+        loop {
+            let action = choose(&mask).unwrap();
+            if env.step(action, buffers!()).unwrap().terminated {
+                return env.metrics().num_jobs;
+            }
+        }
+    }
+
+    #[test]
+    fn no_job_is_lost_to_one_who_holds_or_preempts_whenever_that_is_allowed() {
+        for id in ["Pleach/Philly-v0", "Pleach/PhillyPreempt-v0"] {
+            let first = |mask: &[bool]| mask.iter().position(|admissible| *admissible);
+            let last = |mask: &[bool]| mask.iter().rposition(|admissible| *admissible);
+            assert_eq!(play(id, 3, first), 200.0);
+            assert_eq!(play(id, 3, last), 200.0);
         }
     }
 }

@@ -62,16 +62,13 @@ pub fn simulate(
     let mut pass = Pass::new();
     let mut num_passes = 0;
     while !world.is_over() {
-        // A pass never leaves an idle cluster with jobs that fit, so there is always a next event until the last finish.
-        let instant = world.advance();
-        debug_assert_eq!(
-            instant,
+        // An idle cluster with jobs may not hold, so there is always a next event until the last finish. Were it not so,
+        // the figures would be those of the easy jobs only: better no figures.
+        assert_eq!(
+            world.advance(),
             Instant::Event,
             "jobs are left but nothing will ever happen"
         );
-        if instant == Instant::End {
-            break;
-        }
         if world.cluster().num_pending() > 0 {
             num_passes += 1;
             pass.run(world.cluster_mut(), policy)?;

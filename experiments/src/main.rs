@@ -3,7 +3,7 @@
 
 use std::io;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
 use pleach_experiments::cli::{Cli, Command};
@@ -44,7 +44,6 @@ fn threads_of(command: &Command) -> Option<u16> {
 }
 
 fn run(command: &Command) -> Result<u8, Error> {
-    let start = Instant::now();
     let mut pool = rayon::ThreadPoolBuilder::new();
     if let Some(threads) = threads_of(command) {
         pool = pool.num_threads(usize::from(threads));
@@ -54,7 +53,11 @@ fn run(command: &Command) -> Result<u8, Error> {
     let print = &mut io::stdout();
     let mut context = Context {
         command_line: command_line(),
-        clock: &|| start.elapsed().as_secs_f64(),
+        clock: &|| {
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0.0, |since| since.as_secs_f64())
+        },
         print,
     };
     match command {

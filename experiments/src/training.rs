@@ -215,8 +215,8 @@ pub struct Trained {
 /// Progress of a run: updates made, updates in all, and a word on how it goes.
 pub type Report<'a> = dyn FnMut(u64, u64, String) + 'a;
 
-/// Trains in `folder`, going on from its last good checkpoint if there is one. `clock` gives seconds, for the logs of
-/// speed only.
+/// Trains in `folder`, going on from its last good checkpoint if there is one. `clock` gives seconds since
+/// 1970; it goes into TensorBoard and the log of speed only.
 ///
 /// # Errors
 /// Settings out of range, a folder that cannot be written, a loss that is not finite (the last good state is kept).
@@ -229,7 +229,7 @@ pub fn train(
     report: &mut Report<'_>,
 ) -> Result<Trained, Error> {
     settings.validate()?;
-    let mut run = Run::open(settings, validation, seed, folder)?;
+    let mut run = Run::open(settings, validation, seed, folder, clock)?;
     let mut envs =
         VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;
     let total = settings.train.num_updates;
@@ -240,7 +240,7 @@ pub fn train(
         run.num_frames = stats.num_frames;
         let frames_per_s = (stats.num_frames - frames) as f64 / elapsed_s;
         run.logger
-            .update(&stats, Some(frames_per_s))
+            .update(&stats, clock(), frames_per_s)
             .map_err(agent_error)?;
         let done = run.trainer.num_updates();
         let due = settings.validate_every > 0 && done % settings.validate_every == 0;
@@ -265,6 +265,7 @@ pub fn train(
 
 struct Run<'a> {
     settings: &'a TrainSettings,
+    clock: &'a dyn Fn() -> f64,
     validation: &'a Validation,
     folder: &'a Path,
     trainer: Trainer,
@@ -280,6 +281,7 @@ impl<'a> Run<'a> {
         validation: &'a Validation,
         seed: u64,
         folder: &'a Path,
+        clock: &'a dyn Fn() -> f64,
     ) -> Result<Run<'a>, Error> {
         let teacher = match settings.warm_start.as_str() {
             "none" => None,
@@ -309,9 +311,10 @@ impl<'a> Run<'a> {
             curve = atomic_file::read_json(&history, VALIDATION_BYTES_MAX)?;
             curve.retain(|point| point.update <= trainer.num_updates());
         }
-        let logger = Logger::open(folder, num_frames).map_err(agent_error)?;
+        let logger = Logger::open(folder, num_frames, clock()).map_err(agent_error)?;
         let mut run = Run {
             settings,
+            clock,
             validation,
             folder,
             trainer,
@@ -364,7 +367,7 @@ impl<'a> Run<'a> {
         }
         let figures = [("ratio_to_best_heuristic".to_string(), ratio)];
         self.logger
-            .evaluation(self.num_frames, &figures)
+            .evaluation(self.num_frames, (self.clock)(), &figures)
             .map_err(agent_error)
     }
 

@@ -55,6 +55,7 @@ pub(crate) fn enumerate(
         }
     }
     set.rows.truncate(MAX_CANDIDATES);
+    set.hold_refused = cluster.num_running() == 0 && set.rows.len() > 1;
 }
 
 fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>, scratch: &mut Scratch) {
@@ -346,6 +347,20 @@ mod tests {
         };
         assert!(!preempts(140.0));
         assert!(preempts(100.0));
+    }
+
+    #[test]
+    fn an_idle_cluster_may_not_hold_and_a_busy_one_may() {
+        let mut cluster = cluster_of(&ClusterSpec::uniform(1, 4, 1));
+        submit(&mut cluster, 2, 10.0);
+        submit(&mut cluster, 2, 10.0);
+        let (mut pass, needs) = (Pass::new(), Needs::full());
+        pass.open(&cluster, &needs);
+        assert!(!pass.candidates().is_admissible(0));
+        assert!(!pass.observe(&cluster).mask()[0]);
+        pass.act(&mut cluster, &needs, 1);
+        assert!(pass.candidates().is_admissible(0));
+        assert!(pass.observe(&cluster).mask()[0]);
     }
 
     #[test]

@@ -93,9 +93,10 @@ impl Contestant {
         match &self.kind {
             Kind::Tree(policy) => {
                 let needs = &policy.tree().meta().needs;
-                needs
-                    .check_against(&self.name, capabilities)
-                    .map_err(|error| Error::Failed(error.to_string()))
+                needs.check_against(&self.name, capabilities).map_err(|error| {
+                    let allowed = "a tree that asks for no more than the cluster can do";
+                    Error::config("policy", &self.name, allowed, error.to_string())
+                })
             }
             Kind::Heuristic(_) | Kind::Network(_) => Ok(()),
         }

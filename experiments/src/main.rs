@@ -23,13 +23,19 @@ fn main() -> ExitCode {
     }
 }
 
-/// The line as it was typed, without the folder of the program.
+/// The line as it was typed, without the folder of the program and without flags that no result depends on, so that two
+/// reports of one configuration are the same bytes.
 fn command_line() -> String {
-    let words = std::env::args().skip(1);
-    std::iter::once("pleach".to_string())
-        .chain(words)
-        .collect::<Vec<_>>()
-        .join(" ")
+    let mut line = vec!["pleach".to_string()];
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.split('=').next().unwrap_or_default() {
+            "--out" | "--json" | "--threads" if !word.contains('=') => drop(words.next()),
+            "--out" | "--json" | "--threads" | "--quiet" | "-q" | "--resume" | "--force" => {}
+            _ => line.push(word),
+        }
+    }
+    line.join(" ")
 }
 
 fn threads_of(command: &Command) -> Option<u16> {

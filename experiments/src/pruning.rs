@@ -7,8 +7,10 @@ use pleach_env::config::{EnvConfig, Source};
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::estimates::EstimateModel;
+use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::estimate::Provenance;
-use pleach_scheduler::policy::Policy;
+use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey};
 use pleach_scheduler::tree::TreePolicy;
 
 use crate::contestant::Contestant;
@@ -23,6 +25,35 @@ pub fn provenance(model: EstimateModel) -> Provenance {
         EstimateModel::Oracle => Provenance::Oracle,
         EstimateModel::UserLimit { .. } => Provenance::UserLimit,
         EstimateModel::LogNormal { .. } => Provenance::Predicted,
+    }
+}
+
+/// A teacher that asks for no more than its cluster can do, so that its tree can be used wherever it was made.
+struct Offered {
+    teacher: Box<dyn Policy>,
+    capabilities: Capabilities,
+}
+
+impl Policy for Offered {
+    fn name(&self) -> &str {
+        self.teacher.name()
+    }
+
+    fn needs(&self) -> Needs {
+        let needs = self.teacher.needs();
+        Needs {
+            preempt: needs.preempt && self.capabilities.preemption,
+            reserve: needs.reserve && self.capabilities.reservation,
+            ..needs
+        }
+    }
+
+    fn tie_key(&self) -> TieKey {
+        self.teacher.tie_key()
+    }
+
+    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        self.teacher.score(point, scores)
     }
 }
 
@@ -64,12 +95,15 @@ pub fn prune(
         ));
         Ok(ratio)
     };
-    let mut teacher = teacher.policy()?;
+    let mut teacher = Offered {
+        teacher: teacher.policy()?,
+        capabilities: env.sim.capabilities,
+    };
     let config = DistillConfig {
         seed: Seed(seed).child("distill", 0),
         ..config.clone()
     };
-    distill(&mut *teacher, &config, &label, &mut run, &mut judge).map_err(|error| match error {
+    distill(&mut teacher, &config, &label, &mut run, &mut judge).map_err(|error| match error {
         pleach_distill::Error::Caller(error) => error,
         other => Error::Failed(other.to_string()),
     })

@@ -7,7 +7,8 @@
 //!   ...              what the command makes
 //!   artefacts.json   written last: names, sizes and hashes; its presence means finished
 //! ```
-//! No file holds a clock reading, a host name or a path, so two runs of the same seed, configuration and version can be
+//! No file but the two logs of speed that training writes (`timing.jsonl`, `tensorboard/`) holds a clock reading, a host
+//! name or a path, and those two are not listed, so two runs of the same seed, configuration and version can be
 //! compared byte by byte. What is refused: overwriting a finished run, and touching a folder that is not a run.
 
 use std::fs;
@@ -22,6 +23,8 @@ use crate::hash::{hash_bytes, hash_json};
 const RUN_FILE: &str = "run.json";
 const CONFIG_FILE: &str = "config.toml";
 const ARTEFACTS_FILE: &str = "artefacts.json";
+/// What training writes with the time of day in it.
+const CLOCKED: [&str; 2] = ["timing.jsonl", "tensorboard"];
 /// Bound on the two small files that describe a run.
 const DESCRIPTION_BYTES_MAX: u64 = 16 << 20;
 /// Hex digits of the configuration hash in the folder's name.
@@ -167,7 +170,7 @@ impl RunFolder {
         Ok(path)
     }
 
-    /// Marks the run as finished: lists every file with its hash, in the order of names.
+    /// Marks the run as finished: lists every file with its hash, in the order of names, but for the logs of speed.
     ///
     /// # Errors
     /// [`Error::Io`] where a file cannot be read.
@@ -292,6 +295,9 @@ fn collect_files(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<
         let entry = entry.map_err(failed)?;
         let kind = entry.file_type().map_err(failed)?;
         let path = entry.path();
+        if CLOCKED.iter().any(|name| entry.file_name() == *name) {
+            continue;
+        }
         if kind.is_dir() {
             collect_files(root, &path, files)?;
         } else if kind.is_file() {

@@ -40,14 +40,19 @@ pub fn env_error(error: EnvError) -> Error {
 }
 
 impl SchedulingArgs {
-    /// The same as settings of a simulation.
+    /// The same as settings of a simulation. An environment's id brings its preemption along, where all workloads are
+    /// such environments.
     #[must_use]
-    pub fn sim(&self) -> SimConfig {
+    pub fn sim(&self, workload: &WorkloadSource) -> SimConfig {
         let mut sim = SimConfig {
             estimates: model(self.estimates),
             ..SimConfig::default()
         };
-        sim.capabilities.preemption = self.preemption;
+        let preempts = |name: &String| {
+            EnvConfig::registered(name).is_ok_and(|config| config.sim.capabilities.preemption)
+        };
+        let names = &workload.workload;
+        sim.capabilities.preemption = self.preemption || (!names.is_empty() && names.iter().all(preempts));
         sim.capabilities.restart_cost_s = self.restart_cost_s;
         sim
     }
@@ -247,7 +252,7 @@ impl WorkloadSource {
         };
         Ok(EnvConfig {
             workload,
-            sim: scheduling.sim(),
+            sim: scheduling.sim(self),
             ..EnvConfig::default()
         })
     }

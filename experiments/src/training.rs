@@ -10,6 +10,7 @@ use pleach_agents::contract::Contract;
 use pleach_agents::imitation::Demonstrations;
 use pleach_agents::log::Logger;
 use pleach_agents::policy::LearnedPolicy;
+use pleach_agents::ppo::PpoConfig;
 use pleach_agents::trainer::{TrainConfig, Trainer};
 use pleach_env::config::EnvConfig;
 use pleach_env::seed::Seed;
@@ -56,20 +57,31 @@ pub struct TrainSettings {
     pub env: EnvConfig,
 }
 
+/// *Assumed*, by trial on `Pleach/Philly-v0`. What mattered: whole episodes in a rollout (`num_steps`), a horizon that is
+/// long against the longest job (with a short one, starving a gang is worth it), a value of `gae_lambda` near 1, and little
+/// entropy: deployed policies take the likeliest candidate, which in a spread-out policy is too often to hold, because
+/// the chance of starting is split among many starts.
 impl Default for TrainSettings {
     fn default() -> TrainSettings {
         TrainSettings {
-            num_envs: 16,
+            num_envs: 32,
             warm_start: "best".into(),
             warm_start_steps: 1000,
             num_validation: 32,
-            validate_every: 10,
+            validate_every: 5,
             checkpoint_every: 10,
             keep_last: 3,
             train: TrainConfig {
-                group_size: 4,
-                num_steps: 512,
+                num_steps: 1024,
+                group_size: 16,
+                horizon_s: 200_000.0,
+                gae_lambda: 0.98,
                 value_warmup_updates: 3,
+                ppo: PpoConfig {
+                    entropy_coef: 0.002,
+                    learning_rate: 5e-4,
+                    ..PpoConfig::default()
+                },
                 ..TrainConfig::default()
             },
             env: EnvConfig::default(),

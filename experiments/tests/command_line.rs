@@ -20,7 +20,7 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn a_plan_is_written_once_and_its_status_is_an_array_list() {
     let folder = tempfile::tempdir().unwrap();
-    let grid = "name = 'load'\nseeds = 3\n[grid]\nworkload.load = [0.6, 0.8]\n";
+    let grid = "name = 'load'\nseeds = 3\n[grid]\nload = [0.6, 0.8]\n";
     fs::write(folder.path().join("grid.toml"), grid).unwrap();
     let plan = pleach(folder.path(), "sweep plan --config grid.toml --out s/sweep.json");
     assert_eq!(plan.status.code(), Some(0), "{}", text(&plan.stderr));
@@ -71,4 +71,220 @@ fn a_sweep_without_results_cannot_be_gathered() {
     let gather = pleach(folder.path(), "sweep gather --manifest sweep.json --partial");
     assert_eq!(gather.status.code(), Some(1));
     assert!(!folder.path().join("results.csv").exists());
+}
+
+/// Every file below `folder` with its bytes, but for those that depend on the clock.
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(next) = open.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && name != "tensorboard" {
+                open.push(path);
+            } else if path.is_file() && name != "timing.jsonl" {
+                found.push((name, fs::read(path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn assert_same_files(one: &Path, other: &Path) {
+    let (one, other) = (files(one), files(other));
+    let names = |files: &[(String, Vec<u8>)]| files.iter().map(|file| file.0.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&one), names(&other));
+    for ((name, one), (_, other)) in one.iter().zip(&other) {
+        assert!(one == other, "{name} differs");
+    }
+}
+
+fn succeed(folder: &Path, line: &str) -> String {
+    let output = pleach(folder, line);
+    assert_eq!(output.status.code(), Some(0), "{line}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+const SMALL: &str = "\
+num_envs = 4
+warm_start_steps = 100
+num_validation = 4
+validate_every = 1
+checkpoint_every = 1
+[train]
+num_updates = 4
+num_steps = 64
+group_size = 2
+[train.network]
+hidden = 8
+context = 8
+[train.imitation]
+num_epochs = 2
+";
+
+#[test]
+fn a_quickstart_makes_the_same_bytes_at_any_number_of_threads_and_its_policies_can_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "quickstart --num-jobs 30 --env-steps 1 --seeds 3 --leaves 8";
+    let said = succeed(
+        folder.path(),
+        &format!("{line} --threads 1 --out a --json a.json"),
+    );
+    assert!(said.contains("ppo") && said.contains("tree:"), "{said}");
+    succeed(folder.path(), &format!("{line} --threads 2 --out b --quiet"));
+    assert_same_files(&folder.path().join("a"), &folder.path().join("b"));
+    let results: serde_json::Value =
+        serde_json::from_slice(&fs::read(folder.path().join("a.json")).unwrap()).unwrap();
+    for policy in ["fifo", "sjf", "fair-share", "ppo", "tree"] {
+        for key in ["avg_jct_s", "p99_jct_s", "makespan_s", "utilisation"] {
+            let value = results["policies"][policy][key].as_f64();
+            assert!(
+                value.is_some_and(|value| value > 0.0),
+                "{policy} {key}: {value:?}"
+            );
+        }
+    }
+    // The folder stands for its network and its tree; one file for itself.
+    let table = succeed(
+        folder.path(),
+        "evaluate --policy fifo,a,best=a/tree.json --seeds 2 --num-jobs 30",
+    );
+    for name in ["fifo", "ppo", "tree", "best"] {
+        assert!(
+            table.lines().any(|line| line.starts_with(name)),
+            "{name}: {table}"
+        );
+    }
+    let words = succeed(folder.path(), "policies --show a/tree.json");
+    assert!(words.contains("tier"), "{words}");
+}
+
+#[test]
+fn a_training_run_that_was_stopped_ends_in_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("small.toml"), SMALL).unwrap();
+    let line = "train --config small.toml --num-jobs 30 --quiet";
+    succeed(folder.path(), &format!("{line} --out whole"));
+    succeed(folder.path(), &format!("{line} --out broken"));
+    // As if it had been killed after its second update, in the middle of writing: what is newer is gone or torn.
+    let broken = folder.path().join("broken");
+    for name in ["artefacts.json", "train.json"] {
+        let _ = fs::remove_file(broken.join(name));
+    }
+    let mut checkpoints: Vec<_> = fs::read_dir(broken.join("checkpoints"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    checkpoints.sort();
+    assert!(checkpoints.len() >= 3);
+    let newest = checkpoints.pop().unwrap();
+    let torn = fs::read(&newest).unwrap();
+    fs::write(&newest, &torn[..torn.len() / 2]).unwrap();
+    succeed(folder.path(), &format!("{line} --out broken"));
+    assert_same_files(&folder.path().join("whole"), &broken);
+}
+
+#[test]
+fn a_heuristic_is_distilled_into_a_tree_that_schedules() {
+    let folder = tempfile::tempdir().unwrap();
+    let line =
+        "distill --teacher sjf --num-jobs 40 --rounds 1 --episodes 2 --test-seeds 2 --leaves 4,8 --out t";
+    let said = succeed(folder.path(), line);
+    assert!(said.contains("tier"), "{said}");
+    succeed(folder.path(), "evaluate --policy sjf,t --num-jobs 40 --seeds 2");
+}
+
+#[test]
+fn a_sweep_runs_and_is_gathered() {
+    let folder = tempfile::tempdir().unwrap();
+    let grid =
+        "name = 's'\nseeds = 2\n[base]\nnum_jobs = 40\n[grid]\npolicy = ['fifo', 'sjf']\nload = [0.6, 1.2]\n";
+    fs::write(folder.path().join("grid.toml"), grid).unwrap();
+    succeed(folder.path(), "sweep plan --config grid.toml --out s/sweep.json");
+    succeed(folder.path(), "sweep unit --manifest s/sweep.json --index 3");
+    let before = fs::read(folder.path().join("s/units/3/result.json")).unwrap();
+    succeed(
+        folder.path(),
+        "sweep run --manifest s/sweep.json --threads 2 --quiet",
+    );
+    assert_eq!(
+        fs::read(folder.path().join("s/units/3/result.json")).unwrap(),
+        before
+    );
+    succeed(folder.path(), "sweep gather --manifest s/sweep.json");
+    let table = fs::read_to_string(folder.path().join("s/results.csv")).unwrap();
+    assert_eq!(table.lines().count(), 1 + 8, "{table}");
+    assert_eq!(
+        pleach(folder.path(), "sweep unit --manifest s/sweep.json --index 99")
+            .status
+            .code(),
+        Some(2)
+    );
+}
+
+/// Each of these is refused with code 2, nothing on standard output, and these words.
+#[test]
+fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    succeed(
+        folder.path(),
+        "workload write --workload philly-like --num-jobs 20 --to good.csv",
+    );
+    let good = fs::read_to_string(folder.path().join("good.csv")).unwrap();
+    let header = good.lines().find(|line| line.contains("num_gpus")).unwrap();
+    let column = header.split(',').position(|name| name == "num_gpus").unwrap();
+    let spoil = |value: &str| {
+        let mut number = 0;
+        let lines = good.lines().map(|line| {
+            number += usize::from(!line.starts_with('#'));
+            let mut cells: Vec<&str> = line.split(',').collect();
+            if number == 3 {
+                cells[column] = value;
+            }
+            cells.join(",")
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    for name in ["zero", "nan", "many", "column"] {
+        let cluster = folder.path().join(format!("{name}.cluster.toml"));
+        fs::copy(folder.path().join("good.cluster.toml"), cluster).unwrap();
+    }
+    write("zero.csv", spoil("0").as_bytes());
+    write("nan.csv", spoil("NaN").as_bytes());
+    write("many.csv", spoil("1000000").as_bytes());
+    write("column.csv", good.replace("num_gpus", "gpus").as_bytes());
+    write("torn.csv.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 75]);
+    write("tree.json", b"{\"schema\": 1}");
+    write("ppo.ckpt", b"not a checkpoint");
+    for (line, words) in [
+        ("evaluate --policy fofo", vec!["fofo", "fifo", "easy"]),
+        ("evaluate --policy tree.json", vec!["tree.json"]),
+        ("evaluate --policy ppo.ckpt", vec!["ppo.ckpt"]),
+        (
+            "evaluate --workload nothing.csv",
+            vec!["nothing.csv", "Pleach/Philly-v0"],
+        ),
+        ("evaluate --workload zero.csv", vec!["zero.csv", "num_gpus"]),
+        ("evaluate --workload nan.csv", vec!["nan.csv", "num_gpus", "NaN"]),
+        ("evaluate --workload many.csv", vec!["1000000"]),
+        ("evaluate --workload column.csv", vec!["column.csv", "num_gpus"]),
+        ("evaluate --workload torn.csv.gz", vec!["torn.csv.gz"]),
+        ("evaluate --load 1000", vec!["1000", "10"]),
+        (
+            "train --env Pleach/Nothing-v9",
+            vec!["Pleach/Nothing-v9", "Pleach/Philly-v0"],
+        ),
+        ("quickstart --leaves 0", vec!["0"]),
+    ] {
+        let output = pleach(folder.path(), line);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(output.stdout.is_empty(), "{line}: {}", text(&output.stdout));
+        for word in words {
+            assert!(said.contains(word), "{line}: no {word} in {said}");
+        }
+    }
 }

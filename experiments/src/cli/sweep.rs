@@ -48,9 +48,10 @@ grid.toml:
   name = \"load\"
   seeds = 5                       # or a list: [0, 1, 2]
   [base]                          # what all units share
+  workload = \"philly-like\"
   num_jobs = 2000
   [grid]                          # every combination is tried with every seed
-  workload.load = [0.6, 0.8, 1.0]
+  load = [0.6, 0.8, 1.0]
   policy = [\"fifo\", \"srtf\"]")]
 pub struct PlanArgs {
     /// The grid, in TOML
@@ -155,7 +156,7 @@ pub struct StatusArgs {
 #[command(after_help = "\
 Examples:
   pleach sweep gather --manifest runs/load/sweep.json
-  pleach sweep gather --manifest runs/load/sweep.json --metric p99_jct_s --x workload.load --partial")]
+  pleach sweep gather --manifest runs/load/sweep.json --metric p99_jct_s --x load --partial")]
 pub struct GatherArgs {
     /// Which sweep.
     #[command(flatten)]

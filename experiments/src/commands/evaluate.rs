@@ -29,7 +29,7 @@ pub const COLUMNS: [&str; 7] = [
 /// Flags that name nothing, files that cannot be used, runs that fail.
 pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let contestants = Contestant::open_all(&args.policy)?;
-    let mut sim = args.scheduling.sim();
+    let mut sim = args.scheduling.sim(&args.workload);
     for contestant in &contestants {
         contestant.check(sim.capabilities)?;
     }

@@ -98,7 +98,7 @@ pub fn work(spec: &UnitSpec) -> Result<Value, UnitError> {
         restart_cost_s: config.restart_cost_s,
         ..SchedulingArgs::default()
     };
-    let mut sim = scheduling.sim();
+    let mut sim = scheduling.sim(&config.source());
     sim.estimates = config.estimates;
     let bouts = config.source().bouts(&sim, &[Seed(spec.seed)], &mut |_| {})?;
     let contestants = Contestant::open(&config.policy)?;

@@ -7,10 +7,10 @@
 //!
 //! [base]
 //! num_jobs = 2000
-//! workload.preset = "philly-like"
+//! workload = "philly-like"
 //!
 //! [grid]                # every combination is tried with every seed
-//! workload.load = [0.6, 0.8, 1.0]
+//! load = [0.6, 0.8, 1.0]
 //! policy = ["fifo", "srtf"]
 //! ```
 //! Units are numbered with the last key of the grid turning fastest and seeds fastest of all; keys are taken in the order

@@ -67,7 +67,7 @@ impl Default for TrainSettings {
             num_envs: 32,
             warm_start: "best".into(),
             warm_start_steps: 1000,
-            num_validation: 32,
+            num_validation: 64,
             validate_every: 5,
             checkpoint_every: 10,
             keep_last: 3,

@@ -1,5 +1,7 @@
 //! The program as a batch system sees it: exit codes, what goes to which stream, and files.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

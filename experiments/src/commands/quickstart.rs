@@ -63,6 +63,11 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
         .collect();
     let config = DistillConfig {
         leaves: sizes.into_iter().chain([usize::from(args.leaves)]).collect(),
+        rounds: 5,
+        episodes: 32,
+        rows_max: 1_000_000,
+        // The gains to be kept are of the order of a hundredth.
+        tolerance: 0.002,
         ..DistillConfig::default()
     };
     let bar = Bar::new(quiet, "distill", 0);

@@ -27,7 +27,7 @@ pub struct QuickstartArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     pub num_jobs: Option<u32>,
     /// Decisions to train for; 0 only imitates the best heuristic
-    #[arg(long, value_name = "N", default_value_t = 6_000_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000_000))]
     pub env_steps: u64,
     /// Leaves of the tree, at most
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(2..=1024))]

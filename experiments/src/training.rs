@@ -90,6 +90,17 @@ impl Default for TrainSettings {
 }
 
 impl TrainSettings {
+    /// The same without candidates that the cluster never offers, so that the network's contract asks for none of a kind
+    /// that it has not met in training.
+    #[must_use]
+    pub fn narrowed(&self) -> TrainSettings {
+        let mut settings = self.clone();
+        let capabilities = self.env.sim.capabilities;
+        settings.env.candidates.preempt &= capabilities.preemption;
+        settings.env.candidates.reserve &= capabilities.reservation;
+        settings
+    }
+
     /// Checks the ranges.
     ///
     /// # Errors
@@ -241,6 +252,7 @@ pub fn train(
     report: &mut Report<'_>,
 ) -> Result<Trained, Error> {
     settings.validate()?;
+    let settings = &settings.narrowed();
     let mut run = Run::open(settings, validation, seed, folder, clock)?;
     let mut envs =
         VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;

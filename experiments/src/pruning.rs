@@ -16,7 +16,7 @@ use pleach_scheduler::tree::TreePolicy;
 use crate::contestant::Contestant;
 use crate::error::Error;
 use crate::scenario::env_error;
-use crate::training::Validation;
+use crate::validation::Validation;
 
 /// Provenance of the estimates of a model.
 #[must_use]

@@ -25,6 +25,15 @@ const CONFIG_FILE: &str = "config.toml";
 const ARTEFACTS_FILE: &str = "artefacts.json";
 /// What training writes with the time of day in it.
 const CLOCKED: [&str; 2] = ["timing.jsonl", "tensorboard"];
+/// What training goes on from or adds to; also there when a run is broken off, before anything is listed.
+const TRAINING_STATE: [&str; 6] = [
+    "checkpoints",
+    "ppo.ckpt",
+    "validation.json",
+    "metrics.jsonl",
+    "timing.jsonl",
+    "tensorboard",
+];
 /// Bound on the two small files that describe a run.
 const DESCRIPTION_BYTES_MAX: u64 = 16 << 20;
 /// Hex digits of the configuration hash in the folder's name.
@@ -39,6 +48,8 @@ pub enum Existing {
     Resume,
     /// Replace it.
     Replace,
+    /// Go on in a broken-off one of the same configuration, replace any other.
+    Renew,
 }
 
 impl Existing {
@@ -229,10 +240,13 @@ fn settle(path: &Path, wanted: &RunDescription, existing: Existing) -> Result<()
         ));
     }
     let finished = path.join(ARTEFACTS_FILE).is_file();
-    if existing == Existing::Replace {
+    if existing == Existing::Replace || (existing == Existing::Renew && finished) {
         return clear(path);
     }
     let found: RunDescription = atomic_file::read_json(&path.join(RUN_FILE), DESCRIPTION_BYTES_MAX)?;
+    if existing == Existing::Renew && &found != wanted {
+        return clear(path);
+    }
     if &found != wanted {
         return Err(Error::Contract {
             what: format!("the run in {shown}"),
@@ -260,7 +274,8 @@ fn describe(run: &RunDescription) -> String {
     )
 }
 
-/// Removes what the earlier run listed as its own, the list first so that a broken-off removal is not a finished run.
+/// Removes what the earlier run listed as its own, the list first so that a broken-off removal is not a finished run, and
+/// what training goes on from, listed or not: a new run must not go on from an old one's state.
 fn clear(path: &Path) -> Result<(), Error> {
     let list = path.join(ARTEFACTS_FILE);
     let artefacts: Vec<Artefact> = if list.is_file() {
@@ -275,6 +290,14 @@ fn clear(path: &Path) -> Result<(), Error> {
             .all(|part| matches!(part, Component::Normal(_)));
         if inside && artefact.file != RUN_FILE {
             remove_if_there(&path.join(&artefact.file))?;
+        }
+    }
+    for name in TRAINING_STATE {
+        let place = path.join(name);
+        if place.is_dir() {
+            fs::remove_dir_all(&place).map_err(|source| Error::io("remove", &place, source))?;
+        } else {
+            remove_if_there(&place)?;
         }
     }
     Ok(())
@@ -326,6 +349,31 @@ mod tests {
 
     fn open(out: &Path, load: f64, existing: Existing) -> Result<RunFolder, Error> {
         RunFolder::open("evaluate", &config(load), 7, Some(out), existing)
+    }
+
+    #[test]
+    fn a_replaced_run_leaves_nothing_to_go_on_from_and_a_renewed_one_does_if_it_was_broken_off() {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("r");
+        let open = |load, existing| RunFolder::open("train", &config(load), 0, Some(&out), existing).unwrap();
+        let state = out.join("checkpoints/3.ckpt");
+        let put = || {
+            fs::create_dir_all(out.join("checkpoints")).unwrap();
+            fs::write(&state, b"x").unwrap();
+        };
+        open(0.5, Existing::Renew);
+        put();
+        open(0.5, Existing::Renew);
+        assert!(state.exists(), "broken off, same configuration");
+        open(0.6, Existing::Renew);
+        assert!(!state.exists(), "broken off, another configuration");
+        put();
+        open(0.6, Existing::Replace);
+        assert!(!state.exists(), "replaced");
+        put();
+        open(0.6, Existing::Renew).finish().unwrap();
+        open(0.6, Existing::Renew);
+        assert!(!state.exists(), "finished");
     }
 
     #[test]

@@ -10,21 +10,18 @@ use pleach_agents::contract::Contract;
 use pleach_agents::imitation::Demonstrations;
 use pleach_agents::log::Logger;
 use pleach_agents::policy::LearnedPolicy;
-use pleach_agents::ppo::PpoConfig;
-use pleach_agents::trainer::{TrainConfig, Trainer};
-use pleach_env::config::EnvConfig;
+use pleach_agents::trainer::Trainer;
 use pleach_env::seed::Seed;
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::AutoresetMode;
 use serde::{Deserialize, Serialize};
 
 use crate::atomic_file;
-use crate::contest::{Bout, contest};
 use crate::contestant::{BEST_CHECKPOINT, Contestant};
 use crate::error::Error;
-use crate::metric::MAIN_METRIC;
-use crate::results::PolicyRun;
-use crate::scenario::{env_error, episodes, seeds};
+use crate::scenario::env_error;
+use crate::settings::{TrainSettings, agent_error};
+use crate::validation::Validation;
 
 /// Folder of the numbered checkpoints within a run.
 const CHECKPOINTS: &str = "checkpoints";
@@ -32,186 +29,6 @@ const CHECKPOINTS: &str = "checkpoints";
 const VALIDATION_FILE: &str = "validation.json";
 /// Largest history, bytes.
 const VALIDATION_BYTES_MAX: u64 = 64 << 20;
-
-/// Everything that shapes a training run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TrainSettings {
-    /// Environments that step together.
-    pub num_envs: usize,
-    /// Whom to imitate first: a heuristic's name, `best` for the best one on the validation workloads, `none`.
-    pub warm_start: String,
-    /// Steps of each environment that are shown by the one imitated.
-    pub warm_start_steps: usize,
-    /// Workloads on which the best network is chosen.
-    pub num_validation: usize,
-    /// Updates between validations; 0 for one at the end only.
-    pub validate_every: u64,
-    /// Updates between checkpoints.
-    pub checkpoint_every: u64,
-    /// Numbered checkpoints that are kept.
-    pub keep_last: usize,
-    /// The learner.
-    pub train: TrainConfig,
-    /// The environment.
-    pub env: EnvConfig,
-}
-
-/// *Assumed*, by trial on `Pleach/Philly-v0`. What mattered: whole episodes in a rollout (`num_steps`), a horizon that is
-/// long against the longest job (with a short one, starving a gang is worth it), a value of `gae_lambda` near 1, and little
-/// entropy: deployed policies take the likeliest candidate, which in a spread-out policy is too often to hold, because
-/// the chance of starting is split among many starts.
-impl Default for TrainSettings {
-    fn default() -> TrainSettings {
-        TrainSettings {
-            num_envs: 32,
-            warm_start: "best".into(),
-            warm_start_steps: 1000,
-            num_validation: 64,
-            validate_every: 5,
-            checkpoint_every: 10,
-            keep_last: 3,
-            train: TrainConfig {
-                num_steps: 1024,
-                group_size: 16,
-                horizon_s: 200_000.0,
-                gae_lambda: 0.98,
-                value_warmup_updates: 3,
-                ppo: PpoConfig {
-                    entropy_coef: 0.002,
-                    learning_rate: 5e-4,
-                    ..PpoConfig::default()
-                },
-                ..TrainConfig::default()
-            },
-            env: EnvConfig::default(),
-        }
-    }
-}
-
-impl TrainSettings {
-    /// The same without candidates that the cluster never offers, so that the network's contract asks for none of a kind
-    /// that it has not met in training.
-    #[must_use]
-    pub fn narrowed(&self) -> TrainSettings {
-        let mut settings = self.clone();
-        let capabilities = self.env.sim.capabilities;
-        settings.env.candidates.preempt &= capabilities.preemption;
-        settings.env.candidates.reserve &= capabilities.reservation;
-        settings
-    }
-
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// The first key that is out of its range.
-    pub fn validate(&self) -> Result<(), Error> {
-        self.env.validate().map_err(env_error)?;
-        self.train.check().map_err(agent_error)?;
-        let numbers = [
-            ("num_envs", self.num_envs as u64, 1..=65_536),
-            ("warm_start_steps", self.warm_start_steps as u64, 1..=1_000_000),
-            ("num_validation", self.num_validation as u64, 1..=10_000),
-            ("checkpoint_every", self.checkpoint_every, 1..=1_000_000),
-            ("keep_last", self.keep_last as u64, 1..=1_000),
-        ];
-        for (key, value, range) in numbers {
-            if !range.contains(&value) {
-                let allowed = format!("{} to {}", range.start(), range.end());
-                return Err(Error::config(
-                    key,
-                    value,
-                    allowed,
-                    "Leave it out for the default.",
-                ));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Turns a learner's error into ours.
-#[must_use]
-pub fn agent_error(error: pleach_agents::error::Error) -> Error {
-    match error {
-        pleach_agents::error::Error::Config { key, value, allowed } => {
-            Error::config(key, value, allowed, "See docs/learning.md.")
-        }
-        pleach_agents::error::Error::Env(error) => env_error(error),
-        other => Error::Failed(other.to_string()),
-    }
-}
-
-/// Workloads on which policies are chosen, and what the heuristics do there.
-#[derive(Clone, Debug)]
-pub struct Validation {
-    /// The workloads.
-    pub bouts: Vec<Bout>,
-    /// Heuristics with their geometric mean of average JCT, s, best first.
-    pub ranking: Vec<(String, f64)>,
-    /// Average JCT of the best heuristic on each workload, s.
-    pub base_jct_s: Vec<f64>,
-}
-
-impl Validation {
-    /// Draws the workloads and runs all heuristics on them.
-    ///
-    /// # Errors
-    /// Where a workload or a run fails.
-    pub fn new(env: &EnvConfig, seed: u64, num: usize) -> Result<Validation, Error> {
-        let bouts = episodes(env, &seeds(seed, "validation", num))?;
-        let heuristics = Contestant::open_all(&[])?;
-        let runs = contest(&bouts, &heuristics, &env.sim, &|| {})?;
-        let mut ranking: Vec<(String, f64)> = heuristics
-            .iter()
-            .map(|heuristic| {
-                (
-                    heuristic.name().to_string(),
-                    geometric_mean(&jct_s_of(&runs, heuristic.name())),
-                )
-            })
-            .collect();
-        ranking.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let base_jct_s = jct_s_of(&runs, &ranking[0].0);
-        Ok(Validation {
-            bouts,
-            ranking,
-            base_jct_s,
-        })
-    }
-
-    /// The best heuristic.
-    #[must_use]
-    pub fn best(&self) -> &str {
-        &self.ranking[0].0
-    }
-
-    /// Geometric mean over the workloads of a policy's average JCT over the best heuristic's; below 1 is better.
-    ///
-    /// # Errors
-    /// Where a run fails.
-    pub fn ratio(&self, env: &EnvConfig, contestant: Contestant) -> Result<f64, Error> {
-        let runs = contest(&self.bouts, std::slice::from_ref(&contestant), &env.sim, &|| {})?;
-        let jct_s = jct_s_of(&runs, contestant.name());
-        let ratios: Vec<f64> = jct_s
-            .iter()
-            .zip(&self.base_jct_s)
-            .map(|(own, base)| own / base)
-            .collect();
-        Ok(geometric_mean(&ratios))
-    }
-}
-
-fn jct_s_of(runs: &[PolicyRun], policy: &str) -> Vec<f64> {
-    runs.iter()
-        .filter(|run| run.policy == policy)
-        .map(|run| run.metrics[MAIN_METRIC])
-        .collect()
-}
-
-fn geometric_mean(values: &[f64]) -> f64 {
-    (values.iter().map(|value| value.ln()).sum::<f64>() / values.len().max(1) as f64).exp()
-}
 
 /// One validation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

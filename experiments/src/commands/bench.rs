@@ -25,9 +25,9 @@ use crate::commands::Context;
 use crate::contestant::Contestant;
 use crate::error::Error;
 use crate::scenario::env_error;
+use crate::settings::{TrainSettings, agent_error};
 use crate::stats::quantile;
 use crate::table::Table;
-use crate::training::{TrainSettings, agent_error};
 
 /// Repetitions of each measurement; the median is reported.
 const NUM_REPEATS: usize = 5;
@@ -254,7 +254,7 @@ fn tree(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
 /// A tree from a short distillation of SRTF.
 fn bench_tree(args: &BenchArgs) -> Result<Box<dyn Policy>, Error> {
     use crate::pruning::prune;
-    use crate::training::Validation;
+    use crate::validation::Validation;
     use pleach_distill::DistillConfig;
     let env = EnvConfig::registered("Pleach/PhillyPreempt-v0").map_err(env_error)?;
     let validation = Validation::new(&env, args.seed, 2)?;

@@ -16,7 +16,7 @@ use crate::results::Results;
 use crate::run_folder::RunFolder;
 use crate::scenario::{episodes, seeds};
 use crate::table::Table;
-use crate::training::Validation;
+use crate::validation::Validation;
 
 /// Largest configuration, bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;

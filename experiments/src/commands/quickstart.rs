@@ -15,8 +15,10 @@ use crate::report::{LearningCurve, Report};
 use crate::results::Results;
 use crate::run_folder::{Existing, RunFolder};
 use crate::scenario::{episodes, seeds};
+use crate::settings::TrainSettings;
 use crate::table::Table;
-use crate::training::{TrainSettings, Trained, Validation};
+use crate::training::Trained;
+use crate::validation::Validation;
 
 /// Runs the quickstart.
 ///
@@ -24,9 +26,10 @@ use crate::training::{TrainSettings, Trained, Validation};
 /// Flags that cannot be used, a folder in the way, a part that fails.
 pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let (settings, quiet) = (settings(args)?, args.run.quiet);
-    // The default folder is named after the configuration and the seed, so what is replaced there is the same again.
+    // The default folder is named after the configuration and the seed, so what is replaced there is the same again; a
+    // broken-off run goes on.
     let existing = if args.run.out.is_none() && !args.run.resume {
-        Existing::Replace
+        Existing::Renew
     } else {
         args.run.existing()
     };

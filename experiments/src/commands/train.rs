@@ -9,7 +9,9 @@ use crate::error::Error;
 use crate::progress::Bar;
 use crate::run_folder::RunFolder;
 use crate::scenario::env_error;
-use crate::training::{TrainSettings, Trained, Validation, train};
+use crate::settings::TrainSettings;
+use crate::training::{Trained, train};
+use crate::validation::Validation;
 
 /// Largest configuration, bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;

@@ -1,0 +1,118 @@
+//! Everything that shapes a training run, as it is written to and read from `settings.toml`.
+
+use pleach_agents::ppo::PpoConfig;
+use pleach_agents::trainer::TrainConfig;
+use pleach_env::config::EnvConfig;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::scenario::env_error;
+
+/// Everything that shapes a training run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainSettings {
+    /// Environments that step together.
+    pub num_envs: usize,
+    /// Whom to imitate first: a heuristic's name, `best` for the best one on the validation workloads, `none`.
+    pub warm_start: String,
+    /// Steps of each environment that are shown by the one imitated.
+    pub warm_start_steps: usize,
+    /// Workloads on which the best network is chosen.
+    pub num_validation: usize,
+    /// Updates between validations; 0 for one at the end only.
+    pub validate_every: u64,
+    /// Updates between checkpoints.
+    pub checkpoint_every: u64,
+    /// Numbered checkpoints that are kept.
+    pub keep_last: usize,
+    /// The learner.
+    pub train: TrainConfig,
+    /// The environment.
+    pub env: EnvConfig,
+}
+
+/// *Assumed*, by trial on `Pleach/Philly-v0`. What mattered: whole episodes in a rollout (`num_steps`), a horizon that is
+/// long against the longest job (with a short one, starving a gang is worth it), a value of `gae_lambda` near 1, and little
+/// entropy: deployed policies take the likeliest candidate, which in a spread-out policy is too often to hold, because
+/// the chance of starting is split among many starts.
+impl Default for TrainSettings {
+    fn default() -> TrainSettings {
+        TrainSettings {
+            num_envs: 32,
+            warm_start: "best".into(),
+            warm_start_steps: 1000,
+            num_validation: 64,
+            validate_every: 5,
+            checkpoint_every: 10,
+            keep_last: 3,
+            train: TrainConfig {
+                num_steps: 1024,
+                group_size: 16,
+                horizon_s: 200_000.0,
+                gae_lambda: 0.98,
+                value_warmup_updates: 3,
+                ppo: PpoConfig {
+                    entropy_coef: 0.002,
+                    learning_rate: 5e-4,
+                    ..PpoConfig::default()
+                },
+                ..TrainConfig::default()
+            },
+            env: EnvConfig::default(),
+        }
+    }
+}
+
+impl TrainSettings {
+    /// The same without candidates that the cluster never offers, so that the network's contract asks for none of a kind
+    /// that it has not met in training.
+    #[must_use]
+    pub fn narrowed(&self) -> TrainSettings {
+        let mut settings = self.clone();
+        let capabilities = self.env.sim.capabilities;
+        settings.env.candidates.preempt &= capabilities.preemption;
+        settings.env.candidates.reserve &= capabilities.reservation;
+        settings
+    }
+
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first key that is out of its range.
+    pub fn validate(&self) -> Result<(), Error> {
+        self.env.validate().map_err(env_error)?;
+        self.train.check().map_err(agent_error)?;
+        let numbers = [
+            ("num_envs", self.num_envs as u64, 1..=65_536),
+            ("warm_start_steps", self.warm_start_steps as u64, 1..=1_000_000),
+            ("num_validation", self.num_validation as u64, 1..=10_000),
+            ("checkpoint_every", self.checkpoint_every, 1..=1_000_000),
+            ("keep_last", self.keep_last as u64, 1..=1_000),
+        ];
+        for (key, value, range) in numbers {
+            if !range.contains(&value) {
+                let allowed = format!("{} to {}", range.start(), range.end());
+                return Err(Error::config(
+                    key,
+                    value,
+                    allowed,
+                    "Leave it out for the default.",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Turns a learner's error into ours.
+#[must_use]
+pub fn agent_error(error: pleach_agents::error::Error) -> Error {
+    match error {
+        pleach_agents::error::Error::Config { key, value, allowed } => {
+            Error::config(key, value, allowed, "See docs/learning.md.")
+        }
+        pleach_agents::error::Error::Env(error) => env_error(error),
+        other => Error::Failed(other.to_string()),
+    }
+}

@@ -1,0 +1,81 @@
+//! Workloads on which networks and trees are chosen; what is reported comes from others.
+
+use pleach_env::config::EnvConfig;
+
+use crate::contest::{Bout, contest};
+use crate::contestant::Contestant;
+use crate::error::Error;
+use crate::metric::MAIN_METRIC;
+use crate::results::PolicyRun;
+use crate::scenario::{episodes, seeds};
+
+/// Workloads on which policies are chosen, and what the heuristics do there.
+#[derive(Clone, Debug)]
+pub struct Validation {
+    /// The workloads.
+    pub bouts: Vec<Bout>,
+    /// Heuristics with their geometric mean of average JCT, s, best first.
+    pub ranking: Vec<(String, f64)>,
+    /// Average JCT of the best heuristic on each workload, s.
+    pub base_jct_s: Vec<f64>,
+}
+
+impl Validation {
+    /// Draws the workloads and runs all heuristics on them.
+    ///
+    /// # Errors
+    /// Where a workload or a run fails.
+    pub fn new(env: &EnvConfig, seed: u64, num: usize) -> Result<Validation, Error> {
+        let bouts = episodes(env, &seeds(seed, "validation", num))?;
+        let heuristics = Contestant::open_all(&[])?;
+        let runs = contest(&bouts, &heuristics, &env.sim, &|| {})?;
+        let mut ranking: Vec<(String, f64)> = heuristics
+            .iter()
+            .map(|heuristic| {
+                (
+                    heuristic.name().to_string(),
+                    geometric_mean(&jct_s_of(&runs, heuristic.name())),
+                )
+            })
+            .collect();
+        ranking.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let base_jct_s = jct_s_of(&runs, &ranking[0].0);
+        Ok(Validation {
+            bouts,
+            ranking,
+            base_jct_s,
+        })
+    }
+
+    /// The best heuristic.
+    #[must_use]
+    pub fn best(&self) -> &str {
+        &self.ranking[0].0
+    }
+
+    /// Geometric mean over the workloads of a policy's average JCT over the best heuristic's; below 1 is better.
+    ///
+    /// # Errors
+    /// Where a run fails.
+    pub fn ratio(&self, env: &EnvConfig, contestant: Contestant) -> Result<f64, Error> {
+        let runs = contest(&self.bouts, std::slice::from_ref(&contestant), &env.sim, &|| {})?;
+        let jct_s = jct_s_of(&runs, contestant.name());
+        let ratios: Vec<f64> = jct_s
+            .iter()
+            .zip(&self.base_jct_s)
+            .map(|(own, base)| own / base)
+            .collect();
+        Ok(geometric_mean(&ratios))
+    }
+}
+
+fn jct_s_of(runs: &[PolicyRun], policy: &str) -> Vec<f64> {
+    runs.iter()
+        .filter(|run| run.policy == policy)
+        .map(|run| run.metrics[MAIN_METRIC])
+        .collect()
+}
+
+fn geometric_mean(values: &[f64]) -> f64 {
+    (values.iter().map(|value| value.ln()).sum::<f64>() / values.len().max(1) as f64).exp()
+}

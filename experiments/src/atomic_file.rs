@@ -62,6 +62,13 @@ pub fn write_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<(
     };
 
     let failed = |source| Error::io("write", path, source);
+    // A pipe or a device, as in `--json /dev/stdout`, is written to; a rename would put a file in its place.
+    if fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir()) {
+        let mut writer = BufWriter::new(fs::OpenOptions::new().write(true).open(path).map_err(failed)?);
+        fill(&mut writer).map_err(failed)?;
+        temporary.kept = true;
+        return writer.flush().map_err(failed);
+    }
     let file = File::create(&temporary.path).map_err(failed)?;
     let mut writer = BufWriter::new(file);
     fill(&mut writer).map_err(failed)?;
@@ -139,6 +146,15 @@ mod tests {
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect()
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_device_is_written_to_and_not_replaced() {
+        let full = Path::new("/dev/full");
+        assert!(matches!(write(full, b"x"), Err(Error::Io { .. })));
+        write(Path::new("/dev/null"), b"x").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }
 
     #[test]

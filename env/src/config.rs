@@ -72,7 +72,7 @@ type Registered = (&'static str, &'static str, fn() -> EnvConfig);
 const REGISTERED: [Registered; 3] = [
     (
         "Pleach/Philly-v0",
-        "philly-like gangs on 64 GPUs at full load, no preemption",
+        "philly-like gangs on 64 GPUs, offered load 1.5, no preemption",
         philly,
     ),
     (
@@ -93,7 +93,7 @@ fn philly() -> EnvConfig {
         num_nodes: 8,
         gpus_per_node: 8,
         nodes_per_rack: 4,
-        load: 1.0,
+        load: 1.5,
         run_time_s_max: 86_400.0,
         ..PhillyLikeConfig::default()
     };

@@ -42,14 +42,14 @@ impl Default for TrainSettings {
             num_envs: 32,
             warm_start: "best".into(),
             warm_start_steps: 1000,
-            num_validation: 64,
+            num_validation: 256,
             validate_every: 5,
             checkpoint_every: 10,
             keep_last: 3,
             train: TrainConfig {
                 num_steps: 1024,
                 group_size: 16,
-                horizon_s: 200_000.0,
+                horizon_s: 1_000_000.0,
                 gae_lambda: 0.98,
                 value_warmup_updates: 3,
                 ppo: PpoConfig {

@@ -137,30 +137,30 @@ struct View<'a> {
     mask: &'a [bool],
 }
 
-fn view(batch: &Batch, spaces: Spaces, i: usize) -> View<'_> {
-    let Spaces {
-        num_global: g,
-        num_candidates: c,
-        num_features: f,
-    } = spaces;
+fn part<'a>(
+    (global, candidates, mask): (&'a [f32], &'a [f32], &'a [bool]),
+    spaces: Spaces,
+    i: usize,
+) -> View<'a> {
+    let (g, c) = (spaces.num_global, spaces.num_candidates);
+    let cells = c * spaces.num_features;
     View {
-        global: &batch.global[i * g..(i + 1) * g],
-        candidates: &batch.candidates[i * c * f..(i + 1) * c * f],
-        mask: &batch.mask[i * c..(i + 1) * c],
+        global: &global[i * g..(i + 1) * g],
+        candidates: &candidates[i * cells..(i + 1) * cells],
+        mask: &mask[i * c..(i + 1) * c],
     }
 }
 
+fn view(batch: &Batch, spaces: Spaces, i: usize) -> View<'_> {
+    part((&batch.global, &batch.candidates, &batch.mask), spaces, i)
+}
+
 fn final_view(batch: &Batch, spaces: Spaces, i: usize) -> View<'_> {
-    let Spaces {
-        num_global: g,
-        num_candidates: c,
-        num_features: f,
-    } = spaces;
-    View {
-        global: &batch.final_global[i * g..(i + 1) * g],
-        candidates: &batch.final_candidates[i * c * f..(i + 1) * c * f],
-        mask: &batch.final_mask[i * c..(i + 1) * c],
-    }
+    part(
+        (&batch.final_global, &batch.final_candidates, &batch.final_mask),
+        spaces,
+        i,
+    )
 }
 
 /// Buffers of a rollout, kept from update to update.

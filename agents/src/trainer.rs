@@ -27,7 +27,7 @@ use crate::rollout::{Episode, Rollout};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainConfig {
-    /// Updates of the whole run; learning rate and entropy weight are annealed over them.
+    /// Updates of the whole run, 0 for imitation alone; learning rate and entropy weight are annealed over them.
     pub num_updates: u64,
     /// Steps of each environment per update, T.
     pub num_steps: usize,
@@ -76,7 +76,6 @@ impl TrainConfig {
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |key, value: String, allowed| Err(Error::Config { key, value, allowed });
         for (key, value) in [
-            ("num_updates", self.num_updates),
             ("num_steps", self.num_steps as u64),
             ("restart_every", self.restart_every),
             ("group_size", self.group_size as u64),
@@ -371,7 +370,8 @@ impl Trainer {
     }
 
     fn schedule(&self) -> Schedule {
-        let progress = (self.update as f64 / (self.config.num_updates - 1).max(1) as f64).min(1.0);
+        let progress =
+            (self.update as f64 / self.config.num_updates.saturating_sub(1).max(1) as f64).min(1.0);
         let between = |first: f64, last: f64| first + (last - first) * progress;
         let ppo = &self.config.ppo;
         Schedule {

@@ -136,6 +136,14 @@ fn sync_folder(folder: &Path) {
     }
 }
 
+/// Reads TOML of at most `bytes_max` bytes.
+///
+/// # Errors
+/// As [`read_text`], and [`Error::Data`] with the place where the content has another form.
+pub fn read_toml<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> Result<T, Error> {
+    toml::from_str(&read_text(path, bytes_max)?).map_err(|error| Error::data(path, error.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

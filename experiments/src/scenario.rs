@@ -12,7 +12,7 @@ use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
 use pleach_scheduler::spec::ClusterSpec;
 
-use crate::atomic_file::read_text;
+use crate::atomic_file::{read_json, read_toml};
 use crate::cli::estimates::EstimateSource;
 use crate::cli::evaluate::{SchedulingArgs, TraceFormat, WorkloadSource};
 use crate::contest::Bout;
@@ -124,11 +124,10 @@ impl WorkloadSource {
         let Some(path) = &self.cluster else {
             return Ok(None);
         };
-        let text = read_text(path, CLUSTER_BYTES_MAX)?;
         let spec: ClusterSpec = if path.extension().is_some_and(|extension| extension == "json") {
-            serde_json::from_str(&text).map_err(|error| Error::json(path, &error))?
+            read_json(path, CLUSTER_BYTES_MAX)?
         } else {
-            toml::from_str(&text).map_err(|error| Error::data(path, error.to_string()))?
+            read_toml(path, CLUSTER_BYTES_MAX)?
         };
         spec.validate().map_err(|error| Error::Config(Box::new(error)))?;
         Ok(Some(spec))

@@ -83,6 +83,11 @@ impl TrainSettings {
     pub fn validate(&self) -> Result<(), Error> {
         self.env.validate().map_err(env_error)?;
         self.train.check().map_err(agent_error)?;
+        if !self.num_envs.is_multiple_of(self.train.group_size) {
+            let allowed = format!("a multiple of train.group_size = {}", self.train.group_size);
+            let hint = "Give another --num-envs, or set group_size in --config.";
+            return Err(Error::config("num_envs", self.num_envs, allowed, hint));
+        }
         let numbers = [
             ("num_envs", self.num_envs as u64, 1..=65_536),
             ("warm_start_steps", self.warm_start_steps as u64, 1..=1_000_000),
@@ -110,6 +115,7 @@ impl TrainSettings {
 pub fn agent_error(error: pleach_agents::error::Error) -> Error {
     match error {
         pleach_agents::error::Error::Config { key, value, allowed } => {
+            let allowed = allowed.trim_start_matches("must be ");
             Error::config(key, value, allowed, "See docs/learning.md.")
         }
         pleach_agents::error::Error::Env(error) => env_error(error),

@@ -189,6 +189,16 @@ fn a_training_run_that_was_stopped_ends_in_the_same_bytes() {
 }
 
 #[test]
+fn no_steps_of_training_means_imitation_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    succeed(
+        folder.path(),
+        "train --warm-start sjf --env-steps 0 --num-jobs 30 --num-envs 16 --out i --quiet",
+    );
+    succeed(folder.path(), "evaluate --policy sjf,i --num-jobs 30 --seeds 2");
+}
+
+#[test]
 fn a_heuristic_is_distilled_into_a_tree_that_schedules() {
     let folder = tempfile::tempdir().unwrap();
     let line =
@@ -280,6 +290,7 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             vec!["Pleach/Nothing-v9", "Pleach/Philly-v0"],
         ),
         ("quickstart --leaves 0", vec!["0"]),
+        ("train --num-envs 7", vec!["num_envs = 7", "group_size = 16"]),
     ] {
         let output = pleach(folder.path(), line);
         let said = text(&output.stderr);

@@ -1,8 +1,9 @@
 //! `pleach distill`: a tree from any policy.
 
 use pleach_distill::DistillConfig;
+use serde::Serialize;
 
-use crate::atomic_file::read_text;
+use crate::atomic_file::read_toml;
 use crate::cli::DistillArgs;
 use crate::commands::Context;
 use crate::commands::evaluate::COLUMNS;
@@ -23,6 +24,13 @@ const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// Workloads on which the tree is chosen.
 const NUM_VALIDATION: usize = 32;
 
+/// What makes two distillations the same: the flags, and what the file of `--config` says.
+#[derive(Serialize)]
+struct Settings<'a> {
+    args: &'a DistillArgs,
+    distill: &'a DistillConfig,
+}
+
 /// Runs the distillation.
 ///
 /// # Errors
@@ -38,7 +46,10 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let (seed, quiet) = (args.run.seed, args.run.quiet);
     let folder = RunFolder::open(
         "distill",
-        args,
+        &Settings {
+            args,
+            distill: &config,
+        },
         seed,
         args.run.out.as_deref(),
         args.run.existing(),
@@ -103,8 +114,7 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
 fn config(args: &DistillArgs) -> Result<DistillConfig, Error> {
     let mut config = DistillConfig::default();
     if let Some(path) = &args.config {
-        let text = read_text(path, CONFIG_BYTES_MAX)?;
-        config = toml::from_str(&text).map_err(|error| Error::data(path, error.to_string()))?;
+        config = read_toml(path, CONFIG_BYTES_MAX)?;
     }
     if !args.leaves.is_empty() {
         config.leaves = args.leaves.iter().map(|leaves| usize::from(*leaves)).collect();

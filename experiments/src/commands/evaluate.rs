@@ -34,6 +34,17 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         contestant.check(sim.capabilities)?;
     }
     let quiet = args.run.quiet;
+    // Before the work, so that a folder in the way costs none.
+    let folder = match &args.run.out {
+        Some(out) => Some(RunFolder::open(
+            "evaluate",
+            args,
+            args.run.seed,
+            Some(out),
+            args.run.existing(),
+        )?),
+        None => None,
+    };
     let mut notes = Vec::new();
     let seeds = seeds(args.run.seed, "test", args.seeds as usize);
     let bouts = args.workload.bouts(&sim, &seeds, &mut |note| notes.push(note))?;
@@ -51,7 +62,7 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     let reference = args.reference.clone().or(first);
     let results = Results::new("evaluate", runs, reference.as_deref())?;
     let mut columns = COLUMNS.to_vec();
-    if args.scheduling.preemption {
+    if sim.capabilities.preemption {
         columns.push("preemptions");
     }
     if !quiet {
@@ -76,8 +87,8 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     if let Some(path) = &args.html {
         report.write(path)?;
     }
-    if let Some(out) = &args.run.out {
-        let folder = RunFolder::open("evaluate", args, args.run.seed, Some(out), args.run.existing())?;
+    if let Some(folder) = folder {
+        let place = folder.path().to_path_buf();
         results.write_json(&folder.file("results.json")?)?;
         results.write_csv(&folder.file("results.csv")?)?;
         report.write(&folder.file("report.html")?)?;
@@ -87,7 +98,7 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         )?;
         folder.finish()?;
         if !quiet {
-            context.say(&format!("written to {}", out.display()))?;
+            context.say(&format!("written to {}", place.display()))?;
         }
     }
     Ok(())

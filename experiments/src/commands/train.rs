@@ -2,7 +2,7 @@
 
 use pleach_env::config::{EnvConfig, WorkloadConfig};
 
-use crate::atomic_file::read_text;
+use crate::atomic_file::read_toml;
 use crate::cli::TrainArgs;
 use crate::commands::Context;
 use crate::error::Error;
@@ -104,16 +104,31 @@ pub fn with_bar(
 /// An unknown id.
 pub fn env_of(id: &str, num_jobs: Option<u32>, load: Option<f64>) -> Result<EnvConfig, Error> {
     let mut env = EnvConfig::registered(id).map_err(env_error)?;
-    resize(&mut env, num_jobs, load);
+    resize(&mut env, num_jobs, load)?;
     Ok(env)
 }
 
-fn resize(env: &mut EnvConfig, num_jobs: Option<u32>, load: Option<f64>) {
-    if let WorkloadConfig::Generate(generator) = &env.workload {
-        let (jobs, offered) = generator.size();
-        let jobs = num_jobs.map_or(jobs, |num| num as usize);
-        env.workload = WorkloadConfig::Generate(generator.clone().with(jobs, load.unwrap_or(offered)));
+fn resize(env: &mut EnvConfig, num_jobs: Option<u32>, load: Option<f64>) -> Result<(), Error> {
+    match &mut env.workload {
+        WorkloadConfig::Generate(generator) => {
+            let (jobs, offered) = generator.size();
+            let jobs = num_jobs.map_or(jobs, |num| num as usize);
+            *generator = generator.clone().with(jobs, load.unwrap_or(offered));
+        }
+        WorkloadConfig::File { num_jobs: jobs, .. } => {
+            if let Some(load) = load {
+                let hint = "Leave out --load, or train on a generator.";
+                return Err(Error::config(
+                    "load",
+                    load,
+                    "none: the jobs come from a file",
+                    hint,
+                ));
+            }
+            *jobs = num_jobs.map_or(*jobs, |num| num as usize);
+        }
     }
+    Ok(())
 }
 
 /// Updates that make at least so many steps.
@@ -129,13 +144,12 @@ fn settings(args: &TrainArgs) -> Result<TrainSettings, Error> {
         ..TrainSettings::default()
     };
     if let Some(path) = &args.config {
-        let text = read_text(path, CONFIG_BYTES_MAX)?;
-        settings = toml::from_str(&text).map_err(|error| Error::data(path, error.to_string()))?;
+        settings = read_toml(path, CONFIG_BYTES_MAX)?;
     }
     if let Some(id) = &args.env {
         settings.env = env_of(id, None, None)?;
     }
-    resize(&mut settings.env, args.num_jobs, args.load);
+    resize(&mut settings.env, args.num_jobs, args.load)?;
     if let Some(num_envs) = args.num_envs {
         settings.num_envs = num_envs as usize;
     }

@@ -95,7 +95,12 @@ impl Contestant {
                 let needs = &policy.tree().meta().needs;
                 needs.check_against(&self.name, capabilities).map_err(|error| {
                     let allowed = "a tree that asks for no more than the cluster can do";
-                    Error::config("policy", &self.name, allowed, error.to_string())
+                    Error::config(
+                        "policy",
+                        &self.name,
+                        allowed,
+                        format!("{error}; see --preemption"),
+                    )
                 })
             }
             Kind::Heuristic(_) | Kind::Network(_) => Ok(()),

@@ -107,6 +107,7 @@ impl World {
                         class: ClassId(job.class),
                         num_gpus: job.num_gpus,
                         estimate_s: *estimate,
+                        resources: job.resources,
                     },
                     rest_s: job.run_time_s,
                     run_start: Time::ZERO,

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass};
+use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -68,6 +68,9 @@ pub struct JobSpec {
     pub user: Option<String>,
     /// How it ended in the source.
     pub outcome: Outcome,
+    /// What it asks for besides the number of its GPUs.
+    #[serde(default)]
+    pub resources: Resources,
 }
 
 /// How a job ended.
@@ -221,6 +224,7 @@ impl Workload {
             let allowed = format!("0 to {}", self.classes.len() - 1);
             return bad("class", job.class.to_string(), &allowed, "declare it in classes");
         }
+        job.resources.validate(&format!("jobs[{index}].resources"))?;
         let most = gangs.most(job.tenant, job.class);
         if job.num_gpus == 0 || job.num_gpus > most {
             let allowed = format!("1 to {most}");
@@ -317,6 +321,7 @@ pub(crate) mod tests {
             tenant: 0,
             class: 0,
             user: None,
+            resources: Resources::WHOLE_GPU,
             outcome: Outcome::Unknown,
         }
     }

@@ -600,7 +600,7 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
 pub(crate) mod tests {
     use super::*;
     use crate::estimate::{Estimate, Provenance};
-    use crate::spec::LocalityFactors;
+    use crate::spec::{LocalityFactors, Resources};
     use proptest::prelude::*;
 
     /// A cluster with one class at speed 1 and Philly's locality factors; preemption on.
@@ -633,6 +633,7 @@ pub(crate) mod tests {
             class: ClassId(0),
             num_gpus,
             estimate_s,
+            resources: Resources::WHOLE_GPU,
         };
         cluster.submit(request).unwrap()
     }
@@ -703,6 +704,7 @@ pub(crate) mod tests {
             class: ClassId(0),
             num_gpus: 1,
             estimate_s,
+            resources: Resources::WHOLE_GPU,
         };
         let text = |request| cluster.clone().submit(request).unwrap_err().to_string();
         assert!(

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use crate::estimate::Estimate;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, RackId, TenantId, Time};
+use crate::spec::Resources;
 
 /// GPUs of one node, as a bit mask over the node's GPU indexes (bit 0 = GPU 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,6 +118,8 @@ pub struct Submission {
     pub num_gpus: u32,
     /// Believed run time, s, alone on the tightest placement of the reference type. > 0
     pub estimate_s: Estimate,
+    /// What it asks for besides GPUs.
+    pub resources: Resources,
 }
 
 /// A job: its request, what it has received, where it runs.

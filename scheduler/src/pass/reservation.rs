@@ -167,7 +167,7 @@ mod tests {
     use crate::heuristics::by_name;
     use crate::ids::{ClassId, JobId, TenantId};
     use crate::pass::Pass;
-    use crate::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, TenantSpec};
+    use crate::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 
     /// One node of 4 GPUs of each of two types; two tenants with 4 GPUs each, no borrowing; the classes run on the first
     /// type only, on the second only, and on both, twice as fast on the second.
@@ -177,6 +177,7 @@ mod tests {
             .map(|name| GpuTypeSpec {
                 name: name.into(),
                 memory_gib: 16.0,
+                mig: None,
             })
             .into();
         spec.node_groups[0].gpu_type = "old".into();
@@ -207,6 +208,7 @@ mod tests {
                 value: run_s,
                 provenance: Provenance::Oracle,
             },
+            resources: Resources::WHOLE_GPU,
         };
         cluster.submit(request).unwrap()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass};
+use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 
 use super::{REQUIRED, Sidecar, sidecar_path};
 use crate::error::Error;
@@ -145,6 +145,7 @@ fn read_row(
         class: u16::try_from(class).unwrap_or(u16::MAX),
         user: table.optional_name(column("user"))?,
         outcome,
+        resources: Resources::WHOLE_GPU,
     })
 }
 

@@ -5,7 +5,7 @@ use crate::estimate::{Estimate, Provenance};
 use crate::heuristics::by_name;
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
 use crate::pass::Pass;
-use crate::spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
+use crate::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 
 /// A job that will come: when (s), gang size, run time (s), tenant.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,7 @@ pub(super) fn submit(cluster: &mut Cluster, job: &Arrival) -> JobId {
         class: ClassId(0),
         num_gpus: job.1,
         estimate_s,
+        resources: Resources::WHOLE_GPU,
     };
     cluster.submit(request).unwrap()
 }

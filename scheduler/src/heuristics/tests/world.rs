@@ -7,7 +7,7 @@ use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, JobId, TenantId, Time};
 use crate::pass::{Pass, PassState};
 use crate::policy::Policy;
-use crate::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, TenantSpec};
+use crate::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec};
 
 /// Something that happens before a pass.
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +32,14 @@ pub(crate) fn cluster(types: usize, borrowing: BoxedStrategy<bool>) -> impl Stra
             gpus_per_node,
             gpu_type: format!("type{}", number % types),
             nodes_per_rack,
+            ..NodeGroup::default()
         });
         let mut spec = ClusterSpec {
             gpu_types: (0..types)
                 .map(|number| GpuTypeSpec {
                     name: format!("type{number}"),
                     memory_gib: 16.0,
+                    mig: None,
                 })
                 .collect(),
             node_groups: groups.collect(),
@@ -92,6 +94,7 @@ pub(crate) fn happen(cluster: &mut Cluster, event: Event) {
                 class,
                 num_gpus,
                 estimate_s,
+                resources: Resources::WHOLE_GPU,
             }));
         }
         Event::Wait(wait_s) => {

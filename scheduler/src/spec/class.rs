@@ -1,0 +1,153 @@
+//! Model classes: jobs that run at the same relative speeds, and what they ask of the hardware besides GPUs.
+
+use serde::{Deserialize, Serialize};
+
+use super::ClusterSpec;
+use crate::error::ConfigError;
+
+/// Jobs that run at the same relative speeds on the hardware (a model family).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelClass {
+    /// Name, for example `ResNet-50`.
+    pub name: String,
+    /// Speed on each GPU type, 1 = the reference type; 0 = cannot run there. `[num_gpu_types]`
+    pub speed: Vec<f64>,
+    /// What a loose placement costs.
+    pub locality: LocalityFactors,
+}
+
+/// Rate multipliers of a gang that is placed less tightly than it could be; 1 = no loss.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocalityFactors {
+    /// On more nodes than the gang needs, within one rack. (0, 1]
+    pub more_nodes: f64,
+    /// Across racks although one rack could hold the gang. (0, 1]
+    pub cross_rack: f64,
+}
+
+impl LocalityFactors {
+    /// No loss at all.
+    pub const NONE: LocalityFactors = LocalityFactors {
+        more_nodes: 1.0,
+        cross_rack: 1.0,
+    };
+    /// # Source
+    /// Philly (ATC'19) table 4: a 2-GPU ResNet-50 on two servers runs at 98.0 / 114.8 = 0.854 of one server; table 5:
+    /// the mean utilisation of 16-GPU jobs falls from 43.66 % on 2 servers to 28.56 % on 8, that is to 0.65.
+    pub const PHILLY: LocalityFactors = LocalityFactors {
+        more_nodes: 0.854,
+        cross_rack: 0.65,
+    };
+}
+
+/// What a job asks for besides the number of its GPUs. Everything is per GPU of the gang.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Resources {
+    /// Share of each GPU in thousandths, 1 to 1000; 1000 = the whole GPU.
+    pub gpu_milli: u16,
+    /// GPU memory, GiB; 0 = not known. Two jobs share a GPU only where their memory fits together.
+    pub gpu_memory_gib: f64,
+    /// CPU cores; 0 = none reserved.
+    pub cpu_cores: f64,
+    /// Host memory, GiB; 0 = none reserved.
+    pub memory_gib: f64,
+}
+
+impl Resources {
+    /// A whole GPU and nothing else.
+    pub const WHOLE_GPU: Resources = Resources {
+        gpu_milli: 1000,
+        gpu_memory_gib: 0.0,
+        cpu_cores: 0.0,
+        memory_gib: 0.0,
+    };
+
+    /// Whether the job asks for less than whole GPUs.
+    #[must_use]
+    pub fn is_fractional(&self) -> bool {
+        self.gpu_milli < 1000
+    }
+
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first key out of its range, named `PREFIX.key`.
+    pub fn validate(&self, prefix: &str) -> Result<(), ConfigError> {
+        let bad = |key: &str, value: String, allowed: &str, hint: &str| {
+            Err(ConfigError {
+                key: format!("{prefix}.{key}"),
+                value,
+                allowed: allowed.into(),
+                hint: hint.into(),
+            })
+        };
+        if !(1..=1000).contains(&self.gpu_milli) {
+            let hint = "1000 is a whole GPU; give gangs whole GPUs by num_gpus";
+            return bad("gpu_milli", self.gpu_milli.to_string(), "1 to 1000", hint);
+        }
+        for (key, value) in [
+            ("gpu_memory_gib", self.gpu_memory_gib),
+            ("cpu_cores", self.cpu_cores),
+            ("memory_gib", self.memory_gib),
+        ] {
+            if !(0.0..=1e6).contains(&value) {
+                let hint = "per GPU of the gang; 0 reserves none";
+                return bad(key, value.to_string(), "0 to 1e6", hint);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Default for Resources {
+    fn default() -> Resources {
+        Resources::WHOLE_GPU
+    }
+}
+
+impl ClusterSpec {
+    /// Checks a model class against this cluster.
+    ///
+    /// # Errors
+    /// As [`ClusterSpec::validate`].
+    pub fn validate_class(&self, class: &ModelClass) -> Result<(), ConfigError> {
+        let bad = |key: &str, value: String, allowed: &str| {
+            Err(ConfigError {
+                key: format!("classes.{}.{key}", class.name),
+                value,
+                allowed: allowed.into(),
+                hint: "one speed per GPU type, 1 = the reference type, 0 = cannot run there".into(),
+            })
+        };
+        if class.speed.len() != self.gpu_types.len() {
+            let allowed = format!("{} entries, one per GPU type", self.gpu_types.len());
+            return bad("speed", format!("{} entries", class.speed.len()), &allowed);
+        }
+        if class
+            .speed
+            .iter()
+            .any(|speed| !speed.is_finite() || *speed < 0.0 || *speed > 1e6)
+        {
+            return bad("speed", format!("{:?}", class.speed), "numbers from 0 to 1e6");
+        }
+        if class.speed.iter().all(|speed| *speed == 0.0) {
+            return bad(
+                "speed",
+                format!("{:?}", class.speed),
+                "at least one speed above 0",
+            );
+        }
+        for (key, value) in [
+            ("more_nodes", class.locality.more_nodes),
+            ("cross_rack", class.locality.cross_rack),
+        ] {
+            if !(value > 0.0 && value <= 1.0) {
+                return bad(key, value.to_string(), "above 0 and at most 1");
+            }
+        }
+        Ok(())
+    }
+}

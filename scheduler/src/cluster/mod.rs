@@ -6,24 +6,34 @@
 
 mod changes;
 mod check;
+mod fit;
 mod free;
 mod node_set;
+mod nodes;
 mod place;
 mod queries;
 mod queue;
+mod rates;
+mod shape;
+mod shared;
 mod tables;
 
 use std::collections::BTreeSet;
 
 pub use place::{PlacementFacts, Template};
 pub use queue::Demand;
-pub use tables::{Decision, Job, JobState, Node, Placement, Rack, Slice, Submission, Tenant};
+pub use rates::last_checkpoint_s;
+pub use shape::{Shape, ShapeId};
+pub use shared::{PACKED_MAX, Resident, SharedGpu};
+pub use tables::{Decision, Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
 
 pub(crate) use queue::{Group, service_class};
 
 use free::FreeIndex;
 use queue::Queue;
 use serde::{Deserialize, Serialize};
+use shape::{Shapes, capacity};
+use shared::{SharedGpus, TypeFacts};
 
 use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, JobId, NodeId, RackId, Time};
@@ -37,17 +47,51 @@ pub struct Capabilities {
     pub preemption: bool,
     /// The scheduler may hold GPUs back for a job that does not fit yet.
     pub reservation: bool,
-    /// Time that a job loses when it starts again after a preemption, s.
+    /// Time that a job loses when it starts for the first time, s.
+    pub start_cost_s: f64,
+    /// Time that a job loses when it starts again after a preemption or a failure, s; a model class may have its own.
     pub restart_cost_s: f64,
+    /// Time that a MIG instance costs when it is made for a job, s, on top of the start.
+    ///
+    /// # Source
+    /// About 4 s (MISO, SoCC'22), the default.
+    pub mig_create_s: f64,
+    /// Work between two checkpoints, in seconds of the reference run. A failure loses what was done since the last one;
+    /// without, a failure loses nothing. A preemption always writes a checkpoint first.
+    pub checkpoint_interval_s: Option<f64>,
+    /// How two whole-GPU jobs can run on the same GPUs.
+    pub sharing: Sharing,
+}
+
+/// How two whole-GPU jobs can run on the same GPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// They cannot.
+    #[default]
+    Off,
+    /// In turn: each gets its part of the time.
+    TimeSlice,
+    /// At once (MPS): each gets what the other leaves.
+    Mps,
+}
+
+impl Capabilities {
+    /// No preemption, reservations, a restart of 30 s, no sharing.
+    pub const DEFAULT: Capabilities = Capabilities {
+        preemption: false,
+        reservation: true,
+        start_cost_s: 0.0,
+        restart_cost_s: 30.0,
+        mig_create_s: 4.0,
+        checkpoint_interval_s: None,
+        sharing: Sharing::Off,
+    };
 }
 
 impl Default for Capabilities {
     fn default() -> Capabilities {
-        Capabilities {
-            preemption: false,
-            reservation: true,
-            restart_cost_s: 30.0,
-        }
+        Capabilities::DEFAULT
     }
 }
 
@@ -57,7 +101,13 @@ pub struct Cluster {
     classes: Vec<ModelClass>,
     nodes: Vec<Node>,
     racks: Vec<Rack>,
+    /// Who has a GPU to itself; none for free and for shared ones.
     gpus: Vec<Option<JobId>>,
+    shared: SharedGpus,
+    shapes: Shapes,
+    /// Largest gang of each shape on each type of the empty cluster. `[shape][type]`
+    shape_gpus_max: Vec<Vec<u32>>,
+    type_facts: Vec<TypeFacts>,
     tenants: Vec<Tenant>,
     jobs: Vec<Job>,
     free: FreeIndex,
@@ -73,6 +123,8 @@ pub struct Cluster {
     capabilities: Capabilities,
     now: Time,
     decisions: Vec<Decision>,
+    /// Running jobs whose rate has changed through others since this was last asked.
+    rerated: Vec<JobId>,
 }
 
 impl Cluster {
@@ -128,7 +180,13 @@ impl Cluster {
                     gpu_type: GpuTypeId(kind as u8),
                     num_gpus: group.gpus_per_node,
                     free: u64::MAX >> (64 - group.gpus_per_node),
+                    withheld: 0,
                     first_gpu: num_gpus,
+                    state: NodeState::Up,
+                    cpu_milli: capacity(group.cpu_cores, 1000.0),
+                    cpu_milli_free: capacity(group.cpu_cores, 1000.0),
+                    memory_mib: capacity(group.memory_gib, 1024.0),
+                    memory_mib_free: capacity(group.memory_gib, 1024.0),
                 });
                 num_gpus += group.gpus_per_node;
             }
@@ -152,7 +210,7 @@ impl Cluster {
             .iter()
             .map(|tenant| Tenant {
                 quota_gpus: tenant.quota_gpus,
-                used_gpus: 0,
+                used_milli: 0,
                 pending_gpus: 0,
             })
             .collect();
@@ -162,6 +220,17 @@ impl Cluster {
             nodes,
             racks,
             gpus: vec![None; num_gpus as usize],
+            shared: SharedGpus::default(),
+            shapes: Shapes::new(),
+            shape_gpus_max: Vec::new(),
+            type_facts: spec
+                .gpu_types
+                .iter()
+                .map(|gpu| TypeFacts {
+                    memory_mib: capacity(gpu.memory_gib, 1024.0),
+                    mig: gpu.mig,
+                })
+                .collect(),
             tenants,
             jobs: Vec::new(),
             queue: Queue::default(),
@@ -173,6 +242,7 @@ impl Cluster {
             capabilities,
             now: Time::ZERO,
             decisions: Vec::new(),
+            rerated: Vec::new(),
         })
     }
 

@@ -29,3 +29,4 @@
 
 pub mod interference;
 pub mod mig;
+pub mod sensitivity;

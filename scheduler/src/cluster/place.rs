@@ -44,14 +44,21 @@ impl Cluster {
     /// What a placement is worth to a class.
     ///
     /// # Panics
-    /// If the placement is empty or mixes GPU types.
+    /// If the placement is empty, or mixes GPU types where the cluster cannot.
     #[must_use]
     pub fn facts(&self, class: ClassId, placement: &[Slice]) -> PlacementFacts {
         let first = &self.nodes[placement[0].node.index()];
-        let (gpu_type, mut num_gpus, mut num_racks, mut num_left) = (first.gpu_type, 0, 0, 0);
+        let (mut gpu_type, mut num_gpus, mut num_racks, mut num_left) = (first.gpu_type, 0, 0, 0);
+        let speed = &self.classes[class.index()].speed;
         for (position, slice) in placement.iter().enumerate() {
             let node = &self.nodes[slice.node.index()];
-            assert_eq!(node.gpu_type, gpu_type, "a gang stays on one GPU type");
+            if node.gpu_type != gpu_type {
+                assert!(self.capabilities.mixed_types, "a gang stays on one GPU type");
+                // The slowest member sets the pace; of two equally slow types the first.
+                if speed[node.gpu_type.index()] < speed[gpu_type.index()] {
+                    gpu_type = node.gpu_type;
+                }
+            }
             num_gpus += slice.num_gpus();
             num_left += (node.free & !slice.gpus).count_ones();
             let seen = placement[..position]

@@ -118,7 +118,7 @@ fn worth(
     job: JobId,
     slices: &[Slice],
 ) -> Option<PlacementFacts> {
-    let facts = cluster.facts(cluster.job(job).request.class, slices);
+    let facts = cluster.job_facts(job, slices);
     let allowed = reservation.is_none_or(|held| {
         let end = believed_end(cluster, job, facts.rate);
         held.allows(&cluster.demand(job), facts.gpu_type, end)
@@ -266,7 +266,7 @@ fn push_preempts(
             victims.truncate(first_victim);
             continue;
         }
-        let facts = cluster.facts(request.class, &slices[start..]);
+        let facts = cluster.job_facts(job, &slices[start..]);
         // On a loose placement the newcomer may end too late to be worth it; two jobs would then stop each other in turn.
         let end = believed_end(cluster, job, facts.rate);
         if order == VictimOrder::LongestRemaining && !pays(cluster, end, &victims[first_victim..]) {

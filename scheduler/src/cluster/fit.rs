@@ -103,7 +103,7 @@ impl Cluster {
     /// Writes the placement of a job on one type; false (and nothing written) if it does not fit there.
     pub fn place_job(&self, template: Template, kind: GpuTypeId, id: JobId, out: &mut Vec<Slice>) -> bool {
         let demand = self.demand(id);
-        if demand.shape == ShapeId::PLAIN {
+        if demand.shape == ShapeId::PLAIN || template == Template::Beside {
             return self.place(template, kind, demand.num_gpus, out);
         }
         self.place_shaped(template, kind, self.shape(demand.shape), demand.num_gpus, out)

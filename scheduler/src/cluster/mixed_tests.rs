@@ -101,6 +101,11 @@ fn moves() -> impl Strategy<Value = Move> {
             memory_gib: (memory_gib - 6.0).max(0.0),
         },
     );
+    let whole = (0.0_f64..12.0).prop_map(|gpu_memory_gib| Resources {
+        gpu_memory_gib,
+        ..Resources::WHOLE_GPU
+    });
+    let resources = prop_oneof![whole, resources];
     let state = prop_oneof![
         3 => Just(NodeState::Up),
         1 => Just(NodeState::Draining),

@@ -29,5 +29,8 @@
 
 pub mod goodput;
 pub mod interference;
+pub mod links;
 pub mod mig;
+pub mod mixed;
+pub mod overheads;
 pub mod sensitivity;

@@ -27,7 +27,6 @@ pub mod env;
 pub mod error;
 pub mod failures;
 pub mod metrics;
-pub mod node_failures;
 pub mod random;
 pub mod reward;
 pub mod seed;

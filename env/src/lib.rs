@@ -26,6 +26,7 @@ pub mod check;
 pub mod config;
 pub mod env;
 pub mod error;
+pub mod failures;
 pub mod metrics;
 pub mod random;
 pub mod reward;

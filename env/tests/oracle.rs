@@ -33,7 +33,7 @@ fn slow(policy: &str, workload: &Workload, config: &SimConfig) -> Option<Vec<Row
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(768))]
+    #![proptest_config(ProptestConfig::with_cases(2048))]
 
     #[test]
     fn every_job_starts_stops_and_ends_when_the_slow_simulator_says(
@@ -54,6 +54,18 @@ proptest! {
         policy in proptest::sample::select(vec!["srtf", "las"]),
     ) {
         config.capabilities.preemption = true;
+        let slow = slow(policy, &workload, &config);
+        prop_assume!(slow.is_some());
+        prop_assert_eq!(fast(policy, &workload, &config), slow.unwrap());
+    }
+
+    #[test]
+    fn reservations_hold_back_what_the_slow_simulator_holds_back(
+        workload in scenario::workload(24),
+        mut config in scenario::config(),
+        policy in proptest::sample::select(vec!["easy", "easy-sjf", "sjf-reserve", "gpu-time-reserve"]),
+    ) {
+        config.capabilities.reservation = true;
         let slow = slow(policy, &workload, &config);
         prop_assume!(slow.is_some());
         prop_assert_eq!(fast(policy, &workload, &config), slow.unwrap());

@@ -54,9 +54,18 @@ pub struct LowerBounds {
 }
 
 impl LowerBounds {
-    /// The bounds of a valid workload, whatever the capabilities of its cluster; zeros without jobs.
+    /// The bounds of a valid workload on a cluster where a GPU, or each reserved share of it, serves one job at a time;
+    /// zeros without jobs.
     #[must_use]
     pub fn of(workload: &Workload) -> LowerBounds {
+        LowerBounds::with_jobs_per_gpu(workload, 1)
+    }
+
+    /// The same where up to so many whole-GPU jobs may run on one GPU at once, none of them faster than alone. Time slices
+    /// do not count: what one gets there is taken from the other.
+    #[must_use]
+    pub fn with_jobs_per_gpu(workload: &Workload, jobs_per_gpu: u32) -> LowerBounds {
+        let jobs_per_gpu = f64::from(jobs_per_gpu.max(1));
         let Some(first) = workload.jobs.first() else {
             return LowerBounds::default();
         };
@@ -71,7 +80,7 @@ impl LowerBounds {
                 .collect();
             let ends = pieces.iter().map(|piece| piece.release_s + piece.span_s);
             makespan_s = ends.fold(makespan_s, f64::max);
-            let capacity = capacity_of(u64::MAX, &pools, &values);
+            let capacity = jobs_per_gpu * capacity_of(u64::MAX, &pools, &values);
             sum_jct_s = sum_jct_s.max(least_flow_s(&pieces, capacity));
             makespan_s = makespan_s.max(drained_s(&pieces, capacity));
             if !workload.cluster.borrowing {
@@ -80,7 +89,7 @@ impl LowerBounds {
                     let jobs = workload.jobs.iter().zip(&pieces);
                     let own = jobs.filter(|(job, _)| usize::from(job.tenant) == tenant);
                     let own: Vec<Piece> = own.map(|(_, piece)| *piece).collect();
-                    let capacity = capacity_of(spec.quota_gpus.into(), &pools, &values);
+                    let capacity = jobs_per_gpu * capacity_of(spec.quota_gpus.into(), &pools, &values);
                     sum_s += least_flow_s(&own, capacity);
                     makespan_s = makespan_s.max(drained_s(&own, capacity));
                 }

@@ -88,6 +88,24 @@ fn a_slow_type_adds_no_more_than_it_is_worth() {
 }
 
 #[test]
+fn two_jobs_on_each_gpu_halve_the_work_and_not_the_span() {
+    // As above, four jobs of 10 s on two GPUs, but in pairs: all could run at once.
+    let bounds = LowerBounds::with_jobs_per_gpu(&on(2, &[(0.0, 1, 10.0); 4]), 2);
+    assert_near(bounds.avg_jct_s, 10.0);
+    assert_near(bounds.makespan_s, 10.0);
+}
+
+#[test]
+fn a_job_with_half_a_gpu_leaves_the_other_half() {
+    // One GPU, two jobs of 10 s with 500 thousandths each: at once.
+    let mut halves = on(1, &[(0.0, 1, 10.0); 2]);
+    for job in &mut halves.jobs {
+        job.resources.gpu_milli = 500;
+    }
+    assert_near(LowerBounds::of(&halves).avg_jct_s, 10.0);
+}
+
+#[test]
 fn no_jobs_give_zeros() {
     assert_eq!(LowerBounds::of(&on(1, &[])), LowerBounds::default());
 }

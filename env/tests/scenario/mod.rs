@@ -7,6 +7,7 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 use pleach_env::simulate::SimConfig;
+use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{
@@ -19,7 +20,7 @@ pub const GRID_S: u32 = 64;
 
 /// One GPU type with one or two groups of nodes, or two types.
 fn cluster() -> impl Strategy<Value = ClusterSpec> {
-    let group = (1_u32..4, 1_u32..5, 1_u32..3);
+    let group = (1_u32..7, 1_u32..5, 1_u32..4);
     (group.clone(), group, 1_usize..3, 1_u32..4, any::<bool>()).prop_map(
         |(one, two, num_types, num_tenants, borrowing)| {
             let gpu_types = (0..num_types).map(|kind| GpuTypeSpec {
@@ -73,14 +74,14 @@ fn class(num_types: usize) -> impl Strategy<Value = ModelClass> {
     )
 }
 
-/// (submission, run time) on the grid, gang, tenant, class: the last three modulo what there is.
-type Draw = (u32, u32, u32, u16, u16);
+/// (submission, run time, limit) on the grid, gang, tenant, class: the last three modulo what there is; no limit where 0.
+type Draw = (u32, u32, u32, u32, u16, u16);
 
 /// A valid workload of at most `num_jobs_max` jobs. Half of the submissions fall on few instants, so that ties abound.
 pub fn workload(num_jobs_max: usize) -> impl Strategy<Value = Workload> {
     let submit = prop_oneof![0_u32..3, 0_u32..30];
     let run = prop_oneof![3 => 1_u32..4, 3 => 1_u32..12, 1 => 1_u32..40];
-    let draw = (submit, run, 1_u32..9, 0_u16..3, 0_u16..2);
+    let draw = (submit, run, 0_u32..12, 1_u32..13, 0_u16..3, 0_u16..2);
     let draws = proptest::collection::vec(draw, 1..=num_jobs_max);
     (cluster(), draws).prop_flat_map(|(cluster, draws)| {
         let num_types = cluster.gpu_types.len();
@@ -98,7 +99,7 @@ fn build(cluster: ClusterSpec, classes: [ModelClass; 2], draws: &[Draw]) -> Work
         groups.map(|group| group.count * group.gpus_per_node).sum()
     };
     let jobs = draws.iter().enumerate();
-    let jobs = jobs.map(|(index, (submit, run, gang, tenant, class))| {
+    let jobs = jobs.map(|(index, (submit, run, limit, gang, tenant, class))| {
         let tenant = tenant % cluster.tenants.len() as u16;
         let usable = classes[usize::from(*class)].speed.iter().enumerate();
         let usable = usable
@@ -113,7 +114,7 @@ fn build(cluster: ClusterSpec, classes: [ModelClass; 2], draws: &[Draw]) -> Work
             submit: Time::from_secs_f64(f64::from(submit * GRID_S)),
             num_gpus: (gang - 1) % most.max(1) + 1,
             run_time_s: f64::from(run * GRID_S),
-            estimate_s: None,
+            estimate_s: (*limit > 0).then_some(f64::from(limit * GRID_S)),
             tenant,
             class: *class,
             user: None,
@@ -134,11 +135,20 @@ fn build(cluster: ClusterSpec, classes: [ModelClass; 2], draws: &[Draw]) -> Work
     workload
 }
 
-/// With and without preemption and reservations; restarts cost nothing or half a grid step.
+/// With and without preemption and reservations; what the scheduler believes is true or the users' limits; restarts cost nothing, or less or more than the time between two events.
 pub fn config() -> impl Strategy<Value = SimConfig> {
-    let cost = prop_oneof![Just(0.0), Just(f64::from(GRID_S / 2))];
-    (any::<bool>(), any::<bool>(), cost).prop_map(|(preemption, reservation, restart_cost_s)| {
-        let mut config = SimConfig::default();
+    let cost = prop_oneof![Just(0.0), Just(32.0), Just(300.0)];
+    let default_s = f64::from(8 * GRID_S);
+    let estimates = prop_oneof![
+        Just(EstimateModel::Oracle),
+        Just(EstimateModel::UserLimit { default_s })
+    ];
+    let draw = (any::<bool>(), any::<bool>(), cost, estimates);
+    draw.prop_map(|(preemption, reservation, restart_cost_s, estimates)| {
+        let mut config = SimConfig {
+            estimates,
+            ..SimConfig::default()
+        };
         config.capabilities.preemption = preemption;
         config.capabilities.reservation = reservation;
         config.capabilities.restart_cost_s = restart_cost_s;

@@ -16,6 +16,7 @@ mod placing;
 
 use pleach_env::simulate::SimConfig;
 use pleach_env::workload::Workload;
+use pleach_env::workload::estimates::EstimateModel;
 use pleach_scheduler::spec::ModelClass;
 
 /// One node.
@@ -51,6 +52,8 @@ pub struct Job {
     state: State,
     /// Seconds of the reference run that are left.
     rest_s: f64,
+    /// How much longer the scheduler believes the whole reference run to be than it is, s.
+    misbelief_s: f64,
     /// Seconds of the reference run done in a second; while it runs.
     rate: f64,
     /// Seconds of start-up that are left in this run.
@@ -72,7 +75,7 @@ pub struct Job {
 impl Job {
     /// The rest that a scheduler believes in: never less than a second.
     fn believed_rest_s(&self) -> f64 {
-        self.rest_s.max(1.0)
+        (self.rest_s + self.misbelief_s).max(1.0)
     }
 
     fn attained_gpu_s(&self) -> f64 {
@@ -144,6 +147,13 @@ impl Slow {
             class: workload.classes[usize::from(job.class)].clone(),
             state: State::Coming,
             rest_s: job.run_time_s,
+            misbelief_s: match config.estimates {
+                EstimateModel::Oracle => 0.0,
+                EstimateModel::UserLimit { default_s } => {
+                    job.estimate_s.unwrap_or(default_s) - job.run_time_s
+                }
+                EstimateModel::LogNormal { .. } => panic!("errors of this model are not on whole seconds"),
+            },
             rate: 0.0,
             startup_s: 0.0,
             run_start: 0,

@@ -163,8 +163,8 @@ fn one_gpu_with_fifo_waits_as_pollaczek_and_khinchine_say() {
     let load: f64 = 0.5;
     for (service, width) in [
         (Service::Fixed, 0.03),
-        (Service::Exponential, 0.06),
-        (Service::HyperExponential, 0.1),
+        (Service::Exponential, 0.04),
+        (Service::HyperExponential, 0.07),
     ] {
         let wanted_s = load / (1.0 - load) * (1.0 + service.scv()) / 2.0 * MEAN_S;
         let draw = |seed| queue(seed, 40_000, 1, 1, load, service);

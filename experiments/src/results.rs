@@ -412,8 +412,8 @@ pub(crate) mod tests {
         let results = Results::new("evaluate", runs, None).unwrap();
         let json = serde_json::to_value(&results).unwrap();
         assert!((json["policies"]["fifo"]["avg_jct_gap"].as_f64().unwrap() - 1.125).abs() < 1e-12);
-        // Without a makespan, or with a bound of zero, there is no gap to it, and no half of the bounds.
-        assert!(json["policies"]["fifo"]["makespan_gap"].is_null());
+        // A bound of zero gives no gap (the value is what the run came with), and half a pair of bounds is none.
+        assert_eq!(json["policies"]["fifo"]["makespan_gap"], 0.5);
         assert!(json["lower_bounds"].is_null());
         let both = LowerBounds {
             avg_jct_s: 80.0,
@@ -463,7 +463,7 @@ pub(crate) mod tests {
         let text = Results::new("evaluate", runs, None).unwrap().csv().unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
-        assert!(lines[0].starts_with("policy,workload,seed,avg_jct_s,p50_jct_s"));
+        assert!(lines[0].starts_with("policy,workload,seed,avg_jct_s,avg_jct_gap,p50_jct_s"));
         assert!(lines[0].ends_with("num_jobs,extra_s"));
         assert!(lines[1].starts_with("\"a, b\",w,0,1.5,") && lines[1].ends_with(','));
         assert!(lines[2].ends_with(",9"));

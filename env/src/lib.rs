@@ -22,10 +22,12 @@
 //! [`Cluster`](pleach_scheduler::cluster::Cluster).
 
 pub mod bound;
+pub mod capacity;
 pub mod check;
 pub mod config;
 pub mod env;
 pub mod error;
+pub mod failures;
 pub mod metrics;
 pub mod random;
 pub mod reward;

@@ -9,6 +9,7 @@ use brute_force::{Pool, Row, least_makespan_s, least_sum_jct_s};
 use pleach_env::bound::LowerBounds;
 use pleach_env::simulate::simulate;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
+use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::heuristics;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources};
@@ -53,6 +54,7 @@ fn workload_of(pools: &[Pool], rows: &[Row]) -> Workload {
             name: "any".into(),
             speed: pools.iter().map(|pool| f64::from(pool.1)).collect(),
             locality: LocalityFactors::NONE,
+            ..ModelClass::default()
         }],
         cluster: ClusterSpec {
             gpu_types: gpu_types.collect(),
@@ -93,7 +95,7 @@ proptest! {
     fn no_schedule_of_a_tiny_instance_beats_the_bounds(
         (pools, rows) in prop_oneof![tiny(one_type()), tiny(two_types())],
     ) {
-        let bounds = LowerBounds::of(&workload_of(&pools, &rows));
+        let bounds = LowerBounds::of(&workload_of(&pools, &rows), &Capabilities::DEFAULT);
         let sum_s = least_sum_jct_s(&pools, &rows) as f64;
         let makespan_s = least_makespan_s(&pools, &rows) as f64;
         let avg_jct_s = sum_s / rows.len() as f64;
@@ -104,7 +106,7 @@ proptest! {
     #[test]
     fn on_one_gpu_the_bounds_are_reached((_, rows) in tiny(Just(vec![(1, 1)]))) {
         let pools = [(1, 1)];
-        let bounds = LowerBounds::of(&workload_of(&pools, &rows));
+        let bounds = LowerBounds::of(&workload_of(&pools, &rows), &Capabilities::DEFAULT);
         let sum_s = least_sum_jct_s(&pools, &rows) as f64;
         let makespan_s = least_makespan_s(&pools, &rows) as f64;
         prop_assert!((bounds.avg_jct_s * rows.len() as f64 - sum_s).abs() < slack_s(sum_s) * 10.0, "{bounds:?} {sum_s}");
@@ -113,7 +115,7 @@ proptest! {
 
     #[test]
     fn no_heuristic_beats_the_bounds(workload in scenario::workload(40), config in scenario::config()) {
-        let bounds = LowerBounds::of(&workload);
+        let bounds = LowerBounds::of(&workload, &config.capabilities);
         for name in heuristics::names() {
             let mut policy = heuristics::by_name(name).unwrap();
             let found = simulate(&workload, &config, &mut policy).unwrap().metrics;
@@ -136,7 +138,7 @@ fn mean_tightness(num_gpus: u32) -> (f64, f64) {
             })
             .collect();
         rows.sort_unstable();
-        let bounds = LowerBounds::of(&workload_of(&pools, &rows));
+        let bounds = LowerBounds::of(&workload_of(&pools, &rows), &Capabilities::DEFAULT);
         jct += bounds.avg_jct_s * 5.0 / least_sum_jct_s(&pools, &rows) as f64;
         makespan += bounds.makespan_s / least_makespan_s(&pools, &rows) as f64;
         num += 1.0;

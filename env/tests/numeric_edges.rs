@@ -34,6 +34,7 @@ fn workload(cluster: ClusterSpec, rows: &[(f64, u32, f64)]) -> Workload {
             name: "any".into(),
             speed: vec![1.0],
             locality: LocalityFactors::NONE,
+            ..ModelClass::default()
         }],
         jobs: jobs.collect(),
     }

@@ -53,6 +53,7 @@ fn workload(num_gpus: u32, rows: &[(f64, u32, f64)]) -> Workload {
             name: "any".into(),
             speed: vec![1.0],
             locality: LocalityFactors::NONE,
+            ..ModelClass::default()
         }],
         jobs: jobs.collect(),
     }

@@ -33,7 +33,7 @@ pub fn contest(
 ) -> Result<Vec<PolicyRun>, Error> {
     let bounds: Vec<LowerBounds> = bouts
         .par_iter()
-        .map(|bout| LowerBounds::of(&bout.workload))
+        .map(|bout| LowerBounds::of(&bout.workload, &sim.capabilities))
         .collect();
     let pairs: Vec<(&Bout, LowerBounds, &Contestant)> = bouts
         .iter()

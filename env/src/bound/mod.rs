@@ -7,8 +7,9 @@
 //! # What is used of the model
 //! For job i with release r, run time p and gang g, on types k with its speeds s(k):
 //! 1. Its rate is never above max s(k) over the types whose pool holds the gang: locality and interference only slow it
-//!    down, a restart or a lost run only adds. So it holds its gang for at least its *span* e = p / max s(k).
-//! 2. GPUs are not used twice. Give a GPU of type k the value v(k) > 0. A job that runs on type k makes progress
+//!    down, a restart or a lost run only adds. So it holds its gang for at least its *span* e = p / max s(k). What can
+//!    make a job faster than its speed (other numbers of GPUs, more CPU) is in `gain` and divides e, and likewise a.
+//! 2. GPUs are not used twice, or where jobs may share them, as often as that. Give a GPU of type k the value v(k) > 0. A job that runs on type k makes progress
 //!    s(k) <= v(k) x max s/v, so it uses up capacity, the sum of v over all GPUs, at least as fast as its *area*
 //!    a = g p / max(s/v) is worked off. Any values are right; we take several and keep the best bound.
 //!
@@ -38,10 +39,13 @@
 //! would tighten the bounds for small clusters only.
 
 mod fluid;
+mod gain;
 
+use pleach_scheduler::cluster::{Capabilities, PACKED_MAX, Sharing};
 use serde::{Deserialize, Serialize};
 
 use self::fluid::{Piece, drained_s, least_flow_s};
+use self::gain::{Gain, Gains};
 use crate::workload::{JobSpec, Workload, num_gpus_by_type};
 
 /// What no schedule can beat. Exact but for rounding: 1e-9 of the value.
@@ -54,29 +58,35 @@ pub struct LowerBounds {
 }
 
 impl LowerBounds {
-    /// The bounds of a valid workload on a cluster where a GPU, or each reserved share of it, serves one job at a time;
-    /// zeros without jobs.
+    /// The bounds of a valid workload; zeros without jobs. Of the capabilities only sharing counts.
     #[must_use]
-    pub fn of(workload: &Workload) -> LowerBounds {
-        LowerBounds::with_jobs_per_gpu(workload, 1)
-    }
-
-    /// The same where up to so many whole-GPU jobs may run on one GPU at once, none of them faster than alone. Time slices
-    /// do not count: what one gets there is taken from the other.
-    #[must_use]
-    pub fn with_jobs_per_gpu(workload: &Workload, jobs_per_gpu: u32) -> LowerBounds {
-        let jobs_per_gpu = f64::from(jobs_per_gpu.max(1));
+    pub fn of(workload: &Workload, capabilities: &Capabilities) -> LowerBounds {
         let Some(first) = workload.jobs.first() else {
             return LowerBounds::default();
         };
         let num_jobs = workload.jobs.len() as f64;
         let pools = num_gpus_by_type(&workload.cluster);
+        let gains = Gains::of(workload);
+        // Two whole-GPU jobs on one GPU are each as fast as alone at best.
+        let jobs_per_gpu = match capabilities.sharing {
+            Sharing::Off => 1.0,
+            Sharing::TimeSlice | Sharing::Mps => PACKED_MAX as f64,
+        };
         let (mut sum_jct_s, mut makespan_s) = (0.0_f64, 0.0_f64);
         for values in valuations(workload, &pools) {
             let pieces: Vec<Piece> = workload
                 .jobs
                 .iter()
-                .map(|job| piece(job, workload, &pools, &values, first.submit.as_secs_f64()))
+                .map(|job| {
+                    piece(
+                        job,
+                        gains.get(job),
+                        workload,
+                        &pools,
+                        &values,
+                        first.submit.as_secs_f64(),
+                    )
+                })
                 .collect();
             let ends = pieces.iter().map(|piece| piece.release_s + piece.span_s);
             makespan_s = ends.fold(makespan_s, f64::max);
@@ -109,24 +119,33 @@ fn gpus_of(job: &JobSpec) -> f64 {
     f64::from(job.num_gpus) * f64::from(job.resources.gpu_milli) / 1000.0
 }
 
-/// Largest `speed / value` over the types whose pool holds the gang.
-fn best_rate(job: &JobSpec, workload: &Workload, pools: &[u32], values: &[f64]) -> f64 {
-    let speed = &workload.classes[usize::from(job.class)].speed;
-    let types = speed.iter().zip(pools).zip(values);
-    let usable = types.filter(|((speed, pool), _)| **speed > 0.0 && **pool >= job.num_gpus);
+/// Largest `speed / value` over the types that can hold the gang: of an elastic job, any part of it.
+fn best_speed(job: &JobSpec, workload: &Workload, pools: &[u32], values: &[f64]) -> f64 {
+    let class = &workload.classes[usize::from(job.class)];
+    let least = if class.elastic.is_some() { 1 } else { job.num_gpus };
+    let types = class.speed.iter().zip(pools).zip(values);
+    let usable = types.filter(|((speed, pool), _)| **speed > 0.0 && **pool >= least);
     usable
         .map(|((speed, _), value)| speed / value)
         .fold(0.0, f64::max)
 }
 
-fn piece(job: &JobSpec, workload: &Workload, pools: &[u32], values: &[f64], first_s: f64) -> Piece {
+fn piece(
+    job: &JobSpec,
+    gain: Gain,
+    workload: &Workload,
+    pools: &[u32],
+    values: &[f64],
+    first_s: f64,
+) -> Piece {
     let ones = vec![1.0; pools.len()];
-    let span_us = job.run_time_s / best_rate(job, workload, pools, &ones) * 1e6;
+    let span_us = job.run_time_s / (gain.rate * best_speed(job, workload, pools, &ones)) * 1e6;
+    let work_s = (job.run_time_s - 0.5e-6).max(0.0);
     Piece {
         release_s: job.submit.as_secs_f64() - first_s,
         // The clock counts whole microseconds and rounds a finish to the nearest: it may give half a one away.
         span_s: (span_us - 0.5).ceil().max(1.0) / 1e6,
-        area: gpus_of(job) * (job.run_time_s - 0.5e-6).max(0.0) / best_rate(job, workload, pools, values),
+        area: gpus_of(job) * work_s / (gain.per_gpu * best_speed(job, workload, pools, values)),
     }
 }
 

@@ -11,6 +11,10 @@ fn on(num_gpus: u32, rows: &[(f64, u32, f64)]) -> Workload {
     workload
 }
 
+fn bounds_of(workload: &Workload) -> LowerBounds {
+    LowerBounds::of(workload, &Capabilities::DEFAULT)
+}
+
 fn assert_near(found: f64, wanted: f64) {
     assert!((found - wanted).abs() < 1e-5, "{found} against {wanted}");
 }
@@ -18,14 +22,14 @@ fn assert_near(found: f64, wanted: f64) {
 #[test]
 fn one_server_gives_shortest_remaining_time_first_exactly() {
     // 10 s at 0, 2 s at 3, 4 s at 4: the long one waits for both. Finishes 16, 5, 9; JCT 16, 2, 5.
-    let bounds = LowerBounds::of(&on(1, &[(0.0, 1, 10.0), (3.0, 1, 2.0), (4.0, 1, 4.0)]));
+    let bounds = bounds_of(&on(1, &[(0.0, 1, 10.0), (3.0, 1, 2.0), (4.0, 1, 4.0)]));
     assert_near(bounds.avg_jct_s, 23.0 / 3.0);
     assert_near(bounds.makespan_s, 16.0);
 }
 
 #[test]
 fn jobs_that_never_meet_give_their_isolated_times() {
-    let bounds = LowerBounds::of(&on(8, &[(5.0, 2, 10.0), (30.0, 8, 5.0), (100.0, 1, 7.0)]));
+    let bounds = bounds_of(&on(8, &[(5.0, 2, 10.0), (30.0, 8, 5.0), (100.0, 1, 7.0)]));
     assert_near(bounds.avg_jct_s, 22.0 / 3.0);
     assert_near(bounds.makespan_s, 102.0);
 }
@@ -34,7 +38,7 @@ fn jobs_that_never_meet_give_their_isolated_times() {
 fn equal_releases_give_the_bound_of_eastman_even_and_isaacs() {
     // Four 1-GPU jobs of 10 s on two GPUs. Mean busy times on a machine of speed 2: 2.5, 7.5, 12.5, 17.5; plus 5 s each
     // 60 s. The optimum is two rounds: 10 + 10 + 20 + 20 = 60 s, so the bound is tight.
-    let bounds = LowerBounds::of(&on(2, &[(0.0, 1, 10.0); 4]));
+    let bounds = bounds_of(&on(2, &[(0.0, 1, 10.0); 4]));
     assert_near(bounds.avg_jct_s, 15.0);
     assert_near(bounds.makespan_s, 20.0);
 }
@@ -45,12 +49,12 @@ fn jobs_with_better_isolated_bounds_leave_the_machine() {
     // 150.5 give 377.25 s. With the short one at its isolated 1 s: 1 + 25 + 75 + 125 + 150 = 376 s, less; and with the
     // first long one isolated as well 1 + 100 + (25 + 75) + 100 = 301 s. The best is kept.
     let rows = [(0.0, 1, 1.0), (0.0, 1, 100.0), (0.0, 1, 100.0), (0.0, 1, 100.0)];
-    assert_near(LowerBounds::of(&on(2, &rows)).avg_jct_s, 377.25 / 4.0);
+    assert_near(bounds_of(&on(2, &rows)).avg_jct_s, 377.25 / 4.0);
     // Sixteen GPUs, one job on all of them for 1,000 s at 0 s and a hundred of 1 s at 1 s: all on the machine,
     // M - r + e/2 of a short one is far below its 1 s.
     let mut rows = vec![(0.0, 16, 1000.0)];
     rows.extend([(1.0, 1, 1.0); 100]);
-    let bounds = LowerBounds::of(&on(16, &rows));
+    let bounds = bounds_of(&on(16, &rows));
     assert!(bounds.avg_jct_s * 101.0 >= 1000.0 + 100.0, "{bounds:?}");
 }
 
@@ -64,10 +68,10 @@ fn walls_between_tenants_count() {
             quota_gpus: 1,
         })
         .into();
-    assert_near(LowerBounds::of(&walled).avg_jct_s, 15.0);
+    assert_near(bounds_of(&walled).avg_jct_s, 15.0);
     walled.cluster.borrowing = false;
-    assert_near(LowerBounds::of(&walled).avg_jct_s, 25.0);
-    assert_near(LowerBounds::of(&walled).makespan_s, 40.0);
+    assert_near(bounds_of(&walled).avg_jct_s, 25.0);
+    assert_near(bounds_of(&walled).makespan_s, 40.0);
 }
 
 #[test]
@@ -81,7 +85,7 @@ fn a_slow_type_adds_no_more_than_it_is_worth() {
     mixed.cluster.node_groups.push(group);
     mixed.classes = vec![class_of(2)];
     mixed.classes[0].speed = vec![4.0, 1.0];
-    let bounds = LowerBounds::of(&mixed);
+    let bounds = bounds_of(&mixed);
     assert_near(bounds.makespan_s, 80.0);
     // Mean busy times 4, 12, ..., 76 on the machine; every span is 10 s on the fast type.
     assert_near(bounds.avg_jct_s, 45.0);
@@ -90,7 +94,11 @@ fn a_slow_type_adds_no_more_than_it_is_worth() {
 #[test]
 fn two_jobs_on_each_gpu_halve_the_work_and_not_the_span() {
     // As above, four jobs of 10 s on two GPUs, but in pairs: all could run at once.
-    let bounds = LowerBounds::with_jobs_per_gpu(&on(2, &[(0.0, 1, 10.0); 4]), 2);
+    let packed = Capabilities {
+        sharing: Sharing::Mps,
+        ..Capabilities::DEFAULT
+    };
+    let bounds = LowerBounds::of(&on(2, &[(0.0, 1, 10.0); 4]), &packed);
     assert_near(bounds.avg_jct_s, 10.0);
     assert_near(bounds.makespan_s, 10.0);
 }
@@ -102,10 +110,10 @@ fn a_job_with_half_a_gpu_leaves_the_other_half() {
     for job in &mut halves.jobs {
         job.resources.gpu_milli = 500;
     }
-    assert_near(LowerBounds::of(&halves).avg_jct_s, 10.0);
+    assert_near(bounds_of(&halves).avg_jct_s, 10.0);
 }
 
 #[test]
 fn no_jobs_give_zeros() {
-    assert_eq!(LowerBounds::of(&on(1, &[])), LowerBounds::default());
+    assert_eq!(bounds_of(&on(1, &[])), LowerBounds::default());
 }

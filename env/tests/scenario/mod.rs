@@ -41,6 +41,7 @@ fn cluster() -> impl Strategy<Value = ClusterSpec> {
                 node_groups: node_groups.collect(),
                 tenants: Vec::new(),
                 borrowing,
+                ..ClusterSpec::default()
             };
             let quota_gpus = spec.num_gpus() as u32 / num_tenants;
             spec.tenants = (0..num_tenants)
@@ -69,6 +70,7 @@ fn class(num_types: usize) -> impl Strategy<Value = ModelClass> {
                     more_nodes,
                     cross_rack,
                 },
+                ..ModelClass::default()
             }
         },
     )

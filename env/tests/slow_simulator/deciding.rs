@@ -108,7 +108,9 @@ impl Slow {
 
     fn preempt_for(&mut self, job: usize, policy: &str) -> bool {
         let row = &self.jobs[job];
-        let usable: Vec<usize> = (0..self.num_kinds).filter(|kind| row.can_use(*kind)).collect();
+        let usable: Vec<usize> = (0..self.num_kinds)
+            .filter(|kind| row.can_use(*kind) && self.num_gpus(*kind) >= row.gang)
+            .collect();
         let kind = self.fastest(job, &usable).unwrap();
         let Some(victims) = self.victims(job, kind, policy) else {
             return false;

@@ -152,7 +152,7 @@ impl Slow {
                 EstimateModel::UserLimit { default_s } => {
                     job.estimate_s.unwrap_or(default_s) - job.run_time_s
                 }
-                EstimateModel::LogNormal { .. } => panic!("errors of this model are not on whole seconds"),
+                _ => panic!("what this model believes is not on whole seconds"),
             },
             rate: 0.0,
             startup_s: 0.0,

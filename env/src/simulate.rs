@@ -88,12 +88,26 @@ pub fn simulate(
         world.carry_out();
     }
     let jobs: Vec<JobOutcome> = world.outcomes().copied().collect();
+    assert_littles_law(world.integrals().jobs_s, &jobs);
     Ok(SimResult {
         metrics: world.metrics(),
         jobs,
         utilisation: world.take_utilisation(),
         num_passes,
     })
+}
+
+/// Little's law, which holds for every run from empty to empty: the time integral of the number of jobs in the system is
+/// the sum of their JCTs. Cheap, so always on: a job that is lost, counted twice or moved in time breaks it.
+fn assert_littles_law(jobs_s: f64, jobs: &[JobOutcome]) {
+    let sum_jct_s: f64 = jobs.iter().map(JobOutcome::jct_s).sum();
+    // A time of 2e9 s as a float is exact to a quarter of a microsecond.
+    let slack_s = 1e-9 * sum_jct_s + 1e-6 * jobs.len() as f64;
+    assert!(
+        (jobs_s - sum_jct_s).abs() <= slack_s,
+        "{} jobs were in the system for {jobs_s} s and took {sum_jct_s} s: a job was lost or miscounted",
+        jobs.len()
+    );
 }
 
 /// One simulation to be run: a workload, its settings and a maker of its policy.

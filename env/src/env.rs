@@ -228,7 +228,11 @@ mod tests {
 
     #[test]
     fn no_job_is_lost_to_one_who_holds_or_preempts_whenever_that_is_allowed() {
-        for id in ["Pleach/Philly-v0", "Pleach/PhillyPreempt-v0"] {
+        for id in [
+            "Pleach/Philly-v0",
+            "Pleach/PhillyPreempt-v0",
+            "Pleach/PhillyShare-v0",
+        ] {
             let first = |mask: &[bool]| mask.iter().position(|admissible| *admissible);
             let last = |mask: &[bool]| mask.iter().rposition(|admissible| *admissible);
             assert_eq!(play(id, 3, first), 200.0);

@@ -22,6 +22,7 @@
 //! [`Cluster`](pleach_scheduler::cluster::Cluster).
 
 pub mod check;
+pub mod compat;
 pub mod config;
 pub mod env;
 pub mod error;

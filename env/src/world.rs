@@ -4,6 +4,8 @@
 //! decides. Between events every running job progresses at a constant rate, so an event costs O(log n) in jobs and
 //! nothing in the size of the cluster. The scheduler sees only [`Cluster`]; true work lives here and cannot leak.
 
+mod rounds;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -15,11 +17,15 @@ use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
 use crate::metrics::{JobOutcome, Metrics, SLOWDOWN_BOUND_S};
 use crate::workload::Workload;
 
+pub use rounds::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
+
 /// Hidden truth of one job.
 #[derive(Clone, Copy, Debug)]
 struct Truth {
     submit: Time,
     submission: Submission,
+    /// All of its work, in seconds of the reference run.
+    work_s: f64,
     /// Work that was left when the present run began, in seconds of the reference run.
     rest_s: f64,
     /// When the present run began.
@@ -65,6 +71,8 @@ pub struct World {
     weight_in_system: f64,
     integrals: Integrals,
     utilisation: Option<Vec<(f64, f64)>>,
+    /// The clock of a scheduler that decides in rounds.
+    rounds: Option<rounds::Rounds>,
 }
 
 /// Time integrals over the run, from which rewards are made.
@@ -109,6 +117,7 @@ impl World {
                         estimate_s: *estimate,
                         resources: job.resources,
                     },
+                    work_s: job.run_time_s,
                     rest_s: job.run_time_s,
                     run_start: Time::ZERO,
                     rate: 0.0,
@@ -129,6 +138,7 @@ impl World {
             weight_in_system: 0.0,
             integrals: Integrals::default(),
             utilisation: None,
+            rounds: None,
             truth,
         })
     }
@@ -224,7 +234,8 @@ impl World {
             .tick
             .filter(|_| self.cluster.num_pending() > 0 && self.cluster.num_running() > 0);
         let tick = tick.map(|tick| Time((now.0 / tick.0 + 1) * tick.0));
-        let Some(next) = [finish, arrival, tick].into_iter().flatten().min() else {
+        let round_end = self.round_end();
+        let Some(next) = [finish, arrival, tick, round_end].into_iter().flatten().min() else {
             return Instant::End;
         };
         self.integrate((next - now).as_secs_f64());
@@ -252,6 +263,7 @@ impl World {
             self.next_arrival += 1;
             self.weight_in_system += weight;
         }
+        self.settle_round();
         Instant::Event
     }
 

@@ -156,6 +156,26 @@ impl Cluster {
         self.jobs[id.index()].state = JobState::Finished;
     }
 
+    /// A running job says how far it has come: `executed_s` seconds of the reference run. Beliefs about its progress and
+    /// its end follow from this report.
+    ///
+    /// # Panics
+    /// If the job does not run.
+    pub fn report_progress(&mut self, id: JobId, executed_s: f64) {
+        let now = self.now;
+        let job = &mut self.jobs[id.index()];
+        assert_eq!(job.state, JobState::Running, "{id:?} must run to report");
+        // The present run keeps its beginning; what it is believed to have done is shifted.
+        job.executed_s += executed_s - job.executed_s_at(now);
+        let cost_left_s = (job.run_cost_s - (now - job.run_start).as_secs_f64()).max(0.0);
+        let finish = now + Time::from_secs_f64(cost_left_s + job.remaining_s_at(now) / job.rate);
+        let before = std::mem::replace(&mut job.expected_finish, finish);
+        let kind = self.nodes[job.placement[0].node.index()].gpu_type;
+        let running = &mut self.running[kind.index()];
+        assert!(running.remove(&(before, id)), "{id:?} is not among the running");
+        running.insert((finish, id));
+    }
+
     fn stop(&mut self, id: JobId) {
         let now = self.now;
         let job = &mut self.jobs[id.index()];

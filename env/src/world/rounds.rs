@@ -1,0 +1,212 @@
+//! A clock of rounds: GPUs are leased, leases end together, and the scheduler decides only then.
+//!
+//! Simulators of round-based schedulers differ in a few conventions, which are the fields of [`RoundClock`]: where a round
+//! ends, when it is seen that a job has done its work, and whether progress counts in whole steps. With a clock set, the
+//! driver calls [`World::advance`] until [`World::round_is_over`], lets the scheduler change the cluster, calls
+//! [`World::carry_out`] and then [`World::begin_round`]. Arrivals reach the cluster at their own times all the same.
+
+use std::cmp::Reverse;
+
+use pleach_scheduler::cluster::JobState;
+use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
+
+use super::World;
+
+/// Where a round ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoundEnd {
+    /// At whole multiples of the length.
+    Grid,
+    /// When the last lease has done its work, the whole steps that fit into the length; with nothing running, at the next
+    /// arrival.
+    LastStep,
+}
+
+/// When it is seen that a job has done its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// At that moment: the job leaves, and its GPUs idle until the round ends.
+    AtOnce,
+    /// When its lease ends: the job holds its GPUs until then.
+    AtLeaseEnd,
+}
+
+/// The conventions of a round-based simulator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundClock {
+    /// Length of a round, above zero.
+    pub length: Time,
+    /// Where a round ends.
+    pub end: RoundEnd,
+    /// When finished work is seen.
+    pub seen: Seen,
+    /// A step, s of the reference run: a lease does only whole steps, and what is begun at its end is lost. None: progress
+    /// is continuous.
+    pub step_s: Option<f64>,
+}
+
+/// What becomes of the work of a lease.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LeaseOutcome {
+    /// It counts.
+    #[default]
+    Kept,
+    /// It is lost: the attempt failed.
+    Lost,
+    /// It is lost, and the job leaves at the end of it: the last attempt failed.
+    Left,
+}
+
+/// The terms of one job's lease.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LeaseTerms {
+    /// Multiplies the rate at which the job progresses, > 0: for example what its CPU cores make of it.
+    pub rate_factor: f64,
+    /// What becomes of the work.
+    pub outcome: LeaseOutcome,
+}
+
+impl Default for LeaseTerms {
+    fn default() -> LeaseTerms {
+        LeaseTerms {
+            rate_factor: 1.0,
+            outcome: LeaseOutcome::Kept,
+        }
+    }
+}
+
+/// Work that a job will have done when the round ends.
+#[derive(Clone, Copy, Debug)]
+struct Lease {
+    job: JobId,
+    work_s: f64,
+}
+
+/// The clock and the leases of the present round.
+#[derive(Clone, Debug)]
+pub(super) struct Rounds {
+    clock: RoundClock,
+    /// When the present round ends; none while nothing runs and nobody waits for the grid.
+    end: Option<Time>,
+    leases: Vec<Lease>,
+}
+
+impl World {
+    /// Lets the scheduler decide in rounds; to be called before anything runs.
+    ///
+    /// # Panics
+    /// If the length is not above zero, or something runs.
+    pub fn set_rounds(&mut self, clock: RoundClock) {
+        assert!(clock.length > Time::ZERO && self.cluster.num_running() == 0);
+        self.rounds = Some(Rounds {
+            clock,
+            end: None,
+            leases: Vec::new(),
+        });
+    }
+
+    /// Whether the round is over, so that the scheduler may decide.
+    #[must_use]
+    pub fn round_is_over(&self) -> bool {
+        let end = self.rounds.as_ref().and_then(|rounds| rounds.end);
+        end.is_some_and(|end| end <= self.cluster.now())
+    }
+
+    /// Begins a round with the jobs that now hold GPUs.
+    pub fn begin_round(&mut self, terms: impl Fn(JobId) -> LeaseTerms) {
+        let Some(mut rounds) = self.rounds.take() else {
+            return;
+        };
+        let (now, clock) = (self.cluster.now(), rounds.clock);
+        let grid_end = Time((now.0 / clock.length.0 + 1) * clock.length.0);
+        let mut jobs: Vec<JobId> = Vec::with_capacity(self.cluster.num_running());
+        for kind in 0..self.cluster.num_types() {
+            let running = self.cluster.running_of(GpuTypeId(kind as u8));
+            jobs.extend(running.iter().map(|(_, job)| *job));
+        }
+        jobs.sort_unstable();
+        rounds.leases.clear();
+        rounds.end = match clock.end {
+            RoundEnd::Grid if self.cluster.num_pending() + jobs.len() > 0 => Some(grid_end),
+            _ => None,
+        };
+        for job in jobs {
+            let terms = terms(job);
+            let truth = &mut self.truth[job.index()];
+            let rate = truth.rate * terms.rate_factor;
+            // A start-up cost was paid in the round in which the run began.
+            let cost_s = if truth.run_start == now { truth.cost_s } else { 0.0 };
+            let span = match clock.end {
+                RoundEnd::Grid => grid_end - now,
+                RoundEnd::LastStep => clock.length,
+            };
+            let mut work_s = rate * (span.as_secs_f64() - cost_s).max(0.0);
+            if let Some(step_s) = clock.step_s {
+                work_s = (work_s / step_s).floor() * step_s;
+            }
+            let finishes = truth.rest_s <= work_s;
+            work_s = work_s.min(truth.rest_s);
+            let end = now + Time::from_secs_f64(cost_s + work_s / rate).max(Time(1));
+            if clock.end == RoundEnd::LastStep {
+                rounds.end = rounds.end.max(Some(end));
+            }
+            // The finish that was foreseen without rounds is stale.
+            truth.run += 1;
+            let leaves = match terms.outcome {
+                LeaseOutcome::Kept => finishes,
+                LeaseOutcome::Lost => false,
+                LeaseOutcome::Left => true,
+            };
+            if leaves {
+                let seen = match clock.seen {
+                    Seen::AtLeaseEnd if clock.end == RoundEnd::Grid => grid_end,
+                    _ => end,
+                };
+                self.finishes.push(Reverse((seen, job, truth.run)));
+            } else {
+                if terms.outcome == LeaseOutcome::Lost {
+                    work_s = 0.0;
+                }
+                rounds.leases.push(Lease { job, work_s });
+            }
+        }
+        self.rounds = Some(rounds);
+    }
+
+    pub(super) fn round_end(&self) -> Option<Time> {
+        self.rounds.as_ref().and_then(|rounds| rounds.end)
+    }
+
+    /// Credits the work of the leases where the round has ended, and lets an idle cluster's next round begin.
+    pub(super) fn settle_round(&mut self) {
+        let Some(mut rounds) = self.rounds.take() else {
+            return;
+        };
+        let now = self.cluster.now();
+        match rounds.end {
+            Some(end) if end <= now => {
+                for lease in rounds.leases.drain(..) {
+                    let truth = &mut self.truth[lease.job.index()];
+                    truth.rest_s -= lease.work_s;
+                    truth.run_start = now;
+                    truth.cost_s = 0.0;
+                    if self.cluster.job(lease.job).state == JobState::Running {
+                        let executed_s = truth.work_s - truth.rest_s;
+                        self.cluster.report_progress(lease.job, executed_s);
+                    }
+                }
+            }
+            Some(_) => {}
+            None => {
+                rounds.end = match rounds.clock.end {
+                    RoundEnd::LastStep => Some(now),
+                    RoundEnd::Grid => {
+                        let length = rounds.clock.length.0;
+                        Some(Time((now.0 + length - 1) / length * length))
+                    }
+                };
+            }
+        }
+        self.rounds = Some(rounds);
+    }
+}

@@ -1,0 +1,185 @@
+//! Gavel: the recorded targets through our round mechanism and our clock of rounds.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pleach_env::compat::gavel::{CLOCK, Gavel, GavelRules, Targets};
+use pleach_env::compat::in_rounds::run;
+use pleach_env::workload::{JobSpec, Outcome, Workload};
+use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
+use pleach_scheduler::spec::{
+    ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec,
+};
+
+use super::golden::{Comparison, folder, number, rows};
+
+/// In the order in which the simulator numbers its workers.
+const TYPES: [&str; 3] = ["k80", "p100", "v100"];
+
+/// Steps per second by (type, model, gang).
+type Speeds = BTreeMap<(String, String, u32), f64>;
+
+struct Run {
+    name: String,
+    policy: String,
+    /// GPUs of each type present, and GPUs in each server of it. `(type, GPUs, GPUs per server)`
+    pools: Vec<(&'static str, u32, u32)>,
+    trace: String,
+}
+
+fn speeds(gavel: &Path) -> Speeds {
+    let table = rows(&gavel.join("inputs/throughput_singles.csv.gz"));
+    let table = table.iter().filter(|row| row["consolidated"] == "1");
+    table
+        .map(|row| {
+            let gang = number(row, "scale_factor") as u32;
+            let key = (row["worker_type"].clone(), row["model"].clone(), gang);
+            (key, number(row, "steps_per_s"))
+        })
+        .collect()
+}
+
+/// The runs of a configuration whose policies keep one job to a GPU.
+fn runs(gavel: &Path, config: &str) -> Vec<Run> {
+    let numbers = |text: &str| -> Vec<u32> { text.split(':').map(|part| part.parse().unwrap()).collect() };
+    rows(&gavel.join("index.csv"))
+        .iter()
+        .filter(|row| row["config"] == config && row["status"] == "ok")
+        .filter(|row| !row["policy"].contains("packed") && row["policy"] != "gandiva")
+        .map(|row| {
+            let (gpus, sizes) = (numbers(&row["cluster_v100_p100_k80"]), numbers(&row["gpus_per_server"]));
+            let pool = |kind: usize| (TYPES[kind], gpus[2 - kind], sizes[2 - kind]);
+            Run {
+                name: config.into(),
+                policy: row["policy"].clone(),
+                pools: (0..3).map(pool).filter(|pool| pool.1 > 0).collect(),
+                trace: row["trace"].replace(".trace.gz", ".jobs.csv.gz"),
+            }
+        })
+        .filter(|run| gavel.join(&run.name).join(&run.policy).is_dir())
+        .collect()
+}
+
+fn workload(gavel: &Path, speeds: &Speeds, run: &Run) -> Workload {
+    let (mut classes, mut numbers) = (Vec::new(), BTreeMap::new());
+    let jobs = rows(&gavel.join(&run.trace))
+        .iter()
+        .map(|row| {
+            let (model, gang) = (row["model"].clone(), number(row, "scale_factor") as u32);
+            let class = *numbers.entry((model.clone(), gang)).or_insert_with(|| {
+                let speed = |kind: &str| speeds.get(&(kind.into(), model.clone(), gang)).copied();
+                classes.push(ModelClass {
+                    name: format!("{model} x {gang}"),
+                    speed: run.pools.iter().map(|pool| speed(pool.0).unwrap_or(0.0)).collect(),
+                    locality: LocalityFactors::NONE,
+                });
+                classes.len() as u16 - 1
+            });
+            JobSpec {
+                id: row["job_id"].clone(),
+                submit: Time::from_secs_f64(number(row, "arrival_s")),
+                num_gpus: gang,
+                run_time_s: number(row, "total_steps"),
+                estimate_s: None,
+                tenant: 0,
+                class,
+                user: None,
+                outcome: Outcome::Unknown,
+                resources: Resources::WHOLE_GPU,
+            }
+        })
+        .collect();
+    let group = |pool: &(&str, u32, u32)| NodeGroup {
+        count: pool.1 / pool.2,
+        gpus_per_node: pool.2,
+        gpu_type: pool.0.into(),
+        nodes_per_rack: pool.1 / pool.2,
+        ..NodeGroup::default()
+    };
+    let gpu_type = |pool: &(&str, u32, u32)| GpuTypeSpec {
+        name: pool.0.into(),
+        memory_gib: 16.0,
+        mig: None,
+    };
+    Workload {
+        name: run.name.clone(),
+        cluster: ClusterSpec {
+            gpu_types: run.pools.iter().map(gpu_type).collect(),
+            node_groups: run.pools.iter().map(group).collect(),
+            tenants: vec![TenantSpec {
+                name: "all".into(),
+                quota_gpus: run.pools.iter().map(|pool| pool.1).sum(),
+            }],
+            borrowing: true,
+        },
+        classes,
+        jobs,
+    }
+}
+
+/// The recorded tables of targets, and when each was computed, s.
+fn targets(folder: &Path, run: &Run) -> (Vec<Targets>, Vec<f64>) {
+    let (mut targets, mut times) = (Vec::new(), Vec::new());
+    for row in rows(&folder.join("allocations.csv.gz")) {
+        let number_of = number(&row, "alloc_no") as usize;
+        targets.resize_with(targets.len().max(number_of), Targets::new);
+        times.resize(targets.len(), f64::NAN);
+        times[number_of - 1] = number(&row, "time_s");
+        let job = JobId(row["job_or_pair"].parse().unwrap());
+        let kind = run.pools.iter().position(|pool| pool.0 == row["worker_type"]).unwrap();
+        let zeros = || vec![0.0; run.pools.len()];
+        targets[number_of - 1].entry(job).or_insert_with(zeros)[kind] = number(&row, "fraction");
+    }
+    (targets, times)
+}
+
+fn replay(gavel: &Path, speeds: &Speeds, run: &Run, retarget_min_s: f64) -> Comparison {
+    let folder = gavel.join(&run.name).join(&run.policy);
+    let workload = workload(gavel, speeds, run);
+    let (targets, recorded_s) = targets(&folder, run);
+    let rules = GavelRules {
+        retarget_min_s,
+        ..GavelRules::of(&run.policy)
+    };
+    // Visited in the order v100, p100, k80.
+    let types = (0..run.pools.len()).rev().map(|kind| GpuTypeId(kind as u8)).collect();
+    let mut planner = Gavel::new(rules, workload.jobs.len(), types, targets);
+    let result = self::run(&workload, CLOCK, &mut planner).unwrap();
+    let theirs: Vec<f64> = rows(&folder.join("jobs.csv.gz")).iter().map(|row| number(row, "finish_s")).collect();
+    // The world's clock is in whole microseconds: half of one a round, at most.
+    let comparison = Comparison::of(&theirs, &result.jobs, 1e-3);
+    comparison.print(&format!("gavel {} {}", run.name, run.policy));
+    if let Some(problem) = planner.problem() {
+        println!("    {problem}");
+    }
+    let late = |(ours, theirs): (&f64, &f64)| !theirs.is_nan() && (ours - theirs).abs() > 1e-3;
+    if let Some(at) = planner.retargeted_s().iter().zip(&recorded_s).position(late) {
+        println!("    targets {at}: {} s there, {} s here", recorded_s[at], planner.retargeted_s()[at]);
+    }
+    comparison
+}
+
+fn check(config: &str, retarget_min_s: f64) {
+    let Some(gavel) = folder("gavel") else { return };
+    let speeds = speeds(&gavel);
+    let runs = runs(&gavel, config);
+    assert!(!runs.is_empty(), "no runs of {config}");
+    let compared: Vec<Comparison> = runs.iter().map(|run| replay(&gavel, &speeds, run, retarget_min_s)).collect();
+    for (run, comparison) in runs.iter().zip(compared) {
+        assert!(comparison.all_equal(), "{config} {}: {:?}", run.policy, comparison.first);
+    }
+}
+
+#[test]
+fn gavel_on_eight_jobs_is_replayed_job_by_job() {
+    check("g0a_single8_v100x2", 1920.0);
+    check("g0b_single8_1-1-1", 1920.0);
+    check("g0c_multi8_v100x6", 1920.0);
+}
+
+#[test]
+fn gavel_on_forty_jobs_is_replayed_job_by_job() {
+    check("g3_s40multi_v100x16", 1920.0);
+    check("g1_s40single_4x3", 1920.0);
+    check("g2_s40multi_8x3", 1920.0);
+}

@@ -1,6 +1,6 @@
 //! Runs the presets of simulators that work in rounds: our clock of rounds, their decisions.
 
-use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::cluster::{Capabilities, Cluster};
 use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::ids::JobId;
 use pleach_scheduler::planner::Planner;
@@ -27,14 +27,20 @@ pub struct RoundRun {
     pub num_leases: u64,
 }
 
-/// Runs a workload to its end. Run times are known to the preset, as they are there; preemption is free.
+/// Runs a workload to its end. Run times are known to the preset, as they are there; preemption is free. `watch` is
+/// shown the cluster at the beginning of every round in which anything runs.
 ///
 /// # Errors
 /// An invalid workload, or a preset that cannot decide.
 ///
 /// # Panics
 /// If jobs are left and nothing will ever happen.
-pub fn run(workload: &Workload, clock: RoundClock, preset: &mut dyn RoundPreset) -> Result<RoundRun, Error> {
+pub fn run(
+    workload: &Workload,
+    clock: RoundClock,
+    preset: &mut dyn RoundPreset,
+    watch: &mut dyn FnMut(&Cluster),
+) -> Result<RoundRun, Error> {
     workload.validate()?;
     let oracle = |run_time_s| Estimate {
         value: run_time_s,
@@ -55,8 +61,11 @@ pub fn run(workload: &Workload, clock: RoundClock, preset: &mut dyn RoundPreset)
             preset.plan(world.cluster_mut())?;
             world.carry_out();
             world.begin_round(|job| preset.terms(job));
-            num_leases += world.cluster().num_running() as u64;
-            num_rounds += u64::from(world.cluster().num_running() > 0);
+            if world.cluster().num_running() > 0 {
+                num_leases += world.cluster().num_running() as u64;
+                num_rounds += 1;
+                watch(world.cluster());
+            }
         }
     }
     Ok(RoundRun {

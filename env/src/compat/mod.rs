@@ -6,3 +6,4 @@
 pub mod gavel;
 pub mod in_rounds;
 mod python_random;
+pub mod synergy;

@@ -142,7 +142,8 @@ impl World {
             };
             let mut work_s = rate * (span.as_secs_f64() - cost_s).max(0.0);
             if let Some(step_s) = clock.step_s {
-                work_s = (work_s / step_s).floor() * step_s;
+                // A step that is done but for rounding is done.
+                work_s = (work_s / step_s * (1.0 + 1e-12)).floor() * step_s;
             }
             let finishes = truth.rest_s <= work_s;
             work_s = work_s.min(truth.rest_s);

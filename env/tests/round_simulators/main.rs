@@ -8,3 +8,4 @@
 
 mod gavel;
 mod golden;
+mod synergy;

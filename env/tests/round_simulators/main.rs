@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod blox;
 mod gavel;
 mod golden;
 mod synergy;

@@ -1,0 +1,106 @@
+//! Blox's simulator for jobs of one GPU: rounds of 300 s on a grid, running jobs keep their GPUs.
+//!
+//! A waiting job that finds no GPU takes one from the running job that is last in the order, if there is one behind it. A
+//! job that lost its GPU may win another one later in the same round, from a job behind it.
+//!
+//! # Source
+//! msr-fiddle/blox at c8851b2, `schedulers` and `placement/placement.py`, read for their behaviour.
+//!
+//! # What is deliberately not here
+//! Gangs: at that commit a gang fits only where the free GPUs of the first nodes happen to be exactly as many as it wants.
+
+use std::collections::BTreeMap;
+
+use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice};
+use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::ids::{JobId, NodeId, Time};
+use pleach_scheduler::planner::Planner;
+use pleach_scheduler::rounds::lease;
+
+use super::in_rounds::RoundPreset;
+use crate::world::{LeaseTerms, RoundClock, RoundEnd, Seen};
+
+/// The clock.
+pub const CLOCK: RoundClock = RoundClock {
+    length: Time(300_000_000),
+    end: RoundEnd::Grid,
+    seen: Seen::AtLeaseEnd,
+    step_s: None,
+};
+
+/// The order in which jobs are looked at; ties by arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// By arrival.
+    Fifo,
+    /// By attained time.
+    Las,
+    /// By remaining time.
+    Srtf,
+}
+
+/// Blox's simulator as a planner.
+#[derive(Clone, Copy, Debug)]
+pub struct Blox {
+    /// The order.
+    pub order: Order,
+}
+
+/// The first free GPU, node by node; none if all are taken.
+fn first_free(free: &[u64]) -> Option<Slice> {
+    let node = free.iter().position(|mask| *mask != 0)?;
+    Some(Slice {
+        node: NodeId(node as u32),
+        gpus: free[node] & free[node].wrapping_neg(),
+    })
+}
+
+impl Planner for Blox {
+    fn name(&self) -> &str {
+        "blox"
+    }
+
+    fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
+        let now = cluster.now();
+        let key = |id: &JobId| {
+            let job = cluster.job(*id);
+            match self.order {
+                Order::Fifo => job.submit.as_secs_f64(),
+                Order::Las => job.attained_gpu_s_at(now),
+                Order::Srtf => job.request.estimate_s.value - job.attained_gpu_s_at(now),
+            }
+        };
+        let ids = (0..cluster.jobs().len()).map(|id| JobId(id as u32));
+        let mut jobs: Vec<JobId> = ids.filter(|id| cluster.job(*id).state != JobState::Finished).collect();
+        jobs.sort_by(|a, b| key(a).total_cmp(&key(b)));
+        let mut free: Vec<u64> = cluster.nodes().iter().map(|node| node.free).collect();
+        let running = jobs.iter().filter(|id| cluster.job(**id).state == JobState::Running);
+        let mut running: BTreeMap<JobId, Slice> = running.map(|id| (*id, cluster.job(*id).placement[0])).collect();
+        let mut launched: BTreeMap<JobId, Slice> = BTreeMap::new();
+        for (index, job) in jobs.iter().enumerate() {
+            if running.contains_key(job) {
+                continue;
+            }
+            if first_free(&free).is_none()
+                && let Some(slice) = jobs[index + 1..].iter().rev().find_map(|victim| running.remove(victim))
+            {
+                free[slice.node.index()] |= slice.gpus;
+            }
+            let Some(slice) = first_free(&free) else {
+                break;
+            };
+            free[slice.node.index()] &= !slice.gpus;
+            launched.insert(*job, slice);
+        }
+        running.append(&mut launched);
+        let placed = running.into_iter().map(|(job, slice)| (job, Placement::from_slice(&[slice])));
+        lease(cluster, placed.collect());
+        Ok(())
+    }
+}
+
+impl RoundPreset for Blox {
+    fn terms(&self, _job: JobId) -> LeaseTerms {
+        LeaseTerms::default()
+    }
+}

@@ -21,6 +21,7 @@
 //! No learning and no plots; hidden truth stays in [`world`], and a scheduler sees only its
 //! [`Cluster`](pleach_scheduler::cluster::Cluster).
 
+pub mod capacity;
 pub mod check;
 pub mod compat;
 pub mod config;

@@ -1,13 +1,13 @@
 //! A clock of rounds: GPUs are leased, leases end together, and the scheduler decides only then.
 //!
 //! Simulators of round-based schedulers differ in a few conventions, which are the fields of [`RoundClock`]: where a round
-//! ends, when it is seen that a job has done its work, and whether progress counts in whole steps. With a clock set, the
+//! ends, when it is seen that a job has done its work, and whether progress counts in whole steps. Rates hold for a whole
+//! lease, also where a neighbour leaves within it. With a clock set, the
 //! driver calls [`World::advance`] until [`World::round_is_over`], lets the scheduler change the cluster, calls
 //! [`World::carry_out`] and then [`World::begin_round`]. Arrivals reach the cluster at their own times all the same.
 
 use std::cmp::Reverse;
 
-use pleach_scheduler::cluster::JobState;
 use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
 
 use super::World;
@@ -79,6 +79,8 @@ impl Default for LeaseTerms {
 #[derive(Clone, Copy, Debug)]
 struct Lease {
     job: JobId,
+    /// The run that it belongs to: a job that was stopped within the round does not get its work.
+    run: u32,
     work_s: f64,
 }
 
@@ -133,9 +135,8 @@ impl World {
         for job in jobs {
             let terms = terms(job);
             let truth = &mut self.truth[job.index()];
-            let rate = truth.rate * terms.rate_factor;
-            // A start-up cost was paid in the round in which the run began.
-            let cost_s = if truth.run_start == now { truth.cost_s } else { 0.0 };
+            truth.rate = self.cluster.job(job).rate;
+            let (rate, cost_s) = (truth.rate * terms.rate_factor, truth.cost_left_s);
             let span = match clock.end {
                 RoundEnd::Grid => grid_end - now,
                 RoundEnd::LastStep => clock.length,
@@ -168,7 +169,8 @@ impl World {
                 if terms.outcome == LeaseOutcome::Lost {
                     work_s = 0.0;
                 }
-                rounds.leases.push(Lease { job, work_s });
+                let run = truth.run;
+                rounds.leases.push(Lease { job, run, work_s });
             }
         }
         self.rounds = Some(rounds);
@@ -188,13 +190,15 @@ impl World {
             Some(end) if end <= now => {
                 for lease in rounds.leases.drain(..) {
                     let truth = &mut self.truth[lease.job.index()];
-                    truth.rest_s -= lease.work_s;
-                    truth.run_start = now;
-                    truth.cost_s = 0.0;
-                    if self.cluster.job(lease.job).state == JobState::Running {
-                        let executed_s = truth.work_s - truth.rest_s;
-                        self.cluster.report_progress(lease.job, executed_s);
+                    if truth.run != lease.run {
+                        continue;
                     }
+                    let elapsed_s = (now - truth.since).as_secs_f64();
+                    truth.rest_s -= lease.work_s;
+                    truth.cost_left_s = (truth.cost_left_s - elapsed_s).max(0.0);
+                    truth.since = now;
+                    let executed_s = truth.work_s - truth.rest_s;
+                    self.cluster.report_progress(lease.job, executed_s);
                 }
             }
             Some(_) => {}

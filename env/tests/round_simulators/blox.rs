@@ -4,7 +4,7 @@ use pleach_env::compat::blox::{Blox, CLOCK, Order};
 use pleach_env::compat::in_rounds::run;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 
 use super::golden::{Comparison, Row, folder, number, rows};
 
@@ -34,7 +34,7 @@ fn blox_with_jobs_of_one_gpu_starts_and_ends_every_job_as_recorded() {
             classes: vec![ModelClass {
                 name: "any".into(),
                 speed: vec![1.0],
-                locality: LocalityFactors::NONE,
+                ..ModelClass::default()
             }],
             jobs: rows(&folder.join("input_jobs.csv.gz")).iter().map(job).collect(),
         };

@@ -9,7 +9,7 @@ use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
 use pleach_scheduler::spec::{
-    ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec,
+    ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, Resources, TenantSpec,
 };
 
 use super::golden::{Comparison, folder, number, rows};
@@ -72,7 +72,7 @@ fn workload(gavel: &Path, speeds: &Speeds, run: &Run) -> Workload {
                 classes.push(ModelClass {
                     name: format!("{model} x {gang}"),
                     speed: run.pools.iter().map(|pool| speed(pool.0).unwrap_or(0.0)).collect(),
-                    locality: LocalityFactors::NONE,
+                    ..ModelClass::default()
                 });
                 classes.len() as u16 - 1
             });
@@ -111,7 +111,7 @@ fn workload(gavel: &Path, speeds: &Speeds, run: &Run) -> Workload {
                 name: "all".into(),
                 quota_gpus: run.pools.iter().map(|pool| pool.1).sum(),
             }],
-            borrowing: true,
+            ..ClusterSpec::default()
         },
         classes,
         jobs,

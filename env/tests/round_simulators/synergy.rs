@@ -7,7 +7,7 @@ use pleach_env::compat::in_rounds::run;
 use pleach_env::compat::synergy::{CLOCK, Grant, Ideal, Order, Sensitivity, Synergy};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 
 use super::golden::{Comparison, Row, folder, number, rows};
 
@@ -39,7 +39,7 @@ fn workload(jobs: &[Row], num_servers: u32, models: &BTreeMap<String, Sensitivit
     let class = |model: &Sensitivity, name: &str| ModelClass {
         name: name.into(),
         speed: vec![1.0 / model.iteration_s],
-        locality: LocalityFactors::NONE,
+        ..ModelClass::default()
     };
     let job = |row: &Row| JobSpec {
         id: row["job_id"].clone(),

@@ -6,27 +6,38 @@
 
 mod changes;
 mod check;
+mod fit;
 mod free;
 mod node_set;
+mod nodes;
 mod place;
 mod queries;
 mod queue;
+mod rates;
+mod shape;
+mod shared;
 mod tables;
 
 use std::collections::BTreeSet;
 
 pub use place::{PlacementFacts, Template};
 pub use queue::Demand;
-pub use tables::{Decision, Job, JobState, Node, Placement, Rack, Slice, Submission, Tenant};
+pub use rates::last_checkpoint_s;
+pub use shape::{Shape, ShapeId};
+pub use shared::{PACKED_MAX, Resident, SharedGpu};
+pub use tables::{Decision, Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
 
 pub(crate) use queue::{Group, service_class};
 
 use free::FreeIndex;
 use queue::Queue;
 use serde::{Deserialize, Serialize};
+use shape::{Shapes, capacity};
+use shared::{SharedGpus, TypeFacts};
 
 use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, JobId, NodeId, RackId, Time};
+use crate::physics::interference::{Interference, PairTable};
 use crate::spec::{ClusterSpec, ModelClass};
 
 /// What the cluster below us is able to do, and what it costs.
@@ -37,17 +48,54 @@ pub struct Capabilities {
     pub preemption: bool,
     /// The scheduler may hold GPUs back for a job that does not fit yet.
     pub reservation: bool,
-    /// Time that a job loses when it starts again after a preemption, s.
+    /// Time that a job loses when it starts for the first time, s.
+    pub start_cost_s: f64,
+    /// Time that a job loses when it starts again after a preemption or a failure, s; a model class may have its own.
     pub restart_cost_s: f64,
+    /// Time that a MIG instance costs when it is made for a job, s, on top of the start.
+    ///
+    /// # Source
+    /// About 4 s (MISO, SoCC'22), the default.
+    pub mig_create_s: f64,
+    /// Work between two checkpoints, in seconds of the reference run. A failure loses what was done since the last one;
+    /// without, a failure loses nothing. A preemption always writes a checkpoint first.
+    pub checkpoint_interval_s: Option<f64>,
+    /// How two whole-GPU jobs can run on the same GPUs.
+    pub sharing: Sharing,
+    /// A gang may run on several GPU types, at the pace of the slowest (Hadar). No candidate does; planners may.
+    pub mixed_types: bool,
+}
+
+/// How two whole-GPU jobs can run on the same GPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// They cannot.
+    #[default]
+    Off,
+    /// In turn: each gets its part of the time.
+    TimeSlice,
+    /// At once (MPS): each gets what the other leaves.
+    Mps,
+}
+
+impl Capabilities {
+    /// No preemption, reservations, a restart of 30 s, no sharing.
+    pub const DEFAULT: Capabilities = Capabilities {
+        preemption: false,
+        reservation: true,
+        start_cost_s: 0.0,
+        restart_cost_s: 30.0,
+        mig_create_s: 4.0,
+        checkpoint_interval_s: None,
+        sharing: Sharing::Off,
+        mixed_types: false,
+    };
 }
 
 impl Default for Capabilities {
     fn default() -> Capabilities {
-        Capabilities {
-            preemption: false,
-            reservation: true,
-            restart_cost_s: 30.0,
-        }
+        Capabilities::DEFAULT
     }
 }
 
@@ -57,7 +105,13 @@ pub struct Cluster {
     classes: Vec<ModelClass>,
     nodes: Vec<Node>,
     racks: Vec<Rack>,
+    /// Who has a GPU to itself; none for free and for shared ones.
     gpus: Vec<Option<JobId>>,
+    shared: SharedGpus,
+    shapes: Shapes,
+    /// Largest gang of each shape on each type of the empty cluster. `[shape][type]`
+    shape_gpus_max: Vec<Vec<u32>>,
+    type_facts: Vec<TypeFacts>,
     tenants: Vec<Tenant>,
     jobs: Vec<Job>,
     free: FreeIndex,
@@ -69,10 +123,14 @@ pub struct Cluster {
     class_types: Vec<u64>,
     /// Mean speed of all classes on each type: what a GPU of the type is worth to the average job.
     type_value: Vec<f64>,
+    pairs: PairTable,
+    interference: Interference,
     borrowing: bool,
     capabilities: Capabilities,
     now: Time,
     decisions: Vec<Decision>,
+    /// Running jobs whose rate has changed through others since this was last asked.
+    rerated: Vec<JobId>,
 }
 
 impl Cluster {
@@ -128,7 +186,14 @@ impl Cluster {
                     gpu_type: GpuTypeId(kind as u8),
                     num_gpus: group.gpus_per_node,
                     free: u64::MAX >> (64 - group.gpus_per_node),
+                    withheld: 0,
                     first_gpu: num_gpus,
+                    state: NodeState::Up,
+                    storage_mb_s: group.storage_mb_s,
+                    cpu_milli: capacity(group.cpu_cores, 1000.0),
+                    cpu_milli_free: capacity(group.cpu_cores, 1000.0),
+                    memory_mib: capacity(group.memory_gib, 1024.0),
+                    memory_mib_free: capacity(group.memory_gib, 1024.0),
                 });
                 num_gpus += group.gpus_per_node;
             }
@@ -152,7 +217,7 @@ impl Cluster {
             .iter()
             .map(|tenant| Tenant {
                 quota_gpus: tenant.quota_gpus,
-                used_gpus: 0,
+                used_milli: 0,
                 pending_gpus: 0,
             })
             .collect();
@@ -162,6 +227,17 @@ impl Cluster {
             nodes,
             racks,
             gpus: vec![None; num_gpus as usize],
+            shared: SharedGpus::default(),
+            shapes: Shapes::new(),
+            shape_gpus_max: Vec::new(),
+            type_facts: spec
+                .gpu_types
+                .iter()
+                .map(|gpu| TypeFacts {
+                    memory_mib: capacity(gpu.memory_gib, 1024.0),
+                    mig: gpu.mig,
+                })
+                .collect(),
             tenants,
             jobs: Vec::new(),
             queue: Queue::default(),
@@ -169,10 +245,24 @@ impl Cluster {
             num_running: 0,
             class_types,
             type_value,
+            pairs: PairTable::new(
+                &spec.pairs,
+                &spec
+                    .gpu_types
+                    .iter()
+                    .map(|gpu| gpu.name.as_str())
+                    .collect::<Vec<_>>(),
+                &classes
+                    .iter()
+                    .map(|class| class.name.as_str())
+                    .collect::<Vec<_>>(),
+            )?,
+            interference: spec.interference,
             borrowing: spec.borrowing,
             capabilities,
             now: Time::ZERO,
             decisions: Vec::new(),
+            rerated: Vec::new(),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::tables::{Decision, Job, Node, Rack, Tenant};
-use super::{Capabilities, Cluster, Demand, Group, bits};
+use super::{Capabilities, Cluster, Demand, Group, SharedGpu, bits};
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
 use crate::spec::ModelClass;
 
@@ -15,7 +15,8 @@ impl Cluster {
         Demand {
             tenant: request.tenant,
             num_gpus: request.num_gpus,
-            types: self.class_types[request.class.index()],
+            types: self.jobs[id.index()].types,
+            shape: self.jobs[id.index()].shape,
         }
     }
 
@@ -23,7 +24,10 @@ impl Cluster {
     #[must_use]
     pub fn has_room(&self, demand: Demand) -> bool {
         let tenant = &self.tenants[demand.tenant.index()];
-        self.borrowing || tenant.used_gpus + demand.num_gpus <= tenant.quota_gpus
+        self.borrowing || {
+            let milli = u64::from(demand.num_gpus) * u64::from(self.shape(demand.shape).gpu_milli);
+            tenant.used_milli + milli <= u64::from(tenant.quota_gpus) * 1000
+        }
     }
 
     /// GPUs that the tenant may still take by its quota; without limit where borrowing is allowed.
@@ -33,7 +37,8 @@ impl Cluster {
             return u32::MAX;
         }
         let tenant = &self.tenants[tenant.index()];
-        tenant.quota_gpus.saturating_sub(tenant.used_gpus)
+        let quota_milli = u64::from(tenant.quota_gpus) * 1000;
+        (quota_milli.saturating_sub(tenant.used_milli) / 1000) as u32
     }
 
     /// The types in a mask, lowest first.
@@ -48,7 +53,7 @@ impl Cluster {
             return 0;
         }
         bits(demand.types)
-            .filter(|&kind| self.free.num_free[kind as usize] >= demand.num_gpus)
+            .filter(|&kind| self.fits_on(GpuTypeId(kind as u8), demand))
             .fold(0, |mask, kind| mask | 1 << kind)
     }
 
@@ -81,7 +86,11 @@ impl Cluster {
     pub fn racks(&self) -> &[Rack] {
         &self.racks
     }
-    /// Owner of every GPU, node by node.
+    /// The shared GPUs by their row in the GPU table, lowest first.
+    pub fn shared_gpus(&self) -> impl Iterator<Item = (u32, &SharedGpu)> {
+        self.shared.iter()
+    }
+    /// Who has each GPU to itself, node by node; none for free and for shared ones.
     #[must_use]
     pub fn gpus(&self) -> &[Option<JobId>] {
         &self.gpus

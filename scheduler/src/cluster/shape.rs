@@ -117,14 +117,27 @@ mod tests {
             cpu_cores: 1.0005,
             memory_gib: 2.0,
         });
-        assert_eq!((shape.gpu_memory_mib, shape.cpu_milli, shape.memory_mib), (103, 1001, 2048));
+        assert_eq!(
+            (shape.gpu_memory_mib, shape.cpu_milli, shape.memory_mib),
+            (103, 1001, 2048)
+        );
         assert_eq!(capacity(1.9999, 1000.0), 1999);
-        assert_eq!(Shape::of(&Resources { gpu_memory_gib: 9.0, ..Resources::WHOLE_GPU }), Shape::PLAIN);
+        assert_eq!(
+            Shape::of(&Resources {
+                gpu_memory_gib: 9.0,
+                ..Resources::WHOLE_GPU
+            }),
+            Shape::PLAIN
+        );
     }
 
     #[test]
     fn the_scarcer_of_cpu_and_memory_decides_how_many_a_node_serves() {
-        let shape = Shape { cpu_milli: 4000, memory_mib: 1024, ..Shape::PLAIN };
+        let shape = Shape {
+            cpu_milli: 4000,
+            memory_mib: 1024,
+            ..Shape::PLAIN
+        };
         assert_eq!(shape.served_by(24_000, 1024 * 9), 6);
         assert_eq!(shape.served_by(24_000, 1024 * 5), 5);
         assert_eq!(Shape::PLAIN.served_by(0, 0), u32::MAX);
@@ -133,7 +146,10 @@ mod tests {
     #[test]
     fn shapes_are_numbered_as_they_appear() {
         let mut shapes = Shapes::new();
-        let half = Shape { gpu_milli: 500, ..Shape::PLAIN };
+        let half = Shape {
+            gpu_milli: 500,
+            ..Shape::PLAIN
+        };
         assert_eq!(shapes.number(Shape::PLAIN), Some(ShapeId::PLAIN));
         assert_eq!(shapes.number(half), Some(ShapeId(1)));
         assert_eq!(shapes.number(half), Some(ShapeId(1)));

@@ -12,6 +12,7 @@ pub(crate) fn cluster_of(spec: &ClusterSpec) -> Cluster {
         name: "any".into(),
         speed: vec![1.0; spec.gpu_types.len()],
         locality: LocalityFactors::PHILLY,
+        ..ModelClass::default()
     };
     let capabilities = Capabilities {
         preemption: true,

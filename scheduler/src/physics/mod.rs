@@ -27,4 +27,6 @@
 //! (SOSP'23), Shockwave (NSDI'23), Hadar and HadarE (IPDPS'24, arXiv 2503.10918), HFTA (MLSys'21), the NVIDIA MIG user
 //! guide. `docs/gpu-model.md` has formula, source and error of each factor.
 
+pub mod interference;
 pub mod mig;
+pub mod sensitivity;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ClusterSpec;
 use crate::error::ConfigError;
+use crate::physics::sensitivity::Sensitivity;
 
 /// Jobs that run at the same relative speeds on the hardware (a model family).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +16,58 @@ pub struct ModelClass {
     pub speed: Vec<f64>,
     /// What a loose placement costs.
     pub locality: LocalityFactors,
+    /// Time that a restart costs, s, where it is not the cluster's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_cost_s: Option<f64>,
+    /// How busy a job keeps a GPU that it has alone; decides how it fares beside others.
+    #[serde(default, skip_serializing_if = "Load::is_default")]
+    pub load: Load,
+    /// What CPU, memory and storage do to its speed, where the nodes' are modelled; none: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<Sensitivity>,
+}
+
+/// How busy a job keeps a GPU that it has alone.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Part of the time in which it uses the GPU, (0, 1].
+    pub utilisation: f64,
+    /// Part of the memory bandwidth that it uses, [0, 1].
+    pub bandwidth: f64,
+}
+
+impl Load {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
+    fn is_default(&self) -> bool {
+        *self == Load::default()
+    }
+}
+
+impl Default for Load {
+    /// A heavy job.
+    ///
+    /// # Source
+    /// Mean of the jobs that Lucid (ASPLOS'23) labels heavy: utilisation 83 %, bandwidth 55 %.
+    fn default() -> Load {
+        Load {
+            utilisation: 0.83,
+            bandwidth: 0.55,
+        }
+    }
+}
+
+impl Default for ModelClass {
+    fn default() -> ModelClass {
+        ModelClass {
+            name: "any".into(),
+            speed: vec![1.0],
+            locality: LocalityFactors::NONE,
+            restart_cost_s: None,
+            load: Load::default(),
+            sensitivity: None,
+        }
+    }
 }
 
 /// Rate multipliers of a gang that is placed less tightly than it could be; 1 = no loss.
@@ -139,6 +192,27 @@ impl ClusterSpec {
                 format!("{:?}", class.speed),
                 "at least one speed above 0",
             );
+        }
+        let restart_cost_s = class.restart_cost_s.unwrap_or(0.0);
+        if !(0.0..=1e6).contains(&restart_cost_s) {
+            return bad("restart_cost_s", restart_cost_s.to_string(), "0 to 1e6 s");
+        }
+        let Load {
+            utilisation,
+            bandwidth,
+        } = class.load;
+        if !(utilisation > 0.0 && utilisation <= 1.0) {
+            return bad(
+                "load.utilisation",
+                utilisation.to_string(),
+                "above 0 and at most 1",
+            );
+        }
+        if !(0.0..=1.0).contains(&bandwidth) {
+            return bad("load.bandwidth", bandwidth.to_string(), "0 to 1");
+        }
+        if let Some(sensitivity) = &class.sensitivity {
+            sensitivity.validate()?;
         }
         for (key, value) in [
             ("more_nodes", class.locality.more_nodes),

@@ -1,19 +1,20 @@
 //! Rounds: GPUs are leased for a fixed time and dealt out anew when the leases end, so that over many rounds every job
 //! receives the share of each GPU type that it is due.
 //!
-//! A policy that says *what each job is due* (a fraction of its time on every GPU type) need not say *when*: at the end of
-//! each round a job's priority on a type is its target over the share that it has received there, the jobs of highest
-//! priority take the GPUs, and a job keeps the GPUs that it had where it can. When targets change, what a job is still owed
-//! is kept as a deficit and breaks ties.
+//! A policy that says *what each job is due* (a fraction of its time on every GPU type, alone or beside another job) need
+//! not say *when*: at the end of each round a party's priority on a type is its target over the share that it has received
+//! there, the parties of highest priority take the GPUs, and a party keeps the GPUs that it had where it can. When targets
+//! change, what a party is still owed is kept as a deficit and breaks ties.
 //!
 //! [`Rounds`] is the bookkeeping, without a clock of its own: whoever drives it says what was received and when targets
-//! change. [`RoundPlanner`] drives it on a cluster: it renews leases, preempts and starts.
+//! change; [`place`] and [`lease`] carry a dealing out. [`RoundPlanner`] is a [`Planner`] that drives it all.
 //!
 //! # Source
-//! Gavel (OSDI'20), section 5: priorities, half a round of credit for a new job, deficits, gangs placed by decreasing size.
+//! Gavel (OSDI'20), section 5, and its simulator (stanford-futuredata/gavel at c4fa400): priorities, half a round of credit
+//! for a new job, deficits, gangs placed by decreasing size. `env/tests/round_simulators` holds it to recorded runs.
 //!
 //! # What is deliberately not here
-//! How targets come about (an optimiser), and jobs that share a GPU.
+//! How targets come about (an optimiser), and more than two jobs on a GPU.
 
 use std::collections::BTreeMap;
 
@@ -22,28 +23,70 @@ use crate::error::PolicyError;
 use crate::ids::{GpuTypeId, JobId, NodeId, Time};
 use crate::planner::Planner;
 
-/// Priority of a job with a target that has received nothing, as a multiple of its target (Gavel, `scheduler.py`).
+/// Priority of a party with a target that has received nothing, as a multiple of its target (Gavel's simulator).
 const UNSERVED: f64 = 1e9;
 
-/// What one job is due and has received since the targets last changed.
+/// Who takes a turn together: one job, or two of the same gang size that share all their GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Party {
+    /// The job, the earlier of two.
+    pub job: JobId,
+    /// The job beside it.
+    pub beside: Option<JobId>,
+}
+
+impl Party {
+    /// A job alone.
+    #[must_use]
+    pub fn alone(job: JobId) -> Party {
+        Party { job, beside: None }
+    }
+
+    /// Two jobs, in either order.
+    #[must_use]
+    pub fn pair(a: JobId, b: JobId) -> Party {
+        Party {
+            job: a.min(b),
+            beside: Some(a.max(b)),
+        }
+    }
+
+    /// Its jobs.
+    pub fn jobs(self) -> impl Iterator<Item = JobId> {
+        std::iter::once(self.job).chain(self.beside)
+    }
+
+    /// Whether the job is one of it.
+    #[must_use]
+    pub fn includes(self, job: JobId) -> bool {
+        self.job == job || self.beside == Some(job)
+    }
+}
+
+/// What each party is due: a fraction of its time on each GPU type. `[num_types]`
+pub type Targets = BTreeMap<Party, Vec<f64>>;
+
+/// What one party is due and has received since the targets last changed.
 #[derive(Clone, Debug)]
 struct Entry {
+    /// Place in the order of arrival, which breaks ties.
+    number: u64,
     /// Fraction of its time on each type; none where the targets were set before it came. `[num_types]`
     target: Option<Vec<f64>>,
-    /// Half a round, and the time received on each type, s. `[num_types]`
+    /// Credit and the time received on each type, s. `[num_types]`
     received_s: Vec<f64>,
     /// Time that it is still owed from before the last change of targets, s; negative = it owes. `[num_types]`
     deficit_s: Vec<f64>,
 }
 
-/// A job that has won GPUs of a type for the coming round.
+/// A party that has won GPUs of a type for the coming round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// The job.
-    pub job: JobId,
+    /// The party.
+    pub party: Party,
     /// The type of all its GPUs.
     pub gpu_type: GpuTypeId,
-    /// Whether targets are known for the job; a job that came since they were set has none.
+    /// Whether targets were set since the party came.
     pub planned: bool,
 }
 
@@ -52,66 +95,66 @@ pub struct Turn {
 pub struct Rounds {
     half_round_s: f64,
     num_types: usize,
-    entries: BTreeMap<JobId, Entry>,
-    /// Time received on each type by all jobs since the last change of targets, with half a round for each job that was
-    /// there then, s. `[num_types]`
+    entries: BTreeMap<Party, Entry>,
+    num_added: u64,
+    /// Time received on each type by all parties since the last change of targets, with half a round for each party that
+    /// was there then, s. `[num_types]`
     received_s: Vec<f64>,
 }
 
 impl Rounds {
-    /// No jobs yet. `round_s` is the nominal length of a round.
+    /// Nobody yet. `round_s` is the nominal length of a round.
     #[must_use]
     pub fn new(round_s: f64, num_types: usize) -> Rounds {
         Rounds {
             half_round_s: round_s / 2.0,
             num_types,
             entries: BTreeMap::new(),
+            num_added: 0,
             received_s: vec![0.0; num_types],
         }
     }
 
-    /// A job has come. It waits without a target until targets are set.
-    pub fn add(&mut self, job: JobId) {
+    /// A party has come. It waits without a target until targets are set. A job alone starts with the credit of half a
+    /// round, a pair with none.
+    pub fn add(&mut self, party: Party) {
+        let credit_s = if party.beside.is_none() { self.half_round_s } else { 0.0 };
         self.entries.insert(
-            job,
+            party,
             Entry {
+                number: self.num_added,
                 target: None,
-                received_s: vec![self.half_round_s; self.num_types],
+                received_s: vec![credit_s; self.num_types],
                 deficit_s: vec![0.0; self.num_types],
             },
         );
+        self.num_added += 1;
     }
 
-    /// A job has left.
+    /// A job has left, and with it every party of which it was one.
     pub fn remove(&mut self, job: JobId) {
-        self.entries.remove(&job);
+        self.entries.retain(|party, _| !party.includes(job));
     }
 
-    /// Whether the job is known.
-    #[must_use]
-    pub fn contains(&self, job: JobId) -> bool {
-        self.entries.contains_key(&job)
-    }
-
-    /// Jobs in order of their ids.
-    pub fn jobs(&self) -> impl Iterator<Item = JobId> {
+    /// Parties, by job.
+    pub fn parties(&self) -> impl Iterator<Item = Party> {
         self.entries.keys().copied()
     }
 
-    /// A job has held its gang on GPUs of a type for so many seconds.
-    pub fn receive(&mut self, job: JobId, gpu_type: GpuTypeId, seconds: f64) {
-        if let Some(entry) = self.entries.get_mut(&job) {
+    /// A party has held its GPUs of a type for so many seconds.
+    pub fn receive(&mut self, party: Party, gpu_type: GpuTypeId, seconds: f64) {
+        if let Some(entry) = self.entries.get_mut(&party) {
             entry.received_s[gpu_type.index()] += seconds;
             self.received_s[gpu_type.index()] += seconds;
         }
     }
 
-    /// Sets what every job is due from now on; a job that is not named is due nothing. What was due in the `elapsed_s`
+    /// Sets what every party is due from now on; one that is not named is due nothing. What was due in the `elapsed_s`
     /// since the last time and not received becomes deficit.
     ///
     /// # Panics
     /// If a target has not one fraction for each type.
-    pub fn set_targets(&mut self, elapsed_s: f64, targets: &BTreeMap<JobId, Vec<f64>>) {
+    pub fn set_targets(&mut self, elapsed_s: f64, targets: &Targets) {
         let half_round_s = self.half_round_s;
         for kind in 0..self.num_types {
             self.received_s[kind] = 0.0;
@@ -126,14 +169,14 @@ impl Rounds {
                 self.received_s[kind] += half_round_s;
             }
         }
-        for (job, entry) in &mut self.entries {
-            let target = targets.get(job);
+        for (party, entry) in &mut self.entries {
+            let target = targets.get(party);
             assert!(target.is_none_or(|target| target.len() == self.num_types));
             entry.target = Some(target.cloned().unwrap_or_else(|| vec![0.0; self.num_types]));
         }
     }
 
-    /// How much the job's turn it is on a type: its target over the share of all time received there that was its own.
+    /// How much the party's turn it is on a type: its target over the share of all time received there that was its own.
     fn priority(&self, entry: &Entry, kind: usize) -> f64 {
         let target = entry.target.as_ref().map_or(0.0, |target| target[kind]);
         if target == 0.0 {
@@ -151,36 +194,47 @@ impl Rounds {
         }
     }
 
-    /// Deals all GPUs of the cluster to the known jobs for one round, type by type in the given order: by priority, then
-    /// deficit, then target, then arrival. A job that does not fit into what is left of a type is passed over. With
-    /// `leftovers`, jobs without priority take what nobody else wants.
+    /// Deals all GPUs of the cluster for one round, type by type in the given order: by priority, then deficit, then
+    /// target, then arrival. A party that does not fit into what is left of a type is passed over, and a job has one turn.
+    /// `can_run` says whether a party makes progress on a type. With `leftovers`, parties without priority take what
+    /// nobody else wants.
     #[must_use]
-    pub fn deal(&self, cluster: &Cluster, order: &[GpuTypeId], leftovers: bool) -> Vec<Turn> {
+    pub fn deal(
+        &self,
+        cluster: &Cluster,
+        order: &[GpuTypeId],
+        can_run: impl Fn(Party, GpuTypeId) -> bool,
+        leftovers: bool,
+    ) -> Vec<Turn> {
         let mut turns: Vec<Turn> = Vec::new();
         let mut taken = vec![false; cluster.jobs().len()];
         for &gpu_type in order {
             let kind = gpu_type.index();
-            let mut queue: Vec<([f64; 3], JobId, bool)> = Vec::new();
-            for (job, entry) in &self.entries {
-                let target = entry.target.as_ref().map_or(0.0, |target| target[kind]);
-                let speed = cluster.class(cluster.job(*job).request.class).speed[kind];
-                if speed > 0.0 {
+            let runs = self.entries.iter().filter(|(party, _)| can_run(**party, gpu_type));
+            let mut queue: Vec<([f64; 3], u64, Party, bool)> = runs
+                .map(|(party, entry)| {
+                    let target = entry.target.as_ref().map_or(0.0, |target| target[kind]);
                     let keys = [self.priority(entry, kind), entry.deficit_s[kind], target];
-                    queue.push((keys, *job, entry.target.is_some()));
-                }
-            }
-            // Stable, so that equal keys stay in order of arrival.
-            queue.sort_by(|(a, ..), (b, ..)| b.partial_cmp(a).unwrap_or(std::cmp::Ordering::Equal));
+                    (keys, entry.number, *party, entry.target.is_some())
+                })
+                .collect();
+            queue.sort_by(|a, b| {
+                let keys = b.0.partial_cmp(&a.0).unwrap_or(std::cmp::Ordering::Equal);
+                keys.then(a.1.cmp(&b.1))
+            });
             let mut left = cluster.num_gpus_of(gpu_type);
-            for (keys, job, planned) in queue {
-                let num_gpus = cluster.job(job).request.num_gpus;
-                if taken[job.index()] || num_gpus > left || (keys[0] <= 0.0 && !leftovers) {
+            for (keys, _, party, planned) in queue {
+                let num_gpus = cluster.job(party.job).request.num_gpus;
+                let has_turn = party.jobs().any(|job| taken[job.index()]);
+                if has_turn || num_gpus > left || (keys[0] <= 0.0 && !leftovers) {
                     continue;
                 }
                 left -= num_gpus;
-                taken[job.index()] = true;
+                for job in party.jobs() {
+                    taken[job.index()] = true;
+                }
                 turns.push(Turn {
-                    job,
+                    party,
                     gpu_type,
                     planned,
                 });
@@ -190,40 +244,39 @@ impl Rounds {
     }
 }
 
-/// The exact GPUs of every turn: larger gangs first; among gangs of one size those that run on the type already keep
-/// their GPUs where nobody has taken them, and the others take the first free GPUs, node by node.
+/// The exact GPUs of every turn: larger gangs first; among gangs of one size those that had a turn on the type in the last
+/// round (`last`) keep their GPUs where nobody has taken them, and the others take the first free GPUs, node by node.
 ///
 /// # Panics
 /// If the turns want more GPUs than there are.
 #[must_use]
-pub fn place(cluster: &Cluster, turns: &[Turn]) -> Vec<(JobId, Placement)> {
+pub fn place(
+    cluster: &Cluster,
+    turns: &[Turn],
+    last: &BTreeMap<Party, Placement>,
+) -> BTreeMap<Party, Placement> {
     let nodes = cluster.nodes();
     let mut free: Vec<u64> = nodes
         .iter()
         .map(|node| u64::MAX >> (64 - node.num_gpus))
         .collect();
-    let size = |turn: &Turn| cluster.job(turn.job).request.num_gpus;
+    let size = |turn: &Turn| cluster.job(turn.party.job).request.num_gpus;
     let mut order: Vec<Turn> = turns.to_vec();
     order.sort_by_key(|turn| std::cmp::Reverse(size(turn)));
-    let mut placed = Vec::with_capacity(order.len());
+    let mut placed = BTreeMap::new();
     for gangs in order.chunk_by(|a, b| size(a) == size(b)) {
-        let kept = |turn: &Turn, free: &[u64]| {
-            let job = cluster.job(turn.job);
-            job.state == JobState::Running
-                && nodes[job.placement[0].node.index()].gpu_type == turn.gpu_type
-                && job
-                    .placement
-                    .iter()
-                    .all(|slice| slice.gpus & !free[slice.node.index()] == 0)
-        };
         let mut moved = Vec::new();
         for turn in gangs {
-            if kept(turn, &free) {
-                let placement = cluster.job(turn.job).placement.clone();
-                for slice in &placement {
+            let kept = last.get(&turn.party).filter(|placement| {
+                let has_type = |slice: &Slice| nodes[slice.node.index()].gpu_type == turn.gpu_type;
+                let is_free = |slice: &Slice| slice.gpus & !free[slice.node.index()] == 0;
+                placement.iter().all(|slice| has_type(slice) && is_free(slice))
+            });
+            if let Some(placement) = kept {
+                for slice in placement {
                     free[slice.node.index()] &= !slice.gpus;
                 }
-                placed.push((turn.job, placement));
+                placed.insert(turn.party, placement.clone());
             } else {
                 moved.push(*turn);
             }
@@ -240,26 +293,27 @@ pub fn place(cluster: &Cluster, turns: &[Turn]) -> Vec<(JobId, Placement)> {
                 let node = NodeId(index as u32);
                 placement.push(Slice { node, gpus });
             }
-            assert_eq!(left, 0, "{:?} was dealt GPUs that are not there", turn.job);
-            placed.push((turn.job, placement));
+            assert_eq!(left, 0, "{:?} was dealt GPUs that are not there", turn.party);
+            placed.insert(turn.party, placement);
         }
     }
     placed
 }
 
 /// The lowest `num` set bits of a mask, or all of them.
-fn lowest(mut mask: u64, num: u32) -> u64 {
-    let all = mask;
+fn lowest(mask: u64, num: u32) -> u64 {
+    let mut rest = mask;
     for _ in 0..num {
-        mask &= mask.wrapping_sub(1);
+        rest &= rest.wrapping_sub(1);
     }
-    all & !mask
+    mask & !rest
 }
 
 /// Carries out a dealing: stops the jobs that lost their GPUs or move, renews the leases of those that keep them, starts
 /// the others.
-pub fn lease(cluster: &mut Cluster, placed: Vec<(JobId, Placement)>) {
-    let keeps: BTreeMap<JobId, &Placement> = placed.iter().map(|(job, placement)| (*job, placement)).collect();
+pub fn lease(cluster: &mut Cluster, placed: &BTreeMap<Party, Placement>) {
+    let places = || placed.iter().flat_map(|(party, placement)| party.jobs().map(move |job| (job, placement)));
+    let keeps: BTreeMap<JobId, &Placement> = places().collect();
     let mut stopped: Vec<JobId> = Vec::new();
     for kind in 0..cluster.num_types() {
         let running = cluster.running_of(GpuTypeId(kind as u8)).iter();
@@ -270,9 +324,9 @@ pub fn lease(cluster: &mut Cluster, placed: Vec<(JobId, Placement)>) {
     for job in stopped {
         cluster.preempt(job);
     }
-    for (job, placement) in placed {
+    for (job, placement) in places() {
         if cluster.job(job).state == JobState::Pending {
-            cluster.start(job, placement);
+            cluster.start(job, placement.clone());
         }
     }
 }
@@ -280,24 +334,27 @@ pub fn lease(cluster: &mut Cluster, placed: Vec<(JobId, Placement)>) {
 /// How a [`RoundPlanner`] keeps time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundRules {
-    /// Length of a round. Gavel: 360 s.
+    /// Length of a round.
     pub round: Time,
-    /// Least time between two changes of targets. Gavel's simulator: 1,920 s.
+    /// Least time between two changes of targets.
     pub retarget_min: Time,
 }
 
 impl RoundRules {
+    /// Rounds of 360 s, targets that change every 1,920 s at most.
+    ///
     /// # Source
-    /// Gavel (OSDI'20), section 5, and the driver scripts of its simulator.
+    /// Gavel (OSDI'20), section 7.1, and the defaults of its simulator.
     pub const GAVEL: RoundRules = RoundRules {
         round: Time(360_000_000),
         retarget_min: Time(1_920_000_000),
     };
 }
 
-/// Asks `targets` what jobs are due whenever jobs have come or gone (but not too often) and leases GPUs accordingly.
+/// Asks `targets` what everybody is due whenever jobs have come or left (but not too often) and leases GPUs accordingly.
 ///
-/// Between the ends of rounds it does nothing, so it must be called at least at every multiple of the round's length.
+/// Between the ends of rounds it does nothing, unless the cluster is idle; so it must be called at least at every multiple
+/// of the round's length. A job that came since targets were set takes only what nobody else wants.
 #[derive(Clone, Debug)]
 pub struct RoundPlanner<F> {
     name: String,
@@ -306,18 +363,18 @@ pub struct RoundPlanner<F> {
     rounds: Option<Rounds>,
     /// Attained service of each job when it was last looked at, GPU·s. `[job]`
     attained_gpu_s: Vec<f64>,
-    /// Types on which jobs ran in the last round.
-    last: BTreeMap<JobId, GpuTypeId>,
+    /// Who had a turn in the last round, and where.
+    last: BTreeMap<Party, Placement>,
     next_round: Time,
-    targets_set: Time,
+    targets_set: Option<Time>,
     changed: bool,
 }
 
 impl<F> RoundPlanner<F>
 where
-    F: FnMut(&Cluster) -> Result<BTreeMap<JobId, Vec<f64>>, PolicyError> + Send,
+    F: FnMut(&Cluster) -> Result<Targets, PolicyError> + Send,
 {
-    /// A planner around whatever says what jobs are due: for each job that has not left, one fraction for each GPU type.
+    /// A planner around whatever says what jobs are due, alone or in pairs. Pairs need a cluster that can share GPUs.
     #[must_use]
     pub fn new(name: &str, rules: RoundRules, targets: F) -> RoundPlanner<F> {
         RoundPlanner {
@@ -328,7 +385,7 @@ where
             attained_gpu_s: Vec::new(),
             last: BTreeMap::new(),
             next_round: Time::ZERO,
-            targets_set: Time::ZERO,
+            targets_set: None,
             changed: false,
         }
     }
@@ -338,28 +395,60 @@ where
         let rounds = self
             .rounds
             .get_or_insert_with(|| Rounds::new(self.rules.round.as_secs_f64(), cluster.num_types()));
-        for (job, gpu_type) in std::mem::take(&mut self.last) {
-            let row = cluster.job(job);
-            let attained_gpu_s = row.attained_gpu_s_at(cluster.now());
-            let gpu_s = attained_gpu_s - self.attained_gpu_s[job.index()];
-            rounds.receive(job, gpu_type, gpu_s / f64::from(row.request.num_gpus));
-            self.attained_gpu_s[job.index()] = attained_gpu_s;
-            if row.state == JobState::Finished {
-                rounds.remove(job);
-                self.changed = true;
+        for (party, placement) in &self.last {
+            let gpu_type = cluster.nodes()[placement[0].node.index()].gpu_type;
+            let mut received_s = 0.0_f64;
+            for job in party.jobs() {
+                let row = cluster.job(job);
+                let attained_gpu_s = row.attained_gpu_s_at(cluster.now());
+                let before_gpu_s = std::mem::replace(&mut self.attained_gpu_s[job.index()], attained_gpu_s);
+                received_s = received_s.max((attained_gpu_s - before_gpu_s) / row.request.gpus());
             }
+            rounds.receive(*party, gpu_type, received_s);
         }
-        for index in self.attained_gpu_s.len()..cluster.jobs().len() {
-            self.attained_gpu_s.push(cluster.jobs()[index].attained_gpu_s);
-            rounds.add(JobId(index as u32));
+        let finished = |job: &JobId| cluster.job(*job).state == JobState::Finished;
+        for job in self.last.keys().flat_map(|party| party.jobs()).filter(finished) {
+            rounds.remove(job);
             self.changed = true;
         }
+        // A party whose job was stopped by others (a failure) keeps no GPUs.
+        self.last
+            .retain(|party, placement| party.jobs().all(|job| cluster.job(job).placement == *placement));
+        for index in self.attained_gpu_s.len()..cluster.jobs().len() {
+            self.attained_gpu_s.push(cluster.jobs()[index].attained_gpu_s);
+            rounds.add(Party::alone(JobId(index as u32)));
+            self.changed = true;
+        }
+    }
+
+    fn retarget(&mut self, cluster: &Cluster) -> Result<(), PolicyError> {
+        let now = cluster.now();
+        let last = self.targets_set;
+        let Some(rounds) = self.rounds.as_mut().filter(|_| self.changed) else {
+            return Ok(());
+        };
+        if last.is_some_and(|last| now < last + self.rules.retarget_min) {
+            return Ok(());
+        }
+        let targets = (self.targets)(cluster)?;
+        for pair in targets.keys().filter(|party| party.beside.is_some()) {
+            if !rounds.entries.contains_key(pair) {
+                rounds.add(*pair);
+            }
+        }
+        rounds.set_targets((now - last.unwrap_or(now)).as_secs_f64(), &targets);
+        rounds
+            .entries
+            .retain(|party, _| party.beside.is_none() || targets.contains_key(party));
+        self.targets_set = Some(now);
+        self.changed = false;
+        Ok(())
     }
 }
 
 impl<F> Planner for RoundPlanner<F>
 where
-    F: FnMut(&Cluster) -> Result<BTreeMap<JobId, Vec<f64>>, PolicyError> + Send,
+    F: FnMut(&Cluster) -> Result<Targets, PolicyError> + Send,
 {
     fn name(&self) -> &str {
         &self.name
@@ -371,22 +460,20 @@ where
             return Ok(());
         }
         self.look(cluster);
-        let Some(rounds) = &mut self.rounds else {
+        self.retarget(cluster)?;
+        let Some(rounds) = &self.rounds else {
             return Ok(());
         };
-        if self.changed && (now >= self.targets_set + self.rules.retarget_min || self.targets_set == Time::ZERO) {
-            let targets = (self.targets)(cluster)?;
-            rounds.set_targets((now - self.targets_set).as_secs_f64(), &targets);
-            self.targets_set = now;
-            self.changed = false;
-        }
         let order: Vec<GpuTypeId> = (0..cluster.num_types())
             .map(|kind| GpuTypeId(kind as u8))
             .collect();
-        let turns = rounds.deal(cluster, &order, true);
-        let placed = place(cluster, &turns);
-        self.last = turns.iter().map(|turn| (turn.job, turn.gpu_type)).collect();
-        lease(cluster, placed);
+        let can_run = |party: Party, kind: GpuTypeId| {
+            let speed = |job: JobId| cluster.class(cluster.job(job).request.class).speed[kind.index()];
+            party.jobs().all(|job| speed(job) > 0.0)
+        };
+        let turns = rounds.deal(cluster, &order, can_run, true);
+        self.last = place(cluster, &turns, &self.last);
+        lease(cluster, &self.last);
         self.next_round = now + self.rules.round;
         Ok(())
     }

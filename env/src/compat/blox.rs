@@ -15,7 +15,7 @@ use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice};
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::{JobId, NodeId, Time};
 use pleach_scheduler::planner::Planner;
-use pleach_scheduler::rounds::lease;
+use pleach_scheduler::rounds::{Party, lease};
 
 use super::in_rounds::RoundPreset;
 use crate::world::{LeaseTerms, RoundClock, RoundEnd, Seen};
@@ -93,8 +93,8 @@ impl Planner for Blox {
             launched.insert(*job, slice);
         }
         running.append(&mut launched);
-        let placed = running.into_iter().map(|(job, slice)| (job, Placement::from_slice(&[slice])));
-        lease(cluster, placed.collect());
+        let placed = running.into_iter().map(|(job, slice)| (Party::alone(job), Placement::from_slice(&[slice])));
+        lease(cluster, &placed.collect());
         Ok(())
     }
 }

@@ -9,21 +9,23 @@
 //! - The time received in a round counts from the end of the last round in which anything ran.
 //! - A lease with fewer steps than the gang has GPUs fails: its steps are lost, and after five such in a row the job leaves.
 //! - Policies that do not know GPU types visit them in an order that is shuffled every round.
+//! - Two jobs on the same GPUs run at their measured speeds beside each other for the whole round, also when one ends
+//!   early, and both end when the later one does. What a pair receives is not counted for its jobs.
 //! - Ties are broken by rounding errors, so times are kept as floats here, beside the clock of the world.
 //!
 //! # Source
 //! stanford-futuredata/gavel at c4fa400, `scheduler/scheduler.py`, read for its behaviour.
 //!
 //! # What is deliberately not here
-//! Policies that pack two jobs onto one GPU.
+//! The optimisers behind the targets.
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::cluster::{Cluster, JobState};
+use pleach_scheduler::cluster::{Cluster, JobState, Placement};
 use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
+use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
 use pleach_scheduler::planner::Planner;
-use pleach_scheduler::rounds::{Rounds, Turn, lease, place};
+use pleach_scheduler::rounds::{Party, Rounds, Targets, Turn, lease, place};
 
 use super::in_rounds::RoundPreset;
 use super::python_random::PythonRandom;
@@ -43,8 +45,8 @@ pub const CLOCK: RoundClock = RoundClock {
     step_s: Some(1.0),
 };
 
-/// What each job was due from the time at which it was computed.
-pub type Targets = BTreeMap<JobId, Vec<f64>>;
+/// Steps per second of two classes on the same GPUs of a type.
+pub type PairSpeeds = BTreeMap<(GpuTypeId, ClassId, ClassId), [f64; 2]>;
 
 /// What distinguishes Gavel's policies once their targets are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,28 +59,33 @@ pub struct GavelRules {
     pub leftovers: bool,
     /// The policy does not know GPU types.
     pub blind: bool,
+    /// Two jobs may share GPUs.
+    pub packs: bool,
 }
 
 impl GavelRules {
     /// The rules under a policy's name in the simulator, for example `max_min_fairness_perf`.
     #[must_use]
     pub fn of(policy: &str) -> GavelRules {
-        let knows = ["_perf", "_packed", "allox", "gandiva"];
+        let packs = policy.ends_with("_packed") || policy == "gandiva";
         GavelRules {
             seed: 0,
             retarget_min_s: 1920.0,
             leftovers: !policy.starts_with("fifo"),
-            blind: !knows.iter().any(|word| policy.contains(word)),
+            blind: !packs && !policy.ends_with("_perf") && policy != "allox",
+            packs,
         }
     }
 }
 
-/// A micro-task: what one job does in one round.
+/// A micro-task: what one party does in one round.
 #[derive(Clone, Copy, Debug)]
 struct MicroTask {
-    job: JobId,
+    party: Party,
     gpu_type: GpuTypeId,
-    steps: u64,
+    /// Steps and steps per second of its jobs.
+    steps: [(u64, f64); 2],
+    start_s: f64,
     finish_s: f64,
     failed: bool,
 }
@@ -99,9 +106,12 @@ pub struct Gavel {
     retargeted_s: Vec<f64>,
     rounds: Rounds,
     types: Vec<GpuTypeId>,
+    pairs: PairSpeeds,
     random: PythonRandom,
     progress: Vec<Progress>,
     tasks: Vec<MicroTask>,
+    places: BTreeMap<Party, Placement>,
+    terms: BTreeMap<JobId, LeaseTerms>,
     round_end_s: Option<f64>,
     last_retarget_s: f64,
     changed: bool,
@@ -110,9 +120,15 @@ pub struct Gavel {
 
 impl Gavel {
     /// A planner for `num_jobs` jobs in all and GPU types visited in the order of `types`; `targets[k]` is what was due
-    /// after the k-th change.
+    /// after the k-th change. `pairs` is needed only for policies that pack.
     #[must_use]
-    pub fn new(rules: GavelRules, num_jobs: usize, types: Vec<GpuTypeId>, targets: Vec<Targets>) -> Gavel {
+    pub fn new(
+        rules: GavelRules,
+        num_jobs: usize,
+        types: Vec<GpuTypeId>,
+        targets: Vec<Targets>,
+        pairs: PairSpeeds,
+    ) -> Gavel {
         Gavel {
             rounds: Rounds::new(ROUND_S, types.len()),
             random: PythonRandom::new(rules.seed + 5),
@@ -121,8 +137,11 @@ impl Gavel {
             targets,
             retargeted_s: Vec::new(),
             types,
+            pairs,
             progress: Vec::new(),
             tasks: Vec::new(),
+            places: BTreeMap::new(),
+            terms: BTreeMap::new(),
             round_end_s: None,
             last_retarget_s: 0.0,
             changed: false,
@@ -150,27 +169,34 @@ impl Gavel {
             return cluster.now().as_secs_f64();
         };
         let begin_s = self.round_end_s.replace(end_s).unwrap_or(0.0);
-        tasks.sort_by(|a, b| b.finish_s.total_cmp(&a.finish_s).then(a.job.cmp(&b.job)));
+        tasks.sort_by(|a, b| b.finish_s.total_cmp(&a.finish_s).then(a.party.cmp(&b.party)));
         for task in tasks {
-            let progress = &mut self.progress[task.job.index()];
-            let mut leaves = false;
-            if task.failed {
-                progress.num_failures += 1;
-                leaves = progress.num_failures >= MAX_FAILURES;
-                self.changed = true;
-            } else {
-                progress.num_failures = 0;
-                progress.steps_left -= task.steps;
-                leaves |= progress.steps_left == 0;
-                self.rounds.receive(task.job, task.gpu_type, task.finish_s - begin_s);
+            let mut left = Vec::new();
+            for (job, (steps, _)) in task.party.jobs().zip(task.steps) {
+                let progress = &mut self.progress[job.index()];
+                if !task.failed {
+                    progress.num_failures = 0;
+                    progress.steps_left -= steps;
+                } else if task.party.beside.is_none() {
+                    progress.num_failures += 1;
+                }
+                if progress.steps_left == 0 || progress.num_failures >= MAX_FAILURES {
+                    left.push(job);
+                }
             }
-            if leaves {
-                self.rounds.remove(task.job);
-                self.changed = true;
+            if !task.failed {
+                self.rounds.receive(task.party, task.gpu_type, task.finish_s - begin_s);
             }
-            if leaves != (cluster.job(task.job).state == JobState::Finished) {
-                let text = format!("{:?} at {end_s} s: leaves = {leaves}, but not in the world", task.job);
-                self.problem.get_or_insert(text);
+            self.changed |= task.failed || !left.is_empty();
+            for job in task.party.jobs() {
+                let leaves = left.contains(&job);
+                if leaves {
+                    self.rounds.remove(job);
+                }
+                if leaves != (cluster.job(job).state == JobState::Finished) {
+                    let text = format!("{job:?} at {end_s} s: leaves = {leaves}, but not in the world");
+                    self.problem.get_or_insert(text);
+                }
             }
         }
         end_s
@@ -183,7 +209,14 @@ impl Gavel {
                 steps_left: job.request.estimate_s.value as u64,
                 num_failures: 0,
             });
-            self.rounds.add(JobId(index as u32));
+            let job_id = JobId(index as u32);
+            let gang = |id: JobId| cluster.job(id).request.num_gpus;
+            let alone = self.rounds.parties().filter(|party| party.beside.is_none());
+            let others: Vec<JobId> = alone.map(|party| party.job).collect();
+            self.rounds.add(Party::alone(job_id));
+            for other in others.into_iter().filter(|other| self.rules.packs && gang(*other) == gang(job_id)) {
+                self.rounds.add(Party::pair(other, job_id));
+            }
             self.changed = true;
         }
     }
@@ -211,21 +244,63 @@ impl Gavel {
         if self.rules.blind {
             self.random.shuffle(&mut order);
         }
-        let mut turns = self.rounds.deal(cluster, &order, self.rules.leftovers);
+        let can_run = |party: Party, kind: GpuTypeId| {
+            let speeds = self.speeds(cluster, party, kind);
+            party.jobs().zip(speeds).all(|(_, speed)| speed > 0.0)
+        };
+        let mut turns = self.rounds.deal(cluster, &order, can_run, self.rules.leftovers);
         turns.retain(|turn| turn.planned);
         turns
     }
 
+    /// Steps per second of a party's jobs on a type.
+    fn speeds(&self, cluster: &Cluster, party: Party, kind: GpuTypeId) -> [f64; 2] {
+        let class = |job: JobId| cluster.job(job).request.class;
+        match party.beside {
+            None => [cluster.class(class(party.job)).speed[kind.index()], 0.0],
+            Some(beside) => {
+                let key = (kind, class(party.job), class(beside));
+                self.pairs.get(&key).copied().unwrap_or_default()
+            }
+        }
+    }
+
     fn task(&self, cluster: &Cluster, turn: Turn, now_s: f64) -> MicroTask {
-        let request = &cluster.job(turn.job).request;
-        let steps_per_s = cluster.class(request.class).speed[turn.gpu_type.index()];
-        let steps = ((steps_per_s * ROUND_S) as u64).min(self.progress[turn.job.index()].steps_left);
-        MicroTask {
-            job: turn.job,
+        let mut task = MicroTask {
+            party: turn.party,
             gpu_type: turn.gpu_type,
-            steps,
-            finish_s: now_s + steps as f64 / steps_per_s,
-            failed: steps < u64::from(request.num_gpus),
+            steps: [(0, 0.0); 2],
+            start_s: now_s,
+            finish_s: now_s,
+            failed: false,
+        };
+        let speeds = self.speeds(cluster, turn.party, turn.gpu_type);
+        for (index, job) in turn.party.jobs().enumerate() {
+            let steps = ((speeds[index] * ROUND_S) as u64).min(self.progress[job.index()].steps_left);
+            task.steps[index] = (steps, speeds[index]);
+            task.finish_s = task.finish_s.max(now_s + steps as f64 / speeds[index]);
+            task.failed |= steps < u64::from(cluster.job(job).request.num_gpus);
+        }
+        task
+    }
+
+    /// What the world must know of the leases: speeds beside each other, attempts that fail.
+    fn note_terms(&mut self, cluster: &Cluster) {
+        self.terms.clear();
+        for task in &self.tasks {
+            for (job, (_, speed)) in task.party.jobs().zip(task.steps) {
+                let last = self.progress[job.index()].num_failures + 1 >= MAX_FAILURES;
+                let terms = LeaseTerms {
+                    rate_factor: speed / cluster.job(job).rate,
+                    outcome: match (task.failed, last && task.party.beside.is_none()) {
+                        (false, _) => LeaseOutcome::Kept,
+                        (true, false) => LeaseOutcome::Lost,
+                        (true, true) => LeaseOutcome::Left,
+                    },
+                    span_min_s: task.finish_s - task.start_s,
+                };
+                self.terms.insert(job, terms);
+            }
         }
     }
 }
@@ -244,23 +319,15 @@ impl Planner for Gavel {
             turns = self.deal(cluster, now_s);
         }
         self.tasks = turns.iter().map(|turn| self.task(cluster, *turn, now_s)).collect();
-        let placed = place(cluster, &turns);
-        lease(cluster, placed);
+        self.places = place(cluster, &turns, &self.places);
+        lease(cluster, &self.places);
+        self.note_terms(cluster);
         Ok(())
     }
 }
 
 impl RoundPreset for Gavel {
     fn terms(&self, job: JobId) -> LeaseTerms {
-        let failed = self.tasks.iter().any(|task| task.job == job && task.failed);
-        let last = self.progress[job.index()].num_failures + 1 >= MAX_FAILURES;
-        LeaseTerms {
-            outcome: match (failed, last) {
-                (false, _) => LeaseOutcome::Kept,
-                (true, false) => LeaseOutcome::Lost,
-                (true, true) => LeaseOutcome::Left,
-            },
-            ..LeaseTerms::default()
-        }
+        self.terms.get(&job).copied().unwrap_or_default()
     }
 }

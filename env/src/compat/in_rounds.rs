@@ -1,6 +1,6 @@
 //! Runs the presets of simulators that work in rounds: our clock of rounds, their decisions.
 
-use pleach_scheduler::cluster::{Capabilities, Cluster};
+use pleach_scheduler::cluster::{Capabilities, Cluster, Sharing};
 use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::ids::JobId;
 use pleach_scheduler::planner::Planner;
@@ -50,6 +50,7 @@ pub fn run(
     let capabilities = Capabilities {
         preemption: true,
         restart_cost_s: 0.0,
+        sharing: Sharing::Mps,
         ..Capabilities::default()
     };
     let mut world = World::new(workload, capabilities, &estimates)?;

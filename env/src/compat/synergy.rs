@@ -25,7 +25,7 @@ use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice};
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::{JobId, NodeId, Time};
 use pleach_scheduler::planner::Planner;
-use pleach_scheduler::rounds::lease;
+use pleach_scheduler::rounds::{Party, lease};
 
 use super::in_rounds::RoundPreset;
 use crate::world::{LeaseTerms, RoundClock, RoundEnd, Seen};
@@ -386,12 +386,13 @@ impl Synergy {
         }
     }
 
-    fn placements(&self) -> Vec<(JobId, Placement)> {
+    fn placements(&self) -> BTreeMap<Party, Placement> {
         let slice = |(server, gpus): (&usize, &Vec<u32>)| Slice {
             node: NodeId(*server as u32),
             gpus: gpus.iter().fold(0, |mask, gpu| mask | 1_u64 << gpu),
         };
-        let placement = |(job, holding): (&JobId, &Holding)| (*job, holding.gpus.iter().map(slice).collect());
+        let placement =
+            |(job, holding): (&JobId, &Holding)| (Party::alone(*job), holding.gpus.iter().map(slice).collect());
         self.held.iter().map(placement).collect()
     }
 }
@@ -445,7 +446,7 @@ impl Planner for Synergy {
                 Grant::Tune => self.tune(job),
             }
         }
-        lease(cluster, self.placements());
+        lease(cluster, &self.placements());
         Ok(())
     }
 }

@@ -64,6 +64,9 @@ pub struct LeaseTerms {
     pub rate_factor: f64,
     /// What becomes of the work.
     pub outcome: LeaseOutcome,
+    /// The lease lasts at least so long, s, although the job may have done its work: two jobs that share GPUs may leave
+    /// together.
+    pub span_min_s: f64,
 }
 
 impl Default for LeaseTerms {
@@ -71,6 +74,7 @@ impl Default for LeaseTerms {
         LeaseTerms {
             rate_factor: 1.0,
             outcome: LeaseOutcome::Kept,
+            span_min_s: 0.0,
         }
     }
 }
@@ -148,7 +152,8 @@ impl World {
             }
             let finishes = truth.rest_s <= work_s;
             work_s = work_s.min(truth.rest_s);
-            let end = now + Time::from_secs_f64(cost_s + work_s / rate).max(Time(1));
+            let span_s = (cost_s + work_s / rate).max(terms.span_min_s);
+            let end = now + Time::from_secs_f64(span_s).max(Time(1));
             if clock.end == RoundEnd::LastStep {
                 rounds.end = rounds.end.max(Some(end));
             }

@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pleach_env::compat::gavel::{CLOCK, Gavel, GavelRules, Targets};
+use pleach_env::compat::gavel::{CLOCK, Gavel, GavelRules, PairSpeeds};
 use pleach_env::compat::in_rounds::run;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
+use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
+use pleach_scheduler::physics::interference::PairEntry;
+use pleach_scheduler::rounds::{Party, Targets};
 use pleach_scheduler::spec::{
     ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, Resources, TenantSpec,
 };
 
-use super::golden::{Comparison, folder, number, rows};
+use super::golden::{Comparison, Row, folder, number, rows};
 
 /// In the order in which the simulator numbers its workers.
 const TYPES: [&str; 3] = ["k80", "p100", "v100"];
@@ -40,13 +42,59 @@ fn speeds(gavel: &Path) -> Speeds {
         .collect()
 }
 
-/// The runs of a configuration whose policies keep one job to a GPU.
+/// A job, or two that share GPUs: `3` or `(3, 7)`.
+fn party(text: &str) -> Party {
+    let ids: Vec<u32> = text.trim_matches(['(', ')']).split(", ").map(|id| id.parse().unwrap()).collect();
+    match ids[..] {
+        [a, b] => Party::pair(JobId(a), JobId(b)),
+        _ => Party::alone(JobId(ids[0])),
+    }
+}
+
+/// Steps per second of the classes of a workload beside each other; the names of its classes are those of
+/// [`class_name`].
+fn pair_speeds(gavel: &Path, workload: &Workload) -> PairSpeeds {
+    let names = workload.classes.iter().enumerate();
+    let classes: BTreeMap<&str, ClassId> = names.map(|(id, class)| (class.name.as_str(), ClassId(id as u16))).collect();
+    let kinds = workload.cluster.gpu_types.iter().enumerate();
+    let kinds: BTreeMap<&str, GpuTypeId> = kinds.map(|(id, kind)| (kind.name.as_str(), GpuTypeId(id as u8))).collect();
+    let table = rows(&gavel.join("inputs/throughput_pairs.csv.gz"));
+    let pair = |row: &Row| {
+        let class = |column: &str| {
+            let name = class_name(&row[column], number(row, "scale_factor") as u32);
+            classes.get(name.as_str()).copied()
+        };
+        let kind = *kinds.get(row["worker_type"].as_str())?;
+        let speeds = [number(row, "steps_per_s_a"), number(row, "steps_per_s_b")];
+        Some(((kind, class("model_a")?, class("model_b")?), speeds))
+    };
+    table.iter().filter(|row| row["consolidated"] == "1").filter_map(pair).collect()
+}
+
+/// The same as the cluster takes it: speed beside each other over speed alone. Gains from sharing are not for the cluster.
+fn pair_entries(workload: &Workload, pairs: &PairSpeeds) -> Vec<PairEntry> {
+    let entry = |(kind, victim, neighbour): (GpuTypeId, ClassId, ClassId), steps_per_s: f64| {
+        let class = |id: ClassId| &workload.classes[id.index()];
+        PairEntry {
+            gpu_type: workload.cluster.gpu_types[kind.index()].name.clone(),
+            victim: class(victim).name.clone(),
+            neighbour: class(neighbour).name.clone(),
+            speed: (steps_per_s / class(victim).speed[kind.index()]).min(1.0),
+        }
+    };
+    pairs.iter().map(|(key, speeds)| entry(*key, speeds[0])).collect()
+}
+
+fn class_name(model: &str, gang: u32) -> String {
+    format!("{model} x{gang}")
+}
+
+/// The runs of a configuration.
 fn runs(gavel: &Path, config: &str) -> Vec<Run> {
     let numbers = |text: &str| -> Vec<u32> { text.split(':').map(|part| part.parse().unwrap()).collect() };
     rows(&gavel.join("index.csv"))
         .iter()
         .filter(|row| row["config"] == config && row["status"] == "ok")
-        .filter(|row| !row["policy"].contains("packed") && row["policy"] != "gandiva")
         .map(|row| {
             let (gpus, sizes) = (numbers(&row["cluster_v100_p100_k80"]), numbers(&row["gpus_per_server"]));
             let pool = |kind: usize| (TYPES[kind], gpus[2 - kind], sizes[2 - kind]);
@@ -70,7 +118,7 @@ fn workload(gavel: &Path, speeds: &Speeds, run: &Run) -> Workload {
             let class = *numbers.entry((model.clone(), gang)).or_insert_with(|| {
                 let speed = |kind: &str| speeds.get(&(kind.into(), model.clone(), gang)).copied();
                 classes.push(ModelClass {
-                    name: format!("{model} x {gang}"),
+                    name: class_name(&model, gang),
                     speed: run.pools.iter().map(|pool| speed(pool.0).unwrap_or(0.0)).collect(),
                     ..ModelClass::default()
                 });
@@ -126,10 +174,10 @@ fn targets(folder: &Path, run: &Run) -> (Vec<Targets>, Vec<f64>) {
         targets.resize_with(targets.len().max(number_of), Targets::new);
         times.resize(targets.len(), f64::NAN);
         times[number_of - 1] = number(&row, "time_s");
-        let job = JobId(row["job_or_pair"].parse().unwrap());
+        let party = party(&row["job_or_pair"]);
         let kind = run.pools.iter().position(|pool| pool.0 == row["worker_type"]).unwrap();
         let zeros = || vec![0.0; run.pools.len()];
-        targets[number_of - 1].entry(job).or_insert_with(zeros)[kind] = number(&row, "fraction");
+        targets[number_of - 1].entry(party).or_insert_with(zeros)[kind] = number(&row, "fraction");
     }
     (targets, times)
 }
@@ -138,13 +186,13 @@ fn targets(folder: &Path, run: &Run) -> (Vec<Targets>, Vec<f64>) {
 type Lease = (u64, u32, Vec<u32>);
 
 fn recorded_leases(folder: &Path) -> Vec<Lease> {
-    let lease = |row: &super::golden::Row| -> Lease {
+    let leases = |row: &Row| -> Vec<Lease> {
         let mut gpus: Vec<u32> = row["worker_ids"].split('|').map(|id| id.parse().unwrap()).collect();
         gpus.sort_unstable();
-        let job = row["job_or_pair"].parse().unwrap();
-        (number(row, "round") as u64, job, gpus)
+        let jobs = party(&row["job_or_pair"]).jobs();
+        jobs.map(|job| (number(row, "round") as u64, job.0, gpus.clone())).collect()
     };
-    let mut leases: Vec<Lease> = rows(&folder.join("rounds.csv.gz")).iter().map(lease).collect();
+    let mut leases: Vec<Lease> = rows(&folder.join("rounds.csv.gz")).iter().flat_map(leases).collect();
     leases.sort();
     // Rounds in which nothing ran are numbered there and not here.
     let (mut number, mut last) = (0, 0);
@@ -156,13 +204,15 @@ fn recorded_leases(folder: &Path) -> Vec<Lease> {
 }
 
 fn leases(cluster: &Cluster, round: u64, into: &mut Vec<Lease>) {
-    let mut gpus: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for (gpu, job) in cluster.gpus().iter().enumerate() {
-        if let Some(job) = job {
-            gpus.entry(job.0).or_default().push(gpu as u32);
-        }
+    for (id, job) in cluster.jobs().iter().enumerate().filter(|(_, job)| !job.placement.is_empty()) {
+        let gpus = job.placement.iter().flat_map(|slice| {
+            let first = cluster.nodes()[slice.node.index()].first_gpu;
+            (0..64).filter(|gpu| slice.gpus >> gpu & 1 == 1).map(move |gpu| first + gpu)
+        });
+        let mut gpus: Vec<u32> = gpus.collect();
+        gpus.sort_unstable();
+        into.push((round, id as u32, gpus));
     }
-    into.extend(gpus.into_iter().map(|(job, gpus)| (round, job, gpus)));
 }
 
 struct Replayed {
@@ -174,15 +224,21 @@ struct Replayed {
 
 fn replay(gavel: &Path, speeds: &Speeds, run: Run, retarget_min_s: f64) -> Replayed {
     let folder = gavel.join(&run.name).join(&run.policy);
-    let workload = workload(gavel, speeds, &run);
-    let (targets, recorded_s) = targets(&folder, &run);
+    let mut workload = workload(gavel, speeds, &run);
     let rules = GavelRules {
         retarget_min_s,
         ..GavelRules::of(&run.policy)
     };
+    let pairs = if rules.packs {
+        pair_speeds(gavel, &workload)
+    } else {
+        PairSpeeds::new()
+    };
+    workload.cluster.pairs = pair_entries(&workload, &pairs);
+    let (targets, recorded_s) = targets(&folder, &run);
     // Visited in the order v100, p100, k80.
     let types = (0..run.pools.len()).rev().map(|kind| GpuTypeId(kind as u8)).collect();
-    let mut planner = Gavel::new(rules, workload.jobs.len(), types, targets.clone());
+    let mut planner = Gavel::new(rules, workload.jobs.len(), types, targets.clone(), pairs);
     let (mut starts_s, mut ours) = (Vec::new(), Vec::new());
     let result = self::run(&workload, CLOCK, &mut planner, &mut |cluster| {
         starts_s.push(cluster.now().as_secs_f64());
@@ -203,7 +259,8 @@ fn replay(gavel: &Path, speeds: &Speeds, run: Run, retarget_min_s: f64) -> Repla
             Some(*sum)
         });
         let kind = firsts.take_while(|end| *end <= gpus[0]).count();
-        targets[table].get(&JobId(*job)).is_none_or(|target| target[kind] == 0.0)
+        let named = targets[table].iter().filter(|(party, _)| party.includes(JobId(*job)));
+        named.map(|(_, target)| target[kind]).sum::<f64>() == 0.0
     };
     let first_round = (recorded != ours).then(|| {
         let round = recorded.get(same).or(ours.get(same)).map_or(0, |lease| lease.0);
@@ -273,7 +330,7 @@ fn check_truncated(config: &str, retarget_min_s: f64, num_exact: usize) {
 
 #[test]
 fn gavel_on_five_hundred_jobs_is_replayed_as_far_as_targets_are_recorded() {
-    check_truncated("g5_m500multi_16x3", 1920.0, 5);
+    check_truncated("g5_m500multi_16x3", 1920.0, 6);
 }
 
 #[test]

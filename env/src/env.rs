@@ -81,6 +81,7 @@ impl Env {
             .estimates
             .estimates(&workload, seed.child("estimates", 0));
         let mut world = World::new(&workload, self.config.sim.capabilities, &estimates)?;
+        world.set_seed(seed.child("world", 0));
         world.set_capacity(&self.config.sim.capacity, seed.child("capacity", 0))?;
         let meter = Meter::new(&self.config.reward, &workload);
         self.episode = Some(Episode {

@@ -57,6 +57,7 @@ pub fn simulate(
     config.estimates.validate()?;
     let estimates = config.estimates.estimates(workload, Seed(config.seed));
     let mut world = World::new(workload, config.capabilities, &estimates)?;
+    world.set_seed(Seed(config.seed).child("world", 0));
     world.set_capacity(&config.capacity, Seed(config.seed).child("capacity", 0))?;
     if config.record_utilisation {
         world.record_utilisation();

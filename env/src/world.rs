@@ -9,10 +9,14 @@ mod rounds;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pleach_scheduler::cluster::{Capabilities, Cluster, Decision, JobState, Submission, last_checkpoint_s};
+use pleach_scheduler::cluster::{
+    Capabilities, Cluster, Decision, JobState, Submission, last_checkpoint_s, moved,
+};
 use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::estimate::Estimate;
 use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
+
+use pleach_scheduler::physics::overheads::Overheads;
 
 use crate::capacity::{Capacity, CapacityConfig, NodeChange};
 use crate::metrics::{JobOutcome, Metrics, SLOWDOWN_BOUND_S};
@@ -84,6 +88,8 @@ pub struct World {
     finishes: BinaryHeap<Reverse<(Time, JobId, u32)>>,
     tick: Option<Time>,
     capacity: Capacity,
+    /// Seed of what only the truth knows: how long a restart takes where that is random.
+    seed: Seed,
     decisions: Vec<Decision>,
     /// Jobs that an event touches beside its own; kept for its memory.
     touched: Vec<JobId>,
@@ -155,6 +161,7 @@ impl World {
             finishes: BinaryHeap::new(),
             tick: None,
             capacity: Capacity::default(),
+            seed: Seed(0),
             decisions: Vec::new(),
             touched: Vec::new(),
             outcomes: vec![None; truth.len()],
@@ -175,6 +182,11 @@ impl World {
     /// Lets the scheduler decide at least this often while jobs wait, at whole multiples.
     pub fn set_tick(&mut self, tick: Option<Time>) {
         self.tick = tick.filter(|tick| *tick > Time::ZERO);
+    }
+
+    /// Sets the seed of what only the truth knows. Call it before the first event.
+    pub fn set_seed(&mut self, seed: Seed) {
+        self.seed = seed;
     }
 
     /// Lets nodes come and go. Call it before the first event.
@@ -245,6 +257,18 @@ impl World {
         let truth = &mut self.truth[id.index()];
         // The scheduler's beliefs about rate and restart cost are true in this model; only run times are hidden.
         (truth.since, truth.rate, truth.cost_left_s) = (now, job.rate, job.cost_left_s);
+        if let Some(overheads @ Overheads::TaccEmpirical) = &self.cluster.capabilities().overheads
+            && job.num_preemptions + job.num_failures > 0
+        {
+            // The scheduler believes the median; the truth is drawn for every restart.
+            let draw = self
+                .seed
+                .child("restart", u64::from(id.0))
+                .child("run", u64::from(truth.run))
+                .0;
+            let moved = moved(self.cluster.class(job.request.class));
+            truth.cost_left_s += overheads.migration_s(moved, draw) - self.cluster.restart_cost_s(id);
+        }
         let span = truth.span();
         self.finishes
             .push(Reverse((now + span.max(Time(1)), id, truth.run)));

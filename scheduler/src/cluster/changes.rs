@@ -4,9 +4,10 @@ use super::queue::QueueKeys;
 use super::rates::last_checkpoint_s;
 use super::shape::{Shape, ShapeId, units};
 use super::tables::{Decision, Job, JobState, Placement, Slice, Submission};
-use super::{Cluster, bits, service_class};
+use super::{Cluster, Demand, bits, service_class};
 use crate::error::ConfigError;
-use crate::ids::{GpuTypeId, JobId, Time};
+use crate::ids::{ClassId, GpuTypeId, JobId, Time};
+use crate::spec::Resources;
 
 impl Cluster {
     /// Adds a pending job at the present time.
@@ -32,6 +33,7 @@ impl Cluster {
             types,
             shape,
             granted: shape,
+            num_held: 0,
             gpu_type: GpuTypeId(0),
             is_sharing: false,
             state: JobState::Pending,
@@ -130,6 +132,23 @@ impl Cluster {
         Ok(open)
     }
 
+    /// The largest gang of a class with these resources that could ever run, quotas apart; 0 if none.
+    #[must_use]
+    pub fn largest_gang(&mut self, class: ClassId, resources: &Resources) -> u32 {
+        let memory_mib = units(resources.gpu_memory_gib, 1024.0);
+        let Some(shape) = self.number_shape(Shape::of(resources)) else {
+            return 0;
+        };
+        let Some(types) = self.class_types.get(class.index()) else {
+            return 0;
+        };
+        self.types_in(*types)
+            .filter(|kind| memory_mib <= self.type_facts[kind.index()].memory_mib)
+            .map(|kind| self.shape_gpus_max[usize::from(shape.0)][kind.index()])
+            .max()
+            .unwrap_or(0)
+    }
+
     /// Number of a shape; its largest gangs are counted when it is first seen. None if there are too many.
     fn number_shape(&mut self, shape: Shape) -> Option<ShapeId> {
         let id = self.shapes.number(shape)?;
@@ -163,31 +182,35 @@ impl Cluster {
         let shape = self.shape(granted);
         let job = &self.jobs[id.index()];
         assert_eq!(job.state, JobState::Pending, "{id:?} must be pending to start");
-        assert_eq!(
-            facts.num_gpus, job.request.num_gpus,
-            "{id:?} must get its whole gang"
+        let elastic = &self.classes[job.request.class.index()].elastic;
+        assert!(
+            facts.num_gpus == job.request.num_gpus
+                || elastic.is_some_and(|elastic| (1..=elastic.gpus_max).contains(&facts.num_gpus)),
+            "{id:?} must get its whole gang, not {} GPUs",
+            facts.num_gpus
         );
         assert_eq!(
             shape.gpu_milli, job.request.resources.gpu_milli,
             "{id:?} keeps its share of a GPU"
         );
         assert!(facts.rate > 0.0, "{id:?} cannot run on {:?}", facts.gpu_type);
-        assert!(
-            self.has_room(self.demand(id)),
-            "{id:?} would exceed its tenant's quota"
-        );
+        let demand = Demand {
+            num_gpus: facts.num_gpus,
+            ..self.demand(id)
+        };
+        assert!(self.has_room(demand), "{id:?} would exceed its tenant's quota");
         self.dequeue(id);
         let cost_s = self.start_cost_s(id, facts.gpu_type);
         let now = self.now;
         let job = &mut self.jobs[id.index()];
         job.state = JobState::Running;
-        job.granted = granted;
+        (job.granted, job.num_held) = (granted, facts.num_gpus);
         (job.gpu_type, job.is_sharing) = (facts.gpu_type, false);
         (job.run_start, job.rate_since) = (now, now);
         job.first_start.get_or_insert(now);
         (job.rate_alone, job.rate, job.cost_left_s) = (facts.rate, facts.rate, cost_s);
         job.placement = placement.clone();
-        let (tenant, milli) = (job.request.tenant, job.request.milli());
+        let (tenant, milli) = (job.request.tenant, job.milli_held());
         for slice in &placement {
             self.take(id, *slice, shape);
         }
@@ -269,7 +292,7 @@ impl Cluster {
         job.attained_gpu_s = job.attained_gpu_s_at(now);
         job.executed_s = job.executed_s_at(now);
         let placement = std::mem::take(&mut job.placement);
-        let (tenant, milli, finish) = (job.request.tenant, job.request.milli(), job.expected_finish);
+        let (tenant, milli, finish) = (job.request.tenant, job.milli_held(), job.expected_finish);
         let shape = job.granted;
         job.expected_finish = Time::MAX;
         let kind = job.gpu_type;
@@ -285,7 +308,7 @@ impl Cluster {
         }
         self.rerate_neighbours(&placement, id);
         let job = &mut self.jobs[id.index()];
-        (job.is_sharing, job.granted) = (false, job.shape);
+        (job.is_sharing, job.granted, job.num_held) = (false, job.shape, 0);
     }
 
     fn take(&mut self, id: JobId, slice: Slice, shape: Shape) {

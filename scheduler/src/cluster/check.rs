@@ -29,7 +29,12 @@ impl Cluster {
             );
             if running {
                 let held: u32 = job.placement.iter().map(|slice| slice.num_gpus()).sum();
-                assert_eq!(held, job.request.num_gpus, "job {id} holds its whole gang");
+                assert_eq!(held, job.num_held, "job {id} holds what it was given");
+                let elastic = self.classes[job.request.class.index()].elastic.is_some();
+                assert!(
+                    elastic || held == job.request.num_gpus,
+                    "job {id} holds its whole gang"
+                );
             }
             let shape = self.shape(job.granted);
             for slice in &job.placement {
@@ -171,7 +176,7 @@ impl Cluster {
             let of_tenant = |state| {
                 let jobs = self.jobs.iter().filter(move |job| job.state == state);
                 jobs.filter(|job| job.request.tenant.index() == id)
-                    .map(|job| (job.request.milli(), u64::from(job.request.num_gpus)))
+                    .map(|job| (job.milli_held(), u64::from(job.request.num_gpus)))
                     .fold((0, 0), |sum, gpus| (sum.0 + gpus.0, sum.1 + gpus.1))
             };
             assert_eq!(

@@ -200,7 +200,7 @@ impl Cluster {
     pub fn gpus_freed_by(&self, id: JobId) -> u32 {
         let job = self.job(id);
         if !job.is_sharing && !self.capabilities.mixed_types {
-            return job.request.num_gpus;
+            return job.num_held;
         }
         let of_type = |slice: &&Slice| self.nodes[slice.node.index()].gpu_type == job.gpu_type;
         let last = |row: u32| match self.shared.get(row) {

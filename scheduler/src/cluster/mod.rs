@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 
 pub use place::{PlacementFacts, Template};
 pub use queue::Demand;
-pub use rates::last_checkpoint_s;
+pub use rates::{last_checkpoint_s, moved};
 pub use shape::{Shape, ShapeId};
 pub use shared::{PACKED_MAX, Resident, SharedGpu};
 pub use tables::{Decision, Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
@@ -38,6 +38,8 @@ use shared::{SharedGpus, TypeFacts};
 use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, JobId, NodeId, RackId, Time};
 use crate::physics::interference::{Interference, PairTable};
+use crate::physics::links::Fabric;
+use crate::physics::overheads::Overheads;
 use crate::spec::{ClusterSpec, ModelClass};
 
 /// What the cluster below us is able to do, and what it costs.
@@ -60,6 +62,10 @@ pub struct Capabilities {
     /// Work between two checkpoints, in seconds of the reference run. A failure loses what was done since the last one;
     /// without, a failure loses nothing. A preemption always writes a checkpoint first.
     pub checkpoint_interval_s: Option<f64>,
+    /// What starts and restarts cost by a published model, instead of the two costs above. Of a random one the
+    /// scheduler believes the median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overheads: Option<Overheads>,
     /// How two whole-GPU jobs can run on the same GPUs.
     pub sharing: Sharing,
     /// A gang may run on several GPU types, at the pace of the slowest (Hadar). No candidate does; planners may.
@@ -88,6 +94,7 @@ impl Capabilities {
         restart_cost_s: 30.0,
         mig_create_s: 4.0,
         checkpoint_interval_s: None,
+        overheads: None,
         sharing: Sharing::Off,
         mixed_types: false,
     };
@@ -123,6 +130,9 @@ pub struct Cluster {
     class_types: Vec<u64>,
     /// Mean speed of all classes on each type: what a GPU of the type is worth to the average job.
     type_value: Vec<f64>,
+    /// What a first start and a restart of each class cost, s. `[class]`
+    class_costs_s: Vec<(f64, f64)>,
+    fabric: Option<Fabric>,
     pairs: PairTable,
     interference: Interference,
     borrowing: bool,
@@ -189,6 +199,10 @@ impl Cluster {
                     withheld: 0,
                     first_gpu: num_gpus,
                     state: NodeState::Up,
+                    nvlink_gpus: match group.nvlink_gpus {
+                        0 => group.gpus_per_node,
+                        some => some,
+                    },
                     storage_mb_s: group.storage_mb_s,
                     cpu_milli: capacity(group.cpu_cores, 1000.0),
                     cpu_milli_free: capacity(group.cpu_cores, 1000.0),
@@ -257,6 +271,8 @@ impl Cluster {
                     .map(|class| class.name.as_str())
                     .collect::<Vec<_>>(),
             )?,
+            class_costs_s: rates::class_costs_s(classes, &capabilities)?,
+            fabric: spec.fabric,
             interference: spec.interference,
             borrowing: spec.borrowing,
             capabilities,
@@ -290,5 +306,7 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
     })
 }
 
+#[cfg(test)]
+mod mixed_tests;
 #[cfg(test)]
 pub(crate) mod tests;

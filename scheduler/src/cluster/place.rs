@@ -7,6 +7,7 @@
 use super::Cluster;
 use super::tables::Slice;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId};
+use crate::physics::links::{Spread, Tier};
 
 /// How a placement was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,7 +72,27 @@ impl Cluster {
         let num_nodes = placement.len() as u32;
         let (num_nodes_min, one_rack) = self.tightest(self.class_types[class.index()], num_gpus);
         let class = &self.classes[class.index()];
-        let locality = if num_racks > 1 && one_rack {
+        let locality = if let (Some(fabric), Some(step)) = (&self.fabric, class.step) {
+            let tier = self.tier(placement, num_racks);
+            let node = &self.nodes[placement[0].node.index()];
+            let tightest = Spread {
+                num_gpus,
+                num_nodes: num_nodes_min,
+                tier: match (num_nodes_min, one_rack) {
+                    _ if num_gpus == 1 => Tier::Gpu,
+                    (1, _) if num_gpus <= node.nvlink_gpus => Tier::Island,
+                    (1, _) => Tier::Node,
+                    (_, true) => Tier::Rack,
+                    (_, false) => Tier::Cluster,
+                },
+            };
+            let spread = Spread {
+                num_gpus,
+                num_nodes,
+                tier,
+            };
+            fabric.locality(step, spread, tightest, 1)
+        } else if num_racks > 1 && one_rack {
             class.locality.cross_rack
         } else if num_nodes > num_nodes_min {
             class.locality.more_nodes
@@ -91,8 +112,25 @@ impl Cluster {
         }
     }
 
+    /// The smallest domain that holds a placement.
+    fn tier(&self, placement: &[Slice], num_racks: u32) -> Tier {
+        match placement {
+            [only] => {
+                let island = self.nodes[only.node.index()].nvlink_gpus;
+                let (first, last) = (only.gpus.trailing_zeros(), 63 - only.gpus.leading_zeros());
+                match (only.num_gpus(), first / island == last / island) {
+                    (1, _) => Tier::Gpu,
+                    (_, true) => Tier::Island,
+                    (_, false) => Tier::Node,
+                }
+            }
+            _ if num_racks > 1 => Tier::Cluster,
+            _ => Tier::Rack,
+        }
+    }
+
     /// Fewest nodes for a gang on any of the types, and whether one rack could hold it.
-    fn tightest(&self, types: u64, num_gpus: u32) -> (u32, bool) {
+    pub(super) fn tightest(&self, types: u64, num_gpus: u32) -> (u32, bool) {
         let mut num_nodes = u32::MAX;
         let mut one_rack = false;
         for kind in self.types_in(types) {

@@ -8,11 +8,15 @@ use smallvec::SmallVec;
 use super::shape::{Shape, ShapeId, units};
 use super::shared::{Left, PACKED_MAX, Resident, SharedGpu};
 use super::tables::{Placement, Slice};
-use super::{Cluster, JobState, PlacementFacts, Sharing, bits};
+use super::{Capabilities, Cluster, JobState, PlacementFacts, Sharing, bits};
+use crate::error::ConfigError;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
+use crate::physics::goodput::Elastic;
 use crate::physics::interference::{self as physics, Mechanism};
 use crate::physics::mig::MigState;
+use crate::physics::overheads::{Moved, sia_kind};
 use crate::physics::sensitivity::Share;
+use crate::spec::ModelClass;
 
 impl Cluster {
     /// What the next start of a job costs on a type, s.
@@ -30,26 +34,25 @@ impl Cluster {
     #[must_use]
     pub fn resume_cost_s(&self, id: JobId) -> f64 {
         let job = &self.jobs[id.index()];
+        let (start_s, restart_s) = self.class_costs_s[job.request.class.index()];
         if job.first_start.is_none() {
-            self.capabilities.start_cost_s
+            start_s
         } else {
-            self.restart_cost_s(id)
+            restart_s
         }
     }
 
     /// What a restart of a job costs, s.
     #[must_use]
     pub fn restart_cost_s(&self, id: JobId) -> f64 {
-        let class = &self.classes[self.jobs[id.index()].request.class.index()];
-        class.restart_cost_s.unwrap_or(self.capabilities.restart_cost_s)
+        self.class_costs_s[self.jobs[id.index()].request.class.index()].1
     }
 
     /// The cheapest restart of any class, s.
     #[must_use]
     pub fn restart_cost_s_min(&self) -> f64 {
-        let own = self.classes.iter();
-        let own = own.map(|class| class.restart_cost_s.unwrap_or(self.capabilities.restart_cost_s));
-        own.fold(f64::INFINITY, f64::min)
+        let costs = self.class_costs_s.iter();
+        costs.map(|costs| costs.1).fold(f64::INFINITY, f64::min)
     }
 
     /// Whether all GPUs of a running job are free for others once it stops: it shares none, and their nodes are up.
@@ -174,8 +177,28 @@ impl Cluster {
     pub fn facts_with(&self, id: JobId, placement: &[Slice], granted: ShapeId) -> PlacementFacts {
         let class = self.jobs[id.index()].request.class;
         let mut facts = self.facts(class, placement);
+        if let Some(elastic) = &self.classes[class.index()].elastic {
+            (facts.locality, facts.rate) = self.elastic_rate(id, &elastic.profile, &facts);
+        }
         facts.rate *= self.input_speed(class, self.shape(granted), placement);
         facts
+    }
+
+    /// Goodput of an elastic job on a placement over that of the gang that it asked for at its tightest, and with the
+    /// speed of the GPU type. The noise scale is that of its progress when the run begins and stays until the next one.
+    fn elastic_rate(&self, id: JobId, profile: &Elastic, facts: &PlacementFacts) -> (f64, f64) {
+        let job = &self.jobs[id.index()];
+        let noise = profile.noise(job.executed_s / job.request.estimate_s.value);
+        let tightest = self.tightest(job.types, job.request.num_gpus).0;
+        let asked = profile.best(job.request.num_gpus, tightest, noise);
+        let here = profile.best(facts.num_gpus, facts.num_nodes, noise);
+        let ratio = match (here, asked) {
+            (Some(here), Some(asked)) => here.goodput / asked.goodput,
+            // Too many GPUs for the largest batch: it cannot run so.
+            _ => 0.0,
+        };
+        let speed = self.classes[job.request.class.index()].speed[facts.gpu_type.index()];
+        (ratio.min(1.0), speed * ratio)
     }
 
     /// Whether a pending whole-GPU job may be put beside a running one, on exactly its GPUs.
@@ -317,6 +340,37 @@ impl Cluster {
             }
             Left::Others => false,
         }
+    }
+}
+
+/// What a first start and a restart of each class cost, s; of a random model the median.
+pub(super) fn class_costs_s(
+    classes: &[ModelClass],
+    capabilities: &Capabilities,
+) -> Result<Vec<(f64, f64)>, ConfigError> {
+    const MEDIAN: u64 = 1 << 63;
+    if let Some(overheads) = &capabilities.overheads {
+        overheads.validate()?;
+    }
+    let costs = classes.iter().map(|class| {
+        let (start_s, restart_s) = match &capabilities.overheads {
+            Some(overheads) => {
+                let moved = moved(class);
+                (overheads.start_s(moved), overheads.migration_s(moved, MEDIAN))
+            }
+            None => (capabilities.start_cost_s, capabilities.restart_cost_s),
+        };
+        (start_s, class.restart_cost_s.unwrap_or(restart_s))
+    });
+    Ok(costs.collect())
+}
+
+/// What the overhead models look at in a class.
+#[must_use]
+pub fn moved(class: &ModelClass) -> Moved {
+    Moved {
+        state_bytes: class.state_gib * 1_073_741_824.0,
+        kind: sia_kind(&class.name),
     }
 }
 

@@ -58,6 +58,8 @@ pub struct Node {
     pub first_gpu: u32,
     /// Whether it takes part.
     pub state: NodeState,
+    /// GPUs of each NVLink island, lowest first.
+    pub nvlink_gpus: u32,
     /// Bandwidth of its storage, MB/s; 0 where it is not modelled.
     pub storage_mb_s: f64,
     /// CPU, thousandths of a core; 0 where it is not modelled.
@@ -185,6 +187,8 @@ pub struct Job {
     pub shape: ShapeId,
     /// What each of its GPUs comes with in the present run; a planner may give more CPU and memory than was asked for.
     pub granted: ShapeId,
+    /// GPUs that it holds in the present run; an elastic job may hold others than it asked for. 0 while it does not run.
+    pub num_held: u32,
     /// The type that sets its pace in the present run: that of its GPUs, the slowest where they differ.
     pub gpu_type: GpuTypeId,
     /// Whether it shares a GPU in the present run, or holds only a part of one.
@@ -221,10 +225,22 @@ impl Job {
     pub fn attained_gpu_s_at(&self, now: Time) -> f64 {
         match self.state {
             JobState::Running => {
-                self.attained_gpu_s + self.request.gpus() * (now - self.run_start).as_secs_f64().max(0.0)
+                self.attained_gpu_s + self.gpus_held() * (now - self.run_start).as_secs_f64().max(0.0)
             }
             _ => self.attained_gpu_s,
         }
+    }
+
+    /// GPUs that it holds now, fractions counted as such.
+    #[must_use]
+    pub fn gpus_held(&self) -> f64 {
+        f64::from(self.num_held) * f64::from(self.request.resources.gpu_milli) / 1000.0
+    }
+
+    /// GPUs that it holds now, in thousandths.
+    #[must_use]
+    pub fn milli_held(&self) -> u64 {
+        u64::from(self.num_held) * u64::from(self.request.resources.gpu_milli)
     }
 
     /// Believed progress until `now`, in seconds of the reference run.

@@ -77,7 +77,7 @@ pub(crate) fn find_victims(
     let own_end_s = row.remaining_s_at(now) / speed;
     let mut take = |victim: JobId| {
         if free < wanted && cluster.job(victim).run_start < now && cluster.gives_back_whole_gpus(victim) {
-            free += cluster.job(victim).request.num_gpus;
+            free += cluster.job(victim).num_held;
             out.push(victim);
         }
         free >= wanted
@@ -105,7 +105,7 @@ pub(crate) fn find_victims(
     let mut position = out.len();
     while position > start {
         position -= 1;
-        let held = cluster.job(out[position]).request.num_gpus;
+        let held = cluster.job(out[position]).num_held;
         if free - held >= wanted {
             free -= held;
             out.remove(position);

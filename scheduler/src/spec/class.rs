@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ClusterSpec;
 use crate::error::ConfigError;
+use crate::physics::goodput::Elastic;
+use crate::physics::links::StepCost;
 use crate::physics::sensitivity::Sensitivity;
 
 /// Jobs that run at the same relative speeds on the hardware (a model family).
@@ -16,6 +18,16 @@ pub struct ModelClass {
     pub speed: Vec<f64>,
     /// What a loose placement costs.
     pub locality: LocalityFactors,
+    /// What a step computes and sends; with it, and where the cluster has a fabric, the links decide the cost of a loose
+    /// placement instead of [`ModelClass::locality`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepCost>,
+    /// How its jobs run on other numbers of GPUs than they ask for; none: they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elastic: Option<ElasticJob>,
+    /// Weights and optimiser state, GiB; what a checkpoint writes and a restart reads.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub state_gib: f64,
     /// Time that a restart costs, s, where it is not the cluster's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_cost_s: Option<f64>,
@@ -25,6 +37,16 @@ pub struct ModelClass {
     /// What CPU, memory and storage do to its speed, where the nodes' are modelled; none: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Sensitivity>,
+}
+
+/// An elastic job: any number of GPUs from one on, at its goodput there.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ElasticJob {
+    /// Most GPUs that it may hold.
+    pub gpus_max: u32,
+    /// Throughput and statistical efficiency (Pollux, OSDI'21).
+    pub profile: Elastic,
 }
 
 /// How busy a job keeps a GPU that it has alone.
@@ -63,6 +85,9 @@ impl Default for ModelClass {
             name: "any".into(),
             speed: vec![1.0],
             locality: LocalityFactors::NONE,
+            step: None,
+            elastic: None,
+            state_gib: 0.0,
             restart_cost_s: None,
             load: Load::default(),
             sensitivity: None,
@@ -210,6 +235,18 @@ impl ClusterSpec {
         }
         if !(0.0..=1.0).contains(&bandwidth) {
             return bad("load.bandwidth", bandwidth.to_string(), "0 to 1");
+        }
+        if !(0.0..=1e6).contains(&class.state_gib) {
+            return bad("state_gib", class.state_gib.to_string(), "0 to 1e6 GiB");
+        }
+        if let Some(step) = &class.step {
+            step.validate()?;
+        }
+        if let Some(elastic) = &class.elastic {
+            elastic.profile.validate()?;
+            if elastic.gpus_max == 0 {
+                return bad("elastic.gpus_max", "0".into(), "1 or more");
+            }
         }
         if let Some(sensitivity) = &class.sensitivity {
             sensitivity.validate()?;

@@ -118,7 +118,11 @@ impl Rounds {
     /// A party has come. It waits without a target until targets are set. A job alone starts with the credit of half a
     /// round, a pair with none.
     pub fn add(&mut self, party: Party) {
-        let credit_s = if party.beside.is_none() { self.half_round_s } else { 0.0 };
+        let credit_s = if party.beside.is_none() {
+            self.half_round_s
+        } else {
+            0.0
+        };
         self.entries.insert(
             party,
             Entry {
@@ -210,7 +214,10 @@ impl Rounds {
         let mut taken = vec![false; cluster.jobs().len()];
         for &gpu_type in order {
             let kind = gpu_type.index();
-            let runs = self.entries.iter().filter(|(party, _)| can_run(**party, gpu_type));
+            let runs = self
+                .entries
+                .iter()
+                .filter(|(party, _)| can_run(**party, gpu_type));
             let mut queue: Vec<([f64; 3], u64, Party, bool)> = runs
                 .map(|(party, entry)| {
                     let target = entry.target.as_ref().map_or(0.0, |target| target[kind]);
@@ -312,7 +319,11 @@ fn lowest(mask: u64, num: u32) -> u64 {
 /// Carries out a dealing: stops the jobs that lost their GPUs or move, renews the leases of those that keep them, starts
 /// the others.
 pub fn lease(cluster: &mut Cluster, placed: &BTreeMap<Party, Placement>) {
-    let places = || placed.iter().flat_map(|(party, placement)| party.jobs().map(move |job| (job, placement)));
+    let places = || {
+        placed
+            .iter()
+            .flat_map(|(party, placement)| party.jobs().map(move |job| (job, placement)))
+    };
     let keeps: BTreeMap<JobId, &Placement> = places().collect();
     let mut stopped: Vec<JobId> = Vec::new();
     for kind in 0..cluster.num_types() {

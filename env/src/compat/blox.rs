@@ -71,18 +71,26 @@ impl Planner for Blox {
             }
         };
         let ids = (0..cluster.jobs().len()).map(|id| JobId(id as u32));
-        let mut jobs: Vec<JobId> = ids.filter(|id| cluster.job(*id).state != JobState::Finished).collect();
+        let mut jobs: Vec<JobId> = ids
+            .filter(|id| cluster.job(*id).state != JobState::Finished)
+            .collect();
         jobs.sort_by(|a, b| key(a).total_cmp(&key(b)));
         let mut free: Vec<u64> = cluster.nodes().iter().map(|node| node.free).collect();
-        let running = jobs.iter().filter(|id| cluster.job(**id).state == JobState::Running);
-        let mut running: BTreeMap<JobId, Slice> = running.map(|id| (*id, cluster.job(*id).placement[0])).collect();
+        let running = jobs
+            .iter()
+            .filter(|id| cluster.job(**id).state == JobState::Running);
+        let mut running: BTreeMap<JobId, Slice> =
+            running.map(|id| (*id, cluster.job(*id).placement[0])).collect();
         let mut launched: BTreeMap<JobId, Slice> = BTreeMap::new();
         for (index, job) in jobs.iter().enumerate() {
             if running.contains_key(job) {
                 continue;
             }
             if first_free(&free).is_none()
-                && let Some(slice) = jobs[index + 1..].iter().rev().find_map(|victim| running.remove(victim))
+                && let Some(slice) = jobs[index + 1..]
+                    .iter()
+                    .rev()
+                    .find_map(|victim| running.remove(victim))
             {
                 free[slice.node.index()] |= slice.gpus;
             }
@@ -93,7 +101,9 @@ impl Planner for Blox {
             launched.insert(*job, slice);
         }
         running.append(&mut launched);
-        let placed = running.into_iter().map(|(job, slice)| (Party::alone(job), Placement::from_slice(&[slice])));
+        let placed = running
+            .into_iter()
+            .map(|(job, slice)| (Party::alone(job), Placement::from_slice(&[slice])));
         lease(cluster, &placed.collect());
         Ok(())
     }

@@ -155,8 +155,9 @@ impl Gavel {
         &self.retargeted_s
     }
 
-    /// The first thing that did not go as in the simulator: targets asked for more often than they are given, or a job
-    /// that left the world at another time than the simulator's steps say.
+    /// The first thing that did not go as in the simulator: targets asked for more often than they are given, a job that
+    /// left the world at another time than the simulator's steps say, or that is as fast beside another one as the
+    /// cluster's table of pairs does not say. A job that gains from company is none of these: the cluster knows no such.
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
@@ -185,7 +186,8 @@ impl Gavel {
                 }
             }
             if !task.failed {
-                self.rounds.receive(task.party, task.gpu_type, task.finish_s - begin_s);
+                self.rounds
+                    .receive(task.party, task.gpu_type, task.finish_s - begin_s);
             }
             self.changed |= task.failed || !left.is_empty();
             for job in task.party.jobs() {
@@ -214,7 +216,10 @@ impl Gavel {
             let alone = self.rounds.parties().filter(|party| party.beside.is_none());
             let others: Vec<JobId> = alone.map(|party| party.job).collect();
             self.rounds.add(Party::alone(job_id));
-            for other in others.into_iter().filter(|other| self.rules.packs && gang(*other) == gang(job_id)) {
+            for other in others
+                .into_iter()
+                .filter(|other| self.rules.packs && gang(*other) == gang(job_id))
+            {
                 self.rounds.add(Party::pair(other, job_id));
             }
             self.changed = true;
@@ -284,14 +289,20 @@ impl Gavel {
         task
     }
 
-    /// What the world must know of the leases: speeds beside each other, attempts that fail.
+    /// What the world must know of the leases: gains from company, attempts that fail, pairs that end together.
     fn note_terms(&mut self, cluster: &Cluster) {
         self.terms.clear();
         for task in &self.tasks {
             for (job, (_, speed)) in task.party.jobs().zip(task.steps) {
                 let last = self.progress[job.index()].num_failures + 1 >= MAX_FAILURES;
+                let rate_factor = speed / cluster.job(job).rate;
+                let alone = cluster.class(cluster.job(job).request.class).speed[task.gpu_type.index()];
+                if (rate_factor - 1.0).abs() > 1e-9 && speed <= alone {
+                    let text = format!("{job:?} is {rate_factor} as fast as the cluster says");
+                    self.problem.get_or_insert(text);
+                }
                 let terms = LeaseTerms {
-                    rate_factor: speed / cluster.job(job).rate,
+                    rate_factor,
                     outcome: match (task.failed, last && task.party.beside.is_none()) {
                         (false, _) => LeaseOutcome::Kept,
                         (true, false) => LeaseOutcome::Lost,
@@ -318,7 +329,10 @@ impl Planner for Gavel {
             self.last_retarget_s = 0.0;
             turns = self.deal(cluster, now_s);
         }
-        self.tasks = turns.iter().map(|turn| self.task(cluster, *turn, now_s)).collect();
+        self.tasks = turns
+            .iter()
+            .map(|turn| self.task(cluster, *turn, now_s))
+            .collect();
         self.places = place(cluster, &turns, &self.places);
         lease(cluster, &self.places);
         self.note_terms(cluster);

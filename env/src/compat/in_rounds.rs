@@ -57,7 +57,11 @@ pub fn run(
     world.set_rounds(clock);
     let (mut num_rounds, mut num_leases) = (0, 0);
     while !world.is_over() {
-        assert_eq!(world.advance(), Instant::Event, "jobs are left but nothing will ever happen");
+        assert_eq!(
+            world.advance(),
+            Instant::Event,
+            "jobs are left but nothing will ever happen"
+        );
         if world.round_is_over() && !world.is_over() {
             preset.plan(world.cluster_mut())?;
             world.carry_out();

@@ -21,7 +21,9 @@ impl PythonRandom {
         let scramble = |before: u32| before ^ (before >> 30);
         state[0] = 19_650_218;
         for i in 1..SIZE {
-            state[i] = scramble(state[i - 1]).wrapping_mul(1_812_433_253).wrapping_add(i as u32);
+            state[i] = scramble(state[i - 1])
+                .wrapping_mul(1_812_433_253)
+                .wrapping_add(i as u32);
         }
         let mut i = 1;
         for _ in 0..SIZE {

@@ -2,8 +2,9 @@
 //! granted with the GPUs.
 //!
 //! A job knows two speeds: the one that its ideal CPU and memory give, and 1 with the share of a server that is
-//! proportional to its GPUs. Grants are counted here, server by server; the world learns what they do to the rate. Kept as
-//! they are there:
+//! proportional to its GPUs. What is granted is granted by the cluster, which refuses to give a core twice; where its own
+//! surface of speeds says another speed than these two, the lease says by how much ([`Synergy::num_leases`]). Kept as they
+//! are there:
 //! - Jobs are seen to have finished when their lease ends; a lease does whole iterations only.
 //! - SRTF and FTF order by the speed that a job was granted when it was last tuned, not by its ideal one.
 //! - A job whose peers must give way takes *every* job of a server back to its proportional share, in order of servers
@@ -25,7 +26,8 @@ use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice};
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::{JobId, NodeId, Time};
 use pleach_scheduler::planner::Planner;
-use pleach_scheduler::rounds::{Party, lease};
+use pleach_scheduler::rounds::lease;
+use pleach_scheduler::spec::Resources;
 
 use super::in_rounds::RoundPreset;
 use crate::world::{LeaseTerms, RoundClock, RoundEnd, Seen};
@@ -99,6 +101,8 @@ pub struct Ideal {
     iteration_s: f64,
     demand: Vector,
     speedup: f64,
+    /// Whether the gang would like more than a server has.
+    is_capped: bool,
 }
 
 impl Ideal {
@@ -119,6 +123,7 @@ impl Ideal {
             iteration_s: model.iteration_s,
             demand,
             speedup,
+            is_capped: demand != wanted,
         }
     }
 
@@ -165,6 +170,9 @@ pub struct Synergy {
     speedup: Vec<f64>,
     servers: Servers,
     held: BTreeMap<JobId, Holding>,
+    /// What the speed granted is of the cluster's own. `[running job]`
+    factors: BTreeMap<JobId, f64>,
+    num_leases: [u64; 2],
     problem: Option<String>,
 }
 
@@ -182,11 +190,13 @@ impl Synergy {
             num_seen: 0,
             servers: Servers::default(),
             held: BTreeMap::new(),
+            factors: BTreeMap::new(),
+            num_leases: [0; 2],
             problem: None,
         }
     }
 
-    /// What the simulator would not have survived, if anything.
+    /// The first thing that did not go as in the simulator.
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
@@ -198,8 +208,10 @@ impl Synergy {
 
     /// Orders the jobs that have not finished.
     fn sort(&mut self, cluster: &Cluster) {
-        self.runnable.retain(|job| cluster.job(*job).state != JobState::Finished);
-        self.runnable.extend((self.num_seen..cluster.jobs().len()).map(|job| JobId(job as u32)));
+        self.runnable
+            .retain(|job| cluster.job(*job).state != JobState::Finished);
+        self.runnable
+            .extend((self.num_seen..cluster.jobs().len()).map(|job| JobId(job as u32)));
         self.num_seen = cluster.jobs().len();
         let now = cluster.now();
         let key = |id: &JobId| -> (f64, Time) {
@@ -236,14 +248,18 @@ impl Synergy {
             ..Holding::default()
         };
         if let Some(server) = whole.filter(|_| num_gpus > 1.0) {
-            let gpus = self.servers.free_gpus[server].drain(..num_gpus as usize).collect();
+            let gpus = self.servers.free_gpus[server]
+                .drain(..num_gpus as usize)
+                .collect();
             holding.gpus.insert(server, gpus);
             holding.shares.insert(server, demand);
         } else if let Some(counts) = self.spread(scaled(demand, 1.0 / num_gpus), num_gpus as usize) {
             for (server, count) in counts {
                 let free = &mut self.servers.free_gpus[server];
                 holding.gpus.insert(server, free.split_off(free.len() - count));
-                holding.shares.insert(server, scaled(demand, count as f64 / num_gpus));
+                holding
+                    .shares
+                    .insert(server, scaled(demand, count as f64 / num_gpus));
             }
         } else {
             return false;
@@ -291,7 +307,11 @@ impl Synergy {
     fn tuned(&self, job: JobId) -> (Vector, bool) {
         let ideal = self.ideals[job.index()].demand;
         let fair = self.fair(ideal[0]);
-        if fits(ideal, fair) { (ideal, false) } else { (fair, true) }
+        if fits(ideal, fair) {
+            (ideal, false)
+        } else {
+            (fair, true)
+        }
     }
 
     fn tune(&mut self, job: JobId) {
@@ -386,14 +406,44 @@ impl Synergy {
         }
     }
 
-    fn placements(&self) -> BTreeMap<Party, Placement> {
-        let slice = |(server, gpus): (&usize, &Vec<u32>)| Slice {
-            node: NodeId(*server as u32),
-            gpus: gpus.iter().fold(0, |mask, gpu| mask | 1_u64 << gpu),
-        };
-        let placement =
-            |(job, holding): (&JobId, &Holding)| (Party::alone(*job), holding.gpus.iter().map(slice).collect());
-        self.held.iter().map(placement).collect()
+    /// Leases in which the cluster's own surface of speeds said the same as the simulator's two speeds, and others: gangs
+    /// that would like more than a server has, to which the simulator gives a speed on a straight line.
+    #[must_use]
+    pub fn num_leases(&self) -> [u64; 2] {
+        self.num_leases
+    }
+
+    /// Empties the cluster and starts what was planned.
+    fn carry_out(&mut self, cluster: &mut Cluster) {
+        lease(cluster, &BTreeMap::new());
+        self.factors.clear();
+        for (job, holding) in &self.held {
+            let slice = |(server, gpus): (&usize, &Vec<u32>)| Slice {
+                node: NodeId(*server as u32),
+                gpus: gpus.iter().fold(0, |mask, gpu| mask | 1_u64 << gpu),
+            };
+            let placement: Placement = holding.gpus.iter().map(slice).collect();
+            let [gpus, cpu_cores, memory_gib] = holding.total;
+            let granted = cluster.grant(&Resources {
+                cpu_cores: cpu_cores / gpus,
+                memory_gib: memory_gib / gpus,
+                ..Resources::WHOLE_GPU
+            });
+            let Some(granted) = granted else {
+                self.problem.get_or_insert("too many different grants".into());
+                continue;
+            };
+            cluster.start_with(*job, placement, granted);
+            let fair_rate = 1.0 / self.ideals[job.index()].iteration_s;
+            let factor = holding.speed * fair_rate / cluster.job(*job).rate;
+            let differs = (factor - 1.0).abs() > 1e-9;
+            if differs && !self.ideals[job.index()].is_capped {
+                let text = format!("{job:?} is {factor} as fast as the cluster's surface says");
+                self.problem.get_or_insert(text);
+            }
+            self.num_leases[usize::from(differs)] += 1;
+            self.factors.insert(*job, factor);
+        }
     }
 }
 
@@ -446,7 +496,7 @@ impl Planner for Synergy {
                 Grant::Tune => self.tune(job),
             }
         }
-        lease(cluster, &self.placements());
+        self.carry_out(cluster);
         Ok(())
     }
 }
@@ -454,7 +504,7 @@ impl Planner for Synergy {
 impl RoundPreset for Synergy {
     fn terms(&self, job: JobId) -> LeaseTerms {
         LeaseTerms {
-            rate_factor: self.held.get(&job).map_or(1.0, |holding| holding.speed),
+            rate_factor: self.factors.get(&job).copied().unwrap_or(1.0),
             ..LeaseTerms::default()
         }
     }

@@ -51,9 +51,15 @@ fn blox_with_jobs_of_one_gpu_starts_and_ends_every_job_as_recorded() {
         let comparison = Comparison::of(&theirs, ours, 1e-3);
         comparison.print(&format!("blox {} {}", row["config"], row["sched"]));
         let preemptions: u32 = ours.iter().map(|job| job.num_preemptions).sum();
-        println!("    preemptions of these jobs: {preemptions}; of all jobs there: {}", row["preemptions"]);
+        println!(
+            "    preemptions of these jobs: {preemptions}; of all jobs there: {}",
+            row["preemptions"]
+        );
         assert!(comparison.all_equal(), "{}: {:?}", row["sched"], comparison.first);
-        let starts = recorded.iter().zip(ours).all(|(row, job)| job.first_start_s == number(row, "start_s"));
+        let starts = recorded
+            .iter()
+            .zip(ours)
+            .all(|(row, job)| job.first_start_s == number(row, "start_s"));
         assert!(starts, "{}: some job starts at another time", row["sched"]);
     }
 }

@@ -10,9 +10,7 @@ use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
 use pleach_scheduler::physics::interference::PairEntry;
 use pleach_scheduler::rounds::{Party, Targets};
-use pleach_scheduler::spec::{
-    ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, Resources, TenantSpec,
-};
+use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, Resources, TenantSpec};
 
 use super::golden::{Comparison, Row, folder, number, rows};
 
@@ -44,7 +42,11 @@ fn speeds(gavel: &Path) -> Speeds {
 
 /// A job, or two that share GPUs: `3` or `(3, 7)`.
 fn party(text: &str) -> Party {
-    let ids: Vec<u32> = text.trim_matches(['(', ')']).split(", ").map(|id| id.parse().unwrap()).collect();
+    let ids: Vec<u32> = text
+        .trim_matches(['(', ')'])
+        .split(", ")
+        .map(|id| id.parse().unwrap())
+        .collect();
     match ids[..] {
         [a, b] => Party::pair(JobId(a), JobId(b)),
         _ => Party::alone(JobId(ids[0])),
@@ -55,9 +57,13 @@ fn party(text: &str) -> Party {
 /// [`class_name`].
 fn pair_speeds(gavel: &Path, workload: &Workload) -> PairSpeeds {
     let names = workload.classes.iter().enumerate();
-    let classes: BTreeMap<&str, ClassId> = names.map(|(id, class)| (class.name.as_str(), ClassId(id as u16))).collect();
+    let classes: BTreeMap<&str, ClassId> = names
+        .map(|(id, class)| (class.name.as_str(), ClassId(id as u16)))
+        .collect();
     let kinds = workload.cluster.gpu_types.iter().enumerate();
-    let kinds: BTreeMap<&str, GpuTypeId> = kinds.map(|(id, kind)| (kind.name.as_str(), GpuTypeId(id as u8))).collect();
+    let kinds: BTreeMap<&str, GpuTypeId> = kinds
+        .map(|(id, kind)| (kind.name.as_str(), GpuTypeId(id as u8)))
+        .collect();
     let table = rows(&gavel.join("inputs/throughput_pairs.csv.gz"));
     let pair = |row: &Row| {
         let class = |column: &str| {
@@ -68,7 +74,11 @@ fn pair_speeds(gavel: &Path, workload: &Workload) -> PairSpeeds {
         let speeds = [number(row, "steps_per_s_a"), number(row, "steps_per_s_b")];
         Some(((kind, class("model_a")?, class("model_b")?), speeds))
     };
-    table.iter().filter(|row| row["consolidated"] == "1").filter_map(pair).collect()
+    table
+        .iter()
+        .filter(|row| row["consolidated"] == "1")
+        .filter_map(pair)
+        .collect()
 }
 
 /// The same as the cluster takes it: speed beside each other over speed alone. Gains from sharing are not for the cluster.
@@ -96,7 +106,10 @@ fn runs(gavel: &Path, config: &str) -> Vec<Run> {
         .iter()
         .filter(|row| row["config"] == config && row["status"] == "ok")
         .map(|row| {
-            let (gpus, sizes) = (numbers(&row["cluster_v100_p100_k80"]), numbers(&row["gpus_per_server"]));
+            let (gpus, sizes) = (
+                numbers(&row["cluster_v100_p100_k80"]),
+                numbers(&row["gpus_per_server"]),
+            );
             let pool = |kind: usize| (TYPES[kind], gpus[2 - kind], sizes[2 - kind]);
             Run {
                 name: config.into(),
@@ -119,7 +132,11 @@ fn workload(gavel: &Path, speeds: &Speeds, run: &Run) -> Workload {
                 let speed = |kind: &str| speeds.get(&(kind.into(), model.clone(), gang)).copied();
                 classes.push(ModelClass {
                     name: class_name(&model, gang),
-                    speed: run.pools.iter().map(|pool| speed(pool.0).unwrap_or(0.0)).collect(),
+                    speed: run
+                        .pools
+                        .iter()
+                        .map(|pool| speed(pool.0).unwrap_or(0.0))
+                        .collect(),
                     ..ModelClass::default()
                 });
                 classes.len() as u16 - 1
@@ -175,7 +192,11 @@ fn targets(folder: &Path, run: &Run) -> (Vec<Targets>, Vec<f64>) {
         times.resize(targets.len(), f64::NAN);
         times[number_of - 1] = number(&row, "time_s");
         let party = party(&row["job_or_pair"]);
-        let kind = run.pools.iter().position(|pool| pool.0 == row["worker_type"]).unwrap();
+        let kind = run
+            .pools
+            .iter()
+            .position(|pool| pool.0 == row["worker_type"])
+            .unwrap();
         let zeros = || vec![0.0; run.pools.len()];
         targets[number_of - 1].entry(party).or_insert_with(zeros)[kind] = number(&row, "fraction");
     }
@@ -187,12 +208,19 @@ type Lease = (u64, u32, Vec<u32>);
 
 fn recorded_leases(folder: &Path) -> Vec<Lease> {
     let leases = |row: &Row| -> Vec<Lease> {
-        let mut gpus: Vec<u32> = row["worker_ids"].split('|').map(|id| id.parse().unwrap()).collect();
+        let mut gpus: Vec<u32> = row["worker_ids"]
+            .split('|')
+            .map(|id| id.parse().unwrap())
+            .collect();
         gpus.sort_unstable();
         let jobs = party(&row["job_or_pair"]).jobs();
-        jobs.map(|job| (number(row, "round") as u64, job.0, gpus.clone())).collect()
+        jobs.map(|job| (number(row, "round") as u64, job.0, gpus.clone()))
+            .collect()
     };
-    let mut leases: Vec<Lease> = rows(&folder.join("rounds.csv.gz")).iter().flat_map(leases).collect();
+    let mut leases: Vec<Lease> = rows(&folder.join("rounds.csv.gz"))
+        .iter()
+        .flat_map(leases)
+        .collect();
     leases.sort();
     // Rounds in which nothing ran are numbered there and not here.
     let (mut number, mut last) = (0, 0);
@@ -204,10 +232,17 @@ fn recorded_leases(folder: &Path) -> Vec<Lease> {
 }
 
 fn leases(cluster: &Cluster, round: u64, into: &mut Vec<Lease>) {
-    for (id, job) in cluster.jobs().iter().enumerate().filter(|(_, job)| !job.placement.is_empty()) {
+    for (id, job) in cluster
+        .jobs()
+        .iter()
+        .enumerate()
+        .filter(|(_, job)| !job.placement.is_empty())
+    {
         let gpus = job.placement.iter().flat_map(|slice| {
             let first = cluster.nodes()[slice.node.index()].first_gpu;
-            (0..64).filter(|gpu| slice.gpus >> gpu & 1 == 1).map(move |gpu| first + gpu)
+            (0..64)
+                .filter(|gpu| slice.gpus >> gpu & 1 == 1)
+                .map(move |gpu| first + gpu)
         });
         let mut gpus: Vec<u32> = gpus.collect();
         gpus.sort_unstable();
@@ -237,7 +272,10 @@ fn replay(gavel: &Path, speeds: &Speeds, run: Run, retarget_min_s: f64) -> Repla
     workload.cluster.pairs = pair_entries(&workload, &pairs);
     let (targets, recorded_s) = targets(&folder, &run);
     // Visited in the order v100, p100, k80.
-    let types = (0..run.pools.len()).rev().map(|kind| GpuTypeId(kind as u8)).collect();
+    let types = (0..run.pools.len())
+        .rev()
+        .map(|kind| GpuTypeId(kind as u8))
+        .collect();
     let mut planner = Gavel::new(rules, workload.jobs.len(), types, targets.clone(), pairs);
     let (mut starts_s, mut ours) = (Vec::new(), Vec::new());
     let result = self::run(&workload, CLOCK, &mut planner, &mut |cluster| {
@@ -245,7 +283,10 @@ fn replay(gavel: &Path, speeds: &Speeds, run: Run, retarget_min_s: f64) -> Repla
         leases(cluster, starts_s.len() as u64, &mut ours);
     })
     .unwrap();
-    let theirs: Vec<f64> = rows(&folder.join("jobs.csv.gz")).iter().map(|row| number(row, "finish_s")).collect();
+    let theirs: Vec<f64> = rows(&folder.join("jobs.csv.gz"))
+        .iter()
+        .map(|row| number(row, "finish_s"))
+        .collect();
     // The world's clock is in whole microseconds: half of one a round, at most.
     let comparison = Comparison::of(&theirs, &result.jobs, 1e-3);
     comparison.print(&format!("gavel {} {}", run.name, run.policy));
@@ -253,29 +294,48 @@ fn replay(gavel: &Path, speeds: &Speeds, run: Run, retarget_min_s: f64) -> Repla
     let same = recorded.iter().zip(&ours).take_while(|(a, b)| a == b).count();
     let untargeted = |(round, job, gpus): &Lease| {
         let start_s = starts_s[*round as usize - 1];
-        let table = recorded_s.iter().rposition(|time| *time <= start_s + 1e-3).unwrap();
+        let table = recorded_s
+            .iter()
+            .rposition(|time| *time <= start_s + 1e-3)
+            .unwrap();
         let firsts = run.pools.iter().scan(0, |sum, pool| {
             *sum += pool.1;
             Some(*sum)
         });
         let kind = firsts.take_while(|end| *end <= gpus[0]).count();
-        let named = targets[table].iter().filter(|(party, _)| party.includes(JobId(*job)));
+        let named = targets[table]
+            .iter()
+            .filter(|(party, _)| party.includes(JobId(*job)));
         named.map(|(_, target)| target[kind]).sum::<f64>() == 0.0
     };
     let first_round = (recorded != ours).then(|| {
         let round = recorded.get(same).or(ours.get(same)).map_or(0, |lease| lease.0);
-        (round, recorded.iter().filter(|lease| lease.0 == round).any(|lease| untargeted(lease)))
+        (
+            round,
+            recorded
+                .iter()
+                .filter(|lease| lease.0 == round)
+                .any(|lease| untargeted(lease)),
+        )
     });
     if let Some((round, _)) = first_round {
         let (there, here) = (recorded.len(), ours.len());
-        println!("    leases: {there} there, {here} here; the first {same} on the same GPUs, until round {round}");
+        println!(
+            "    leases: {there} there, {here} here; the first {same} on the same GPUs, until round {round}"
+        );
     }
-    if let Some(problem) = planner.problem() {
-        println!("    {problem}");
-    }
+    assert!(
+        planner.problem().is_none() || first_round.is_some(),
+        "{:?}",
+        planner.problem()
+    );
     let late = |(ours, theirs): (&f64, &f64)| !theirs.is_nan() && (ours - theirs).abs() > 1e-3;
     if let Some(at) = planner.retargeted_s().iter().zip(&recorded_s).position(late) {
-        println!("    targets {at}: {} s there, {} s here", recorded_s[at], planner.retargeted_s()[at]);
+        println!(
+            "    targets {at}: {} s there, {} s here",
+            recorded_s[at],
+            planner.retargeted_s()[at]
+        );
     }
     Replayed {
         run,
@@ -285,7 +345,9 @@ fn replay(gavel: &Path, speeds: &Speeds, run: Run, retarget_min_s: f64) -> Repla
 }
 
 fn replay_all(config: &str, retarget_min_s: f64) -> Vec<Replayed> {
-    let Some(gavel) = folder("gavel") else { return Vec::new() };
+    let Some(gavel) = folder("gavel") else {
+        return Vec::new();
+    };
     let speeds = speeds(&gavel);
     let runs = runs(&gavel, config);
     assert!(!runs.is_empty(), "no runs of {config}");
@@ -295,9 +357,15 @@ fn replay_all(config: &str, retarget_min_s: f64) -> Vec<Replayed> {
 
 fn check(config: &str) {
     for replayed in replay_all(config, 1920.0) {
-        let text = format!("{config} {}: {:?}", replayed.run.policy, replayed.comparison.first);
+        let text = format!(
+            "{config} {}: {:?}",
+            replayed.run.policy, replayed.comparison.first
+        );
         assert!(replayed.comparison.all_equal(), "{text}");
-        assert!(replayed.first_round.is_none(), "{text}: some lease is on other GPUs");
+        assert!(
+            replayed.first_round.is_none(),
+            "{text}: some lease is on other GPUs"
+        );
     }
 }
 
@@ -322,13 +390,24 @@ fn check_truncated(config: &str, retarget_min_s: f64, num_exact: usize) {
     let exact = replayed.iter().filter(|replayed| replayed.comparison.all_equal());
     assert!(replayed.is_empty() || exact.count() == num_exact);
     for replayed in &replayed {
-        let text = format!("{config} {}: {:?}", replayed.run.policy, replayed.comparison.first);
-        assert_eq!(replayed.comparison.all_equal(), replayed.first_round.is_none(), "{text}");
-        assert!(replayed.first_round.is_none_or(|(_, untargeted)| untargeted), "{text}");
+        let text = format!(
+            "{config} {}: {:?}",
+            replayed.run.policy, replayed.comparison.first
+        );
+        assert_eq!(
+            replayed.comparison.all_equal(),
+            replayed.first_round.is_none(),
+            "{text}"
+        );
+        assert!(
+            replayed.first_round.is_none_or(|(_, untargeted)| untargeted),
+            "{text}"
+        );
     }
 }
 
 #[test]
+#[ignore = "some 10 s where two cores are shared"]
 fn gavel_on_five_hundred_jobs_is_replayed_as_far_as_targets_are_recorded() {
     check_truncated("g5_m500multi_16x3", 1920.0, 6);
 }

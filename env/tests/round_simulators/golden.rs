@@ -11,9 +11,13 @@ pub type Row = std::collections::BTreeMap<String, String>;
 
 /// The folder of a simulator's recorded runs; none, with a message, where it is missing.
 pub fn folder(simulator: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/golden").join(simulator);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../shared/data/golden")
+        .join(simulator);
     // The repository may be a worktree beside others.
-    let other = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/golden").join(simulator);
+    let other = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/data/golden")
+        .join(simulator);
     let found = [path, other].into_iter().find(|path| path.is_dir());
     if found.is_none() {
         eprintln!("skipped: no recorded runs of {simulator} beside the repository");
@@ -56,7 +60,10 @@ impl Comparison {
         let differs = |a: f64, b: f64| (a - b).abs() > tolerance_s;
         let num_jobs = ours.len();
         let mean = |finish: &dyn Fn(usize) -> f64| {
-            (0..num_jobs).map(|job| finish(job) - ours[job].submit_s).sum::<f64>() / num_jobs as f64
+            (0..num_jobs)
+                .map(|job| finish(job) - ours[job].submit_s)
+                .sum::<f64>()
+                / num_jobs as f64
         };
         Comparison {
             num_jobs,

@@ -6,7 +6,9 @@ use std::path::Path;
 use pleach_env::compat::in_rounds::run;
 use pleach_env::compat::synergy::{CLOCK, Grant, Ideal, Order, Sensitivity, Synergy};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
+use pleach_scheduler::cluster::Slice;
 use pleach_scheduler::ids::Time;
+use pleach_scheduler::physics::sensitivity::Sensitivity as Surface;
 use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 
 use super::golden::{Comparison, Row, folder, number, rows};
@@ -34,11 +36,26 @@ fn sensitivities(synergy: &Path) -> BTreeMap<String, Sensitivity> {
         .collect()
 }
 
+/// Our surface of a model, by the name that it has in the profiles. Language models ask for 20 GiB per GPU there, although
+/// the grid of speeds begins at 20.83 GiB: the grid is taken to begin where they ask.
+fn surface(model: &str, memory_gib: f64) -> Surface {
+    let name = match model {
+        "res18" => "resnet18",
+        "res50" => "resnet50",
+        "bert" | "vae" => "lstm",
+        other => other,
+    };
+    let mut surface = Surface::from_name(name).unwrap();
+    surface.memory_gib[0] = surface.memory_gib[0].min(memory_gib);
+    surface
+}
+
 fn workload(jobs: &[Row], num_servers: u32, models: &BTreeMap<String, Sensitivity>) -> Workload {
     let names: Vec<&String> = models.keys().collect();
     let class = |model: &Sensitivity, name: &str| ModelClass {
         name: name.into(),
         speed: vec![1.0 / model.iteration_s],
+        sensitivity: Some(surface(name, model.memory_gib)),
         ..ModelClass::default()
     };
     let job = |row: &Row| JobSpec {
@@ -53,24 +70,35 @@ fn workload(jobs: &[Row], num_servers: u32, models: &BTreeMap<String, Sensitivit
         outcome: Outcome::Unknown,
         resources: Resources::WHOLE_GPU,
     };
+    let mut cluster = ClusterSpec::uniform(num_servers, 8, num_servers);
+    (
+        cluster.node_groups[0].cpu_cores,
+        cluster.node_groups[0].memory_gib,
+    ) = (SERVER[1], SERVER[2]);
     Workload {
         name: "synergy".into(),
-        cluster: ClusterSpec::uniform(num_servers, 8, num_servers),
+        cluster,
         classes: models.iter().map(|(name, model)| class(model, name)).collect(),
         jobs: jobs.iter().map(job).collect(),
     }
 }
 
-fn compare(synergy: &Path, config: &str, num_servers: u32, policy: &str) -> Comparison {
+/// (round, job, GPUs).
+type Lease = (u64, u32, Vec<u32>);
+
+/// Runs a policy; also says whether every job was on the recorded GPUs in every round.
+fn compare(synergy: &Path, config: &str, num_servers: u32, policy: &str) -> (Comparison, bool) {
     let models = sensitivities(synergy);
     let folder = synergy.join(config).join(policy);
     let jobs = rows(&folder.join("jobs.csv.gz"));
     let workload = workload(&jobs, num_servers, &models);
     let ideal = |row: &Row| {
         let ideal = Ideal::of(models[&row["model"]], number(row, "gpus") as u32, SERVER);
-        let recorded = ["cpu_demand", "mem_demand_gb", "speedup_if_demand_met"].map(|column| number(row, column));
+        let recorded =
+            ["cpu_demand", "mem_demand_gb", "speedup_if_demand_met"].map(|column| number(row, column));
         let (cores, memory_gib, speedup) = ideal.figures();
-        let same = (cores - recorded[0]).abs() + (memory_gib - recorded[1]).abs() + (speedup - recorded[2]).abs();
+        let same =
+            (cores - recorded[0]).abs() + (memory_gib - recorded[1]).abs() + (speedup - recorded[2]).abs();
         assert!(same < 1e-9, "job {}: {ideal:?}", row["job_id"]);
         ideal
     };
@@ -87,63 +115,75 @@ fn compare(synergy: &Path, config: &str, num_servers: u32, policy: &str) -> Comp
         _ => Grant::Proportional,
     };
     let mut planner = Synergy::new(order, grant, SERVER, jobs.iter().map(ideal).collect());
-    // What runs where in the first rounds, to find the first difference.
-    let mut ours: Vec<(u64, u32, String)> = Vec::new();
+    let mut ours: Vec<Lease> = Vec::new();
     let mut round = 0;
     let result = run(&workload, CLOCK, &mut planner, &mut |cluster| {
         round += 1;
-        for (id, job) in cluster.jobs().iter().enumerate().filter(|(_, job)| !job.placement.is_empty()) {
-            let gpus = job.placement.iter().flat_map(|slice| {
-                let gpus = (0..8).filter(|gpu| slice.gpus >> gpu & 1 == 1);
-                gpus.map(|gpu| format!("{}/{}", slice.node.0, slice.node.0 * 8 + gpu))
-            });
-            ours.push((round, id as u32, gpus.collect::<Vec<String>>().join("|")));
-        }
+        let running = cluster
+            .jobs()
+            .iter()
+            .enumerate()
+            .filter(|(_, job)| !job.placement.is_empty());
+        ours.extend(running.map(|(id, job)| {
+            let gpus = |slice: &Slice| {
+                let (server, gpus) = (slice.node.0, slice.gpus);
+                (0..8)
+                    .filter(move |gpu| gpus >> gpu & 1 == 1)
+                    .map(move |gpu| server * 8 + gpu)
+            };
+            (round, id as u32, job.placement.iter().flat_map(gpus).collect())
+        }));
     })
     .unwrap();
     let theirs: Vec<f64> = jobs.iter().map(|row| number(row, "finish_s")).collect();
     let comparison = Comparison::of(&theirs, &result.jobs, 1e-3);
     comparison.print(&format!("synergy {config} {policy}"));
-    if let Some(problem) = planner.problem() {
-        println!("    {problem}");
-    }
-    let mut recorded: Vec<(u64, u32, String)> = rows(&folder.join("rounds.csv.gz"))
+    let [own, other] = planner.num_leases();
+    println!("    leases at the speed of our surface: {own}; at another: {other}");
+    assert_eq!(planner.problem(), None);
+    let mut recorded: Vec<Lease> = rows(&folder.join("rounds.csv.gz"))
         .iter()
         .map(|row| {
-            let mut gpus: Vec<(u32, u32)> = row["server/gpu"]
+            let pairs = row["server/gpu"]
                 .split('|')
-                .map(|pair| pair.split_once('/').unwrap())
-                .map(|(server, gpu)| (server.parse().unwrap(), gpu.parse().unwrap()))
-                .collect();
+                .map(|pair| pair.split_once('/').unwrap());
+            let mut gpus: Vec<u32> = pairs.map(|(_, gpu)| gpu.parse().unwrap()).collect();
             gpus.sort_unstable();
-            let gpus: Vec<String> = gpus.iter().map(|(server, gpu)| format!("{server}/{gpu}")).collect();
-            (number(row, "round") as u64, number(row, "job_id") as u32, gpus.join("|"))
+            (number(row, "round") as u64, number(row, "job_id") as u32, gpus)
         })
         .collect();
     recorded.sort();
-    let same = recorded.iter().zip(&ours).take_while(|(a, b)| a == b).count();
-    if recorded != ours {
-        println!("    leases: {} there, {} here, the first {same} on the same GPUs; then {:?}, here {:?}", recorded.len(), ours.len(), recorded.get(same), ours.get(same));
-    }
-    comparison
+    (comparison, recorded == ours)
 }
 
 fn check(config: &str, num_servers: u32) {
     let Some(synergy) = folder("synergy") else { return };
     let index = rows(&synergy.join("index.csv"));
-    let policies = index.iter().filter(|row| row["config"] == config && !row["scheduler"].contains("opt"));
+    let policies = index
+        .iter()
+        .filter(|row| row["config"] == config && !row["scheduler"].contains("opt"));
     for row in policies {
-        let comparison = compare(&synergy, config, num_servers, &row["scheduler"]);
-        assert!(comparison.mean_within(0.5), "{config} {}", row["scheduler"]);
+        let (comparison, same_gpus) = compare(&synergy, config, num_servers, &row["scheduler"]);
+        assert!(
+            comparison.all_equal(),
+            "{config} {}: {:?}",
+            row["scheduler"],
+            comparison.first
+        );
+        assert!(
+            same_gpus,
+            "{config} {}: some lease is on other GPUs",
+            row["scheduler"]
+        );
     }
 }
 
 #[test]
-fn synergy_on_two_servers() {
+fn synergy_on_two_servers_is_reproduced_job_by_job_and_gpu_by_gpu() {
     check("syn_s60_2x8", 2);
 }
 
 #[test]
-fn synergy_on_four_servers() {
+fn synergy_on_four_servers_is_reproduced_job_by_job_and_gpu_by_gpu() {
     check("syn_m400_4x8", 4);
 }

@@ -149,6 +149,12 @@ impl Cluster {
             .unwrap_or(0)
     }
 
+    /// What [`Cluster::start_with`] may grant: the number of what each GPU of a gang is to come with. None if there are too
+    /// many different ones.
+    pub fn grant(&mut self, resources: &Resources) -> Option<ShapeId> {
+        self.number_shape(Shape::of(resources))
+    }
+
     /// Number of a shape; its largest gangs are counted when it is first seen. None if there are too many.
     fn number_shape(&mut self, shape: Shape) -> Option<ShapeId> {
         let id = self.shapes.number(shape)?;

@@ -92,9 +92,4 @@ impl Comparison {
     pub fn all_equal(&self) -> bool {
         self.num_equal == self.num_jobs
     }
-
-    pub fn mean_within(&self, share: f64) -> bool {
-        let [theirs, ours] = self.mean_jct_s;
-        (ours / theirs - 1.0).abs() <= share
-    }
 }

@@ -114,3 +114,28 @@ impl RoundPreset for Blox {
         LeaseTerms::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compat::in_rounds::run;
+    use crate::workload::tests::{job, workload};
+    use pleach_scheduler::spec::ClusterSpec;
+
+    #[test]
+    fn a_waiting_job_takes_the_gpu_of_the_last_one_in_the_order() {
+        // One GPU. Job 0 runs from 0 s; at 300 s job 1 has attained nothing and job 0 300 s: job 1 runs. At 600 s both have
+        // attained 300 s, and a tie is for the earlier job, which takes the GPU back, and so on in turns: job 0 runs in
+        // the rounds 1, 3, 5 and ends at 1,500 s, job 1 in 2, 4, 6 and ends at 1,800 s.
+        let jobs = vec![job("a", 0.0, 1, 900.0), job("b", 10.0, 1, 900.0)];
+        let finishes = |order| {
+            let mut workload = workload(jobs.clone());
+            workload.cluster = ClusterSpec::uniform(1, 1, 1);
+            let result = run(&workload, CLOCK, &mut Blox { order }, &mut |_| {}).unwrap();
+            result.jobs.iter().map(|job| job.finish_s).collect::<Vec<_>>()
+        };
+        assert_eq!(finishes(Order::Las), [1500.0, 1800.0]);
+        assert_eq!(finishes(Order::Fifo), [900.0, 1800.0]);
+        assert_eq!(finishes(Order::Srtf), [900.0, 1800.0]);
+    }
+}

@@ -345,3 +345,55 @@ impl RoundPreset for Gavel {
         self.terms.get(&job).copied().unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compat::in_rounds::run;
+    use crate::workload::tests::{job, workload};
+    use pleach_scheduler::spec::ClusterSpec;
+
+    fn finishes(
+        num_gpus: u32,
+        jobs: Vec<crate::workload::JobSpec>,
+        targets: Vec<Targets>,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let mut workload = workload(jobs);
+        workload.cluster = ClusterSpec::uniform(1, num_gpus, 1);
+        let rules = GavelRules::of("max_min_fairness_perf");
+        let types = vec![GpuTypeId(0)];
+        let mut planner = Gavel::new(rules, workload.jobs.len(), types, targets, PairSpeeds::new());
+        let result = run(&workload, CLOCK, &mut planner, &mut |_| {}).unwrap();
+        assert_eq!(planner.problem(), None);
+        let finishes = result.jobs.iter().map(|job| job.finish_s).collect();
+        (finishes, planner.retargeted_s().to_vec())
+    }
+
+    fn all(jobs: &[u32]) -> Targets {
+        jobs.iter()
+            .map(|job| (Party::alone(JobId(*job)), vec![1.0]))
+            .collect()
+    }
+
+    #[test]
+    fn a_newcomer_waits_for_new_targets_although_a_gpu_is_free() {
+        // Steps of 1 s, 360 a round. Job 0 comes at 0 s and job 1 at 100 s. Targets are set at 0 s and, because the last
+        // time was 0, at 360 s again: job 1 runs from there. Job 2 comes at 400 s and is seen at 720 s, but targets may
+        // change only from 360 + 1,920 = 2,280 s on: at 2,520 s, the first end of a round after that.
+        let jobs = vec![
+            job("a", 0.0, 1, 3600.0),
+            job("b", 100.0, 1, 360.0),
+            job("c", 400.0, 1, 360.0),
+        ];
+        let (finishes, retargeted_s) = finishes(3, jobs, vec![all(&[0]), all(&[0, 1]), all(&[0, 2])]);
+        assert_eq!(retargeted_s, [0.0, 360.0, 2520.0]);
+        assert_eq!(finishes, [3600.0, 720.0, 2880.0]);
+    }
+
+    #[test]
+    fn a_gang_with_fewer_steps_left_than_gpus_fails_five_times_and_leaves() {
+        // 362 steps on 4 GPUs: 360 in the first round, then five attempts at the last 2, of 2 s each.
+        let (finishes, _) = finishes(4, vec![job("a", 0.0, 4, 362.0)], vec![all(&[0]); 7]);
+        assert_eq!(finishes, [370.0]);
+    }
+}

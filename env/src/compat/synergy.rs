@@ -509,3 +509,61 @@ impl RoundPreset for Synergy {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVER: [f64; 3] = [8.0, 24.0, 500.0];
+
+    #[test]
+    fn a_gang_larger_than_a_servers_cores_gets_a_speed_on_the_straight_line() {
+        // shufflenet wants 12 cores and 125 GiB per GPU for 2.89 times the speed. Four GPUs would want 48 cores: there are
+        // 24, of which 12 are the proportional share. 1 + 1.89 x (24 - 12) / (48 - 12) = 1.63. Two GPUs want just 24.
+        let shufflenet = Sensitivity {
+            iteration_s: 0.615,
+            cpu_cores: 12.0,
+            memory_gib: 125.0,
+            speedup: 2.89,
+        };
+        let (cores, memory_gib, speed) = Ideal::of(shufflenet, 4, SERVER).figures();
+        assert_eq!((cores, memory_gib), (24.0, 500.0));
+        assert!((speed - 1.63).abs() < 1e-12);
+        assert_eq!(Ideal::of(shufflenet, 2, SERVER).figures(), (24.0, 250.0, 2.89));
+    }
+
+    #[test]
+    fn who_tunes_takes_the_surplus_of_its_peers_back() {
+        // One server of 2 GPUs, 6 cores, 100 GiB. The first job takes 5 cores for speed 2. The second wants 3 cores: 1 is
+        // free, so the first goes back to its share of 3 and to speed 1.
+        let model = |cpu_cores, speedup| Sensitivity {
+            iteration_s: 1.0,
+            cpu_cores,
+            memory_gib: 50.0,
+            speedup,
+        };
+        let server = [2.0, 6.0, 100.0];
+        let ideals = vec![
+            Ideal::of(model(5.0, 2.0), 1, server),
+            Ideal::of(model(3.0, 1.0), 1, server),
+        ];
+        let mut planner = Synergy::new(Order::Fifo, Grant::Tune, server, ideals);
+        planner.servers = Servers {
+            free_gpus: vec![vec![0, 1]],
+            free: vec![server],
+            jobs: vec![Vec::new()],
+        };
+        planner.tune(JobId(0));
+        assert_eq!(
+            (planner.held[&JobId(0)].total[1], planner.held[&JobId(0)].speed),
+            (5.0, 2.0)
+        );
+        planner.tune(JobId(1));
+        assert_eq!(
+            (planner.held[&JobId(0)].total[1], planner.held[&JobId(0)].speed),
+            (3.0, 1.0)
+        );
+        assert_eq!(planner.held[&JobId(1)].total[1], 3.0);
+        assert_eq!(planner.problem(), None);
+    }
+}

@@ -16,7 +16,10 @@ fn alone(job: u32) -> Party {
 }
 
 fn targets(fractions: &[(Party, f64)]) -> Targets {
-    fractions.iter().map(|(party, fraction)| (*party, vec![*fraction])).collect()
+    fractions
+        .iter()
+        .map(|(party, fraction)| (*party, vec![*fraction]))
+        .collect()
 }
 
 fn placement(node: u32, gpus: u64) -> Placement {
@@ -65,10 +68,16 @@ fn what_was_due_and_not_received_breaks_the_next_tie() {
     rounds.add(alone(1));
     let halves = targets(&[(alone(0), 0.5), (alone(1), 0.5)]);
     rounds.set_targets(0.0, &halves);
-    assert_eq!(winners(&rounds.deal(&cluster, &[KIND], |_, _| true, true)), [alone(0)]);
+    assert_eq!(
+        winners(&rounds.deal(&cluster, &[KIND], |_, _| true, true)),
+        [alone(0)]
+    );
     rounds.receive(alone(0), KIND, 100.0);
     rounds.set_targets(100.0, &halves);
-    assert_eq!(winners(&rounds.deal(&cluster, &[KIND], |_, _| true, true)), [alone(1)]);
+    assert_eq!(
+        winners(&rounds.deal(&cluster, &[KIND], |_, _| true, true)),
+        [alone(1)]
+    );
 }
 
 #[test]
@@ -97,10 +106,20 @@ fn a_job_has_one_turn_be_it_alone_or_in_company() {
     let mut rounds = Rounds::new(100.0, 1);
     (0..3).for_each(|job| rounds.add(alone(job)));
     rounds.add(pair);
-    rounds.set_targets(0.0, &targets(&[(pair, 0.9), (alone(0), 0.1), (alone(1), 0.1), (alone(2), 0.5)]));
-    assert_eq!(winners(&rounds.deal(&cluster, &[KIND], |_, _| true, true)), [pair, alone(2)]);
+    rounds.set_targets(
+        0.0,
+        &targets(&[(pair, 0.9), (alone(0), 0.1), (alone(1), 0.1), (alone(2), 0.5)]),
+    );
+    assert_eq!(
+        winners(&rounds.deal(&cluster, &[KIND], |_, _| true, true)),
+        [pair, alone(2)]
+    );
     rounds.remove(JobId(1));
-    assert_eq!(rounds.parties().collect::<Vec<_>>(), [alone(0), alone(2)], "the pair leaves with its job");
+    assert_eq!(
+        rounds.parties().collect::<Vec<_>>(),
+        [alone(0), alone(2)],
+        "the pair leaves with its job"
+    );
 }
 
 #[test]
@@ -111,7 +130,9 @@ fn gangs_keep_their_gpus_unless_a_larger_one_takes_them() {
     for num_gpus in [1, 1, 4] {
         submit(&mut cluster, num_gpus, 1e4);
     }
-    let last = [(alone(0), placement(0, 0b1)), (alone(1), placement(1, 0b1))].into_iter().collect();
+    let last = [(alone(0), placement(0, 0b1)), (alone(1), placement(1, 0b1))]
+        .into_iter()
+        .collect();
     let turns = [0, 1, 2].map(|job| Turn {
         party: alone(job),
         gpu_type: KIND,
@@ -130,7 +151,10 @@ fn a_renewed_lease_is_no_preemption() {
         submit(&mut cluster, 1, 1e4);
     });
     let places = |places: &[(u32, u64)]| -> BTreeMap<Party, Placement> {
-        places.iter().map(|(job, gpus)| (alone(*job), placement(0, *gpus))).collect()
+        places
+            .iter()
+            .map(|(job, gpus)| (alone(*job), placement(0, *gpus)))
+            .collect()
     };
     lease(&mut cluster, &places(&[(0, 0b1), (1, 0b10)]));
     cluster.advance(Time::from_secs_f64(100.0));
@@ -162,7 +186,11 @@ fn a_planner_brings_everybody_to_its_fraction() {
     cluster.advance(Time(360_000_000 * 200));
     for (job, fraction) in cluster.jobs().iter().zip(fractions) {
         let rounds = job.attained_gpu_s_at(cluster.now()) / 360.0;
-        assert!((rounds - 200.0 * fraction).abs() <= 2.0, "{rounds} of {}", 200.0 * fraction);
+        assert!(
+            (rounds - 200.0 * fraction).abs() <= 2.0,
+            "{rounds} of {}",
+            200.0 * fraction
+        );
     }
 }
 

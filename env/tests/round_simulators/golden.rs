@@ -11,16 +11,10 @@ pub type Row = std::collections::BTreeMap<String, String>;
 
 /// The folder of a simulator's recorded runs; none, with a message, where it is missing.
 pub fn folder(simulator: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../shared/data/golden")
-        .join(simulator);
-    // The repository may be a worktree beside others.
-    let other = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../shared/data/golden")
-        .join(simulator);
-    let found = [path, other].into_iter().find(|path| path.is_dir());
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/golden");
+    let found = Some(Path::new(golden).join(simulator)).filter(|path| path.is_dir());
     if found.is_none() {
-        eprintln!("skipped: no recorded runs of {simulator} beside the repository");
+        eprintln!("skipped: no recorded runs of {simulator} in {golden}");
     }
     found
 }

@@ -21,12 +21,14 @@
 //! No learning and no plots; hidden truth stays in [`world`], and a scheduler sees only its
 //! [`Cluster`](pleach_scheduler::cluster::Cluster).
 
+pub mod bound;
 pub mod capacity;
 pub mod check;
 pub mod compat;
 pub mod config;
 pub mod env;
 pub mod error;
+pub mod failures;
 pub mod metrics;
 pub mod random;
 pub mod reward;

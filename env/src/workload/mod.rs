@@ -10,6 +10,7 @@ pub mod estimates;
 pub mod file;
 mod gavel_speeds;
 pub mod generate;
+mod history;
 pub mod import;
 mod select;
 mod table;

@@ -106,6 +106,52 @@ impl Default for Capabilities {
     }
 }
 
+impl Capabilities {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first cost out of its range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let interval_s = self.checkpoint_interval_s.unwrap_or(1.0);
+        let checks = [
+            (
+                "start_cost_s",
+                self.start_cost_s,
+                (0.0..=1e6).contains(&self.start_cost_s),
+            ),
+            (
+                "restart_cost_s",
+                self.restart_cost_s,
+                (0.0..=1e6).contains(&self.restart_cost_s),
+            ),
+            (
+                "mig_create_s",
+                self.mig_create_s,
+                (0.0..=1e6).contains(&self.mig_create_s),
+            ),
+            (
+                "checkpoint_interval_s",
+                interval_s,
+                interval_s > 0.0 && interval_s <= 1e10,
+            ),
+        ];
+        for (key, value, ok) in checks {
+            if !ok {
+                return Err(ConfigError {
+                    key: format!("capabilities.{key}"),
+                    value: value.to_string(),
+                    allowed: "0 to 1e6 s; an interval above 0 and at most 1e10 s".into(),
+                    hint: "leave it out for the default".into(),
+                });
+            }
+        }
+        match &self.overheads {
+            Some(overheads) => overheads.validate(),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The tables and their indexes.
 #[derive(Clone, Debug)]
 pub struct Cluster {
@@ -154,6 +200,7 @@ impl Cluster {
         capabilities: Capabilities,
     ) -> Result<Cluster, ConfigError> {
         spec.validate()?;
+        capabilities.validate()?;
         if classes.is_empty() {
             return Err(ConfigError {
                 key: "classes".into(),
@@ -271,7 +318,7 @@ impl Cluster {
                     .map(|class| class.name.as_str())
                     .collect::<Vec<_>>(),
             )?,
-            class_costs_s: rates::class_costs_s(classes, &capabilities)?,
+            class_costs_s: rates::class_costs_s(classes, &capabilities),
             fabric: spec.fabric,
             interference: spec.interference,
             borrowing: spec.borrowing,
@@ -308,5 +355,7 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod mixed_tests;
+#[cfg(test)]
+mod rate_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -9,7 +9,6 @@ use super::shape::{Shape, ShapeId, units};
 use super::shared::{Left, PACKED_MAX, Resident, SharedGpu};
 use super::tables::{Placement, Slice};
 use super::{Capabilities, Cluster, JobState, PlacementFacts, Sharing, bits};
-use crate::error::ConfigError;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
 use crate::physics::goodput::Elastic;
 use crate::physics::interference::{self as physics, Mechanism};
@@ -344,14 +343,8 @@ impl Cluster {
 }
 
 /// What a first start and a restart of each class cost, s; of a random model the median.
-pub(super) fn class_costs_s(
-    classes: &[ModelClass],
-    capabilities: &Capabilities,
-) -> Result<Vec<(f64, f64)>, ConfigError> {
+pub(super) fn class_costs_s(classes: &[ModelClass], capabilities: &Capabilities) -> Vec<(f64, f64)> {
     const MEDIAN: u64 = 1 << 63;
-    if let Some(overheads) = &capabilities.overheads {
-        overheads.validate()?;
-    }
     let costs = classes.iter().map(|class| {
         let (start_s, restart_s) = match &capabilities.overheads {
             Some(overheads) => {
@@ -362,7 +355,7 @@ pub(super) fn class_costs_s(
         };
         (start_s, class.restart_cost_s.unwrap_or(restart_s))
     });
-    Ok(costs.collect())
+    costs.collect()
 }
 
 /// What the overhead models look at in a class.

@@ -24,7 +24,7 @@ mod ideal;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice};
+use pleach_scheduler::cluster::{Cluster, JobState, Placement, Shape, Slice};
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::{JobId, NodeId, Time};
 use pleach_scheduler::planner::Planner;
@@ -361,11 +361,11 @@ impl Synergy {
             };
             let placement: Placement = holding.gpus.iter().map(slice).collect();
             let [gpus, cpu_cores, memory_gib] = holding.total;
-            let granted = cluster.grant(&Resources {
+            let granted = cluster.number_shape(Shape::of(&Resources {
                 cpu_cores: cpu_cores / gpus,
                 memory_gib: memory_gib / gpus,
                 ..Resources::WHOLE_GPU
-            });
+            }));
             let Some(granted) = granted else {
                 self.problem.get_or_insert("too many different grants".into());
                 continue;

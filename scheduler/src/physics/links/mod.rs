@@ -25,6 +25,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
 
+#[cfg(test)]
+mod tests;
+
 /// The smallest domain that holds a whole gang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -315,7 +318,3 @@ impl StepCost {
         Ok(())
     }
 }
-
-#[cfg(test)]
-#[path = "links_tests.rs"]
-mod tests;

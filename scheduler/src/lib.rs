@@ -16,5 +16,6 @@ pub mod pass;
 pub mod physics;
 pub mod planner;
 pub mod policy;
+pub mod rounds;
 pub mod spec;
 pub mod tree;

@@ -4,6 +4,8 @@
 //! arrive, then the scheduler decides. Between events every running job progresses at a constant rate, so an event costs O(log n) in jobs and
 //! nothing in the size of the cluster. The scheduler sees only [`Cluster`]; true work lives here and cannot leak.
 
+mod rounds;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -22,6 +24,8 @@ use crate::failures::{End, Fate, OutcomeModel};
 use crate::metrics::{JobOutcome, Metrics, SLOWDOWN_BOUND_S};
 use crate::seed::Seed;
 use crate::workload::{Outcome, Workload};
+
+pub use rounds::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
 
 /// Hidden truth of one job.
 #[derive(Clone, Copy, Debug)]
@@ -137,6 +141,8 @@ pub struct World {
     weight_in_system: f64,
     integrals: Integrals,
     utilisation: Option<Vec<(f64, f64)>>,
+    /// The clock of a scheduler that decides in rounds.
+    rounds: Option<rounds::Rounds>,
 }
 
 /// Time integrals over the run, from which rewards are made.
@@ -211,6 +217,7 @@ impl World {
             weight_in_system: 0.0,
             integrals: Integrals::default(),
             utilisation: None,
+            rounds: None,
             truth,
         })
     }
@@ -386,6 +393,10 @@ impl World {
         let mut touched = std::mem::take(&mut self.touched);
         touched.clear();
         self.cluster.take_rerated(&mut touched);
+        if self.rounds.is_some() {
+            // Rates hold for a whole lease; the next one begins at the rates of its time.
+            touched.clear();
+        }
         let now = self.cluster.now();
         for id in &touched {
             let job = self.cluster.job(*id);
@@ -430,7 +441,12 @@ impl World {
         let tick = tick.map(|tick| Time((now.0 / tick.0 + 1) * tick.0));
         // Once all jobs have left, nobody cares what becomes of the nodes.
         let change = self.capacity.next().filter(|_| !self.is_over());
-        let Some(next) = [finish, arrival, tick, change].into_iter().flatten().min() else {
+        let round_end = self.round_end();
+        let Some(next) = [finish, arrival, tick, change, round_end]
+            .into_iter()
+            .flatten()
+            .min()
+        else {
             return Instant::End;
         };
         self.integrate((next - now).as_secs_f64());
@@ -466,6 +482,7 @@ impl World {
             self.next_arrival += 1;
             self.weight_in_system += weight;
         }
+        self.settle_round();
         Instant::Event
     }
 

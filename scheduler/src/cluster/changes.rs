@@ -266,6 +266,26 @@ impl Cluster {
         self.jobs[id.index()].state = JobState::Finished;
     }
 
+    /// A running job says how far it has come: `executed_s` seconds of the reference run. Beliefs about its progress and
+    /// its end follow from this report.
+    ///
+    /// # Panics
+    /// If the job does not run.
+    pub fn report_progress(&mut self, id: JobId, executed_s: f64) {
+        let now = self.now;
+        let job = &mut self.jobs[id.index()];
+        assert_eq!(job.state, JobState::Running, "{id:?} must run to report");
+        let (kind, before) = (job.gpu_type, job.expected_finish);
+        let elapsed_s = (now - job.rate_since).as_secs_f64();
+        job.cost_left_s = (job.cost_left_s - elapsed_s).max(0.0);
+        (job.rate_since, job.executed_s) = (now, executed_s);
+        let finish = self.believed_finish(id);
+        self.jobs[id.index()].expected_finish = finish;
+        let running = &mut self.running[kind.index()];
+        assert!(running.remove(&(before, id)), "{id:?} is not among the running");
+        running.insert((finish, id));
+    }
+
     fn stop(&mut self, id: JobId) {
         let now = self.now;
         let job = &mut self.jobs[id.index()];

@@ -24,6 +24,7 @@
 pub mod bound;
 pub mod capacity;
 pub mod check;
+pub mod compat;
 pub mod config;
 pub mod env;
 pub mod error;

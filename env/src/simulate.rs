@@ -2,8 +2,11 @@
 
 use std::sync::Mutex;
 
-use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::cluster::{Capabilities, Cluster};
+use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::ids::Time;
 use pleach_scheduler::pass::Pass;
+use pleach_scheduler::planner::Planner;
 use pleach_scheduler::policy::Policy;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +60,34 @@ pub fn simulate(
     config: &SimConfig,
     policy: &mut dyn Policy,
 ) -> Result<SimResult, Error> {
+    let mut world = open(workload, config)?;
+    world.set_tick(policy.needs().tick);
+    let mut pass = Pass::new();
+    run(world, |cluster| {
+        if cluster.num_pending() > 0 {
+            pass.run(cluster, policy)?;
+        }
+        Ok(None)
+    })
+}
+
+/// Simulates a planner to the end. It plans at every event, and when it asked to be woken. A planner that asks to be woken
+/// for ever and starts nothing is simulated for ever.
+///
+/// # Errors
+/// An invalid workload or cluster, or a planner that cannot decide.
+pub fn simulate_planner(
+    workload: &Workload,
+    config: &SimConfig,
+    planner: &mut dyn Planner,
+) -> Result<SimResult, Error> {
+    run(open(workload, config)?, |cluster| {
+        planner.plan(cluster)?;
+        Ok(planner.wake_at(cluster))
+    })
+}
+
+fn open(workload: &Workload, config: &SimConfig) -> Result<World, Error> {
     workload.validate()?;
     config.estimates.validate()?;
     let estimates = config.estimates.estimates(workload, Seed(config.seed));
@@ -69,9 +100,14 @@ pub fn simulate(
     if config.record_utilisation {
         world.record_utilisation();
     }
-    let needs = policy.needs();
-    world.set_tick(needs.tick);
-    let mut pass = Pass::new();
+    Ok(world)
+}
+
+/// Drives a world to its end; `plan` decides, and says when it wants to be woken.
+fn run(
+    mut world: World,
+    mut plan: impl FnMut(&mut Cluster) -> Result<Option<Time>, PolicyError>,
+) -> Result<SimResult, Error> {
     let mut num_passes = 0;
     while !world.is_over() {
         // An idle cluster with jobs may not hold, so there is always a next event until the last finish. Were it not so,
@@ -81,11 +117,10 @@ pub fn simulate(
             Instant::Event,
             "jobs are left but nothing will ever happen"
         );
-        if world.cluster().num_pending() > 0 {
-            num_passes += 1;
-            pass.run(world.cluster_mut(), policy)?;
-        }
+        num_passes += u64::from(world.cluster().num_pending() > 0);
+        let alarm = plan(world.cluster_mut())?;
         world.carry_out();
+        world.set_alarm(alarm);
     }
     let jobs: Vec<JobOutcome> = world.outcomes().copied().collect();
     assert_littles_law(world.integrals().jobs_s, &jobs);

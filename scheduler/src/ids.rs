@@ -61,6 +61,12 @@ impl Time {
         Time((seconds * 1e6).round() as i64)
     }
 
+    /// The next whole multiple of a span, later than this time. The span is above zero.
+    #[must_use]
+    pub fn next_multiple(self, span: Time) -> Time {
+        Time((self.0.div_euclid(span.0) + 1).saturating_mul(span.0))
+    }
+
     /// Seconds as a float, for rates and reports.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
@@ -94,5 +100,7 @@ mod tests {
             Time::from_secs_f64(0.3)
         );
         assert_eq!((Time(3) - Time(5)).0, -2);
+        assert_eq!(Time(59).next_multiple(Time(60)), Time(60));
+        assert_eq!(Time(60).next_multiple(Time(60)), Time(120));
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::cluster::Cluster;
 use crate::error::PolicyError;
+use crate::ids::Time;
 use crate::pass::Pass;
 use crate::policy::Policy;
 
@@ -18,6 +19,12 @@ pub trait Planner: Send {
     /// # Errors
     /// What the planner reports; what was decided before the error stands.
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError>;
+
+    /// When it wants to plan again even if nothing happens until then; asked after each plan. A time that is not in the
+    /// future is no wish.
+    fn wake_at(&self, _cluster: &Cluster) -> Option<Time> {
+        None
+    }
 }
 
 /// A policy as a planner: one pass, candidate by candidate, until it holds.
@@ -50,7 +57,17 @@ impl<P: Policy> Planner for PolicyPlanner<P> {
     }
 
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
+        if cluster.num_pending() == 0 {
+            return Ok(());
+        }
         self.pass.run(cluster, &mut self.policy)
+    }
+
+    fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
+        let tick = self.policy.needs().tick.filter(|tick| *tick > Time::ZERO)?;
+        // Between events nothing changes for a policy unless somebody waits and something runs.
+        let waits = cluster.num_pending() > 0 && cluster.num_running() > 0;
+        waits.then(|| cluster.now().next_multiple(tick))
     }
 }
 

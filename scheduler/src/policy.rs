@@ -27,6 +27,9 @@ pub struct Needs {
     pub lenses: LensSet,
     /// First jobs of each order, whether they fit or not.
     pub heads: usize,
+    /// Where quotas bind, a tenant whose first job of an order has no room has no heads under that order: no job of its
+    /// own overtakes the first.
+    pub tenants_in_order: bool,
     /// First jobs of each order that fit now.
     pub fitting: usize,
     /// Placements to try for each job that fits.
@@ -48,6 +51,7 @@ impl Needs {
         Needs {
             lenses: LensSet::ALL,
             heads: 2,
+            tenants_in_order: false,
             fitting: 3,
             templates: &[Template::Fastest, Template::BestValue, Template::Fragments],
             reserve: true,
@@ -63,6 +67,7 @@ impl Needs {
         Needs {
             lenses,
             heads: 0,
+            tenants_in_order: false,
             fitting: 1,
             templates: &[Template::Fastest],
             reserve: false,

@@ -128,6 +128,7 @@ pub struct World {
     /// (finish, job, run)
     finishes: BinaryHeap<Reverse<(Time, JobId, u32)>>,
     tick: Option<Time>,
+    alarm: Option<Time>,
     capacity: Capacity,
     /// Seed of what only the truth knows: how long a restart takes where that is random.
     seed: Seed,
@@ -202,11 +203,16 @@ impl World {
                 }
             })
             .collect();
+        if capabilities.consolidated {
+            // The other limits were checked when the workload was.
+            check_consolidated(&cluster, &truth)?;
+        }
         Ok(World {
             cluster,
             next_arrival: 0,
             finishes: BinaryHeap::new(),
             tick: None,
+            alarm: None,
             capacity: Capacity::default(),
             seed: Seed(0),
             outcome_seed: Seed(0),
@@ -285,6 +291,11 @@ impl World {
         self.next_trial(id);
     }
 
+    /// Lets the scheduler decide at this time too, once; a time that is not in the future is no alarm.
+    pub fn set_alarm(&mut self, alarm: Option<Time>) {
+        self.alarm = alarm;
+    }
+
     /// Lets nodes come and go. Call it before the first event.
     ///
     /// # Errors
@@ -355,6 +366,7 @@ impl World {
         (truth.since, truth.rate, truth.cost_left_s) = (now, job.rate, job.cost_left_s);
         if let Some(overheads @ Overheads::TaccEmpirical) = &self.cluster.capabilities().overheads
             && job.num_preemptions + job.num_failures > 0
+            && !self.cluster.capabilities().restart_cost_is_work
         {
             // The scheduler believes the median; the truth is drawn for every restart.
             let draw = self
@@ -371,8 +383,10 @@ impl World {
     }
 
     fn stopped(&mut self, id: JobId) {
+        let added_s = self.cluster.stop_cost_s(id);
         let truth = &mut self.truth[id.index()];
         truth.book(self.cluster.now());
+        (truth.rest_s, truth.work_s) = (truth.rest_s + added_s, truth.work_s + added_s);
         truth.rate = 0.0;
         truth.run += 1;
     }
@@ -438,15 +452,13 @@ impl World {
         let tick = self
             .tick
             .filter(|_| self.cluster.num_pending() > 0 && self.cluster.num_running() > 0);
-        let tick = tick.map(|tick| Time((now.0 / tick.0 + 1) * tick.0));
+        let tick = tick.map(|tick| now.next_multiple(tick));
         // Once all jobs have left, nobody cares what becomes of the nodes.
         let change = self.capacity.next().filter(|_| !self.is_over());
         let round_end = self.round_end();
-        let Some(next) = [finish, arrival, tick, change, round_end]
-            .into_iter()
-            .flatten()
-            .min()
-        else {
+        let alarm = self.alarm.take().filter(|alarm| *alarm > now);
+        let wakes = [finish, arrival, tick, alarm, change, round_end];
+        let Some(next) = wakes.into_iter().flatten().min() else {
             return Instant::End;
         };
         self.integrate((next - now).as_secs_f64());
@@ -538,6 +550,20 @@ impl World {
     /// Takes the utilisation series: (time s, held GPUs) at every change.
     pub fn take_utilisation(&mut self) -> Vec<(f64, f64)> {
         self.utilisation.take().unwrap_or_default()
+    }
+}
+
+/// Gangs that scattered GPUs could hold, but whole nodes and one node for the rest never can.
+fn check_consolidated(cluster: &Cluster, jobs: &[Truth]) -> Result<(), ConfigError> {
+    let too_large = |job: &&Truth| !cluster.could_run(&job.submission);
+    match jobs.iter().find(too_large) {
+        None => Ok(()),
+        Some(job) => Err(ConfigError {
+            key: "capabilities.consolidated".into(),
+            value: format!("a gang of {} GPUs", job.submission.num_gpus),
+            allowed: "gangs that whole nodes and one node for the rest can hold".into(),
+            hint: "remove the job, or let gangs scatter".into(),
+        }),
     }
 }
 

@@ -21,6 +21,16 @@ fn world_of(jobs: Vec<crate::workload::JobSpec>) -> World {
     World::new(&workload, capabilities, &estimates).unwrap()
 }
 
+/// Goes on to a time at which nothing else happens.
+fn wake(world: &mut World, at_s: f64) {
+    let at = Time::from_secs_f64(at_s);
+    if world.cluster().now() < at {
+        world.set_alarm(Some(at));
+        world.advance();
+    }
+    assert_eq!(world.cluster().now(), at);
+}
+
 fn start(world: &mut World, id: u32, gpus: u64) {
     let placement = [Slice {
         node: NodeId(0),
@@ -321,4 +331,74 @@ fn the_work_lost_to_node_failures_is_what_the_exponential_says() {
         (job.held_s - job.lost_s - 2e7).abs() < 1.0,
         "what is held is work or lost"
     );
+}
+
+fn known(value: f64) -> Estimate {
+    Estimate {
+        value,
+        provenance: Provenance::Oracle,
+    }
+}
+
+#[test]
+fn a_restart_that_costs_work_is_work_in_truth_too() {
+    // 100 s of work, 5 s for each restart. Until 30 s: 70 + 5 left. From 40 s to 43 s: 72 + 5 left; so 43 + 77 = 120 s.
+    let capabilities = Capabilities {
+        preemption: true,
+        restart_cost_s: 5.0,
+        restart_cost_is_work: true,
+        ..Capabilities::default()
+    };
+    let workload = workload(vec![job("a", 0.0, 2, 100.0)]);
+    let mut world = World::new(&workload, capabilities, &[known(100.0)]).unwrap();
+    world.advance();
+    for (start_s, stop_s) in [(0.0, 30.0), (40.0, 43.0)] {
+        wake(&mut world, start_s);
+        start(&mut world, 0, 0b11);
+        world.carry_out();
+        wake(&mut world, stop_s);
+        world.cluster_mut().preempt(JobId(0));
+        world.carry_out();
+    }
+    start(&mut world, 0, 0b11);
+    world.carry_out();
+    while world.advance() == Instant::Event {}
+    let a = *world.outcomes().next().unwrap();
+    assert_eq!((a.finish_s, a.held_s, a.num_preemptions), (120.0, 110.0, 2));
+}
+
+#[test]
+fn an_alarm_wakes_the_scheduler_once_even_while_nothing_runs() {
+    let mut world = world_of(vec![job("a", 1.0, 2, 100.0)]);
+    world.advance();
+    world.set_alarm(Some(Time::from_secs_f64(0.5)));
+    assert_eq!(
+        world.advance(),
+        Instant::End,
+        "a time that has passed is no alarm"
+    );
+    world.set_alarm(Some(Time::from_secs_f64(60.0)));
+    assert_eq!(world.advance(), Instant::Event);
+    assert_eq!(world.cluster().now(), Time::from_secs_f64(60.0));
+    assert_eq!(world.advance(), Instant::End, "it rings once");
+}
+
+#[test]
+fn a_gang_that_whole_nodes_can_never_hold_is_refused_where_gangs_must_not_scatter() {
+    // Nodes of 4, 2 and 2: 8 GPUs in all, but at most 4 + 2 consolidated.
+    let mut workload = workload(vec![job("a", 0.0, 8, 10.0)]);
+    workload.cluster.node_groups[0].count = 1;
+    let mut small = workload.cluster.node_groups[0].clone();
+    (small.count, small.gpus_per_node) = (2, 2);
+    workload.cluster.node_groups.push(small);
+    let new = |consolidated| {
+        let capabilities = Capabilities {
+            consolidated,
+            ..Capabilities::default()
+        };
+        World::new(&workload, capabilities, &[known(10.0)])
+    };
+    assert!(new(false).is_ok());
+    let text = new(true).unwrap_err().to_string();
+    assert!(text.contains("a gang of 8 GPUs"), "{text}");
 }

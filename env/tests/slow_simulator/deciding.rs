@@ -35,7 +35,7 @@ impl Slow {
             "sjf-reserve" => self.backfill("sjf", "sjf"),
             "gpu-time-reserve" => self.backfill("gpu-time", "gpu-time"),
             "fifo" => {
-                while let Some(head) = self.head("fifo") {
+                while let Some(head) = self.head_by_tenant() {
                     if !self.start_if_it_fits(head) {
                         break;
                     }
@@ -77,6 +77,21 @@ impl Slow {
     /// The first of the queue whose tenant has room for it.
     fn head(&self, policy: &str) -> Option<usize> {
         self.queue(policy).into_iter().find(|job| self.has_room(*job))
+    }
+
+    /// The oldest job that has room and is the oldest of its tenant.
+    fn head_by_tenant(&self) -> Option<usize> {
+        let mut seen = Vec::new();
+        for job in self.queue("fifo") {
+            let tenant = self.jobs[job].tenant;
+            if !seen.contains(&tenant) {
+                if self.has_room(job) {
+                    return Some(job);
+                }
+                seen.push(tenant);
+            }
+        }
+        None
     }
 
     fn start_if_it_fits(&mut self, job: usize) -> bool {

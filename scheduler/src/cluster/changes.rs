@@ -39,6 +39,7 @@ impl Cluster {
             state: JobState::Pending,
             attained_gpu_s: 0.0,
             executed_s: 0.0,
+            added_s: 0.0,
             run_start: Time::ZERO,
             rate_since: Time::ZERO,
             first_start: None,
@@ -156,8 +157,8 @@ impl Cluster {
         while self.shape_gpus_max.len() <= usize::from(id.0) {
             let shape = self.shapes.get(ShapeId(self.shape_gpus_max.len() as u16));
             let mut most = vec![0_u32; self.num_types()];
-            for node in &self.nodes {
-                most[node.gpu_type.index()] += self.hosts_when_empty(node, shape);
+            for (kind, most) in most.iter_mut().enumerate() {
+                *most = self.gang_max(GpuTypeId(kind as u8), shape, |_| true);
             }
             self.shape_gpus_max.push(most);
         }
@@ -235,8 +236,10 @@ impl Cluster {
     /// If the job does not run.
     pub fn preempt(&mut self, id: JobId) {
         self.stop(id);
+        let added_s = self.stop_cost_s(id);
         let job = &mut self.jobs[id.index()];
         job.state = JobState::Pending;
+        job.added_s += added_s;
         job.num_preemptions += 1;
         self.enqueue(id);
         self.decisions.push(Decision::Preempt { job: id });
@@ -249,8 +252,9 @@ impl Cluster {
     /// If the job does not run.
     pub fn fail(&mut self, id: JobId) {
         self.stop(id);
-        let interval_s = self.capabilities.checkpoint_interval_s;
+        let (interval_s, added_s) = (self.capabilities.checkpoint_interval_s, self.stop_cost_s(id));
         let job = &mut self.jobs[id.index()];
+        job.added_s += added_s;
         job.executed_s = last_checkpoint_s(job.executed_s, interval_s);
         job.state = JobState::Pending;
         job.num_failures += 1;
@@ -376,7 +380,7 @@ impl Cluster {
     pub(super) fn queue_keys(&self, id: JobId) -> QueueKeys {
         let job = &self.jobs[id.index()];
         // Neither changes while the job waits, so the keys at removal equal those at insertion.
-        let rest_s = (job.request.estimate_s.value - job.executed_s).max(1.0);
+        let rest_s = (job.work_s() - job.executed_s).max(1.0);
         QueueKeys {
             remaining: Time::from_secs_f64(rest_s),
             service_class: service_class(job.attained_gpu_s),

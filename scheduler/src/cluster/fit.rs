@@ -14,7 +14,8 @@ impl Cluster {
     #[must_use]
     pub fn fits_on(&self, kind: GpuTypeId, demand: Demand) -> bool {
         if demand.shape == ShapeId::PLAIN {
-            return self.free.num_free[kind.index()] >= demand.num_gpus;
+            return self.free.num_free[kind.index()] >= demand.num_gpus
+                && (!self.capabilities.consolidated || self.free.fits_consolidated(kind, demand.num_gpus));
         }
         let shape = self.shape(demand.shape);
         let mut found = 0_u32;
@@ -70,13 +71,8 @@ impl Cluster {
         let shape = Shape::of(&request.resources);
         let memory_mib = units(request.resources.gpu_memory_gib, 1024.0);
         self.types_in(*class_types).any(|kind| {
-            let up = |node: &&Node| node.gpu_type == kind && node.state == NodeState::Up;
-            let hosts = self
-                .nodes
-                .iter()
-                .filter(up)
-                .map(|node| self.hosts_when_empty(node, shape));
-            memory_mib <= self.type_facts[kind.index()].memory_mib && hosts.sum::<u32>() >= request.num_gpus
+            let most = self.gang_max(kind, shape, |node| node.state == NodeState::Up);
+            memory_mib <= self.type_facts[kind.index()].memory_mib && most >= request.num_gpus
         })
     }
 

@@ -79,6 +79,16 @@ impl FreeIndex {
         self.by_free[kind.index()][free as usize].first_from(0)
     }
 
+    /// Whether whole nodes and one node for the rest hold a gang.
+    pub(crate) fn fits_consolidated(&self, kind: GpuTypeId, num_gpus: u32) -> bool {
+        let size = self.node_gpus_max[kind.index()].max(1);
+        let (num_whole, rest) = (num_gpus / size, num_gpus % size);
+        let num_empty = self.num_nodes_with(kind, size);
+        // Where all whole nodes are taken, the rest goes to the node with most free GPUs among the others.
+        let others = self.levels[kind.index()] & (level(size).max(1) - 1);
+        num_empty > num_whole || (num_empty == num_whole && 64 - others.leading_zeros() >= rest)
+    }
+
     /// The numbers of free GPUs that nodes of this type have, fewest first; none is zero.
     pub(crate) fn levels(&self, kind: GpuTypeId) -> impl DoubleEndedIterator<Item = u32> + use<> {
         let levels = self.levels[kind.index()];

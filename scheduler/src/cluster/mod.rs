@@ -6,6 +6,7 @@
 
 mod changes;
 mod check;
+mod consolidated;
 mod fit;
 mod free;
 mod node_set;
@@ -70,6 +71,15 @@ pub struct Capabilities {
     pub sharing: Sharing,
     /// A gang may run on several GPU types, at the pace of the slowest (Hadar). No candidate does; planners may.
     pub mixed_types: bool,
+    /// The cost of a restart is added to the job's work when it is stopped, so it counts as remaining time and what was
+    /// paid of it is not lost by another stop; otherwise it is time at the beginning of each later run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub restart_cost_is_work: bool,
+    /// A gang runs only on whole nodes and one node for the rest, and waits while the free GPUs lie scattered; for jobs
+    /// that ask for whole GPUs and nothing else. Counts of GPUs (reservations, victims) do not see it and may promise too
+    /// much.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub consolidated: bool,
 }
 
 /// How two whole-GPU jobs can run on the same GPUs.
@@ -97,6 +107,8 @@ impl Capabilities {
         overheads: None,
         sharing: Sharing::Off,
         mixed_types: false,
+        restart_cost_is_work: false,
+        consolidated: false,
     };
 }
 
@@ -353,6 +365,8 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
     })
 }
 
+#[cfg(test)]
+mod consolidated_tests;
 #[cfg(test)]
 mod mixed_tests;
 #[cfg(test)]

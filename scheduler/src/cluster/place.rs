@@ -163,6 +163,9 @@ impl Cluster {
         if num_gpus == 0 || self.free.num_free[kind.index()] < num_gpus {
             return false;
         }
+        if self.capabilities.consolidated {
+            return self.place_consolidated(kind, num_gpus, out);
+        }
         match template {
             Template::Fragments => self.place_in_order(kind, num_gpus, self.free.levels(kind), out),
             // It takes no free GPUs.
@@ -172,7 +175,7 @@ impl Cluster {
         true
     }
 
-    fn place_tight(&self, kind: GpuTypeId, num_gpus: u32, out: &mut Vec<Slice>) {
+    pub(super) fn place_tight(&self, kind: GpuTypeId, num_gpus: u32, out: &mut Vec<Slice>) {
         if let Some(node) = self.free.best_fit(kind, num_gpus) {
             let gpus = self.nodes[node.index()].lowest_free(num_gpus);
             out.push(Slice { node, gpus });
@@ -232,7 +235,7 @@ impl Cluster {
         used
     }
 
-    fn place_in_order(
+    pub(super) fn place_in_order(
         &self,
         kind: GpuTypeId,
         num_gpus: u32,

@@ -20,6 +20,12 @@ impl Cluster {
         }
     }
 
+    /// Whether tenants may use more than their quotas.
+    #[must_use]
+    pub fn borrowing(&self) -> bool {
+        self.borrowing
+    }
+
     /// Whether the tenant's quota leaves room for the demand; always where borrowing is allowed.
     #[must_use]
     pub fn has_room(&self, demand: Demand) -> bool {

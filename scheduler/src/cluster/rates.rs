@@ -36,6 +36,8 @@ impl Cluster {
         let (start_s, restart_s) = self.class_costs_s[job.request.class.index()];
         if job.first_start.is_none() {
             start_s
+        } else if self.capabilities.restart_cost_is_work {
+            0.0
         } else {
             restart_s
         }
@@ -45,6 +47,16 @@ impl Cluster {
     #[must_use]
     pub fn restart_cost_s(&self, id: JobId) -> f64 {
         self.class_costs_s[self.jobs[id.index()].request.class.index()].1
+    }
+
+    /// Work that stopping a job adds to it, in seconds of the reference run; 0 where a restart costs time instead.
+    #[must_use]
+    pub fn stop_cost_s(&self, id: JobId) -> f64 {
+        if self.capabilities.restart_cost_is_work {
+            self.restart_cost_s(id)
+        } else {
+            0.0
+        }
     }
 
     /// The cheapest restart of any class, s.
@@ -66,7 +78,7 @@ impl Cluster {
     /// The believed end of a running job at its present rate.
     pub(super) fn believed_finish(&self, id: JobId) -> Time {
         let job = &self.jobs[id.index()];
-        let rest_s = (job.request.estimate_s.value - job.executed_s).max(1.0);
+        let rest_s = (job.work_s() - job.executed_s).max(1.0);
         job.rate_since + Time::from_secs_f64(job.cost_left_s + rest_s / job.rate)
     }
 

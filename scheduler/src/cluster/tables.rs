@@ -197,6 +197,8 @@ pub struct Job {
     pub attained_gpu_s: f64,
     /// Believed progress up to [`Job::rate_since`], in seconds of the reference run.
     pub executed_s: f64,
+    /// Work that its restarts have added, in seconds of the reference run; 0 where a restart costs time instead.
+    pub added_s: f64,
     /// When it last began to run.
     pub run_start: Time,
     /// Since when its rate has been what it is: its last start, or the last change among those who share its GPUs.
@@ -255,10 +257,16 @@ impl Job {
         }
     }
 
+    /// Believed work in all, in seconds of the reference run: the estimate and what restarts have added to it.
+    #[must_use]
+    pub fn work_s(&self) -> f64 {
+        self.request.estimate_s.value + self.added_s
+    }
+
     /// Believed rest of the reference run, s. A job that outlives its estimate is believed to end within a second.
     #[must_use]
     pub fn remaining_s_at(&self, now: Time) -> f64 {
-        (self.request.estimate_s.value - self.executed_s_at(now)).max(1.0)
+        (self.work_s() - self.executed_s_at(now)).max(1.0)
     }
 }
 

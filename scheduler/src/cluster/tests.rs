@@ -94,6 +94,34 @@ fn attained_service_and_progress_follow_the_clock() {
 }
 
 #[test]
+fn a_restart_that_costs_work_counts_as_remaining_time_and_is_not_lost_again() {
+    // 100 s of work, 20 s for each restart. 30 s run: 70 + 20 are left. 5 s more: 85 + 20. Nothing is paid at a start.
+    let capabilities = Capabilities {
+        preemption: true,
+        restart_cost_s: 20.0,
+        restart_cost_is_work: true,
+        ..Capabilities::DEFAULT
+    };
+    let spec = ClusterSpec::uniform(1, 4, 1);
+    let mut cluster = Cluster::new(&spec, &[ModelClass::default()], capabilities).unwrap();
+    let job = submit(&mut cluster, 1, 100.0);
+    let mut now_s = 0.0;
+    for (run_s, left_s) in [(30.0, 90.0), (5.0, 105.0)] {
+        let slice = Slice {
+            node: NodeId(0),
+            gpus: 0b1,
+        };
+        cluster.start(job, [slice].into_iter().collect());
+        now_s += run_s;
+        cluster.advance(Time::from_secs_f64(now_s));
+        cluster.preempt(job);
+        cluster.check();
+        assert_eq!(cluster.job(job).remaining_s_at(cluster.now()), left_s);
+        assert_eq!(cluster.resume_cost_s(job), 0.0);
+    }
+}
+
+#[test]
 fn requests_that_can_never_be_met_are_refused_with_the_reason() {
     let mut spec = ClusterSpec::uniform(2, 4, 2);
     spec.tenants[0].quota_gpus = 5;

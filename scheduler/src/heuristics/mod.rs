@@ -2,7 +2,8 @@
 //!
 //! Each is a [`Policy`] that reads typed facts only and asks for the smallest candidate set that holds its choice.
 //! Given a larger set (that of a learned policy, say, to be its teacher) it makes the same choice; only the preemptive
-//! ones may not, because they look at more heads than that set has.
+//! ones may not, because they look at more heads than that set has, and `fifo` where quotas bind, because it looks at
+//! heads tenant by tenant.
 //!
 //! # What is deliberately not here
 //! Nothing that must see the whole queue or plan a round: those are planners.
@@ -18,7 +19,7 @@ mod sharing;
 pub(crate) mod tests;
 
 pub use backfill::Backfill;
-pub use fifo::Fifo;
+pub use fifo::HeadOfLine;
 pub use greedy::Greedy;
 pub use preemptive::{Las, Srtf};
 pub use sharing::SjfShare;
@@ -83,7 +84,7 @@ pub fn names() -> &'static [&'static str] {
 /// An unknown name; the error lists all names and the nearest one.
 pub fn by_name(name: &str) -> Result<Box<dyn Policy>, ConfigError> {
     Ok(match name {
-        "fifo" => Box::new(Fifo),
+        "fifo" => Box::new(HeadOfLine::fifo()),
         "fifo-skip" => Box::new(Greedy::fifo_skip()),
         "sjf" => Box::new(Greedy::sjf()),
         "srtf" => Box::new(Srtf),

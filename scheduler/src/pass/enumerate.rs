@@ -269,7 +269,10 @@ fn push_preempts(
         });
         let start = set.slices.len();
         let CandidateSet { slices, victims, .. } = set;
-        if known || !cluster.place_over(kind, request.num_gpus, &victims[first_victim..], slices) {
+        let placed = !known && cluster.place_over(kind, request.num_gpus, &victims[first_victim..], slices);
+        let loose = cluster.capabilities().consolidated && !cluster.is_consolidated(&slices[start..]);
+        if !placed || loose {
+            slices.truncate(start);
             victims.truncate(first_victim);
             continue;
         }

@@ -1,8 +1,8 @@
 //! The first jobs under all wanted lenses in one look at each demand: what [`first_jobs`] finds lens by lens, faster.
 
-use crate::cluster::{Cluster, Demand};
+use crate::cluster::{Cluster, Demand, Group};
 use crate::ids::{JobId, Time};
-use crate::lens::{Lens, SCAN_MAX, deficit_key, ratio_heads};
+use crate::lens::{Lens, LensSet, SCAN_MAX, deficit_key, ratio_heads};
 use crate::policy::Needs;
 
 #[cfg(doc)]
@@ -44,6 +44,8 @@ pub(super) struct Scan {
     remaining: Vec<(Time, JobId)>,
     service: Vec<(u8, JobId)>,
     ratio: [Option<(i64, JobId)>; 2],
+    /// Orders under which a tenant's first job has no room. `[tenant]`
+    blocked: Vec<LensSet>,
 }
 
 impl Scan {
@@ -58,10 +60,13 @@ impl Scan {
         } else {
             needs.heads + usize::from(skip.is_some())
         };
+        self.find_blocked(cluster, needs);
         for (demand, group) in cluster.groups() {
             if !cluster.has_room(*demand) {
                 continue;
             }
+            let blocked = self.blocked.get(demand.tenant.index());
+            let blocked = blocked.copied().unwrap_or(LensSet::NONE);
             let fits = num_fitting > 0 && cluster.fitting_types(*demand) != 0;
             let num = num_heads.max(if fits { num_fitting } else { 0 });
             if num == 0 {
@@ -82,7 +87,45 @@ impl Scan {
             if needs.lenses.contains(Lens::WaitRatio) {
                 self.ratio = ratio_heads(cluster, group);
             }
-            self.offer(cluster, needs, demand, needs.heads > 0, fits, skip);
+            let heads = (needs.heads > 0, blocked);
+            self.offer(cluster, needs, demand, heads, fits, skip);
+        }
+    }
+
+    /// Finds the tenants whose first job of an order has no room.
+    fn find_blocked(&mut self, cluster: &Cluster, needs: &Needs) {
+        self.blocked.clear();
+        if !needs.tenants_in_order || cluster.borrowing() {
+            return;
+        }
+        self.blocked.resize(cluster.tenants().len(), LensSet::NONE);
+        for lens in Lens::ALL.into_iter().filter(|lens| needs.lenses.contains(*lens)) {
+            // Demands of one tenant follow each other.
+            let mut first: Option<((i64, JobId), &Demand)> = None;
+            for (demand, group) in cluster.groups() {
+                let Some(row) = first_of(cluster, lens, demand, group) else {
+                    continue;
+                };
+                match &mut first {
+                    Some((known, other)) if other.tenant == demand.tenant => {
+                        if row < *known {
+                            (*known, *other) = (row, demand);
+                        }
+                    }
+                    _ => {
+                        self.block(cluster, lens, first.map(|(_, demand)| demand));
+                        first = Some((row, demand));
+                    }
+                }
+            }
+            self.block(cluster, lens, first.map(|(_, demand)| demand));
+        }
+    }
+
+    fn block(&mut self, cluster: &Cluster, lens: Lens, first: Option<&Demand>) {
+        if let Some(demand) = first.filter(|demand| !cluster.has_room(**demand)) {
+            let lenses = &mut self.blocked[demand.tenant.index()];
+            *lenses = lenses.with(lens);
         }
     }
 
@@ -115,7 +158,7 @@ impl Scan {
             if needs.lenses.contains(Lens::WaitRatio) {
                 self.ratio = ratio_heads(cluster, group).map(|row| row.filter(|(_, job)| allowed(*job)));
             }
-            self.offer(cluster, needs, demand, false, true, None);
+            self.offer(cluster, needs, demand, (false, LensSet::NONE), true, None);
         }
     }
 
@@ -127,7 +170,7 @@ impl Scan {
         cluster: &Cluster,
         needs: &Needs,
         demand: &Demand,
-        heads_open: bool,
+        (heads_open, blocked): (bool, LensSet),
         fitting_open: bool,
         skip: Option<JobId>,
     ) {
@@ -137,7 +180,7 @@ impl Scan {
                 continue;
             }
             let (heads, fitting) = (&mut self.heads[lens as usize], &mut self.fitting[lens as usize]);
-            let (mut head_open, mut fitting_open) = (heads_open, fitting_open);
+            let (mut head_open, mut fitting_open) = (heads_open && !blocked.contains(lens), fitting_open);
             let mut take = |key: i64, job: JobId| {
                 if head_open && Some(job) != skip {
                     head_open = heads.offer((key, job));
@@ -178,6 +221,27 @@ impl Scan {
     }
 }
 
+/// The first job of a demand under an order, with its key.
+fn first_of(cluster: &Cluster, lens: Lens, demand: &Demand, group: &Group) -> Option<(i64, JobId)> {
+    let gang = i64::from(demand.num_gpus);
+    let oldest = group.arrival.first().copied();
+    match lens {
+        Lens::Arrival => oldest.map(|job| (i64::from(job.0), job)),
+        Lens::Shortest => group.remaining.first().map(|(rest, job)| (rest.0, *job)),
+        Lens::SmallestGpuTime => {
+            let first = group.remaining.first();
+            first.map(|(rest, job)| (rest.0.saturating_mul(gang), *job))
+        }
+        Lens::LeastAttained => group
+            .service
+            .first()
+            .map(|(class, job)| (i64::from(*class), *job)),
+        Lens::WaitRatio => ratio_heads(cluster, group)[0],
+        Lens::TenantDeficit => oldest.map(|job| (deficit_key(cluster, demand.tenant), job)),
+        Lens::LargestGang => oldest.map(|job| (-gang, job)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -196,17 +260,25 @@ mod tests {
             name in proptest::sample::select(vec!["fifo", "las", "srtf"]),
             heads in 0_usize..4,
             fitting in 0_usize..4,
+            in_order in any::<bool>(),
             skip in proptest::option::of((0_u32..40).prop_map(JobId)),
         ) {
             let mut policy = by_name(name).unwrap();
-            let needs = Needs { heads, fitting, ..Needs::full() };
+            let needs = Needs { heads, fitting, tenants_in_order: in_order, ..Needs::full() };
             let (mut scan, mut found) = (Scan::default(), Vec::new());
             for event in events {
                 happen(&mut cluster, event);
                 for step in 0..2 {
                     scan.run(&cluster, &needs, skip, true);
                     for lens in Lens::ALL {
-                        let room = |demand: &Demand| cluster.has_room(*demand);
+                        // The slow way to see whether the first job of the tenant has room.
+                        let blocked = |demand: &Demand| {
+                            let own = |other: &Demand| other.tenant == demand.tenant;
+                            let mut first = Vec::new();
+                            first_jobs(&cluster, lens, 1, own, |_| true, &mut first);
+                            in_order && first.iter().any(|(_, job)| !cluster.has_room(cluster.demand(*job)))
+                        };
+                        let room = |demand: &Demand| cluster.has_room(*demand) && !blocked(demand);
                         let fits = |demand: &Demand| cluster.fitting_types(*demand) != 0;
                         first_jobs(&cluster, lens, heads, room, |job| Some(job) != skip, &mut found);
                         prop_assert_eq!(scan.heads(lens), &found, "heads, {:?}", lens);

@@ -24,6 +24,9 @@ pub struct TreeNeeds {
     pub lenses: Vec<LensName>,
     /// First jobs of each order, fitting or not; 0 to 64.
     pub heads: usize,
+    /// Where quotas bind, a tenant whose first job of an order has no room has no heads under it; absent = false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tenants_in_order: bool,
     /// First jobs of each order that fit; 0 to 64.
     pub fitting: usize,
     /// Placements to try, in this order, without repetition; at least one.
@@ -109,6 +112,7 @@ impl TreeNeeds {
             reservation: needs.reserve,
             lenses: lenses.map(LensName::from).collect(),
             heads: needs.heads,
+            tenants_in_order: needs.tenants_in_order,
             fitting: needs.fitting,
             templates: needs.templates.iter().copied().map(TemplateName::from).collect(),
             tick_s: needs.tick.map(Time::as_secs_f64),
@@ -149,6 +153,7 @@ impl TreeNeeds {
                 .iter()
                 .fold(LensSet::NONE, |set, name| set.with((*name).into())),
             heads: self.heads,
+            tenants_in_order: self.tenants_in_order,
             fitting: self.fitting,
             templates,
             reserve: self.reservation,

@@ -21,6 +21,15 @@ pub(crate) enum Event {
 /// Two groups of nodes of (count, GPUs each), one type or two; up to three tenants with even quotas; two classes, the
 /// second at half speed on the first type, or kept off it.
 pub(crate) fn cluster(types: usize, borrowing: BoxedStrategy<bool>) -> impl Strategy<Value = Cluster> {
+    cluster_with(types, borrowing, Capabilities::DEFAULT)
+}
+
+/// The same with these capabilities, with preemption or without.
+pub(crate) fn cluster_with(
+    types: usize,
+    borrowing: BoxedStrategy<bool>,
+    capabilities: Capabilities,
+) -> impl Strategy<Value = Cluster> {
     let group = (1_u32..4, 1_u32..6, 1_u32..3);
     let speed = prop_oneof![Just(0.5), Just(0.0), Just(1.0)];
     let flags = (borrowing, any::<bool>());
@@ -66,7 +75,7 @@ pub(crate) fn cluster(types: usize, borrowing: BoxedStrategy<bool>) -> impl Stra
         };
         let capabilities = Capabilities {
             preemption,
-            ..Capabilities::default()
+            ..capabilities
         };
         Cluster::new(&spec, &[class("fast", 1.0), class("slow", slow)], capabilities).unwrap()
     })

@@ -1,0 +1,54 @@
+//! Consolidated placement: a gang gets whole nodes and one node for the rest, or waits.
+//!
+//! # Source
+//! The placer `consolidate` of the Helios (SC'21) and Lucid (ASPLOS'23) simulators. The Philly study describes the same
+//! wish, which its scheduler gives up after a while; this one never does.
+
+use super::Cluster;
+use super::shape::Shape;
+use super::tables::{Node, Slice};
+use crate::ids::GpuTypeId;
+
+impl Cluster {
+    /// Whether a placement takes all GPUs of its nodes but for one node.
+    #[must_use]
+    pub fn is_consolidated(&self, placement: &[Slice]) -> bool {
+        let partial = placement.iter().filter(|slice| {
+            let kind = self.nodes[slice.node.index()].gpu_type;
+            slice.num_gpus() < self.free.node_gpus_max[kind.index()]
+        });
+        partial.count() <= 1
+    }
+
+    /// One node if one holds the gang: the one with the fewest free GPUs. Otherwise whole nodes, in one rack where the
+    /// rack that holds the gang on the fewest nodes has them, and the rest on the node with most free GPUs.
+    pub(super) fn place_consolidated(&self, kind: GpuTypeId, num_gpus: u32, out: &mut Vec<Slice>) -> bool {
+        if !self.free.fits_consolidated(kind, num_gpus) {
+            return false;
+        }
+        let start = out.len();
+        self.place_tight(kind, num_gpus, out);
+        if !self.is_consolidated(&out[start..]) {
+            out.truncate(start);
+            self.place_in_order(kind, num_gpus, self.free.levels(kind).rev(), out);
+        }
+        debug_assert!(self.is_consolidated(&out[start..]), "it was found to fit");
+        true
+    }
+
+    /// The largest gang that a type can hold while nobody else runs, on those of its nodes that count.
+    pub(super) fn gang_max(&self, kind: GpuTypeId, shape: Shape, counts: impl Fn(&Node) -> bool) -> u32 {
+        let nodes = self.nodes.iter();
+        let nodes = nodes.filter(|node| node.gpu_type == kind && counts(node));
+        let hosts = nodes.map(|node| self.hosts_when_empty(node, shape));
+        if !(self.capabilities.consolidated && shape == Shape::PLAIN) {
+            return hosts.sum();
+        }
+        let size = self.free.node_gpus_max[kind.index()];
+        let (whole, rest) = hosts.fold((0, 0), |(whole, rest), num| match num == size {
+            true => (whole + num, rest),
+            false => (whole, num.max(rest)),
+        });
+        whole + rest
+    }
+}

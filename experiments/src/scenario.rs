@@ -60,6 +60,7 @@ impl SchedulingArgs {
         capabilities.overheads = self.overheads;
         capabilities.sharing = self.sharing.into();
         capabilities.checkpoint_interval_s = self.checkpoint_interval_s;
+        sim.outcomes.clone_from(&self.outcomes);
         sim.capacity.node_mtbf_s = self.node_mtbf_days.map(|days| days * DAY_S);
         sim
     }

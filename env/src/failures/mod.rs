@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::seed::Seed;
 
-pub mod nodes;
 pub mod reasons;
 #[cfg(test)]
 mod tests;

@@ -130,7 +130,7 @@ fn runtimes_to_failure_have_the_published_quantiles() {
 #[test]
 fn the_time_lost_is_split_among_reasons_roughly_as_published() {
     // Percent of the total runtime to failure: published, and how far off the model is (a fit to three quantiles
-    // cannot know the mean). Inputs and core dumps are overstated, the CPU's memory and MPI understated.
+    // cannot know the mean). Inputs and core dumps are overstated, MPI understated.
     let mean_s = |reason: &Reason| {
         let count = 4_000;
         let deviate = |index: u32| normal_quantile((f64::from(index) + 0.5) / f64::from(count));
@@ -144,6 +144,8 @@ fn the_time_lost_is_split_among_reasons_roughly_as_published() {
         .map(|reason| mean_s(reason) * f64::from(reason.trials))
         .collect();
     let sum: f64 = lost.iter().sum();
+    // The mean of this one lies far above its p95; the model has 1.3 % where the study has 6.6.
+    assert!(lost[0] / sum < 0.033);
     for (index, published) in [
         (1, 30.43),
         (2, 9.22),

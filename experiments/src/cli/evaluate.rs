@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
+use pleach_env::failures::OutcomeModel;
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::physics::overheads::Overheads;
 use serde::Serialize;
@@ -106,12 +107,19 @@ pub struct SchedulingArgs {
     /// Let policies put two jobs on the same GPUs
     #[arg(long, value_name = "HOW", default_value = "off")]
     pub sharing: SharingArg,
+    /// Let jobs fail, be retried, be killed and be given up, as published for a cluster: none, philly or helios
+    #[arg(long, value_name = "NAME", value_parser = outcomes)]
+    pub outcomes: Option<OutcomeModel>,
     /// Let nodes fail, each once in so many days on average; repairs take an hour on average
     #[arg(long, value_name = "DAYS", value_parser = number::positive)]
     pub node_mtbf_days: Option<f64>,
     /// Seconds of work between two checkpoints: what a failure can cost a job [default: a failure loses nothing]
     #[arg(long, value_name = "S", value_parser = number::positive)]
     pub checkpoint_interval_s: Option<f64>,
+}
+
+fn outcomes(text: &str) -> Result<OutcomeModel, String> {
+    OutcomeModel::from_name(text).map_err(|error| error.to_string())
 }
 
 fn overheads(text: &str) -> Result<Overheads, String> {

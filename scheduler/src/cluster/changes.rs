@@ -149,8 +149,9 @@ impl Cluster {
             .unwrap_or(0)
     }
 
-    /// Number of a shape; its largest gangs are counted when it is first seen. None if there are too many.
-    fn number_shape(&mut self, shape: Shape) -> Option<ShapeId> {
+    /// Number of a shape, for [`Cluster::start_with`]; its largest gangs are counted when it is first seen. None if there are
+    /// more than 65,536 shapes.
+    pub fn number_shape(&mut self, shape: Shape) -> Option<ShapeId> {
         let id = self.shapes.number(shape)?;
         while self.shape_gpus_max.len() <= usize::from(id.0) {
             let shape = self.shapes.get(ShapeId(self.shape_gpus_max.len() as u16));

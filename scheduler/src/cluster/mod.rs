@@ -309,4 +309,6 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
 #[cfg(test)]
 mod mixed_tests;
 #[cfg(test)]
+mod rate_tests;
+#[cfg(test)]
 pub(crate) mod tests;

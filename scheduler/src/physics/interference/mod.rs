@@ -19,8 +19,8 @@
 //!
 //! # Why not `1 / max(1, sum u)`
 //! Utilisation as the driver shows it is the part of the time in which *any* kernel runs, not the part of the GPU that
-//! is used, so two jobs at 80 % do not slow each other to 1 / 1.6. On Lucid's 1,388 measured pairs that rule is no better
-//! than predicting the mean (root mean square error 0.103 each); the product rule errs by 0.073.
+//! is used, so two jobs at 80 % do not slow each other to 1 / 1.6. On Lucid's 1,388 measured pairs that rule is hardly
+//! better than predicting the mean (root mean square error 0.097 against 0.102); the rule above errs by 0.073.
 //!
 //! # Source
 //! Lucid (ASPLOS'23), 1,388 pairs on RTX 3090; Gavel (OSDI'20), pairs on V100 under MPS. The rule itself is ours.

@@ -20,12 +20,16 @@ pub struct PairEntry {
 }
 
 /// Measured pairs by index: `[num_gpu_types, num_classes, num_classes]`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PairTable {
     num_classes: usize,
-    /// Speed of (GPU type, victim, neighbour); NaN = not measured, 0 = out of memory.
+    /// Speed of (GPU type, victim, neighbour); -1 = not measured, 0 = out of memory.
     speed: Vec<f64>,
 }
+
+/// Stands in the table for a pair that nobody measured.
+const NOT_MEASURED: f64 = -1.0;
 
 /// The family of a class name: what stands before the first ` (` or ` x`.
 fn family(name: &str) -> &str {
@@ -45,7 +49,7 @@ impl PairTable {
         classes: &[&str],
     ) -> Result<PairTable, ConfigError> {
         let num_classes = classes.len();
-        let mut speed = vec![f64::NAN; gpu_types.len() * num_classes * num_classes];
+        let mut speed = vec![NOT_MEASURED; gpu_types.len() * num_classes * num_classes];
         let mut exactness = vec![0_u8; speed.len()];
         for (index, entry) in entries.iter().enumerate() {
             if !(0.0..=1.0).contains(&entry.speed) {
@@ -94,7 +98,7 @@ impl PairTable {
             return None;
         }
         let cell = (gpu_type * self.num_classes + row) * self.num_classes + column;
-        self.speed.get(cell).copied().filter(|speed| !speed.is_nan())
+        self.speed.get(cell).copied().filter(|speed| *speed >= 0.0)
     }
 }
 

@@ -138,7 +138,7 @@ fn phillys_two_servers_are_met_by_the_bandwidth_of_their_software_not_of_their_w
 /// Gandiva, 4 GPUs: on one server, 2+2, 1+1+1+1. ResNet-50 780/560/325 images/s, InceptionV3 510/500/285. At 32 images a
 /// GPU a step takes 0.164 and 0.251 s. At 1 GB/s the model is too fast by a third and a
 /// fifth for 1+1+1+1 (0.7 GB/s would fit both), and too slow for 2+2, which is measured at .72 and .98 against .64 and
-/// .73: some of the transfer is hidden there.
+/// .74: some of the transfer is hidden there.
 #[test]
 fn gandivas_fully_spread_gangs_are_met_within_a_third_and_its_pairs_within_a_quarter() {
     let fabric = Fabric::gavel();

@@ -17,9 +17,11 @@ use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
 use pleach_scheduler::physics::overheads::Overheads;
 
 use crate::capacity::{Capacity, CapacityConfig, NodeChange};
+use crate::failures::reasons::runtime_to_failure;
+use crate::failures::{End, Fate, OutcomeModel};
 use crate::metrics::{JobOutcome, Metrics, SLOWDOWN_BOUND_S};
 use crate::seed::Seed;
-use crate::workload::Workload;
+use crate::workload::{Outcome, Workload};
 
 /// Hidden truth of one job.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,14 @@ struct Truth {
     cost_left_s: f64,
     /// Work that was done and lost again, in seconds of the reference run.
     lost_s: f64,
+    /// What becomes of it whatever the schedule; none: it does all its work.
+    fate: Option<Fate>,
+    /// Trials that have failed.
+    num_failed_trials: u32,
+    /// Running time until the present trial fails, s; infinite where it will not.
+    to_failure_s: f64,
+    /// How it ended in the source.
+    outcome: Outcome,
     /// Run time alone at the best speed of its class, s.
     isolated_s: f64,
     /// Counts runs, so that the finish event of an ended run is recognised as stale.
@@ -56,12 +66,43 @@ impl Truth {
         let ran_s = (elapsed_s - self.cost_left_s).max(0.0);
         self.rest_s = (self.rest_s - ran_s * self.rate).max(0.0);
         self.cost_left_s = (self.cost_left_s - elapsed_s).max(0.0);
+        self.to_failure_s = (self.to_failure_s - elapsed_s).max(0.0);
         self.since = now;
     }
 
-    /// How long the rest takes at the present rate.
+    /// How long the rest takes at the present rate, or until the trial fails if that comes first.
     fn span(&self) -> Time {
-        Time::from_secs_f64(self.cost_left_s + self.rest_s / self.rate)
+        Time::from_secs_f64(self.rest_span_s().min(self.to_failure_s))
+    }
+
+    fn rest_span_s(&self) -> f64 {
+        self.cost_left_s + self.rest_s / self.rate
+    }
+
+    /// Whether the present run ends with a failed trial. A trial that is to fail fails even where the work is done first.
+    fn ends_in_failure(&self) -> bool {
+        self.to_failure_s <= self.rest_span_s() || self.trial_is_to_fail()
+    }
+
+    fn trial_is_to_fail(&self) -> bool {
+        self.fate
+            .is_some_and(|fate| self.num_failed_trials < fate.num_failed_trials)
+    }
+
+    /// Whether the job is given up after the trial that fails now.
+    fn is_given_up(&self) -> bool {
+        self.fate.is_some_and(|fate| {
+            fate.end == End::Unsuccessful && self.num_failed_trials >= fate.num_failed_trials
+        })
+    }
+
+    fn outcome(&self) -> Outcome {
+        match self.fate.map(|fate| fate.end) {
+            None => self.outcome,
+            Some(End::Passed) => Outcome::Completed,
+            Some(End::Killed(_)) => Outcome::Killed,
+            Some(End::Unsuccessful) => Outcome::Failed,
+        }
     }
 }
 
@@ -86,6 +127,8 @@ pub struct World {
     capacity: Capacity,
     /// Seed of what only the truth knows: how long a restart takes where that is random.
     seed: Seed,
+    /// Seed of the times to failure.
+    outcome_seed: Seed,
     decisions: Vec<Decision>,
     /// Jobs that an event touches beside its own; kept for its memory.
     touched: Vec<JobId>,
@@ -144,6 +187,10 @@ impl World {
                     rate: 0.0,
                     cost_left_s: 0.0,
                     lost_s: 0.0,
+                    fate: None,
+                    num_failed_trials: 0,
+                    to_failure_s: f64::INFINITY,
+                    outcome: job.outcome,
                     isolated_s: job.run_time_s / best,
                     run: 0,
                 }
@@ -156,6 +203,7 @@ impl World {
             tick: None,
             capacity: Capacity::default(),
             seed: Seed(0),
+            outcome_seed: Seed(0),
             decisions: Vec::new(),
             touched: Vec::new(),
             outcomes: vec![None; truth.len()],
@@ -180,6 +228,54 @@ impl World {
     /// Sets the seed of what only the truth knows. Call it before the first event.
     pub fn set_seed(&mut self, seed: Seed) {
         self.seed = seed;
+    }
+
+    /// Lets jobs fail, be retried, be killed and be given up by a model of how jobs end. Call it before the first event.
+    ///
+    /// # Errors
+    /// Shares out of their ranges.
+    pub fn set_outcomes(&mut self, model: &OutcomeModel, seed: Seed) -> Result<(), ConfigError> {
+        model.validate()?;
+        self.outcome_seed = seed;
+        for (number, truth) in self.truth.iter_mut().enumerate() {
+            let fate = model.fate(seed, number as u64, truth.submission.num_gpus);
+            if let End::Killed(part) = fate.end {
+                truth.rest_s *= part;
+                truth.work_s = truth.rest_s;
+                truth.isolated_s *= part;
+            }
+            truth.fate = Some(fate);
+        }
+        for number in 0..self.truth.len() {
+            self.next_trial(JobId(number as u32));
+        }
+        Ok(())
+    }
+
+    /// Draws when the present trial of a job fails, if it is to fail.
+    fn next_trial(&mut self, id: JobId) {
+        let truth = &mut self.truth[id.index()];
+        let reason = truth.fate.and_then(|fate| fate.reason);
+        truth.to_failure_s = match reason {
+            Some(reason) if truth.trial_is_to_fail() => {
+                let trial = truth.num_failed_trials;
+                runtime_to_failure(self.outcome_seed, u64::from(id.0), trial, reason).as_secs_f64()
+            }
+            _ => f64::INFINITY,
+        };
+    }
+
+    /// The present trial of a running job fails: it is tried again from its last checkpoint, or given up.
+    fn trial_fails(&mut self, id: JobId) {
+        let truth = &mut self.truth[id.index()];
+        truth.num_failed_trials += 1;
+        if truth.is_given_up() {
+            self.finish(id);
+            return;
+        }
+        self.cluster.fail(id);
+        self.failed(id);
+        self.next_trial(id);
     }
 
     /// Lets nodes come and go. Call it before the first event.
@@ -345,7 +441,11 @@ impl World {
             }
             self.finishes.pop();
             if run == self.truth[id.index()].run {
-                self.finish(id);
+                if self.truth[id.index()].ends_in_failure() {
+                    self.trial_fails(id);
+                } else {
+                    self.finish(id);
+                }
             }
         }
         self.follow_rates();
@@ -392,6 +492,7 @@ impl World {
             num_gpus: truth.submission.num_gpus,
             tenant: truth.submission.tenant.0,
             num_preemptions: job.num_preemptions,
+            outcome: truth.outcome(),
             num_failures: job.num_failures,
             lost_s: truth.lost_s,
             held_s: job.attained_gpu_s / truth.submission.gpus(),
@@ -424,93 +525,4 @@ impl World {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::workload::tests::{job, workload};
-    use pleach_scheduler::cluster::Slice;
-    use pleach_scheduler::estimate::Provenance;
-    use pleach_scheduler::ids::NodeId;
-
-    fn world_of(jobs: Vec<crate::workload::JobSpec>) -> World {
-        let workload = workload(jobs);
-        let oracle = |job: &crate::workload::JobSpec| Estimate {
-            value: job.run_time_s,
-            provenance: Provenance::Oracle,
-        };
-        let estimates: Vec<Estimate> = workload.jobs.iter().map(oracle).collect();
-        let capabilities = Capabilities {
-            preemption: true,
-            restart_cost_s: 5.0,
-            ..Capabilities::default()
-        };
-        World::new(&workload, capabilities, &estimates).unwrap()
-    }
-
-    fn start(world: &mut World, id: u32, gpus: u64) {
-        let placement = [Slice {
-            node: NodeId(0),
-            gpus,
-        }]
-        .into_iter()
-        .collect();
-        world.cluster_mut().start(JobId(id), placement);
-    }
-
-    #[test]
-    fn a_preempted_job_keeps_its_progress_and_pays_for_the_restart() {
-        // 100 s of work: 30 s run, stopped at 30 s, started again at 50 s: 50 + 5 (restart) + 70 = 125 s.
-        let mut world = world_of(vec![
-            job("a", 0.0, 2, 100.0),
-            job("b", 30.0, 1, 1.0),
-            job("c", 50.0, 1, 1.0),
-        ]);
-        assert_eq!(world.advance(), Instant::Event);
-        start(&mut world, 0, 0b11);
-        world.carry_out();
-        world.advance();
-        world.cluster_mut().preempt(JobId(0));
-        world.carry_out();
-        world.advance();
-        assert_eq!(
-            world.cluster().now(),
-            Time::from_secs_f64(50.0),
-            "the first run's finish at 100 s is stale"
-        );
-        start(&mut world, 0, 0b11);
-        start(&mut world, 1, 0b100);
-        start(&mut world, 2, 0b1000);
-        world.carry_out();
-        while world.advance() == Instant::Event {}
-        let a = *world.outcomes().next().unwrap();
-        assert_eq!((a.finish_s, a.held_s, a.num_preemptions), (125.0, 105.0, 1));
-        assert!(world.is_over());
-        // Jobs in the system: a for 125 s, b for 21 s, c for 1 s.
-        assert_eq!(world.integrals().jobs_s, 147.0);
-        assert_eq!(world.integrals().held_gpu_s, 2.0 * 105.0 + 1.0 + 1.0);
-        let slowdown = 125.0 / 100.0 + 21.0 / 10.0 + 1.0 / 10.0;
-        assert!((world.integrals().slowdown - slowdown).abs() < 1e-9);
-    }
-
-    #[test]
-    fn at_one_instant_jobs_leave_before_jobs_arrive() {
-        let mut world = world_of(vec![job("a", 0.0, 4, 10.0), job("b", 10.0, 4, 10.0)]);
-        world.advance();
-        start(&mut world, 0, 0b1111);
-        world.carry_out();
-        world.advance();
-        assert_eq!((world.num_finished(), world.cluster().num_pending()), (1, 1));
-        assert_eq!(world.cluster().num_free(), 8);
-    }
-
-    #[test]
-    fn a_job_of_a_microsecond_and_one_of_thirty_years_are_exact() {
-        let mut world = world_of(vec![job("short", 0.0, 1, 1e-6), job("long", 0.0, 1, 1e9)]);
-        world.advance();
-        start(&mut world, 0, 0b1);
-        start(&mut world, 1, 0b10);
-        world.carry_out();
-        while world.advance() == Instant::Event {}
-        let finishes: Vec<f64> = world.outcomes().map(|job| job.finish_s).collect();
-        assert_eq!(finishes, [1e-6, 1e9]);
-    }
-}
+mod tests;

@@ -11,15 +11,24 @@ use pleach_env::workload::Workload;
 use pleach_scheduler::heuristics;
 use proptest::prelude::*;
 
-/// (first start s, finish s, preemptions, held s) of every job.
-type Row = (f64, f64, u32, f64);
+/// (first start s, finish s, preemptions, failures, held s) of every job.
+type Row = (f64, f64, u32, u32, f64);
 
 fn fast(policy: &str, workload: &Workload, config: &SimConfig) -> Vec<Row> {
     let mut policy = heuristics::by_name(policy).unwrap();
     let result = simulate(workload, config, &mut policy).unwrap();
     let rows = result.jobs.iter();
-    rows.map(|job| (job.first_start_s, job.finish_s, job.num_preemptions, job.held_s))
-        .collect()
+    rows.map(|job| {
+        let num_stops = (job.num_preemptions, job.num_failures);
+        (
+            job.first_start_s,
+            job.finish_s,
+            num_stops.0,
+            num_stops.1,
+            job.held_s,
+        )
+    })
+    .collect()
 }
 
 fn slow(policy: &str, workload: &Workload, config: &SimConfig) -> Option<Vec<Row>> {
@@ -27,7 +36,8 @@ fn slow(policy: &str, workload: &Workload, config: &SimConfig) -> Option<Vec<Row
     let seconds = f64::from;
     let row = |job: &slow_simulator::Job| {
         let (start_s, finish_s) = (seconds(job.first_start), seconds(job.finish));
-        (start_s, finish_s, job.num_preemptions, seconds(job.held_s))
+        let held_s = seconds(job.held_s);
+        (start_s, finish_s, job.num_preemptions, job.num_failures, held_s)
     };
     Some(jobs.iter().map(row).collect())
 }
@@ -66,6 +76,23 @@ proptest! {
         policy in proptest::sample::select(vec!["easy", "easy-sjf", "sjf-reserve", "gpu-time-reserve"]),
     ) {
         config.capabilities.reservation = true;
+        let slow = slow(policy, &workload, &config);
+        prop_assume!(slow.is_some());
+        prop_assert_eq!(fast(policy, &workload, &config), slow.unwrap());
+    }
+
+    #[test]
+    fn jobs_fail_with_their_nodes_and_go_on_from_their_checkpoints_as_in_the_slow_simulator(
+        workload in scenario::workload(16),
+        mut config in scenario::config(),
+        mut outages in scenario::outages(),
+        interval in prop_oneof![Just(None), Just(Some(64.0)), Just(Some(160.0))],
+        policy in proptest::sample::select(vec!["fifo", "fifo-skip", "sjf", "gpu-time", "packing", "fair-share"]),
+    ) {
+        let num_nodes = workload.cluster.node_groups.iter().map(|group| group.count).sum::<u32>();
+        outages.changes.retain(|change| change.node < num_nodes);
+        config.capacity = outages;
+        config.capabilities.checkpoint_interval_s = interval;
         let slow = slow(policy, &workload, &config);
         prop_assume!(slow.is_some());
         prop_assert_eq!(fast(policy, &workload, &config), slow.unwrap());

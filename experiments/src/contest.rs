@@ -31,11 +31,13 @@ pub fn contest(
     sim: &SimConfig,
     progress: &(dyn Fn() + Sync),
 ) -> Result<Vec<PolicyRun>, Error> {
-    let bounds: Vec<LowerBounds> = bouts
+    // A bound holds for the work of the list. Where the model of outcomes lets jobs end before it, there is none.
+    let bounds_of = |bout: &Bout| LowerBounds::of(&bout.workload, &sim.capabilities);
+    let bounds: Vec<Option<LowerBounds>> = bouts
         .par_iter()
-        .map(|bout| LowerBounds::of(&bout.workload, &sim.capabilities))
+        .map(|bout| sim.outcomes.is_none().then(|| bounds_of(bout)))
         .collect();
-    let pairs: Vec<(&Bout, LowerBounds, &Contestant)> = bouts
+    let pairs: Vec<(&Bout, Option<LowerBounds>, &Contestant)> = bouts
         .iter()
         .zip(bounds)
         .flat_map(|(bout, bounds)| {
@@ -47,7 +49,10 @@ pub fn contest(
     let runs: Vec<Result<PolicyRun, Error>> = pairs
         .par_iter()
         .map(|(bout, bounds, contestant)| {
-            let run = run(bout, contestant, sim).map(|run| run.against(*bounds));
+            let run = run(bout, contestant, sim).map(|run| match bounds {
+                Some(bounds) => run.against(*bounds),
+                None => run,
+            });
             progress();
             run
         })

@@ -45,7 +45,7 @@ use pleach_scheduler::cluster::{Capabilities, PACKED_MAX, Sharing};
 use serde::{Deserialize, Serialize};
 
 use self::fluid::{Piece, drained_s, least_flow_s};
-use self::gain::{Gain, Gains};
+use self::gain::Gains;
 use crate::workload::{JobSpec, Workload, num_gpus_by_type};
 
 /// What no schedule can beat. Exact but for rounding: 1e-9 of the value.
@@ -58,39 +58,18 @@ pub struct LowerBounds {
 }
 
 impl LowerBounds {
-    /// The bounds of a valid workload; zeros without jobs. Of the capabilities only sharing counts.
+    /// The bounds of a valid workload whose jobs do all their work; zeros without jobs. Of the capabilities, only sharing
+    /// and gangs on mixed types count. Of a run in which jobs are killed or given up early they are no bounds.
     #[must_use]
     pub fn of(workload: &Workload, capabilities: &Capabilities) -> LowerBounds {
-        let Some(first) = workload.jobs.first() else {
-            return LowerBounds::default();
-        };
-        let num_jobs = workload.jobs.len() as f64;
-        let pools = num_gpus_by_type(&workload.cluster);
-        let gains = Gains::of(workload);
-        // Two whole-GPU jobs on one GPU are each as fast as alone at best.
-        let jobs_per_gpu = match capabilities.sharing {
-            Sharing::Off => 1.0,
-            Sharing::TimeSlice | Sharing::Mps => PACKED_MAX as f64,
-        };
+        let machine = Machine::of(workload, capabilities);
         let (mut sum_jct_s, mut makespan_s) = (0.0_f64, 0.0_f64);
-        for values in valuations(workload, &pools) {
-            let pieces: Vec<Piece> = workload
-                .jobs
-                .iter()
-                .map(|job| {
-                    piece(
-                        job,
-                        gains.get(job),
-                        workload,
-                        &pools,
-                        &values,
-                        first.submit.as_secs_f64(),
-                    )
-                })
-                .collect();
+        for values in machine.valuations() {
+            let jobs = workload.jobs.iter();
+            let pieces: Vec<Piece> = jobs.map(|job| machine.piece(job, &values)).collect();
             let ends = pieces.iter().map(|piece| piece.release_s + piece.span_s);
             makespan_s = ends.fold(makespan_s, f64::max);
-            let capacity = jobs_per_gpu * capacity_of(u64::MAX, &pools, &values);
+            let capacity = machine.capacity(u64::MAX, &values);
             sum_jct_s = sum_jct_s.max(least_flow_s(&pieces, capacity));
             makespan_s = makespan_s.max(drained_s(&pieces, capacity));
             if !workload.cluster.borrowing {
@@ -99,7 +78,7 @@ impl LowerBounds {
                     let jobs = workload.jobs.iter().zip(&pieces);
                     let own = jobs.filter(|(job, _)| usize::from(job.tenant) == tenant);
                     let own: Vec<Piece> = own.map(|(_, piece)| *piece).collect();
-                    let capacity = jobs_per_gpu * capacity_of(spec.quota_gpus.into(), &pools, &values);
+                    let capacity = machine.capacity(spec.quota_gpus.into(), &values);
                     sum_s += least_flow_s(&own, capacity);
                     makespan_s = makespan_s.max(drained_s(&own, capacity));
                 }
@@ -107,9 +86,101 @@ impl LowerBounds {
             }
         }
         LowerBounds {
-            avg_jct_s: sum_jct_s / num_jobs,
+            avg_jct_s: sum_jct_s / workload.jobs.len().max(1) as f64,
             makespan_s,
         }
+    }
+}
+
+/// What of the cluster and the jobs counts for the bounds.
+struct Machine<'a> {
+    workload: &'a Workload,
+    /// GPUs of each type.
+    pools: Vec<u32>,
+    gains: Gains,
+    /// Jobs that a GPU may serve at once, each as fast as alone at best.
+    jobs_per_gpu: f64,
+    mixed_types: bool,
+    first_s: f64,
+}
+
+impl Machine<'_> {
+    fn of<'a>(workload: &'a Workload, capabilities: &Capabilities) -> Machine<'a> {
+        let jobs_per_gpu = match capabilities.sharing {
+            Sharing::Off => 1.0,
+            Sharing::TimeSlice | Sharing::Mps => PACKED_MAX as f64,
+        };
+        let first = workload.jobs.first();
+        Machine {
+            workload,
+            pools: num_gpus_by_type(&workload.cluster),
+            gains: Gains::of(workload),
+            jobs_per_gpu,
+            mixed_types: capabilities.mixed_types,
+            first_s: first.map_or(0.0, |job| job.submit.as_secs_f64()),
+        }
+    }
+
+    fn piece(&self, job: &JobSpec, values: &[f64]) -> Piece {
+        let gain = self.gains.get(job);
+        let ones = vec![1.0; self.pools.len()];
+        let span_us = job.run_time_s / (gain.rate * self.best_speed(job, &ones)) * 1e6;
+        let work_s = (job.run_time_s - 0.5e-6).max(0.0);
+        Piece {
+            release_s: job.submit.as_secs_f64() - self.first_s,
+            // The clock counts whole microseconds and rounds a finish to the nearest: it may give half a one away.
+            span_s: (span_us - 0.5).ceil().max(1.0) / 1e6,
+            area: gpus_of(job) * work_s / (gain.per_gpu * self.best_speed(job, values)),
+        }
+    }
+
+    /// Largest `speed / value` over the types that can hold the gang, or a part of it where a part can be enough. A gang on
+    /// several types goes at the pace of the slowest, so it is no faster on any of them than this says.
+    fn best_speed(&self, job: &JobSpec, values: &[f64]) -> f64 {
+        let class = &self.workload.classes[usize::from(job.class)];
+        let in_parts = self.mixed_types || class.elastic.is_some();
+        let least = if in_parts { 1 } else { job.num_gpus };
+        let types = class.speed.iter().zip(&self.pools).zip(values);
+        let usable = types.filter(|((speed, pool), _)| **speed > 0.0 && **pool >= least);
+        usable
+            .map(|((speed, _), value)| speed / value)
+            .fold(0.0, f64::max)
+    }
+
+    /// Values of a GPU of each type; a single set where all GPUs are alike. `[num_sets][num_gpu_types]`
+    fn valuations(&self) -> Vec<Vec<f64>> {
+        let ones = vec![1.0; self.pools.len()];
+        if self.pools.len() == 1 || self.workload.jobs.is_empty() {
+            return vec![ones];
+        }
+        // What a GPU of the type is worth to the average GPU second of work.
+        let mut mean = vec![0.0; self.pools.len()];
+        let mut sum = 0.0;
+        for job in &self.workload.jobs {
+            let weight = gpus_of(job) * job.run_time_s;
+            sum += weight;
+            let speed = &self.workload.classes[usize::from(job.class)].speed;
+            for (mean, speed) in mean.iter_mut().zip(speed) {
+                *mean += weight * speed;
+            }
+        }
+        // A type that nobody can use is worth nothing; the least value keeps the division defined.
+        let mean = mean.into_iter().map(|value| (value / sum).max(1e-9));
+        vec![ones, mean.collect()]
+    }
+
+    /// Value of the `most` most valuable GPUs, as often as each may be used at once.
+    fn capacity(&self, most: u64, values: &[f64]) -> f64 {
+        let types = values.iter().copied().zip(self.pools.iter().copied());
+        let mut types: Vec<(f64, u32)> = types.collect();
+        types.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
+        let (mut rest, mut capacity) = (most, 0.0);
+        for (value, pool) in types {
+            let num = rest.min(pool.into());
+            capacity += value * num as f64;
+            rest -= num;
+        }
+        self.jobs_per_gpu * capacity
     }
 }
 
@@ -117,73 +188,6 @@ impl LowerBounds {
 /// however well it gets on with its neighbours.
 fn gpus_of(job: &JobSpec) -> f64 {
     f64::from(job.num_gpus) * f64::from(job.resources.gpu_milli) / 1000.0
-}
-
-/// Largest `speed / value` over the types that can hold the gang: of an elastic job, any part of it.
-fn best_speed(job: &JobSpec, workload: &Workload, pools: &[u32], values: &[f64]) -> f64 {
-    let class = &workload.classes[usize::from(job.class)];
-    let least = if class.elastic.is_some() { 1 } else { job.num_gpus };
-    let types = class.speed.iter().zip(pools).zip(values);
-    let usable = types.filter(|((speed, pool), _)| **speed > 0.0 && **pool >= least);
-    usable
-        .map(|((speed, _), value)| speed / value)
-        .fold(0.0, f64::max)
-}
-
-fn piece(
-    job: &JobSpec,
-    gain: Gain,
-    workload: &Workload,
-    pools: &[u32],
-    values: &[f64],
-    first_s: f64,
-) -> Piece {
-    let ones = vec![1.0; pools.len()];
-    let span_us = job.run_time_s / (gain.rate * best_speed(job, workload, pools, &ones)) * 1e6;
-    let work_s = (job.run_time_s - 0.5e-6).max(0.0);
-    Piece {
-        release_s: job.submit.as_secs_f64() - first_s,
-        // The clock counts whole microseconds and rounds a finish to the nearest: it may give half a one away.
-        span_s: (span_us - 0.5).ceil().max(1.0) / 1e6,
-        area: gpus_of(job) * work_s / (gain.per_gpu * best_speed(job, workload, pools, values)),
-    }
-}
-
-/// Values of a GPU of each type; a single set where all GPUs are alike. `[num_sets][num_gpu_types]`
-fn valuations(workload: &Workload, pools: &[u32]) -> Vec<Vec<f64>> {
-    let ones = vec![1.0; pools.len()];
-    if pools.len() == 1 {
-        return vec![ones];
-    }
-    // What a GPU of the type is worth to the average GPU second of work.
-    let mut mean = vec![0.0; pools.len()];
-    let mut sum = 0.0;
-    for job in &workload.jobs {
-        let weight = gpus_of(job) * job.run_time_s;
-        sum += weight;
-        for (mean, speed) in mean
-            .iter_mut()
-            .zip(&workload.classes[usize::from(job.class)].speed)
-        {
-            *mean += weight * speed;
-        }
-    }
-    // A type that nobody can use is worth nothing; the least value keeps the division defined.
-    let mean = mean.into_iter().map(|value| (value / sum).max(1e-9));
-    vec![ones, mean.collect()]
-}
-
-/// Value of the `most` most valuable GPUs.
-fn capacity_of(most: u64, pools: &[u32], values: &[f64]) -> f64 {
-    let mut types: Vec<(f64, u32)> = values.iter().copied().zip(pools.iter().copied()).collect();
-    types.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
-    let (mut rest, mut capacity) = (most, 0.0);
-    for (value, pool) in types {
-        let num = rest.min(pool.into());
-        capacity += value * num as f64;
-        rest -= num;
-    }
-    capacity
 }
 
 #[cfg(test)]

@@ -6,9 +6,11 @@
 
 #![allow(dead_code)] // Each test file uses its part.
 
+use pleach_env::capacity::{CapacityChange, CapacityConfig};
 use pleach_env::simulate::SimConfig;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
+use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{
     ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec,
@@ -155,5 +157,38 @@ pub fn config() -> impl Strategy<Value = SimConfig> {
         config.capabilities.reservation = reservation;
         config.capabilities.restart_cost_s = restart_cost_s;
         config
+    })
+}
+
+/// Nodes that are drained or go down on the grid, one after the other, and come back some steps later.
+pub fn outages() -> impl Strategy<Value = CapacityConfig> {
+    let outage = (
+        0_u32..20,
+        1_u32..10,
+        0_u32..6,
+        prop_oneof![Just(NodeState::Down), Just(NodeState::Draining)],
+    );
+    proptest::collection::vec(outage, 1..6).prop_map(|outages| {
+        let mut changes = Vec::new();
+        for (at, steps, node, state) in outages {
+            let at_s = |step: u32| f64::from(step * GRID_S);
+            // One outage of a node only, so that none ends another.
+            if changes.iter().all(|change: &CapacityChange| change.node != node) {
+                changes.push(CapacityChange {
+                    at_s: at_s(at),
+                    node,
+                    state,
+                });
+                changes.push(CapacityChange {
+                    at_s: at_s(at + steps),
+                    node,
+                    state: NodeState::Up,
+                });
+            }
+        }
+        CapacityConfig {
+            changes,
+            ..CapacityConfig::default()
+        }
     })
 }

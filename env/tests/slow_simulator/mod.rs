@@ -17,6 +17,7 @@ mod placing;
 use pleach_env::simulate::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
+use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::spec::ModelClass;
 
 /// One node.
@@ -26,10 +27,15 @@ struct Node {
     kind: usize,
     /// Who has each of its GPUs.
     owners: Vec<Option<usize>>,
+    /// Only a node that is up takes jobs.
+    state: NodeState,
 }
 
 impl Node {
     fn num_free(&self) -> u32 {
+        if self.state != NodeState::Up {
+            return 0;
+        }
         self.owners.iter().filter(|owner| owner.is_none()).count() as u32
     }
 }
@@ -50,6 +56,8 @@ pub struct Job {
     gang: u32,
     class: ModelClass,
     state: State,
+    /// Seconds of the reference run.
+    work_s: f64,
     /// Seconds of the reference run that are left.
     rest_s: f64,
     /// How much longer the scheduler believes the whole reference run to be than it is, s.
@@ -68,6 +76,8 @@ pub struct Job {
     pub finish: u32,
     /// How often it was stopped.
     pub num_preemptions: u32,
+    /// How often a node failed under it.
+    pub num_failures: u32,
     /// Seconds that it held its gang.
     pub held_s: u32,
 }
@@ -98,6 +108,9 @@ pub struct Slow {
     preemption: bool,
     reservation: bool,
     restart_cost_s: f64,
+    checkpoint_interval_s: Option<f64>,
+    /// (when, node, its new state)
+    changes: Vec<(u32, usize, NodeState)>,
 }
 
 /// A decision is due at whole multiples of this for the policy that looks at attained service, s.
@@ -108,6 +121,7 @@ pub fn run(policy: &str, workload: &Workload, config: &SimConfig) -> Option<Vec<
     let mut slow = Slow::new(workload, config);
     for _ in 0..10_000_000 {
         let mut anything = slow.finish_those_at_their_end()?;
+        anything |= slow.change_nodes();
         anything |= slow.arrive();
         anything |= policy == "las" && slow.now.is_multiple_of(TICK_S) && slow.any(State::Running);
         if anything && slow.any(State::Waiting) {
@@ -137,6 +151,7 @@ impl Slow {
                     rack: num_racks,
                     kind,
                     owners: vec![None; group.gpus_per_node as usize],
+                    state: NodeState::Up,
                 });
             }
         }
@@ -146,6 +161,7 @@ impl Slow {
             gang: job.num_gpus,
             class: workload.classes[usize::from(job.class)].clone(),
             state: State::Coming,
+            work_s: job.run_time_s,
             rest_s: job.run_time_s,
             misbelief_s: match config.estimates {
                 EstimateModel::Oracle => 0.0,
@@ -161,8 +177,11 @@ impl Slow {
             first_start: u32::MAX,
             finish: 0,
             num_preemptions: 0,
+            num_failures: 0,
             held_s: 0,
         });
+        let changes = config.capacity.changes.iter();
+        let changes = changes.map(|change| (change.at_s as u32, change.node as usize, change.state));
         Slow {
             now: 0,
             nodes,
@@ -173,6 +192,8 @@ impl Slow {
             preemption: config.capabilities.preemption,
             reservation: config.capabilities.reservation,
             restart_cost_s: config.capabilities.restart_cost_s,
+            checkpoint_interval_s: config.capabilities.checkpoint_interval_s,
+            changes: changes.collect(),
         }
     }
 
@@ -214,6 +235,30 @@ impl Slow {
             }
         }
         Some(anything)
+    }
+
+    /// Nodes come and go; the jobs on one that goes down go back to their last checkpoint and into the queue.
+    fn change_nodes(&mut self) -> bool {
+        let due = self.changes.iter().filter(|change| change.0 == self.now);
+        let due: Vec<_> = due.copied().collect();
+        for (_, node, state) in &due {
+            self.nodes[*node].state = *state;
+            for job in self.those(State::Running) {
+                if *state == NodeState::Down && self.nodes[*node].owners.contains(&Some(job)) {
+                    self.end(job, State::Waiting);
+                    let job = &mut self.jobs[job];
+                    job.num_preemptions -= 1;
+                    job.num_failures += 1;
+                    let done_s = job.work_s - job.rest_s;
+                    let kept_s = match self.checkpoint_interval_s {
+                        Some(interval_s) => (done_s / interval_s).floor() * interval_s,
+                        None => done_s,
+                    };
+                    job.rest_s = job.work_s - kept_s;
+                }
+            }
+        }
+        !due.is_empty()
     }
 
     fn arrive(&mut self) -> bool {
@@ -264,7 +309,7 @@ impl Slow {
 
     /// What a job would pay if it began now.
     fn startup_s(&self, job: usize) -> f64 {
-        if self.jobs[job].num_preemptions > 0 {
+        if self.jobs[job].num_preemptions + self.jobs[job].num_failures > 0 {
             self.restart_cost_s
         } else {
             0.0

@@ -8,10 +8,14 @@
 
 mod arrivals;
 mod gavel;
+mod lay_out;
 mod limits;
+mod mix;
+mod outcomes;
 mod philly;
-mod philly_mix;
 mod philly_tables;
+mod quantiles;
+mod site;
 
 use pleach_scheduler::error::ConfigError;
 use rand::Rng;

@@ -159,8 +159,9 @@ impl Mix {
         let (mut run_times_s, mut outcomes) = (Vec::with_capacity(length), Vec::with_capacity(length));
         let correlation = self.habits.run_time_correlation;
         for _ in 0..length {
-            run_times_s.push(kind.run_times.run_time_s(normal_cdf(z) * self.kept[index]));
-            outcomes.push(kind.outcomes.draw(z, rng));
+            let level = normal_cdf(z) * self.kept[index];
+            run_times_s.push(kind.run_times.run_time_s(level));
+            outcomes.push(kind.outcomes.draw(level, rng));
             let step: f64 = StandardNormal.sample(rng);
             z = correlation * z + (1.0 - correlation.powi(2)).sqrt() * step;
         }

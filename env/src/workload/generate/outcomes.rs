@@ -2,18 +2,18 @@
 
 use rand::Rng;
 
-use super::pick;
+use super::{pick, unit};
 use crate::workload::Outcome;
 
-/// One way to end and how long the jobs run that end so.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct End {
-    pub outcome: Outcome,
-    /// Mean of the normal score of the run time (0 = an ordinary job of its gang size, 1 = one standard deviation of
-    /// the logarithm longer).
-    pub score_mean: f64,
-    /// Standard deviation of that score, above 0.
-    pub score_sigma: f64,
+/// Shares of ways to end by how long the jobs run.
+#[derive(Debug)]
+pub(super) struct EndsByLevel {
+    /// The ways to end; two may mean the same outcome.
+    pub ends: [Outcome; 4],
+    /// Their shares among all jobs.
+    pub all: [f64; 4],
+    /// (level of the run time among jobs of the same gang size, rising to 1; shares of the ends up to it).
+    pub rows: &'static [(f64, [f64; 4])],
 }
 
 /// How the jobs of a kind end.
@@ -23,20 +23,20 @@ pub(super) enum Outcomes {
     Unknown,
     /// Shares of killed and failed jobs, whatever their run time; the rest completed.
     Shares { killed: f64, failed: f64 },
-    /// Shares of each end over all run times; at one run time they follow Bayes' rule.
+    /// Shares of each end among the jobs of the kind; each leans on the run time as it does among all jobs.
     Leaning {
-        ends: &'static [End],
-        shares: &'static [f64],
+        shares: &'static [f64; 4],
+        by_level: &'static EndsByLevel,
     },
 }
 
 impl Outcomes {
-    /// The end of a job whose run time has normal score `z` among those of its kind.
-    pub(super) fn draw(self, z: f64, rng: &mut impl Rng) -> Outcome {
+    /// The end of a job whose run time is at this level (0 to 1) of those of its kind.
+    pub(super) fn draw(self, level: f64, rng: &mut impl Rng) -> Outcome {
         match self {
             Outcomes::Unknown => Outcome::Unknown,
             Outcomes::Shares { killed, failed } => {
-                let share = super::unit(rng);
+                let share = unit(rng);
                 if share < killed {
                     Outcome::Killed
                 } else if share < killed + failed {
@@ -45,13 +45,11 @@ impl Outcomes {
                     Outcome::Completed
                 }
             }
-            Outcomes::Leaning { ends, shares } => {
-                let weight = |(end, share): (&End, &f64)| {
-                    let distance = (z - end.score_mean) / end.score_sigma;
-                    share * (-0.5 * distance * distance).exp() / end.score_sigma
-                };
-                let weights: Vec<f64> = ends.iter().zip(shares).map(weight).collect();
-                ends[pick(&weights, rng)].outcome
+            Outcomes::Leaning { shares, by_level } => {
+                let row = by_level.rows.iter().find(|(up_to, _)| level <= *up_to);
+                let (_, here) = row.unwrap_or(&by_level.rows[by_level.rows.len() - 1]);
+                let weight = |end: usize| shares[end] * here[end] / by_level.all[end];
+                by_level.ends[pick(&[0, 1, 2, 3].map(weight), rng)]
             }
         }
     }
@@ -63,31 +61,32 @@ mod tests {
     use crate::seed::Seed;
 
     #[test]
-    fn ends_that_lean_on_the_run_time_follow_bayes() {
-        // Failed jobs one standard deviation shorter than completed ones, equally many. At score 0 the densities are
-        // equal but for distance: completed at 0.5 and failed at -0.5 are equally likely; at score 1 the odds are
-        // exp(-(0.5^2) / 2) / exp(-(1.5^2) / 2) = e : 1, so 0.731 completed.
-        const ENDS: [End; 2] = [
-            End {
-                outcome: Outcome::Completed,
-                score_mean: 0.5,
-                score_sigma: 1.0,
-            },
-            End {
-                outcome: Outcome::Failed,
-                score_mean: -0.5,
-                score_sigma: 1.0,
-            },
-        ];
-        let law = Outcomes::Leaning {
-            ends: &ENDS,
-            shares: &[0.5, 0.5],
+    fn ends_lean_on_the_run_time_as_among_all_jobs() {
+        // Among all jobs half complete, a quarter each is killed and fails; of the short half a half fails and a quarter
+        // completes, of the long half a quarter is killed and three quarters complete. For a kind of which 0.2 complete,
+        // 0.4 are killed and 0.4 fail, the short half has weights 0.2 x 0.5, 0.4 x 1, 0.4 x 2: completed 0.1 / 1.3.
+        static LAW: EndsByLevel = EndsByLevel {
+            ends: [
+                Outcome::Completed,
+                Outcome::Killed,
+                Outcome::Failed,
+                Outcome::Failed,
+            ],
+            all: [0.5, 0.25, 0.25, 1.0],
+            rows: &[(0.5, [0.25, 0.25, 0.5, 0.0]), (1.0, [0.75, 0.25, 0.0, 0.0])],
+        };
+        let outcomes = Outcomes::Leaning {
+            shares: &[0.2, 0.4, 0.4, 0.0],
+            by_level: &LAW,
         };
         let mut rng = Seed(1).stream("test", 0);
-        for (z, share) in [(0.0, 0.5), (1.0, 0.731)] {
-            let completed = (0..20_000).filter(|_| law.draw(z, &mut rng) == Outcome::Completed);
-            let found = completed.count() as f64 / 20_000.0;
-            assert!((found - share).abs() < 0.015, "{z} {found}");
-        }
+        let mut share = |level: f64, outcome: Outcome| {
+            let found = (0..20_000).filter(|_| outcomes.draw(level, &mut rng) == outcome);
+            found.count() as f64 / 20_000.0
+        };
+        assert!((share(0.3, Outcome::Completed) - 0.1 / 1.3).abs() < 0.01);
+        // The long half: 0.2 x 1.5 to 0.4 x 1, nothing fails.
+        assert!((share(0.7, Outcome::Killed) - 0.4 / 0.7).abs() < 0.015);
+        assert_eq!(share(0.7, Outcome::Failed), 0.0);
     }
 }

@@ -180,6 +180,63 @@ mod tests {
     }
 
     #[test]
+    fn a_preset_with_a_rate_keeps_it_unless_a_load_is_given() {
+        let sia = GeneratorConfig::preset("sia-philly").unwrap();
+        let longer = sia.clone().resized(Some(2000), None);
+        let hours = generate(&longer, Seed(1)).unwrap().arrival_span_s() / 3600.0;
+        assert!(
+            (hours / 100.0 - 1.0).abs() < 0.06,
+            "2,000 jobs at 20 jobs/h in {hours} h"
+        );
+        let loaded = generate(&sia.resized(None, Some(2.0)), Seed(1)).unwrap();
+        assert_eq!(loaded.jobs.len(), 160);
+        assert!((loaded.offered_load() - 2.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn without_bursts_and_profile_arrivals_are_poisson() {
+        // Of a Poisson process the hourly counts have variance over mean 1 and no correlation.
+        let calm = ItpLikeConfig {
+            num_jobs: 30_000,
+            bursty: false,
+            daily_profile: false,
+            ..ItpLikeConfig::default()
+        };
+        let hours = measure::hourly(&generate(&GeneratorConfig::ItpLike(calm), Seed(1)).unwrap());
+        measure::assert_in("variance over mean", hours.variance_over_mean, 0.9..=1.1);
+        measure::assert_in("lag-1 correlation", hours.correlation, -0.05..=0.05);
+    }
+
+    #[test]
+    fn cuts_of_the_run_time_hold_in_every_preset_that_has_them() {
+        for name in GeneratorConfig::PRESETS {
+            let cut = format!("preset = \"{name}\"\nnum_jobs = 400\nrun_time_s_max = 7200.0\n");
+            let config: GeneratorConfig = toml::from_str(&cut).unwrap();
+            let workload = generate(&config, Seed(2)).unwrap();
+            let longest = workload.jobs.iter().map(|job| job.run_time_s).fold(0.0, f64::max);
+            assert!(longest <= 7200.0 * 1.000_001, "{name}: {longest}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn small_workloads_of_any_preset_are_valid_and_fit_their_cluster(
+            preset in 0..GeneratorConfig::PRESETS.len(),
+            num_jobs in 1_usize..60,
+            load in 0.1_f64..5.0,
+            seed in proptest::prelude::any::<u64>(),
+        ) {
+            let config = GeneratorConfig::preset(GeneratorConfig::PRESETS[preset]).unwrap();
+            let workload = generate(&config.with(num_jobs, load), Seed(seed)).unwrap();
+            proptest::prop_assert_eq!(workload.jobs.len(), num_jobs);
+            for job in &workload.jobs {
+                let class = &workload.classes[usize::from(job.class)];
+                proptest::prop_assert!(site::holds(&workload.cluster, class, job.num_gpus, &job.resources));
+            }
+        }
+    }
+
+    #[test]
     fn weights_are_drawn_in_proportion_and_zero_never() {
         let mut rng = Seed(1).stream("test", 0);
         let mut counts = [0; 3];

@@ -27,17 +27,17 @@ pub enum GeneratorConfig {
     AcmeLike(AcmeLikeConfig),
     /// Gavel's mix of measured models on three GPU types, gangs of 1, 2, 4 and 8.
     GavelMulti(GavelConfig),
-    /// The same with single GPUs only.
+    /// Gavel's mix with single GPUs only.
     GavelSingle(GavelConfig),
     /// Synergy's mix of image, speech and language models with CPU and memory requests, Philly's gangs.
     SynergyMulti(SynergyConfig),
-    /// The same with single GPUs only.
+    /// Synergy's mix with single GPUs only.
     SynergySingle(SynergyConfig),
     /// 160 jobs in 8 h on 64 GPUs of three types, by GPU-hours as sampled from Philly.
     SiaPhilly(SiaConfig),
-    /// The same as sampled from Helios.
+    /// 160 jobs in 8 h on 64 GPUs of three types, by GPU-hours as sampled from Helios.
     SiaHelios(SiaConfig),
-    /// 960 jobs in 48 h, as sampled from ITP.
+    /// 960 jobs in 48 h on 64 GPUs of three types, by GPU-hours as sampled from ITP.
     SiaNewtrace(SiaConfig),
 }
 
@@ -136,16 +136,20 @@ impl GeneratorConfig {
             GeneratorConfig::GavelMulti(_) => {
                 "Gavel's mix of measured models on three GPU types, gangs of 1, 2, 4 and 8"
             }
-            GeneratorConfig::GavelSingle(_) => "the same with single GPUs only",
+            GeneratorConfig::GavelSingle(_) => "Gavel's mix with single GPUs only",
             GeneratorConfig::SynergyMulti(_) => {
                 "Synergy's mix of image, speech and language models with CPU and memory requests, Philly's gangs"
             }
-            GeneratorConfig::SynergySingle(_) => "the same with single GPUs only",
+            GeneratorConfig::SynergySingle(_) => "Synergy's mix with single GPUs only",
             GeneratorConfig::SiaPhilly(_) => {
                 "160 jobs in 8 h on 64 GPUs of three types, by GPU-hours as sampled from Philly"
             }
-            GeneratorConfig::SiaHelios(_) => "the same as sampled from Helios",
-            GeneratorConfig::SiaNewtrace(_) => "960 jobs in 48 h, as sampled from ITP",
+            GeneratorConfig::SiaHelios(_) => {
+                "160 jobs in 8 h on 64 GPUs of three types, by GPU-hours as sampled from Helios"
+            }
+            GeneratorConfig::SiaNewtrace(_) => {
+                "960 jobs in 48 h on 64 GPUs of three types, by GPU-hours as sampled from ITP"
+            }
         }
     }
 
@@ -177,15 +181,27 @@ impl GeneratorConfig {
         }
     }
 
-    /// The same preset with other numbers of jobs and another load, by which then the arrivals go.
+    /// The same preset with another number of jobs and another load, by which then the arrivals go.
     #[must_use]
     pub fn with(self, num_jobs: usize, load: f64) -> GeneratorConfig {
-        self.with_num_jobs(num_jobs).with_load(load)
+        self.resized(Some(num_jobs), Some(load))
     }
 
-    /// The same preset with another number of jobs.
+    /// The same preset with another number of jobs, another load, or both; a preset with an arrival rate keeps it as long
+    /// as no load is given.
     #[must_use]
-    pub fn with_num_jobs(mut self, num_jobs: usize) -> GeneratorConfig {
+    pub fn resized(self, num_jobs: Option<usize>, load: Option<f64>) -> GeneratorConfig {
+        let config = match num_jobs {
+            Some(num_jobs) => self.with_num_jobs(num_jobs),
+            None => self,
+        };
+        match load {
+            Some(load) => config.with_load(load),
+            None => config,
+        }
+    }
+
+    fn with_num_jobs(mut self, num_jobs: usize) -> GeneratorConfig {
         match &mut self {
             GeneratorConfig::PhillyLike(config) => config.num_jobs = num_jobs,
             GeneratorConfig::HeliosLike(config) => config.num_jobs = num_jobs,
@@ -206,9 +222,8 @@ impl GeneratorConfig {
         self
     }
 
-    /// The same preset with another load, by which then the arrivals go even where the preset has a rate.
-    #[must_use]
-    pub fn with_load(mut self, load: f64) -> GeneratorConfig {
+    /// Another load, by which then the arrivals go even where the preset has a rate.
+    fn with_load(mut self, load: f64) -> GeneratorConfig {
         match &mut self {
             GeneratorConfig::PhillyLike(config) => config.load = load,
             GeneratorConfig::HeliosLike(config) => config.load = load,

@@ -106,10 +106,8 @@ mod tests {
     fn between_quantiles_the_logarithm_is_uniform() {
         assert!((TWO_PARTS.run_time_s(0.25) - 1000.0_f64.sqrt()).abs() < 1e-9);
         assert!((TWO_PARTS.run_time_s(0.75) - 1000.0).abs() < 1e-9);
-        assert_eq!(
-            (TWO_PARTS.run_time_s(-1.0), TWO_PARTS.share_below(1e9)),
-            (10.0, 1.0)
-        );
+        assert!((TWO_PARTS.run_time_s(-1.0) - 10.0).abs() < 1e-9);
+        assert_eq!(TWO_PARTS.share_below(1e9), 1.0);
         assert!((TWO_PARTS.share_below(1000.0) - 0.75).abs() < 1e-12);
         assert_eq!(TWO_PARTS.share_below(1.0), 0.0);
     }

@@ -56,7 +56,7 @@ pub const LISTS: [List; 6] = [
             share("4", 4.0, 4.0, 0.0492, 0.172),
             share("8", 8.0, 8.0, 0.0512, 0.487),
             share("16", 16.0, 16.0, 0.0076, 0.102),
-            share("17 and more", 17.0, 1e6, 0.0027, 0.034),
+            share("17+", 17.0, 1e6, 0.0027, 0.034),
         ],
     },
     // Helios Venus, 125,303 jobs (Hu et al., SC 2021).
@@ -81,7 +81,7 @@ pub const LISTS: [List; 6] = [
             share("16-31", 16.0, 31.0, 0.0506, 0.184),
             share("32-63", 32.0, 63.0, 0.0344, 0.273),
             share("64-127", 64.0, 127.0, 0.0079, 0.042),
-            share("128 and more", 128.0, 1e6, 0.0074, 0.084),
+            share("128+", 128.0, 1e6, 0.0074, 0.084),
         ],
     },
     // nine ITP clusters, 56,652 jobs (Gu et al., ASPLOS 2023).
@@ -139,7 +139,7 @@ pub const LISTS: [List; 6] = [
     // openb, 7,064 GPU pods (Weng et al., ATC 2023).
     List {
         preset: "openb-like",
-        config: "preset = \"openb-like\"\nnum_jobs = 20000\nnum_nodes = 1213\nload = 0.0062\n",
+        config: "preset = \"openb-like\"\nnum_jobs = 20000\nnum_nodes = 1213\nload = 0.021\nrun_time_s_max = 12600000.0\n",
         run_times: &[
             (74.0, 0.1),
             (175.0, 0.25),

@@ -220,7 +220,7 @@ pub(super) fn generate(
     seed: Seed,
 ) -> Result<Workload, Error> {
     let cluster = parameters.cluster();
-    // A gang stays on one GPU type; the smallest pool of a heterogeneous cluster has 16 GPUs.
+    // A gang stays on one GPU type; the largest pool of a heterogeneous cluster has 24 GPUs.
     let largest = parameters.gang_max.min(capacity(&cluster));
     let largest = if parameters.heterogeneous {
         largest.min(24 * parameters.num_clusters)

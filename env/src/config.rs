@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
 use pleach_scheduler::policy::CandidateConfig;
@@ -69,7 +69,7 @@ impl Default for EnvConfig {
 type Registered = (&'static str, &'static str, fn() -> EnvConfig);
 
 /// The registered environments: id, one line, settings. A change that alters results bumps the version in the id.
-const REGISTERED: [Registered; 3] = [
+const REGISTERED: [Registered; 4] = [
     (
         "Pleach/Philly-v0",
         "philly-like gangs on 64 GPUs, offered load 1.5, no preemption",
@@ -79,6 +79,11 @@ const REGISTERED: [Registered; 3] = [
         "Pleach/PhillyPreempt-v0",
         "the same with preemption at a cost of 30 s",
         philly_preempt,
+    ),
+    (
+        "Pleach/PhillyShare-v0",
+        "the same without preemption, but two jobs may run on the same GPUs (MPS)",
+        philly_share,
     ),
     (
         "Pleach/GavelMulti-v0",
@@ -106,6 +111,13 @@ fn philly() -> EnvConfig {
 fn philly_preempt() -> EnvConfig {
     let mut config = philly();
     config.sim.capabilities.preemption = true;
+    config
+}
+
+fn philly_share() -> EnvConfig {
+    let mut config = philly();
+    config.sim.capabilities.sharing = Sharing::Mps;
+    config.candidates.share = true;
     config
 }
 
@@ -158,15 +170,13 @@ impl EnvConfig {
     pub fn validate(&self) -> Result<(), Error> {
         self.candidates.validate()?;
         self.sim.estimates.validate()?;
-        let Capabilities { restart_cost_s, .. } = self.sim.capabilities;
+        self.sim.capabilities.validate()?;
+        self.sim.capacity.validate()?;
+        if let Some(outcomes) = &self.sim.outcomes {
+            outcomes.validate()?;
+        }
         let weights = [self.reward.jct, self.reward.slowdown, self.reward.utilisation];
         let checks = [
-            (
-                "sim.capabilities.restart_cost_s",
-                restart_cost_s,
-                (0.0..=1e6).contains(&restart_cost_s),
-                "0 to 1e6 s",
-            ),
             (
                 "reward",
                 weights[0],

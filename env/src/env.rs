@@ -80,7 +80,12 @@ impl Env {
             .sim
             .estimates
             .estimates(&workload, seed.child("estimates", 0));
-        let world = World::new(&workload, self.config.sim.capabilities, &estimates)?;
+        let mut world = World::new(&workload, self.config.sim.capabilities, &estimates)?;
+        world.set_seed(seed.child("world", 0));
+        if let Some(outcomes) = &self.config.sim.outcomes {
+            world.set_outcomes(outcomes, seed.child("outcomes", 0))?;
+        }
+        world.set_capacity(&self.config.sim.capacity, seed.child("capacity", 0))?;
         let meter = Meter::new(&self.config.reward, &workload);
         self.episode = Some(Episode {
             world,
@@ -223,7 +228,11 @@ mod tests {
 
     #[test]
     fn no_job_is_lost_to_one_who_holds_or_preempts_whenever_that_is_allowed() {
-        for id in ["Pleach/Philly-v0", "Pleach/PhillyPreempt-v0"] {
+        for id in [
+            "Pleach/Philly-v0",
+            "Pleach/PhillyPreempt-v0",
+            "Pleach/PhillyShare-v0",
+        ] {
             let first = |mask: &[bool]| mask.iter().position(|admissible| *admissible);
             let last = |mask: &[bool]| mask.iter().rposition(|admissible| *admissible);
             assert_eq!(play(id, 3, first), 200.0);

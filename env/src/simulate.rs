@@ -7,7 +7,9 @@ use pleach_scheduler::pass::Pass;
 use pleach_scheduler::policy::Policy;
 use serde::{Deserialize, Serialize};
 
+use crate::capacity::CapacityConfig;
 use crate::error::Error;
+use crate::failures::OutcomeModel;
 use crate::metrics::{JobOutcome, Metrics};
 use crate::seed::Seed;
 use crate::workload::Workload;
@@ -20,9 +22,14 @@ use crate::world::{Instant, World};
 pub struct SimConfig {
     /// Preemption, reservation and the cost of a restart.
     pub capabilities: Capabilities,
+    /// Jobs that fail, are retried, killed and given up; without, every job does all its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcomes: Option<OutcomeModel>,
+    /// Nodes that come and go.
+    pub capacity: CapacityConfig,
     /// How the scheduler's run time estimates come about.
     pub estimates: EstimateModel,
-    /// Draws the errors of the estimates.
+    /// Draws the errors of the estimates and the failures of nodes.
     pub seed: u64,
     /// Record the number of held GPUs over time.
     pub record_utilisation: bool,
@@ -54,6 +61,11 @@ pub fn simulate(
     config.estimates.validate()?;
     let estimates = config.estimates.estimates(workload, Seed(config.seed));
     let mut world = World::new(workload, config.capabilities, &estimates)?;
+    world.set_seed(Seed(config.seed).child("world", 0));
+    if let Some(outcomes) = &config.outcomes {
+        world.set_outcomes(outcomes, Seed(config.seed).child("outcomes", 0))?;
+    }
+    world.set_capacity(&config.capacity, Seed(config.seed).child("capacity", 0))?;
     if config.record_utilisation {
         world.record_utilisation();
     }
@@ -76,12 +88,26 @@ pub fn simulate(
         world.carry_out();
     }
     let jobs: Vec<JobOutcome> = world.outcomes().copied().collect();
+    assert_littles_law(world.integrals().jobs_s, &jobs);
     Ok(SimResult {
         metrics: world.metrics(),
         jobs,
         utilisation: world.take_utilisation(),
         num_passes,
     })
+}
+
+/// Little's law, which holds for every run from empty to empty: the time integral of the number of jobs in the system is
+/// the sum of their JCTs. Cheap, so always on: a job that is lost, counted twice or moved in time breaks it.
+fn assert_littles_law(jobs_s: f64, jobs: &[JobOutcome]) {
+    let sum_jct_s: f64 = jobs.iter().map(JobOutcome::jct_s).sum();
+    // A time of 2e9 s as a float is exact to a quarter of a microsecond.
+    let slack_s = 1e-9 * sum_jct_s + 1e-6 * jobs.len() as f64;
+    assert!(
+        (jobs_s - sum_jct_s).abs() <= slack_s,
+        "{} jobs were in the system for {jobs_s} s and took {sum_jct_s} s: a job was lost or miscounted",
+        jobs.len()
+    );
 }
 
 /// One simulation to be run: a workload, its settings and a maker of its policy.

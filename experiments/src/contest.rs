@@ -1,5 +1,7 @@
-//! A contest: every policy on every workload, the same workloads for all, side by side over threads.
+//! A contest: every policy on every workload, the same workloads for all, side by side over threads. Each run is also
+//! measured against what no schedule of its workload can beat.
 
+use pleach_env::bound::LowerBounds;
 use pleach_env::error::Error as EnvError;
 use pleach_env::simulate::{SimConfig, SimResult, simulate};
 use pleach_env::workload::Workload;
@@ -29,14 +31,23 @@ pub fn contest(
     sim: &SimConfig,
     progress: &(dyn Fn() + Sync),
 ) -> Result<Vec<PolicyRun>, Error> {
-    let pairs: Vec<(&Bout, &Contestant)> = bouts
+    let bounds: Vec<LowerBounds> = bouts
+        .par_iter()
+        .map(|bout| LowerBounds::of(&bout.workload, &sim.capabilities))
+        .collect();
+    let pairs: Vec<(&Bout, LowerBounds, &Contestant)> = bouts
         .iter()
-        .flat_map(|bout| contestants.iter().map(move |contestant| (bout, contestant)))
+        .zip(bounds)
+        .flat_map(|(bout, bounds)| {
+            contestants
+                .iter()
+                .map(move |contestant| (bout, bounds, contestant))
+        })
         .collect();
     let runs: Vec<Result<PolicyRun, Error>> = pairs
         .par_iter()
-        .map(|(bout, contestant)| {
-            let run = run(bout, contestant, sim);
+        .map(|(bout, bounds, contestant)| {
+            let run = run(bout, contestant, sim).map(|run| run.against(*bounds));
             progress();
             run
         })

@@ -60,13 +60,20 @@ const fn metric(
 pub const MAIN_METRIC: &str = "avg_jct_s";
 
 /// All metrics, in the order of tables.
-pub const METRICS: [Metric; 12] = [
+pub const METRICS: [Metric; 14] = [
     metric(
         "avg_jct_s",
         "avg JCT",
         Unit::Seconds,
         Better::Lower,
         "mean of finish - submit",
+    ),
+    metric(
+        "avg_jct_gap",
+        "JCT gap",
+        Unit::Fraction,
+        Better::Lower,
+        "average JCT over its lower bound, less 1",
     ),
     metric(
         "p50_jct_s",
@@ -116,6 +123,13 @@ pub const METRICS: [Metric; 12] = [
         Unit::Seconds,
         Better::Lower,
         "last finish - first submit",
+    ),
+    metric(
+        "makespan_gap",
+        "makespan gap",
+        Unit::Fraction,
+        Better::Lower,
+        "makespan over its lower bound, less 1",
     ),
     metric(
         "utilisation",

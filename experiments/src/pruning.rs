@@ -24,7 +24,7 @@ pub fn provenance(model: EstimateModel) -> Provenance {
     match model {
         EstimateModel::Oracle => Provenance::Oracle,
         EstimateModel::UserLimit { .. } => Provenance::UserLimit,
-        EstimateModel::LogNormal { .. } => Provenance::Predicted,
+        EstimateModel::LogNormal { .. } | EstimateModel::History { .. } => Provenance::Predicted,
     }
 }
 

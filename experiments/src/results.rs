@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use pleach_env::bound::LowerBounds;
 use serde::{Deserialize, Serialize};
 
 use crate::atomic_file;
@@ -33,6 +34,28 @@ pub struct PolicyRun {
     pub jct_s: Vec<f64>,
     /// (time in seconds, part of all GPUs busy from then on, 0 to 1), by time.
     pub utilisation: Vec<(f64, f64)>,
+}
+
+/// Keys of the lower bounds in a run's metrics.
+const BOUND_KEYS: [&str; 2] = ["avg_jct_bound_s", "makespan_bound_s"];
+
+impl PolicyRun {
+    /// The same run with its workload's lower bounds and its gaps to them; a bound of zero gives no gap.
+    #[must_use]
+    pub fn against(mut self, bounds: LowerBounds) -> PolicyRun {
+        for (key, gap, bound_key, bound_s) in [
+            ("avg_jct_s", "avg_jct_gap", BOUND_KEYS[0], bounds.avg_jct_s),
+            ("makespan_s", "makespan_gap", BOUND_KEYS[1], bounds.makespan_s),
+        ] {
+            if let Some(found_s) = self.metrics.get(key).copied().filter(|_| bound_s > 0.0) {
+                // The bound is exact but for rounding; below zero there is nothing to see.
+                self.metrics
+                    .insert(gap.into(), (found_s / bound_s - 1.0).max(0.0));
+                self.metrics.insert(bound_key.into(), bound_s);
+            }
+        }
+        self
+    }
 }
 
 /// A policy's ratio to the reference, as it stands in the JSON.
@@ -64,6 +87,7 @@ pub struct Results {
     workloads: Vec<String>,
     seeds: Vec<u64>,
     num_pairs: usize,
+    lower_bounds: Option<LowerBounds>,
     #[serde(skip)]
     order: Vec<String>,
     #[serde(skip)]
@@ -123,6 +147,7 @@ impl Results {
             .iter()
             .map(|name| (name.clone(), summarise(&of(name), reference_runs.as_ref())))
             .collect();
+        let lower_bounds = order.first().and_then(|name| mean_bounds(&of(name)));
         let workloads: BTreeSet<&str> = common.iter().map(|pair| pair.0).collect();
         let seeds: BTreeSet<u64> = common.iter().map(|pair| pair.1).collect();
         Ok(Results {
@@ -131,6 +156,7 @@ impl Results {
             workloads: workloads.into_iter().map(str::to_string).collect(),
             seeds: seeds.into_iter().collect(),
             num_pairs: common.len(),
+            lower_bounds,
             policies,
             order,
             runs,
@@ -174,6 +200,12 @@ impl Results {
     #[must_use]
     pub fn num_pairs(&self) -> usize {
         self.num_pairs
+    }
+
+    /// What no schedule can beat, mean over the common pairs; none where the runs were not measured against bounds.
+    #[must_use]
+    pub fn lower_bounds(&self) -> Option<LowerBounds> {
+        self.lower_bounds
     }
 
     /// Every run, as given.
@@ -276,6 +308,16 @@ fn check_runs(runs: &[PolicyRun]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Mean of the lower bounds of `runs`, if all have them.
+fn mean_bounds(runs: &[&PolicyRun]) -> Option<LowerBounds> {
+    let column =
+        |key: &str| -> Option<Vec<f64>> { runs.iter().map(|run| run.metrics.get(key).copied()).collect() };
+    Some(LowerBounds {
+        avg_jct_s: mean(&column(BOUND_KEYS[0])?),
+        makespan_s: mean(&column(BOUND_KEYS[1])?),
+    })
+}
+
 /// Means of `runs`, and their ratio to the reference's runs on the same pairs (both in the order of pairs).
 fn summarise(runs: &[&PolicyRun], reference: Option<&(&str, Vec<&PolicyRun>)>) -> Summary {
     let column = |runs: &[&PolicyRun], key: &str| -> Option<Vec<f64>> {
@@ -355,6 +397,42 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn gaps_are_measured_pair_by_pair_against_the_bound_of_each() {
+        // 100 s over a bound of 80 s is 25 %, 300 s over 100 s is 200 %; the mean of the gaps is 112.5 %.
+        let bounds = |avg_jct_s| LowerBounds {
+            avg_jct_s,
+            makespan_s: 0.0,
+        };
+        let runs = vec![
+            run("fifo", "w", 0, 100.0).against(bounds(80.0)),
+            run("fifo", "w", 1, 300.0).against(bounds(100.0)),
+        ];
+        let plain = Results::new("evaluate", vec![run("fifo", "w", 0, 1.0)], None).unwrap();
+        assert_eq!(plain.lower_bounds(), None);
+        let results = Results::new("evaluate", runs, None).unwrap();
+        let json = serde_json::to_value(&results).unwrap();
+        assert!((json["policies"]["fifo"]["avg_jct_gap"].as_f64().unwrap() - 1.125).abs() < 1e-12);
+        // A bound of zero gives no gap (the value is what the run came with), and half a pair of bounds is none.
+        assert_eq!(json["policies"]["fifo"]["makespan_gap"], 0.5);
+        assert!(json["lower_bounds"].is_null());
+        let both = LowerBounds {
+            avg_jct_s: 80.0,
+            makespan_s: 50.0,
+        };
+        let runs = vec![run("fifo", "w", 0, 100.0).with("makespan_s", 60.0).against(both)];
+        let results = Results::new("evaluate", runs, None).unwrap();
+        assert_eq!(results.lower_bounds(), Some(both));
+        let text = results.csv().unwrap();
+        assert!(
+            text.lines()
+                .next()
+                .unwrap()
+                .ends_with("avg_jct_bound_s,makespan_bound_s"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn one_pair_writes_null_for_the_interval() {
         let runs = vec![run("a", "w", 0, 1.0), run("b", "w", 0, 2.0)];
         let json = serde_json::to_value(Results::new("evaluate", runs, Some("a")).unwrap()).unwrap();
@@ -385,7 +463,7 @@ pub(crate) mod tests {
         let text = Results::new("evaluate", runs, None).unwrap().csv().unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
-        assert!(lines[0].starts_with("policy,workload,seed,avg_jct_s,p50_jct_s"));
+        assert!(lines[0].starts_with("policy,workload,seed,avg_jct_s,avg_jct_gap,p50_jct_s"));
         assert!(lines[0].ends_with("num_jobs,extra_s"));
         assert!(lines[1].starts_with("\"a, b\",w,0,1.5,") && lines[1].ends_with(','));
         assert!(lines[2].ends_with(",9"));

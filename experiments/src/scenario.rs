@@ -10,16 +10,20 @@ use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
+use pleach_scheduler::cluster::{Capabilities, Sharing};
+use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::spec::ClusterSpec;
 
 use crate::atomic_file::{read_json, read_toml};
 use crate::cli::estimates::EstimateSource;
-use crate::cli::evaluate::{SchedulingArgs, TraceFormat, WorkloadSource};
+use crate::cli::evaluate::{SchedulingArgs, SharingArg, TraceFormat, WorkloadSource};
 use crate::contest::Bout;
 use crate::error::Error;
 
 /// Time limit of a job whose list has none, s. *Assumed*: a day, a common default of batch systems.
 const DEFAULT_LIMIT_S: f64 = 86_400.0;
+/// Ended jobs from which a run time is predicted. *Assumed*.
+const NUM_LAST: usize = 10;
 /// Largest cluster description, bytes.
 const CLUSTER_BYTES_MAX: u64 = 1 << 20;
 /// Seconds of a day.
@@ -40,20 +44,36 @@ pub fn env_error(error: EnvError) -> Error {
 }
 
 impl SchedulingArgs {
-    /// The same as settings of a simulation. An environment's id brings its preemption along, where all workloads are
-    /// such environments.
+    /// The same as settings of a simulation. An environment's id brings its preemption and sharing along, where all
+    /// workloads are such environments.
     #[must_use]
     pub fn sim(&self, workload: &WorkloadSource) -> SimConfig {
         let mut sim = SimConfig {
             estimates: model(self.estimates),
             ..SimConfig::default()
         };
-        let preempts = |name: &String| {
-            EnvConfig::registered(name).is_ok_and(|config| config.sim.capabilities.preemption)
+        let known = workload
+            .workload
+            .iter()
+            .map(|name| EnvConfig::registered(name).ok());
+        let own: Option<Vec<Capabilities>> = known.map(|config| Some(config?.sim.capabilities)).collect();
+        let own = own.unwrap_or_default();
+        let all_preempt = !own.is_empty() && own.iter().all(|own| own.preemption);
+        sim.capabilities.preemption = self.preemption || all_preempt;
+        let capabilities = &mut sim.capabilities;
+        capabilities.restart_cost_s = self.restart_cost_s;
+        capabilities.overheads = self.overheads;
+        capabilities.sharing = match own.first().map(|own| own.sharing) {
+            Some(sharing)
+                if self.sharing == SharingArg::Off && own.iter().all(|own| own.sharing == sharing) =>
+            {
+                sharing
+            }
+            _ => self.sharing.into(),
         };
-        let names = &workload.workload;
-        sim.capabilities.preemption = self.preemption || (!names.is_empty() && names.iter().all(preempts));
-        sim.capabilities.restart_cost_s = self.restart_cost_s;
+        capabilities.checkpoint_interval_s = self.checkpoint_interval_s;
+        sim.outcomes.clone_from(&self.outcomes);
+        sim.capacity.node_mtbf_s = self.node_mtbf_days.map(|days| days * DAY_S);
         sim
     }
 }
@@ -64,7 +84,11 @@ fn model(source: EstimateSource) -> EstimateModel {
         EstimateSource::User => EstimateModel::UserLimit {
             default_s: DEFAULT_LIMIT_S,
         },
-        EstimateSource::Lognormal { sigma } => EstimateModel::LogNormal { sigma, bias: 1.0 },
+        EstimateSource::Lognormal { sigma, bias } => EstimateModel::LogNormal { sigma, bias },
+        EstimateSource::History => EstimateModel::History {
+            num_last: NUM_LAST,
+            default_s: 3600.0,
+        },
     }
 }
 
@@ -170,7 +194,7 @@ impl WorkloadSource {
     }
 
     /// All bouts of a comparison: each name with each seed. A file gives one bout, or one for each window; with
-    /// estimates that are drawn, each of them with each seed. `note` is told what importers mended.
+    /// estimates, outcomes, failures or restarts that are drawn, each of them with each seed. `note` is told what importers mended.
     ///
     /// # Errors
     /// As [`WorkloadSource::workload`].
@@ -181,7 +205,10 @@ impl WorkloadSource {
         note: &mut dyn FnMut(String),
     ) -> Result<Vec<Bout>, Error> {
         let mut bouts = Vec::new();
-        let drawn = matches!(sim.estimates, EstimateModel::LogNormal { .. });
+        let drawn = matches!(sim.estimates, EstimateModel::LogNormal { .. })
+            || sim.outcomes.is_some()
+            || sim.capacity.node_mtbf_s.is_some()
+            || sim.capabilities.overheads == Some(Overheads::TaccEmpirical);
         for name in &self.workload {
             if let Source::Generated(_) = self.source(name)? {
                 for seed in seeds {
@@ -245,11 +272,14 @@ impl WorkloadSource {
                 num_jobs: self.num_jobs.map_or(300, |num| num as usize),
             },
         };
-        Ok(EnvConfig {
+        let sim = scheduling.sim(self);
+        let mut config = EnvConfig {
             workload,
-            sim: scheduling.sim(self),
+            sim,
             ..EnvConfig::default()
-        })
+        };
+        config.candidates.share = config.sim.capabilities.sharing != Sharing::Off;
+        Ok(config)
     }
 }
 

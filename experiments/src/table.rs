@@ -1,6 +1,6 @@
 //! A table for the terminal and for Markdown: aligned columns, human units, the best of each column marked.
 
-use crate::metric::{Better, METRICS, Metric, show_plain};
+use crate::metric::{Better, METRICS, Metric, show_plain, show_seconds};
 use crate::results::{Results, Summary};
 
 /// Mark of the best value of a column. Not a colour, so that it survives a pipe and a colour-blind reader.
@@ -66,6 +66,10 @@ impl Table {
             plural(results.workloads().len(), "workload"),
             plural(results.seeds().len(), "seed"),
         )];
+        notes.extend(results.lower_bounds().map(|bounds| {
+            let (jct, makespan) = (show_seconds(bounds.avg_jct_s), show_seconds(bounds.makespan_s));
+            format!("lower bound: avg JCT {jct}, makespan {makespan}; no schedule beats it, and a gap of 0 may be out of reach")
+        }));
         if let Some(name) = reference {
             notes.push(if results.num_pairs() < 2 {
                 format!("JCT vs {name}: ratio of average JCT; one pair, so no interval (try --seeds 10)")
@@ -244,6 +248,34 @@ mod tests {
         let lengths: Vec<usize> = lines[..4].iter().map(|line| line.chars().count()).collect();
         assert!(lengths.iter().all(|&length| length == lengths[0]), "{text}");
         assert!(!lines[2].contains('*') && !lines[3].ends_with('*'));
+    }
+
+    #[test]
+    fn the_gap_to_the_lower_bound_has_a_column_and_the_bound_a_line() {
+        let bounds = pleach_env::bound::LowerBounds {
+            avg_jct_s: 3000.0,
+            makespan_s: 7200.0,
+        };
+        let runs = [("fifo", 4500.0), ("tree", 3600.0)].map(|(name, avg_jct_s)| {
+            let run = run(name, "w", 0, avg_jct_s).with("makespan_s", 7200.0);
+            run.against(bounds)
+        });
+        let results = Results::new("evaluate", runs.into(), None).unwrap();
+        let text = Table::compare(&results, &["avg_jct_s", "avg_jct_gap", "makespan_gap"]).to_terminal();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines[0].contains("JCT gap") && lines[0].contains("makespan gap"),
+            "{text}"
+        );
+        assert!(
+            lines[2].contains("50.0 %") && lines[3].contains("20.0 %*"),
+            "{text}"
+        );
+        assert!(lines[3].contains("0.0 %"), "{text}");
+        assert!(
+            text.contains("lower bound: avg JCT 50.0 min, makespan 2.0 h"),
+            "{text}"
+        );
     }
 
     #[test]

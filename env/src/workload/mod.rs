@@ -10,14 +10,16 @@ pub mod estimates;
 pub mod file;
 mod gavel_speeds;
 pub mod generate;
+mod history;
 pub mod import;
 mod select;
 mod table;
 
 use std::collections::BTreeSet;
 
+use pleach_scheduler::cluster::{Capabilities, Cluster};
 use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::ids::{ClassId, Time};
 use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 use serde::{Deserialize, Serialize};
 
@@ -141,10 +143,12 @@ impl Workload {
             return Err(config("jobs", value, "at most 10,000,000", "take a window"));
         }
         let gangs = GangLimits::new(&self.cluster, &self.classes);
+        let mut resources = Feasible::new(self)?;
         let mut ids = BTreeSet::new();
         let mut last = Time::ZERO;
         for (index, job) in self.jobs.iter().enumerate() {
             self.validate_job(index, job, &gangs)?;
+            resources.check(index, job)?;
             if job.submit < last {
                 let value = format!("{} s", job.submit.as_secs_f64());
                 let allowed = format!("{} s or later", last.as_secs_f64());
@@ -243,6 +247,39 @@ impl Workload {
     }
 }
 
+/// Asks the cluster itself whether jobs that want more than whole GPUs can ever run on it.
+struct Feasible {
+    cluster: Cluster,
+    quotas: Option<Vec<u32>>,
+}
+
+impl Feasible {
+    fn new(workload: &Workload) -> Result<Feasible, ConfigError> {
+        let tenants = workload.cluster.tenants.iter().map(|tenant| tenant.quota_gpus);
+        Ok(Feasible {
+            cluster: Cluster::new(&workload.cluster, &workload.classes, Capabilities::DEFAULT)?,
+            quotas: (!workload.cluster.borrowing).then(|| tenants.collect()),
+        })
+    }
+
+    fn check(&mut self, index: usize, job: &JobSpec) -> Result<(), Error> {
+        if job.resources == Resources::WHOLE_GPU {
+            return Ok(());
+        }
+        let most = self.cluster.largest_gang(ClassId(job.class), &job.resources);
+        let milli = u64::from(job.resources.gpu_milli) * u64::from(job.num_gpus);
+        let has_quota = |quotas: &Vec<u32>| milli <= u64::from(quotas[usize::from(job.tenant)]) * 1000;
+        if job.num_gpus > most || !self.quotas.as_ref().is_none_or(has_quota) {
+            let value = format!("{} GPUs with {:?} each", job.num_gpus, job.resources);
+            let allowed =
+                format!("at most {most} such GPUs on one type of this cluster, within the tenant's quota");
+            let hint = "CPU and memory come from the node of the GPU; enlarge the nodes or lower the request";
+            return Err(job_error(index, "resources", value, &allowed, hint));
+        }
+        Ok(())
+    }
+}
+
 /// The largest gang that each tenant and class can ever start.
 pub(crate) struct GangLimits {
     /// Largest pool of one usable GPU type. `[class]`
@@ -316,6 +353,7 @@ pub(crate) mod tests {
             name: "any".into(),
             speed: vec![1.0; num_types],
             locality: LocalityFactors::NONE,
+            ..ModelClass::default()
         }
     }
 

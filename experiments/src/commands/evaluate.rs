@@ -13,12 +13,14 @@ use crate::scenario::seeds;
 use crate::table::Table;
 
 /// Columns of the printed table.
-pub const COLUMNS: [&str; 7] = [
+pub const COLUMNS: [&str; 9] = [
     "avg_jct_s",
+    "avg_jct_gap",
     "p99_jct_s",
     "avg_slowdown",
     "avg_wait_s",
     "makespan_s",
+    "makespan_gap",
     "utilisation",
     "fairness",
 ];

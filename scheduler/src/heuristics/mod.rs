@@ -12,6 +12,7 @@ mod fifo;
 mod greedy;
 mod preemptive;
 mod rank;
+mod sharing;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -20,6 +21,7 @@ pub use backfill::Backfill;
 pub use fifo::Fifo;
 pub use greedy::Greedy;
 pub use preemptive::{Las, Srtf};
+pub use sharing::SjfShare;
 
 use crate::error::ConfigError;
 use crate::policy::Policy;
@@ -66,6 +68,7 @@ infos! {
     "easy-sjf", "backfill", "Tsafrir et al., TPDS'07", "arrival, run time estimate", "as easy, backfilling the shortest first";
     "sjf-reserve", "backfill", "sjf with EASY's reservation", "run time estimate", "the shortest job or its reservation, then what does not delay it";
     "gpu-time-reserve", "backfill", "gpu-time with EASY's reservation", "run time estimate, gang size", "the job with least GPU-time or its reservation, then what does not delay it";
+    "sjf-share", "sharing", "pair test of SJF-BSBF, IWQoS'24", "run time estimate, interference", "the shortest job that fits, else one beside a running job where that beats waiting";
 }
 
 /// The names that [`by_name`] knows.
@@ -92,6 +95,7 @@ pub fn by_name(name: &str) -> Result<Box<dyn Policy>, ConfigError> {
         "easy-sjf" => Box::new(Backfill::easy_sjf()),
         "sjf-reserve" => Box::new(Backfill::sjf_reserve()),
         "gpu-time-reserve" => Box::new(Backfill::gpu_time_reserve()),
+        "sjf-share" => Box::new(SjfShare),
         _ => {
             return Err(ConfigError {
                 key: "policy".into(),

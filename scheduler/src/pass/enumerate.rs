@@ -1,10 +1,11 @@
 //! Candidate enumeration: the first few jobs under each lens, times a few placements.
 
+use super::beside::push_beside;
 use super::preempt::{Served, VictimOrder, find_victims, pays};
 use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, PlacementFacts, Slice, Template};
+use crate::cluster::{Cluster, PlacementFacts, ShapeId, Slice, Template};
 use crate::ids::{JobId, Time};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
@@ -43,6 +44,9 @@ pub(crate) fn enumerate(
             break;
         }
         let types = cluster.fitting_types(cluster.demand(*job));
+        if reservation.is_none() && needs.templates.contains(&Template::Beside) {
+            push_beside(cluster, *job, *heads, set);
+        }
         if types != 0 {
             push_starts(cluster, needs, reservation, *job, types, *heads, set);
         } else {
@@ -118,7 +122,7 @@ fn worth(
     job: JobId,
     slices: &[Slice],
 ) -> Option<PlacementFacts> {
-    let facts = cluster.facts(cluster.job(job).request.class, slices);
+    let facts = cluster.job_facts(job, slices);
     let allowed = reservation.is_none_or(|held| {
         let end = believed_end(cluster, job, facts.rate);
         held.allows(&cluster.demand(job), facts.gpu_type, end)
@@ -157,7 +161,7 @@ fn may_backfill(
     needs.templates.iter().any(|template| {
         slices.clear();
         let kind = cluster.preferred_type(*template, request.class, types);
-        kind.is_some_and(|kind| cluster.place(*template, kind, request.num_gpus, slices))
+        kind.is_some_and(|kind| cluster.place_job(*template, kind, job, slices))
             && worth(cluster, Some(held), job, slices).is_some()
     })
 }
@@ -165,11 +169,7 @@ fn may_backfill(
 /// When the job is believed to end if it starts now at this rate.
 pub(crate) fn believed_end(cluster: &Cluster, job: JobId, rate: f64) -> Time {
     let row = cluster.job(job);
-    let cost_s = if row.num_preemptions > 0 {
-        cluster.capabilities().restart_cost_s
-    } else {
-        0.0
-    };
+    let cost_s = cluster.resume_cost_s(job);
     cluster.now() + Time::from_secs_f64(cost_s + row.remaining_s_at(cluster.now()) / rate)
 }
 
@@ -186,6 +186,9 @@ fn push_starts(
     let types = open_types(cluster, reservation, job, types);
     let mut tight = 0_u64;
     for template in needs.templates {
+        if *template == Template::Beside {
+            continue;
+        }
         let Some(kind) = cluster.preferred_type(*template, request.class, types) else {
             continue;
         };
@@ -197,7 +200,7 @@ fn push_starts(
             tight |= 1 << kind.0;
         }
         let start = set.slices.len();
-        if !cluster.place(*template, kind, request.num_gpus, &mut set.slices) {
+        if !cluster.place_job(*template, kind, job, &mut set.slices) {
             continue;
         }
         let known = set.rows[first..]
@@ -245,7 +248,7 @@ fn push_preempts(
         return;
     };
     // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
-    if reservation.is_some() || !cluster.has_room(demand) {
+    if reservation.is_some() || !cluster.has_room(demand) || demand.shape != ShapeId::PLAIN {
         return;
     }
     for (lens, order) in [
@@ -270,7 +273,7 @@ fn push_preempts(
             victims.truncate(first_victim);
             continue;
         }
-        let facts = cluster.facts(request.class, &slices[start..]);
+        let facts = cluster.job_facts(job, &slices[start..]);
         // On a loose placement the newcomer may end too late to be worth it; two jobs would then stop each other in turn.
         let end = believed_end(cluster, job, facts.rate);
         if order == VictimOrder::LongestRemaining && !pays(cluster, end, &victims[first_victim..]) {

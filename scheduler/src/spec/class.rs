@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::ClusterSpec;
 use crate::error::ConfigError;
+use crate::physics::goodput::Elastic;
+use crate::physics::links::StepCost;
+use crate::physics::sensitivity::Sensitivity;
 
 /// Jobs that run at the same relative speeds on the hardware (a model family).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -15,6 +18,81 @@ pub struct ModelClass {
     pub speed: Vec<f64>,
     /// What a loose placement costs.
     pub locality: LocalityFactors,
+    /// What a step computes and sends; with it, and where the cluster has a fabric, the links decide the cost of a loose
+    /// placement instead of [`ModelClass::locality`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepCost>,
+    /// How its jobs run on other numbers of GPUs than they ask for; none: they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elastic: Option<ElasticJob>,
+    /// Weights and optimiser state, GiB; what a checkpoint writes and a restart reads.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub state_gib: f64,
+    /// Time that a restart costs, s, where it is not the cluster's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_cost_s: Option<f64>,
+    /// How busy a job keeps a GPU that it has alone; decides how it fares beside others.
+    #[serde(default, skip_serializing_if = "Load::is_default")]
+    pub load: Load,
+    /// What CPU, memory and storage do to its speed, where the nodes' are modelled; none: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<Sensitivity>,
+}
+
+/// An elastic job: any number of GPUs from one on, at its goodput there.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ElasticJob {
+    /// Most GPUs that it may hold.
+    pub gpus_max: u32,
+    /// Throughput and statistical efficiency (Pollux, OSDI'21).
+    pub profile: Elastic,
+}
+
+/// How busy a job keeps a GPU that it has alone.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Part of the time in which it uses the GPU, (0, 1].
+    pub utilisation: f64,
+    /// Part of the memory bandwidth that it uses, [0, 1].
+    pub bandwidth: f64,
+}
+
+impl Load {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
+    fn is_default(&self) -> bool {
+        *self == Load::default()
+    }
+}
+
+impl Default for Load {
+    /// A heavy job.
+    ///
+    /// # Source
+    /// Mean of the jobs that Lucid (ASPLOS'23) labels heavy: utilisation 83 %, bandwidth 55 %.
+    fn default() -> Load {
+        Load {
+            utilisation: 0.83,
+            bandwidth: 0.55,
+        }
+    }
+}
+
+impl Default for ModelClass {
+    fn default() -> ModelClass {
+        ModelClass {
+            name: "any".into(),
+            speed: vec![1.0],
+            locality: LocalityFactors::NONE,
+            step: None,
+            elastic: None,
+            state_gib: 0.0,
+            restart_cost_s: None,
+            load: Load::default(),
+            sensitivity: None,
+        }
+    }
 }
 
 /// Rate multipliers of a gang that is placed less tightly than it could be; 1 = no loss.
@@ -139,6 +217,39 @@ impl ClusterSpec {
                 format!("{:?}", class.speed),
                 "at least one speed above 0",
             );
+        }
+        let restart_cost_s = class.restart_cost_s.unwrap_or(0.0);
+        if !(0.0..=1e6).contains(&restart_cost_s) {
+            return bad("restart_cost_s", restart_cost_s.to_string(), "0 to 1e6 s");
+        }
+        let Load {
+            utilisation,
+            bandwidth,
+        } = class.load;
+        if !(utilisation > 0.0 && utilisation <= 1.0) {
+            return bad(
+                "load.utilisation",
+                utilisation.to_string(),
+                "above 0 and at most 1",
+            );
+        }
+        if !(0.0..=1.0).contains(&bandwidth) {
+            return bad("load.bandwidth", bandwidth.to_string(), "0 to 1");
+        }
+        if !(0.0..=1e6).contains(&class.state_gib) {
+            return bad("state_gib", class.state_gib.to_string(), "0 to 1e6 GiB");
+        }
+        if let Some(step) = &class.step {
+            step.validate()?;
+        }
+        if let Some(elastic) = &class.elastic {
+            elastic.profile.validate()?;
+            if elastic.gpus_max == 0 {
+                return bad("elastic.gpus_max", "0".into(), "1 or more");
+            }
+        }
+        if let Some(sensitivity) = &class.sensitivity {
+            sensitivity.validate()?;
         }
         for (key, value) in [
             ("more_nodes", class.locality.more_nodes),

@@ -6,11 +6,14 @@
 
 mod class;
 
-pub use class::{LocalityFactors, ModelClass, Resources};
+pub use class::{ElasticJob, Load, LocalityFactors, ModelClass, Resources};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
+use crate::physics::interference::{Interference, PairEntry};
+use crate::physics::links::Fabric;
+use crate::physics::mig::MigGpu;
 
 /// A cluster: its hardware and who may use it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +28,34 @@ pub struct ClusterSpec {
     /// Whether a tenant may use more than its quota while others leave GPUs idle.
     #[serde(default = "yes")]
     pub borrowing: bool,
+    /// Links between GPUs; without, a loose placement costs what the model class says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<Fabric>,
+    /// How jobs that share a GPU slow each other where no pair was measured.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub interference: Interference,
+    /// Measured speeds of pairs of model classes on one GPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<PairEntry>,
+}
+
+impl Default for ClusterSpec {
+    /// No GPU at all: a start for `..ClusterSpec::default()`.
+    fn default() -> ClusterSpec {
+        ClusterSpec {
+            gpu_types: Vec::new(),
+            node_groups: Vec::new(),
+            tenants: Vec::new(),
+            borrowing: true,
+            fabric: None,
+            interference: Interference::default(),
+            pairs: Vec::new(),
+        }
+    }
+}
+
+fn is_default(value: &Interference) -> bool {
+    *value == Interference::default()
 }
 
 fn yes() -> bool {
@@ -39,9 +70,9 @@ pub struct GpuTypeSpec {
     pub name: String,
     /// Device memory, GiB.
     pub memory_gib: f64,
-    /// Geometry of its MIG profiles, for example `a100-40`; none where the GPU cannot be partitioned or is not to be.
+    /// Geometry of its MIG profiles, for example `A100-40`; none where the GPU cannot be partitioned or is not to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mig: Option<String>,
+    pub mig: Option<MigGpu>,
 }
 
 /// A group of equal nodes.
@@ -56,6 +87,9 @@ pub struct NodeGroup {
     pub gpu_type: String,
     /// Nodes in each rack (one fast-network domain); the last rack of the group may be smaller.
     pub nodes_per_rack: u32,
+    /// GPUs of a node that NVLink joins, lowest first; 0 = all of them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub nvlink_gpus: u32,
     /// CPU cores of each node; 0 = not modelled, then no job can ask for cores.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cpu_cores: f64,
@@ -65,6 +99,11 @@ pub struct NodeGroup {
     /// Bandwidth of each node's storage, MB/s; 0 = not modelled.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub storage_mb_s: f64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
+fn is_none(value: &u32) -> bool {
+    *value == 0
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
@@ -103,7 +142,7 @@ impl ClusterSpec {
                 name: "all".into(),
                 quota_gpus: num_nodes * gpus_per_node,
             }],
-            borrowing: true,
+            ..ClusterSpec::default()
         }
     }
 
@@ -185,6 +224,16 @@ impl ClusterSpec {
                     "use the count for a single rack",
                 );
             }
+            if group.nvlink_gpus > group.gpus_per_node {
+                let allowed = format!("at most the {} GPUs of the node", group.gpus_per_node);
+                let value = group.nvlink_gpus.to_string();
+                return fail(
+                    key("nvlink_gpus"),
+                    value,
+                    &allowed,
+                    "0 joins all GPUs of the node",
+                );
+            }
             for (field, value) in [
                 ("cpu_cores", group.cpu_cores),
                 ("memory_gib", group.memory_gib),
@@ -205,6 +254,10 @@ impl ClusterSpec {
                     "declare it under gpu_types",
                 );
             }
+        }
+        self.interference.validate()?;
+        if let Some(fabric) = &self.fabric {
+            fabric.validate()?;
         }
         let capacity = self.num_gpus();
         if capacity == 0 || capacity > 4_000_000 {

@@ -141,6 +141,7 @@ impl OpenbLikeConfig {
                 name: types.replace(' ', "|"),
                 speed,
                 locality: self.locality,
+                ..ModelClass::default()
             });
             shares
                 .push([0, 1, 2].map(|column| typed[column] * f64::from(pods[column]) / published[column].0));

@@ -176,6 +176,7 @@ impl SiaConfig {
             name: (*name).into(),
             speed: speeds.clone(),
             locality: self.locality,
+            ..ModelClass::default()
         });
         classes.collect()
     }

@@ -27,10 +27,8 @@ pub(super) fn scaled_cluster(list: &[Machines], num_nodes: u32, nodes_per_rack: 
     let shares: Vec<f64> = list.iter().map(|machines| f64::from(machines.count)).collect();
     let counts = share_out(&shares, num_nodes);
     let mut cluster = ClusterSpec {
-        gpu_types: Vec::new(),
-        node_groups: Vec::new(),
-        tenants: Vec::new(),
         borrowing: true,
+        ..ClusterSpec::default()
     };
     for (machines, count) in list.iter().zip(counts) {
         if count == 0 {
@@ -50,7 +48,7 @@ pub(super) fn scaled_cluster(list: &[Machines], num_nodes: u32, nodes_per_rack: 
             nodes_per_rack,
             cpu_cores: machines.cpu_cores,
             memory_gib: machines.memory_gib,
-            storage_mb_s: 0.0,
+            ..NodeGroup::default()
         });
     }
     let num_gpus = capacity(&cluster);
@@ -79,6 +77,7 @@ pub(super) fn any_class(cluster: &ClusterSpec, locality: LocalityFactors) -> Mod
         name: "any".into(),
         speed: vec![1.0; cluster.gpu_types.len()],
         locality,
+        ..ModelClass::default()
     }
 }
 

@@ -176,9 +176,10 @@ impl SynergyConfig {
                 cpu_cores: self.cpu_cores,
                 memory_gib: NODE_MEMORY_GIB,
                 storage_mb_s: NODE_STORAGE_MB_S,
+                ..NodeGroup::default()
             }],
-            tenants: Vec::new(),
             borrowing: true,
+            ..ClusterSpec::default()
         };
         cluster.tenants = tenants(&[1.0], capacity(&cluster));
         cluster
@@ -249,6 +250,7 @@ pub(super) fn generate(parameters: &SynergyConfig, only_single: bool, seed: Seed
             name: model.name.into(),
             speed: vec![1.0],
             locality: parameters.locality,
+            ..ModelClass::default()
         })
         .collect();
     let sum = parameters.image + parameters.speech + parameters.language;

@@ -37,6 +37,19 @@ fn is_work_conserving(name: &str) -> bool {
     ["fifo-skip", "sjf", "gpu-time", "packing", "fair-share"].contains(&name)
 }
 
+fn hardware(cluster: &Cluster) -> String {
+    format!("{:?} {:?} {:?}", cluster.nodes(), cluster.racks(), cluster.gpus())
+}
+
+fn tables(cluster: &Cluster) -> String {
+    format!(
+        "{} {:?} {:?}",
+        hardware(cluster),
+        cluster.tenants(),
+        pending(cluster)
+    )
+}
+
 /// Every candidate can be carried out on a copy, and does what it says.
 fn check_candidates(cluster: &Cluster, pass: &Pass, needs: &Needs) {
     let set: &CandidateSet = pass.candidates();
@@ -62,6 +75,17 @@ fn check_candidates(cluster: &Cluster, pass: &Pass, needs: &Needs) {
                 assert_eq!(candidate.kind == CandidateKind::Preempt, !victims.is_empty());
                 for victim in victims {
                     assert_eq!(copy.job(*victim).state, JobState::Pending);
+                }
+                if victims.is_empty() {
+                    // To place and to release at once is to do nothing, in every table and, by the check, every index.
+                    let (mut stopped, mut ended) = (copy.clone(), copy);
+                    stopped.preempt(job);
+                    ended.finish(job);
+                    for copy in [&stopped, &ended] {
+                        copy.check();
+                    }
+                    assert_eq!(tables(&stopped), tables(cluster));
+                    assert_eq!(hardware(&ended), hardware(cluster));
                 }
             }
         }

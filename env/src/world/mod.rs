@@ -1,33 +1,53 @@
 //! The simulated world: a scheduler's cluster plus the hidden truth, driven event by event.
 //!
-//! Events are ordered by (time, kind, id): at one instant jobs finish first, then jobs arrive, then the scheduler
-//! decides. Between events every running job progresses at a constant rate, so an event costs O(log n) in jobs and
+//! Events are ordered by (time, kind, id): at one instant jobs finish first, then nodes change their state, then jobs
+//! arrive, then the scheduler decides. Between events every running job progresses at a constant rate, so an event costs O(log n) in jobs and
 //! nothing in the size of the cluster. The scheduler sees only [`Cluster`]; true work lives here and cannot leak.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pleach_scheduler::cluster::{Capabilities, Cluster, Decision, JobState, Submission};
+use pleach_scheduler::cluster::{
+    Capabilities, Cluster, Decision, JobState, Submission, last_checkpoint_s, moved,
+};
 use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::estimate::Estimate;
 use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
 
+use pleach_scheduler::physics::overheads::Overheads;
+
+use crate::capacity::{Capacity, CapacityConfig, NodeChange};
+use crate::failures::reasons::runtime_to_failure;
+use crate::failures::{End, Fate, OutcomeModel};
 use crate::metrics::{JobOutcome, Metrics, SLOWDOWN_BOUND_S};
-use crate::workload::Workload;
+use crate::seed::Seed;
+use crate::workload::{Outcome, Workload};
 
 /// Hidden truth of one job.
 #[derive(Clone, Copy, Debug)]
 struct Truth {
     submit: Time,
     submission: Submission,
-    /// Work that was left when the present run began, in seconds of the reference run.
+    /// Work that was left at `since`, in seconds of the reference run.
     rest_s: f64,
-    /// When the present run began.
-    run_start: Time,
-    /// True progress per second in the present run; zero while the job does not run.
+    /// All its work, in seconds of the reference run.
+    work_s: f64,
+    /// Since when the rate has been what it is.
+    since: Time,
+    /// True progress per second; zero while the job does not run.
     rate: f64,
-    /// Start-up cost of the present run, s.
-    cost_s: f64,
+    /// Start-up cost of the present run that was unpaid at `since`, s.
+    cost_left_s: f64,
+    /// Work that was done and lost again, in seconds of the reference run.
+    lost_s: f64,
+    /// What becomes of it whatever the schedule; none: it does all its work.
+    fate: Option<Fate>,
+    /// Trials that have failed.
+    num_failed_trials: u32,
+    /// Running time until the present trial fails, s; infinite where it will not.
+    to_failure_s: f64,
+    /// How it ended in the source.
+    outcome: Outcome,
     /// Run time alone at the best speed of its class, s.
     isolated_s: f64,
     /// Counts runs, so that the finish event of an ended run is recognised as stale.
@@ -38,6 +58,51 @@ impl Truth {
     /// What a second in the system adds to the job's slowdown.
     fn weight(&self) -> f64 {
         1.0 / self.isolated_s.max(SLOWDOWN_BOUND_S)
+    }
+
+    /// Books what was paid and done at the present rate.
+    fn book(&mut self, now: Time) {
+        let elapsed_s = (now - self.since).as_secs_f64();
+        let ran_s = (elapsed_s - self.cost_left_s).max(0.0);
+        self.rest_s = (self.rest_s - ran_s * self.rate).max(0.0);
+        self.cost_left_s = (self.cost_left_s - elapsed_s).max(0.0);
+        self.to_failure_s = (self.to_failure_s - elapsed_s).max(0.0);
+        self.since = now;
+    }
+
+    /// How long the rest takes at the present rate, or until the trial fails if that comes first.
+    fn span(&self) -> Time {
+        Time::from_secs_f64(self.rest_span_s().min(self.to_failure_s))
+    }
+
+    fn rest_span_s(&self) -> f64 {
+        self.cost_left_s + self.rest_s / self.rate
+    }
+
+    /// Whether the present run ends with a failed trial. A trial that is to fail fails even where the work is done first.
+    fn ends_in_failure(&self) -> bool {
+        self.to_failure_s <= self.rest_span_s() || self.trial_is_to_fail()
+    }
+
+    fn trial_is_to_fail(&self) -> bool {
+        self.fate
+            .is_some_and(|fate| self.num_failed_trials < fate.num_failed_trials)
+    }
+
+    /// Whether the job is given up after the trial that fails now.
+    fn is_given_up(&self) -> bool {
+        self.fate.is_some_and(|fate| {
+            fate.end == End::Unsuccessful && self.num_failed_trials >= fate.num_failed_trials
+        })
+    }
+
+    fn outcome(&self) -> Outcome {
+        match self.fate.map(|fate| fate.end) {
+            None => self.outcome,
+            Some(End::Passed) => Outcome::Completed,
+            Some(End::Killed(_)) => Outcome::Killed,
+            Some(End::Unsuccessful) => Outcome::Failed,
+        }
     }
 }
 
@@ -59,7 +124,14 @@ pub struct World {
     /// (finish, job, run)
     finishes: BinaryHeap<Reverse<(Time, JobId, u32)>>,
     tick: Option<Time>,
+    capacity: Capacity,
+    /// Seed of what only the truth knows: how long a restart takes where that is random.
+    seed: Seed,
+    /// Seed of the times to failure.
+    outcome_seed: Seed,
     decisions: Vec<Decision>,
+    /// Jobs that an event touches beside its own; kept for its memory.
+    touched: Vec<JobId>,
     outcomes: Vec<Option<JobOutcome>>,
     num_finished: usize,
     weight_in_system: f64,
@@ -110,9 +182,15 @@ impl World {
                         resources: job.resources,
                     },
                     rest_s: job.run_time_s,
-                    run_start: Time::ZERO,
+                    work_s: job.run_time_s,
+                    since: Time::ZERO,
                     rate: 0.0,
-                    cost_s: 0.0,
+                    cost_left_s: 0.0,
+                    lost_s: 0.0,
+                    fate: None,
+                    num_failed_trials: 0,
+                    to_failure_s: f64::INFINITY,
+                    outcome: job.outcome,
                     isolated_s: job.run_time_s / best,
                     run: 0,
                 }
@@ -123,7 +201,11 @@ impl World {
             next_arrival: 0,
             finishes: BinaryHeap::new(),
             tick: None,
+            capacity: Capacity::default(),
+            seed: Seed(0),
+            outcome_seed: Seed(0),
             decisions: Vec::new(),
+            touched: Vec::new(),
             outcomes: vec![None; truth.len()],
             num_finished: 0,
             weight_in_system: 0.0,
@@ -141,6 +223,69 @@ impl World {
     /// Lets the scheduler decide at least this often while jobs wait, at whole multiples.
     pub fn set_tick(&mut self, tick: Option<Time>) {
         self.tick = tick.filter(|tick| *tick > Time::ZERO);
+    }
+
+    /// Sets the seed of what only the truth knows. Call it before the first event.
+    pub fn set_seed(&mut self, seed: Seed) {
+        self.seed = seed;
+    }
+
+    /// Lets jobs fail, be retried, be killed and be given up by a model of how jobs end. Call it before the first event.
+    ///
+    /// # Errors
+    /// Shares out of their ranges.
+    pub fn set_outcomes(&mut self, model: &OutcomeModel, seed: Seed) -> Result<(), ConfigError> {
+        model.validate()?;
+        self.outcome_seed = seed;
+        for (number, truth) in self.truth.iter_mut().enumerate() {
+            let fate = model.fate(seed, number as u64, truth.submission.num_gpus);
+            if let End::Killed(part) = fate.end {
+                truth.rest_s *= part;
+                truth.work_s = truth.rest_s;
+                truth.isolated_s *= part;
+            }
+            truth.fate = Some(fate);
+        }
+        for number in 0..self.truth.len() {
+            self.next_trial(JobId(number as u32));
+        }
+        Ok(())
+    }
+
+    /// Draws when the present trial of a job fails, if it is to fail.
+    fn next_trial(&mut self, id: JobId) {
+        let truth = &mut self.truth[id.index()];
+        let reason = truth.fate.and_then(|fate| fate.reason);
+        truth.to_failure_s = match reason {
+            Some(reason) if truth.trial_is_to_fail() => {
+                let trial = truth.num_failed_trials;
+                runtime_to_failure(self.outcome_seed, u64::from(id.0), trial, reason).as_secs_f64()
+            }
+            _ => f64::INFINITY,
+        };
+    }
+
+    /// The present trial of a running job fails: it is tried again from its last checkpoint, or given up.
+    fn trial_fails(&mut self, id: JobId) {
+        let truth = &mut self.truth[id.index()];
+        truth.num_failed_trials += 1;
+        if truth.is_given_up() {
+            self.finish(id);
+            return;
+        }
+        self.cluster.fail(id);
+        self.failed(id);
+        self.next_trial(id);
+    }
+
+    /// Lets nodes come and go. Call it before the first event.
+    ///
+    /// # Errors
+    /// Settings out of their ranges, a node that does not exist, planned changes after which a job could never run.
+    pub fn set_capacity(&mut self, config: &CapacityConfig, seed: Seed) -> Result<(), ConfigError> {
+        self.capacity = Capacity::new(config, seed, self.cluster.nodes().len())?;
+        let requests = self.truth.iter().map(|truth| &truth.submission);
+        self.capacity.check_all_can_run(&self.cluster, requests)
     }
 
     /// What the scheduler knows.
@@ -183,6 +328,7 @@ impl World {
             }
         }
         self.decisions = decisions;
+        self.follow_rates();
         if let Some(series) = &mut self.utilisation {
             let held = f64::from(self.cluster.num_gpus() - self.cluster.num_free());
             if series.last().is_none_or(|(_, last)| *last != held) {
@@ -199,18 +345,76 @@ impl World {
         }
         let truth = &mut self.truth[id.index()];
         // The scheduler's beliefs about rate and restart cost are true in this model; only run times are hidden.
-        (truth.run_start, truth.rate, truth.cost_s) = (now, job.rate, job.run_cost_s);
-        let span = Time::from_secs_f64(truth.cost_s + truth.rest_s / truth.rate);
+        (truth.since, truth.rate, truth.cost_left_s) = (now, job.rate, job.cost_left_s);
+        if let Some(overheads @ Overheads::TaccEmpirical) = &self.cluster.capabilities().overheads
+            && job.num_preemptions + job.num_failures > 0
+        {
+            // The scheduler believes the median; the truth is drawn for every restart.
+            let draw = self
+                .seed
+                .child("restart", u64::from(id.0))
+                .child("run", u64::from(truth.run))
+                .0;
+            let moved = moved(self.cluster.class(job.request.class));
+            truth.cost_left_s += overheads.migration_s(moved, draw) - self.cluster.restart_cost_s(id);
+        }
+        let span = truth.span();
         self.finishes
             .push(Reverse((now + span.max(Time(1)), id, truth.run)));
     }
 
     fn stopped(&mut self, id: JobId) {
         let truth = &mut self.truth[id.index()];
-        let ran_s = (self.cluster.now() - truth.run_start).as_secs_f64() - truth.cost_s;
-        truth.rest_s = (truth.rest_s - ran_s.max(0.0) * truth.rate).max(0.0);
+        truth.book(self.cluster.now());
         truth.rate = 0.0;
         truth.run += 1;
+    }
+
+    /// A failure took the job's GPUs: what its last checkpoint does not hold is lost.
+    fn failed(&mut self, id: JobId) {
+        self.stopped(id);
+        let interval_s = self.cluster.capabilities().checkpoint_interval_s;
+        let truth = &mut self.truth[id.index()];
+        let done_s = truth.work_s - truth.rest_s;
+        let kept_s = last_checkpoint_s(done_s, interval_s);
+        truth.lost_s += done_s - kept_s;
+        truth.rest_s = truth.work_s - kept_s;
+    }
+
+    /// Running jobs whose neighbours came or left go on at their new rate.
+    fn follow_rates(&mut self) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.clear();
+        self.cluster.take_rerated(&mut touched);
+        let now = self.cluster.now();
+        for id in &touched {
+            let job = self.cluster.job(*id);
+            let truth = &mut self.truth[id.index()];
+            // Several changes at one instant leave one rate; a job that has stopped since has none.
+            if job.state != JobState::Running || truth.rate == 0.0 || truth.rate == job.rate {
+                continue;
+            }
+            truth.book(now);
+            truth.rate = job.rate;
+            truth.run += 1;
+            let span = truth.span();
+            self.finishes
+                .push(Reverse((now + span.max(Time(1)), *id, truth.run)));
+        }
+        self.touched = touched;
+    }
+
+    /// A node changes its state; jobs on one that goes down fail.
+    fn change_capacity(&mut self, change: NodeChange) {
+        let mut stopped = std::mem::take(&mut self.touched);
+        stopped.clear();
+        self.cluster
+            .set_node_state(change.node, change.state, &mut stopped);
+        for id in &stopped {
+            self.failed(*id);
+        }
+        self.touched = stopped;
+        self.follow_rates();
     }
 
     /// Moves to the next instant at which anything happens and lets it happen.
@@ -224,7 +428,9 @@ impl World {
             .tick
             .filter(|_| self.cluster.num_pending() > 0 && self.cluster.num_running() > 0);
         let tick = tick.map(|tick| Time((now.0 / tick.0 + 1) * tick.0));
-        let Some(next) = [finish, arrival, tick].into_iter().flatten().min() else {
+        // Once all jobs have left, nobody cares what becomes of the nodes.
+        let change = self.capacity.next().filter(|_| !self.is_over());
+        let Some(next) = [finish, arrival, tick, change].into_iter().flatten().min() else {
             return Instant::End;
         };
         self.integrate((next - now).as_secs_f64());
@@ -235,8 +441,16 @@ impl World {
             }
             self.finishes.pop();
             if run == self.truth[id.index()].run {
-                self.finish(id);
+                if self.truth[id.index()].ends_in_failure() {
+                    self.trial_fails(id);
+                } else {
+                    self.finish(id);
+                }
             }
+        }
+        self.follow_rates();
+        while let Some(change) = self.capacity.pop(next) {
+            self.change_capacity(change);
         }
         while let Some(truth) = self
             .truth
@@ -278,7 +492,10 @@ impl World {
             num_gpus: truth.submission.num_gpus,
             tenant: truth.submission.tenant.0,
             num_preemptions: job.num_preemptions,
-            held_s: job.attained_gpu_s / f64::from(truth.submission.num_gpus),
+            outcome: truth.outcome(),
+            num_failures: job.num_failures,
+            lost_s: truth.lost_s,
+            held_s: job.attained_gpu_s / truth.submission.gpus(),
         });
     }
 
@@ -308,93 +525,4 @@ impl World {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::workload::tests::{job, workload};
-    use pleach_scheduler::cluster::Slice;
-    use pleach_scheduler::estimate::Provenance;
-    use pleach_scheduler::ids::NodeId;
-
-    fn world_of(jobs: Vec<crate::workload::JobSpec>) -> World {
-        let workload = workload(jobs);
-        let oracle = |job: &crate::workload::JobSpec| Estimate {
-            value: job.run_time_s,
-            provenance: Provenance::Oracle,
-        };
-        let estimates: Vec<Estimate> = workload.jobs.iter().map(oracle).collect();
-        let capabilities = Capabilities {
-            preemption: true,
-            restart_cost_s: 5.0,
-            ..Capabilities::default()
-        };
-        World::new(&workload, capabilities, &estimates).unwrap()
-    }
-
-    fn start(world: &mut World, id: u32, gpus: u64) {
-        let placement = [Slice {
-            node: NodeId(0),
-            gpus,
-        }]
-        .into_iter()
-        .collect();
-        world.cluster_mut().start(JobId(id), placement);
-    }
-
-    #[test]
-    fn a_preempted_job_keeps_its_progress_and_pays_for_the_restart() {
-        // 100 s of work: 30 s run, stopped at 30 s, started again at 50 s: 50 + 5 (restart) + 70 = 125 s.
-        let mut world = world_of(vec![
-            job("a", 0.0, 2, 100.0),
-            job("b", 30.0, 1, 1.0),
-            job("c", 50.0, 1, 1.0),
-        ]);
-        assert_eq!(world.advance(), Instant::Event);
-        start(&mut world, 0, 0b11);
-        world.carry_out();
-        world.advance();
-        world.cluster_mut().preempt(JobId(0));
-        world.carry_out();
-        world.advance();
-        assert_eq!(
-            world.cluster().now(),
-            Time::from_secs_f64(50.0),
-            "the first run's finish at 100 s is stale"
-        );
-        start(&mut world, 0, 0b11);
-        start(&mut world, 1, 0b100);
-        start(&mut world, 2, 0b1000);
-        world.carry_out();
-        while world.advance() == Instant::Event {}
-        let a = *world.outcomes().next().unwrap();
-        assert_eq!((a.finish_s, a.held_s, a.num_preemptions), (125.0, 105.0, 1));
-        assert!(world.is_over());
-        // Jobs in the system: a for 125 s, b for 21 s, c for 1 s.
-        assert_eq!(world.integrals().jobs_s, 147.0);
-        assert_eq!(world.integrals().held_gpu_s, 2.0 * 105.0 + 1.0 + 1.0);
-        let slowdown = 125.0 / 100.0 + 21.0 / 10.0 + 1.0 / 10.0;
-        assert!((world.integrals().slowdown - slowdown).abs() < 1e-9);
-    }
-
-    #[test]
-    fn at_one_instant_jobs_leave_before_jobs_arrive() {
-        let mut world = world_of(vec![job("a", 0.0, 4, 10.0), job("b", 10.0, 4, 10.0)]);
-        world.advance();
-        start(&mut world, 0, 0b1111);
-        world.carry_out();
-        world.advance();
-        assert_eq!((world.num_finished(), world.cluster().num_pending()), (1, 1));
-        assert_eq!(world.cluster().num_free(), 8);
-    }
-
-    #[test]
-    fn a_job_of_a_microsecond_and_one_of_thirty_years_are_exact() {
-        let mut world = world_of(vec![job("short", 0.0, 1, 1e-6), job("long", 0.0, 1, 1e9)]);
-        world.advance();
-        start(&mut world, 0, 0b1);
-        start(&mut world, 1, 0b10);
-        world.carry_out();
-        while world.advance() == Instant::Event {}
-        let finishes: Vec<f64> = world.outcomes().map(|job| job.finish_s).collect();
-        assert_eq!(finishes, [1e-6, 1e9]);
-    }
-}
+mod tests;

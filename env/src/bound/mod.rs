@@ -1,0 +1,190 @@
+//! Lower bounds: what no schedule of a workload can beat, so that a table can say how much there is left to win.
+//!
+//! Each bound drops constraints until the rest can be solved exactly in O(n log n). They hold whatever the cluster may do
+//! (preempt at no cost, know everything, place as it likes) and so for every policy; how close a policy *could* come is
+//! another question, and the bound is no promise that anybody can reach it.
+//!
+//! # What is used of the model
+//! For job i with release r, run time p and gang g, on types k with its speeds s(k):
+//! 1. Its rate is never above max s(k) over the types whose pool holds the gang: locality and interference only slow it
+//!    down, a restart or a lost run only adds. So it holds its gang for at least its *span* e = p / max s(k). What can
+//!    make a job faster than its speed (other numbers of GPUs, more CPU) is in `gain` and divides e, and likewise a.
+//! 2. GPUs are not used twice, or where jobs may share them, as often as that. Give a GPU of type k the value v(k) > 0. A job that runs on type k makes progress
+//!    s(k) <= v(k) x max s/v, so it uses up capacity, the sum of v over all GPUs, at least as fast as its *area*
+//!    a = g p / max(s/v) is worked off. Any values are right; we take several and keep the best bound.
+//!
+//! By 2 every schedule is also one of a *fluid machine* of that capacity on which job i has the work a; there it is done no
+//! later than in truth, and by 1 it is never worked on faster than a/e.
+//!
+//! # The bounds on the sum of completion times
+//! - **Isolated**: C >= r + e, job by job.
+//! - **Shortest remaining area first** on the fluid machine: optimal for the sum of completion times on one machine with
+//!   preemption, also among schedules that share the machine (Schrage, Operations Research 1968).
+//! - **Mean busy times**: let M be the mean of the instants at which the job is worked on. As it is worked on at most at
+//!   the rate 1/e of itself, the latest that a busy time can have its mean M and end at C is in one piece at the end:
+//!   C >= M + e/2. And the sum of M on a fluid machine is least when, at every instant, the smallest job by *whole* area
+//!   is worked on (the LP relaxation of Goemans, Queyranne, Schulz, Skutella and Wang, SIAM J. Discrete Math. 2002). With
+//!   all releases equal this is the bound of Eastman, Even and Isaacs (Management Science 1964), for gangs.
+//!
+//! Leaving jobs out of the machine only makes it less busy, so each of the last two holds for any set of jobs, and the
+//! sum over the parts of a partition holds for the whole. We cut at the idle times of the fluid machine, take the best
+//! bound of each part, and let the jobs for which their isolated bound is better fall back to it. Where tenants may not
+//! borrow, each is also taken as a machine of its quota.
+//!
+//! # The bounds on the makespan
+//! The latest r + e, and the instant at which the fluid machine has worked off everything.
+//!
+//! # What is deliberately not here
+//! Fractional weights in the mean busy times, and that two gangs of more than half the cluster exclude each other: both
+//! would tighten the bounds for small clusters only.
+
+mod fluid;
+mod gain;
+
+use pleach_scheduler::cluster::{Capabilities, PACKED_MAX, Sharing};
+use serde::{Deserialize, Serialize};
+
+use self::fluid::{Piece, drained_s, least_flow_s};
+use self::gain::{Gain, Gains};
+use crate::workload::{JobSpec, Workload, num_gpus_by_type};
+
+/// What no schedule can beat. Exact but for rounding: 1e-9 of the value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LowerBounds {
+    /// Least mean job completion time, s.
+    pub avg_jct_s: f64,
+    /// Least time from the first submission to the last finish, s.
+    pub makespan_s: f64,
+}
+
+impl LowerBounds {
+    /// The bounds of a valid workload; zeros without jobs. Of the capabilities only sharing counts.
+    #[must_use]
+    pub fn of(workload: &Workload, capabilities: &Capabilities) -> LowerBounds {
+        let Some(first) = workload.jobs.first() else {
+            return LowerBounds::default();
+        };
+        let num_jobs = workload.jobs.len() as f64;
+        let pools = num_gpus_by_type(&workload.cluster);
+        let gains = Gains::of(workload);
+        // Two whole-GPU jobs on one GPU are each as fast as alone at best.
+        let jobs_per_gpu = match capabilities.sharing {
+            Sharing::Off => 1.0,
+            Sharing::TimeSlice | Sharing::Mps => PACKED_MAX as f64,
+        };
+        let (mut sum_jct_s, mut makespan_s) = (0.0_f64, 0.0_f64);
+        for values in valuations(workload, &pools) {
+            let pieces: Vec<Piece> = workload
+                .jobs
+                .iter()
+                .map(|job| {
+                    piece(
+                        job,
+                        gains.get(job),
+                        workload,
+                        &pools,
+                        &values,
+                        first.submit.as_secs_f64(),
+                    )
+                })
+                .collect();
+            let ends = pieces.iter().map(|piece| piece.release_s + piece.span_s);
+            makespan_s = ends.fold(makespan_s, f64::max);
+            let capacity = jobs_per_gpu * capacity_of(u64::MAX, &pools, &values);
+            sum_jct_s = sum_jct_s.max(least_flow_s(&pieces, capacity));
+            makespan_s = makespan_s.max(drained_s(&pieces, capacity));
+            if !workload.cluster.borrowing {
+                let mut sum_s = 0.0;
+                for (tenant, spec) in workload.cluster.tenants.iter().enumerate() {
+                    let jobs = workload.jobs.iter().zip(&pieces);
+                    let own = jobs.filter(|(job, _)| usize::from(job.tenant) == tenant);
+                    let own: Vec<Piece> = own.map(|(_, piece)| *piece).collect();
+                    let capacity = jobs_per_gpu * capacity_of(spec.quota_gpus.into(), &pools, &values);
+                    sum_s += least_flow_s(&own, capacity);
+                    makespan_s = makespan_s.max(drained_s(&own, capacity));
+                }
+                sum_jct_s = sum_jct_s.max(sum_s);
+            }
+        }
+        LowerBounds {
+            avg_jct_s: sum_jct_s / num_jobs,
+            makespan_s,
+        }
+    }
+}
+
+/// GPUs that the gang takes from the others. A job that reserves a share of each GPU takes no more than that share,
+/// however well it gets on with its neighbours.
+fn gpus_of(job: &JobSpec) -> f64 {
+    f64::from(job.num_gpus) * f64::from(job.resources.gpu_milli) / 1000.0
+}
+
+/// Largest `speed / value` over the types that can hold the gang: of an elastic job, any part of it.
+fn best_speed(job: &JobSpec, workload: &Workload, pools: &[u32], values: &[f64]) -> f64 {
+    let class = &workload.classes[usize::from(job.class)];
+    let least = if class.elastic.is_some() { 1 } else { job.num_gpus };
+    let types = class.speed.iter().zip(pools).zip(values);
+    let usable = types.filter(|((speed, pool), _)| **speed > 0.0 && **pool >= least);
+    usable
+        .map(|((speed, _), value)| speed / value)
+        .fold(0.0, f64::max)
+}
+
+fn piece(
+    job: &JobSpec,
+    gain: Gain,
+    workload: &Workload,
+    pools: &[u32],
+    values: &[f64],
+    first_s: f64,
+) -> Piece {
+    let ones = vec![1.0; pools.len()];
+    let span_us = job.run_time_s / (gain.rate * best_speed(job, workload, pools, &ones)) * 1e6;
+    let work_s = (job.run_time_s - 0.5e-6).max(0.0);
+    Piece {
+        release_s: job.submit.as_secs_f64() - first_s,
+        // The clock counts whole microseconds and rounds a finish to the nearest: it may give half a one away.
+        span_s: (span_us - 0.5).ceil().max(1.0) / 1e6,
+        area: gpus_of(job) * work_s / (gain.per_gpu * best_speed(job, workload, pools, values)),
+    }
+}
+
+/// Values of a GPU of each type; a single set where all GPUs are alike. `[num_sets][num_gpu_types]`
+fn valuations(workload: &Workload, pools: &[u32]) -> Vec<Vec<f64>> {
+    let ones = vec![1.0; pools.len()];
+    if pools.len() == 1 {
+        return vec![ones];
+    }
+    // What a GPU of the type is worth to the average GPU second of work.
+    let mut mean = vec![0.0; pools.len()];
+    let mut sum = 0.0;
+    for job in &workload.jobs {
+        let weight = gpus_of(job) * job.run_time_s;
+        sum += weight;
+        for (mean, speed) in mean
+            .iter_mut()
+            .zip(&workload.classes[usize::from(job.class)].speed)
+        {
+            *mean += weight * speed;
+        }
+    }
+    // A type that nobody can use is worth nothing; the least value keeps the division defined.
+    let mean = mean.into_iter().map(|value| (value / sum).max(1e-9));
+    vec![ones, mean.collect()]
+}
+
+/// Value of the `most` most valuable GPUs.
+fn capacity_of(most: u64, pools: &[u32], values: &[f64]) -> f64 {
+    let mut types: Vec<(f64, u32)> = values.iter().copied().zip(pools.iter().copied()).collect();
+    types.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
+    let (mut rest, mut capacity) = (most, 0.0);
+    for (value, pool) in types {
+        let num = rest.min(pool.into());
+        capacity += value * num as f64;
+        rest -= num;
+    }
+    capacity
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+//! The heuristics in words of the queue: sort everything, take the first that will do, begin again.
+
+use super::placing::Part;
+use super::{Slow, State};
+
+/// Jobs at the head of the queue that a preemptive policy looks at.
+const HEADS: usize = 8;
+
+/// GPUs that are kept for one job.
+struct Kept {
+    job: usize,
+    kind: usize,
+    /// When it is believed to fit.
+    shadow: f64,
+    /// GPUs of the type that are free then and not needed by it.
+    extra: u32,
+    /// What its tenant's quota leaves besides it.
+    room: u32,
+}
+
+/// Tiresias' classes of attained service.
+fn service_class(attained_gpu_s: f64) -> u32 {
+    let passed = [3250.0, 7200.0, 18000.0]
+        .into_iter()
+        .filter(|bound| attained_gpu_s >= *bound);
+    passed.count() as u32
+}
+
+impl Slow {
+    pub(super) fn decide(&mut self, policy: &str) {
+        match policy {
+            "srtf" | "las" => while self.start_or_preempt(policy) {},
+            "easy" => self.backfill("fifo", "fifo"),
+            "easy-sjf" => self.backfill("fifo", "sjf"),
+            "sjf-reserve" => self.backfill("sjf", "sjf"),
+            "gpu-time-reserve" => self.backfill("gpu-time", "gpu-time"),
+            "fifo" => {
+                while let Some(head) = self.head("fifo") {
+                    if !self.start_if_it_fits(head) {
+                        break;
+                    }
+                }
+            }
+            _ => {
+                while self
+                    .queue(policy)
+                    .into_iter()
+                    .any(|job| self.start_if_it_fits(job))
+                {}
+            }
+        }
+    }
+
+    /// The waiting jobs in the order of a policy; equals by arrival.
+    fn queue(&self, policy: &str) -> Vec<usize> {
+        let key = |id: &usize| -> f64 {
+            let job = &self.jobs[*id];
+            match policy {
+                "fifo" | "fifo-skip" => 0.0,
+                "sjf" | "srtf" => job.believed_rest_s(),
+                "gpu-time" => job.believed_rest_s() * f64::from(job.gang),
+                "las" => f64::from(service_class(job.attained_gpu_s())),
+                "packing" => -f64::from(job.gang),
+                "fair-share" => {
+                    let quota = f64::from(self.quotas[job.tenant].max(1));
+                    // To the billionth.
+                    (f64::from(self.used_by(job.tenant)) / quota * 1e9).floor()
+                }
+                other => panic!("there is no slow version of {other}"),
+            }
+        };
+        let mut queue = self.those(State::Waiting);
+        queue.sort_by(|one, other| key(one).total_cmp(&key(other)).then(one.cmp(other)));
+        queue
+    }
+
+    /// The first of the queue whose tenant has room for it.
+    fn head(&self, policy: &str) -> Option<usize> {
+        self.queue(policy).into_iter().find(|job| self.has_room(*job))
+    }
+
+    fn start_if_it_fits(&mut self, job: usize) -> bool {
+        let Some(kind) = self.fastest(job, &self.fitting_kinds(job)) else {
+            return false;
+        };
+        let placement = self.place(self.jobs[job].gang, kind);
+        self.begin(job, &placement);
+        true
+    }
+
+    /// Lets the first job of the order run that fits or for which, if it is one of the first few, others give way.
+    fn start_or_preempt(&mut self, policy: &str) -> bool {
+        let mut num_seen = 0;
+        for job in self.queue(policy) {
+            if self.start_if_it_fits(job) {
+                return true;
+            }
+            if !self.has_room(job) {
+                continue;
+            }
+            num_seen += 1;
+            if self.preemption && num_seen <= HEADS && self.preempt_for(job, policy) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn preempt_for(&mut self, job: usize, policy: &str) -> bool {
+        let row = &self.jobs[job];
+        let usable: Vec<usize> = (0..self.num_kinds)
+            .filter(|kind| row.can_use(*kind) && self.num_gpus(*kind) >= row.gang)
+            .collect();
+        let kind = self.fastest(job, &usable).unwrap();
+        let Some(victims) = self.victims(job, kind, policy) else {
+            return false;
+        };
+        let placement = self.place_over(row.gang, kind, &victims);
+        if policy == "srtf" {
+            // Each of them ends later than the newcomer, even if the restart comes on top.
+            let end = self.believed_end(job, self.rate(job, &placement)) + self.restart_cost_s;
+            if victims
+                .iter()
+                .any(|victim| self.jobs[*victim].believed_end <= end)
+            {
+                return false;
+            }
+        }
+        for victim in victims {
+            self.end(victim, State::Waiting);
+        }
+        self.begin(job, &placement);
+        true
+    }
+
+    /// The fewest of the first running jobs that make room on a type, last to end or most served first.
+    fn victims(&self, job: usize, kind: usize, policy: &str) -> Option<Vec<usize>> {
+        let row = &self.jobs[job];
+        let mut running = self.those(State::Running);
+        running.retain(|other| self.kind_of(*other) == kind);
+        if policy == "srtf" {
+            let own_s = row.believed_rest_s() / row.class.speed[kind] + self.restart_cost_s;
+            running.retain(|other| self.jobs[*other].believed_end - f64::from(self.now) > own_s);
+            running.sort_by(|one, other| {
+                let end = |job: &usize| self.jobs[*job].believed_end;
+                end(other).total_cmp(&end(one)).then(other.cmp(one))
+            });
+        } else {
+            let class = |job: usize| service_class(self.jobs[job].attained_gpu_s());
+            running.retain(|other| class(*other) > class(job));
+            running.sort_by(|one, other| {
+                let attained = |job: &usize| self.jobs[*job].attained_gpu_s();
+                attained(other).total_cmp(&attained(one)).then(one.cmp(other))
+            });
+        }
+        running.retain(|other| self.jobs[*other].run_start < self.now);
+        let mut free = self.num_free(kind);
+        let mut victims = Vec::new();
+        for other in running {
+            if free < row.gang {
+                free += self.jobs[other].gang;
+                victims.push(other);
+            }
+        }
+        if free < row.gang {
+            return None;
+        }
+        // Those who turn out not to be needed are spared, the last one first.
+        for victim in victims.clone().into_iter().rev() {
+            let gang = self.jobs[victim].gang;
+            if free - gang >= row.gang {
+                free -= gang;
+                victims.retain(|other| *other != victim);
+            }
+        }
+        Some(victims)
+    }
+
+    fn believed_end(&self, job: usize, rate: f64) -> f64 {
+        f64::from(self.now) + self.startup_s(job) + self.jobs[job].believed_rest_s() / rate
+    }
+
+    /// EASY and its relatives: the head starts or GPUs are kept for it; then whoever does not delay it.
+    fn backfill(&mut self, head_order: &str, fill_order: &str) {
+        while let Some(head) = self.head(head_order) {
+            if !self.start_if_it_fits(head) {
+                if self.reservation {
+                    let mut kept = self.keep_for(head);
+                    while self.start_beside(&mut kept, head_order, fill_order) {}
+                }
+                return;
+            }
+        }
+    }
+
+    /// The earliest believed fit over the types; the first among equals.
+    fn keep_for(&self, job: usize) -> Kept {
+        let row = &self.jobs[job];
+        let mut best: Option<Kept> = None;
+        for kind in (0..self.num_kinds).filter(|kind| row.can_use(*kind) && self.num_gpus(*kind) >= row.gang)
+        {
+            let mut running = self.those(State::Running);
+            running.retain(|other| self.kind_of(*other) == kind);
+            let end = |other: &usize| self.jobs[*other].believed_end.max(f64::from(self.now + 1));
+            let free_at = |time: f64| -> u32 {
+                let gone = running.iter().filter(|other| end(other) <= time);
+                self.num_free(kind) + gone.map(|other| self.jobs[*other].gang).sum::<u32>()
+            };
+            let enough = running.iter().map(end).filter(|time| free_at(*time) >= row.gang);
+            let shadow = enough.min_by(f64::total_cmp).unwrap();
+            if best.as_ref().is_none_or(|other| shadow < other.shadow) {
+                best = Some(Kept {
+                    job,
+                    kind,
+                    shadow,
+                    extra: free_at(shadow) - row.gang,
+                    room: self.room_of(row.tenant).saturating_sub(row.gang),
+                });
+            }
+        }
+        best.unwrap()
+    }
+
+    fn start_beside(&mut self, kept: &mut Kept, head_order: &str, fill_order: &str) -> bool {
+        // Whoever has become the head meanwhile comes first.
+        let mut queue: Vec<usize> = self.head(head_order).into_iter().collect();
+        queue.extend(self.queue(fill_order));
+        queue.retain(|job| *job != kept.job);
+        for job in queue {
+            if let Some((kind, placement)) = self.place_beside(kept, job) {
+                let end = self.believed_end(job, self.rate(job, &placement));
+                let row = &self.jobs[job];
+                if end > kept.shadow {
+                    if kind == kept.kind {
+                        kept.extra = kept.extra.saturating_sub(row.gang);
+                    }
+                    if row.tenant == self.jobs[kept.job].tenant {
+                        kept.room = kept.room.saturating_sub(row.gang);
+                    }
+                }
+                self.begin(job, &placement);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn place_beside(&self, kept: &Kept, job: usize) -> Option<(usize, Vec<Part>)> {
+        let row = &self.jobs[job];
+        let harmless = |kind: usize, rate: f64| {
+            let in_time = self.believed_end(job, rate) <= kept.shadow;
+            let other_gpus = kind != kept.kind || row.gang <= kept.extra;
+            let other_quota = row.tenant != self.jobs[kept.job].tenant || row.gang <= kept.room;
+            in_time || (other_gpus && other_quota)
+        };
+        let mut kinds = self.fitting_kinds(job);
+        kinds.retain(|kind| harmless(*kind, row.class.speed[*kind]));
+        let kind = self.fastest(job, &kinds)?;
+        let placement = self.place(row.gang, kind);
+        harmless(kind, self.rate(job, &placement)).then_some((kind, placement))
+    }
+}

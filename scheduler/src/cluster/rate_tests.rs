@@ -1,0 +1,167 @@
+//! What links, inputs and elasticity do to the rate of a job in the cluster, by hand.
+
+use super::*;
+use crate::estimate::{Estimate, Provenance};
+use crate::ids::{ClassId, TenantId};
+use crate::physics::goodput::{Elastic, IterationTime};
+use crate::physics::links::{Fabric, Link, StepCost};
+use crate::physics::sensitivity::Sensitivity;
+use crate::spec::{ElasticJob, Resources};
+
+fn cluster(spec: &ClusterSpec, class: ModelClass) -> Cluster {
+    Cluster::new(spec, &[class], Capabilities::DEFAULT).unwrap()
+}
+
+fn start(cluster: &mut Cluster, num_gpus: u32, resources: Resources, slices: &[(u32, u64)]) -> JobId {
+    let request = Submission {
+        tenant: TenantId(0),
+        class: ClassId(0),
+        num_gpus,
+        estimate_s: Estimate {
+            value: 100.0,
+            provenance: Provenance::Oracle,
+        },
+        resources,
+    };
+    let id = cluster.submit(request).unwrap();
+    let slices = slices.iter().map(|(node, gpus)| Slice {
+        node: NodeId(*node),
+        gpus: *gpus,
+    });
+    cluster.start(id, slices.collect());
+    cluster.check();
+    id
+}
+
+fn close(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+}
+
+#[test]
+fn with_a_fabric_the_links_say_what_a_loose_placement_costs() {
+    // No latency, 1 s of compute, 1 GB of gradients, no overlap: a step takes 1 s plus the all-reduce.
+    let link = |gb_per_s| Link {
+        gb_per_s,
+        latency_us: 0.0,
+    };
+    let mut spec = ClusterSpec::uniform(4, 4, 2);
+    spec.node_groups[0].nvlink_gpus = 2;
+    spec.fabric = Some(Fabric {
+        island: link(100.0),
+        node: link(10.0),
+        rack: link(2.0),
+        cluster: link(1.0),
+    });
+    let class = ModelClass {
+        step: Some(StepCost {
+            compute_s: 1.0,
+            gradient_bytes: 1e9,
+            gamma: 1.0,
+        }),
+        ..ModelClass::default()
+    };
+    let rate = |slices: &[(u32, u64)]| {
+        let mut cluster = cluster(&spec, class.clone());
+        let id = start(&mut cluster, 2, Resources::WHOLE_GPU, slices);
+        cluster.job(id).rate
+    };
+    // Two GPUs send 2 (K - 1) / K = 1 GB each: 0.01 s in an island, 0.1 s in a node, 0.5 s in a rack, 1 s beyond.
+    close(rate(&[(0, 0b11)]), 1.0);
+    close(rate(&[(0, 0b110)]), 1.01 / 1.1);
+    close(rate(&[(0, 0b1), (1, 0b1)]), 1.01 / 1.5);
+    close(rate(&[(0, 0b1), (2, 0b1)]), 1.01 / 2.0);
+}
+
+#[test]
+fn cores_beyond_the_fair_share_speed_a_hungry_job_up_and_planners_may_grant_them() {
+    // 4 GPUs, 12 cores, 64 GiB: a fair share is 3 cores and 16 GiB.
+    let mut spec = ClusterSpec::uniform(1, 4, 1);
+    (spec.node_groups[0].cpu_cores, spec.node_groups[0].memory_gib) = (12.0, 64.0);
+    let class = ModelClass {
+        sensitivity: Some(Sensitivity {
+            cores: vec![1.0, 3.0, 9.0],
+            memory_gib: vec![16.0],
+            speed: vec![0.4, 1.0, 2.2],
+            storage: None,
+        }),
+        ..ModelClass::default()
+    };
+    let mut cluster = cluster(&spec, class);
+    let fair = start(&mut cluster, 1, Resources::WHOLE_GPU, &[(0, 0b1)]);
+    close(cluster.job(fair).rate, 1.0);
+    let asked = Resources {
+        cpu_cores: 6.0,
+        ..Resources::WHOLE_GPU
+    };
+    let hungry = start(&mut cluster, 1, asked, &[(0, 0b10)]);
+    close(cluster.job(hungry).rate, 1.6);
+    assert_eq!(cluster.nodes()[0].cpu_milli_free, 6000);
+    // A planner gives another job of no request two cores: bilinear, 0.7.
+    let request = cluster.job(fair).request;
+    let id = cluster.submit(request).unwrap();
+    let granted = cluster.number_shape(Shape {
+        cpu_milli: 2000,
+        ..Shape::PLAIN
+    });
+    let slice = Slice {
+        node: NodeId(0),
+        gpus: 0b100,
+    };
+    cluster.start_with(id, [slice].into_iter().collect(), granted.unwrap());
+    cluster.check();
+    close(cluster.job(id).rate, 0.7);
+    assert_eq!(cluster.nodes()[0].cpu_milli_free, 4000);
+    cluster.preempt(id);
+    cluster.finish(hungry);
+    cluster.check();
+    assert_eq!(cluster.nodes()[0].cpu_milli_free, 12_000);
+}
+
+#[test]
+fn an_elastic_job_runs_at_its_goodput_on_whatever_it_gets() {
+    // Steps of 1 s whatever the batch up to 8 a GPU, synchronisation free, noise so large that no sample is wasted: the
+    // goodput is proportional to the largest batch, 8 K.
+    let profile = Elastic {
+        time: IterationTime {
+            alpha_c: 1.0,
+            beta_c: 1e-12,
+            alpha_n: 0.0,
+            beta_n: 0.0,
+            alpha_r: 0.0,
+            beta_r: 0.0,
+            gamma: 1.0,
+        },
+        initial_batch: 1,
+        max_batch: 16,
+        min_local_batch: 1,
+        max_local_batch: 8,
+        noise_at_start: 1e12,
+        noise_at_end: 1e12,
+    };
+    let class = ModelClass {
+        elastic: Some(ElasticJob { gpus_max: 4, profile }),
+        ..ModelClass::default()
+    };
+    let mut cluster = cluster(&ClusterSpec::uniform(1, 8, 1), class);
+    let one = start(&mut cluster, 1, Resources::WHOLE_GPU, &[(0, 0b1)]);
+    let two = start(&mut cluster, 1, Resources::WHOLE_GPU, &[(0, 0b110)]);
+    close(cluster.job(one).rate, 1.0);
+    assert!(
+        (cluster.job(two).rate - 2.0).abs() < 1e-6,
+        "{}",
+        cluster.job(two).rate
+    );
+    cluster.advance(Time::from_secs_f64(10.0));
+    assert_eq!(cluster.job(two).attained_gpu_s_at(cluster.now()), 20.0);
+    assert_eq!(cluster.tenant(TenantId(0)).used_gpus(), 3.0);
+    // A resize is a preemption and a start, at the cost of a restart.
+    cluster.preempt(two);
+    let slice = Slice {
+        node: NodeId(0),
+        gpus: 0b10,
+    };
+    cluster.start(two, [slice].into_iter().collect());
+    cluster.check();
+    let finish_s = cluster.job(two).expected_finish.as_secs_f64();
+    assert!((finish_s - (10.0 + 30.0 + 80.0)).abs() < 1e-4, "{finish_s}");
+}

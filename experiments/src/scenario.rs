@@ -137,11 +137,7 @@ impl WorkloadSource {
     }
 
     fn adjusted(&self, generator: GeneratorConfig) -> GeneratorConfig {
-        let (num_jobs, load) = generator.size();
-        generator.with(
-            self.num_jobs.map_or(num_jobs, |num| num as usize),
-            self.load.unwrap_or(load),
-        )
+        generator.resized(self.num_jobs.map(|num| num as usize), self.load)
     }
 
     fn cluster_override(&self) -> Result<Option<ClusterSpec>, Error> {

@@ -75,6 +75,14 @@ pub struct JobSpec {
     pub resources: Resources,
 }
 
+impl JobSpec {
+    /// GPUs that the job takes up while it runs, shares of a GPU counted as such.
+    #[must_use]
+    pub fn gpus(&self) -> f64 {
+        f64::from(self.num_gpus) * (f64::from(self.resources.gpu_milli) / 1000.0)
+    }
+}
+
 /// How a job ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

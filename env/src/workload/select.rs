@@ -18,10 +18,7 @@ impl Workload {
     /// Work asked for, GPU x s on the reference type.
     #[must_use]
     pub fn demand_gpu_s(&self) -> f64 {
-        self.jobs
-            .iter()
-            .map(|job| f64::from(job.num_gpus) * job.run_time_s)
-            .sum()
+        self.jobs.iter().map(|job| job.gpus() * job.run_time_s).sum()
     }
 
     /// GPUs of the cluster, each counted at the mean speed of this workload's jobs on its type (weighted by their
@@ -30,7 +27,7 @@ impl Workload {
     pub fn capacity_gpus(&self) -> f64 {
         let mut work = vec![0.0; self.classes.len()];
         for job in &self.jobs {
-            work[usize::from(job.class)] += f64::from(job.num_gpus) * job.run_time_s;
+            work[usize::from(job.class)] += job.gpus() * job.run_time_s;
         }
         let total: f64 = work.iter().sum();
         let mut capacity = 0.0;
@@ -125,6 +122,15 @@ mod tests {
         let twice = workload.scaled_load(2.0).unwrap();
         assert!((twice.offered_load() - 1.0).abs() < 1e-6);
         assert!(workload.scaled_load(0.0).is_err() && workload.scaled_load(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn a_job_that_asks_for_half_a_gpu_is_half_the_work() {
+        // Work: 1 x 20 x 0.5 + 1 x 10 = 20 GPU s; capacity: 8 GPUs for 10 s.
+        let mut workload = workload(vec![job("a", 0.0, 1, 20.0), job("b", 10.0, 1, 10.0)]);
+        workload.jobs[0].resources.gpu_milli = 500;
+        assert!((workload.demand_gpu_s() - 20.0).abs() < 1e-12);
+        assert!((workload.offered_load() - 0.25).abs() < 1e-12);
     }
 
     #[test]

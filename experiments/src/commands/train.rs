@@ -111,9 +111,7 @@ pub fn env_of(id: &str, num_jobs: Option<u32>, load: Option<f64>) -> Result<EnvC
 fn resize(env: &mut EnvConfig, num_jobs: Option<u32>, load: Option<f64>) -> Result<(), Error> {
     match &mut env.workload {
         WorkloadConfig::Generate(generator) => {
-            let (jobs, offered) = generator.size();
-            let jobs = num_jobs.map_or(jobs, |num| num as usize);
-            *generator = generator.clone().with(jobs, load.unwrap_or(offered));
+            *generator = generator.clone().resized(num_jobs.map(|num| num as usize), load);
         }
         WorkloadConfig::File { num_jobs: jobs, .. } => {
             if let Some(load) = load {

@@ -33,7 +33,9 @@ fn list(context: &mut Context<'_>) -> Result<(), Error> {
         vec![
             (*name).to_string(),
             "generator".into(),
-            "see docs/workloads.md for its sources".into(),
+            GeneratorConfig::preset(name)
+                .map(|preset| preset.describe().to_string())
+                .unwrap_or_default(),
         ]
     });
     let ids = EnvConfig::ids().map(|id| {

@@ -7,17 +7,18 @@
 //! time limits are *assumed*.
 
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{Resources, TenantSpec};
+use pleach_scheduler::spec::Resources;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use super::arrivals::fit_span;
-use super::{limits, pick, require, require_common, span_for, unit};
+use super::poisson::{require_rate, set_arrivals};
+use super::site::tenants;
+use super::{limits, pick, require, require_common, unit};
 use crate::error::Error;
 use crate::seed::Seed;
 use crate::workload::gavel_speeds::{classes, classes_of_size};
-use crate::workload::import::{gavel_cluster, share_out};
-use crate::workload::{JobSpec, Outcome, RUN_TIME_S_MAX, SUBMIT_S_MAX, Workload, config};
+use crate::workload::import::gavel_cluster;
+use crate::workload::{JobSpec, Outcome, RUN_TIME_S_MAX, Workload, config};
 
 /// Parameters of `gavel-multi` and `gavel-single`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,13 +88,7 @@ impl GavelConfig {
         )?;
         let tenants = self.num_tenants;
         require("num_tenants", tenants, (1..=100).contains(&tenants), "1 to 100")?;
-        let rate = self.jobs_per_hour.unwrap_or(1.0);
-        require(
-            "jobs_per_hour",
-            rate,
-            (1e-3..=1e6).contains(&rate),
-            "0.001 to 1e6",
-        )?;
+        require_rate(self.jobs_per_hour)?;
         let longest = self.run_time_s_max;
         require(
             "run_time_s_max",
@@ -116,18 +111,8 @@ pub(super) fn generate(
         parameters.nodes_per_rack,
     );
     let num_gpus = parameters.nodes_per_type * parameters.gpus_per_node;
-    let quotas = share_out(
-        &vec![1.0; parameters.num_tenants as usize],
-        num_gpus.saturating_mul(3),
-    );
-    cluster.tenants = quotas
-        .into_iter()
-        .enumerate()
-        .map(|(index, quota_gpus)| TenantSpec {
-            name: format!("tenant-{}", index + 1),
-            quota_gpus,
-        })
-        .collect();
+    let equal = vec![1.0; parameters.num_tenants as usize];
+    cluster.tenants = tenants(&equal, num_gpus.saturating_mul(3));
     let all = classes(&cluster.gpu_types)
         .map_err(|name| config("gpu_types", name, "K80, P100, V100", "a defect"))?;
     // Gangs above one type's GPUs are drawn again.
@@ -172,47 +157,12 @@ pub(super) fn generate(
         classes: all,
         cluster,
     };
-    set_arrivals(&mut workload, parameters, seed)?;
+    set_arrivals(&mut workload, parameters.jobs_per_hour, parameters.load, seed)?;
     Ok(workload)
 }
 
-fn set_arrivals(workload: &mut Workload, parameters: &GavelConfig, seed: Seed) -> Result<(), Error> {
-    let mut rng = seed.stream("arrivals", 0);
-    let mut time = 0.0;
-    let gaps = (0..workload.jobs.len()).map(|position| {
-        if position > 0 {
-            time -= (1.0 - unit(&mut rng)).ln();
-        }
-        time
-    });
-    let mut times: Vec<f64> = gaps.collect();
-    match parameters.jobs_per_hour {
-        Some(rate) => {
-            let hour = 3600.0 / rate;
-            times.iter_mut().for_each(|time| *time *= hour);
-        }
-        None => {
-            let span_s = span_for(workload.demand_gpu_s(), parameters.load, workload.capacity_gpus())?;
-            fit_span(&mut times, span_s);
-        }
-    }
-    if times.last().is_some_and(|last| *last > SUBMIT_S_MAX) {
-        let hint = "raise the rate or ask for fewer jobs";
-        let rate = parameters.jobs_per_hour.unwrap_or_default();
-        return Err(config(
-            "generator.jobs_per_hour",
-            rate,
-            "arrivals within 2e9 s",
-            hint,
-        ));
-    }
-    for (job, time) in workload.jobs.iter_mut().zip(times) {
-        job.submit = Time::from_secs_f64(time);
-    }
-    Ok(())
-}
-
-fn draw_run_time_s(longest_s: f64, rng: &mut impl Rng) -> f64 {
+/// Run time on the reference type by Gavel's law, cut at `longest_s`, s.
+pub(super) fn draw_run_time_s(longest_s: f64, rng: &mut impl Rng) -> f64 {
     let most = (longest_s / 60.0).log10();
     let length = |(from, to, _): &(f64, f64, f64)| (to.min(most) - from).max(0.0);
     let weights = LAW.map(|part| part.2 * length(&part) / (part.1 - part.0));

@@ -4,110 +4,52 @@
 //! offered load is met exactly: run times are drawn first, then the arrivals are laid over the span in which that work
 //! makes the wanted load. What each preset embeds, from where, and how closely it is held: docs/workloads.md.
 //!
-//! Not here: correlations that no source publishes, such as between how a job ends and how long it runs.
+//! Not here: correlations that no source publishes.
 
+mod acme;
+mod acme_tables;
 mod arrivals;
 mod gavel;
+mod helios;
+mod helios_tables;
+mod itp;
+mod itp_tables;
+mod lay_out;
 mod limits;
+#[cfg(test)]
+mod measure;
+mod mix;
+mod openb;
+mod openb_tables;
+mod outcomes;
+mod pai;
+mod pai_tables;
 mod philly;
-mod philly_mix;
 mod philly_tables;
+mod poisson;
+mod presets;
+mod quantiles;
+mod sia;
+mod site;
+mod synergy;
 
 use pleach_scheduler::error::ConfigError;
 use rand::Rng;
-use serde::{Deserialize, Serialize};
 
+pub use acme::AcmeLikeConfig;
 pub use gavel::GavelConfig;
+pub use helios::HeliosLikeConfig;
+pub use itp::ItpLikeConfig;
+pub use openb::OpenbLikeConfig;
+pub use pai::PaiShareConfig;
 pub use philly::PhillyLikeConfig;
+pub use presets::GeneratorConfig;
+pub use sia::SiaConfig;
+pub use synergy::{SynergyArrivals, SynergyConfig, SynergyRequest};
 
 use super::{NUM_JOBS_MAX, SUBMIT_S_MAX, Workload, config};
 use crate::error::Error;
 use crate::seed::Seed;
-
-/// A preset and its parameters; every parameter has a default.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "preset", rename_all = "kebab-case")]
-pub enum GeneratorConfig {
-    /// One cluster of equal GPUs, jobs as on Microsoft's Philly: heavy-tailed, bursty, mostly one GPU, several tenants.
-    PhillyLike(PhillyLikeConfig),
-    /// Gavel's mix of measured models on three GPU types, gangs of 1, 2, 4 and 8.
-    GavelMulti(GavelConfig),
-    /// The same with single GPUs only.
-    GavelSingle(GavelConfig),
-}
-
-impl Default for GeneratorConfig {
-    fn default() -> GeneratorConfig {
-        GeneratorConfig::PhillyLike(PhillyLikeConfig::default())
-    }
-}
-
-impl GeneratorConfig {
-    /// Names of the presets.
-    pub const PRESETS: [&'static str; 3] = ["philly-like", "gavel-multi", "gavel-single"];
-
-    /// A preset with its defaults.
-    ///
-    /// # Errors
-    /// A name that is no preset.
-    pub fn preset(name: &str) -> Result<GeneratorConfig, Error> {
-        match name {
-            "philly-like" => Ok(GeneratorConfig::PhillyLike(PhillyLikeConfig::default())),
-            "gavel-multi" => Ok(GeneratorConfig::GavelMulti(GavelConfig::default())),
-            "gavel-single" => Ok(GeneratorConfig::GavelSingle(GavelConfig::default())),
-            _ => Err(config(
-                "preset",
-                name,
-                &format!("one of {}", GeneratorConfig::PRESETS.join(", ")),
-                "see docs/workloads.md",
-            )),
-        }
-    }
-
-    /// Name of the preset.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            GeneratorConfig::PhillyLike(_) => "philly-like",
-            GeneratorConfig::GavelMulti(_) => "gavel-multi",
-            GeneratorConfig::GavelSingle(_) => "gavel-single",
-        }
-    }
-
-    /// Jobs and load.
-    #[must_use]
-    pub fn size(&self) -> (usize, f64) {
-        match self {
-            GeneratorConfig::PhillyLike(config) => (config.num_jobs, config.load),
-            GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => {
-                (config.num_jobs, config.load)
-            }
-        }
-    }
-
-    /// The same preset with other numbers of jobs and another load.
-    #[must_use]
-    pub fn with(mut self, num_jobs: usize, load: f64) -> GeneratorConfig {
-        match &mut self {
-            GeneratorConfig::PhillyLike(config) => (config.num_jobs, config.load) = (num_jobs, load),
-            GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => {
-                (config.num_jobs, config.load, config.jobs_per_hour) = (num_jobs, load, None);
-            }
-        }
-        self
-    }
-
-    /// Checks the parameters.
-    ///
-    /// # Errors
-    /// The first parameter that is out of range.
-    pub fn validate(&self) -> Result<(), Error> {
-        match self {
-            GeneratorConfig::PhillyLike(config) => config.validate(),
-            GeneratorConfig::GavelMulti(config) | GeneratorConfig::GavelSingle(config) => config.validate(),
-        }
-    }
-}
 
 /// Draws a workload; the same configuration and seed give the same workload.
 ///
@@ -128,8 +70,18 @@ pub fn generate(config: &GeneratorConfig, seed: Seed) -> Result<Workload, Error>
     config.validate()?;
     let workload = match config {
         GeneratorConfig::PhillyLike(config) => philly::generate(config, seed)?,
+        GeneratorConfig::HeliosLike(config) => helios::generate(config, seed)?,
+        GeneratorConfig::ItpLike(config) => itp::generate(config, seed)?,
+        GeneratorConfig::PaiShare(config) => pai::generate(config, seed)?,
+        GeneratorConfig::OpenbLike(config) => openb::generate(config, seed)?,
+        GeneratorConfig::AcmeLike(config) => acme::generate(config, seed)?,
         GeneratorConfig::GavelMulti(config) => gavel::generate(config, gavel::MULTI, seed)?,
         GeneratorConfig::GavelSingle(config) => gavel::generate(config, gavel::SINGLE, seed)?,
+        GeneratorConfig::SynergyMulti(config) => synergy::generate(config, false, seed)?,
+        GeneratorConfig::SynergySingle(config) => synergy::generate(config, true, seed)?,
+        GeneratorConfig::SiaPhilly(config) => sia::generate(config, &sia::PHILLY, seed)?,
+        GeneratorConfig::SiaHelios(config) => sia::generate(config, &sia::HELIOS, seed)?,
+        GeneratorConfig::SiaNewtrace(config) => sia::generate(config, &sia::NEWTRACE, seed)?,
     };
     workload.validate()?;
     Ok(workload)
@@ -224,6 +176,63 @@ mod tests {
                 "{name} {}",
                 first.offered_load()
             );
+        }
+    }
+
+    #[test]
+    fn a_preset_with_a_rate_keeps_it_unless_a_load_is_given() {
+        let sia = GeneratorConfig::preset("sia-philly").unwrap();
+        let longer = sia.clone().resized(Some(2000), None);
+        let hours = generate(&longer, Seed(1)).unwrap().arrival_span_s() / 3600.0;
+        assert!(
+            (hours / 100.0 - 1.0).abs() < 0.06,
+            "2,000 jobs at 20 jobs/h in {hours} h"
+        );
+        let loaded = generate(&sia.resized(None, Some(2.0)), Seed(1)).unwrap();
+        assert_eq!(loaded.jobs.len(), 160);
+        assert!((loaded.offered_load() - 2.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn without_bursts_and_profile_arrivals_are_poisson() {
+        // Of a Poisson process the hourly counts have variance over mean 1 and no correlation.
+        let calm = ItpLikeConfig {
+            num_jobs: 30_000,
+            bursty: false,
+            daily_profile: false,
+            ..ItpLikeConfig::default()
+        };
+        let hours = measure::hourly(&generate(&GeneratorConfig::ItpLike(calm), Seed(1)).unwrap());
+        measure::assert_in("variance over mean", hours.variance_over_mean, 0.9..=1.1);
+        measure::assert_in("lag-1 correlation", hours.correlation, -0.05..=0.05);
+    }
+
+    #[test]
+    fn cuts_of_the_run_time_hold_in_every_preset_that_has_them() {
+        for name in GeneratorConfig::PRESETS {
+            let cut = format!("preset = \"{name}\"\nnum_jobs = 400\nrun_time_s_max = 7200.0\n");
+            let config: GeneratorConfig = toml::from_str(&cut).unwrap();
+            let workload = generate(&config, Seed(2)).unwrap();
+            let longest = workload.jobs.iter().map(|job| job.run_time_s).fold(0.0, f64::max);
+            assert!(longest <= 7200.0 * 1.000_001, "{name}: {longest}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn small_workloads_of_any_preset_are_valid_and_fit_their_cluster(
+            preset in 0..GeneratorConfig::PRESETS.len(),
+            num_jobs in 1_usize..60,
+            load in 0.1_f64..5.0,
+            seed in proptest::prelude::any::<u64>(),
+        ) {
+            let config = GeneratorConfig::preset(GeneratorConfig::PRESETS[preset]).unwrap();
+            let workload = generate(&config.with(num_jobs, load), Seed(seed)).unwrap();
+            proptest::prop_assert_eq!(workload.jobs.len(), num_jobs);
+            for job in &workload.jobs {
+                let class = &workload.classes[usize::from(job.class)];
+                proptest::prop_assert!(site::holds(&workload.cluster, class, job.num_gpus, &job.resources));
+            }
         }
     }
 

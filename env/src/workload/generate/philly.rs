@@ -4,19 +4,25 @@
 //! draws its gang size from Philly's mix, its tenant from that tenant's share of such gangs, and its run times from
 //! Philly's quantiles for the gang size. Starts of runs follow the hour, the weekday and a wandering rate.
 
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
-use rand::Rng;
+use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, Resources};
 use serde::{Deserialize, Serialize};
 
-use super::arrivals::{Rate, Shape, fit_span};
-use super::philly_mix::{Mix, Run};
-use super::philly_tables::{HOURS, RUN_GAPS_S, TENANTS, WEEKDAYS};
-use super::{limits, require, require_common, span_for, unit};
+use super::arrivals::Shape;
+use super::lay_out::{Plan, lay_out};
+use super::mix::{Habits, Kind, Lengths, Mix};
+use super::outcomes::Outcomes;
+use super::philly_tables::{
+    GANG_RUN_LENGTH_MEAN, GANGS, HOURS, OUTCOMES, RUN_GAPS_S, RUN_LENGTHS, RUN_TIME_CORRELATION, RUN_TIMES,
+    TENANTS, WEEKDAYS,
+};
+use super::quantiles::Curve;
+use super::site::{
+    any_class, capacity, gang_max, require_locality, require_site, tenants, tenants_with_room,
+};
+use super::{require, require_common};
 use crate::error::Error;
 use crate::seed::Seed;
-use crate::workload::import::share_out;
-use crate::workload::{JobSpec, RUN_TIME_S_MAX, Workload};
+use crate::workload::Workload;
 
 /// Parameters of `philly-like`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,19 +84,17 @@ impl Default for PhillyLikeConfig {
 const RATE_SIGMA: f64 = 1.3;
 const RATE_CORRELATION: f64 = 0.2;
 
+/// Users in each tenant (215 users in ten virtual clusters) and how unequal they are.
+/// # Source
+/// A Zipf law with exponent 1.1 to 1.3 fits the users of Helios; *assumed* for each tenant here.
+const USERS: (usize, f64) = (20, 1.2);
+
 impl PhillyLikeConfig {
     pub(super) fn validate(&self) -> Result<(), Error> {
         require_common(self.num_jobs, self.load)?;
-        let nodes = self.num_nodes;
-        require("num_nodes", nodes, (1..=100_000).contains(&nodes), "1 to 100,000")?;
+        require_site(self.num_nodes, self.nodes_per_rack, self.run_time_s_max)?;
         let gpus = self.gpus_per_node;
         require("gpus_per_node", gpus, (1..=64).contains(&gpus), "1 to 64")?;
-        require(
-            "nodes_per_rack",
-            self.nodes_per_rack,
-            self.nodes_per_rack > 0,
-            "1 or more",
-        )?;
         let tenants = self.num_tenants;
         require(
             "num_tenants",
@@ -99,16 +103,9 @@ impl PhillyLikeConfig {
             "1 to 11",
         )?;
         require("gang_max", 0, self.gang_max != Some(0), "1 or more")?;
-        let (longest, cut) = (
-            self.run_time_s_max,
-            (60.0..=RUN_TIME_S_MAX).contains(&self.run_time_s_max),
-        );
-        require("run_time_s_max", longest, cut, "60 to 1e9")?;
         let length = self.run_length_max;
         require("run_length_max", length, length > 0, "1 or more")?;
-        let class = class(self.locality);
-        ClusterSpec::uniform(1, 1, 1).validate_class(&class)?;
-        Ok(())
+        require_locality(self.locality)
     }
 
     fn cluster(&self) -> ClusterSpec {
@@ -117,109 +114,74 @@ impl PhillyLikeConfig {
             .iter()
             .map(|tenant| tenant.nodes.into())
             .collect();
-        let quotas = share_out(&nodes, self.num_nodes * self.gpus_per_node);
-        let named = quotas.into_iter().enumerate();
-        cluster.tenants = named
-            .map(|(index, quota_gpus)| TenantSpec {
-                name: format!("tenant-{}", index + 1),
-                quota_gpus,
-            })
-            .collect();
+        cluster.tenants = tenants(&nodes, capacity(&cluster));
         cluster.borrowing = self.borrowing;
         cluster
     }
+
+    fn kinds(&self, cluster: &ClusterSpec) -> Vec<Kind> {
+        let largest = gang_max(cluster, self.gang_max);
+        let gangs = GANGS.into_iter().filter(|(gang, _)| *gang <= largest);
+        let kind = |(gang, jobs): (u32, u32)| Kind {
+            jobs: jobs.into(),
+            num_gpus: gang,
+            resources: Resources::WHOLE_GPU,
+            class: 0,
+            run_times: Curve::of(&RUN_TIMES, gang),
+            outcomes: outcomes(gang),
+            lengths: match (self.bursty, gang) {
+                (false, _) => Lengths::One,
+                (true, 1) => Lengths::Table(&RUN_LENGTHS),
+                (true, _) => Lengths::Geometric(GANG_RUN_LENGTH_MEAN),
+            },
+            tenants: tenants_with_room(cluster, gang, |tenant| {
+                TENANTS[tenant].jobs[column_of(gang)].into()
+            }),
+        };
+        gangs.map(kind).collect()
+    }
 }
 
-fn class(locality: LocalityFactors) -> ModelClass {
-    ModelClass {
-        name: "any".into(),
-        speed: vec![1.0],
-        locality,
-        ..ModelClass::default()
+fn outcomes(gang: u32) -> Outcomes {
+    let row = OUTCOMES.iter().find(|row| gang <= row.0);
+    let (_, killed, failed) = row.copied().unwrap_or(OUTCOMES[OUTCOMES.len() - 1]);
+    Outcomes::Shares { killed, failed }
+}
+
+/// Column of a table by gang size: 1, 2-3, 4-7, 8-15, 16 and more.
+pub(super) fn column_of(gang: u32) -> usize {
+    match gang {
+        0..=1 => 0,
+        2..=3 => 1,
+        4..=7 => 2,
+        8..=15 => 3,
+        _ => 4,
     }
 }
 
 pub(super) fn generate(config: &PhillyLikeConfig, seed: Seed) -> Result<Workload, Error> {
     let cluster = config.cluster();
-    let mix = Mix::new(config, &cluster);
-    let mut rng = seed.stream("jobs", 0);
-    let mut runs = Vec::new();
-    let mut left = config.num_jobs;
-    while left > 0 {
-        let run = mix.draw(left, &mut rng);
-        left -= run.run_times_s.len();
-        runs.push(run);
-    }
-    let work = |run: &Run| f64::from(run.gang) * run.run_times_s.iter().sum::<f64>();
-    let demand_gpu_s: f64 = runs.iter().map(work).sum();
-    let span_s = span_for(demand_gpu_s, config.load, cluster.num_gpus() as f64)?;
-    let times = arrival_times(config, &runs, span_s, seed);
-
-    let mut order: Vec<(usize, usize)> = Vec::with_capacity(config.num_jobs);
-    for (index, run) in runs.iter().enumerate() {
-        order.extend((0..run.run_times_s.len()).map(|member| (index, member)));
-    }
-    let mut sorted: Vec<(f64, (usize, usize))> = times.into_iter().zip(order).collect();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let mut clock: Vec<f64> = sorted.iter().map(|(time, _)| *time).collect();
-    fit_span(&mut clock, span_s);
-    let jobs =
-        clock
-            .into_iter()
-            .zip(sorted)
-            .enumerate()
-            .map(|(position, (submit_s, (_, (index, member))))| {
-                let run = &runs[index];
-                let run_time_s = run.run_times_s[member];
-                JobSpec {
-                    id: position.to_string(),
-                    submit: Time::from_secs_f64(submit_s),
-                    num_gpus: run.gang,
-                    run_time_s,
-                    estimate_s: config
-                        .user_limits
-                        .then(|| limits::limit_s(run_time_s, run.limit_factor)),
-                    tenant: run.tenant as u16,
-                    class: 0,
-                    user: Some(format!("user-{}-{}", run.tenant + 1, run.user + 1)),
-                    outcome: run.outcomes[member],
-                    resources: Resources::WHOLE_GPU,
-                }
-            });
-    Ok(Workload {
-        name: "philly-like".into(),
-        classes: vec![class(config.locality)],
-        jobs: jobs.collect(),
-        cluster,
-    })
-}
-
-/// One time per job, run by run, not yet sorted.
-fn arrival_times(config: &PhillyLikeConfig, runs: &[Run], span_s: f64, seed: Seed) -> Vec<f64> {
-    let mut rng = seed.stream("arrivals", 0);
-    let shape = Shape {
-        profile: config.daily_profile.then_some((&HOURS, &WEEKDAYS)),
-        sigma: if config.bursty { RATE_SIGMA } else { 0.0 },
-        correlation: RATE_CORRELATION,
+    let habits = Habits {
+        users: USERS,
+        run_time_correlation: RUN_TIME_CORRELATION,
+        length_max: (config.run_length_max as usize).min((config.num_jobs / 10).max(1)),
+        run_time_s_max: config.run_time_s_max,
     };
-    let rate = Rate::new(span_s, &shape, &mut rng);
-    let mut starts = rate.draw(runs.len(), &mut rng);
-    // The k-th start need not belong to the k-th run drawn; runs are independent, so any pairing will do.
-    let mut times = Vec::with_capacity(config.num_jobs);
-    for (run, start) in runs.iter().zip(starts.drain(..)) {
-        let mut time = start;
-        for _ in 0..run.run_times_s.len() {
-            times.push(time);
-            time += gap_s(&mut rng);
-        }
-    }
-    times
-}
-
-fn gap_s(rng: &mut impl Rng) -> f64 {
-    let share = unit(rng);
-    let found = RUN_GAPS_S.iter().find(|(up_to, _)| share < *up_to);
-    found.map_or(0.0, |(_, gap)| *gap)
+    let mix = Mix::new(config.kinds(&cluster), habits);
+    let plan = Plan {
+        name: "philly-like",
+        num_jobs: config.num_jobs,
+        load: config.load,
+        user_limits: config.user_limits,
+        shape: Shape {
+            profile: config.daily_profile.then_some((&HOURS, &WEEKDAYS)),
+            sigma: if config.bursty { RATE_SIGMA } else { 0.0 },
+            correlation: RATE_CORRELATION,
+        },
+        gaps_s: &RUN_GAPS_S,
+    };
+    let classes = vec![any_class(&cluster, config.locality)];
+    lay_out(&plan, &mix, cluster, classes, seed)
 }
 
 #[cfg(test)]

@@ -5,21 +5,7 @@
 //! December 2017. Virtual clusters are known for 104,691 jobs, users and exact final states for 48,930 (ten virtual
 //! clusters, October and November).
 
-/// Levels of the run-time quantiles below.
-pub(super) const LEVELS: [f64; 58] = [
-    0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.12, 0.14, 0.16, 0.18, 0.2, 0.225, 0.25,
-    0.275, 0.3, 0.325, 0.35, 0.375, 0.4, 0.425, 0.45, 0.475, 0.5, 0.525, 0.55, 0.575, 0.6, 0.625, 0.65,
-    0.675, 0.7, 0.725, 0.75, 0.775, 0.8, 0.82, 0.84, 0.86, 0.88, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96,
-    0.97, 0.98, 0.985, 0.99, 0.995, 0.999, 1.0,
-];
-
-/// Run-time quantiles, s, of one gang size or a range of sizes with too few jobs each.
-pub(super) struct RunTimes {
-    /// Largest gang that the row stands for.
-    pub num_gpus_max: u32,
-    /// Quantiles at [`LEVELS`].
-    pub quantiles_s: [f64; 58],
-}
+use super::quantiles::RunTimes;
 
 /// Run times by gang size; gangs above 32 GPUs (41 jobs) use the row of 32, gangs of 9 to 15 (12 jobs) that of 16.
 #[rustfmt::skip]

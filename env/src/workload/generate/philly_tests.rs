@@ -1,8 +1,14 @@
 use super::super::{GeneratorConfig, generate};
 use super::*;
-use crate::workload::Outcome;
-use crate::workload::generate::philly_mix::{mean_run_length, normal_cdf, run_time_s, share_below};
-use crate::workload::generate::philly_tables::GANGS;
+use crate::workload::{JobSpec, Outcome};
+
+fn run_time_s(gang: u32, level: f64) -> f64 {
+    Curve::of(&RUN_TIMES, gang).run_time_s(level)
+}
+
+fn share_below(gang: u32, longest_s: f64) -> f64 {
+    Curve::of(&RUN_TIMES, gang).share_below(longest_s)
+}
 
 fn draw(num_jobs: usize, change: impl FnOnce(&mut PhillyLikeConfig)) -> Workload {
     let mut config = PhillyLikeConfig {
@@ -150,10 +156,7 @@ fn quantiles_and_their_inverse_agree() {
         }
         assert_eq!(share_below(gang, 1e8), 1.0);
     }
-    assert!((normal_cdf(0.0) - 0.5).abs() < 1e-7);
-    assert!((normal_cdf(1.959_964) - 0.975).abs() < 1e-6);
-    assert!((normal_cdf(-1.0) - 0.158_655).abs() < 1e-6);
-    assert!((mean_run_length(usize::MAX) - 2.85).abs() < 0.15);
+    assert!((Lengths::Table(&RUN_LENGTHS).mean(usize::MAX) - 2.85).abs() < 0.15);
 }
 
 #[test]
@@ -169,11 +172,7 @@ fn the_distribution_itself_has_the_published_median_and_mean() {
     ] {
         assert!((run_time_s(gang, 0.5) / median - 1.0).abs() < 1e-3, "{gang}");
     }
-    let steps = 100_000;
-    let mean_of = |gang| {
-        let levels = (0..steps).map(|step| (f64::from(step) + 0.5) / f64::from(steps));
-        levels.map(|level| run_time_s(gang, level)).sum::<f64>() / f64::from(steps)
-    };
+    let mean_of = |gang| Curve::of(&RUN_TIMES, gang).mean_s();
     let jobs: f64 = GANGS.iter().map(|(_, jobs)| f64::from(*jobs)).sum();
     let mean = GANGS
         .iter()

@@ -1,0 +1,130 @@
+//! Run-time distributions given by their quantiles: drawn from, cut, inverted.
+//!
+//! Between two known quantiles the distribution is uniform in the logarithm of the run time, which reproduces published
+//! means where a single log-normal does not.
+
+/// Levels of the quantiles that the tables of whole lists hold.
+pub(super) const LEVELS: [f64; 58] = [
+    0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.12, 0.14, 0.16, 0.18, 0.2, 0.225, 0.25,
+    0.275, 0.3, 0.325, 0.35, 0.375, 0.4, 0.425, 0.45, 0.475, 0.5, 0.525, 0.55, 0.575, 0.6, 0.625, 0.65,
+    0.675, 0.7, 0.725, 0.75, 0.775, 0.8, 0.82, 0.84, 0.86, 0.88, 0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96,
+    0.97, 0.98, 0.985, 0.99, 0.995, 0.999, 1.0,
+];
+
+/// Run-time quantiles, s, of one gang size or a range of sizes with too few jobs each.
+pub(super) struct RunTimes {
+    /// Largest gang that the row stands for.
+    pub num_gpus_max: u32,
+    /// Quantiles at [`LEVELS`].
+    pub quantiles_s: [f64; 58],
+}
+
+/// A distribution of run times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Curve {
+    levels: &'static [f64],
+    quantiles_s: &'static [f64],
+}
+
+impl Curve {
+    /// From levels (rising from 0 to 1) and the quantiles at them (above 0, never falling).
+    pub(super) const fn new(levels: &'static [f64], quantiles_s: &'static [f64]) -> Curve {
+        Curve { levels, quantiles_s }
+    }
+
+    /// The row that stands for a gang; the last one for gangs above all rows.
+    pub(super) fn of(rows: &'static [RunTimes], num_gpus: u32) -> Curve {
+        let row = rows.iter().find(|row| num_gpus <= row.num_gpus_max);
+        Curve::new(&LEVELS, &row.unwrap_or(&rows[rows.len() - 1]).quantiles_s)
+    }
+
+    /// Run time at a level of the distribution, s.
+    pub(super) fn run_time_s(self, level: f64) -> f64 {
+        let levels = self.levels;
+        let above = levels
+            .partition_point(|known| *known < level)
+            .clamp(1, levels.len() - 1);
+        let part = (level - levels[above - 1]) / (levels[above] - levels[above - 1]);
+        let (low, high) = (self.quantiles_s[above - 1].ln(), self.quantiles_s[above].ln());
+        (low + part.clamp(0.0, 1.0) * (high - low)).exp()
+    }
+
+    /// Share of run times up to `longest_s`: the inverse of [`Curve::run_time_s`].
+    pub(super) fn share_below(self, longest_s: f64) -> f64 {
+        let quantiles = self.quantiles_s;
+        if longest_s >= quantiles[quantiles.len() - 1] {
+            return 1.0;
+        }
+        let above = quantiles
+            .partition_point(|quantile| *quantile <= longest_s)
+            .clamp(1, quantiles.len() - 1);
+        let (low, high) = (quantiles[above - 1].ln(), quantiles[above].ln());
+        let part = ((longest_s.ln() - low) / (high - low)).clamp(0.0, 1.0);
+        self.levels[above - 1] + part * (self.levels[above] - self.levels[above - 1])
+    }
+
+    /// Mean of the distribution, s, in closed form: between quantiles a and b it is (b - a) / ln(b / a).
+    #[cfg(test)]
+    pub(super) fn mean_s(self) -> f64 {
+        let parts = self.levels.windows(2).zip(self.quantiles_s.windows(2));
+        let mean = |from: f64, to: f64| {
+            if to > from {
+                (to - from) / (to / from).ln()
+            } else {
+                from
+            }
+        };
+        parts
+            .map(|(level, time)| (level[1] - level[0]) * mean(time[0], time[1]))
+            .sum()
+    }
+}
+
+/// Share of a standard normal below `z`; absolute error below 1e-7 (Abramowitz and Stegun 7.1.26).
+pub(super) fn normal_cdf(z: f64) -> f64 {
+    let x = z.abs() / std::f64::consts::SQRT_2;
+    let t = 1.0 / (1.0 + 0.327_591_1 * x);
+    let poly = t
+        * (0.254_829_592
+            + t * (-0.284_496_736 + t * (1.421_413_741 + t * (-1.453_152_027 + t * 1.061_405_429))));
+    let erf = 1.0 - poly * (-x * x).exp();
+    if z < 0.0 {
+        (1.0 - erf) / 2.0
+    } else {
+        (1.0 + erf) / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Half of the jobs between 10 s and 100 s, half between 100 s and 10,000 s.
+    const TWO_PARTS: Curve = Curve::new(&[0.0, 0.5, 1.0], &[10.0, 100.0, 10_000.0]);
+
+    #[test]
+    fn between_quantiles_the_logarithm_is_uniform() {
+        assert!((TWO_PARTS.run_time_s(0.25) - 1000.0_f64.sqrt()).abs() < 1e-9);
+        assert!((TWO_PARTS.run_time_s(0.75) - 1000.0).abs() < 1e-9);
+        assert!((TWO_PARTS.run_time_s(-1.0) - 10.0).abs() < 1e-9);
+        assert_eq!(TWO_PARTS.share_below(1e9), 1.0);
+        assert!((TWO_PARTS.share_below(1000.0) - 0.75).abs() < 1e-12);
+        assert_eq!(TWO_PARTS.share_below(1.0), 0.0);
+    }
+
+    #[test]
+    fn the_mean_in_closed_form_is_the_mean_of_many_draws() {
+        let num = 100_000;
+        let sum: f64 = (0..num)
+            .map(|step| TWO_PARTS.run_time_s((f64::from(step) + 0.5) / f64::from(num)))
+            .sum();
+        assert!((sum / f64::from(num) / TWO_PARTS.mean_s() - 1.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn the_normal_distribution_is_right_to_six_digits() {
+        assert!((normal_cdf(0.0) - 0.5).abs() < 1e-7);
+        assert!((normal_cdf(1.959_964) - 0.975).abs() < 1e-6);
+        assert!((normal_cdf(-1.0) - 0.158_655).abs() < 1e-6);
+    }
+}

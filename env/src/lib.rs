@@ -21,11 +21,13 @@
 //! No learning and no plots; hidden truth stays in [`world`], and a scheduler sees only its
 //! [`Cluster`](pleach_scheduler::cluster::Cluster).
 
+pub mod attribution;
 pub mod check;
 pub mod config;
 pub mod env;
 pub mod error;
 pub mod metrics;
+pub mod occupancy;
 pub mod random;
 pub mod reward;
 pub mod seed;

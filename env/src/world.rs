@@ -12,7 +12,9 @@ use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::estimate::Estimate;
 use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
 
+use crate::attribution::Attribution;
 use crate::metrics::{JobOutcome, Metrics, SLOWDOWN_BOUND_S};
+use crate::occupancy::Occupancy;
 use crate::workload::Workload;
 
 /// Hidden truth of one job.
@@ -65,6 +67,8 @@ pub struct World {
     weight_in_system: f64,
     integrals: Integrals,
     utilisation: Option<Vec<(f64, f64)>>,
+    attribution: Option<Box<Attribution>>,
+    occupancy: Option<Box<Occupancy>>,
 }
 
 /// Time integrals over the run, from which rewards are made.
@@ -129,6 +133,8 @@ impl World {
             weight_in_system: 0.0,
             integrals: Integrals::default(),
             utilisation: None,
+            attribution: None,
+            occupancy: None,
             truth,
         })
     }
@@ -136,6 +142,16 @@ impl World {
     /// Records the number of held GPUs whenever it changes.
     pub fn record_utilisation(&mut self) {
         self.utilisation = Some(Vec::new());
+    }
+
+    /// Divides waiting time into causes; call it before the first event.
+    pub fn record_waits(&mut self) {
+        self.attribution = Some(Box::default());
+    }
+
+    /// Records how spread out gangs run and how many nodes stand empty; call it before the first event.
+    pub fn record_occupancy(&mut self) {
+        self.occupancy = Some(Box::new(Occupancy::new(&self.cluster)));
     }
 
     /// Lets the scheduler decide at least this often while jobs wait, at whole multiples.
@@ -177,6 +193,7 @@ impl World {
         let mut decisions = std::mem::take(&mut self.decisions);
         self.cluster.take_decisions(&mut decisions);
         for decision in decisions.drain(..) {
+            self.record(&decision);
             match decision {
                 Decision::Start { job, .. } => self.started(job),
                 Decision::Preempt { job } => self.stopped(job),
@@ -188,6 +205,22 @@ impl World {
             if series.last().is_none_or(|(_, last)| *last != held) {
                 series.push((self.cluster.now().as_secs_f64(), held));
             }
+        }
+    }
+
+    /// Tells whoever keeps an account.
+    fn record(&mut self, decision: &Decision) {
+        match (decision, &mut self.attribution) {
+            (Decision::Start { job, .. }, Some(account)) => account.left(self.cluster.now(), *job),
+            (Decision::Preempt { job }, Some(account)) => account.entered(&self.cluster, *job),
+            (_, None) => {}
+        }
+        match (decision, &mut self.occupancy) {
+            (Decision::Start { job, placement }, Some(account)) => {
+                account.started(&self.cluster, *job, placement);
+            }
+            (Decision::Preempt { job }, Some(account)) => account.ended(&self.cluster, *job),
+            (_, None) => {}
         }
     }
 
@@ -228,6 +261,12 @@ impl World {
             return Instant::End;
         };
         self.integrate((next - now).as_secs_f64());
+        if let Some(account) = &mut self.attribution {
+            account.settle(&self.cluster);
+        }
+        if let Some(account) = &mut self.occupancy {
+            account.pass(&self.cluster, next);
+        }
         self.cluster.advance(next);
         while let Some(Reverse((time, id, run))) = self.finishes.peek().copied() {
             if time > next {
@@ -249,6 +288,9 @@ impl World {
                 .submit(submission)
                 .expect("the workload was validated against its cluster");
             debug_assert_eq!(id.index(), self.next_arrival);
+            if let Some(account) = &mut self.attribution {
+                account.entered(&self.cluster, id);
+            }
             self.next_arrival += 1;
             self.weight_in_system += weight;
         }
@@ -266,6 +308,9 @@ impl World {
 
     fn finish(&mut self, id: JobId) {
         self.cluster.finish(id);
+        if let Some(account) = &mut self.occupancy {
+            account.ended(&self.cluster, id);
+        }
         let (job, truth) = (self.cluster.job(id), &mut self.truth[id.index()]);
         truth.run += 1;
         self.num_finished += 1;
@@ -304,6 +349,17 @@ impl World {
     /// Takes the utilisation series: (time s, held GPUs) at every change.
     pub fn take_utilisation(&mut self) -> Vec<(f64, f64)> {
         self.utilisation.take().unwrap_or_default()
+    }
+
+    /// The account of waiting times, where one was asked for.
+    #[must_use]
+    pub fn attribution(&self) -> Option<&Attribution> {
+        self.attribution.as_deref()
+    }
+
+    /// Takes the account of how the cluster was filled, where one was asked for.
+    pub fn take_occupancy(&mut self) -> Option<Occupancy> {
+        self.occupancy.take().map(|account| *account)
     }
 }
 

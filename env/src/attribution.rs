@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`WaitCause::FairShare`] | GPUs its tenant holds + the gang > the tenant's quota |
 //! | [`WaitCause::Capacity`] | no GPU type that it can use has so many free GPUs |
-//! | [`WaitCause::Fragmentation`] | so many are free, but not on as few nodes and racks as the cluster could offer |
+//! | [`WaitCause::Fragmentation`] | so many are free, but not on as few nodes and racks as the cluster could offer, or without the cores and memory they need |
 //! | [`WaitCause::HeldBack`] | they are free as tightly as can be, and the scheduler kept them: a blocking queue, a reservation |
 //!
 //! [`Waits::philly`] folds the last three into Philly's second. In Philly a job that finds no tight placement keeps waiting; here a
@@ -113,7 +113,8 @@ impl Waits {
 #[derive(Clone, Debug)]
 struct Group {
     demand: Demand,
-    /// Class of its first job; all classes of a demand run on the same GPU types.
+    /// Its first job, which stands for all: they ask for the same.
+    first: JobId,
     class: ClassId,
     num_waiting: u32,
     /// Present cause; none between the first job's arrival and the end of that instant.
@@ -164,6 +165,7 @@ impl Attribution {
         if row == next {
             self.groups.push(Group {
                 demand,
+                first: id,
                 class: cluster.job(id).request.class,
                 num_waiting: 0,
                 cause: None,
@@ -202,7 +204,7 @@ impl Attribution {
     pub(crate) fn settle(&mut self, cluster: &Cluster) {
         for &row in &self.active {
             let group = &mut self.groups[row];
-            let cause = cause(cluster, group.demand, group.class, &mut self.scratch);
+            let cause = cause(cluster, group, &mut self.scratch);
             if group.cause != Some(cause) {
                 group.wind(cluster.now());
                 group.cause = Some(cause);
@@ -218,24 +220,25 @@ impl Attribution {
 }
 
 /// The cause that keeps a waiting demand from running now.
-fn cause(cluster: &Cluster, demand: Demand, class: ClassId, scratch: &mut Vec<Slice>) -> WaitCause {
-    let tenant = cluster.tenant(demand.tenant);
-    if u64::from(tenant.used_gpus) + u64::from(demand.num_gpus) > u64::from(tenant.quota_gpus) {
+fn cause(cluster: &Cluster, group: &Group, scratch: &mut Vec<Slice>) -> WaitCause {
+    let (demand, tenant) = (group.demand, cluster.tenant(group.demand.tenant));
+    let milli = u64::from(demand.num_gpus) * u64::from(cluster.shape(demand.shape).gpu_milli);
+    if tenant.used_milli + milli > u64::from(tenant.quota_gpus) * 1000 {
         return WaitCause::FairShare;
     }
     let mut cause = WaitCause::Capacity;
     for kind in cluster.types_in(demand.types) {
-        if cluster.num_free_of(kind) < demand.num_gpus {
-            continue;
-        }
-        cause = WaitCause::Fragmentation;
         scratch.clear();
-        if cluster.place(Template::Fastest, kind, demand.num_gpus, scratch) {
-            let facts = cluster.facts(class, scratch);
+        if cluster.place_job(Template::Fastest, kind, group.first, scratch) {
+            let facts = cluster.facts(group.class, scratch);
             let one_rack = facts.num_racks <= 1 || !one_rack_could_hold(cluster, demand);
             if facts.num_nodes <= facts.num_nodes_min && one_rack {
                 return WaitCause::HeldBack;
             }
+            cause = WaitCause::Fragmentation;
+        } else if cluster.num_free_of(kind) >= demand.num_gpus {
+            // GPUs without cores or memory beside them.
+            cause = WaitCause::Fragmentation;
         }
     }
     cause

@@ -22,6 +22,7 @@
 //! [`Cluster`](pleach_scheduler::cluster::Cluster).
 
 pub mod attribution;
+pub mod capacity;
 pub mod check;
 pub mod config;
 pub mod env;

@@ -26,6 +26,10 @@ pub struct JobOutcome {
     pub tenant: u16,
     /// How often it was preempted.
     pub num_preemptions: u32,
+    /// How often a failure stopped it.
+    pub num_failures: u32,
+    /// Work that failures made it do again, in seconds of the reference run.
+    pub lost_s: f64,
     /// Seconds it held its gang.
     pub held_s: f64,
 }
@@ -184,6 +188,8 @@ mod tests {
             isolated_s: run_s,
             num_gpus,
             tenant,
+            num_failures: 0,
+            lost_s: 0.0,
             num_preemptions: 0,
             held_s: run_s,
         }

@@ -3,6 +3,7 @@
 //! Both are questions of the Philly study (Jeon et al., USENIX ATC 2019): what a gang loses on more nodes (table 5), and
 //! why a large gang waits although a third of the GPUs is free: under 4.5 % of the nodes are then completely empty.
 //! Kept up to date node by node as jobs come and go, so an event costs O(nodes that a gang touches).
+//! A node that is not up counts as empty, and its GPUs that nobody may use as occupied.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +20,8 @@ pub struct Spread {
     pub num_runs: u64,
     /// Held GPUs x s.
     pub held_gpu_s: f64,
-    /// What the same GPU·s would have been at the class's full speed on the type: the progress made, GPU·s. Over
-    /// [`Spread::held_gpu_s`] it is the mean relative rate, locality and restarts included.
+    /// What the same GPU·s would have been at the class's full speed on the type: the progress that was kept, GPU·s. Over
+    /// [`Spread::held_gpu_s`] it is the mean relative rate, with locality, neighbours, restarts and failures in it.
     pub useful_gpu_s: f64,
 }
 
@@ -95,14 +96,14 @@ impl Occupancy {
         }
         let kind = cluster.nodes()[run.placement[0].node.index()].gpu_type;
         let speed = cluster.class(job.request.class).speed[kind.index()];
-        let num_gpus = job.request.num_gpus;
+        let gpus = job.request.gpus();
         let spread = self
             .spread
-            .entry((num_gpus, run.placement.len() as u32))
+            .entry((job.request.num_gpus, run.placement.len() as u32))
             .or_default();
         spread.num_runs += 1;
-        spread.held_gpu_s += held_s * f64::from(num_gpus);
-        spread.useful_gpu_s += (job.executed_s - run.executed_s) / speed * f64::from(num_gpus);
+        spread.held_gpu_s += held_s * gpus;
+        spread.useful_gpu_s += (job.executed_s - run.executed_s) / speed * gpus;
     }
 
     /// The clock is about to move to `next`: what is so now holds until then.

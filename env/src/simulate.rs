@@ -8,6 +8,7 @@ use pleach_scheduler::policy::Policy;
 use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Attribution, Waits};
+use crate::capacity::CapacityConfig;
 use crate::error::Error;
 use crate::metrics::{JobOutcome, Metrics};
 use crate::occupancy::Occupancy;
@@ -22,9 +23,11 @@ use crate::world::{Instant, World};
 pub struct SimConfig {
     /// Preemption, reservation and the cost of a restart.
     pub capabilities: Capabilities,
+    /// Nodes that come and go.
+    pub capacity: CapacityConfig,
     /// How the scheduler's run time estimates come about.
     pub estimates: EstimateModel,
-    /// Draws the errors of the estimates.
+    /// Draws the errors of the estimates and the failures of nodes.
     pub seed: u64,
     /// Record the number of held GPUs over time.
     pub record_utilisation: bool,
@@ -71,6 +74,7 @@ pub fn simulate(
     config.estimates.validate()?;
     let estimates = config.estimates.estimates(workload, Seed(config.seed));
     let mut world = World::new(workload, config.capabilities, &estimates)?;
+    world.set_capacity(&config.capacity, Seed(config.seed).child("capacity", 0))?;
     if config.record_utilisation {
         world.record_utilisation();
     }

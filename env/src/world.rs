@@ -1,20 +1,24 @@
 //! The simulated world: a scheduler's cluster plus the hidden truth, driven event by event.
 //!
-//! Events are ordered by (time, kind, id): at one instant jobs finish first, then jobs arrive, then the scheduler
-//! decides. Between events every running job progresses at a constant rate, so an event costs O(log n) in jobs and
+//! Events are ordered by (time, kind, id): at one instant jobs finish first, then nodes change their state, then jobs
+//! arrive, then the scheduler decides. Between events every running job progresses at a constant rate, so an event costs O(log n) in jobs and
 //! nothing in the size of the cluster. The scheduler sees only [`Cluster`]; true work lives here and cannot leak.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pleach_scheduler::cluster::{Capabilities, Cluster, Decision, JobState, Submission};
+use pleach_scheduler::cluster::{
+    Capabilities, Cluster, Decision, JobState, Placement, Submission, last_checkpoint_s,
+};
 use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::estimate::Estimate;
 use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
 
 use crate::attribution::Attribution;
+use crate::capacity::{Capacity, CapacityConfig, NodeChange};
 use crate::metrics::{JobOutcome, Metrics, SLOWDOWN_BOUND_S};
 use crate::occupancy::Occupancy;
+use crate::seed::Seed;
 use crate::workload::Workload;
 
 /// Hidden truth of one job.
@@ -22,14 +26,18 @@ use crate::workload::Workload;
 struct Truth {
     submit: Time,
     submission: Submission,
-    /// Work that was left when the present run began, in seconds of the reference run.
+    /// Work that was left at `since`, in seconds of the reference run.
     rest_s: f64,
-    /// When the present run began.
-    run_start: Time,
-    /// True progress per second in the present run; zero while the job does not run.
+    /// All its work, in seconds of the reference run.
+    work_s: f64,
+    /// Since when the rate has been what it is.
+    since: Time,
+    /// True progress per second; zero while the job does not run.
     rate: f64,
-    /// Start-up cost of the present run, s.
-    cost_s: f64,
+    /// Start-up cost of the present run that was unpaid at `since`, s.
+    cost_left_s: f64,
+    /// Work that was done and lost again, in seconds of the reference run.
+    lost_s: f64,
     /// Run time alone at the best speed of its class, s.
     isolated_s: f64,
     /// Counts runs, so that the finish event of an ended run is recognised as stale.
@@ -40,6 +48,20 @@ impl Truth {
     /// What a second in the system adds to the job's slowdown.
     fn weight(&self) -> f64 {
         1.0 / self.isolated_s.max(SLOWDOWN_BOUND_S)
+    }
+
+    /// Books what was paid and done at the present rate.
+    fn book(&mut self, now: Time) {
+        let elapsed_s = (now - self.since).as_secs_f64();
+        let ran_s = (elapsed_s - self.cost_left_s).max(0.0);
+        self.rest_s = (self.rest_s - ran_s * self.rate).max(0.0);
+        self.cost_left_s = (self.cost_left_s - elapsed_s).max(0.0);
+        self.since = now;
+    }
+
+    /// How long the rest takes at the present rate.
+    fn span(&self) -> Time {
+        Time::from_secs_f64(self.cost_left_s + self.rest_s / self.rate)
     }
 }
 
@@ -61,7 +83,10 @@ pub struct World {
     /// (finish, job, run)
     finishes: BinaryHeap<Reverse<(Time, JobId, u32)>>,
     tick: Option<Time>,
+    capacity: Capacity,
     decisions: Vec<Decision>,
+    /// Jobs that an event touches beside its own; kept for its memory.
+    touched: Vec<JobId>,
     outcomes: Vec<Option<JobOutcome>>,
     num_finished: usize,
     weight_in_system: f64,
@@ -114,9 +139,11 @@ impl World {
                         resources: job.resources,
                     },
                     rest_s: job.run_time_s,
-                    run_start: Time::ZERO,
+                    work_s: job.run_time_s,
+                    since: Time::ZERO,
                     rate: 0.0,
-                    cost_s: 0.0,
+                    cost_left_s: 0.0,
+                    lost_s: 0.0,
                     isolated_s: job.run_time_s / best,
                     run: 0,
                 }
@@ -127,7 +154,9 @@ impl World {
             next_arrival: 0,
             finishes: BinaryHeap::new(),
             tick: None,
+            capacity: Capacity::default(),
             decisions: Vec::new(),
+            touched: Vec::new(),
             outcomes: vec![None; truth.len()],
             num_finished: 0,
             weight_in_system: 0.0,
@@ -157,6 +186,16 @@ impl World {
     /// Lets the scheduler decide at least this often while jobs wait, at whole multiples.
     pub fn set_tick(&mut self, tick: Option<Time>) {
         self.tick = tick.filter(|tick| *tick > Time::ZERO);
+    }
+
+    /// Lets nodes come and go. Call it before the first event.
+    ///
+    /// # Errors
+    /// Settings out of their ranges, a node that does not exist, planned changes after which a job could never run.
+    pub fn set_capacity(&mut self, config: &CapacityConfig, seed: Seed) -> Result<(), ConfigError> {
+        self.capacity = Capacity::new(config, seed, self.cluster.nodes().len())?;
+        let requests = self.truth.iter().map(|truth| &truth.submission);
+        self.capacity.check_all_can_run(&self.cluster, requests)
     }
 
     /// What the scheduler knows.
@@ -193,13 +232,19 @@ impl World {
         let mut decisions = std::mem::take(&mut self.decisions);
         self.cluster.take_decisions(&mut decisions);
         for decision in decisions.drain(..) {
-            self.record(&decision);
             match decision {
-                Decision::Start { job, .. } => self.started(job),
-                Decision::Preempt { job } => self.stopped(job),
+                Decision::Start { job, placement } => {
+                    self.dequeued(job, &placement);
+                    self.started(job);
+                }
+                Decision::Preempt { job } => {
+                    self.requeued(job);
+                    self.stopped(job);
+                }
             }
         }
         self.decisions = decisions;
+        self.follow_rates();
         if let Some(series) = &mut self.utilisation {
             let held = f64::from(self.cluster.num_gpus() - self.cluster.num_free());
             if series.last().is_none_or(|(_, last)| *last != held) {
@@ -208,19 +253,23 @@ impl World {
         }
     }
 
-    /// Tells whoever keeps an account.
-    fn record(&mut self, decision: &Decision) {
-        match (decision, &mut self.attribution) {
-            (Decision::Start { job, .. }, Some(account)) => account.left(self.cluster.now(), *job),
-            (Decision::Preempt { job }, Some(account)) => account.entered(&self.cluster, *job),
-            (_, None) => {}
+    /// Tells whoever keeps an account that a job has left the queue.
+    fn dequeued(&mut self, id: JobId, placement: &Placement) {
+        if let Some(account) = &mut self.attribution {
+            account.left(self.cluster.now(), id);
         }
-        match (decision, &mut self.occupancy) {
-            (Decision::Start { job, placement }, Some(account)) => {
-                account.started(&self.cluster, *job, placement);
-            }
-            (Decision::Preempt { job }, Some(account)) => account.ended(&self.cluster, *job),
-            (_, None) => {}
+        if let Some(account) = &mut self.occupancy {
+            account.started(&self.cluster, id, placement);
+        }
+    }
+
+    /// Tells whoever keeps an account that a job has lost its gang and waits again.
+    fn requeued(&mut self, id: JobId) {
+        if let Some(account) = &mut self.attribution {
+            account.entered(&self.cluster, id);
+        }
+        if let Some(account) = &mut self.occupancy {
+            account.ended(&self.cluster, id);
         }
     }
 
@@ -232,18 +281,65 @@ impl World {
         }
         let truth = &mut self.truth[id.index()];
         // The scheduler's beliefs about rate and restart cost are true in this model; only run times are hidden.
-        (truth.run_start, truth.rate, truth.cost_s) = (now, job.rate, job.run_cost_s);
-        let span = Time::from_secs_f64(truth.cost_s + truth.rest_s / truth.rate);
+        (truth.since, truth.rate, truth.cost_left_s) = (now, job.rate, job.cost_left_s);
+        let span = truth.span();
         self.finishes
             .push(Reverse((now + span.max(Time(1)), id, truth.run)));
     }
 
     fn stopped(&mut self, id: JobId) {
         let truth = &mut self.truth[id.index()];
-        let ran_s = (self.cluster.now() - truth.run_start).as_secs_f64() - truth.cost_s;
-        truth.rest_s = (truth.rest_s - ran_s.max(0.0) * truth.rate).max(0.0);
+        truth.book(self.cluster.now());
         truth.rate = 0.0;
         truth.run += 1;
+    }
+
+    /// A failure took the job's GPUs: what its last checkpoint does not hold is lost.
+    fn failed(&mut self, id: JobId) {
+        self.stopped(id);
+        let interval_s = self.cluster.capabilities().checkpoint_interval_s;
+        let truth = &mut self.truth[id.index()];
+        let done_s = truth.work_s - truth.rest_s;
+        let kept_s = last_checkpoint_s(done_s, interval_s);
+        truth.lost_s += done_s - kept_s;
+        truth.rest_s = truth.work_s - kept_s;
+        self.requeued(id);
+    }
+
+    /// Running jobs whose neighbours came or left go on at their new rate.
+    fn follow_rates(&mut self) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.clear();
+        self.cluster.take_rerated(&mut touched);
+        let now = self.cluster.now();
+        for id in &touched {
+            let job = self.cluster.job(*id);
+            let truth = &mut self.truth[id.index()];
+            // Several changes at one instant leave one rate; a job that has stopped since has none.
+            if job.state != JobState::Running || truth.rate == 0.0 || truth.rate == job.rate {
+                continue;
+            }
+            truth.book(now);
+            truth.rate = job.rate;
+            truth.run += 1;
+            let span = truth.span();
+            self.finishes
+                .push(Reverse((now + span.max(Time(1)), *id, truth.run)));
+        }
+        self.touched = touched;
+    }
+
+    /// A node changes its state; jobs on one that goes down fail.
+    fn change_capacity(&mut self, change: NodeChange) {
+        let mut stopped = std::mem::take(&mut self.touched);
+        stopped.clear();
+        self.cluster
+            .set_node_state(change.node, change.state, &mut stopped);
+        for id in &stopped {
+            self.failed(*id);
+        }
+        self.touched = stopped;
+        self.follow_rates();
     }
 
     /// Moves to the next instant at which anything happens and lets it happen.
@@ -257,7 +353,9 @@ impl World {
             .tick
             .filter(|_| self.cluster.num_pending() > 0 && self.cluster.num_running() > 0);
         let tick = tick.map(|tick| Time((now.0 / tick.0 + 1) * tick.0));
-        let Some(next) = [finish, arrival, tick].into_iter().flatten().min() else {
+        // Once all jobs have left, nobody cares what becomes of the nodes.
+        let change = self.capacity.next().filter(|_| !self.is_over());
+        let Some(next) = [finish, arrival, tick, change].into_iter().flatten().min() else {
             return Instant::End;
         };
         self.integrate((next - now).as_secs_f64());
@@ -276,6 +374,10 @@ impl World {
             if run == self.truth[id.index()].run {
                 self.finish(id);
             }
+        }
+        self.follow_rates();
+        while let Some(change) = self.capacity.pop(next) {
+            self.change_capacity(change);
         }
         while let Some(truth) = self
             .truth
@@ -323,7 +425,9 @@ impl World {
             num_gpus: truth.submission.num_gpus,
             tenant: truth.submission.tenant.0,
             num_preemptions: job.num_preemptions,
-            held_s: job.attained_gpu_s / f64::from(truth.submission.num_gpus),
+            num_failures: job.num_failures,
+            lost_s: truth.lost_s,
+            held_s: job.attained_gpu_s / truth.submission.gpus(),
         });
     }
 

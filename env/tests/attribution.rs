@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use pleach_env::attribution::{WaitCause, Waits};
+use pleach_env::capacity::CapacityConfig;
+use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, SimResult, simulate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::world::{Instant, World};
@@ -47,6 +49,7 @@ fn workload(num_nodes: u32, num_tenants: u16, locality: LocalityFactors, rows: &
             name: "any".into(),
             speed: vec![1.0],
             locality,
+            ..ModelClass::default()
         }],
         jobs: jobs.collect(),
     }
@@ -142,7 +145,7 @@ fn a_gang_on_two_nodes_makes_less_of_its_gpus() {
 fn slow_cause(cluster: &Cluster, id: JobId) -> WaitCause {
     let request = cluster.job(id).request;
     let tenant = &cluster.tenants()[request.tenant.index()];
-    if tenant.used_gpus + request.num_gpus > tenant.quota_gpus {
+    if tenant.used_milli / 1000 + u64::from(request.num_gpus) > u64::from(tenant.quota_gpus) {
         return WaitCause::FairShare;
     }
     let free: u32 = cluster.nodes().iter().map(|node| node.num_free()).sum();
@@ -205,6 +208,7 @@ proptest! {
         rows in proptest::collection::vec((0_u32..200, 0_u16..3, 1_u32..=8, 1.0_f64..80.0), 1..40),
         num_nodes in 3_u32..6,
         preemption in any::<bool>(),
+        failures in any::<bool>(),
         policy in 0_usize..heuristics::names().len(),
     ) {
         let policy = heuristics::names()[policy];
@@ -214,6 +218,13 @@ proptest! {
             .collect();
         let capabilities = Capabilities { preemption, ..Capabilities::default() };
         let mut world = World::new(&workload, capabilities, &estimates).unwrap();
+        // Nodes that fail send their jobs back to the queue.
+        let capacity = CapacityConfig {
+            node_mtbf_s: failures.then_some(100.0),
+            node_repair_s: 20.0,
+            ..CapacityConfig::default()
+        };
+        world.set_capacity(&capacity, Seed(7)).unwrap();
         world.record_waits();
         world.record_occupancy();
         world.set_tick(heuristics::by_name(policy).unwrap().needs().tick);

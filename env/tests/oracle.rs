@@ -37,6 +37,7 @@ fn workload(num_gpus: u32, rows: &[Row]) -> Workload {
             name: "any".into(),
             speed: vec![1.0],
             locality: LocalityFactors::NONE,
+            ..ModelClass::default()
         }],
         jobs: jobs.collect(),
     }

@@ -26,6 +26,7 @@ fn busy_cluster(num_pending: usize, num_free: u32) -> Cluster {
         name: "any".into(),
         speed: vec![1.0],
         locality: LocalityFactors::PHILLY,
+        ..ModelClass::default()
     };
     let capabilities = Capabilities {
         preemption: true,

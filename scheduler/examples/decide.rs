@@ -13,6 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         name: "any".into(),
         speed: vec![1.0],
         locality: LocalityFactors::PHILLY,
+        ..ModelClass::default()
     };
     let mut cluster = Cluster::new(&spec, &[class], Capabilities::default())?;
     // Gang size and the user's time limit, s. The third job does not fit beside the first; the fourth may slip in.

@@ -296,12 +296,7 @@ fn write_action(
         CandidateKind::Reserve => put(C::IsReserve, 1.0),
         CandidateKind::Preempt => put(C::IsPreempt, 1.0),
     }
-    let restarted = cluster.job(job.job).num_preemptions > 0;
-    let cost_s = if restarted {
-        cluster.capabilities().restart_cost_s as f32
-    } else {
-        0.0
-    };
+    let cost_s = cluster.resume_cost_s(job.job) as f32;
     let rate = candidate.facts.map_or(job.best_speed, |facts| facts.rate);
     put(C::DurationS, cost_s + job.remaining_s / rate as f32);
     if let Some(facts) = candidate.facts {

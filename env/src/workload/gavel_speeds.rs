@@ -137,6 +137,7 @@ pub(crate) fn classes(gpu_types: &[GpuTypeSpec]) -> Result<Vec<ModelClass>, Stri
                 more_nodes: loose,
                 cross_rack: loose,
             },
+            ..ModelClass::default()
         }
     };
     Ok(STEPS_PER_S.iter().map(class).collect())

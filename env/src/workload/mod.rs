@@ -308,6 +308,7 @@ pub(crate) mod tests {
             name: "any".into(),
             speed: vec![1.0; num_types],
             locality: LocalityFactors::NONE,
+            ..ModelClass::default()
         }
     }
 

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::shape::ShapeId;
 use crate::ids::{JobId, TenantId, Time};
 
 /// Thresholds between the service classes of least attained service, GPU·s.
@@ -31,6 +32,8 @@ pub struct Demand {
     pub num_gpus: u32,
     /// Bit mask of GPU types on which the job can run.
     pub types: u64,
+    /// What each of its GPUs comes with.
+    pub shape: ShapeId,
 }
 
 /// The pending jobs of one demand, in three orders. Keys are ascending; equal keys are ordered by job id.

@@ -4,7 +4,7 @@ use super::preempt::{Served, VictimOrder, find_victims, pays};
 use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, PlacementFacts, Slice, Template};
+use crate::cluster::{Cluster, PlacementFacts, ShapeId, Slice, Template};
 use crate::ids::{JobId, Time};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
@@ -157,7 +157,7 @@ fn may_backfill(
     needs.templates.iter().any(|template| {
         slices.clear();
         let kind = cluster.preferred_type(*template, request.class, types);
-        kind.is_some_and(|kind| cluster.place(*template, kind, request.num_gpus, slices))
+        kind.is_some_and(|kind| cluster.place_job(*template, kind, job, slices))
             && worth(cluster, Some(held), job, slices).is_some()
     })
 }
@@ -165,11 +165,7 @@ fn may_backfill(
 /// When the job is believed to end if it starts now at this rate.
 pub(crate) fn believed_end(cluster: &Cluster, job: JobId, rate: f64) -> Time {
     let row = cluster.job(job);
-    let cost_s = if row.num_preemptions > 0 {
-        cluster.capabilities().restart_cost_s
-    } else {
-        0.0
-    };
+    let cost_s = cluster.resume_cost_s(job);
     cluster.now() + Time::from_secs_f64(cost_s + row.remaining_s_at(cluster.now()) / rate)
 }
 
@@ -197,7 +193,7 @@ fn push_starts(
             tight |= 1 << kind.0;
         }
         let start = set.slices.len();
-        if !cluster.place(*template, kind, request.num_gpus, &mut set.slices) {
+        if !cluster.place_job(*template, kind, job, &mut set.slices) {
             continue;
         }
         let known = set.rows[first..]
@@ -245,7 +241,7 @@ fn push_preempts(
         return;
     };
     // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
-    if reservation.is_some() || !cluster.has_room(demand) {
+    if reservation.is_some() || !cluster.has_room(demand) || demand.shape != ShapeId::PLAIN {
         return;
     }
     for (lens, order) in [

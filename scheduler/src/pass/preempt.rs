@@ -16,10 +16,10 @@ pub(crate) enum VictimOrder {
 
 /// Whether a job that ends at `end` ends so much before each of these running jobs that a restart is paid for.
 pub(crate) fn pays(cluster: &Cluster, end: Time, victims: &[JobId]) -> bool {
-    let cost = Time::from_secs_f64(cluster.capabilities().restart_cost_s);
-    victims
-        .iter()
-        .all(|victim| cluster.job(*victim).expected_finish > end + cost)
+    victims.iter().all(|victim| {
+        let cost = Time::from_secs_f64(cluster.restart_cost_s(*victim));
+        cluster.job(*victim).expected_finish > end + cost
+    })
 }
 
 /// Running jobs of each type that have left the first service class, most attained service first; worked out at most once
@@ -74,9 +74,9 @@ pub(crate) fn find_victims(
         return false;
     }
     let speed = cluster.class(row.request.class).speed[kind.index()];
-    let own_end_s = row.remaining_s_at(now) / speed + cluster.capabilities().restart_cost_s;
+    let own_end_s = row.remaining_s_at(now) / speed;
     let mut take = |victim: JobId| {
-        if free < wanted && cluster.job(victim).run_start < now {
+        if free < wanted && cluster.job(victim).run_start < now && cluster.gives_back_whole_gpus(victim) {
             free += cluster.job(victim).request.num_gpus;
             out.push(victim);
         }
@@ -87,7 +87,8 @@ pub(crate) fn find_victims(
             .running_of(kind)
             .iter()
             .rev()
-            .take_while(|(end, _)| (*end - now).as_secs_f64() > own_end_s)
+            .take_while(|(end, _)| (*end - now).as_secs_f64() > own_end_s + cluster.restart_cost_s_min())
+            .filter(|(end, victim)| (*end - now).as_secs_f64() > own_end_s + cluster.restart_cost_s(*victim))
             .any(|(_, victim)| take(*victim)),
         VictimOrder::MostAttained => {
             let own = service_class(row.attained_gpu_s_at(now));

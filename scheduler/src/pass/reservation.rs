@@ -146,12 +146,12 @@ impl EndsOfType {
             // Jobs that end together free their GPUs together.
             match self.rows.last_mut() {
                 Some(last) if last.0 == end_at => {
-                    free += cluster.job(*job).request.num_gpus;
+                    free += cluster.gpus_freed_by(*job);
                     last.1 = free;
                 }
                 Some(_) if free >= num_gpus => return,
                 _ => {
-                    free += cluster.job(*job).request.num_gpus;
+                    free += cluster.gpus_freed_by(*job);
                     self.rows.push((end_at, free));
                 }
             }
@@ -195,6 +195,7 @@ mod tests {
             name: format!("{speed:?}"),
             speed: speed.into(),
             locality: LocalityFactors::NONE,
+            ..ModelClass::default()
         });
         Cluster::new(&spec, &classes, Capabilities::default()).unwrap()
     }

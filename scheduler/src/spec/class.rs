@@ -15,6 +15,33 @@ pub struct ModelClass {
     pub speed: Vec<f64>,
     /// What a loose placement costs.
     pub locality: LocalityFactors,
+    /// Time that a restart costs, s, where it is not the cluster's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_cost_s: Option<f64>,
+    /// Part of a whole GPU that a job keeps busy, (0, 1].
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub utilisation: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
+fn is_one(value: &f64) -> bool {
+    *value == 1.0
+}
+
+impl Default for ModelClass {
+    fn default() -> ModelClass {
+        ModelClass {
+            name: "any".into(),
+            speed: vec![1.0],
+            locality: LocalityFactors::NONE,
+            restart_cost_s: None,
+            utilisation: 1.0,
+        }
+    }
 }
 
 /// Rate multipliers of a gang that is placed less tightly than it could be; 1 = no loss.
@@ -138,6 +165,17 @@ impl ClusterSpec {
                 "speed",
                 format!("{:?}", class.speed),
                 "at least one speed above 0",
+            );
+        }
+        let restart_cost_s = class.restart_cost_s.unwrap_or(0.0);
+        if !(0.0..=1e6).contains(&restart_cost_s) {
+            return bad("restart_cost_s", restart_cost_s.to_string(), "0 to 1e6 s");
+        }
+        if !(class.utilisation > 0.0 && class.utilisation <= 1.0) {
+            return bad(
+                "utilisation",
+                class.utilisation.to_string(),
+                "above 0 and at most 1",
             );
         }
         for (key, value) in [

@@ -11,6 +11,7 @@ pub use class::{LocalityFactors, ModelClass, Resources};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
+use crate::physics::mig::MigGpu;
 
 /// A cluster: its hardware and who may use it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,9 +40,9 @@ pub struct GpuTypeSpec {
     pub name: String,
     /// Device memory, GiB.
     pub memory_gib: f64,
-    /// Geometry of its MIG profiles, for example `a100-40`; none where the GPU cannot be partitioned or is not to be.
+    /// Geometry of its MIG profiles, for example `A100-40`; none where the GPU cannot be partitioned or is not to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mig: Option<String>,
+    pub mig: Option<MigGpu>,
 }
 
 /// A group of equal nodes.

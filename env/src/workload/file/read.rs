@@ -53,6 +53,7 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
             name: "any".into(),
             speed: vec![1.0; cluster.gpu_types.len()],
             locality: LocalityFactors::PHILLY,
+            ..ModelClass::default()
         }]
     } else {
         classes

@@ -135,6 +135,7 @@ fn class(locality: LocalityFactors) -> ModelClass {
         name: "any".into(),
         speed: vec![1.0],
         locality,
+        ..ModelClass::default()
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) fn node_of(num_gpus: u32, capabilities: Capabilities) -> Cluster {
         name: "any".into(),
         speed: vec![1.0],
         locality: LocalityFactors::NONE,
+        ..ModelClass::default()
     };
     Cluster::new(&spec, &[class], capabilities).unwrap()
 }

@@ -60,6 +60,7 @@ pub(crate) fn cluster(types: usize, borrowing: BoxedStrategy<bool>) -> impl Stra
                 name: name.into(),
                 speed,
                 locality: LocalityFactors::PHILLY,
+                ..ModelClass::default()
             }
         };
         let capabilities = Capabilities {

@@ -32,6 +32,7 @@ impl Cluster {
             types,
             shape,
             granted: shape,
+            gpu_type: GpuTypeId(0),
             is_sharing: false,
             state: JobState::Pending,
             attained_gpu_s: 0.0,
@@ -158,7 +159,7 @@ impl Cluster {
     /// # Panics
     /// As [`Cluster::start`], or if the shape is another share of the GPUs than the job's.
     pub fn start_with(&mut self, id: JobId, placement: Placement, granted: ShapeId) {
-        let facts = self.facts(self.jobs[id.index()].request.class, &placement);
+        let facts = self.facts_with(id, &placement, granted);
         let shape = self.shape(granted);
         let job = &self.jobs[id.index()];
         assert_eq!(job.state, JobState::Pending, "{id:?} must be pending to start");
@@ -181,7 +182,7 @@ impl Cluster {
         let job = &mut self.jobs[id.index()];
         job.state = JobState::Running;
         job.granted = granted;
-        job.is_sharing = false;
+        (job.gpu_type, job.is_sharing) = (facts.gpu_type, false);
         (job.run_start, job.rate_since) = (now, now);
         job.first_start.get_or_insert(now);
         (job.rate_alone, job.rate, job.cost_left_s) = (facts.rate, facts.rate, cost_s);
@@ -192,8 +193,6 @@ impl Cluster {
         }
         self.tenants[tenant.index()].used_milli += milli;
         if self.jobs[id.index()].is_sharing {
-            let job = &mut self.jobs[id.index()];
-            job.rate = job.rate_alone;
             let factor = self.sharing_speed(id);
             let job = &mut self.jobs[id.index()];
             job.rate = job.rate_alone * factor;
@@ -253,7 +252,7 @@ impl Cluster {
         let (tenant, milli, finish) = (job.request.tenant, job.request.milli(), job.expected_finish);
         let shape = job.granted;
         job.expected_finish = Time::MAX;
-        let kind = self.nodes[placement[0].node.index()].gpu_type;
+        let kind = job.gpu_type;
         assert!(
             self.running[kind.index()].remove(&(finish, id)),
             "{id:?} is not among the running"

@@ -143,7 +143,7 @@ impl Cluster {
                 }
                 JobState::Running => {
                     num_running += 1;
-                    let kind = self.nodes[job.placement[0].node.index()].gpu_type;
+                    let kind = job.gpu_type;
                     assert!(
                         self.running[kind.index()].contains(&(job.expected_finish, id)),
                         "{id:?} is listed"

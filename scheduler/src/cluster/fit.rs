@@ -103,7 +103,7 @@ impl Cluster {
     /// Writes the placement of a job on one type; false (and nothing written) if it does not fit there.
     pub fn place_job(&self, template: Template, kind: GpuTypeId, id: JobId, out: &mut Vec<Slice>) -> bool {
         let demand = self.demand(id);
-        if demand.shape == ShapeId::PLAIN {
+        if demand.shape == ShapeId::PLAIN || template == Template::Beside {
             return self.place(template, kind, demand.num_gpus, out);
         }
         self.place_shaped(template, kind, self.shape(demand.shape), demand.num_gpus, out)
@@ -195,13 +195,14 @@ impl Cluster {
     }
 
     /// The GPUs that the end of a running job gives back, believing the ends of those it shares with: a shared GPU
-    /// comes with the resident that ends last.
+    /// comes with the resident that ends last. Of a gang on several types, those of the type that sets its pace.
     #[must_use]
     pub fn gpus_freed_by(&self, id: JobId) -> u32 {
         let job = self.job(id);
-        if !job.is_sharing {
+        if !job.is_sharing && !self.capabilities.mixed_types {
             return job.request.num_gpus;
         }
+        let of_type = |slice: &&Slice| self.nodes[slice.node.index()].gpu_type == job.gpu_type;
         let last = |row: u32| match self.shared.get(row) {
             None => true,
             Some(gpu) => {
@@ -209,7 +210,7 @@ impl Cluster {
                 gpu.residents.iter().all(|other| key(other.job) <= key(id))
             }
         };
-        let rows = job.placement.iter().flat_map(|slice| {
+        let rows = job.placement.iter().filter(of_type).flat_map(|slice| {
             let first = self.nodes[slice.node.index()].first_gpu;
             bits(slice.gpus).map(move |gpu| first + gpu)
         });

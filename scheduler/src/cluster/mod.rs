@@ -37,6 +37,7 @@ use shared::{SharedGpus, TypeFacts};
 
 use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, JobId, NodeId, RackId, Time};
+use crate::physics::interference::{Interference, PairTable};
 use crate::spec::{ClusterSpec, ModelClass};
 
 /// What the cluster below us is able to do, and what it costs.
@@ -61,6 +62,8 @@ pub struct Capabilities {
     pub checkpoint_interval_s: Option<f64>,
     /// How two whole-GPU jobs can run on the same GPUs.
     pub sharing: Sharing,
+    /// A gang may run on several GPU types, at the pace of the slowest (Hadar). No candidate does; planners may.
+    pub mixed_types: bool,
 }
 
 /// How two whole-GPU jobs can run on the same GPUs.
@@ -86,6 +89,7 @@ impl Capabilities {
         mig_create_s: 4.0,
         checkpoint_interval_s: None,
         sharing: Sharing::Off,
+        mixed_types: false,
     };
 }
 
@@ -119,6 +123,8 @@ pub struct Cluster {
     class_types: Vec<u64>,
     /// Mean speed of all classes on each type: what a GPU of the type is worth to the average job.
     type_value: Vec<f64>,
+    pairs: PairTable,
+    interference: Interference,
     borrowing: bool,
     capabilities: Capabilities,
     now: Time,
@@ -183,6 +189,7 @@ impl Cluster {
                     withheld: 0,
                     first_gpu: num_gpus,
                     state: NodeState::Up,
+                    storage_mb_s: group.storage_mb_s,
                     cpu_milli: capacity(group.cpu_cores, 1000.0),
                     cpu_milli_free: capacity(group.cpu_cores, 1000.0),
                     memory_mib: capacity(group.memory_gib, 1024.0),
@@ -238,6 +245,19 @@ impl Cluster {
             num_running: 0,
             class_types,
             type_value,
+            pairs: PairTable::new(
+                &spec.pairs,
+                &spec
+                    .gpu_types
+                    .iter()
+                    .map(|gpu| gpu.name.as_str())
+                    .collect::<Vec<_>>(),
+                &classes
+                    .iter()
+                    .map(|class| class.name.as_str())
+                    .collect::<Vec<_>>(),
+            )?,
+            interference: spec.interference,
             borrowing: spec.borrowing,
             capabilities,
             now: Time::ZERO,
@@ -270,5 +290,7 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
     })
 }
 
+#[cfg(test)]
+mod mixed_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -17,6 +17,8 @@ pub enum Template {
     BestValue,
     /// From the most fragmented nodes up, keeping whole nodes free for gangs; may be loose.
     Fragments,
+    /// On the GPUs of the running job beside which both together get most done; only where the cluster packs.
+    Beside,
 }
 
 /// What a placement amounts to.
@@ -44,14 +46,21 @@ impl Cluster {
     /// What a placement is worth to a class.
     ///
     /// # Panics
-    /// If the placement is empty or mixes GPU types.
+    /// If the placement is empty, or mixes GPU types where the cluster cannot.
     #[must_use]
     pub fn facts(&self, class: ClassId, placement: &[Slice]) -> PlacementFacts {
         let first = &self.nodes[placement[0].node.index()];
-        let (gpu_type, mut num_gpus, mut num_racks, mut num_left) = (first.gpu_type, 0, 0, 0);
+        let (mut gpu_type, mut num_gpus, mut num_racks, mut num_left) = (first.gpu_type, 0, 0, 0);
+        let speed = &self.classes[class.index()].speed;
         for (position, slice) in placement.iter().enumerate() {
             let node = &self.nodes[slice.node.index()];
-            assert_eq!(node.gpu_type, gpu_type, "a gang stays on one GPU type");
+            if node.gpu_type != gpu_type {
+                assert!(self.capabilities.mixed_types, "a gang stays on one GPU type");
+                // The slowest member sets the pace; of two equally slow types the first.
+                if speed[node.gpu_type.index()] < speed[gpu_type.index()] {
+                    gpu_type = node.gpu_type;
+                }
+            }
             num_gpus += slice.num_gpus();
             num_left += (node.free & !slice.gpus).count_ones();
             let seen = placement[..position]
@@ -102,7 +111,7 @@ impl Cluster {
         let speed = &self.classes[class.index()].speed;
         let worth = |kind: GpuTypeId| match template {
             Template::BestValue => speed[kind.index()] / self.type_value[kind.index()].max(1e-12),
-            Template::Fastest | Template::Fragments => speed[kind.index()],
+            Template::Fastest | Template::Fragments | Template::Beside => speed[kind.index()],
         };
         // Strictly better only: the lowest type wins a tie.
         self.types_in(types).fold(None, |best, kind| match best {
@@ -118,6 +127,8 @@ impl Cluster {
         }
         match template {
             Template::Fragments => self.place_in_order(kind, num_gpus, self.free.levels(kind), out),
+            // It takes no free GPUs.
+            Template::Beside => return false,
             Template::Fastest | Template::BestValue => self.place_tight(kind, num_gpus, out),
         }
         true

@@ -3,12 +3,16 @@
 //! The rate of a running job is constant between events. When somebody joins or leaves its GPUs the job is *rerated*:
 //! its progress so far is booked at the old rate, and its believed end moves. Only the neighbours are touched.
 
-use super::shape::{Shape, units};
+use smallvec::SmallVec;
+
+use super::shape::{Shape, ShapeId, units};
 use super::shared::{Left, PACKED_MAX, Resident, SharedGpu};
 use super::tables::{Placement, Slice};
-use super::{Cluster, JobState, Sharing, bits};
-use crate::ids::{GpuTypeId, JobId, NodeId, Time};
+use super::{Cluster, JobState, PlacementFacts, Sharing, bits};
+use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
+use crate::physics::interference::{self as physics, Mechanism};
 use crate::physics::mig::MigState;
+use crate::physics::sensitivity::Share;
 
 impl Cluster {
     /// What the next start of a job costs on a type, s.
@@ -53,7 +57,8 @@ impl Cluster {
     pub fn gives_back_whole_gpus(&self, id: JobId) -> bool {
         let job = &self.jobs[id.index()];
         let up = |slice: &Slice| self.nodes[slice.node.index()].state == super::NodeState::Up;
-        !job.is_sharing && job.placement.iter().all(up)
+        let of_type = |slice: &Slice| self.nodes[slice.node.index()].gpu_type == job.gpu_type;
+        !job.is_sharing && job.placement.iter().all(|slice| up(slice) && of_type(slice))
     }
 
     /// The believed end of a running job at its present rate.
@@ -89,14 +94,88 @@ impl Cluster {
             .residents
             .iter()
             .filter(|other| other.job != id && other.gpu_milli == 1000);
-        let others: smallvec::SmallVec<[JobId; PACKED_MAX]> = others.map(|other| other.job).collect();
+        let others: SmallVec<[JobId; PACKED_MAX]> = others.map(|other| other.job).collect();
         self.packed_speed(id, &others, gpu.gpu_type)
     }
 
-    /// Speed of a whole-GPU job beside others on GPUs of a type, as a part of its speed alone.
+    /// Speed of a whole-GPU job beside others on GPUs of a type, as a part of its speed alone. (0, 1]
     #[must_use]
-    pub fn packed_speed(&self, _id: JobId, others: &[JobId], _kind: GpuTypeId) -> f64 {
-        1.0 / (others.len() + 1) as f64
+    pub fn packed_speed(&self, id: JobId, others: &[JobId], kind: GpuTypeId) -> f64 {
+        let mechanism = match self.capabilities.sharing {
+            Sharing::Off => return 1.0,
+            Sharing::TimeSlice => Mechanism::TimeSlice,
+            Sharing::Mps => Mechanism::Mps,
+        };
+        let others: SmallVec<[physics::Resident; PACKED_MAX]> =
+            others.iter().map(|other| self.resident_of(*other)).collect();
+        self.interference.speed_of(
+            &self.resident_of(id),
+            &others,
+            kind.index(),
+            mechanism,
+            Some(&self.pairs),
+        )
+    }
+
+    fn resident_of(&self, id: JobId) -> physics::Resident {
+        let request = &self.jobs[id.index()].request;
+        let load = self.classes[request.class.index()].load;
+        physics::Resident {
+            class: request.class.0,
+            utilisation: load.utilisation,
+            bandwidth: load.bandwidth,
+            memory_gib: request.resources.gpu_memory_gib,
+            share: 1.0,
+        }
+    }
+
+    /// What the CPU, host memory and storage that come with a placement do to a job's speed, 1 = the GPU-proportional
+    /// share of the machine that it was measured on. A gang is as fast as its worst-served node.
+    pub(super) fn input_speed(&self, class: ClassId, shape: Shape, placement: &[Slice]) -> f64 {
+        let Some(sensitivity) = &self.classes[class.index()].sensitivity else {
+            return 1.0;
+        };
+        let speeds = placement.iter().map(|slice| {
+            let node = &self.nodes[slice.node.index()];
+            if node.cpu_milli == 0 || node.memory_mib == 0 {
+                return 1.0;
+            }
+            let gpus = f64::from(node.num_gpus);
+            // Who reserves nothing gets the GPU-proportional share.
+            let part = |asked: u32, has: u32| {
+                if asked == 0 {
+                    f64::from(has) / gpus
+                } else {
+                    f64::from(asked)
+                }
+            };
+            let storage_mbps = if node.storage_mb_s > 0.0 {
+                node.storage_mb_s / gpus
+            } else {
+                f64::INFINITY
+            };
+            sensitivity.speed(Share {
+                cores: part(shape.cpu_milli, node.cpu_milli) / 1000.0,
+                memory_gib: part(shape.memory_mib, node.memory_mib) / 1024.0,
+                storage_mbps,
+            })
+        });
+        speeds.fold(f64::INFINITY, f64::min)
+    }
+
+    /// What a placement is worth to a job with what it asks for.
+    #[must_use]
+    pub fn job_facts(&self, id: JobId, placement: &[Slice]) -> PlacementFacts {
+        self.facts_with(id, placement, self.jobs[id.index()].shape)
+    }
+
+    /// What a placement is worth to a job with other CPU and memory than it asks for.
+    #[must_use]
+    pub fn facts_with(&self, id: JobId, placement: &[Slice], granted: ShapeId) -> PlacementFacts {
+        let class = self.jobs[id.index()].request.class;
+        let mut facts = self.facts(class, placement);
+        facts.rate *= self.input_speed(class, self.shape(granted), placement);
+        facts
     }
 
     /// Whether a pending whole-GPU job may be put beside a running one, on exactly its GPUs.
@@ -114,9 +193,15 @@ impl Cluster {
         }
         let node = &self.nodes[other.placement[0].node.index()];
         let memory_mib = |resources: &crate::spec::Resources| units(resources.gpu_memory_gib, 1024.0);
+        let neighbours = [(id, partner), (partner, id)];
+        let known_not_to_fit = neighbours.into_iter().any(|(victim, neighbour)| {
+            let classes = [victim, neighbour].map(|id| self.jobs[id.index()].request.class.0);
+            self.pairs.get(node.gpu_type.index(), classes[0], classes[1]) == Some(0.0)
+        });
         let both = memory_mib(&job.request.resources) + memory_mib(&other.request.resources);
         let up = |slice: &Slice| self.nodes[slice.node.index()].state == super::NodeState::Up;
-        job.types >> node.gpu_type.0 & 1 == 1
+        !known_not_to_fit
+            && job.types >> node.gpu_type.0 & 1 == 1
             && both <= self.type_facts[node.gpu_type.index()].memory_mib
             && other.placement.iter().all(up)
             && self.has_room(self.demand(id))
@@ -154,7 +239,7 @@ impl Cluster {
         if rate == job.rate {
             return;
         }
-        let kind = self.nodes[job.placement[0].node.index()].gpu_type;
+        let kind = job.gpu_type;
         let before = job.expected_finish;
         let elapsed_s = (now - job.rate_since).as_secs_f64();
         job.executed_s = job.executed_s_at(now);
@@ -187,7 +272,7 @@ impl Cluster {
             node: node_id,
             gpu,
             gpu_type: node.gpu_type,
-            residents: smallvec::SmallVec::new(),
+            residents: SmallVec::new(),
             mig: MigState::EMPTY,
         };
         let resident = |cluster: &Cluster, job: JobId| Resident {

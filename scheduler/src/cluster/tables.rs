@@ -58,6 +58,8 @@ pub struct Node {
     pub first_gpu: u32,
     /// Whether it takes part.
     pub state: NodeState,
+    /// Bandwidth of its storage, MB/s; 0 where it is not modelled.
+    pub storage_mb_s: f64,
     /// CPU, thousandths of a core; 0 where it is not modelled.
     pub cpu_milli: u32,
     /// CPU that is not reserved, thousandths of a core.
@@ -183,6 +185,8 @@ pub struct Job {
     pub shape: ShapeId,
     /// What each of its GPUs comes with in the present run; a planner may give more CPU and memory than was asked for.
     pub granted: ShapeId,
+    /// The type that sets its pace in the present run: that of its GPUs, the slowest where they differ.
+    pub gpu_type: GpuTypeId,
     /// Whether it shares a GPU in the present run, or holds only a part of one.
     pub is_sharing: bool,
     /// GPU·s received up to the last time it stopped.

@@ -1,5 +1,6 @@
 //! Candidate enumeration: the first few jobs under each lens, times a few placements.
 
+use super::beside::push_beside;
 use super::preempt::{Served, VictimOrder, find_victims, pays};
 use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
@@ -43,6 +44,9 @@ pub(crate) fn enumerate(
             break;
         }
         let types = cluster.fitting_types(cluster.demand(*job));
+        if reservation.is_none() && needs.templates.contains(&Template::Beside) {
+            push_beside(cluster, *job, *heads, set);
+        }
         if types != 0 {
             push_starts(cluster, needs, reservation, *job, types, *heads, set);
         } else {
@@ -118,7 +122,7 @@ fn worth(
     job: JobId,
     slices: &[Slice],
 ) -> Option<PlacementFacts> {
-    let facts = cluster.facts(cluster.job(job).request.class, slices);
+    let facts = cluster.job_facts(job, slices);
     let allowed = reservation.is_none_or(|held| {
         let end = believed_end(cluster, job, facts.rate);
         held.allows(&cluster.demand(job), facts.gpu_type, end)
@@ -182,6 +186,9 @@ fn push_starts(
     let types = open_types(cluster, reservation, job, types);
     let mut tight = 0_u64;
     for template in needs.templates {
+        if *template == Template::Beside {
+            continue;
+        }
         let Some(kind) = cluster.preferred_type(*template, request.class, types) else {
             continue;
         };
@@ -266,7 +273,7 @@ fn push_preempts(
             victims.truncate(first_victim);
             continue;
         }
-        let facts = cluster.facts(request.class, &slices[start..]);
+        let facts = cluster.job_facts(job, &slices[start..]);
         // On a loose placement the newcomer may end too late to be worth it; two jobs would then stop each other in turn.
         let end = believed_end(cluster, job, facts.rate);
         if order == VictimOrder::LongestRemaining && !pays(cluster, end, &victims[first_victim..]) {

@@ -27,6 +27,10 @@
 //! (SOSP'23), Shockwave (NSDI'23), Hadar and HadarE (IPDPS'24, arXiv 2503.10918), HFTA (MLSys'21), the NVIDIA MIG user
 //! guide. `docs/gpu-model.md` has formula, source and error of each factor.
 
+pub mod goodput;
 pub mod interference;
+pub mod links;
 pub mod mig;
+pub mod mixed;
+pub mod overheads;
 pub mod sensitivity;

@@ -6,11 +6,12 @@
 
 mod class;
 
-pub use class::{LocalityFactors, ModelClass, Resources};
+pub use class::{Load, LocalityFactors, ModelClass, Resources};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
+use crate::physics::interference::{Interference, PairEntry};
 use crate::physics::mig::MigGpu;
 
 /// A cluster: its hardware and who may use it.
@@ -26,6 +27,30 @@ pub struct ClusterSpec {
     /// Whether a tenant may use more than its quota while others leave GPUs idle.
     #[serde(default = "yes")]
     pub borrowing: bool,
+    /// How jobs that share a GPU slow each other where no pair was measured.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub interference: Interference,
+    /// Measured speeds of pairs of model classes on one GPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<PairEntry>,
+}
+
+impl Default for ClusterSpec {
+    /// No GPU at all: a start for `..ClusterSpec::default()`.
+    fn default() -> ClusterSpec {
+        ClusterSpec {
+            gpu_types: Vec::new(),
+            node_groups: Vec::new(),
+            tenants: Vec::new(),
+            borrowing: true,
+            interference: Interference::default(),
+            pairs: Vec::new(),
+        }
+    }
+}
+
+fn is_default(value: &Interference) -> bool {
+    *value == Interference::default()
 }
 
 fn yes() -> bool {
@@ -104,7 +129,7 @@ impl ClusterSpec {
                 name: "all".into(),
                 quota_gpus: num_nodes * gpus_per_node,
             }],
-            borrowing: true,
+            ..ClusterSpec::default()
         }
     }
 
@@ -207,6 +232,7 @@ impl ClusterSpec {
                 );
             }
         }
+        self.interference.validate()?;
         let capacity = self.num_gpus();
         if capacity == 0 || capacity > 4_000_000 {
             return fail(

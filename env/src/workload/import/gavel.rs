@@ -168,5 +168,6 @@ pub(crate) fn gavel_cluster(nodes_per_type: u32, gpus_per_node: u32, nodes_per_r
         gpu_types,
         tenants: vec![single_tenant(nodes_per_type * gpus_per_node * 3)],
         borrowing: true,
+        ..ClusterSpec::default()
     }
 }

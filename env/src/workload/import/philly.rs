@@ -130,5 +130,6 @@ fn nodes(groups: &[(u32, u32, &str)]) -> ClusterSpec {
         node_groups: node_groups.collect(),
         tenants: vec![single_tenant(groups.iter().map(|group| group.0 * group.1).sum())],
         borrowing: true,
+        ..ClusterSpec::default()
     }
 }

@@ -137,6 +137,7 @@ fn site(options: &ImportOptions) -> SiteOf {
             }],
             tenants: vec![single_tenant(NUM_NODES * 8)],
             borrowing: true,
+            ..ClusterSpec::default()
         });
         let note = if given.is_some() {
             "cluster: given by the caller"

@@ -45,6 +45,7 @@ pub(crate) fn cluster(types: usize, borrowing: BoxedStrategy<bool>) -> impl Stra
             node_groups: groups.collect(),
             tenants: Vec::new(),
             borrowing,
+            ..ClusterSpec::default()
         };
         let num_gpus = spec.num_gpus() as u32;
         spec.tenants = (0..tenants)

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::cluster::{Cluster, Placement};
+use pleach_scheduler::cluster::{Cluster, Placement, Slice};
 use pleach_scheduler::ids::{JobId, Time};
 
 /// Classes of occupancy, each so many percent wide: 20 classes of 5 % and one for a full cluster.
@@ -94,8 +94,10 @@ impl Occupancy {
         if held_s == 0.0 {
             return;
         }
-        let kind = cluster.nodes()[run.placement[0].node.index()].gpu_type;
-        let speed = cluster.class(job.request.class).speed[kind.index()];
+        // The slowest type sets the pace of a gang.
+        let speeds = &cluster.class(job.request.class).speed;
+        let of = |slice: &Slice| speeds[cluster.nodes()[slice.node.index()].gpu_type.index()];
+        let speed = run.placement.iter().map(of).fold(f64::INFINITY, f64::min);
         let gpus = job.request.gpus();
         let spread = self
             .spread

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::Inspection;
 use super::plots::plots;
-use super::tables::sections;
+use super::tables::{PROFILES, sections};
 use crate::atomic_file;
 use crate::error::Error;
 use crate::report::escape;
@@ -24,7 +24,10 @@ pub fn render(inspection: &Inspection, command_line: &str, notes: &str) -> Strin
     if inspection.sizes.num_jobs == 0 {
         body.push_str("<p>There are no jobs.</p>\n");
     }
-    for part in sections(inspection) {
+    for part in sections(inspection)
+        .into_iter()
+        .filter(|part| part.key != PROFILES)
+    {
         let content = plots(part.key, inspection) + &html_table(&part.table);
         section(&mut body, &part.heading, Some(content));
     }

@@ -113,12 +113,13 @@ fn arrivals(arrivals: &Arrivals) -> Vec<Option<String>> {
     } else {
         "time".to_string()
     };
+    let y = if arrivals.per_hour.len() > POINTS_MAX {
+        "jobs per hour (averaged)"
+    } else {
+        "jobs per hour"
+    };
     let over_time = (arrivals.per_hour.len() > 2).then(|| {
-        let mut frame = Frame::new(
-            Axis::time(&title, end_s),
-            Axis::linear("jobs per hour", 0.0, most),
-            220.0,
-        );
+        let mut frame = Frame::new(Axis::time(&title, end_s), Axis::linear(y, 0.0, most), 220.0);
         frame.steps(0, "jobs per hour", &series);
         frame.render("Jobs per hour over time")
     });

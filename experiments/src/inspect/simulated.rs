@@ -42,13 +42,13 @@ pub struct Causes {
     pub philly_fragmentation: f64,
 }
 
-/// Gangs of one class on so many nodes.
+/// Gangs of one class on so many nodes, both in powers of two.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SpreadRow {
     /// Gang sizes up to this power of two, above half of it.
     pub num_gpus_max: u32,
-    /// Nodes touched.
-    pub num_nodes: u32,
+    /// Numbers of nodes up to this power of two, above half of it.
+    pub num_nodes_max: u32,
     /// Runs.
     pub num_runs: u64,
     /// Part of the held GPU-time of the class.
@@ -195,22 +195,23 @@ impl Delay {
     }
 }
 
-/// Rows by class of gangs, powers of two, and number of nodes.
+/// Rows by class of gangs and class of nodes.
 fn spread_rows(spread: &BTreeMap<(u32, u32), Spread>) -> Vec<SpreadRow> {
     let mut rows: BTreeMap<(u32, u32), Spread> = BTreeMap::new();
     let mut classes: BTreeMap<u32, f64> = BTreeMap::new();
     for ((num_gpus, num_nodes), row) in spread {
-        let class = num_gpus.checked_next_power_of_two().unwrap_or(u32::MAX);
-        let sum = rows.entry((class, *num_nodes)).or_default();
+        let up = |number: u32| number.checked_next_power_of_two().unwrap_or(u32::MAX);
+        let class = up(*num_gpus);
+        let sum = rows.entry((class, up(*num_nodes))).or_default();
         sum.num_runs += row.num_runs;
         sum.held_gpu_s += row.held_gpu_s;
         sum.useful_gpu_s += row.useful_gpu_s;
         *classes.entry(class).or_default() += row.held_gpu_s;
     }
     rows.into_iter()
-        .map(|((num_gpus_max, num_nodes), row)| SpreadRow {
+        .map(|((num_gpus_max, num_nodes_max), row)| SpreadRow {
             num_gpus_max,
-            num_nodes,
+            num_nodes_max,
             num_runs: row.num_runs,
             gpu_time: share(row.held_gpu_s, classes[&num_gpus_max]),
             relative_rate: share(row.useful_gpu_s, row.held_gpu_s),

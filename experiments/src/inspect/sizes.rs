@@ -106,7 +106,8 @@ impl Sizes {
     #[must_use]
     pub fn of(workload: &Workload) -> Sizes {
         let jobs = &workload.jobs;
-        let total_gpu_s: f64 = jobs.iter().map(gpu_s).sum();
+        // An empty sum of floats is -0.
+        let total_gpu_s = jobs.iter().map(gpu_s).sum::<f64>() + 0.0;
         let run_times_s: [Vec<f64>; 4] = std::array::from_fn(|number| {
             let of = jobs.iter().filter(|job| bucket(job.num_gpus) == number);
             sorted(of.map(|job| job.run_time_s))

@@ -1,7 +1,5 @@
 //! An inspection as tables, section by section; the terminal and the page show the same.
 
-use pleach_env::attribution::WaitCause;
-
 use super::Inspection;
 use super::arrivals::Arrivals;
 use super::cluster::ClusterFigures;
@@ -9,20 +7,22 @@ use super::load::{Load, TenantLoad};
 use super::outcomes::OutcomeRow;
 use super::simulated::{Delay, Simulated};
 use super::sizes::{BUCKETS, Sizes};
-use super::spread::{Concentration, PERCENTS, Summary};
+use super::spread::{Concentration, PERCENTS, Summary, share};
 use crate::metric::{show_plain, show_seconds};
 use crate::table::Table;
 
 /// Rows of a table of tenants, at most; the JSON has all.
 const TENANTS_MAX: usize = 20;
+/// The section of sparklines, of which a page has better pictures.
+pub const PROFILES: &str = "profiles";
 /// Weights of a sparkline, lightest first.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Tables under one heading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Section {
-    /// Which: `cluster`, `gangs`, `run-times`, `arrivals`, `load`, `tenants`, `outcomes`, `waits`, `causes`, `spread`,
-    /// `occupancy`.
+    /// Which: `cluster`, `gangs`, `run-times`, `arrivals`, `profiles`, `load`, `tenants`, `outcomes`, `waits`, `causes`,
+    /// `waiting-tenants`, `spread`, `occupancy`.
     pub key: &'static str,
     /// What people read.
     pub heading: String,
@@ -43,6 +43,7 @@ pub fn sections(inspection: &Inspection) -> Vec<Section> {
         section("gangs", "Gangs", gangs(&inspection.sizes)),
         section("run-times", "Run times", run_times(&inspection.sizes)),
         section("arrivals", "Arrivals", arrivals(&inspection.arrivals)),
+        section(PROFILES, "Days and weeks", profiles(&inspection.arrivals)),
         section("load", "Load and concentration", load(&inspection.load)),
         section("tenants", "Tenants", tenants(&inspection.load)),
         section(
@@ -98,7 +99,9 @@ fn count(value: usize) -> String {
 }
 
 fn gpu_hours(gpu_s: f64) -> String {
-    if gpu_s < 3.6e10 {
+    if gpu_s < 3.6e4 {
+        format!("{} GPU·h", show_plain(gpu_s / 3600.0))
+    } else if gpu_s < 3.6e10 {
         format!("{} GPU·h", count((gpu_s / 3600.0).round() as usize))
     } else {
         format!("{:.3e} GPU·h", gpu_s / 3600.0)
@@ -109,9 +112,9 @@ fn header(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_string()).collect()
 }
 
-fn key_values(title: &str, rows: Vec<(&str, String)>) -> Table {
+fn key_values(rows: Vec<(&str, String)>) -> Table {
     Table {
-        header: vec![title.to_string(), String::new()],
+        header: header(&["figure", "value"]),
         rows: rows
             .into_iter()
             .map(|(key, value)| vec![key.to_string(), value])
@@ -285,8 +288,7 @@ fn arrivals(arrivals: &Arrivals) -> Table {
         return Table::default();
     }
     let (hourly, gap_s) = (&arrivals.hourly, &arrivals.gap_s);
-    let days: Vec<f64> = arrivals.per_day().iter().map(|day| f64::from(day.1)).collect();
-    let mut rows = vec![
+    let rows = vec![
         ("from the first to the last", seconds(Some(arrivals.span_s))),
         (
             "jobs per hour: mean, p50, p95, max",
@@ -303,8 +305,8 @@ fn arrivals(arrivals: &Arrivals) -> Table {
             "time between: p10, p50, p90, p99",
             [10, 50, 90, 99].map(|at| seconds(gap_s.at(at))).join(", "),
         ),
-        ("  coefficient of variation", plain(gap_s.variation)),
-        ("  zero, %", percent(arrivals.gap_zero)),
+        ("time between: coefficient of variation", plain(gap_s.variation)),
+        ("time between: zero, %", percent(arrivals.gap_zero)),
         ("after a job of the same user, %", percent(arrivals.same_user)),
         (
             "jobs in a row of one user: mean, p95, max",
@@ -317,22 +319,31 @@ fn arrivals(arrivals: &Arrivals) -> Table {
             .join(", "),
         ),
     ];
+    key_values(rows)
+}
+
+/// Shapes as sparklines.
+fn profiles(arrivals: &Arrivals) -> Table {
+    let days: Vec<f64> = arrivals.per_day().iter().map(|day| f64::from(day.1)).collect();
+    let mut rows = Vec::new();
     if !arrivals.hour_of_day.is_empty() {
-        rows.push((
-            "hours of the day from time zero",
-            sparkline(&arrivals.hour_of_day),
-        ));
+        rows.push(("hours of the day", sparkline(&arrivals.hour_of_day)));
     }
     if !arrivals.day_of_week.is_empty() {
-        rows.push((
-            "days of the week from time zero",
-            sparkline(&arrivals.day_of_week),
-        ));
+        rows.push(("days of the week", sparkline(&arrivals.day_of_week)));
     }
     if (3..=45).contains(&days.len()) {
         rows.push(("days", sparkline(&days)));
     }
-    key_values("arrivals", rows)
+    let rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .map(|(what, line)| vec![line, what.to_string()])
+        .collect();
+    Table {
+        header: header(&["arrivals from time zero", "by"]),
+        rows,
+        notes: Vec::new(),
+    }
 }
 
 fn load(load: &Load) -> Table {
@@ -366,7 +377,7 @@ fn load(load: &Load) -> Table {
                 .join(", "),
         ),
         (
-            "  more than there are, % of the time",
+            "GPUs held if none waited: too many, % of the time",
             percent(unconstrained.above_capacity),
         ),
     ];
@@ -388,7 +399,7 @@ fn load(load: &Load) -> Table {
     }
     Table {
         notes,
-        ..key_values("load", rows)
+        ..key_values(rows)
     }
 }
 
@@ -518,11 +529,12 @@ fn causes(run: &Simulated) -> Table {
         "held back %",
         "Philly's fragm. %",
     ]);
-    words.extend(
-        WaitCause::ALL
-            .iter()
-            .map(|cause| format!("{} jobs", cause.word())),
-    );
+    words.extend(header(&[
+        "jobs fair sh.",
+        "jobs cap.",
+        "jobs fragm.",
+        "jobs held",
+    ]));
     Table {
         header: words,
         rows: rows.collect(),
@@ -568,16 +580,19 @@ fn waiting_tenants(run: &Simulated) -> Table {
     }
 }
 
+/// `3-4`, or `1`: what a class up to a power of two holds.
+fn class_label(most: u32) -> String {
+    match most / 2 + 1 {
+        least if least == most => most.to_string(),
+        least => format!("{least}-{most}"),
+    }
+}
+
 fn spread(run: &Simulated) -> Table {
     let rows = run.spread.iter().map(|row| {
-        let low = row.num_gpus_max / 2 + 1;
         vec![
-            if low == row.num_gpus_max {
-                low.to_string()
-            } else {
-                format!("{low}-{}", row.num_gpus_max)
-            },
-            row.num_nodes.to_string(),
+            class_label(row.num_gpus_max),
+            class_label(row.num_nodes_max),
             count(row.num_runs as usize),
             percent(row.gpu_time),
             percent(row.relative_rate),
@@ -599,15 +614,26 @@ fn spread(run: &Simulated) -> Table {
     }
 }
 
+/// In steps of a tenth; the figures are in steps of a twentieth.
 fn occupancy(run: &Simulated) -> Table {
-    let rows = run.occupancy.iter().map(|row| {
+    let mut steps: Vec<(u32, f64, f64)> = Vec::new();
+    for row in &run.occupancy {
+        let tenth = (10.0 * row.from + 1e-9) as u32;
+        let time = row.time.unwrap_or(0.0);
+        let empty = time * row.empty_nodes.unwrap_or(0.0);
+        match steps.last_mut() {
+            Some(last) if last.0 == tenth => (last.1, last.2) = (last.1 + time, last.2 + empty),
+            _ => steps.push((tenth, time, empty)),
+        }
+    }
+    let rows = steps.into_iter().map(|(tenth, time, empty)| {
         vec![
-            match row.from {
-                1.0 => "100".to_string(),
-                from => format!("{:.0}-{:.0}", 100.0 * from, 100.0 * from + 5.0),
+            match tenth {
+                10 => "all".to_string(),
+                tenth => format!("{}-{}", 10 * tenth, 10 * tenth + 10),
             },
-            percent(row.time),
-            percent(row.empty_nodes),
+            percent(Some(time)),
+            percent(share(empty, time)),
         ]
     });
     Table {
@@ -629,6 +655,9 @@ mod tests {
         );
         assert_eq!(sparkline(&[0.0, 1.0, 8.0]), "▁▁█");
         assert_eq!(sparkline(&[0.0, 0.0]), "▁▁");
-        assert_eq!(gpu_hours(7200.0), "2 GPU·h");
+        assert_eq!(
+            (gpu_hours(72.0), gpu_hours(7.2e6)),
+            ("0.02 GPU·h".into(), "2,000 GPU·h".into())
+        );
     }
 }

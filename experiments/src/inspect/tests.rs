@@ -230,7 +230,7 @@ fn the_simulated_part_of_five_jobs() {
         assert_eq!(row.2, expected.2);
     }
     assert_eq!(
-        (run.spread.last().unwrap().num_nodes, run.rate_loss),
+        (run.spread.last().unwrap().num_nodes_max, run.rate_loss),
         (2, Some(0.0))
     );
 }

@@ -28,8 +28,8 @@ pub fn plots(key: &str, inspection: &Inspection) -> String {
         "tenants" => vec![lorenz(&inspection.load)],
         "outcomes" => vec![outcomes(inspection)],
         "waits" => vec![run.and_then(waits)],
-        "causes" => vec![run.and_then(|run| causes("gang", &run.delay_by_bucket))],
-        "waiting-tenants" => vec![run.and_then(|run| causes("tenant", &run.delay_by_tenant))],
+        "causes" => vec![run.and_then(|run| causes("gang", &run.delay_by_bucket, bucket_name))],
+        "waiting-tenants" => vec![run.and_then(|run| causes("tenant", &run.delay_by_tenant, str::to_string))],
         "occupancy" => run.map(|run| occupancy(run, inspection)).unwrap_or_default(),
         _ => Vec::new(),
     };
@@ -58,9 +58,18 @@ fn gangs(sizes: &Sizes) -> Option<String> {
     grouped("gang (GPUs)", "part", &labels, &bars, true)
 }
 
+/// Name of a bucket, or of all of them.
+fn bucket_name(bucket: &str) -> String {
+    match bucket {
+        "1" => "1 GPU".to_string(),
+        "all" => "all".to_string(),
+        more => format!("{more} GPUs"),
+    }
+}
+
 /// Names of the buckets in legends.
 fn bucket_names() -> [String; 4] {
-    BUCKETS.map(|bucket| format!("{bucket} GPU{}", if bucket == "1" { "" } else { "s" }))
+    BUCKETS.map(bucket_name)
 }
 
 fn run_times(sizes: &Sizes) -> Option<String> {
@@ -266,15 +275,13 @@ fn outcomes(inspection: &Inspection) -> Option<String> {
 }
 
 /// Waiting time by cause, one bar for each of `delays`.
-fn causes(what: &str, delays: &[Delay]) -> Option<String> {
+fn causes(what: &str, delays: &[Delay], label: fn(&str) -> String) -> Option<String> {
     let rows: Vec<(String, String)> = delays
         .iter()
         .take(12)
         .map(|delay| {
-            let is_bucket = BUCKETS.contains(&delay.name.as_str());
-            let unit = if is_bucket && what == "gang" { " GPUs" } else { "" };
             let mean = delay.wait_s.mean.map_or_else(|| "-".into(), show_seconds);
-            (format!("{}{unit}", delay.name), format!("mean {mean}"))
+            (label(&delay.name), format!("mean {mean}"))
         })
         .collect();
     let of = |name, part: fn(&Causes) -> f64| Bars {

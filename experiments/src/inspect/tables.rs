@@ -1,22 +1,25 @@
 //! An inspection as tables, section by section; the terminal and the page show the same.
 
+mod cells;
+mod run;
+
 use super::Inspection;
 use super::arrivals::Arrivals;
 use super::cluster::ClusterFigures;
 use super::load::{Load, TenantLoad};
 use super::outcomes::OutcomeRow;
-use super::simulated::{Delay, Simulated};
 use super::sizes::{BUCKETS, Sizes};
-use super::spread::{Concentration, PERCENTS, Summary, share};
-use crate::metric::{show_plain, show_seconds};
+use super::spread::{Concentration, Summary};
+use crate::metric::show_plain;
 use crate::table::Table;
+use cells::{
+    TENANTS_MAX, and_more, count, gpu_hours, header, key_values, percent, plain, quantile_cells,
+    quantile_header, seconds, sparkline,
+};
+use run::{causes, occupancy, spread, waiting_tenants, waits};
 
-/// Rows of a table of tenants, at most; the JSON has all.
-const TENANTS_MAX: usize = 20;
 /// The section of sparklines, of which a page has better pictures.
 pub const PROFILES: &str = "profiles";
-/// Weights of a sparkline, lightest first.
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Tables under one heading.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,67 +73,6 @@ pub fn sections(inspection: &Inspection) -> Vec<Section> {
     }
     all.retain(|section| !section.table.rows.is_empty());
     all
-}
-
-/// `4.5 %` without the sign: the header has it.
-fn percent(part: Option<f64>) -> String {
-    part.map_or_else(|| "-".into(), |part| format!("{:.1}", 100.0 * part))
-}
-
-fn seconds(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".into(), show_seconds)
-}
-
-fn plain(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".into(), show_plain)
-}
-
-/// `1,234,567`.
-fn count(value: usize) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-fn gpu_hours(gpu_s: f64) -> String {
-    if gpu_s < 3.6e4 {
-        format!("{} GPU·h", show_plain(gpu_s / 3600.0))
-    } else if gpu_s < 3.6e10 {
-        format!("{} GPU·h", count((gpu_s / 3600.0).round() as usize))
-    } else {
-        format!("{:.3e} GPU·h", gpu_s / 3600.0)
-    }
-}
-
-fn header(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_string()).collect()
-}
-
-fn key_values(rows: Vec<(&str, String)>) -> Table {
-    Table {
-        header: header(&["figure", "value"]),
-        rows: rows
-            .into_iter()
-            .map(|(key, value)| vec![key.to_string(), value])
-            .collect(),
-        notes: Vec::new(),
-    }
-}
-
-/// One character for each value; the tallest stands for the largest.
-fn sparkline(values: &[f64]) -> String {
-    let most = values.iter().copied().fold(0.0, f64::max);
-    let bar = |value: f64| {
-        let part = if most > 0.0 { value / most } else { 0.0 };
-        BARS[((part * 8.0).ceil() as usize).clamp(1, 8) - 1]
-    };
-    values.iter().map(|value| bar(*value)).collect()
 }
 
 fn cluster(figures: &ClusterFigures) -> Table {
@@ -224,18 +166,6 @@ fn gangs(sizes: &Sizes) -> Table {
         rows: rows.collect(),
         notes,
     }
-}
-
-fn quantile_header(first: &str, before: &[&str], after: &[&str]) -> Vec<String> {
-    let mut words = header(&[first]);
-    words.extend(header(before));
-    words.extend(PERCENTS.iter().map(|percent| format!("p{percent}")));
-    words.extend(header(after));
-    words
-}
-
-fn quantile_cells(summary: &Summary) -> impl Iterator<Item = String> + '_ {
-    summary.quantiles.iter().map(|value| seconds(*value))
 }
 
 fn run_times(sizes: &Sizes) -> Table {
@@ -403,15 +333,6 @@ fn load(load: &Load) -> Table {
     }
 }
 
-/// A note on rows that were left out.
-fn and_more(num_all: usize, what: &str) -> Vec<String> {
-    let more = num_all.saturating_sub(TENANTS_MAX);
-    (more > 0)
-        .then(|| format!("and {} more {what}, in the JSON", count(more)))
-        .into_iter()
-        .collect()
-}
-
 fn tenants(load: &Load) -> Table {
     let row = |tenant: &TenantLoad| {
         let users = Some(tenant.num_users).filter(|users| *users > 0);
@@ -458,206 +379,5 @@ fn outcomes(rows: &[OutcomeRow]) -> Table {
         header: words,
         rows: rows.iter().map(row).collect(),
         notes: Vec::new(),
-    }
-}
-
-fn waits(run: &Simulated) -> Table {
-    let rows = run
-        .delay_by_bucket
-        .iter()
-        .filter(|delay| delay.wait_s.count > 0)
-        .map(|delay| {
-            let mut row = vec![
-                delay.name.clone(),
-                count(delay.wait_s.count),
-                percent(delay.waited),
-            ];
-            row.extend(quantile_cells(&delay.wait_s));
-            row.extend([seconds(delay.wait_s.max), seconds(delay.wait_s.mean)]);
-            row
-        });
-    let mut notes = vec![format!(
-        "makespan {}, utilisation {} %, avg JCT {}, slowdown {}, {} preemptions",
-        show_seconds(run.makespan_s),
-        percent(Some(run.utilisation)),
-        show_seconds(run.avg_jct_s),
-        show_plain(run.avg_slowdown),
-        run.preemptions
-    )];
-    if run.num_left_out > 0 {
-        notes.push(format!(
-            "simulated: the first {} jobs; {} were left out (--sim-jobs)",
-            count(run.num_jobs),
-            count(run.num_left_out)
-        ));
-    }
-    Table {
-        header: quantile_header("gang (GPUs)", &["jobs", "waited %"], &["max", "mean"]),
-        rows: rows.collect(),
-        notes,
-    }
-}
-
-/// Parts of the waiting time by cause, as cells.
-fn cause_cells(delay: &Delay) -> Vec<String> {
-    let of = |part: fn(&super::simulated::Causes) -> f64| percent(delay.causes.as_ref().map(part));
-    vec![
-        of(|causes| causes.fair_share),
-        of(|causes| causes.capacity),
-        of(|causes| causes.fragmentation),
-        of(|causes| causes.held_back),
-    ]
-}
-
-fn causes(run: &Simulated) -> Table {
-    let rows = run
-        .delay_by_bucket
-        .iter()
-        .filter(|delay| delay.wait_s.count > 0)
-        .map(|delay| {
-            let mut row = vec![delay.name.clone()];
-            row.extend(cause_cells(delay));
-            row.push(percent(delay.causes.map(|causes| causes.philly_fragmentation)));
-            row.extend(delay.num_jobs_by_cause.map(count));
-            row
-        });
-    let mut words = header(&[
-        "gang (GPUs)",
-        "fair share %",
-        "capacity %",
-        "fragment. %",
-        "held back %",
-        "Philly's fragm. %",
-    ]);
-    words.extend(header(&[
-        "jobs fair sh.",
-        "jobs cap.",
-        "jobs fragm.",
-        "jobs held",
-    ]));
-    Table {
-        header: words,
-        rows: rows.collect(),
-        notes: vec![
-            "% of the waiting time while: tenant would exceed its quota; too few GPUs free; free but not tightly; free and kept by \
-             the policy"
-                .into(),
-            "Philly's fragmentation: all but fair share (ATC'19, table 2); jobs: by the cause that kept them longest".into(),
-        ],
-    }
-}
-
-fn waiting_tenants(run: &Simulated) -> Table {
-    let row = |delay: &Delay| {
-        let mut row = vec![
-            delay.name.clone(),
-            count(delay.wait_s.count),
-            percent(delay.waited),
-            seconds(delay.wait_s.mean),
-            seconds(delay.wait_s.at(50)),
-            seconds(delay.wait_s.at(90)),
-            seconds(delay.wait_s.at(99)),
-        ];
-        row.extend(cause_cells(delay));
-        row
-    };
-    Table {
-        header: header(&[
-            "tenant",
-            "jobs",
-            "waited %",
-            "mean",
-            "p50",
-            "p90",
-            "p99",
-            "fair share %",
-            "capacity %",
-            "fragment. %",
-            "held back %",
-        ]),
-        rows: run.delay_by_tenant.iter().take(TENANTS_MAX).map(row).collect(),
-        notes: and_more(run.delay_by_tenant.len(), "tenants"),
-    }
-}
-
-/// `3-4`, or `1`: what a class up to a power of two holds.
-fn class_label(most: u32) -> String {
-    match most / 2 + 1 {
-        least if least == most => most.to_string(),
-        least => format!("{least}-{most}"),
-    }
-}
-
-fn spread(run: &Simulated) -> Table {
-    let rows = run.spread.iter().map(|row| {
-        vec![
-            class_label(row.num_gpus_max),
-            class_label(row.num_nodes_max),
-            count(row.num_runs as usize),
-            percent(row.gpu_time),
-            percent(row.relative_rate),
-        ]
-    });
-    Table {
-        header: header(&[
-            "gang (GPUs)",
-            "nodes",
-            "runs",
-            "GPU-time of the class %",
-            "speed % of full",
-        ]),
-        rows: rows.collect(),
-        notes: vec![format!(
-            "{} % of the held GPU-time is lost to less than full speed: locality, neighbours, restarts",
-            percent(run.rate_loss)
-        )],
-    }
-}
-
-/// In steps of a tenth; the figures are in steps of a twentieth.
-fn occupancy(run: &Simulated) -> Table {
-    let mut steps: Vec<(u32, f64, f64)> = Vec::new();
-    for row in &run.occupancy {
-        let tenth = (10.0 * row.from + 1e-9) as u32;
-        let time = row.time.unwrap_or(0.0);
-        let empty = time * row.empty_nodes.unwrap_or(0.0);
-        match steps.last_mut() {
-            Some(last) if last.0 == tenth => (last.1, last.2) = (last.1 + time, last.2 + empty),
-            _ => steps.push((tenth, time, empty)),
-        }
-    }
-    let rows = steps.into_iter().map(|(tenth, time, empty)| {
-        vec![
-            match tenth {
-                10 => "all".to_string(),
-                tenth => format!("{}-{}", 10 * tenth, 10 * tenth + 10),
-            },
-            percent(Some(time)),
-            percent(share(empty, time)),
-        ]
-    });
-    Table {
-        header: header(&["GPUs held %", "of the time %", "empty nodes %"]),
-        rows: rows.collect(),
-        notes: vec!["empty nodes: nodes without any job, mean over that time".into()],
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_have_commas_and_sparklines_one_bar_a_value() {
-        assert_eq!(
-            [0, 999, 1000, 1_234_567].map(count),
-            ["0", "999", "1,000", "1,234,567"]
-        );
-        assert_eq!(sparkline(&[0.0, 1.0, 8.0]), "▁▁█");
-        assert_eq!(sparkline(&[0.0, 0.0]), "▁▁");
-        assert_eq!(
-            (gpu_hours(72.0), gpu_hours(7.2e6)),
-            ("0.02 GPU·h".into(), "2,000 GPU·h".into())
-        );
     }
 }

@@ -76,12 +76,7 @@ pub(super) fn causes(run: &Simulated) -> Table {
         "held %",
         "Philly's %",
     ]);
-    words.extend(header(&[
-        "jobs fair sh.",
-        "jobs cap.",
-        "jobs fragm.",
-        "jobs held",
-    ]));
+    words.extend(header(&["jobs: fair sh.", "capac.", "fragm.", "held"]));
     Table {
         header: words,
         rows: rows.collect(),

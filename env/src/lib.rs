@@ -21,6 +21,7 @@
 //! No learning and no plots; hidden truth stays in [`world`], and a scheduler sees only its
 //! [`Cluster`](pleach_scheduler::cluster::Cluster).
 
+pub mod attribution;
 pub mod bound;
 pub mod capacity;
 pub mod check;
@@ -30,6 +31,7 @@ pub mod env;
 pub mod error;
 pub mod failures;
 pub mod metrics;
+pub mod occupancy;
 pub mod random;
 pub mod reward;
 pub mod seed;

@@ -10,10 +10,12 @@ use pleach_scheduler::planner::Planner;
 use pleach_scheduler::policy::Policy;
 use serde::{Deserialize, Serialize};
 
+use crate::attribution::{Attribution, Waits};
 use crate::capacity::CapacityConfig;
 use crate::error::Error;
 use crate::failures::OutcomeModel;
 use crate::metrics::{JobOutcome, Metrics};
+use crate::occupancy::Occupancy;
 use crate::seed::Seed;
 use crate::workload::Workload;
 use crate::workload::estimates::EstimateModel;
@@ -36,6 +38,17 @@ pub struct SimConfig {
     pub seed: u64,
     /// Record the number of held GPUs over time.
     pub record_utilisation: bool,
+    /// Divide the waiting time of each job into causes ([`crate::attribution`]).
+    #[serde(skip_serializing_if = "is_false")]
+    pub record_waits: bool,
+    /// Record how spread out gangs run and how many nodes stand empty ([`crate::occupancy`]).
+    #[serde(skip_serializing_if = "is_false")]
+    pub record_occupancy: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Everything that a run gave.
@@ -47,6 +60,10 @@ pub struct SimResult {
     pub metrics: Metrics,
     /// (time s, held GPUs) at every change; empty unless asked for.
     pub utilisation: Vec<(f64, f64)>,
+    /// Waiting time by cause, one per job of the workload, in its order; empty unless asked for.
+    pub waits: Vec<Waits>,
+    /// How the cluster was filled; none unless asked for.
+    pub occupancy: Option<Occupancy>,
     /// Passes in which there was something to decide.
     pub num_passes: u64,
 }
@@ -100,6 +117,12 @@ fn open(workload: &Workload, config: &SimConfig) -> Result<World, Error> {
     if config.record_utilisation {
         world.record_utilisation();
     }
+    if config.record_waits {
+        world.record_waits();
+    }
+    if config.record_occupancy {
+        world.record_occupancy();
+    }
     Ok(world)
 }
 
@@ -128,6 +151,8 @@ fn run(
         metrics: world.metrics(),
         jobs,
         utilisation: world.take_utilisation(),
+        waits: world.attribution().map(Attribution::waits).unwrap_or_default(),
+        occupancy: world.take_occupancy(),
         num_passes,
     })
 }

@@ -14,6 +14,7 @@ pub mod contest;
 pub mod contestant;
 pub mod error;
 pub mod hash;
+pub mod inspect;
 pub mod metric;
 pub mod progress;
 pub mod pruning;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
+use pleach_experiments::cli::workload::WorkloadCommand;
 use pleach_experiments::cli::{Cli, Command};
 use pleach_experiments::commands::{
     Context, bench, distill, evaluate, policies, quickstart, sweep_unit, train, workload,
@@ -45,7 +46,11 @@ fn threads_of(command: &Command) -> Option<u16> {
         Command::Distill(args) => args.run.threads,
         Command::Evaluate(args) => args.run.threads,
         Command::Bench(args) => args.threads,
-        Command::Sweep(_) | Command::Policies(_) | Command::Features | Command::Workload(_) => None,
+        Command::Workload(args) => match &args.command {
+            WorkloadCommand::Describe(args) => args.run.threads,
+            _ => None,
+        },
+        Command::Sweep(_) | Command::Policies(_) | Command::Features => None,
     }
 }
 

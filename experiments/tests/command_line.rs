@@ -236,6 +236,50 @@ fn a_sweep_runs_and_is_gathered() {
     );
 }
 
+#[test]
+fn a_workload_is_described_with_tables_a_page_and_figures_that_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "workload describe --workload philly-like --num-jobs 300 --load 1.2 --policy easy";
+    let said = succeed(folder.path(), &format!("{line} --out a --json a.json"));
+    for words in [
+        "Gangs",
+        "Arrivals",
+        "Tenants",
+        "Causes of waiting under easy",
+        "empty nodes %",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(!said.contains("NaN") && !said.contains("inf"), "{said}");
+    let page = fs::read_to_string(folder.path().join("a/report.html")).unwrap();
+    assert!(page.contains("<svg") && !page.contains("NaN") && !page.contains("<script"));
+    let bytes = fs::read(folder.path().join("a.json")).unwrap();
+    assert_eq!(bytes, fs::read(folder.path().join("a/describe.json")).unwrap());
+    let figures: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(figures["sizes"]["num_jobs"], 300);
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    assert!((number(&figures["load"]["offered"]) - 1.2).abs() < 1e-6);
+    // The causes are parts of one whole.
+    let causes = &figures["simulated"]["delay_by_bucket"][4]["causes"];
+    let sum: f64 = ["fair_share", "capacity", "fragmentation", "held_back"]
+        .iter()
+        .map(|cause| number(&causes[*cause]))
+        .sum();
+    assert!((sum - 1.0).abs() < 1e-9, "{causes}");
+    // The same again, byte by byte; and a finished run is not overwritten.
+    succeed(folder.path(), &format!("{line} --out b --quiet --threads 1"));
+    assert_same_files(&folder.path().join("a"), &folder.path().join("b"));
+    assert_eq!(
+        pleach(folder.path(), &format!("{line} --out b")).status.code(),
+        Some(2)
+    );
+    let alone = succeed(folder.path(), "workload describe --num-jobs 5 --no-simulate");
+    assert!(
+        !alone.contains("Waiting") && alone.contains("Run times"),
+        "{alone}"
+    );
+}
+
 /// Each of these is refused with code 2, nothing on standard output, and these words.
 #[test]
 fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
@@ -285,6 +329,22 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
         ("evaluate --workload column.csv", vec!["column.csv", "num_gpus"]),
         ("evaluate --workload torn.csv.gz", vec!["torn.csv.gz"]),
         ("evaluate --load 1000", vec!["1000", "10"]),
+        (
+            "workload describe --workload philly-like,gavel-multi",
+            vec!["philly-like,gavel-multi", "one workload"],
+        ),
+        (
+            "workload describe --window-days 3",
+            vec!["window_days = 3", "--from-day"],
+        ),
+        (
+            "workload describe --policy fofo",
+            vec!["fofo", "Did you mean fifo?"],
+        ),
+        (
+            "workload describe --policy easy --no-simulate",
+            vec!["--no-simulate"],
+        ),
         (
             "train --env Pleach/Nothing-v9",
             vec!["Pleach/Nothing-v9", "Pleach/Philly-v0"],

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use pleach_scheduler::cluster::{
-    Capabilities, Cluster, Decision, JobState, Submission, last_checkpoint_s, moved,
+    Capabilities, Cluster, Decision, JobState, Placement, Submission, last_checkpoint_s, moved,
 };
 use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::estimate::Estimate;
@@ -18,10 +18,12 @@ use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
 
 use pleach_scheduler::physics::overheads::Overheads;
 
+use crate::attribution::Attribution;
 use crate::capacity::{Capacity, CapacityConfig, NodeChange};
 use crate::failures::reasons::runtime_to_failure;
 use crate::failures::{End, Fate, OutcomeModel};
 use crate::metrics::{JobOutcome, Metrics, SLOWDOWN_BOUND_S};
+use crate::occupancy::Occupancy;
 use crate::seed::Seed;
 use crate::workload::{Outcome, Workload};
 
@@ -144,6 +146,8 @@ pub struct World {
     utilisation: Option<Vec<(f64, f64)>>,
     /// The clock of a scheduler that decides in rounds.
     rounds: Option<rounds::Rounds>,
+    attribution: Option<Box<Attribution>>,
+    occupancy: Option<Box<Occupancy>>,
 }
 
 /// Time integrals over the run, from which rewards are made.
@@ -224,6 +228,8 @@ impl World {
             integrals: Integrals::default(),
             utilisation: None,
             rounds: None,
+            attribution: None,
+            occupancy: None,
             truth,
         })
     }
@@ -231,6 +237,16 @@ impl World {
     /// Records the number of held GPUs whenever it changes.
     pub fn record_utilisation(&mut self) {
         self.utilisation = Some(Vec::new());
+    }
+
+    /// Divides waiting time into causes; call it before the first event.
+    pub fn record_waits(&mut self) {
+        self.attribution = Some(Box::default());
+    }
+
+    /// Records how spread out gangs run and how many nodes stand empty; call it before the first event.
+    pub fn record_occupancy(&mut self) {
+        self.occupancy = Some(Box::new(Occupancy::new(&self.cluster)));
     }
 
     /// Lets the scheduler decide at least this often while jobs wait, at whole multiples.
@@ -341,8 +357,14 @@ impl World {
         self.cluster.take_decisions(&mut decisions);
         for decision in decisions.drain(..) {
             match decision {
-                Decision::Start { job, .. } => self.started(job),
-                Decision::Preempt { job } => self.stopped(job),
+                Decision::Start { job, placement } => {
+                    self.dequeued(job, &placement);
+                    self.started(job);
+                }
+                Decision::Preempt { job } => {
+                    self.requeued(job);
+                    self.stopped(job);
+                }
             }
         }
         self.decisions = decisions;
@@ -352,6 +374,26 @@ impl World {
             if series.last().is_none_or(|(_, last)| *last != held) {
                 series.push((self.cluster.now().as_secs_f64(), held));
             }
+        }
+    }
+
+    /// Tells whoever keeps an account that a job has left the queue.
+    fn dequeued(&mut self, id: JobId, placement: &Placement) {
+        if let Some(account) = &mut self.attribution {
+            account.left(self.cluster.now(), id);
+        }
+        if let Some(account) = &mut self.occupancy {
+            account.started(&self.cluster, id, placement);
+        }
+    }
+
+    /// Tells whoever keeps an account that a job has lost its gang and waits again.
+    fn requeued(&mut self, id: JobId) {
+        if let Some(account) = &mut self.attribution {
+            account.entered(&self.cluster, id);
+        }
+        if let Some(account) = &mut self.occupancy {
+            account.ended(&self.cluster, id);
         }
     }
 
@@ -400,6 +442,7 @@ impl World {
         let kept_s = last_checkpoint_s(done_s, interval_s);
         truth.lost_s += done_s - kept_s;
         truth.rest_s = truth.work_s - kept_s;
+        self.requeued(id);
     }
 
     /// Running jobs whose neighbours came or left go on at their new rate.
@@ -462,6 +505,12 @@ impl World {
             return Instant::End;
         };
         self.integrate((next - now).as_secs_f64());
+        if let Some(account) = &mut self.attribution {
+            account.settle(&self.cluster);
+        }
+        if let Some(account) = &mut self.occupancy {
+            account.pass(&self.cluster, next);
+        }
         self.cluster.advance(next);
         while let Some(Reverse((time, id, run))) = self.finishes.peek().copied() {
             if time > next {
@@ -491,6 +540,9 @@ impl World {
                 .submit(submission)
                 .expect("the workload was validated against its cluster");
             debug_assert_eq!(id.index(), self.next_arrival);
+            if let Some(account) = &mut self.attribution {
+                account.entered(&self.cluster, id);
+            }
             self.next_arrival += 1;
             self.weight_in_system += weight;
         }
@@ -509,6 +561,9 @@ impl World {
 
     fn finish(&mut self, id: JobId) {
         self.cluster.finish(id);
+        if let Some(account) = &mut self.occupancy {
+            account.ended(&self.cluster, id);
+        }
         let (job, truth) = (self.cluster.job(id), &mut self.truth[id.index()]);
         truth.run += 1;
         self.num_finished += 1;
@@ -550,6 +605,17 @@ impl World {
     /// Takes the utilisation series: (time s, held GPUs) at every change.
     pub fn take_utilisation(&mut self) -> Vec<(f64, f64)> {
         self.utilisation.take().unwrap_or_default()
+    }
+
+    /// The account of waiting times, where one was asked for.
+    #[must_use]
+    pub fn attribution(&self) -> Option<&Attribution> {
+        self.attribution.as_deref()
+    }
+
+    /// Takes the account of how the cluster was filled, where one was asked for.
+    pub fn take_occupancy(&mut self) -> Option<Occupancy> {
+        self.occupancy.take().map(|account| *account)
     }
 }
 

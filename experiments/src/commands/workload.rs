@@ -9,7 +9,7 @@ use pleach_env::workload::{Outcome, Workload};
 
 use crate::atomic_file;
 use crate::cli::workload::{WorkloadArgs, WorkloadCommand, WorkloadStatsArgs, WorkloadWriteArgs};
-use crate::commands::Context;
+use crate::commands::{Context, describe};
 use crate::error::Error;
 use crate::metric::{show_plain, show_seconds};
 use crate::scenario::{env_error, seeds};
@@ -23,6 +23,7 @@ use crate::table::Table;
 pub fn run(args: &WorkloadArgs, context: &mut Context<'_>) -> Result<(), Error> {
     match &args.command {
         WorkloadCommand::List => list(context),
+        WorkloadCommand::Describe(args) => describe::run(args, context),
         WorkloadCommand::Stats(args) => stats(args, context),
         WorkloadCommand::Write(args) => write(args, context),
     }

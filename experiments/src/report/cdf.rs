@@ -10,17 +10,21 @@ pub const CDF_POINTS_MAX: usize = 400;
 /// Shortest time shown, seconds; shorter JCTs are drawn at the edge.
 const LOW_S: f64 = 1.0;
 
-/// One policy's line.
-struct Curve<'a> {
-    series: usize,
-    name: &'a str,
-    points: Vec<(f64, f64)>,
+/// One line: (value in seconds, part of the jobs), both ascending.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve<'a> {
+    /// Colour and dash.
+    pub series: usize,
+    /// Name in the legend.
+    pub name: &'a str,
+    /// Points, none for a line that is not drawn.
+    pub points: Vec<(f64, f64)>,
 }
 
 /// The plot and its legend; none where no run kept its JCTs.
 #[must_use]
 pub fn render(results: &Results) -> Option<String> {
-    let curves: Vec<Curve<'_>> = results
+    let curves = results
         .policies()
         .take(SERIES_MAX)
         .enumerate()
@@ -28,9 +32,19 @@ pub fn render(results: &Results) -> Option<String> {
             series,
             name,
             points: curve(results, name),
-        })
-        .filter(|curve| !curve.points.is_empty())
-        .collect();
+        });
+    plot(
+        "job completion time (log scale)",
+        "jobs finished within this time",
+        "Distribution of job completion times, one line for each policy",
+        curves.collect(),
+    )
+}
+
+/// Distributions of durations on a logarithmic axis, with a legend; none without a point.
+#[must_use]
+pub fn plot(x: &str, y: &str, description: &str, mut curves: Vec<Curve<'_>>) -> Option<String> {
+    curves.retain(|curve| !curve.points.is_empty());
     let ends = curves
         .iter()
         .filter_map(|curve| Some((curve.points.first()?.0, curve.points.last()?.0)));
@@ -44,15 +58,14 @@ pub fn render(results: &Results) -> Option<String> {
         .map(|i| (0.25 * f64::from(i), format!("{} %", 25 * i)))
         .collect();
     let mut frame = Frame::new(
-        Axis::log_time("job completion time (log scale)", low.max(LOW_S), high),
-        Axis::fixed("jobs finished within this time", 0.0, 1.0, parts),
+        Axis::log_time(x, low.max(LOW_S), high),
+        Axis::fixed(y, 0.0, 1.0, parts),
         360.0,
     );
     for curve in &curves {
         frame.line(curve.series, curve.name, &curve.points);
     }
     let names: Vec<(usize, &str)> = curves.iter().map(|curve| (curve.series, curve.name)).collect();
-    let description = "Distribution of job completion times, one line for each policy";
     Some(frame.render(description) + &legend(&names))
 }
 
@@ -61,7 +74,13 @@ fn curve(results: &Results, policy: &str) -> Vec<(f64, f64)> {
     let runs = results.runs().iter().filter(|run| run.policy == policy);
     let mut jct_s: Vec<f64> = runs.flat_map(|run| run.jct_s.iter().copied()).collect();
     jct_s.sort_by(f64::total_cmp);
-    let count = jct_s.len().min(CDF_POINTS_MAX);
+    points(&jct_s)
+}
+
+/// The distribution of ascending values as at most [`CDF_POINTS_MAX`] quantiles.
+#[must_use]
+pub fn points(sorted: &[f64]) -> Vec<(f64, f64)> {
+    let count = sorted.len().min(CDF_POINTS_MAX);
     let part = |i: usize| {
         if count > 1 {
             i as f64 / (count - 1) as f64
@@ -70,7 +89,7 @@ fn curve(results: &Results, policy: &str) -> Vec<(f64, f64)> {
         }
     };
     (0..count)
-        .filter_map(|i| Some((quantile(&jct_s, part(i))?, part(i))))
+        .filter_map(|i| Some((quantile(sorted, part(i))?, part(i))))
         .collect()
 }
 

@@ -80,6 +80,36 @@ impl Frame {
         );
     }
 
+    /// Fills the area below a step function as series number `series`: each (x, y) holds until the next x.
+    pub fn steps(&mut self, series: usize, name: &str, points: &[(f64, f64)]) {
+        let Some(first) = points.first() else { return };
+        let floor = self.height - BOTTOM;
+        let mut path = format!("M{:.1} {floor:.1}", self.px(first.0));
+        for &(x, y) in points {
+            let _ = write!(path, "H{:.1}V{:.1}", self.px(x), self.py(y));
+        }
+        let _ = writeln!(
+            self.body,
+            "<path class=\"area\" fill=\"{}\" d=\"{path}V{floor:.1}Z\"><title>{}</title></path>",
+            colour(series),
+            escape_name(name)
+        );
+    }
+
+    /// Draws a dashed level line at `y` with its name above the right end.
+    pub fn level(&mut self, name: &str, y: f64) {
+        let (y, right) = (self.py(y), self.width - RIGHT);
+        let _ = writeln!(
+            self.body,
+            "<path class=\"baseline\" d=\"M{:.1} {y:.1}H{right:.1}\"/><text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" \
+             text-anchor=\"end\">{}</text>",
+            self.left,
+            right - 2.0,
+            y - 4.0,
+            escape_name(name)
+        );
+    }
+
     /// Adds ready SVG.
     pub fn add(&mut self, svg: &str) {
         self.body.push_str(svg);

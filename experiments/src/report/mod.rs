@@ -5,6 +5,7 @@
 //! a fixed number of points. Every text that comes from outside is escaped.
 
 pub mod axis;
+pub mod bars;
 pub mod cdf;
 pub mod frame;
 pub mod learning;

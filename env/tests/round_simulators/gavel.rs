@@ -312,10 +312,7 @@ fn replay(gavel: &Path, speeds: &Speeds, run: Run, retarget_min_s: f64) -> Repla
         let round = recorded.get(same).or(ours.get(same)).map_or(0, |lease| lease.0);
         (
             round,
-            recorded
-                .iter()
-                .filter(|lease| lease.0 == round)
-                .any(|lease| untargeted(lease)),
+            recorded.iter().filter(|lease| lease.0 == round).any(untargeted),
         )
     });
     if let Some((round, _)) = first_round {

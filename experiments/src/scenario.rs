@@ -9,12 +9,12 @@ use pleach_env::simulate::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
-use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
+use pleach_env::workload::import::{ImportOptions, ImportReport, import};
 use pleach_scheduler::spec::ClusterSpec;
 
 use crate::atomic_file::{read_json, read_toml};
 use crate::cli::estimates::EstimateSource;
-use crate::cli::evaluate::{SchedulingArgs, TraceFormat, WorkloadSource};
+use crate::cli::evaluate::{SchedulingArgs, WorkloadSource};
 use crate::contest::Bout;
 use crate::error::Error;
 
@@ -65,18 +65,6 @@ fn model(source: EstimateSource) -> EstimateModel {
             default_s: DEFAULT_LIMIT_S,
         },
         EstimateSource::Lognormal { sigma } => EstimateModel::LogNormal { sigma, bias: 1.0 },
-    }
-}
-
-impl TraceFormat {
-    fn format(self) -> Format {
-        match self {
-            TraceFormat::Canonical => Format::Canonical,
-            TraceFormat::Philly => Format::Philly,
-            TraceFormat::Venus => Format::Venus,
-            TraceFormat::Itp => Format::Itp,
-            TraceFormat::Gavel => Format::Gavel,
-        }
     }
 }
 
@@ -137,7 +125,7 @@ impl WorkloadSource {
         let from_s = self.from_day.map(|day| day * DAY_S);
         let to_s = self.days.map(|days| from_s.unwrap_or(0.0) + days * DAY_S);
         Ok(ImportOptions {
-            format: self.format.map(TraceFormat::format),
+            format: self.format,
             cluster: self.cluster_override()?,
             virtual_clusters: self.virtual_clusters,
             from_s,

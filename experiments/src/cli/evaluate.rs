@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, Args};
+use pleach_env::workload::import::Format;
 use serde::Serialize;
 
 use super::RunArgs;
@@ -58,9 +60,9 @@ pub struct WorkloadSource {
     /// Presets, environment ids or trace files, repeated or with commas; `pleach workload list` names them
     #[arg(long, value_name = "FILE|PRESET", value_delimiter = ',', action = ArgAction::Append, default_value = "Pleach/Philly-v0")]
     pub workload: Vec<String>,
-    /// Layout of trace files [default: by the file's first line]
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<TraceFormat>,
+    /// Layout of trace files, see docs/workloads.md [default: by the file's first lines]
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    pub format: Option<Format>,
     /// Cluster description in TOML or JSON [default: the workload's own]
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
@@ -99,20 +101,12 @@ pub struct SchedulingArgs {
     pub restart_cost_s: f64,
 }
 
-/// Layout of a trace file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TraceFormat {
-    /// The canonical CSV of this project
-    Canonical,
-    /// Microsoft Philly, one row per job (CSV)
-    Philly,
-    /// SenseTime Helios, virtual cluster Venus (CSV)
-    Venus,
-    /// Microsoft ITP, the ElasticFlow traces (CSV)
-    Itp,
-    /// Gavel's tab-separated lists
-    Gavel,
+/// Takes the words of the formats.
+fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::word)).try_map(|word| {
+        let known = Format::ALL.into_iter().find(|format| format.word() == word);
+        known.ok_or("not a format")
+    })
 }
 
 #[cfg(test)]

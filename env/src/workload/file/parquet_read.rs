@@ -103,6 +103,9 @@ impl ParquetRows {
     /// Reads the next row's fields; false at the end.
     pub(crate) fn next_row(&mut self, fields: &mut Vec<String>) -> Result<bool, Error> {
         self.row += 1;
+        if self.row > LINES_MAX {
+            return Err(self.error("-", format!("more than {LINES_MAX} rows; cut the list")));
+        }
         let rows = &mut self.rows;
         let next = guarded(|| rows.next().transpose());
         let row = match next {

@@ -138,6 +138,8 @@ pub fn import(path: &Path, options: &ImportOptions) -> Result<(Workload, ImportR
 #[cfg(test)]
 mod format_tests;
 #[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 mod list_tests;
 #[cfg(test)]
 mod tests;

@@ -8,21 +8,20 @@ use super::{ImportReport, RawRow};
 /// caller may leave them out.
 pub(super) fn drop_unmodelled(cluster: &ClusterSpec, rows: &mut [RawRow], report: &mut ImportReport) {
     let groups = &cluster.node_groups;
-    if groups.iter().all(|group| group.cpu_cores == 0.0) {
-        let asking = rows.iter_mut().filter(|row| row.resources.cpu_cores > 0.0);
-        let num = asking.map(|row| row.resources.cpu_cores = 0.0).count();
-        report.mend(
-            "asks for CPU cores, which the cluster does not model: forgotten",
-            num as u64,
-        );
-    }
-    if groups.iter().all(|group| group.memory_gib == 0.0) {
-        let asking = rows.iter_mut().filter(|row| row.resources.memory_gib > 0.0);
-        let num = asking.map(|row| row.resources.memory_gib = 0.0).count();
-        report.mend(
-            "asks for memory, which the cluster does not model: forgotten",
-            num as u64,
-        );
+    let has_cores = groups.iter().any(|group| group.cpu_cores > 0.0);
+    let has_memory = groups.iter().any(|group| group.memory_gib > 0.0);
+    for row in rows {
+        if !has_cores && row.resources.cpu_cores > 0.0 {
+            row.resources.cpu_cores = 0.0;
+            report.mend(
+                "asks for CPU cores, which the cluster does not model: forgotten",
+                1,
+            );
+        }
+        if !has_memory && row.resources.memory_gib > 0.0 {
+            row.resources.memory_gib = 0.0;
+            report.mend("asks for memory, which the cluster does not model: forgotten", 1);
+        }
     }
 }
 

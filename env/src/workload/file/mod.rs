@@ -71,7 +71,7 @@ fn is_parquet_name(path: &Path) -> bool {
         .is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
 }
 
-#[cfg(all(test, feature = "parquet"))]
+#[cfg(test)]
 mod parquet_tests;
 #[cfg(test)]
 mod tests;

@@ -1,3 +1,7 @@
+//! Parquet against CSV, and Parquet of other writers.
+
+#![cfg(feature = "parquet")]
+
 use std::path::Path;
 use std::sync::Arc;
 

@@ -133,6 +133,14 @@ mod tests {
     }
 
     #[test]
+    fn every_format_of_the_importer_is_a_value() {
+        for format in Format::ALL {
+            let args = parse(&format!("pleach evaluate --format {}", format.word())).unwrap();
+            assert_eq!(args.workload.format, Some(format));
+        }
+    }
+
+    #[test]
     fn values_out_of_range_are_refused_with_the_allowed_set() {
         assert!(
             parse("pleach evaluate --load 0")

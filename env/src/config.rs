@@ -32,7 +32,7 @@ pub enum WorkloadConfig {
         path: PathBuf,
         /// How it is read.
         #[serde(default)]
-        options: ImportOptions,
+        options: Box<ImportOptions>,
         /// Jobs of one episode.
         num_jobs: usize,
     },

@@ -9,14 +9,14 @@ use pleach_env::simulate::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
-use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
+use pleach_env::workload::import::{ImportOptions, ImportReport, import};
 use pleach_scheduler::cluster::{Capabilities, Sharing};
 use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::spec::ClusterSpec;
 
 use crate::atomic_file::{read_json, read_toml};
 use crate::cli::estimates::EstimateSource;
-use crate::cli::evaluate::{SchedulingArgs, SharingArg, TraceFormat, WorkloadSource};
+use crate::cli::evaluate::{SchedulingArgs, SharingArg, WorkloadSource};
 use crate::contest::Bout;
 use crate::error::Error;
 
@@ -92,18 +92,6 @@ fn model(source: EstimateSource) -> EstimateModel {
     }
 }
 
-impl TraceFormat {
-    fn format(self) -> Format {
-        match self {
-            TraceFormat::Canonical => Format::Canonical,
-            TraceFormat::Philly => Format::Philly,
-            TraceFormat::Venus => Format::Venus,
-            TraceFormat::Itp => Format::Itp,
-            TraceFormat::Gavel => Format::Gavel,
-        }
-    }
-}
-
 /// Where jobs come from, once the name is known to be a preset, an environment or a file.
 #[derive(Clone, Debug)]
 enum Source<'a> {
@@ -157,7 +145,7 @@ impl WorkloadSource {
         let from_s = self.from_day.map(|day| day * DAY_S);
         let to_s = self.days.map(|days| from_s.unwrap_or(0.0) + days * DAY_S);
         Ok(ImportOptions {
-            format: self.format.map(TraceFormat::format),
+            format: self.format,
             cluster: self.cluster_override()?,
             virtual_clusters: self.virtual_clusters,
             from_s,
@@ -265,10 +253,10 @@ impl WorkloadSource {
             Source::Generated(generator) => WorkloadConfig::Generate(generator),
             Source::File(path) => WorkloadConfig::File {
                 path: path.to_path_buf(),
-                options: ImportOptions {
+                options: Box::new(ImportOptions {
                     max_jobs: None,
                     ..self.options()?
-                },
+                }),
                 num_jobs: self.num_jobs.map_or(300, |num| num as usize),
             },
         };

@@ -361,3 +361,19 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
         }
     }
 }
+
+#[test]
+fn a_workload_survives_the_way_through_parquet_to_the_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let say = |line: &str| succeed(folder.path(), line);
+    say("workload write --workload philly-like --num-jobs 50 --to a.csv");
+    say("workload convert --workload a.csv --to b.parquet");
+    say("workload convert --workload b.parquet --to c.csv");
+    let bytes = |name: &str| fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(bytes("a.csv"), bytes("c.csv"));
+    assert_eq!(bytes("a.cluster.toml"), bytes("c.cluster.toml"));
+    assert!(bytes("b.parquet").starts_with(b"PAR1"));
+    let list = "job_id,num_gpu,submit_time,model_name,duration\n0,2,30,vgg19,90\n";
+    fs::write(folder.path().join("list.csv"), list).unwrap();
+    say("workload convert --workload list.csv --format tiresias --to d.parquet");
+}

@@ -1,175 +1,142 @@
-//! Reading delimited text that nobody vouches for: plain or gzipped, bounded line by line, every complaint with file,
-//! line, column, value, what is allowed and how to mend it.
+//! Reading tables that nobody vouches for: delimited text, plain or gzipped, bounded line by line, or Parquet; every
+//! complaint with file, line (in Parquet: row), column, value, what is allowed and how to mend it.
 //!
 //! Refused: lines above [`LINE_BYTES_MAX`], text that is not UTF-8, damaged gzip, rows with another number of fields
 //! than the header, columns that appear twice. A quoted field may hold delimiters but no line break, so a missing
 //! quote cannot swallow the file.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+mod lines;
+
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
+pub(crate) use lines::{LINE_BYTES_MAX, LINES_MAX, Lines};
 
-use super::{NUM_JOBS_MAX, is_printable};
+use super::file::ParquetRows;
+use super::is_printable;
 use crate::error::Error;
 
-/// Longest line, bytes.
-pub(crate) const LINE_BYTES_MAX: usize = 1 << 16;
-/// Most lines in a file: the jobs, a header, and room for blank lines.
-const LINES_MAX: u64 = NUM_JOBS_MAX as u64 * 2;
-
-/// The lines of a file, one at a time.
-pub(crate) struct Lines {
-    reader: Box<dyn BufRead>,
-    path: std::path::PathBuf,
-    /// Name for messages.
-    pub(crate) file: String,
-    /// Number of the last line read, from 1.
-    pub(crate) line: u64,
-    buffer: Vec<u8>,
+/// What stands between the fields of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Between {
+    /// A comma; fields may be quoted.
+    Comma,
+    /// A tabulator; fields may be quoted.
+    Tab,
+    /// Blanks, as many as it pleases; lines that start with a semicolon are comments.
+    Blanks,
 }
 
-impl Lines {
-    /// Opens a file; gzip is recognised by its first two bytes.
-    pub(crate) fn open(path: &Path) -> Result<Lines, Error> {
-        let io = |source| Error::Io {
-            path: path.to_path_buf(),
-            source,
-        };
-        let file = File::open(path).map_err(io)?;
-        if file.metadata().map_err(io)?.is_dir() {
-            return Err(io(std::io::Error::from(ErrorKind::IsADirectory)));
-        }
-        let mut reader = BufReader::with_capacity(1 << 16, file);
-        let is_gzip = reader.fill_buf().map_err(io)?.starts_with(&[0x1f, 0x8b]);
-        let reader: Box<dyn BufRead> = if is_gzip {
-            Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(reader)))
-        } else {
-            Box::new(reader)
-        };
-        Ok(Lines {
-            reader,
-            path: path.to_path_buf(),
-            file: path.display().to_string(),
-            line: 0,
-            buffer: Vec::new(),
-        })
-    }
-
-    /// The next line that is not blank, without its line break; `None` at the end.
-    pub(crate) fn next_line(&mut self) -> Result<Option<&str>, Error> {
-        loop {
-            self.buffer.clear();
-            self.line += 1;
-            let mut bounded = (&mut self.reader).take(LINE_BYTES_MAX as u64 + 1);
-            if let Err(source) = bounded.read_until(b'\n', &mut self.buffer) {
-                return Err(self.read_error(source));
+impl Between {
+    fn split(self, line: &str, out: &mut Vec<String>) -> Result<(), &'static str> {
+        match self {
+            Between::Comma => split(line, ',', out),
+            Between::Tab => split(line, '\t', out),
+            Between::Blanks => {
+                out.clear();
+                out.extend(line.split_ascii_whitespace().map(str::to_owned));
+                Ok(())
             }
-            if self.buffer.is_empty() {
-                return Ok(None);
-            }
-            if self.buffer.len() > LINE_BYTES_MAX {
-                return Err(self.error(
-                    "-",
-                    format!("the line is longer than {LINE_BYTES_MAX} bytes; is this a list of jobs?"),
-                ));
-            }
-            if self.line > LINES_MAX {
-                return Err(self.error("-", format!("more than {LINES_MAX} lines; cut the list")));
-            }
-            if !self.buffer.iter().all(u8::is_ascii_whitespace) {
-                break;
-            }
-        }
-        if let Err(error) = std::str::from_utf8(&self.buffer) {
-            let text = format!(
-                "byte {} of the line is not UTF-8; save the file as UTF-8 text",
-                error.valid_up_to() + 1
-            );
-            return Err(self.error("-", text));
-        }
-        let text = std::str::from_utf8(&self.buffer).unwrap_or_default();
-        let text = if self.line == 1 {
-            text.trim_start_matches('\u{feff}')
-        } else {
-            text
-        };
-        Ok(Some(text.trim_end_matches(['\n', '\r'])))
-    }
-
-    fn read_error(&self, source: std::io::Error) -> Error {
-        match source.kind() {
-            ErrorKind::UnexpectedEof => {
-                self.error("-", "the gzip stream ends too early; fetch the file again".into())
-            }
-            ErrorKind::InvalidData | ErrorKind::InvalidInput => {
-                let text = format!("the gzip stream is damaged ({source}); fetch the file again");
-                self.error("-", text)
-            }
-            _ => Error::Io {
-                path: self.path.clone(),
-                source,
-            },
-        }
-    }
-
-    /// A complaint about the present line.
-    pub(crate) fn error(&self, column: &str, message: String) -> Error {
-        Error::Data {
-            file: self.file.clone(),
-            line: self.line,
-            column: column.into(),
-            message,
         }
     }
 }
 
-/// A table with a header line.
+enum Source {
+    Text(Lines, Between),
+    Parquet(Box<ParquetRows>),
+}
+
+/// A table with named columns.
 pub(crate) struct Table {
-    lines: Lines,
+    source: Source,
     header: Vec<String>,
     fields: Vec<String>,
+    /// Whether `fields` holds a row that was read to learn the number of columns.
+    is_ahead: bool,
 }
 
 impl Table {
-    /// Takes the header from the first line and checks that all of `required` are there.
-    pub(crate) fn new(mut lines: Lines, required: &[&str]) -> Result<Table, Error> {
+    /// Opens comma-separated text with a header, or Parquet (recognised by its first bytes), and checks that all of
+    /// `required` are there.
+    pub(crate) fn open(path: &Path, required: &[&str]) -> Result<Table, Error> {
         let mut header = Vec::new();
-        let Some(first) = lines.next_line()? else {
-            let text = format!(
-                "the file is empty; it must start with a header that names {}",
-                required.join(", ")
-            );
-            return Err(lines.error("-", text));
+        let source = if ParquetRows::is_one(path)? {
+            let rows = ParquetRows::open(path)?;
+            header.extend_from_slice(rows.header());
+            Source::Parquet(Box::new(rows))
+        } else {
+            let mut lines = Lines::open(path)?;
+            let Some(first) = lines.next_line()? else {
+                let text = format!(
+                    "the file is empty; it must start with a header that names {}",
+                    required.join(", ")
+                );
+                return Err(lines.error("-", text));
+            };
+            let parsed = split(first, ',', &mut header);
+            parsed.map_err(|text| lines.error("-", text.into()))?;
+            Source::Text(lines, Between::Comma)
         };
-        let parsed = split(first, ',', &mut header);
-        parsed.map_err(|text| lines.error("-", text.into()))?;
         for name in &mut header {
             *name = name.trim().to_owned();
         }
-        for (index, name) in header.iter().enumerate() {
-            if header[..index].contains(name) {
-                let text = format!("the column appears twice; keep one of the two `{name}`");
-                return Err(lines.error(name, text));
-            }
-        }
-        if let Some(missing) = required
-            .iter()
-            .find(|name| !header.iter().any(|found| found == *name))
-        {
-            let text = format!(
-                "the column is missing; the header has {} and must have {}",
-                shorten(&header.join(",")),
-                required.join(", ")
-            );
-            return Err(lines.error(missing, text));
-        }
-        Ok(Table {
-            lines,
+        let table = Table {
+            source,
             header,
             fields: Vec::new(),
-        })
+            is_ahead: false,
+        };
+        table.check_header(required)?;
+        Ok(table)
+    }
+
+    /// Opens text whose rows stand without a header; `names` gives the columns for a number of fields, or none where
+    /// no row has so many, and `allowed` says which numbers there are.
+    pub(crate) fn open_without_header(
+        path: &Path,
+        between: Between,
+        allowed: &str,
+        names: impl Fn(usize) -> Option<&'static [&'static str]>,
+    ) -> Result<Table, Error> {
+        let mut table = Table {
+            source: Source::Text(Lines::open(path)?, between),
+            header: Vec::new(),
+            fields: Vec::new(),
+            is_ahead: false,
+        };
+        if table.read_fields()? {
+            let num_fields = table.fields.len();
+            let Some(names) = names(num_fields) else {
+                let text = format!("the row has {num_fields} fields; allowed is {allowed}");
+                return Err(table.error("-", text));
+            };
+            table.header = names.iter().map(|name| (*name).to_owned()).collect();
+            table.is_ahead = true;
+        }
+        Ok(table)
+    }
+
+    fn check_header(&self, required: &[&str]) -> Result<(), Error> {
+        for (index, name) in self.header.iter().enumerate() {
+            if self.header[..index].contains(name) {
+                let text = format!("the column appears twice; keep one of the two `{name}`");
+                return Err(self.error(name, text));
+            }
+        }
+        let missing = |name: &&&str| !self.header.iter().any(|found| found == **name);
+        if let Some(missing) = required.iter().find(missing) {
+            let text = format!(
+                "the column is missing; the header has {} and must have {}",
+                shorten(&self.header.join(",")),
+                required.join(", ")
+            );
+            return Err(self.error(missing, text));
+        }
+        Ok(())
+    }
+
+    /// Names of the columns.
+    pub(crate) fn header(&self) -> &[String] {
+        &self.header
     }
 
     /// Position of a column, if the file has it.
@@ -179,11 +146,11 @@ impl Table {
 
     /// Moves to the next row; false at the end.
     pub(crate) fn next_row(&mut self) -> Result<bool, Error> {
-        let Some(line) = self.lines.next_line()? else {
+        if std::mem::take(&mut self.is_ahead) {
+            return Ok(true);
+        }
+        if !self.read_fields()? {
             return Ok(false);
-        };
-        if let Err(text) = split(line, ',', &mut self.fields) {
-            return Err(self.lines.error("-", text.into()));
         }
         if self.fields.len() != self.header.len() {
             let text = format!(
@@ -191,14 +158,43 @@ impl Table {
                 self.fields.len(),
                 self.header.len()
             );
-            return Err(self.lines.error("-", text));
+            return Err(self.error("-", text));
         }
         Ok(true)
     }
 
-    /// Number of the present line.
+    fn read_fields(&mut self) -> Result<bool, Error> {
+        let (lines, between) = match &mut self.source {
+            Source::Parquet(rows) => return rows.next_row(&mut self.fields),
+            Source::Text(lines, between) => (lines, *between),
+        };
+        while let Some(line) = lines.next_line()? {
+            if between == Between::Blanks && line.trim_start().starts_with(';') {
+                continue;
+            }
+            let parsed = between.split(line, &mut self.fields);
+            return match parsed {
+                Ok(()) => Ok(true),
+                Err(text) => Err(lines.error("-", text.into())),
+            };
+        }
+        Ok(false)
+    }
+
+    /// A complaint about the present row.
+    pub(crate) fn error(&self, column: &str, message: String) -> Error {
+        match &self.source {
+            Source::Text(lines, _) => lines.error(column, message),
+            Source::Parquet(rows) => rows.error(column, message),
+        }
+    }
+
+    /// Number of the present line, in Parquet of the row; from 1.
     pub(crate) fn line(&self) -> u64 {
-        self.lines.line
+        match &self.source {
+            Source::Text(lines, _) => lines.line,
+            Source::Parquet(rows) => rows.row(),
+        }
     }
 
     /// Text of a field of the present row, without surrounding blanks; empty where the file lacks the column.
@@ -259,12 +255,14 @@ impl Table {
 
     /// A complaint about a value of the present row.
     pub(crate) fn refuse(&self, column: Option<usize>, allowed: &str, fix: &str) -> Error {
-        let name = column.map_or("-", |index| self.header[index].as_str());
+        let name = column
+            .and_then(|index| self.header.get(index))
+            .map_or("-", String::as_str);
         let text = format!(
             "`{}` is not allowed here: allowed is {allowed}; {fix}",
             shorten(self.text(column))
         );
-        self.lines.error(name, text)
+        self.error(name, text)
     }
 }
 

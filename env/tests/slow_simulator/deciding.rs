@@ -57,7 +57,8 @@ impl Slow {
             let job = &self.jobs[*id];
             match policy {
                 "fifo" | "fifo-skip" => 0.0,
-                "sjf" | "srtf" => job.believed_rest_s(),
+                // Where nothing can be shared, sharing changes nothing.
+                "sjf" | "srtf" | "sjf-share" => job.believed_rest_s(),
                 "gpu-time" => job.believed_rest_s() * f64::from(job.gang),
                 "las" => f64::from(service_class(job.attained_gpu_s())),
                 "packing" => -f64::from(job.gang),

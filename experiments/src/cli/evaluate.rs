@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, ValueEnum};
 use pleach_env::failures::OutcomeModel;
+use pleach_env::workload::import::Format;
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::physics::overheads::Overheads;
 use serde::Serialize;
@@ -61,9 +63,9 @@ pub struct WorkloadSource {
     /// Presets, environment ids or trace files, repeated or with commas; `pleach workload list` names them
     #[arg(long, value_name = "FILE|PRESET", value_delimiter = ',', action = ArgAction::Append, default_value = "Pleach/Philly-v0")]
     pub workload: Vec<String>,
-    /// Layout of trace files [default: by the file's first line]
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<TraceFormat>,
+    /// Layout of trace files, see docs/workloads.md [default: by the file's first lines]
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    pub format: Option<Format>,
     /// Cluster description in TOML or JSON [default: the workload's own]
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
@@ -149,20 +151,12 @@ impl From<SharingArg> for Sharing {
     }
 }
 
-/// Layout of a trace file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TraceFormat {
-    /// The canonical CSV of this project
-    Canonical,
-    /// Microsoft Philly, one row per job (CSV)
-    Philly,
-    /// SenseTime Helios, virtual cluster Venus (CSV)
-    Venus,
-    /// Microsoft ITP, the ElasticFlow traces (CSV)
-    Itp,
-    /// Gavel's tab-separated lists
-    Gavel,
+/// Takes the words of the formats.
+fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::word)).try_map(|word| {
+        let known = Format::ALL.into_iter().find(|format| format.word() == word);
+        known.ok_or("not a format")
+    })
 }
 
 #[cfg(test)]
@@ -186,6 +180,14 @@ mod tests {
         let args = parse("pleach evaluate --policy fifo,srtf --policy tree.json").unwrap();
         assert_eq!(args.policy, ["fifo", "srtf", "tree.json"]);
         assert_eq!(args.workload.workload, ["Pleach/Philly-v0"]);
+    }
+
+    #[test]
+    fn every_format_of_the_importer_is_a_value() {
+        for format in Format::ALL {
+            let args = parse(&format!("pleach evaluate --format {}", format.word())).unwrap();
+            assert_eq!(args.workload.format, Some(format));
+        }
     }
 
     #[test]

@@ -41,11 +41,15 @@ Examples:
   pleach workload stats --workload philly-like --num-jobs 10000
   pleach workload stats --workload trace.csv --format venus --json stats.json")]
     Stats(WorkloadStatsArgs),
-    /// Write a workload as the canonical CSV: generates a preset, or converts a trace
-    #[command(after_help = "\
+    /// Write a workload as the canonical CSV or Parquet: generates a preset, or converts a trace
+    #[command(
+        visible_alias = "convert",
+        after_help = "\
 Examples:
   pleach workload write --workload philly-like --num-jobs 10000 --to jobs.csv
-  pleach workload write --workload philly.csv.gz --format philly --from-day 30 --days 7 --to week.csv")]
+  pleach workload write --workload philly.csv.gz --format philly --from-day 30 --days 7 --to week.csv
+  pleach workload convert --workload pods.csv.gz --to pods.parquet"
+    )]
     Write(WorkloadWriteArgs),
 }
 
@@ -108,7 +112,7 @@ pub struct WorkloadWriteArgs {
     /// Root of all randomness
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// File to write; the cluster goes beside it as NAME.cluster.toml
+    /// File to write, by its ending .parquet, .csv.gz (gzipped) or .csv; the cluster goes beside it as NAME.cluster.toml
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub to: PathBuf,
     /// Replace the file if it is there

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pleach_env::config::EnvConfig;
 use pleach_env::seed::Seed;
 use pleach_env::workload::generate::GeneratorConfig;
+use pleach_env::workload::import::Format;
 use pleach_env::workload::{Outcome, Workload};
 
 use crate::atomic_file;
@@ -47,8 +48,10 @@ fn list(context: &mut Context<'_>) -> Result<(), Error> {
         ]
     });
     let header = ["name", "kind", "what it is"].map(str::to_string).to_vec();
-    let notes =
-        vec!["files: canonical CSV, Philly, Helios Venus, ITP and Gavel lists, plain or gzipped".into()];
+    let formats = Format::ALL.map(Format::word).join(", ");
+    let notes = vec![format!(
+        "files, plain or gzipped, and canonical in Parquet too: {formats}"
+    )];
     context.say(
         &Table {
             header,

@@ -12,8 +12,8 @@ impl Cluster {
         if state == NodeState::Down {
             let start = stopped.len();
             self.jobs_of(id, stopped);
-            for job in start..stopped.len() {
-                self.fail(stopped[job]);
+            for job in &stopped[start..] {
+                self.fail(*job);
             }
         }
         let node = &mut self.nodes[id.index()];

@@ -1,13 +1,21 @@
-//! The project's own workload file: one CSV of jobs, plain or gzipped, and beside it a TOML that describes the cluster.
+//! The project's own workload file: one table of jobs, CSV (plain or gzipped) or Parquet, and beside it a TOML that
+//! describes the cluster.
 //!
-//! `NAME.csv` or `NAME.csv.gz` holds a row per job under the header [`COLUMNS`]; `NAME.cluster.toml` holds the cluster
+//! `NAME.csv`, `NAME.csv.gz` or `NAME.parquet` holds a row per job under the header [`COLUMNS`], and under
+//! [`RESOURCE_COLUMNS`] too where some job asks for more or less than whole GPUs; `NAME.cluster.toml` holds the cluster
 //! and the model classes. What is written reads back equal to the last bit. A list made by hand needs only
 //! [`REQUIRED`] and, where it has no sidecar, a cluster from the caller. Column table: docs/workload-file.md.
 //!
 //! Unlike the importers, this reader mends nothing but the order of the rows: the file is ours, so a value that does
 //! not fit is an error with its line and column.
 
+#[cfg(feature = "parquet")]
+mod parquet_read;
+#[cfg(feature = "parquet")]
+mod parquet_write;
 mod read;
+#[cfg(not(feature = "parquet"))]
+mod without_parquet;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -15,7 +23,11 @@ use std::path::{Path, PathBuf};
 use pleach_scheduler::spec::{ClusterSpec, ModelClass};
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "parquet")]
+pub(crate) use parquet_read::ParquetRows;
 pub(crate) use read::read_draft;
+#[cfg(not(feature = "parquet"))]
+pub(crate) use without_parquet::ParquetRows;
 
 /// Columns in the order in which they are written.
 pub const COLUMNS: [&str; 9] = [
@@ -29,6 +41,9 @@ pub const COLUMNS: [&str; 9] = [
     "user",
     "outcome",
 ];
+/// Columns of [`Resources`](pleach_scheduler::spec::Resources), per GPU of the gang; a file has all of them or none
+/// when it is written, and any of them when it is read.
+pub const RESOURCE_COLUMNS: [&str; 4] = ["gpu_milli", "gpu_memory_gib", "cpu_cores", "memory_gib"];
 /// Columns that a file must have.
 pub const REQUIRED: [&str; 3] = ["submit_s", "num_gpus", "run_time_s"];
 
@@ -44,11 +59,19 @@ struct Sidecar {
     cluster: ClusterSpec,
 }
 
-/// Path of the sidecar: the path of the jobs with `.cluster.toml` for `.csv` or `.csv.gz`.
+/// Path of the sidecar: the path of the jobs with `.cluster.toml` for `.csv`, `.csv.gz` or `.parquet`.
 #[must_use]
 pub fn sidecar_path(jobs: &Path) -> PathBuf {
     jobs.with_file_name(format!("{}.cluster.toml", super::import::name_of(jobs)))
 }
 
+/// Whether a file is written and named as Parquet.
+fn is_parquet_name(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("parquet"))
+}
+
+#[cfg(test)]
+mod parquet_tests;
 #[cfg(test)]
 mod tests;

@@ -6,17 +6,17 @@ use std::path::Path;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 
-use super::{REQUIRED, Sidecar, sidecar_path};
+use super::{REQUIRED, RESOURCE_COLUMNS, Sidecar, sidecar_path};
 use crate::error::Error;
 use crate::workload::import::{Draft, Format, ImportOptions, RawRow, Site, SiteOf, Tenancy};
-use crate::workload::table::{Lines, Table};
+use crate::workload::table::Table;
 use crate::workload::{Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, Workload, config};
 
 /// Largest sidecar, bytes; one for 10,000 tenants is below 1 MB.
 const SIDECAR_BYTES_MAX: u64 = 1 << 24;
 
 impl Workload {
-    /// Reads `NAME.csv` or `NAME.csv.gz` with its sidecar `NAME.cluster.toml`.
+    /// Reads `NAME.csv`, `NAME.csv.gz` or `NAME.parquet` with its sidecar `NAME.cluster.toml`.
     ///
     /// # Errors
     /// As [`crate::workload::import::import`].
@@ -31,7 +31,7 @@ impl Workload {
 
 /// Reads the rows; the cluster comes from the caller or else from the sidecar.
 pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
-    let mut table = Table::new(Lines::open(path)?, &REQUIRED)?;
+    let mut table = Table::open(path, &REQUIRED)?;
     let sidecar = read_sidecar(path)?;
     let (name, classes, cluster, is_given) = match (sidecar, &options.cluster) {
         (Some(sidecar), None) => (sidecar.name, sidecar.classes, sidecar.cluster, false),
@@ -146,12 +146,40 @@ fn read_row(
         class: u16::try_from(class).unwrap_or(u16::MAX),
         user: table.optional_name(column("user"))?,
         outcome,
-        resources: Resources::WHOLE_GPU,
+        resources: read_resources(table)?,
+    })
+}
+
+/// Share, memory, cores of the present row; a whole GPU and nothing else where the columns are absent or empty.
+fn read_resources(table: &Table) -> Result<Resources, Error> {
+    let whole = Resources::WHOLE_GPU;
+    let [gpu_milli, gpu_memory_gib, cpu_cores, memory_gib] = RESOURCE_COLUMNS.map(|name| table.column(name));
+    let share = match table.text(gpu_milli) {
+        "" => whole.gpu_milli,
+        text => match text.parse::<u16>() {
+            Ok(share) if (1..=1000).contains(&share) => share,
+            _ => {
+                let fix = "give thousandths of a GPU; leave it empty for whole GPUs";
+                return Err(table.refuse(gpu_milli, "a whole number from 1 to 1000", fix));
+            }
+        },
+    };
+    let amount = |column: Option<usize>| {
+        let fix = "give the amount per GPU or leave it empty";
+        table
+            .optional(column, 0.0, 1e6, fix)
+            .map(Option::unwrap_or_default)
+    };
+    Ok(Resources {
+        gpu_milli: share,
+        gpu_memory_gib: amount(gpu_memory_gib)?,
+        cpu_cores: amount(cpu_cores)?,
+        memory_gib: amount(memory_gib)?,
     })
 }
 
 fn site(cluster: ClusterSpec, classes: Vec<ModelClass>, is_given: bool) -> SiteOf {
-    Box::new(move |rows| {
+    Box::new(move |rows, _| {
         let names_tenants = rows.iter().any(|row| row.tenant.is_some());
         let tenancy = if is_given && cluster.tenants.len() == 1 && names_tenants {
             Tenancy::Shared(Vec::new())

@@ -1,7 +1,7 @@
 use std::io::Write as _;
 
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, TenantSpec};
+use pleach_scheduler::spec::{ClusterSpec, Resources, TenantSpec};
 use proptest::prelude::*;
 
 use super::sidecar_path;
@@ -9,7 +9,20 @@ use crate::workload::import::{ImportOptions, import};
 use crate::workload::tests::{job, workload};
 use crate::workload::{Outcome, Workload};
 
-fn any_job() -> impl Strategy<Value = crate::workload::JobSpec> {
+/// Half of the jobs ask for whole GPUs and nothing else, as in most lists.
+fn any_resources() -> impl Strategy<Value = Resources> {
+    let asked = (1_u16..=1000, 0.0_f64..100.0, 0.0_f64..64.0, 0.0_f64..1000.0).prop_map(
+        |(gpu_milli, gpu_memory_gib, cpu_cores, memory_gib)| Resources {
+            gpu_milli,
+            gpu_memory_gib,
+            cpu_cores,
+            memory_gib,
+        },
+    );
+    prop_oneof![Just(Resources::WHOLE_GPU), asked]
+}
+
+pub(super) fn any_job() -> impl Strategy<Value = crate::workload::JobSpec> {
     let name = "[a-zA-Z0-9 ,\"'éß-]{0,12}";
     let numbers = (0_i64..2_000_000_000_000_000, 1_u32..=8, 1e-6_f64..1e9);
     let options = (
@@ -18,9 +31,10 @@ fn any_job() -> impl Strategy<Value = crate::workload::JobSpec> {
         0_u16..3,
         0_u16..2,
         0_usize..4,
+        any_resources(),
     );
     (numbers, options).prop_map(
-        |((submit, num_gpus, run_time_s), (estimate_s, user, tenant, class, outcome))| {
+        |((submit, num_gpus, run_time_s), (estimate_s, user, tenant, class, outcome, resources))| {
             let user = user.trim().to_owned();
             crate::workload::JobSpec {
                 id: String::new(),
@@ -32,18 +46,21 @@ fn any_job() -> impl Strategy<Value = crate::workload::JobSpec> {
                 class,
                 user: (!user.is_empty()).then_some(user),
                 outcome: Outcome::ALL[outcome],
-                resources: pleach_scheduler::spec::Resources::WHOLE_GPU,
+                resources,
             }
         },
     )
 }
 
-fn of_jobs(mut jobs: Vec<crate::workload::JobSpec>) -> Workload {
+pub(super) fn of_jobs(mut jobs: Vec<crate::workload::JobSpec>) -> Workload {
     jobs.sort_by_key(|job| job.submit);
     for (index, job) in jobs.iter_mut().enumerate() {
         job.id = format!("job \"{index}\", again");
     }
     let mut workload = workload(jobs);
+    for group in &mut workload.cluster.node_groups {
+        (group.cpu_cores, group.memory_gib) = (1e3, 1e4);
+    }
     workload.cluster.tenants = ["a, b", "quote\"d", "plain"]
         .map(|name| TenantSpec {
             name: name.into(),
@@ -92,6 +109,46 @@ fn refusal_or_jobs(bytes: &[u8]) -> Result<(Workload, crate::workload::import::I
 
 fn refusal(text: &str) -> String {
     refusal_or_jobs(text.as_bytes()).unwrap_err()
+}
+
+#[test]
+fn columns_of_resources_are_written_only_where_a_job_needs_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.csv");
+    let mut workload = workload(vec![job("a", 0.0, 1, 5.0), job("b", 2.5, 2, 7.0)]);
+    workload.write(&path).unwrap();
+    let head = "job_id,submit_s,num_gpus,run_time_s,estimate_s,tenant,class,user,outcome";
+    let plain = format!("{head}\na,0,1,5,,all,any,,unknown\nb,2.5,2,7,,all,any,,unknown\n");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), plain);
+    workload.jobs[1].resources.gpu_milli = 250;
+    workload.jobs[1].resources.cpu_cores = 1.5;
+    workload.cluster.node_groups[0].cpu_cores = 16.0;
+    workload.write(&path).unwrap();
+    let more = format!(
+        "{head},gpu_milli,gpu_memory_gib,cpu_cores,memory_gib\na,0,1,5,,all,any,,unknown,1000,0,0,0\n\
+         b,2.5,2,7,,all,any,,unknown,250,0,1.5,0\n"
+    );
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), more);
+}
+
+#[test]
+fn resources_that_are_left_empty_are_a_whole_gpu_and_bad_ones_are_refused() {
+    let head = "submit_s,num_gpus,run_time_s,gpu_milli,cpu_cores\n";
+    let (workload, _) = refusal_or_jobs(format!("{head}0,1,1,,\n0,1,1,500,\n").as_bytes()).unwrap();
+    assert_eq!(workload.jobs[0].resources, Resources::WHOLE_GPU);
+    assert_eq!(workload.jobs[1].resources.gpu_milli, 500);
+    for (row, column) in [
+        ("0,1,1,0,", "gpu_milli: `0`"),
+        ("0,1,1,1001,", "gpu_milli: `1001`"),
+        ("0,1,1,0.5,", "gpu_milli: `0.5`"),
+        ("0,1,1,-1,", "gpu_milli: `-1`"),
+        ("0,1,1,1000,-1", "cpu_cores: `-1`"),
+        ("0,1,1,1000,NaN", "cpu_cores: `NaN`"),
+        ("0,1,1,1000,inf", "cpu_cores: `inf`"),
+    ] {
+        let text = refusal(&format!("{head}{row}\n"));
+        assert!(text.contains(&format!("line 2, column {column}")), "{text}");
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Writes the project's own workload file: to a temporary name first, synced, then renamed.
+//! Writes the project's own workload file: to a temporary name first, synced, then renamed. The path's ending says
+//! whether it is CSV, gzipped CSV or Parquet.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -8,18 +9,19 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use pleach_scheduler::ids::Time;
+use pleach_scheduler::spec::Resources;
 
-use super::{COLUMNS, Sidecar, sidecar_path};
+use super::{COLUMNS, RESOURCE_COLUMNS, Sidecar, is_parquet_name, sidecar_path};
 use crate::error::Error;
 use crate::workload::{Workload, config, is_printable};
 
 impl Workload {
-    /// Writes the jobs to `path` (gzipped where it ends in `.gz`) and the cluster beside it. The same workload gives
-    /// the same bytes.
+    /// Writes the jobs to `path` (as Parquet where it ends in `.parquet`, else as CSV, gzipped where it ends in `.gz`)
+    /// and the cluster beside it. The same workload gives the same bytes.
     ///
     /// # Errors
-    /// A workload that is not valid, tenants or classes that share a name, a path without a file name, files that
-    /// cannot be written.
+    /// A workload that is not valid, tenants or classes that share a name, a path without a file name, Parquet in a
+    /// build without the feature `parquet`, files that cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         self.validate()?;
         let tenants: Vec<_> = self.cluster.tenants.iter().map(|tenant| &tenant.name).collect();
@@ -43,7 +45,15 @@ impl Workload {
         };
         let text = toml::to_string(&sidecar)
             .map_err(|error| config("cluster", error, "a description that TOML can hold", "see spec"))?;
+        let parquet = if is_parquet_name(path) {
+            Some(self.jobs_as_parquet(path)?)
+        } else {
+            None
+        };
         replace(&sidecar_path(path), |out| out.write_all(text.as_bytes()))?;
+        if let Some(bytes) = parquet {
+            return replace(path, |out| out.write_all(&bytes));
+        }
         let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
         replace(path, |out| {
             if is_gzip {
@@ -58,10 +68,15 @@ impl Workload {
     }
 
     fn write_jobs(&self, out: &mut dyn Write) -> std::io::Result<()> {
-        writeln!(out, "{}", COLUMNS.join(","))?;
+        let has_resources = self.has_resources();
+        write!(out, "{}", COLUMNS.join(","))?;
+        if has_resources {
+            write!(out, ",{}", RESOURCE_COLUMNS.join(","))?;
+        }
+        writeln!(out)?;
         for job in &self.jobs {
             let estimate = job.estimate_s.map(|value| value.to_string()).unwrap_or_default();
-            writeln!(
+            write!(
                 out,
                 "{},{},{},{},{estimate},{},{},{},{}",
                 quoted(&job.id),
@@ -73,8 +88,23 @@ impl Workload {
                 quoted(job.user.as_deref().unwrap_or_default()),
                 job.outcome.word(),
             )?;
+            if has_resources {
+                let asked = &job.resources;
+                let (share, gpu_memory_gib) = (asked.gpu_milli, asked.gpu_memory_gib);
+                write!(
+                    out,
+                    ",{share},{gpu_memory_gib},{},{}",
+                    asked.cpu_cores, asked.memory_gib
+                )?;
+            }
+            writeln!(out)?;
         }
         Ok(())
+    }
+
+    /// Whether some job asks for anything but whole GPUs; then the file has [`RESOURCE_COLUMNS`].
+    pub(super) fn has_resources(&self) -> bool {
+        self.jobs.iter().any(|job| job.resources != Resources::WHOLE_GPU)
     }
 }
 

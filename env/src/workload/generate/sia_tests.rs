@@ -3,7 +3,7 @@ use std::path::Path;
 use super::super::measure::{assert_in, assert_near, hourly, mean, share};
 use super::super::{GeneratorConfig, generate};
 use super::*;
-use crate::workload::table::{Lines, Table};
+use crate::workload::table::Table;
 
 const LISTS: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -63,10 +63,9 @@ fn the_published_job_lists_have_the_same_split() {
         let mut counts = [0.0; 4];
         for list in 1..=10 {
             let path = format!("{LISTS}/{prefix}{list}.csv.gz");
-            let Ok(lines) = Lines::open(Path::new(&path)) else {
+            let Ok(mut table) = Table::open(Path::new(&path), &["name", "application"]) else {
                 continue;
             };
-            let mut table = Table::new(lines, &["name", "application"]).unwrap();
             let application = table.column("application");
             while table.next_row().unwrap() {
                 let category = match table.text(application) {

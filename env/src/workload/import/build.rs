@@ -7,13 +7,17 @@ use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 
 use super::report::count;
+use super::room;
 use super::tenants::{Tenancy, assign_tenants, unknown_tenant};
 use super::{Format, ImportOptions, ImportReport, Repair};
 use crate::error::Error;
+use crate::workload::table::Table;
 use crate::workload::{GangLimits, JobSpec, Outcome, SUBMIT_S_MAX, Workload, config};
 
 /// Most tenants; the limit of a cluster description.
 const NUM_TENANTS_MAX: usize = 10_000;
+/// Most classes that a list may name. *Assumed*: the largest list here names some dozens.
+const NUM_CLASSES_MAX: usize = 10_000;
 
 /// A row as read, on the list's own clock.
 pub(crate) struct RawRow {
@@ -39,8 +43,8 @@ pub(crate) struct Site {
     pub notes: Vec<String>,
 }
 
-/// Settles the cluster once the rows are selected.
-pub(crate) type SiteOf = Box<dyn Fn(&[RawRow]) -> Site>;
+/// Settles the cluster once the rows are selected, from them and the names of their classes.
+pub(crate) type SiteOf = Box<dyn Fn(&[RawRow], &[String]) -> Site>;
 
 /// What a format's reader hands over.
 pub(crate) struct Draft {
@@ -49,6 +53,9 @@ pub(crate) struct Draft {
     /// Tenant names in order of appearance.
     pub tenants: Vec<String>,
     tenant_index: BTreeMap<String, u32>,
+    /// Class names in order of appearance.
+    classes: Vec<String>,
+    class_index: BTreeMap<String, u16>,
     pub repairs: Vec<Repair>,
     pub rows_read: u64,
     /// The cluster, from the rows that are left (sizes are estimated from them where none is published).
@@ -64,6 +71,8 @@ impl Draft {
             rows: Vec::new(),
             tenants: Vec::new(),
             tenant_index: BTreeMap::new(),
+            classes: Vec::new(),
+            class_index: BTreeMap::new(),
             repairs: Vec::new(),
             rows_read: 0,
             site,
@@ -85,10 +94,40 @@ impl Draft {
         Some(index)
     }
 
+    /// Index of the class that the present row of `table` names.
+    pub(crate) fn class(&mut self, table: &Table, column: Option<usize>) -> Result<u16, Error> {
+        let name = table.name(column)?;
+        let fix = "is the right column read as the kind of job?";
+        self.class_of(&name)
+            .ok_or_else(|| table.refuse(column, "at most 10,000 different names", fix))
+    }
+
+    /// Index of a class's name; none where there are too many.
+    pub(crate) fn class_of(&mut self, name: &str) -> Option<u16> {
+        if let Some(index) = self.class_index.get(name) {
+            return Some(*index);
+        }
+        if self.classes.len() == NUM_CLASSES_MAX {
+            return None;
+        }
+        let index = self.classes.len() as u16;
+        self.classes.push(name.to_owned());
+        self.class_index.insert(name.to_owned(), index);
+        Some(index)
+    }
+
     pub(crate) fn mend(&mut self, rule: &str) {
         count(&mut self.repairs, rule, 1, false);
     }
+
+    /// Counts a row that is left out.
+    pub(crate) fn exclude(&mut self, rule: &str) {
+        count(&mut self.repairs, rule, 1, true);
+    }
 }
+
+/// Endings that are no part of a workload's name.
+const EXTENSIONS: [&str; 5] = ["csv", "json", "parquet", "swf", "trace"];
 
 /// The file's name without `.gz` and its extension.
 pub(crate) fn name_of(path: &Path) -> String {
@@ -97,9 +136,9 @@ pub(crate) fn name_of(path: &Path) -> String {
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     let name = name
-        .strip_suffix(".csv")
-        .or_else(|| name.strip_suffix(".trace"))
-        .unwrap_or(name);
+        .rsplit_once('.')
+        .filter(|(_, ending)| EXTENSIONS.contains(ending))
+        .map_or(name, |(stem, _)| stem);
     name.to_owned()
 }
 
@@ -126,8 +165,11 @@ pub(super) fn build(
     refuse_duplicates(&file, &rows)?;
     select(&mut rows, options, &mut report);
 
-    let mut site = (draft.site)(&rows);
+    let mut site = (draft.site)(&rows, &draft.classes);
     site.cluster.validate()?;
+    if !draft.strict {
+        room::drop_unmodelled(&site.cluster, &mut rows, &mut report);
+    }
     let tenant_of = assign_tenants(&mut site, &draft, &rows, options)?;
     report.notes = std::mem::take(&mut site.notes);
     let first = rows.first().map_or(Time::ZERO, |row| row.submit);
@@ -148,6 +190,20 @@ pub(super) fn build(
             continue;
         };
         let most = gangs.most(tenant, row.class);
+        if !draft.strict && row.num_gpus <= most {
+            let room = room::most_gpus(
+                &site.cluster,
+                &site.classes[usize::from(row.class)],
+                &row.resources,
+            );
+            if row.num_gpus > room {
+                report.exclude(
+                    "asks for more CPU or memory than the nodes of the cluster have",
+                    1,
+                );
+                continue;
+            }
+        }
         if row.num_gpus > most {
             if draft.strict {
                 return Err(Error::Data {

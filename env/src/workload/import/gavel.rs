@@ -13,13 +13,22 @@ use std::path::Path;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{ClusterSpec, NodeGroup, Resources};
 
-use super::report::count;
+use super::row::raised;
 use super::tenants::single_tenant;
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::error::Error;
 use crate::workload::gavel_speeds::{class_index, classes, gpu_types, reference_steps_per_s};
-use crate::workload::table::{Lines, shorten, split};
-use crate::workload::{Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, config};
+use crate::workload::table::{Between, Table};
+use crate::workload::{Outcome, RUN_TIME_S_MAX, SUBMIT_S_MAX, config};
+
+#[rustfmt::skip]
+const SEVEN: [&str; 7] = [
+    "job_type", "command", "flag", "needs_data", "total_steps", "arrival_s", "scale_factor",
+];
+#[rustfmt::skip]
+const TEN: [&str; 10] = [
+    "job_type", "command", "folder", "flag", "needs_data", "total_steps", "scale_factor", "priority", "slo", "arrival_s",
+];
 
 /// Whether a line looks like one of Gavel's.
 pub(super) fn is_row(line: &str) -> bool {
@@ -29,93 +38,79 @@ pub(super) fn is_row(line: &str) -> bool {
 }
 
 pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
-    let mut lines = Lines::open(path)?;
-    let mut fields = Vec::new();
-    let mut rows = Vec::new();
-    let mut repairs = Vec::new();
-    let (mut num_fields, mut rows_read) = (0, 0_u64);
-    while let Some(line) = lines.next_line()? {
-        if let Err(text) = split(line, '\t', &mut fields) {
-            return Err(lines.error("-", text.into()));
-        }
-        rows_read += 1;
-        if !matches!(fields.len(), 7 | 10) || (num_fields != 0 && fields.len() != num_fields) {
-            let text = format!(
-                "the row has {} tab-separated fields; allowed is 7 in every row or 10 in every row",
-                fields.len()
-            );
-            return Err(lines.error("-", text));
-        }
-        num_fields = fields.len();
-        let (steps_at, gang_at, arrival_at) = if num_fields == 7 { (4, 6, 5) } else { (5, 6, 9) };
-        let number = |at: usize, name: &str, min: f64, max: f64| {
-            let text = fields[at].trim();
-            match text.parse::<f64>() {
-                Ok(value) if (min..=max).contains(&value) => Ok(value),
-                _ => Err(lines.error(
-                    name,
-                    format!(
-                        "`{}` is not allowed here: allowed is a number from {min} to {max}; correct the row",
-                        shorten(text)
-                    ),
-                )),
-            }
-        };
-        let steps = number(steps_at, "total_steps", 0.0, 1e15)?;
-        let gang = number(gang_at, "scale_factor", 1.0, 1e6)?;
-        let arrival_s = number(arrival_at, "arrival_s", -SUBMIT_S_MAX, SUBMIT_S_MAX)?;
-        if gang.fract() != 0.0 {
-            let text =
-                format!("`{gang}` is not allowed here: allowed is a whole number of GPUs; correct the row");
-            return Err(lines.error("scale_factor", text));
-        }
-        let num_gpus = gang as u32;
-        let job_type = fields[0].trim();
-        let Some(single) = class_index(job_type, 1) else {
-            let text = format!(
-                "`{}` is not allowed here: allowed is one of the 26 measured job types, such as `LM (batch size 20)`",
-                shorten(job_type)
-            );
-            return Err(lines.error("job_type", text));
-        };
-        let (class, steps_per_s) = match class_index(job_type, num_gpus) {
-            Some(class) => (class, reference_steps_per_s(class)),
-            None => {
-                count(
-                    &mut repairs,
-                    "gang of a size that was not measured: as fast as so many single GPUs",
-                    1,
-                    false,
-                );
-                (single, reference_steps_per_s(single) * f64::from(num_gpus))
-            }
-        };
-        let mut run_time_s = steps / steps_per_s;
-        if run_time_s < 1.0 {
-            run_time_s = 1.0;
-            count(&mut repairs, "run time below 1 s: raised to 1 s", 1, false);
-        }
-        if !(RUN_TIME_S_MIN..=RUN_TIME_S_MAX).contains(&run_time_s) {
-            let text = format!("`{steps}` steps take {run_time_s} s; allowed is up to {RUN_TIME_S_MAX} s");
-            return Err(lines.error("total_steps", text));
-        }
-        rows.push(RawRow {
-            line: lines.line,
-            id: format!("{}", rows_read - 1),
-            submit: Time::from_secs_f64(arrival_s),
-            num_gpus,
-            run_time_s,
-            estimate_s: None,
-            tenant: None,
-            class: class as u16,
-            user: None,
-            outcome: Outcome::Unknown,
-            resources: Resources::WHOLE_GPU,
-        });
+    let mut table = Table::open_without_header(
+        path,
+        Between::Tab,
+        "7 in every row or 10 in every row",
+        |num| match num {
+            7 => Some(&SEVEN),
+            10 => Some(&TEN),
+            _ => None,
+        },
+    )?;
+    let is_seven = table.column("priority").is_none();
+    let mut draft = Draft::new(path, site(options, is_seven)?);
+    while table.next_row()? {
+        draft.rows_read += 1;
+        let row = read_row(&table, &mut draft)?;
+        draft.rows.push(row);
     }
-    let mut draft = Draft::new(path, site(options, num_fields == 7)?);
-    (draft.rows, draft.repairs, draft.rows_read) = (rows, repairs, rows_read);
     Ok(draft)
+}
+
+fn read_row(table: &Table, draft: &mut Draft) -> Result<RawRow, Error> {
+    let steps_column = table.column("total_steps");
+    let steps = table.number(steps_column, 0.0, 1e15, "correct the row")?;
+    let column = table.column("arrival_s");
+    let arrival_s = table.number(column, -SUBMIT_S_MAX, SUBMIT_S_MAX, "correct the row")?;
+    let num_gpus = num_gpus(table)?;
+    let (single, measured) = classes_of(table, num_gpus)?;
+    let (class, steps_per_s) = match measured {
+        Some(class) => (class, reference_steps_per_s(class)),
+        None => {
+            draft.mend("gang of a size that was not measured: as fast as so many single GPUs");
+            (single, reference_steps_per_s(single) * f64::from(num_gpus))
+        }
+    };
+    let run_time_s = raised(steps / steps_per_s, draft);
+    if run_time_s > RUN_TIME_S_MAX {
+        let allowed = format!("steps that take up to {RUN_TIME_S_MAX} s, here {run_time_s}");
+        return Err(table.refuse(steps_column, &allowed, "correct the row"));
+    }
+    Ok(RawRow {
+        line: table.line(),
+        id: (draft.rows_read - 1).to_string(),
+        submit: Time::from_secs_f64(arrival_s),
+        num_gpus,
+        run_time_s,
+        estimate_s: None,
+        tenant: None,
+        class: class as u16,
+        user: None,
+        outcome: Outcome::Unknown,
+        resources: Resources::WHOLE_GPU,
+    })
+}
+
+/// The gang of the present row.
+pub(super) fn num_gpus(table: &Table) -> Result<u32, Error> {
+    let column = table.column("scale_factor");
+    let gang = table.number(column, 1.0, 1e6, "correct the row")?;
+    if gang.fract() != 0.0 {
+        return Err(table.refuse(column, "a whole number of GPUs", "correct the row"));
+    }
+    Ok(gang as u32)
+}
+
+/// The class of the present row's job type on one GPU, and on its gang where that was measured.
+pub(super) fn classes_of(table: &Table, num_gpus: u32) -> Result<(usize, Option<usize>), Error> {
+    let column = table.column("job_type");
+    let job_type = table.text(column);
+    let Some(single) = class_index(job_type, 1) else {
+        let allowed = "one of the 26 measured job types, such as `LM (batch size 20)`";
+        return Err(table.refuse(column, allowed, "correct the row"));
+    };
+    Ok((single, class_index(job_type, num_gpus)))
 }
 
 fn site(options: &ImportOptions, is_philly_like: bool) -> Result<SiteOf, Error> {
@@ -145,7 +140,7 @@ fn site(options: &ImportOptions, is_philly_like: bool) -> Result<SiteOf, Error> 
             hint,
         )
     })?;
-    Ok(Box::new(move |_| Site {
+    Ok(Box::new(move |_, _| Site {
         cluster: cluster.clone(),
         classes: classes.clone(),
         tenancy: Tenancy::Single,

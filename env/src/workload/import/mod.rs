@@ -5,11 +5,30 @@
 //! rows excluded by a named rule.
 
 mod build;
+mod chronus;
+mod detect;
+mod dlrm;
+mod eva;
+mod format;
 mod gavel;
 mod itp;
+mod lingjun;
+mod muri;
+mod not_jobs;
+mod openb;
+mod pai;
 mod philly;
+mod pollux;
 mod report;
+mod room;
+mod row;
+mod rubick;
+mod shockwave;
+mod site;
+mod swf;
 mod tenants;
+mod thetagpu;
+mod tiresias;
 mod venus;
 
 use std::path::Path;
@@ -17,97 +36,15 @@ use std::path::Path;
 use pleach_scheduler::spec::ClusterSpec;
 use serde::{Deserialize, Serialize};
 
+pub use format::Format;
 pub use report::{ImportReport, Repair};
 
 pub(crate) use build::{Draft, RawRow, Site, SiteOf, name_of};
 pub(crate) use gavel::gavel_cluster;
 pub(crate) use tenants::{Tenancy, share_out};
 
-use super::table::{Lines, split};
 use super::{SUBMIT_S_MAX, Workload, config};
 use crate::error::Error;
-
-/// A format of job list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// This project's own file (docs/workload-file.md).
-    Canonical,
-    /// Microsoft Philly 2017, one row per job, joined from its published parts.
-    Philly,
-    /// Helios Venus 2020 (SenseTime), the joined or the four-column list.
-    Venus,
-    /// Microsoft ITP 2021 (the ElasticFlow traces), raw or with generated models.
-    Itp,
-    /// Gavel's tab-separated lists.
-    Gavel,
-}
-
-impl Format {
-    /// All formats.
-    pub const ALL: [Format; 5] = [
-        Format::Canonical,
-        Format::Philly,
-        Format::Venus,
-        Format::Itp,
-        Format::Gavel,
-    ];
-
-    /// The word used in configurations and reports.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Format::Canonical => "canonical",
-            Format::Philly => "philly",
-            Format::Venus => "venus",
-            Format::Itp => "itp",
-            Format::Gavel => "gavel",
-        }
-    }
-
-    /// Recognises a list by its first line.
-    ///
-    /// # Errors
-    /// A file that cannot be read, is empty, or starts with no known header.
-    pub fn detect(path: &Path) -> Result<Format, Error> {
-        let mut lines = Lines::open(path)?;
-        let Some(first) = lines.next_line()?.map(str::to_owned) else {
-            return Err(lines.error("-", format!("the file is empty; {KNOWN_HEADERS}")));
-        };
-        let mut names = Vec::new();
-        if gavel::is_row(&first) {
-            return Ok(Format::Gavel);
-        }
-        let has = |wanted: &[&str], names: &[String]| {
-            wanted
-                .iter()
-                .all(|name| names.iter().any(|found| found.trim() == *name))
-        };
-        if split(&first, ',', &mut names).is_ok() {
-            for (format, wanted) in [
-                (Format::Canonical, &super::file::REQUIRED[..]),
-                (Format::Philly, &philly::REQUIRED[..]),
-                (Format::Venus, &venus::REQUIRED_JOINED[..]),
-                (Format::Venus, &venus::REQUIRED_FOUR[..]),
-                (Format::Itp, &itp::REQUIRED[..]),
-            ] {
-                if has(wanted, &names) {
-                    return Ok(format);
-                }
-            }
-        }
-        let text = format!(
-            "`{}` is no known header; {KNOWN_HEADERS}",
-            super::table::shorten(&first)
-        );
-        Err(lines.error("-", text))
-    }
-}
-
-const KNOWN_HEADERS: &str = "known are: submit_s,num_gpus,run_time_s (canonical); \
-    job,submit_s,num_gpus,duration_s,state (Philly); job_id,submit_s,gpu_num,service_s or \
-    job_id,arrival_s,service_sec,gpu_count (Venus); job_id,submission_time,duration,num_gpu (ITP); \
-    Gavel's tab-separated rows";
 
 /// What to take from a list and how.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -181,9 +118,28 @@ pub fn import(path: &Path, options: &ImportOptions) -> Result<(Workload, ImportR
         Format::Venus => venus::read(path, options)?,
         Format::Itp => itp::read(path, options)?,
         Format::Gavel => gavel::read(path, options)?,
+        Format::Openb => openb::read(path, options)?,
+        Format::Pai => pai::read(path, options)?,
+        Format::Lingjun => lingjun::read(path, options)?,
+        Format::ThetaGpu => thetagpu::read(path, options)?,
+        Format::Dlrm => dlrm::read(path, options)?,
+        Format::Tiresias => tiresias::read(path, options)?,
+        Format::Muri => muri::read(path, options)?,
+        Format::Chronus => chronus::read(path, options)?,
+        Format::Pollux => pollux::read(path, options)?,
+        Format::Rubick => rubick::read(path, options)?,
+        Format::Eva => eva::read(path, options)?,
+        Format::Shockwave => shockwave::read(path, options)?,
+        Format::Swf => swf::read(path, options)?,
     };
     build::build(path, format, draft, options)
 }
 
+#[cfg(test)]
+mod format_tests;
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod list_tests;
 #[cfg(test)]
 mod tests;

@@ -9,14 +9,15 @@
 
 use std::path::Path;
 
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, NodeGroup, Resources};
+use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, NodeGroup};
 
+use super::row::Columns;
+use super::site::NODES_PER_RACK;
 use super::tenants::{any_class, single_tenant, tenancy_for};
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf};
 use crate::error::Error;
-use crate::workload::table::{Lines, Table};
-use crate::workload::{Outcome, RUN_TIME_S_MAX, SUBMIT_S_MAX};
+use crate::workload::Outcome;
+use crate::workload::table::Table;
 
 pub(super) const REQUIRED: [&str; 5] = ["job", "submit_s", "num_gpus", "duration_s", "state"];
 
@@ -38,28 +39,18 @@ const VC_GPUS: [(&str, u32); 11] = [
     ("ed69ec", 8 * 8),
 ];
 
-/// Nodes that share the fast network. *Assumed*: the study describes such domains but not their size.
-const NODES_PER_RACK: u32 = 16;
-
 pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
-    let mut table = Table::new(Lines::open(path)?, &REQUIRED)?;
-    let column = |name: &str| table.column(name);
-    let (job, submit, gpus) = (column("job"), column("submit_s"), column("num_gpus"));
-    let (duration, state) = (column("duration_s"), column("state"));
-    let (vc, user) = (column("vc"), column("user"));
+    let mut table = Table::open(path, &REQUIRED)?;
+    let state = table.column("state");
+    let columns = Columns {
+        tenant: table.column("vc"),
+        user: table.column("user"),
+        ..Columns::named(&table, ["job", "submit_s", "num_gpus", "duration_s"])
+    };
     let mut draft = Draft::new(path, site(options));
     while table.next_row()? {
         draft.rows_read += 1;
-        let submit_s = table.number(submit, -SUBMIT_S_MAX, SUBMIT_S_MAX, "give seconds")?;
-        let num_gpus = table.count(gpus, "remove jobs without GPUs")?;
-        let mut run_time_s = table.number(duration, 0.0, RUN_TIME_S_MAX, "give seconds")?;
-        if run_time_s < 1.0 {
-            run_time_s = 1.0;
-            draft.mend("run time below 1 s: raised to 1 s");
-        }
-        if num_gpus == 0 {
-            return Err(table.refuse(gpus, "1 or more", "remove jobs without GPUs"));
-        }
+        let row = columns.read(&table, &mut draft)?;
         let outcome = match table.text(state) {
             "COMPLETED" => Outcome::Completed,
             "FAILED" => Outcome::Failed,
@@ -70,27 +61,14 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
                 return Err(table.refuse(state, allowed, "map other words to these"));
             }
         };
-        let tenant = table.optional_name(vc)?.and_then(|name| draft.tenant(&name));
-        draft.rows.push(RawRow {
-            line: table.line(),
-            id: table.name(job)?,
-            submit: Time::from_secs_f64(submit_s),
-            num_gpus,
-            run_time_s,
-            estimate_s: None,
-            tenant,
-            class: 0,
-            user: table.optional_name(user)?,
-            outcome,
-            resources: Resources::WHOLE_GPU,
-        });
+        draft.rows.push(RawRow { outcome, ..row });
     }
     Ok(draft)
 }
 
 fn site(options: &ImportOptions) -> SiteOf {
     let (given, walled) = (options.cluster.clone(), options.virtual_clusters);
-    Box::new(move |_| {
+    Box::new(move |_, _| {
         let (cluster, note) = match &given {
             Some(cluster) => (cluster.clone(), "cluster: given by the caller"),
             None if walled => (

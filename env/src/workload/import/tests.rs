@@ -4,7 +4,7 @@ use super::*;
 use crate::workload::Outcome;
 
 /// A published list, or `None` with a message where the data folder is absent.
-fn list(relative: &str) -> Option<PathBuf> {
+pub(super) fn list(relative: &str) -> Option<PathBuf> {
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/traces")).join(relative);
     if path.exists() {
         return Some(path);
@@ -13,7 +13,7 @@ fn list(relative: &str) -> Option<PathBuf> {
     None
 }
 
-fn read(relative: &str, options: &ImportOptions) -> Option<(Workload, ImportReport)> {
+pub(super) fn read(relative: &str, options: &ImportOptions) -> Option<(Workload, ImportReport)> {
     let path = list(relative)?;
     let (workload, report) = import(&path, options).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(report.rows_read, report.jobs + report.rows_excluded(), "{report}");
@@ -187,7 +187,7 @@ fn an_imported_list_survives_the_projects_own_file() {
     assert_eq!(Workload::read(&path).unwrap(), workload);
 }
 
-fn of_text(text: &str, options: &ImportOptions) -> Result<(Workload, ImportReport), String> {
+pub(super) fn of_text(text: &str, options: &ImportOptions) -> Result<(Workload, ImportReport), String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("list.csv");
     std::fs::write(&path, text).unwrap();

@@ -9,14 +9,15 @@
 
 use std::path::Path;
 
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, NodeGroup, Resources};
+use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, NodeGroup};
 
+use super::row::Columns;
+use super::site::NODES_PER_RACK;
 use super::tenants::{any_class, single_tenant, tenancy_for};
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf};
 use crate::error::Error;
-use crate::workload::table::{Lines, Table};
-use crate::workload::{Outcome, RUN_TIME_S_MAX, SUBMIT_S_MAX};
+use crate::workload::Outcome;
+use crate::workload::table::Table;
 
 pub(super) const REQUIRED_JOINED: [&str; 4] = ["job_id", "submit_s", "gpu_num", "service_s"];
 pub(super) const REQUIRED_FOUR: [&str; 4] = ["job_id", "arrival_s", "service_sec", "gpu_count"];
@@ -44,44 +45,37 @@ const VC_GPUS: [(&str, u32); 16] = [
     ("vcgkz", 8),
 ];
 const NUM_NODES: u32 = 133;
-/// Nodes that share the fast network. *Assumed*: not published.
-const NODES_PER_RACK: u32 = 16;
 /// Where the source cut service times, s.
-const SERVICE_S_CUT: f64 = 172_800.0;
+pub(super) const SERVICE_S_CUT: f64 = 172_800.0;
+pub(super) const CUT: &str = "run time cut at 48 h by the source and not known otherwise: kept at 172,800 s";
 
 pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
-    let is_four = header_has(path, &REQUIRED_FOUR)?;
-    let required = if is_four { REQUIRED_FOUR } else { REQUIRED_JOINED };
-    let mut table = Table::new(Lines::open(path)?, &required)?;
-    let column = |name: &str| table.column(name);
-    let job = column("job_id");
-    let (submit, service, gpus) = if is_four {
-        (column("arrival_s"), column("service_sec"), column("gpu_count"))
+    let mut table = Table::open(path, &[])?;
+    let is_four = REQUIRED_FOUR.iter().all(|name| table.column(name).is_some());
+    if !is_four {
+        table = Table::open(path, &REQUIRED_JOINED)?;
+    }
+    let names = if is_four {
+        ["job_id", "arrival_s", "gpu_count", "service_sec"]
     } else {
-        (column("submit_s"), column("service_s"), column("gpu_num"))
+        ["job_id", "submit_s", "gpu_num", "service_s"]
     };
-    let (duration, state, vc) = (column("duration_s"), column("state"), column("vc"));
-    let (user, clamped) = (column("user"), column("clamped"));
+    let (duration, state) = (table.column("duration_s"), table.column("state"));
+    let clamped = table.column("clamped");
+    let columns = Columns {
+        tenant: table.column("vc"),
+        user: table.column("user"),
+        ..Columns::named(&table, names)
+    };
     let mut draft = Draft::new(path, site(options));
     while table.next_row()? {
         draft.rows_read += 1;
-        let submit_s = table.number(submit, -SUBMIT_S_MAX, SUBMIT_S_MAX, "give seconds")?;
-        let num_gpus = table.count(gpus, "remove jobs without GPUs")?;
-        if num_gpus == 0 {
-            return Err(table.refuse(gpus, "1 or more", "remove jobs without GPUs"));
-        }
-        let known = table.optional(duration, 0.0, RUN_TIME_S_MAX, "give seconds or leave it empty")?;
-        let mut run_time_s = match known {
-            Some(duration_s) => duration_s,
-            None => table.number(service, 0.0, RUN_TIME_S_MAX, "give seconds")?,
-        };
-        let is_cut = table.text(clamped) == "1" || (is_four && run_time_s >= SERVICE_S_CUT);
-        if known.is_none() && is_cut {
-            draft.mend("run time cut at 48 h by the source and not known otherwise: kept at 172,800 s");
-        }
-        if run_time_s < 1.0 {
-            run_time_s = 1.0;
-            draft.mend("run time below 1 s: raised to 1 s");
+        let is_known = !table.text(duration).is_empty();
+        let run_time = if is_known { duration } else { columns.run_time };
+        let row = Columns { run_time, ..columns }.read(&table, &mut draft)?;
+        let is_cut = table.text(clamped) == "1" || (is_four && row.run_time_s >= SERVICE_S_CUT);
+        if !is_known && is_cut {
+            draft.mend(CUT);
         }
         let outcome = match table.text(state) {
             "COMPLETED" => Outcome::Completed,
@@ -93,35 +87,14 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
                 return Err(table.refuse(state, allowed, "map other words to these"));
             }
         };
-        let tenant = table.optional_name(vc)?.and_then(|name| draft.tenant(&name));
-        draft.rows.push(RawRow {
-            line: table.line(),
-            id: table.name(job)?,
-            submit: Time::from_secs_f64(submit_s),
-            num_gpus,
-            run_time_s,
-            estimate_s: None,
-            tenant,
-            class: 0,
-            user: table.optional_name(user)?,
-            outcome,
-            resources: Resources::WHOLE_GPU,
-        });
+        draft.rows.push(RawRow { outcome, ..row });
     }
     Ok(draft)
 }
 
-/// Whether the first line of a file names all these columns.
-fn header_has(path: &Path, names: &[&str]) -> Result<bool, Error> {
-    let mut lines = Lines::open(path)?;
-    let first = lines.next_line()?.unwrap_or_default();
-    let has = |name: &&str| first.split(',').any(|found| found.trim() == *name);
-    Ok(names.iter().all(has))
-}
-
 fn site(options: &ImportOptions) -> SiteOf {
     let given = options.cluster.clone();
-    Box::new(move |_| {
+    Box::new(move |_, _| {
         let cluster = given.clone().unwrap_or_else(|| ClusterSpec {
             gpu_types: vec![GpuTypeSpec {
                 name: "V100".into(),

@@ -1,7 +1,7 @@
 //! Reading tables that nobody vouches for: delimited text, plain or gzipped, bounded line by line, or Parquet; every
 //! complaint with file, line (in Parquet: row), column, value, what is allowed and how to mend it.
 //!
-//! Refused: lines above [`LINE_BYTES_MAX`], text that is not UTF-8, damaged gzip, rows with another number of fields
+//! Refused: lines above 65,536 bytes, text that is not UTF-8, damaged gzip, rows with another number of fields
 //! than the header, columns that appear twice. A quoted field may hold delimiters but no line break, so a missing
 //! quote cannot swallow the file.
 
@@ -9,7 +9,9 @@ mod lines;
 
 use std::path::Path;
 
-pub(crate) use lines::{LINE_BYTES_MAX, LINES_MAX, Lines};
+pub(crate) use lines::Lines;
+#[cfg(feature = "parquet")]
+pub(crate) use lines::{LINE_BYTES_MAX, LINES_MAX};
 
 use super::file::ParquetRows;
 use super::is_printable;

@@ -11,7 +11,7 @@ use crate::workload::{Outcome, Workload};
 
 /// Half of the jobs ask for whole GPUs and nothing else, as in most lists.
 fn any_resources() -> impl Strategy<Value = Resources> {
-    let asked = (1_u16..=1000, 0.0_f64..100.0, 0.0_f64..64.0, 0.0_f64..1000.0).prop_map(
+    let asked = (1_u16..=1000, 0.0_f64..32.0, 0.0_f64..64.0, 0.0_f64..1000.0).prop_map(
         |(gpu_milli, gpu_memory_gib, cpu_cores, memory_gib)| Resources {
             gpu_milli,
             gpu_memory_gib,

@@ -3,6 +3,8 @@
 //! Jobs that ask for whole GPUs and nothing else have the *plain* shape, number 0: whether they fit is a count of free
 //! GPUs. Every other shape is looked up node by node. Shapes are numbered as they first appear.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::spec::Resources;
@@ -83,25 +85,32 @@ pub(super) fn capacity(value: f64, per: f64) -> u32 {
 
 /// The shapes of a cluster.
 #[derive(Clone, Debug)]
-pub(super) struct Shapes(Vec<Shape>);
+pub(super) struct Shapes {
+    rows: Vec<Shape>,
+    numbers: BTreeMap<Shape, ShapeId>,
+}
 
 impl Shapes {
     pub(super) fn new() -> Shapes {
-        Shapes(vec![Shape::PLAIN])
+        Shapes {
+            rows: vec![Shape::PLAIN],
+            numbers: [(Shape::PLAIN, ShapeId::PLAIN)].into(),
+        }
     }
 
     pub(super) fn get(&self, id: ShapeId) -> Shape {
-        self.0[usize::from(id.0)]
+        self.rows[usize::from(id.0)]
     }
 
     /// Number of a shape, a new one where it was not seen before; none if there are too many.
     pub(super) fn number(&mut self, shape: Shape) -> Option<ShapeId> {
-        if let Some(known) = self.0.iter().position(|other| *other == shape) {
-            return Some(ShapeId(known as u16));
+        if let Some(known) = self.numbers.get(&shape) {
+            return Some(*known);
         }
-        let id = u16::try_from(self.0.len()).ok()?;
-        self.0.push(shape);
-        Some(ShapeId(id))
+        let id = ShapeId(u16::try_from(self.rows.len()).ok()?);
+        self.rows.push(shape);
+        self.numbers.insert(shape, id);
+        Some(id)
     }
 }
 

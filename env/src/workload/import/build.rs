@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::cluster::{Capabilities, Cluster};
+use pleach_scheduler::ids::{ClassId, Time};
 use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 
 use super::report::count;
@@ -180,6 +181,7 @@ pub(super) fn build(
     };
     report.origin_s = origin.as_secs_f64();
     let gangs = GangLimits::new(&site.cluster, &site.classes);
+    let mut cluster = Cluster::new(&site.cluster, &site.classes, Capabilities::DEFAULT)?;
     let mut jobs = Vec::with_capacity(rows.len());
     for row in rows {
         let Some(tenant) = tenant_of[row.tenant.map_or(0, |index| index as usize + 1)] else {
@@ -191,14 +193,14 @@ pub(super) fn build(
         };
         let most = gangs.most(tenant, row.class);
         if !draft.strict && row.num_gpus <= most {
-            let room = room::most_gpus(
-                &site.cluster,
-                &site.classes[usize::from(row.class)],
-                &row.resources,
-            );
+            // What a job asks for beside whole GPUs, only the cluster itself can judge.
+            let room = match row.resources {
+                Resources::WHOLE_GPU => u32::MAX,
+                asked => cluster.largest_gang(ClassId(row.class), &asked),
+            };
             if row.num_gpus > room {
                 report.exclude(
-                    "asks for more CPU or memory than the nodes of the cluster have",
+                    "asks for more CPU or memory than the nodes and GPUs of the cluster have",
                     1,
                 );
                 continue;

@@ -159,9 +159,11 @@ pub(crate) fn ratio_heads(cluster: &Cluster, group: &Group) -> [Option<(i64, Job
         .first()
         .map(|(_, job)| *job)
         .filter(|job| Some(*job) != oldest);
-    let mut heads = [oldest, shortest].map(|job| job.map(|job| (ratio_key(cluster, job), job)));
-    heads.sort_unstable_by_key(|head| head.unwrap_or((i64::MAX, JobId(u32::MAX))));
-    heads
+    let row = |job: JobId| (ratio_key(cluster, job), job);
+    match (oldest.map(row), shortest.map(row)) {
+        (Some(oldest), Some(shortest)) if shortest < oldest => [Some(shortest), Some(oldest)],
+        (oldest, shortest) => [oldest, shortest],
+    }
 }
 
 #[cfg(test)]

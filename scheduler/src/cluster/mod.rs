@@ -7,12 +7,12 @@
 mod check;
 mod free;
 mod node_set;
+mod ordered_set;
 mod place;
 mod queue;
 mod tables;
 
-use std::collections::BTreeSet;
-
+pub use ordered_set::OrderedSet;
 pub use place::{PlacementFacts, Template};
 pub use queue::Demand;
 pub use tables::{Decision, Job, JobState, Node, Placement, Rack, Slice, Submission, Tenant};
@@ -61,7 +61,7 @@ pub struct Cluster {
     free: FreeIndex,
     queue: Queue,
     /// Running jobs of each GPU type by believed end. `[type]`
-    running: Vec<BTreeSet<(Time, JobId)>>,
+    running: Vec<OrderedSet<(Time, JobId)>>,
     num_running: usize,
     /// Bit mask of the types on which each class can run.
     class_types: Vec<u64>,
@@ -163,7 +163,7 @@ impl Cluster {
             tenants,
             jobs: Vec::new(),
             queue: Queue::default(),
-            running: vec![BTreeSet::new(); num_types],
+            running: vec![OrderedSet::default(); num_types],
             num_running: 0,
             class_types,
             type_value,
@@ -575,7 +575,7 @@ impl Cluster {
     }
     /// Running jobs of a type by believed end, earliest first.
     #[must_use]
-    pub fn running_of(&self, kind: GpuTypeId) -> &BTreeSet<(Time, JobId)> {
+    pub fn running_of(&self, kind: GpuTypeId) -> &OrderedSet<(Time, JobId)> {
         &self.running[kind.index()]
     }
     /// What was decided since this was last asked, in order.

@@ -4,8 +4,7 @@
 //! job under an order that fits" costs one look at each *demand*, never a walk over the whole queue. Within a demand
 //! the gang size is constant, so the shortest remaining time and the smallest remaining GPU-time are one order.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use super::ordered_set::OrderedSet;
 use crate::ids::{JobId, TenantId, Time};
 
 /// Thresholds between the service classes of least attained service, GPU·s.
@@ -36,15 +35,29 @@ pub struct Demand {
 /// The pending jobs of one demand, in three orders. Keys are ascending; equal keys are ordered by job id.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Group {
-    pub(crate) arrival: BTreeSet<JobId>,
-    pub(crate) remaining: BTreeSet<(Time, JobId)>,
-    pub(crate) service: BTreeSet<(u8, JobId)>,
+    pub(crate) arrival: OrderedSet<JobId>,
+    pub(crate) remaining: OrderedSet<(Time, JobId)>,
+    pub(crate) service: OrderedSet<(u8, JobId)>,
+}
+
+impl Group {
+    /// Makes room for `num` jobs, so that none of them allocates when it comes.
+    fn reserve(&mut self, num: usize) {
+        self.arrival.reserve(num);
+        self.remaining.reserve(num);
+        self.service.reserve(num);
+    }
 }
 
 /// All pending jobs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    groups: BTreeMap<Demand, Group>,
+    /// Demands with at least one pending job, sorted, each with the row of its group.
+    present: Vec<(Demand, u32)>,
+    /// All demands that there have ever been, sorted, each with the row of its group.
+    known: Vec<(Demand, u32)>,
+    /// Groups in the order in which their demands first came; an empty one keeps its memory.
+    groups: Vec<Group>,
     len: usize,
     num_gpus: u64,
 }
@@ -68,12 +81,20 @@ impl Queue {
     }
 
     /// Demands with at least one pending job, in a fixed order.
+    #[inline]
     pub(crate) fn groups(&self) -> impl Iterator<Item = (&Demand, &Group)> {
-        self.groups.iter()
+        self.present
+            .iter()
+            .map(|(demand, row)| (demand, &self.groups[*row as usize]))
     }
 
     pub(crate) fn insert(&mut self, demand: Demand, job: JobId, keys: QueueKeys) {
-        let group = self.groups.entry(demand).or_default();
+        let row = self.row_of(demand);
+        let group = &mut self.groups[row as usize];
+        if group.arrival.is_empty() {
+            let at = self.present.partition_point(|(other, _)| *other < demand);
+            self.present.insert(at, (demand, row));
+        }
         group.arrival.insert(job);
         group.remaining.insert((keys.remaining, job));
         group.service.insert((keys.service_class, job));
@@ -82,18 +103,39 @@ impl Queue {
     }
 
     pub(crate) fn remove(&mut self, demand: Demand, job: JobId, keys: QueueKeys) {
-        let group = self
-            .groups
-            .get_mut(&demand)
-            .expect("the demand of a pending job has a group");
+        let at = self
+            .present
+            .binary_search_by_key(&demand, |(other, _)| *other)
+            .expect("the demand of a pending job is present");
+        let group = &mut self.groups[self.present[at].1 as usize];
         let found = group.arrival.remove(&job)
             && group.remaining.remove(&(keys.remaining, job))
             && group.service.remove(&(keys.service_class, job));
         assert!(found, "{job:?} is not in the queue under its keys");
         if group.arrival.is_empty() {
-            self.groups.remove(&demand);
+            self.present.remove(at);
         }
         self.len -= 1;
         self.num_gpus -= u64::from(demand.num_gpus);
+    }
+
+    /// Makes room for `num` pending jobs of one demand, so that none of them allocates when it comes.
+    pub(crate) fn reserve(&mut self, demand: Demand, num: usize) {
+        let row = self.row_of(demand);
+        self.groups[row as usize].reserve(num);
+    }
+
+    /// The row of a demand's group, which is new where the demand is.
+    fn row_of(&mut self, demand: Demand) -> u32 {
+        match self.known.binary_search_by_key(&demand, |(other, _)| *other) {
+            Ok(at) => self.known[at].1,
+            Err(at) => {
+                let row = self.groups.len() as u32;
+                self.groups.push(Group::default());
+                self.known.insert(at, (demand, row));
+                self.present.reserve(self.known.len() - self.present.len());
+                row
+            }
+        }
     }
 }

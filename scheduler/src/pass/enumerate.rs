@@ -19,6 +19,13 @@ pub(crate) struct Scratch {
     served: Served,
 }
 
+impl Scratch {
+    /// A new pass begins.
+    pub(crate) fn forget(&mut self) {
+        self.served.forget();
+    }
+}
+
 /// Fills `set` with what may be done now. Lists are merged rank by rank over the lenses, so a cut at the bound takes the
 /// same depth from each.
 pub(crate) fn enumerate(
@@ -37,7 +44,6 @@ pub(crate) fn enumerate(
         picks, ends, served, ..
     } = scratch;
     ends.forget();
-    served.forget();
     for (job, heads) in picks.iter() {
         if set.rows.len() >= MAX_CANDIDATES {
             break;

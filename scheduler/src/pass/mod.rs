@@ -61,6 +61,7 @@ impl Pass {
     /// Opens a pass at the cluster's present time: forgets the last reservation and enumerates.
     pub fn open(&mut self, cluster: &Cluster, needs: &Needs) -> PassState {
         self.reservation = None;
+        self.scratch.forget();
         self.enumerate(cluster, needs)
     }
 

@@ -4,7 +4,10 @@
 //! earlier that even the restart is paid for; *least attained* stops jobs that have received a class more of service.
 //! A job that started at this very instant is never a victim, so a pass always ends.
 
-use crate::cluster::{Cluster, service_class};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::cluster::{Cluster, JobState, service_class};
 use crate::ids::{GpuTypeId, JobId, Time};
 
 /// Order in which victims are taken.
@@ -22,37 +25,84 @@ pub(crate) fn pays(cluster: &Cluster, end: Time, victims: &[JobId]) -> bool {
         .all(|victim| cluster.job(*victim).expected_finish > end + cost)
 }
 
-/// Running jobs of each type that have left the first service class, most attained service first; worked out at most once
-/// for each state of the cluster.
+/// Running jobs of each type that have left the first service class, most attained service first. Gathered once for each
+/// instant and sorted only as far as somebody looks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Served {
-    /// `[type]`, (attained service in GPU·s, job).
-    rows: Vec<Vec<(f64, JobId)>>,
+    types: Vec<ServedOfType>,
     /// Bit mask of the types whose rows are filled.
     known: u64,
 }
 
+#[derive(Clone, Debug, Default)]
+struct ServedOfType {
+    /// The first so many in order.
+    sorted: Vec<Attained>,
+    rest: BinaryHeap<Attained>,
+}
+
+/// GPU·s that a running job has received. The greatest is the one that received most; of equals, the lowest id.
+#[derive(Clone, Copy, Debug)]
+struct Attained {
+    gpu_s: f64,
+    job: JobId,
+}
+
+impl Ord for Attained {
+    fn cmp(&self, other: &Attained) -> Ordering {
+        self.gpu_s
+            .total_cmp(&other.gpu_s)
+            .then_with(|| other.job.cmp(&self.job))
+    }
+}
+
+impl PartialOrd for Attained {
+    fn partial_cmp(&self, other: &Attained) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Attained {
+    fn eq(&self, other: &Attained) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Attained {}
+
 impl Served {
-    /// The cluster has changed.
+    /// Time has moved on. What is known stays right while decisions are taken at one instant: a job that they stop or
+    /// start is no victim any more.
     pub(crate) fn forget(&mut self) {
         self.known = 0;
     }
 
-    fn of(&mut self, cluster: &Cluster, kind: GpuTypeId) -> &[(f64, JobId)] {
-        if self.rows.len() < cluster.num_types() {
-            self.rows.resize_with(cluster.num_types(), Vec::new);
-        }
-        let rows = &mut self.rows[kind.index()];
+    /// The job at a place of the order, from 0 on; none past the last.
+    fn get(&mut self, cluster: &Cluster, kind: GpuTypeId, place: usize) -> Option<Attained> {
         if self.known >> kind.0 & 1 == 0 {
-            self.known |= 1 << kind.0;
-            rows.clear();
-            rows.extend(cluster.running_of(kind).iter().filter_map(|(_, job)| {
-                let attained_gpu_s = cluster.job(*job).attained_gpu_s_at(cluster.now());
-                (service_class(attained_gpu_s) > 0).then_some((attained_gpu_s, *job))
-            }));
-            rows.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            self.fill(cluster, kind);
         }
-        rows
+        let ServedOfType { sorted, rest } = &mut self.types[kind.index()];
+        while sorted.len() <= place {
+            sorted.push(rest.pop()?);
+        }
+        Some(sorted[place])
+    }
+
+    fn fill(&mut self, cluster: &Cluster, kind: GpuTypeId) {
+        if self.types.len() < cluster.num_types() {
+            self.types.resize_with(cluster.num_types(), ServedOfType::default);
+        }
+        self.known |= 1 << kind.0;
+        let ServedOfType { sorted, rest } = &mut self.types[kind.index()];
+        sorted.clear();
+        let mut rows = std::mem::take(rest).into_vec();
+        rows.clear();
+        rows.extend(cluster.running_of(kind).iter().filter_map(|(_, job)| {
+            let gpu_s = cluster.job(*job).attained_gpu_s_at(cluster.now());
+            (service_class(gpu_s) > 0).then_some(Attained { gpu_s, job: *job })
+        }));
+        *rest = BinaryHeap::from(rows);
     }
 }
 
@@ -76,8 +126,9 @@ pub(crate) fn find_victims(
     let speed = cluster.class(row.request.class).speed[kind.index()];
     let own_end_s = row.remaining_s_at(now) / speed + cluster.capabilities().restart_cost_s;
     let mut take = |victim: JobId| {
-        if free < wanted && cluster.job(victim).run_start < now {
-            free += cluster.job(victim).request.num_gpus;
+        let running = cluster.job(victim);
+        if free < wanted && running.run_start < now && running.state == JobState::Running {
+            free += running.request.num_gpus;
             out.push(victim);
         }
         free >= wanted
@@ -91,9 +142,10 @@ pub(crate) fn find_victims(
             .any(|(_, victim)| take(*victim)),
         VictimOrder::MostAttained => {
             let own = service_class(row.attained_gpu_s_at(now));
-            let rows = served.of(cluster, kind).iter();
-            rows.take_while(|(attained_gpu_s, _)| service_class(*attained_gpu_s) > own)
-                .any(|(_, victim)| take(*victim))
+            (0..)
+                .map_while(|place| served.get(cluster, kind, place))
+                .take_while(|attained| service_class(attained.gpu_s) > own)
+                .any(|attained| take(attained.job))
         }
     };
     if !enough {

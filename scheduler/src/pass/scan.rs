@@ -1,6 +1,6 @@
 //! The first jobs under all wanted lenses in one look at each demand: what [`first_jobs`] finds lens by lens, faster.
 
-use crate::cluster::{Cluster, Demand};
+use crate::cluster::{Cluster, Demand, Group};
 use crate::ids::{JobId, Time};
 use crate::lens::{Lens, SCAN_MAX, deficit_key, ratio_heads};
 use crate::policy::Needs;
@@ -8,50 +8,112 @@ use crate::policy::Needs;
 #[cfg(doc)]
 use crate::lens::first_jobs;
 
+/// Most rows of a list: as many jobs of one order as a policy may ask for, and one that is skipped.
+const ROWS_MAX: usize = 33;
+
 /// The best few rows of what was offered, best first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Best {
     rows: Vec<(i64, JobId)>,
     num: usize,
+    /// The first row that is not wanted any more: the last one of a full list.
+    bar: (i64, JobId),
+}
+
+/// No row is worse.
+const WORST: (i64, JobId) = (i64::MAX, JobId(u32::MAX));
+
+impl Default for Best {
+    fn default() -> Best {
+        Best {
+            rows: Vec::with_capacity(ROWS_MAX),
+            num: 0,
+            bar: WORST,
+        }
+    }
 }
 
 impl Best {
     fn reset(&mut self, num: usize) {
         self.rows.clear();
         self.num = num;
+        // No row is better than the best one, so that a list of none takes none.
+        self.bar = if num == 0 { (i64::MIN, JobId(0)) } else { WORST };
     }
 
     /// False if the list is full and the row no better than its last one; what comes after it is then no better either.
+    #[inline(always)]
     fn offer(&mut self, row: (i64, JobId)) -> bool {
+        let wanted = row.0 < self.bar.0 || (row.0 == self.bar.0 && row.1 < self.bar.1);
+        if wanted {
+            self.insert(row);
+        }
+        wanted
+    }
+
+    fn insert(&mut self, row: (i64, JobId)) {
         if self.rows.len() == self.num {
-            if self.rows.last().is_none_or(|last| row >= *last) {
-                return false;
-            }
             self.rows.pop();
         }
-        let at = self.rows.iter().rposition(|other| *other < row);
-        self.rows.insert(at.map_or(0, |at| at + 1), row);
-        true
+        let mut at = self.rows.len();
+        self.rows.push(row);
+        while at > 0 && row < self.rows[at - 1] {
+            self.rows[at] = self.rows[at - 1];
+            at -= 1;
+        }
+        self.rows[at] = row;
+        if self.rows.len() == self.num {
+            self.bar = self.rows[self.num - 1];
+        }
     }
 }
 
 /// First jobs of each lens; kept between calls for its memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scan {
-    heads: [Best; Lens::ALL.len()],
-    fitting: [Best; Lens::ALL.len()],
+    lists: Lists,
     arrival: Vec<JobId>,
     remaining: Vec<(Time, JobId)>,
     service: Vec<(u8, JobId)>,
+}
+
+/// What is found.
+#[derive(Clone, Debug, Default)]
+struct Lists {
+    heads: [Best; Lens::ALL.len()],
+    fitting: [Best; Lens::ALL.len()],
+}
+
+/// The first jobs of one demand in its three orders, and its candidates for the highest response ratio.
+#[derive(Clone, Copy, Debug)]
+struct Rows<'a> {
+    arrival: &'a [JobId],
+    remaining: &'a [(Time, JobId)],
+    service: &'a [(u8, JobId)],
     ratio: [Option<(i64, JobId)>; 2],
+}
+
+/// Which lists a demand is offered to.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    heads: bool,
+    fitting: bool,
+    /// Never a head.
+    skip: Option<JobId>,
 }
 
 impl Scan {
     /// Looks at the whole queue; `skip` is never a head. Without `fitting`, only heads are looked for.
     pub(super) fn run(&mut self, cluster: &Cluster, needs: &Needs, skip: Option<JobId>, fitting: bool) {
-        self.heads.iter_mut().for_each(|best| best.reset(needs.heads));
+        let Scan {
+            lists,
+            arrival,
+            remaining,
+            service,
+        } = self;
         let num_fitting = if fitting { needs.fitting } else { 0 };
-        self.fitting.iter_mut().for_each(|best| best.reset(num_fitting));
+        lists.heads.iter_mut().for_each(|best| best.reset(needs.heads));
+        lists.fitting.iter_mut().for_each(|best| best.reset(num_fitting));
         // One head more than wanted, where one is skipped.
         let num_heads = if needs.heads == 0 {
             0
@@ -67,22 +129,18 @@ impl Scan {
             if num == 0 {
                 continue;
             }
-            self.arrival.clear();
-            self.arrival.extend(group.arrival.iter().take(num));
-            self.remaining.clear();
-            self.remaining.extend(group.remaining.iter().take(num));
-            self.service.clear();
-            match (group.service.first(), group.service.last()) {
-                // Jobs of one class go by arrival.
-                (Some((class, _)), Some((last, _))) if class == last => {
-                    self.service.extend(self.arrival.iter().map(|job| (*class, *job)));
-                }
-                _ => self.service.extend(group.service.iter().take(num)),
-            }
-            if needs.lenses.contains(Lens::WaitRatio) {
-                self.ratio = ratio_heads(cluster, group);
-            }
-            self.offer(cluster, needs, demand, needs.heads > 0, fits, skip);
+            let open = Open {
+                heads: needs.heads > 0,
+                fitting: fits,
+                skip,
+            };
+            let rows = Rows {
+                arrival: group.arrival.first_few(num, arrival),
+                remaining: group.remaining.first_few(num, remaining),
+                service: group.service.first_few(num, service),
+                ratio: ratio_rows(cluster, needs, group, |_| true),
+            };
+            lists.offer(cluster, needs, demand, rows, open);
         }
     }
 
@@ -93,88 +151,116 @@ impl Scan {
         needs: &Needs,
         mut allowed: impl FnMut(JobId) -> bool,
     ) {
+        let Scan {
+            lists,
+            arrival,
+            remaining,
+            service,
+        } = self;
         let num = needs.fitting;
-        self.fitting.iter_mut().for_each(|best| best.reset(num));
+        lists.fitting.iter_mut().for_each(|best| best.reset(num));
         for (demand, group) in cluster.groups() {
             if num == 0 || cluster.fitting_types(*demand) == 0 {
                 continue;
             }
-            self.arrival.clear();
+            arrival.clear();
             let rows = group.arrival.iter().take(SCAN_MAX);
-            self.arrival.extend(rows.filter(|job| allowed(**job)).take(num));
-            self.remaining.clear();
+            arrival.extend(rows.filter(|job| allowed(**job)).take(num));
+            remaining.clear();
             let rows = group.remaining.iter().take(SCAN_MAX);
-            self.remaining
-                .extend(rows.filter(|(_, job)| allowed(*job)).take(num));
-            self.service.clear();
+            remaining.extend(rows.filter(|(_, job)| allowed(*job)).take(num));
+            service.clear();
             if needs.lenses.contains(Lens::LeastAttained) {
                 let rows = group.service.iter().take(SCAN_MAX);
-                self.service
-                    .extend(rows.filter(|(_, job)| allowed(*job)).take(num));
+                service.extend(rows.filter(|(_, job)| allowed(*job)).take(num));
             }
-            if needs.lenses.contains(Lens::WaitRatio) {
-                self.ratio = ratio_heads(cluster, group).map(|row| row.filter(|(_, job)| allowed(*job)));
-            }
-            self.offer(cluster, needs, demand, false, true, None);
+            let rows = Rows {
+                arrival,
+                remaining,
+                service,
+                ratio: ratio_rows(cluster, needs, group, &mut allowed),
+            };
+            let open = Open {
+                heads: false,
+                fitting: true,
+                skip: None,
+            };
+            lists.offer(cluster, needs, demand, rows, open);
         }
     }
-
-    /// Offers the gathered rows of one demand to the lists of every wanted lens. Always inline: it runs for every demand,
-    /// and a call was measured to cost a tenth of a whole enumeration.
-    #[inline(always)]
-    fn offer(
-        &mut self,
-        cluster: &Cluster,
-        needs: &Needs,
-        demand: &Demand,
-        heads_open: bool,
-        fitting_open: bool,
-        skip: Option<JobId>,
-    ) {
-        let gang = i64::from(demand.num_gpus);
-        for lens in Lens::ALL {
-            if !needs.lenses.contains(lens) {
-                continue;
-            }
-            let (heads, fitting) = (&mut self.heads[lens as usize], &mut self.fitting[lens as usize]);
-            let (mut head_open, mut fitting_open) = (heads_open, fitting_open);
-            let mut take = |key: i64, job: JobId| {
-                if head_open && Some(job) != skip {
-                    head_open = heads.offer((key, job));
-                }
-                fitting_open = fitting_open && fitting.offer((key, job));
-                head_open || fitting_open
-            };
-            // Each stops at the first job that no list wants.
-            let _ = match lens {
-                Lens::Arrival => self.arrival.iter().all(|job| take(i64::from(job.0), *job)),
-                Lens::Shortest => self.remaining.iter().all(|(rest, job)| take(rest.0, *job)),
-                Lens::SmallestGpuTime => {
-                    let mut rows = self.remaining.iter();
-                    rows.all(|(rest, job)| take(rest.0.saturating_mul(gang), *job))
-                }
-                Lens::LeastAttained => {
-                    let mut rows = self.service.iter();
-                    rows.all(|(class, job)| take(i64::from(*class), *job))
-                }
-                Lens::WaitRatio => self.ratio.iter().flatten().all(|(key, job)| take(*key, *job)),
-                Lens::TenantDeficit => {
-                    let key = deficit_key(cluster, demand.tenant);
-                    self.arrival.iter().all(|job| take(key, *job))
-                }
-                Lens::LargestGang => self.arrival.iter().all(|job| take(-gang, *job)),
-            };
-        }
-    }
-
     /// First jobs of a lens, whether they fit or not.
     pub(super) fn heads(&self, lens: Lens) -> &[(i64, JobId)] {
-        &self.heads[lens as usize].rows
+        &self.lists.heads[lens as usize].rows
     }
 
     /// First jobs of a lens that fit.
     pub(super) fn fitting(&self, lens: Lens) -> &[(i64, JobId)] {
-        &self.fitting[lens as usize].rows
+        &self.lists.fitting[lens as usize].rows
+    }
+}
+
+/// The candidates of a demand for the highest response ratio that are allowed, best first.
+fn ratio_rows(
+    cluster: &Cluster,
+    needs: &Needs,
+    group: &Group,
+    mut allowed: impl FnMut(JobId) -> bool,
+) -> [Option<(i64, JobId)>; 2] {
+    if needs.lenses.contains(Lens::WaitRatio) {
+        ratio_heads(cluster, group).map(|row| row.filter(|(_, job)| allowed(*job)))
+    } else {
+        [None; 2]
+    }
+}
+
+impl Lists {
+    /// Offers the first rows of one demand to the lists of every wanted lens. Always inline: it runs for every demand,
+    /// and a call was measured to cost a tenth of a whole enumeration.
+    #[inline(always)]
+    fn offer(&mut self, cluster: &Cluster, needs: &Needs, demand: &Demand, rows: Rows<'_>, open: Open) {
+        let gang = i64::from(demand.num_gpus);
+        let by_arrival = |key: i64| rows.arrival.iter().map(move |job| (key, *job));
+        if needs.lenses.contains(Lens::Arrival) {
+            let rows = rows.arrival.iter().map(|job| (i64::from(job.0), *job));
+            self.merge(Lens::Arrival, rows, open);
+        }
+        if needs.lenses.contains(Lens::Shortest) {
+            let rows = rows.remaining.iter().map(|(rest, job)| (rest.0, *job));
+            self.merge(Lens::Shortest, rows, open);
+        }
+        if needs.lenses.contains(Lens::SmallestGpuTime) {
+            let rows = rows.remaining.iter();
+            let rows = rows.map(|(rest, job)| (rest.0.saturating_mul(gang), *job));
+            self.merge(Lens::SmallestGpuTime, rows, open);
+        }
+        if needs.lenses.contains(Lens::LeastAttained) {
+            let rows = rows.service.iter().map(|(class, job)| (i64::from(*class), *job));
+            self.merge(Lens::LeastAttained, rows, open);
+        }
+        if needs.lenses.contains(Lens::WaitRatio) {
+            self.merge(Lens::WaitRatio, rows.ratio.into_iter().flatten(), open);
+        }
+        if needs.lenses.contains(Lens::TenantDeficit) {
+            let rows = by_arrival(deficit_key(cluster, demand.tenant));
+            self.merge(Lens::TenantDeficit, rows, open);
+        }
+        if needs.lenses.contains(Lens::LargestGang) {
+            self.merge(Lens::LargestGang, by_arrival(-gang), open);
+        }
+    }
+
+    /// Offers ascending rows of one demand to the lists of one lens, up to the first that no list wants.
+    #[inline(always)]
+    fn merge(&mut self, lens: Lens, rows: impl Iterator<Item = (i64, JobId)>, open: Open) {
+        let (heads, fitting) = (&mut self.heads[lens as usize], &mut self.fitting[lens as usize]);
+        let mut now = open;
+        for row in rows {
+            now.heads = now.heads && (Some(row.1) == open.skip || heads.offer(row));
+            now.fitting = now.fitting && fitting.offer(row);
+            if !(now.heads || now.fitting) {
+                return;
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Every classic heuristic takes the first job under one of them, so a candidate set that holds the first few jobs of
 //! each lens holds every classic heuristic's choice, and its size does not grow with the queue.
 
-use crate::cluster::{Cluster, Demand, Group, service_class};
+use crate::cluster::{Cluster, Demand, Head, service_class};
 use crate::ids::{JobId, TenantId, Time};
 
 /// An order of the pending jobs.
@@ -89,7 +89,8 @@ pub(crate) fn first_jobs(
     if num == 0 {
         return;
     }
-    for (demand, group) in cluster.groups() {
+    for head in cluster.heads() {
+        let (demand, group) = (&head.demand, cluster.group(head));
         if !demand_ok(demand) {
             continue;
         }
@@ -111,7 +112,7 @@ pub(crate) fn first_jobs(
             Lens::LeastAttained => {
                 take(&mut group.service.iter().map(|(class, job)| (i64::from(*class), *job)));
             }
-            Lens::WaitRatio => take(&mut ratio_heads(cluster, group).into_iter().flatten()),
+            Lens::WaitRatio => take(&mut ratio_heads(cluster, head).into_iter().flatten()),
             Lens::TenantDeficit => {
                 let key = deficit_key(cluster, demand.tenant);
                 take(&mut group.arrival.iter().map(|job| (key, *job)));
@@ -151,19 +152,16 @@ fn ratio_key(cluster: &Cluster, id: JobId) -> i64 {
     -((wait_s + rest_s) / rest_s * 1e6) as i64
 }
 
-/// The oldest and the shortest job of a group with their negated response ratios, best first.
-pub(crate) fn ratio_heads(cluster: &Cluster, group: &Group) -> [Option<(i64, JobId)>; 2] {
-    let oldest = group.arrival.first().copied();
-    let shortest = group
-        .remaining
-        .first()
-        .map(|(_, job)| *job)
-        .filter(|job| Some(*job) != oldest);
-    let row = |job: JobId| (ratio_key(cluster, job), job);
-    match (oldest.map(row), shortest.map(row)) {
-        (Some(oldest), Some(shortest)) if shortest < oldest => [Some(shortest), Some(oldest)],
-        (oldest, shortest) => [oldest, shortest],
+/// The oldest and the shortest job of a demand with their negated response ratios, best first.
+#[inline]
+pub(crate) fn ratio_heads(cluster: &Cluster, head: &Head) -> [Option<(i64, JobId)>; 2] {
+    let (oldest, (_, shortest)) = (head.arrival, head.remaining);
+    let old = (ratio_key(cluster, oldest), oldest);
+    if shortest == oldest {
+        return [Some(old), None];
     }
+    let short = (ratio_key(cluster, shortest), shortest);
+    [Some(old.min(short)), Some(old.max(short))]
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub use place::{PlacementFacts, Template};
 pub use queue::Demand;
 pub use tables::{Decision, Job, JobState, Node, Placement, Rack, Slice, Submission, Tenant};
 
-pub(crate) use queue::{Group, service_class};
+pub(crate) use queue::{Group, Head, service_class};
 
 use free::FreeIndex;
 use queue::{Queue, QueueKeys};
@@ -459,6 +459,14 @@ impl Cluster {
         self.queue.groups()
     }
 
+    pub(crate) fn heads(&self) -> &[Head] {
+        self.queue.heads()
+    }
+
+    pub(crate) fn group(&self, head: &Head) -> &Group {
+        self.queue.group(head)
+    }
+
     /// Present time.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -552,9 +560,9 @@ impl Cluster {
     /// Least believed GPU time of a pending job, GPU·s; zero without one.
     #[must_use]
     pub fn smallest_pending_gpu_s(&self) -> f64 {
-        let firsts = self.queue.groups().filter_map(|(demand, group)| {
-            let (rest, _) = group.remaining.first()?;
-            Some(rest.as_secs_f64() * f64::from(demand.num_gpus))
+        let firsts = self.queue.heads().iter().map(|head| {
+            let (rest, _) = head.remaining;
+            rest.as_secs_f64() * f64::from(head.demand.num_gpus)
         });
         firsts.min_by(f64::total_cmp).unwrap_or(0.0)
     }

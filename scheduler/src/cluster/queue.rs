@@ -40,6 +40,29 @@ pub(crate) struct Group {
     pub(crate) service: OrderedSet<(u8, JobId)>,
 }
 
+/// The first jobs of a present demand, side by side with those of the others: most looks at the queue need no more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) demand: Demand,
+    pub(crate) arrival: JobId,
+    pub(crate) remaining: (Time, JobId),
+    pub(crate) service: (u8, JobId),
+    /// Row of the demand's group.
+    row: u32,
+}
+
+impl Head {
+    fn of(demand: Demand, row: u32, group: &Group) -> Option<Head> {
+        Some(Head {
+            demand,
+            arrival: *group.arrival.first()?,
+            remaining: *group.remaining.first()?,
+            service: *group.service.first()?,
+            row,
+        })
+    }
+}
+
 impl Group {
     /// Makes room for `num` jobs, so that none of them allocates when it comes.
     fn reserve(&mut self, num: usize) {
@@ -52,8 +75,8 @@ impl Group {
 /// All pending jobs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    /// Demands with at least one pending job, sorted, each with the row of its group.
-    present: Vec<(Demand, u32)>,
+    /// Demands with at least one pending job, sorted.
+    heads: Vec<Head>,
     /// All demands that there have ever been, sorted, each with the row of its group.
     known: Vec<(Demand, u32)>,
     /// Groups in the order in which their demands first came; an empty one keeps its memory.
@@ -83,37 +106,54 @@ impl Queue {
     /// Demands with at least one pending job, in a fixed order.
     #[inline]
     pub(crate) fn groups(&self) -> impl Iterator<Item = (&Demand, &Group)> {
-        self.present
+        self.heads
             .iter()
-            .map(|(demand, row)| (demand, &self.groups[*row as usize]))
+            .map(|head| (&head.demand, &self.groups[head.row as usize]))
+    }
+
+    /// The first jobs of each of them.
+    #[inline]
+    pub(crate) fn heads(&self) -> &[Head] {
+        &self.heads
+    }
+
+    /// All jobs of a demand.
+    #[inline]
+    pub(crate) fn group(&self, head: &Head) -> &Group {
+        &self.groups[head.row as usize]
     }
 
     pub(crate) fn insert(&mut self, demand: Demand, job: JobId, keys: QueueKeys) {
         let row = self.row_of(demand);
         let group = &mut self.groups[row as usize];
-        if group.arrival.is_empty() {
-            let at = self.present.partition_point(|(other, _)| *other < demand);
-            self.present.insert(at, (demand, row));
-        }
         group.arrival.insert(job);
         group.remaining.insert((keys.remaining, job));
         group.service.insert((keys.service_class, job));
+        let at = self.heads.binary_search_by_key(&demand, |head| head.demand);
+        if let Some(head) = Head::of(demand, row, group) {
+            match at {
+                Ok(at) => self.heads[at] = head,
+                Err(at) => self.heads.insert(at, head),
+            }
+        }
         self.len += 1;
         self.num_gpus += u64::from(demand.num_gpus);
     }
 
     pub(crate) fn remove(&mut self, demand: Demand, job: JobId, keys: QueueKeys) {
         let at = self
-            .present
-            .binary_search_by_key(&demand, |(other, _)| *other)
+            .heads
+            .binary_search_by_key(&demand, |head| head.demand)
             .expect("the demand of a pending job is present");
-        let group = &mut self.groups[self.present[at].1 as usize];
+        let row = self.heads[at].row;
+        let group = &mut self.groups[row as usize];
         let found = group.arrival.remove(&job)
             && group.remaining.remove(&(keys.remaining, job))
             && group.service.remove(&(keys.service_class, job));
         assert!(found, "{job:?} is not in the queue under its keys");
-        if group.arrival.is_empty() {
-            self.present.remove(at);
+        match Head::of(demand, row, group) {
+            Some(head) => self.heads[at] = head,
+            None => drop(self.heads.remove(at)),
         }
         self.len -= 1;
         self.num_gpus -= u64::from(demand.num_gpus);
@@ -133,7 +173,7 @@ impl Queue {
                 let row = self.groups.len() as u32;
                 self.groups.push(Group::default());
                 self.known.insert(at, (demand, row));
-                self.present.reserve(self.known.len() - self.present.len());
+                self.heads.reserve(self.known.len() - self.heads.len());
                 row
             }
         }

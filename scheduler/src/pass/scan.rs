@@ -1,6 +1,6 @@
 //! The first jobs under all wanted lenses in one look at each demand: what [`first_jobs`] finds lens by lens, faster.
 
-use crate::cluster::{Cluster, Demand, Group};
+use crate::cluster::{Cluster, Group, Head, OrderedSet};
 use crate::ids::{JobId, Time};
 use crate::lens::{Lens, SCAN_MAX, deficit_key, ratio_heads};
 use crate::policy::Needs;
@@ -8,27 +8,29 @@ use crate::policy::Needs;
 #[cfg(doc)]
 use crate::lens::first_jobs;
 
-/// Most rows of a list: as many jobs of one order as a policy may ask for, and one that is skipped.
-const ROWS_MAX: usize = 33;
+/// A sort key and its job; smaller comes first.
+type Row = (i64, JobId);
+
+/// No row is worse.
+const WORST: Row = (i64::MAX, JobId(u32::MAX));
+/// No row is better.
+const BEST: Row = (i64::MIN, JobId(0));
 
 /// The best few rows of what was offered, best first.
 #[derive(Clone, Debug)]
 struct Best {
-    rows: Vec<(i64, JobId)>,
+    rows: Vec<Row>,
     num: usize,
-    /// The first row that is not wanted any more: the last one of a full list.
-    bar: (i64, JobId),
+    /// The last row of a full list: what is not better is not wanted.
+    bar: Row,
 }
-
-/// No row is worse.
-const WORST: (i64, JobId) = (i64::MAX, JobId(u32::MAX));
 
 impl Default for Best {
     fn default() -> Best {
         Best {
-            rows: Vec::with_capacity(ROWS_MAX),
+            rows: Vec::new(),
             num: 0,
-            bar: WORST,
+            bar: BEST,
         }
     }
 }
@@ -37,33 +39,39 @@ impl Best {
     fn reset(&mut self, num: usize) {
         self.rows.clear();
         self.num = num;
-        // No row is better than the best one, so that a list of none takes none.
-        self.bar = if num == 0 { (i64::MIN, JobId(0)) } else { WORST };
+        self.bar = if num == 0 { BEST } else { WORST };
+    }
+
+    #[inline(always)]
+    fn wants(&self, row: Row) -> bool {
+        row.0 < self.bar.0 || (row.0 == self.bar.0 && row.1 < self.bar.1)
     }
 
     /// False if the list is full and the row no better than its last one; what comes after it is then no better either.
     #[inline(always)]
-    fn offer(&mut self, row: (i64, JobId)) -> bool {
-        let wanted = row.0 < self.bar.0 || (row.0 == self.bar.0 && row.1 < self.bar.1);
+    fn offer(&mut self, row: Row) -> bool {
+        let wanted = self.wants(row);
         if wanted {
             self.insert(row);
         }
         wanted
     }
 
-    fn insert(&mut self, row: (i64, JobId)) {
-        if self.rows.len() == self.num {
-            self.rows.pop();
+    fn insert(&mut self, row: Row) {
+        if self.rows.len() < self.num {
+            self.rows.push(row);
         }
-        let mut at = self.rows.len();
-        self.rows.push(row);
-        while at > 0 && row < self.rows[at - 1] {
-            self.rows[at] = self.rows[at - 1];
+        let rows = &mut self.rows[..];
+        let Some(mut at) = rows.len().checked_sub(1) else {
+            return;
+        };
+        while at > 0 && row < rows[at - 1] {
+            rows[at] = rows[at - 1];
             at -= 1;
         }
-        self.rows[at] = row;
-        if self.rows.len() == self.num {
-            self.bar = self.rows[self.num - 1];
+        rows[at] = row;
+        if rows.len() == self.num {
+            self.bar = rows[self.num - 1];
         }
     }
 }
@@ -71,76 +79,167 @@ impl Best {
 /// First jobs of each lens; kept between calls for its memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scan {
-    lists: Lists,
+    heads: [Best; Lens::ALL.len()],
+    fitting: [Best; Lens::ALL.len()],
+    open: Vec<Open>,
     arrival: Vec<JobId>,
     remaining: Vec<(Time, JobId)>,
     service: Vec<(u8, JobId)>,
 }
 
-/// What is found.
-#[derive(Clone, Debug, Default)]
-struct Lists {
-    heads: [Best; Lens::ALL.len()],
-    fitting: [Best; Lens::ALL.len()],
-}
-
-/// The first jobs of one demand in its three orders, and its candidates for the highest response ratio.
-#[derive(Clone, Copy, Debug)]
-struct Rows<'a> {
-    arrival: &'a [JobId],
-    remaining: &'a [(Time, JobId)],
-    service: &'a [(u8, JobId)],
-    ratio: [Option<(i64, JobId)>; 2],
-}
-
-/// Which lists a demand is offered to.
+/// A demand to look at.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    heads: bool,
-    fitting: bool,
-    /// Never a head.
+    /// Place among the cluster's heads.
+    at: u32,
+    fits: bool,
+}
+
+/// The lists of one lens, and who is never a head.
+struct Lists<'a> {
+    heads: &'a mut Best,
+    fitting: &'a mut Best,
     skip: Option<JobId>,
+}
+
+impl Lists<'_> {
+    /// Offers the rows of one demand, up to the first that no list wants.
+    #[inline(always)]
+    fn merge(&mut self, fits: bool, rows: impl Iterator<Item = Row>) {
+        let (mut heads, mut fitting) = (true, fits);
+        for row in rows {
+            heads = heads && (Some(row.1) == self.skip || self.heads.offer(row));
+            fitting = fitting && self.fitting.offer(row);
+            if !(heads || fitting) {
+                return;
+            }
+        }
+    }
+
+    /// Looks at all open demands, each with its `order` and the first job there. Keys of one demand ascend, so one whose
+    /// first job no list wants has none that is wanted: most are passed over without a look at their orders.
+    #[inline(always)]
+    fn look<'c, T: Copy + Ord + 'c>(
+        &mut self,
+        cluster: &'c Cluster,
+        open: &[Open],
+        buffer: &mut Vec<T>,
+        first: impl Fn(&Head) -> T,
+        order: impl Fn(&'c Group) -> &'c OrderedSet<T>,
+        row: impl Fn(&Head, T) -> Row,
+    ) {
+        let heads = cluster.heads();
+        let num = self.fitting.num.max(self.heads.num + 1);
+        for demand in open {
+            let head = &heads[demand.at as usize];
+            let best = row(head, first(head));
+            if self.heads.wants(best) || demand.fits && self.fitting.wants(best) {
+                let members = order(cluster.group(head)).first_few(num, buffer);
+                self.merge(demand.fits, members.iter().map(|member| row(head, *member)));
+            }
+        }
+    }
 }
 
 impl Scan {
     /// Looks at the whole queue; `skip` is never a head. Without `fitting`, only heads are looked for.
     pub(super) fn run(&mut self, cluster: &Cluster, needs: &Needs, skip: Option<JobId>, fitting: bool) {
-        let Scan {
-            lists,
-            arrival,
-            remaining,
-            service,
-        } = self;
         let num_fitting = if fitting { needs.fitting } else { 0 };
-        lists.heads.iter_mut().for_each(|best| best.reset(needs.heads));
-        lists.fitting.iter_mut().for_each(|best| best.reset(num_fitting));
-        // One head more than wanted, where one is skipped.
-        let num_heads = if needs.heads == 0 {
-            0
-        } else {
-            needs.heads + usize::from(skip.is_some())
-        };
-        for (demand, group) in cluster.groups() {
-            if !cluster.has_room(*demand) {
+        self.open.clear();
+        for (at, head) in (0..).zip(cluster.heads()) {
+            if cluster.has_room(head.demand) {
+                let fits = num_fitting > 0 && cluster.fitting_types(head.demand) != 0;
+                if fits || needs.heads > 0 {
+                    self.open.push(Open { at, fits });
+                }
+            }
+        }
+        for lens in Lens::ALL {
+            let (heads, fitting) = (&mut self.heads[lens as usize], &mut self.fitting[lens as usize]);
+            heads.reset(needs.heads);
+            fitting.reset(num_fitting);
+            if !needs.lenses.contains(lens) {
                 continue;
             }
-            let fits = num_fitting > 0 && cluster.fitting_types(*demand) != 0;
-            let num = num_heads.max(if fits { num_fitting } else { 0 });
-            if num == 0 {
-                continue;
+            let mut lists = Lists { heads, fitting, skip };
+            let open = &self.open;
+            let (arrival, remaining, service) = (&mut self.arrival, &mut self.remaining, &mut self.service);
+            match lens {
+                Lens::Arrival => {
+                    let row = |_: &Head, job: JobId| (i64::from(job.0), job);
+                    lists.look(
+                        cluster,
+                        open,
+                        arrival,
+                        |head| head.arrival,
+                        |group| &group.arrival,
+                        row,
+                    );
+                }
+                Lens::Shortest => {
+                    let row = |_: &Head, (rest, job): (Time, JobId)| (rest.0, job);
+                    lists.look(
+                        cluster,
+                        open,
+                        remaining,
+                        |head| head.remaining,
+                        |group| &group.remaining,
+                        row,
+                    );
+                }
+                Lens::SmallestGpuTime => {
+                    let row = |head: &Head, (rest, job): (Time, JobId)| {
+                        (rest.0.saturating_mul(i64::from(head.demand.num_gpus)), job)
+                    };
+                    lists.look(
+                        cluster,
+                        open,
+                        remaining,
+                        |head| head.remaining,
+                        |group| &group.remaining,
+                        row,
+                    );
+                }
+                Lens::LeastAttained => {
+                    let row = |_: &Head, (class, job): (u8, JobId)| (i64::from(class), job);
+                    lists.look(
+                        cluster,
+                        open,
+                        service,
+                        |head| head.service,
+                        |group| &group.service,
+                        row,
+                    );
+                }
+                Lens::WaitRatio => {
+                    for demand in open {
+                        let rows = ratio_heads(cluster, &cluster.heads()[demand.at as usize]);
+                        lists.merge(demand.fits, rows.into_iter().flatten());
+                    }
+                }
+                Lens::TenantDeficit => {
+                    let row = |head: &Head, job: JobId| (deficit_key(cluster, head.demand.tenant), job);
+                    lists.look(
+                        cluster,
+                        open,
+                        arrival,
+                        |head| head.arrival,
+                        |group| &group.arrival,
+                        row,
+                    );
+                }
+                Lens::LargestGang => {
+                    let row = |head: &Head, job: JobId| (-i64::from(head.demand.num_gpus), job);
+                    lists.look(
+                        cluster,
+                        open,
+                        arrival,
+                        |head| head.arrival,
+                        |group| &group.arrival,
+                        row,
+                    );
+                }
             }
-            let open = Open {
-                heads: needs.heads > 0,
-                fitting: fits,
-                skip,
-            };
-            let rows = Rows {
-                arrival: group.arrival.first_few(num, arrival),
-                remaining: group.remaining.first_few(num, remaining),
-                service: group.service.first_few(num, service),
-                ratio: ratio_rows(cluster, needs, group, |_| true),
-            };
-            lists.offer(cluster, needs, demand, rows, open);
         }
     }
 
@@ -151,116 +250,68 @@ impl Scan {
         needs: &Needs,
         mut allowed: impl FnMut(JobId) -> bool,
     ) {
-        let Scan {
-            lists,
-            arrival,
-            remaining,
-            service,
-        } = self;
         let num = needs.fitting;
-        lists.fitting.iter_mut().for_each(|best| best.reset(num));
-        for (demand, group) in cluster.groups() {
-            if num == 0 || cluster.fitting_types(*demand) == 0 {
+        self.fitting.iter_mut().for_each(|best| best.reset(num));
+        for head in cluster.heads() {
+            if num == 0 || cluster.fitting_types(head.demand) == 0 {
                 continue;
             }
-            arrival.clear();
+            let group = cluster.group(head);
+            self.arrival.clear();
             let rows = group.arrival.iter().take(SCAN_MAX);
-            arrival.extend(rows.filter(|job| allowed(**job)).take(num));
-            remaining.clear();
+            self.arrival.extend(rows.filter(|job| allowed(**job)).take(num));
+            self.remaining.clear();
             let rows = group.remaining.iter().take(SCAN_MAX);
-            remaining.extend(rows.filter(|(_, job)| allowed(*job)).take(num));
-            service.clear();
+            self.remaining
+                .extend(rows.filter(|(_, job)| allowed(*job)).take(num));
+            self.service.clear();
             if needs.lenses.contains(Lens::LeastAttained) {
                 let rows = group.service.iter().take(SCAN_MAX);
-                service.extend(rows.filter(|(_, job)| allowed(*job)).take(num));
+                self.service
+                    .extend(rows.filter(|(_, job)| allowed(*job)).take(num));
             }
-            let rows = Rows {
-                arrival,
-                remaining,
-                service,
-                ratio: ratio_rows(cluster, needs, group, &mut allowed),
-            };
-            let open = Open {
-                heads: false,
-                fitting: true,
-                skip: None,
-            };
-            lists.offer(cluster, needs, demand, rows, open);
+            let gang = i64::from(head.demand.num_gpus);
+            for lens in Lens::ALL {
+                if !needs.lenses.contains(lens) {
+                    continue;
+                }
+                let fitting = &mut self.fitting[lens as usize];
+                let mut take = |key: i64, job: JobId| fitting.offer((key, job));
+                // Each stops at the first job that is not wanted.
+                let _ = match lens {
+                    Lens::Arrival => self.arrival.iter().all(|job| take(i64::from(job.0), *job)),
+                    Lens::Shortest => self.remaining.iter().all(|(rest, job)| take(rest.0, *job)),
+                    Lens::SmallestGpuTime => {
+                        let mut rows = self.remaining.iter();
+                        rows.all(|(rest, job)| take(rest.0.saturating_mul(gang), *job))
+                    }
+                    Lens::LeastAttained => {
+                        let mut rows = self.service.iter();
+                        rows.all(|(class, job)| take(i64::from(*class), *job))
+                    }
+                    Lens::WaitRatio => {
+                        let rows = ratio_heads(cluster, head).into_iter().flatten();
+                        let mut rows = rows.filter(|(_, job)| allowed(*job));
+                        rows.all(|(key, job)| take(key, job))
+                    }
+                    Lens::TenantDeficit => {
+                        let key = deficit_key(cluster, head.demand.tenant);
+                        self.arrival.iter().all(|job| take(key, *job))
+                    }
+                    Lens::LargestGang => self.arrival.iter().all(|job| take(-gang, *job)),
+                };
+            }
         }
     }
+
     /// First jobs of a lens, whether they fit or not.
     pub(super) fn heads(&self, lens: Lens) -> &[(i64, JobId)] {
-        &self.lists.heads[lens as usize].rows
+        &self.heads[lens as usize].rows
     }
 
     /// First jobs of a lens that fit.
     pub(super) fn fitting(&self, lens: Lens) -> &[(i64, JobId)] {
-        &self.lists.fitting[lens as usize].rows
-    }
-}
-
-/// The candidates of a demand for the highest response ratio that are allowed, best first.
-fn ratio_rows(
-    cluster: &Cluster,
-    needs: &Needs,
-    group: &Group,
-    mut allowed: impl FnMut(JobId) -> bool,
-) -> [Option<(i64, JobId)>; 2] {
-    if needs.lenses.contains(Lens::WaitRatio) {
-        ratio_heads(cluster, group).map(|row| row.filter(|(_, job)| allowed(*job)))
-    } else {
-        [None; 2]
-    }
-}
-
-impl Lists {
-    /// Offers the first rows of one demand to the lists of every wanted lens. Always inline: it runs for every demand,
-    /// and a call was measured to cost a tenth of a whole enumeration.
-    #[inline(always)]
-    fn offer(&mut self, cluster: &Cluster, needs: &Needs, demand: &Demand, rows: Rows<'_>, open: Open) {
-        let gang = i64::from(demand.num_gpus);
-        let by_arrival = |key: i64| rows.arrival.iter().map(move |job| (key, *job));
-        if needs.lenses.contains(Lens::Arrival) {
-            let rows = rows.arrival.iter().map(|job| (i64::from(job.0), *job));
-            self.merge(Lens::Arrival, rows, open);
-        }
-        if needs.lenses.contains(Lens::Shortest) {
-            let rows = rows.remaining.iter().map(|(rest, job)| (rest.0, *job));
-            self.merge(Lens::Shortest, rows, open);
-        }
-        if needs.lenses.contains(Lens::SmallestGpuTime) {
-            let rows = rows.remaining.iter();
-            let rows = rows.map(|(rest, job)| (rest.0.saturating_mul(gang), *job));
-            self.merge(Lens::SmallestGpuTime, rows, open);
-        }
-        if needs.lenses.contains(Lens::LeastAttained) {
-            let rows = rows.service.iter().map(|(class, job)| (i64::from(*class), *job));
-            self.merge(Lens::LeastAttained, rows, open);
-        }
-        if needs.lenses.contains(Lens::WaitRatio) {
-            self.merge(Lens::WaitRatio, rows.ratio.into_iter().flatten(), open);
-        }
-        if needs.lenses.contains(Lens::TenantDeficit) {
-            let rows = by_arrival(deficit_key(cluster, demand.tenant));
-            self.merge(Lens::TenantDeficit, rows, open);
-        }
-        if needs.lenses.contains(Lens::LargestGang) {
-            self.merge(Lens::LargestGang, by_arrival(-gang), open);
-        }
-    }
-
-    /// Offers ascending rows of one demand to the lists of one lens, up to the first that no list wants.
-    #[inline(always)]
-    fn merge(&mut self, lens: Lens, rows: impl Iterator<Item = (i64, JobId)>, open: Open) {
-        let (heads, fitting) = (&mut self.heads[lens as usize], &mut self.fitting[lens as usize]);
-        let mut now = open;
-        for row in rows {
-            now.heads = now.heads && (Some(row.1) == open.skip || heads.offer(row));
-            now.fitting = now.fitting && fitting.offer(row);
-            if !(now.heads || now.fitting) {
-                return;
-            }
-        }
+        &self.fitting[lens as usize].rows
     }
 }
 
@@ -269,6 +320,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::cluster::Demand;
     use crate::heuristics::by_name;
     use crate::heuristics::tests::world::{cluster, events, happen, watched_pass};
     use crate::lens::first_jobs;

@@ -124,6 +124,21 @@ pub(crate) fn first_jobs(
     out.truncate(num);
 }
 
+/// The two oldest pending jobs, as far as there are so many.
+pub(crate) fn oldest_two(cluster: &Cluster) -> [Option<JobId>; 2] {
+    let Some(oldest) = cluster.heads().iter().min_by_key(|head| head.arrival) else {
+        return [None; 2];
+    };
+    let others = cluster.heads().iter().map(|head| head.arrival);
+    let second = others.filter(|job| *job != oldest.arrival).min();
+    let in_group = cluster.group(oldest).arrival.iter().nth(1).copied();
+    let second = match (second, in_group) {
+        (Some(other), Some(own)) => Some(other.min(own)),
+        (other, own) => other.or(own),
+    };
+    [Some(oldest.arrival), second]
+}
+
 /// The key of a pending job under a lens, as [`first_jobs`] orders it; smaller comes first.
 pub(crate) fn lens_key(cluster: &Cluster, lens: Lens, id: JobId) -> i64 {
     let job = cluster.job(id);
@@ -211,6 +226,9 @@ mod tests {
                     first_jobs(&cluster, lens, num, |demand| cluster.has_room(*demand), |_| true, &mut found);
                     prop_assert_eq!(&found, &slow_first_jobs(&cluster, lens, num), "{:?}", lens);
                 }
+                first_jobs(&cluster, Lens::Arrival, 2, |_| true, |_| true, &mut found);
+                let oldest: Vec<JobId> = oldest_two(&cluster).into_iter().flatten().collect();
+                prop_assert!(found.iter().map(|(_, job)| job).eq(&oldest));
             }
         }
     }

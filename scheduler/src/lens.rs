@@ -3,7 +3,7 @@
 //! Every classic heuristic takes the first job under one of them, so a candidate set that holds the first few jobs of
 //! each lens holds every classic heuristic's choice, and its size does not grow with the queue.
 
-use crate::cluster::{Cluster, Demand, Head, service_class};
+use crate::cluster::{Cluster, Demand, Head, Order, service_class};
 use crate::ids::{JobId, TenantId, Time};
 
 /// An order of the pending jobs.
@@ -89,8 +89,8 @@ pub(crate) fn first_jobs(
     if num == 0 {
         return;
     }
-    for head in cluster.heads() {
-        let (demand, group) = (&head.demand, cluster.group(head));
+    for head in cluster.queue().heads() {
+        let (demand, group) = (&head.demand, cluster.queue().group(head.row));
         if !demand_ok(demand) {
             continue;
         }
@@ -126,17 +126,16 @@ pub(crate) fn first_jobs(
 
 /// The two oldest pending jobs, as far as there are so many.
 pub(crate) fn oldest_two(cluster: &Cluster) -> [Option<JobId>; 2] {
-    let Some(oldest) = cluster.heads().iter().min_by_key(|head| head.arrival) else {
+    let mut firsts = cluster.queue().firsts(Order::Arrival).iter();
+    let Some(oldest) = firsts.next() else {
         return [None; 2];
     };
-    let others = cluster.heads().iter().map(|head| head.arrival);
-    let second = others.filter(|job| *job != oldest.arrival).min();
-    let in_group = cluster.group(oldest).arrival.iter().nth(1).copied();
-    let second = match (second, in_group) {
+    let own = cluster.queue().group(oldest.row).arrival.iter().nth(1).copied();
+    let second = match (firsts.next().map(|first| first.job), own) {
         (Some(other), Some(own)) => Some(other.min(own)),
         (other, own) => other.or(own),
     };
-    [Some(oldest.arrival), second]
+    [Some(oldest.job), second]
 }
 
 /// The key of a pending job under a lens, as [`first_jobs`] orders it; smaller comes first.

@@ -17,10 +17,10 @@ pub use place::{PlacementFacts, Template};
 pub use queue::Demand;
 pub use tables::{Decision, Job, JobState, Node, Placement, Rack, Slice, Submission, Tenant};
 
-pub(crate) use queue::{Group, Head, service_class};
+pub(crate) use queue::{First, Group, Head, Order, Queue, service_class};
 
 use free::FreeIndex;
-use queue::{Queue, QueueKeys};
+use queue::QueueKeys;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
@@ -455,16 +455,8 @@ impl Cluster {
             .fold(0, |mask, kind| mask | 1 << kind)
     }
 
-    pub(crate) fn groups(&self) -> impl Iterator<Item = (&Demand, &Group)> {
-        self.queue.groups()
-    }
-
-    pub(crate) fn heads(&self) -> &[Head] {
-        self.queue.heads()
-    }
-
-    pub(crate) fn group(&self, head: &Head) -> &Group {
-        self.queue.group(head)
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
     }
 
     /// Present time.

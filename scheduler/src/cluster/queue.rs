@@ -48,7 +48,28 @@ pub(crate) struct Head {
     pub(crate) remaining: (Time, JobId),
     pub(crate) service: (u8, JobId),
     /// Row of the demand's group.
-    row: u32,
+    pub(crate) row: u32,
+}
+
+/// Orders whose keys do not change while a job waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Arrival,
+    Remaining,
+    GpuTime,
+    Service,
+    LargestGang,
+}
+
+const NUM_ORDERS: usize = 5;
+
+/// The first job of a demand under an order. Sorts by key, then by job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct First {
+    pub(crate) key: i64,
+    pub(crate) job: JobId,
+    /// Row of the demand's group.
+    pub(crate) row: u32,
 }
 
 impl Head {
@@ -59,6 +80,26 @@ impl Head {
             remaining: *group.remaining.first()?,
             service: *group.service.first()?,
             row,
+        })
+    }
+}
+
+impl Head {
+    /// The first jobs under each order, in the order of [`Order`].
+    fn firsts(&self) -> [First; NUM_ORDERS] {
+        let gang = i64::from(self.demand.num_gpus);
+        let ((rest, shortest), (class, least_served)) = (self.remaining, self.service);
+        [
+            (i64::from(self.arrival.0), self.arrival),
+            (rest.0, shortest),
+            (rest.0.saturating_mul(gang), shortest),
+            (i64::from(class), least_served),
+            (-gang, self.arrival),
+        ]
+        .map(|(key, job)| First {
+            key,
+            job,
+            row: self.row,
         })
     }
 }
@@ -77,6 +118,9 @@ impl Group {
 pub(crate) struct Queue {
     /// Demands with at least one pending job, sorted.
     heads: Vec<Head>,
+    /// First jobs of all present demands under each order, sorted: the best job of an order is found without a look at
+    /// the demands that have only worse ones.
+    firsts: [Vec<First>; NUM_ORDERS],
     /// All demands that there have ever been, sorted, each with the row of its group.
     known: Vec<(Demand, u32)>,
     /// Groups in the order in which their demands first came; an empty one keeps its memory.
@@ -106,9 +150,7 @@ impl Queue {
     /// Demands with at least one pending job, in a fixed order.
     #[inline]
     pub(crate) fn groups(&self) -> impl Iterator<Item = (&Demand, &Group)> {
-        self.heads
-            .iter()
-            .map(|head| (&head.demand, &self.groups[head.row as usize]))
+        self.heads.iter().map(|head| (&head.demand, self.group(head.row)))
     }
 
     /// The first jobs of each of them.
@@ -117,10 +159,22 @@ impl Queue {
         &self.heads
     }
 
+    /// The first job of each present demand under an order, best first.
+    #[inline]
+    pub(crate) fn firsts(&self, order: Order) -> &[First] {
+        &self.firsts[order as usize]
+    }
+
     /// All jobs of a demand.
     #[inline]
-    pub(crate) fn group(&self, head: &Head) -> &Group {
-        &self.groups[head.row as usize]
+    pub(crate) fn group(&self, row: u32) -> &Group {
+        &self.groups[row as usize]
+    }
+
+    /// Number of demands that there have ever been: one more than the highest row.
+    #[inline]
+    pub(crate) fn num_rows(&self) -> usize {
+        self.groups.len()
     }
 
     pub(crate) fn insert(&mut self, demand: Demand, job: JobId, keys: QueueKeys) {
@@ -129,34 +183,48 @@ impl Queue {
         group.arrival.insert(job);
         group.remaining.insert((keys.remaining, job));
         group.service.insert((keys.service_class, job));
-        let at = self.heads.binary_search_by_key(&demand, |head| head.demand);
-        if let Some(head) = Head::of(demand, row, group) {
-            match at {
-                Ok(at) => self.heads[at] = head,
-                Err(at) => self.heads.insert(at, head),
-            }
-        }
+        self.update_head(demand, row);
         self.len += 1;
         self.num_gpus += u64::from(demand.num_gpus);
     }
 
     pub(crate) fn remove(&mut self, demand: Demand, job: JobId, keys: QueueKeys) {
-        let at = self
-            .heads
-            .binary_search_by_key(&demand, |head| head.demand)
-            .expect("the demand of a pending job is present");
-        let row = self.heads[at].row;
+        let row = self.row_of(demand);
         let group = &mut self.groups[row as usize];
         let found = group.arrival.remove(&job)
             && group.remaining.remove(&(keys.remaining, job))
             && group.service.remove(&(keys.service_class, job));
         assert!(found, "{job:?} is not in the queue under its keys");
-        match Head::of(demand, row, group) {
-            Some(head) => self.heads[at] = head,
-            None => drop(self.heads.remove(at)),
-        }
+        self.update_head(demand, row);
         self.len -= 1;
         self.num_gpus -= u64::from(demand.num_gpus);
+    }
+
+    /// A group has changed: so may have its first jobs.
+    fn update_head(&mut self, demand: Demand, row: u32) {
+        let at = self.heads.binary_search_by_key(&demand, |head| head.demand);
+        let old = at.ok().map(|at| self.heads[at].firsts());
+        let head = Head::of(demand, row, &self.groups[row as usize]);
+        let new = head.map(|head| head.firsts());
+        match (at, head) {
+            (Ok(at), Some(head)) => self.heads[at] = head,
+            (Ok(at), None) => drop(self.heads.remove(at)),
+            (Err(at), Some(head)) => self.heads.insert(at, head),
+            (Err(_), None) => {}
+        }
+        for (order, firsts) in self.firsts.iter_mut().enumerate() {
+            let (old, new) = (old.map(|rows| rows[order]), new.map(|rows| rows[order]));
+            if old == new {
+                continue;
+            }
+            if let Some(Ok(at)) = old.map(|old| firsts.binary_search(&old)) {
+                firsts.remove(at);
+            }
+            if let Some(new) = new {
+                let at = firsts.partition_point(|other| *other < new);
+                firsts.insert(at, new);
+            }
+        }
     }
 
     /// Makes room for `num` pending jobs of one demand, so that none of them allocates when it comes.
@@ -174,6 +242,9 @@ impl Queue {
                 self.groups.push(Group::default());
                 self.known.insert(at, (demand, row));
                 self.heads.reserve(self.known.len() - self.heads.len());
+                for firsts in &mut self.firsts {
+                    firsts.reserve(self.known.len() - firsts.len());
+                }
                 row
             }
         }

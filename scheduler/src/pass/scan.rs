@@ -1,6 +1,6 @@
 //! The first jobs under all wanted lenses in one look at each demand: what [`first_jobs`] finds lens by lens, faster.
 
-use crate::cluster::{Cluster, Group, Head, OrderedSet};
+use crate::cluster::{Cluster, First, Group, Order, OrderedSet, Queue};
 use crate::ids::{JobId, Time};
 use crate::lens::{Lens, SCAN_MAX, deficit_key, ratio_heads};
 use crate::policy::Needs;
@@ -81,17 +81,17 @@ impl Best {
 pub(super) struct Scan {
     heads: [Best; Lens::ALL.len()],
     fitting: [Best; Lens::ALL.len()],
+    /// What is open to each demand, by the row of its group.
     open: Vec<Open>,
     arrival: Vec<JobId>,
     remaining: Vec<(Time, JobId)>,
     service: Vec<(u8, JobId)>,
 }
 
-/// A demand to look at.
-#[derive(Clone, Copy, Debug)]
+/// Whether a demand has room in its tenant's quota, and whether it fits now.
+#[derive(Clone, Copy, Debug, Default)]
 struct Open {
-    /// Place among the cluster's heads.
-    at: u32,
+    room: bool,
     fits: bool,
 }
 
@@ -100,13 +100,19 @@ struct Lists<'a> {
     heads: &'a mut Best,
     fitting: &'a mut Best,
     skip: Option<JobId>,
+    open: &'a [Open],
 }
 
 impl Lists<'_> {
-    /// Offers the rows of one demand, up to the first that no list wants.
     #[inline(always)]
-    fn merge(&mut self, fits: bool, rows: impl Iterator<Item = Row>) {
-        let (mut heads, mut fitting) = (true, fits);
+    fn want(&self, open: Open, row: Row) -> bool {
+        open.room && self.heads.wants(row) || open.fits && self.fitting.wants(row)
+    }
+
+    /// Offers the ascending rows of one demand, up to the first that no list wants.
+    #[inline(always)]
+    fn merge(&mut self, open: Open, rows: impl Iterator<Item = Row>) {
+        let (mut heads, mut fitting) = (open.room, open.fits);
         for row in rows {
             heads = heads && (Some(row.1) == self.skip || self.heads.offer(row));
             fitting = fitting && self.fitting.offer(row);
@@ -116,26 +122,26 @@ impl Lists<'_> {
         }
     }
 
-    /// Looks at all open demands, each with its `order` and the first job there. Keys of one demand ascend, so one whose
-    /// first job no list wants has none that is wanted: most are passed over without a look at their orders.
+    /// Looks at the demands in the order of their first jobs, up to the first that no list wants.
     #[inline(always)]
     fn look<'c, T: Copy + Ord + 'c>(
         &mut self,
-        cluster: &'c Cluster,
-        open: &[Open],
+        queue: &'c Queue,
+        order: Order,
         buffer: &mut Vec<T>,
-        first: impl Fn(&Head) -> T,
-        order: impl Fn(&'c Group) -> &'c OrderedSet<T>,
-        row: impl Fn(&Head, T) -> Row,
+        members: impl Fn(&'c Group) -> &'c OrderedSet<T>,
+        row: impl Fn(&First, T) -> Row,
     ) {
-        let heads = cluster.heads();
         let num = self.fitting.num.max(self.heads.num + 1);
-        for demand in open {
-            let head = &heads[demand.at as usize];
-            let best = row(head, first(head));
-            if self.heads.wants(best) || demand.fits && self.fitting.wants(best) {
-                let members = order(cluster.group(head)).first_few(num, buffer);
-                self.merge(demand.fits, members.iter().map(|member| row(head, *member)));
+        for first in queue.firsts(order) {
+            let best = (first.key, first.job);
+            if !(self.heads.wants(best) || self.fitting.wants(best)) {
+                return;
+            }
+            let open = self.open[first.row as usize];
+            if self.want(open, best) {
+                let members = members(queue.group(first.row)).first_few(num, buffer);
+                self.merge(open, members.iter().map(|member| row(first, *member)));
             }
         }
     }
@@ -144,16 +150,17 @@ impl Lists<'_> {
 impl Scan {
     /// Looks at the whole queue; `skip` is never a head. Without `fitting`, only heads are looked for.
     pub(super) fn run(&mut self, cluster: &Cluster, needs: &Needs, skip: Option<JobId>, fitting: bool) {
+        let queue = cluster.queue();
         let num_fitting = if fitting { needs.fitting } else { 0 };
-        self.open.clear();
-        for (at, head) in (0..).zip(cluster.heads()) {
-            if cluster.has_room(head.demand) {
-                let fits = num_fitting > 0 && cluster.fitting_types(head.demand) != 0;
-                if fits || needs.heads > 0 {
-                    self.open.push(Open { at, fits });
-                }
-            }
+        self.open.resize(queue.num_rows(), Open::default());
+        for head in queue.heads() {
+            let room = cluster.has_room(head.demand);
+            self.open[head.row as usize] = Open {
+                room: room && needs.heads > 0,
+                fits: room && num_fitting > 0 && cluster.fitting_types(head.demand) != 0,
+            };
         }
+        let (arrival, remaining, service) = (&mut self.arrival, &mut self.remaining, &mut self.service);
         for lens in Lens::ALL {
             let (heads, fitting) = (&mut self.heads[lens as usize], &mut self.fitting[lens as usize]);
             heads.reset(needs.heads);
@@ -161,83 +168,51 @@ impl Scan {
             if !needs.lenses.contains(lens) {
                 continue;
             }
-            let mut lists = Lists { heads, fitting, skip };
-            let open = &self.open;
-            let (arrival, remaining, service) = (&mut self.arrival, &mut self.remaining, &mut self.service);
+            let mut lists = Lists {
+                heads,
+                fitting,
+                skip,
+                open: &self.open,
+            };
             match lens {
                 Lens::Arrival => {
-                    let row = |_: &Head, job: JobId| (i64::from(job.0), job);
-                    lists.look(
-                        cluster,
-                        open,
-                        arrival,
-                        |head| head.arrival,
-                        |group| &group.arrival,
-                        row,
-                    );
+                    let row = |_: &First, job: JobId| (i64::from(job.0), job);
+                    lists.look(queue, Order::Arrival, arrival, |group| &group.arrival, row);
                 }
                 Lens::Shortest => {
-                    let row = |_: &Head, (rest, job): (Time, JobId)| (rest.0, job);
-                    lists.look(
-                        cluster,
-                        open,
-                        remaining,
-                        |head| head.remaining,
-                        |group| &group.remaining,
-                        row,
-                    );
+                    let row = |_: &First, (rest, job): (Time, JobId)| (rest.0, job);
+                    lists.look(queue, Order::Remaining, remaining, |group| &group.remaining, row);
                 }
                 Lens::SmallestGpuTime => {
-                    let row = |head: &Head, (rest, job): (Time, JobId)| {
-                        (rest.0.saturating_mul(i64::from(head.demand.num_gpus)), job)
+                    let row = |first: &First, (rest, job): (Time, JobId)| {
+                        let gang = i64::from(cluster.job(first.job).request.num_gpus);
+                        (rest.0.saturating_mul(gang), job)
                     };
-                    lists.look(
-                        cluster,
-                        open,
-                        remaining,
-                        |head| head.remaining,
-                        |group| &group.remaining,
-                        row,
-                    );
+                    lists.look(queue, Order::GpuTime, remaining, |group| &group.remaining, row);
                 }
                 Lens::LeastAttained => {
-                    let row = |_: &Head, (class, job): (u8, JobId)| (i64::from(class), job);
-                    lists.look(
-                        cluster,
-                        open,
-                        service,
-                        |head| head.service,
-                        |group| &group.service,
-                        row,
-                    );
+                    let row = |_: &First, (class, job): (u8, JobId)| (i64::from(class), job);
+                    lists.look(queue, Order::Service, service, |group| &group.service, row);
                 }
                 Lens::WaitRatio => {
-                    for demand in open {
-                        let rows = ratio_heads(cluster, &cluster.heads()[demand.at as usize]);
-                        lists.merge(demand.fits, rows.into_iter().flatten());
+                    for head in queue.heads() {
+                        let open = lists.open[head.row as usize];
+                        lists.merge(open, ratio_heads(cluster, head).into_iter().flatten());
                     }
                 }
                 Lens::TenantDeficit => {
-                    let row = |head: &Head, job: JobId| (deficit_key(cluster, head.demand.tenant), job);
-                    lists.look(
-                        cluster,
-                        open,
-                        arrival,
-                        |head| head.arrival,
-                        |group| &group.arrival,
-                        row,
-                    );
+                    for head in queue.heads() {
+                        let key = deficit_key(cluster, head.demand.tenant);
+                        let open = lists.open[head.row as usize];
+                        if lists.want(open, (key, head.arrival)) {
+                            let jobs = queue.group(head.row).arrival.iter();
+                            lists.merge(open, jobs.map(|job| (key, *job)));
+                        }
+                    }
                 }
                 Lens::LargestGang => {
-                    let row = |head: &Head, job: JobId| (-i64::from(head.demand.num_gpus), job);
-                    lists.look(
-                        cluster,
-                        open,
-                        arrival,
-                        |head| head.arrival,
-                        |group| &group.arrival,
-                        row,
-                    );
+                    let row = |first: &First, job: JobId| (first.key, job);
+                    lists.look(queue, Order::LargestGang, arrival, |group| &group.arrival, row);
                 }
             }
         }
@@ -252,11 +227,11 @@ impl Scan {
     ) {
         let num = needs.fitting;
         self.fitting.iter_mut().for_each(|best| best.reset(num));
-        for head in cluster.heads() {
+        for head in cluster.queue().heads() {
             if num == 0 || cluster.fitting_types(head.demand) == 0 {
                 continue;
             }
-            let group = cluster.group(head);
+            let group = cluster.queue().group(head.row);
             self.arrival.clear();
             let rows = group.arrival.iter().take(SCAN_MAX);
             self.arrival.extend(rows.filter(|job| allowed(**job)).take(num));

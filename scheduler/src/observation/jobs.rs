@@ -3,8 +3,8 @@
 
 use crate::candidate::{CandidateSet, MAX_CANDIDATES};
 use crate::cluster::Cluster;
-use crate::features::Feature;
 use crate::features::column::{self, Candidate as C};
+use crate::features::{Feature, Scale, log10_1p};
 use crate::ids::JobId;
 
 use super::NUM_CANDIDATE_FEATURES;
@@ -89,7 +89,7 @@ impl JobTable {
         }
         let num = self.ids.len();
         for ((raw, feature), encoded) in ENCODED.into_iter().zip(&mut self.encoded) {
-            encoded.copy_from_slice(&self.raw[raw as usize]);
+            encoded[..num].copy_from_slice(&self.raw[raw as usize][..num]);
             encode(&column::CANDIDATE[feature as usize], encoded, num);
         }
         let others = num.saturating_sub(1).max(1) as f32;
@@ -151,9 +151,19 @@ impl JobTable {
 
 /// Clamps and scales the first `num` values of a column, as [`Feature::encode`] does one.
 pub(super) fn encode(feature: &Feature, values: &mut Column, num: usize) {
-    for lanes in values.chunks_exact_mut(LANES).take(num.div_ceil(LANES)) {
-        for value in lanes {
-            *value = feature.encode(*value);
+    let values = &mut values[..num.next_multiple_of(LANES)];
+    let clamp = |value: f32| value.max(feature.min).min(feature.max);
+    // Decided once for all: a loop without a choice in it is one for the vector units.
+    match feature.scale {
+        Scale::Linear(divisor) => {
+            for value in values {
+                *value = clamp(*value) / divisor;
+            }
+        }
+        Scale::Log(divisor) => {
+            for value in values {
+                *value = log10_1p(clamp(*value)) / divisor;
+            }
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Candidate enumeration: the first few jobs under each lens, times a few placements.
 
-use super::preempt::{Served, VictimOrder, find_victims, pays};
+use std::ops::Range;
+
+use super::preempt::{Served, VictimOrder, find_victims};
 use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, PlacementFacts, Slice, Template};
-use crate::ids::{JobId, Time};
+use crate::cluster::{Cluster, PlacementFacts, Slice, Template, service_class};
+use crate::ids::{ClassId, GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
 
@@ -17,6 +19,35 @@ pub(crate) struct Scratch {
     slices: Vec<Slice>,
     ends: Ends,
     served: Served,
+    shapes: Shapes,
+}
+
+/// What was worked out for one job and holds for all that ask for the same: GPUs of one class's types. Placements and
+/// victims are ranges of the candidate set, and shared.
+#[derive(Clone, Debug, Default)]
+struct Shapes {
+    starts: Vec<(Shape, Range<usize>)>,
+    overs: Vec<((Shape, VictimOrder, u8), Option<Over>)>,
+}
+
+/// Model class and size of a gang.
+type Shape = (ClassId, u32);
+
+/// Running jobs that a gang would stop.
+#[derive(Clone, Debug)]
+struct Over {
+    victims: Range<usize>,
+    /// Believed end of the last job that was looked at.
+    last_end: Time,
+    /// Where the gang would go; worked out for the first job that may.
+    place: Option<(Range<usize>, PlacementFacts)>,
+}
+
+impl Shapes {
+    fn forget(&mut self) {
+        self.starts.clear();
+        self.overs.clear();
+    }
 }
 
 impl Scratch {
@@ -41,22 +72,28 @@ pub(crate) fn enumerate(
     }
     pick_jobs(cluster, needs, reservation, scratch);
     let Scratch {
-        picks, ends, served, ..
+        picks,
+        ends,
+        served,
+        shapes,
+        ..
     } = scratch;
     ends.forget();
+    shapes.forget();
     for (job, heads) in picks.iter() {
         if set.rows.len() >= MAX_CANDIDATES {
             break;
         }
         let types = cluster.fitting_types(cluster.demand(*job));
         if types != 0 {
-            push_starts(cluster, needs, reservation, *job, types, *heads, set);
+            push_starts(cluster, needs, reservation, *job, types, *heads, shapes, set);
         } else {
             if needs.reserve && cluster.capabilities().reservation && reservation.is_none() {
                 push_reserve(cluster, *job, *heads, ends, set);
             }
-            if needs.preempt && cluster.capabilities().preemption {
-                push_preempts(cluster, needs, reservation, *job, *heads, served, set);
+            // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
+            if needs.preempt && cluster.capabilities().preemption && reservation.is_none() {
+                push_preempts(cluster, needs, *job, *heads, (served, shapes), set);
             }
         }
     }
@@ -186,9 +223,21 @@ fn push_starts(
     job: JobId,
     types: u64,
     heads: LensSet,
+    shapes: &mut Shapes,
     set: &mut CandidateSet,
 ) {
     let (request, first) = (&cluster.job(job).request, set.rows.len());
+    let shape = (request.class, request.num_gpus);
+    if reservation.is_none() {
+        if let Some((_, rows)) = shapes.starts.iter().find(|(known, _)| *known == shape) {
+            for row in rows.clone() {
+                let mut candidate = set.rows[row].clone();
+                (candidate.job, candidate.heads) = (Some(job), heads);
+                set.rows.push(candidate);
+            }
+            return;
+        }
+    }
     let types = open_types(cluster, reservation, job, types);
     let mut tight = 0_u64;
     for template in needs.templates {
@@ -224,6 +273,9 @@ fn push_starts(
         candidate.placement = start..set.slices.len();
         set.rows.push(candidate);
     }
+    if reservation.is_none() {
+        shapes.starts.push((shape, first..set.rows.len()));
+    }
 }
 
 fn push_reserve(cluster: &Cluster, job: JobId, heads: LensSet, ends: &mut Ends, set: &mut CandidateSet) {
@@ -239,21 +291,20 @@ fn push_reserve(cluster: &Cluster, job: JobId, heads: LensSet, ends: &mut Ends, 
 fn push_preempts(
     cluster: &Cluster,
     needs: &Needs,
-    reservation: Option<&Reservation>,
     job: JobId,
     heads: LensSet,
-    served: &mut Served,
+    (served, shapes): (&mut Served, &mut Shapes),
     set: &mut CandidateSet,
 ) {
-    let request = &cluster.job(job).request;
-    let demand = cluster.demand(job);
-    let Some(kind) = cluster.preferred_type(Template::Fastest, request.class, demand.types) else {
+    let (row, demand) = (cluster.job(job), cluster.demand(job));
+    let class = row.request.class;
+    let Some(kind) = cluster.preferred_type(Template::Fastest, class, demand.types) else {
         return;
     };
-    // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
-    if reservation.is_some() || !cluster.has_room(demand) {
+    if !cluster.has_room(demand) {
         return;
     }
+    let first = set.rows.len();
     for (lens, order) in [
         (Lens::Shortest, VictimOrder::LongestRemaining),
         (Lens::LeastAttained, VictimOrder::MostAttained),
@@ -261,36 +312,87 @@ fn push_preempts(
         if !needs.lenses.contains(lens) {
             continue;
         }
-        let first_victim = set.victims.len();
-        if !find_victims(cluster, job, kind, order, served, &mut set.victims) {
-            continue;
-        }
-        let known = set.rows.iter().any(|row| {
-            row.kind == CandidateKind::Preempt
-                && row.job == Some(job)
-                && set.victims[row.victims.clone()] == set.victims[first_victim..]
+        let served_class = match order {
+            VictimOrder::LongestRemaining => 0,
+            VictimOrder::MostAttained => service_class(row.attained_gpu_s_at(cluster.now())),
+        };
+        let key = ((class, demand.num_gpus), order, served_class);
+        let known = shapes.overs.iter().position(|(known, _)| *known == key);
+        let at = known.unwrap_or_else(|| {
+            let start = set.victims.len();
+            let gang = (kind, demand.num_gpus);
+            let last = find_victims(cluster, gang, order, served_class, served, &mut set.victims);
+            let over = last.map(|last_end| Over {
+                victims: start..set.victims.len(),
+                last_end,
+                place: None,
+            });
+            shapes.overs.push((key, over));
+            shapes.overs.len() - 1
         });
-        let start = set.slices.len();
-        let CandidateSet { slices, victims, .. } = set;
-        if known || !cluster.place_over(kind, request.num_gpus, &victims[first_victim..], slices) {
-            victims.truncate(first_victim);
+        let Some(over) = &mut shapes.overs[at].1 else {
+            continue;
+        };
+        if order == VictimOrder::LongestRemaining && !over.may_pay(cluster, job, kind) {
             continue;
         }
-        let facts = cluster.facts(request.class, &slices[start..]);
-        // On a loose placement the newcomer may end too late to be worth it; two jobs would then stop each other in turn.
-        let end = believed_end(cluster, job, facts.rate);
-        if order == VictimOrder::LongestRemaining && !pays(cluster, end, &victims[first_victim..]) {
-            slices.truncate(start);
-            victims.truncate(first_victim);
+        let Some((placement, facts)) = over.place(cluster, (class, kind), demand.num_gpus, set) else {
+            continue;
+        };
+        let victims = &set.victims[over.victims.clone()];
+        if order == VictimOrder::LongestRemaining && !pays(cluster, job, facts.rate, victims) {
+            continue;
+        }
+        let known = |row: &Candidate| &set.victims[row.victims.clone()] == victims;
+        let mut rows = set.rows[first..].iter();
+        if rows.any(|row| row.kind == CandidateKind::Preempt && known(row)) {
             continue;
         }
         let mut candidate = Candidate::new(CandidateKind::Preempt, Some(job));
         candidate.facts = Some(facts);
         candidate.heads = heads;
-        candidate.placement = start..set.slices.len();
-        candidate.victims = first_victim..set.victims.len();
+        candidate.placement = placement;
+        candidate.victims = over.victims.clone();
         set.rows.push(candidate);
     }
+}
+
+impl Over {
+    /// Whether the job would end so much before each of these at its best that a restart is paid for.
+    fn may_pay(&self, cluster: &Cluster, job: JobId, kind: GpuTypeId) -> bool {
+        let (row, now) = (cluster.job(job), cluster.now());
+        let speed = cluster.class(row.request.class).speed[kind.index()];
+        let own_end_s = row.remaining_s_at(now) / speed + cluster.capabilities().restart_cost_s;
+        (self.last_end - now).as_secs_f64() > own_end_s
+    }
+
+    /// Where the gang would go; none if what is free with the victims' GPUs is too little.
+    fn place(
+        &mut self,
+        cluster: &Cluster,
+        (class, kind): (ClassId, GpuTypeId),
+        num_gpus: u32,
+        set: &mut CandidateSet,
+    ) -> Option<(Range<usize>, PlacementFacts)> {
+        if self.place.is_none() {
+            let CandidateSet { slices, victims, .. } = set;
+            let start = slices.len();
+            if cluster.place_over(kind, num_gpus, &victims[self.victims.clone()], slices) {
+                self.place = Some((start..slices.len(), cluster.facts(class, &slices[start..])));
+            }
+        }
+        self.place.clone()
+    }
+}
+
+/// Whether a job that runs at `rate` ends so much before each of these running jobs that a restart is paid for. On a loose
+/// placement it may end too late; two jobs would then stop each other in turn.
+fn pays(cluster: &Cluster, job: JobId, rate: f64, victims: &[JobId]) -> bool {
+    let cost = Time::from_secs_f64(cluster.capabilities().restart_cost_s);
+    let end = believed_end(cluster, job, rate) + cost;
+    victims
+        .iter()
+        .all(|victim| cluster.job(*victim).expected_finish > end)
 }
 
 #[cfg(test)]

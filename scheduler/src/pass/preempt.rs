@@ -17,14 +17,6 @@ pub(crate) enum VictimOrder {
     MostAttained,
 }
 
-/// Whether a job that ends at `end` ends so much before each of these running jobs that a restart is paid for.
-pub(crate) fn pays(cluster: &Cluster, end: Time, victims: &[JobId]) -> bool {
-    let cost = Time::from_secs_f64(cluster.capabilities().restart_cost_s);
-    victims
-        .iter()
-        .all(|victim| cluster.job(*victim).expected_finish > end + cost)
-}
-
 /// Running jobs of each type that have left the first service class, most attained service first. Gathered once for each
 /// instant and sorted only as far as somebody looks.
 #[derive(Clone, Debug, Default)]
@@ -106,25 +98,23 @@ impl Served {
     }
 }
 
-/// Writes the fewest first victims on `kind` that make room for `job`; false (and nothing written) if there are not enough.
+/// Writes the fewest first victims on `kind` that make room for a gang, and returns the believed end of the last job that
+/// was looked at: under [`VictimOrder::LongestRemaining`] the earliest of all of them. None (and nothing written) if there
+/// are not enough. `class` is the service class of the newcomer.
 pub(crate) fn find_victims(
     cluster: &Cluster,
-    job: JobId,
-    kind: GpuTypeId,
+    (kind, wanted): (GpuTypeId, u32),
     order: VictimOrder,
+    class: u8,
     served: &mut Served,
     out: &mut Vec<JobId>,
-) -> bool {
+) -> Option<Time> {
     let start = out.len();
     let now = cluster.now();
-    let row = cluster.job(job);
-    let wanted = row.request.num_gpus;
     let mut free = cluster.num_free_of(kind);
-    if free + (cluster.num_gpus_of(kind) - free) < wanted {
-        return false;
+    if cluster.num_gpus_of(kind) < wanted {
+        return None;
     }
-    let speed = cluster.class(row.request.class).speed[kind.index()];
-    let own_end_s = row.remaining_s_at(now) / speed + cluster.capabilities().restart_cost_s;
     let mut take = |victim: JobId| {
         let running = cluster.job(victim);
         if free < wanted && running.run_start < now && running.state == JobState::Running {
@@ -133,24 +123,20 @@ pub(crate) fn find_victims(
         }
         free >= wanted
     };
-    let enough = match order {
-        VictimOrder::LongestRemaining => cluster
-            .running_of(kind)
-            .iter()
-            .rev()
-            .take_while(|(end, _)| (*end - now).as_secs_f64() > own_end_s)
-            .any(|(_, victim)| take(*victim)),
-        VictimOrder::MostAttained => {
-            let own = service_class(row.attained_gpu_s_at(now));
-            (0..)
-                .map_while(|place| served.get(cluster, kind, place))
-                .take_while(|attained| service_class(attained.gpu_s) > own)
-                .any(|attained| take(attained.job))
+    let last = match order {
+        VictimOrder::LongestRemaining => {
+            let mut rows = cluster.running_of(kind).iter().rev();
+            rows.find(|(_, victim)| take(*victim)).map(|(end, _)| *end)
         }
+        VictimOrder::MostAttained => (0..)
+            .map_while(|place| served.get(cluster, kind, place))
+            .take_while(|attained| service_class(attained.gpu_s) > class)
+            .find(|attained| take(attained.job))
+            .map(|attained| cluster.job(attained.job).expected_finish),
     };
-    if !enough {
+    if last.is_none() {
         out.truncate(start);
-        return false;
+        return None;
     }
     // A large last victim can make earlier small ones superfluous: spare those that would lose least first.
     let mut position = out.len();
@@ -162,7 +148,7 @@ pub(crate) fn find_victims(
             out.remove(position);
         }
     }
-    true
+    last
 }
 
 /// Shortest believed rest among the victims, s.

@@ -80,7 +80,8 @@ impl Env {
             .sim
             .estimates
             .estimates(&workload, seed.child("estimates", 0));
-        let world = World::new(&workload, self.config.sim.capabilities, &estimates)?;
+        let mut world = World::new(&workload, self.config.sim.capabilities, &estimates)?;
+        world.reserve();
         let meter = Meter::new(&self.config.reward, &workload);
         self.episode = Some(Episode {
             world,

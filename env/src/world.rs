@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pleach_scheduler::cluster::{Capabilities, Cluster, Decision, JobState, Submission};
+use pleach_scheduler::cluster::{Capabilities, Cluster, Decision, Demand, JobState, Submission};
 use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::estimate::Estimate;
 use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
@@ -78,6 +78,12 @@ pub struct Integrals {
     pub held_gpu_s: f64,
 }
 
+/// Finish events beyond which those of ended runs are thrown out: a few for each running job, so that a scheduler which
+/// stops jobs all the time neither fills the memory nor pays much for the cleaning.
+fn num_stale_max(num_running: usize) -> usize {
+    64 + 3 * num_running
+}
+
 impl World {
     /// A world at time zero. `estimates[i]` is what the scheduler is told of job i.
     ///
@@ -132,6 +138,22 @@ impl World {
         })
     }
 
+    /// Makes room for everything that is to come, so that no event and no decision allocates.
+    pub fn reserve(&mut self) {
+        let mut demands: Vec<(Demand, usize)> = Vec::new();
+        for truth in &self.truth {
+            let demand = self.cluster.demand_of(&truth.submission);
+            match demands.binary_search_by_key(&demand, |(known, _)| *known) {
+                Ok(at) => demands[at].1 += 1,
+                Err(at) => demands.insert(at, (demand, 1)),
+            }
+        }
+        self.cluster.reserve(demands);
+        let num_running = self.truth.len().min(self.cluster.num_gpus() as usize);
+        self.decisions.reserve(num_running + 1);
+        self.finishes.reserve(num_stale_max(num_running) + 1);
+    }
+
     /// Records the number of held GPUs whenever it changes.
     pub fn record_utilisation(&mut self) {
         self.utilisation = Some(Vec::new());
@@ -180,6 +202,7 @@ impl World {
                 Decision::Start { job, .. } => self.started(job),
                 Decision::Preempt { job } => self.stopped(job),
             }
+            self.cluster.recycle(decision);
         }
         self.decisions = decisions;
         if let Some(series) = &mut self.utilisation {
@@ -200,8 +223,13 @@ impl World {
         // The scheduler's beliefs about rate and restart cost are true in this model; only run times are hidden.
         (truth.run_start, truth.rate, truth.cost_s) = (now, job.rate, job.run_cost_s);
         let span = Time::from_secs_f64(truth.cost_s + truth.rest_s / truth.rate);
-        self.finishes
-            .push(Reverse((now + span.max(Time(1)), id, truth.run)));
+        let finish = Reverse((now + span.max(Time(1)), id, truth.run));
+        if self.finishes.len() >= num_stale_max(self.cluster.num_running()) {
+            let truth = &self.truth;
+            self.finishes
+                .retain(|Reverse((_, id, run))| *run == truth[id.index()].run);
+        }
+        self.finishes.push(finish);
     }
 
     fn stopped(&mut self, id: JobId) {

@@ -10,6 +10,7 @@ mod node_set;
 mod ordered_set;
 mod place;
 mod queue;
+mod reserve;
 mod tables;
 
 pub use ordered_set::OrderedSet;
@@ -71,6 +72,8 @@ pub struct Cluster {
     capabilities: Capabilities,
     now: Time,
     decisions: Vec<Decision>,
+    /// Empty placements with memory for many nodes.
+    spare: Vec<Placement>,
 }
 
 impl Cluster {
@@ -171,6 +174,7 @@ impl Cluster {
             capabilities,
             now: Time::ZERO,
             decisions: Vec::new(),
+            spare: Vec::new(),
         })
     }
 
@@ -291,6 +295,7 @@ impl Cluster {
         for slice in &placement {
             self.take(id, *slice);
         }
+        let own = self.placement_of(&placement);
         let (now, restart_cost_s) = (self.now, self.capabilities.restart_cost_s);
         let job = &mut self.jobs[id.index()];
         job.state = JobState::Running;
@@ -304,7 +309,7 @@ impl Cluster {
         job.rate = facts.rate;
         let rest_s = (job.request.estimate_s.value - job.executed_s).max(1.0);
         job.expected_finish = now + Time::from_secs_f64(job.run_cost_s + rest_s / facts.rate);
-        job.placement = placement.clone();
+        job.placement = own;
         let (tenant, num_gpus, finish) = (job.request.tenant, job.request.num_gpus, job.expected_finish);
         self.tenants[tenant.index()].used_gpus += num_gpus;
         self.running[facts.gpu_type.index()].insert((finish, id));
@@ -353,6 +358,7 @@ impl Cluster {
         for slice in &placement {
             self.give_back(id, *slice);
         }
+        self.put_by(placement);
     }
 
     fn take(&mut self, id: JobId, slice: Slice) {
@@ -414,7 +420,15 @@ impl Cluster {
     /// What a job asks for.
     #[must_use]
     pub fn demand(&self, id: JobId) -> Demand {
-        let request = &self.jobs[id.index()].request;
+        self.demand_of(&self.jobs[id.index()].request)
+    }
+
+    /// What a job will ask for that is submitted like this.
+    ///
+    /// # Panics
+    /// If there is no such model class.
+    #[must_use]
+    pub fn demand_of(&self, request: &Submission) -> Demand {
         Demand {
             tenant: request.tenant,
             num_gpus: request.num_gpus,

@@ -14,7 +14,7 @@ use enumerate::{Scratch, believed_end, enumerate};
 pub(crate) use preempt::least_remaining_s;
 
 use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, Placement};
+use crate::cluster::Cluster;
 use crate::error::PolicyError;
 use crate::features::FeatureSchema;
 use crate::observation::Observation;
@@ -109,10 +109,7 @@ impl Pass {
                     let end = believed_end(cluster, job, facts.rate);
                     reservation.book(&cluster.demand(job), facts.gpu_type, end);
                 }
-                let placement: Placement = self.set.slices[candidate.placement.clone()]
-                    .iter()
-                    .copied()
-                    .collect();
+                let placement = cluster.placement_of(&self.set.slices[candidate.placement.clone()]);
                 cluster.start(job, placement);
             }
         }

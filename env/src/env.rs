@@ -81,6 +81,11 @@ impl Env {
             .estimates
             .estimates(&workload, seed.child("estimates", 0));
         let mut world = World::new(&workload, self.config.sim.capabilities, &estimates)?;
+        world.set_seed(seed.child("world", 0));
+        if let Some(outcomes) = &self.config.sim.outcomes {
+            world.set_outcomes(outcomes, seed.child("outcomes", 0))?;
+        }
+        world.set_capacity(&self.config.sim.capacity, seed.child("capacity", 0))?;
         world.reserve();
         let meter = Meter::new(&self.config.reward, &workload);
         self.episode = Some(Episode {

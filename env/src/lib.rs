@@ -21,10 +21,12 @@
 //! No learning and no plots; hidden truth stays in [`world`], and a scheduler sees only its
 //! [`Cluster`](pleach_scheduler::cluster::Cluster).
 
+pub mod capacity;
 pub mod check;
 pub mod config;
 pub mod env;
 pub mod error;
+pub mod failures;
 pub mod metrics;
 pub mod random;
 pub mod reward;

@@ -1,5 +1,6 @@
 //! What a schedule was worth: the figures that papers on GPU-cluster scheduling report.
 
+use crate::workload::Outcome;
 use serde::{Deserialize, Serialize};
 
 /// Lower bound on the isolated run time in a slowdown, s, so that a job of a second that waits a minute does not weigh
@@ -26,6 +27,12 @@ pub struct JobOutcome {
     pub tenant: u16,
     /// How often it was preempted.
     pub num_preemptions: u32,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How often a failure stopped it.
+    pub num_failures: u32,
+    /// Work that failures made it do again, in seconds of the reference run.
+    pub lost_s: f64,
     /// Seconds it held its gang.
     pub held_s: f64,
 }
@@ -184,6 +191,9 @@ mod tests {
             isolated_s: run_s,
             num_gpus,
             tenant,
+            outcome: Outcome::Completed,
+            num_failures: 0,
+            lost_s: 0.0,
             num_preemptions: 0,
             held_s: run_s,
         }

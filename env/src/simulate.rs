@@ -7,7 +7,9 @@ use pleach_scheduler::pass::Pass;
 use pleach_scheduler::policy::Policy;
 use serde::{Deserialize, Serialize};
 
+use crate::capacity::CapacityConfig;
 use crate::error::Error;
+use crate::failures::OutcomeModel;
 use crate::metrics::{JobOutcome, Metrics};
 use crate::seed::Seed;
 use crate::workload::Workload;
@@ -20,9 +22,14 @@ use crate::world::{Instant, World};
 pub struct SimConfig {
     /// Preemption, reservation and the cost of a restart.
     pub capabilities: Capabilities,
+    /// Jobs that fail, are retried, killed and given up; without, every job does all its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcomes: Option<OutcomeModel>,
+    /// Nodes that come and go.
+    pub capacity: CapacityConfig,
     /// How the scheduler's run time estimates come about.
     pub estimates: EstimateModel,
-    /// Draws the errors of the estimates.
+    /// Draws the errors of the estimates and the failures of nodes.
     pub seed: u64,
     /// Record the number of held GPUs over time.
     pub record_utilisation: bool,
@@ -54,6 +61,11 @@ pub fn simulate(
     config.estimates.validate()?;
     let estimates = config.estimates.estimates(workload, Seed(config.seed));
     let mut world = World::new(workload, config.capabilities, &estimates)?;
+    world.set_seed(Seed(config.seed).child("world", 0));
+    if let Some(outcomes) = &config.outcomes {
+        world.set_outcomes(outcomes, Seed(config.seed).child("outcomes", 0))?;
+    }
+    world.set_capacity(&config.capacity, Seed(config.seed).child("capacity", 0))?;
     if config.record_utilisation {
         world.record_utilisation();
     }

@@ -6,7 +6,7 @@ use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::heuristics;
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass};
+use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 use proptest::prelude::*;
 
 /// (submit s, GPUs, run time s), all whole numbers.
@@ -28,6 +28,7 @@ fn workload(num_gpus: u32, rows: &[Row]) -> Workload {
             class: 0,
             user: None,
             outcome: Outcome::Completed,
+            resources: Resources::WHOLE_GPU,
         });
     Workload {
         name: "rows".into(),
@@ -36,6 +37,7 @@ fn workload(num_gpus: u32, rows: &[Row]) -> Workload {
             name: "any".into(),
             speed: vec![1.0],
             locality: LocalityFactors::NONE,
+            ..ModelClass::default()
         }],
         jobs: jobs.collect(),
     }

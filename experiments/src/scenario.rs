@@ -20,6 +20,8 @@ use crate::error::Error;
 
 /// Time limit of a job whose list has none, s. *Assumed*: a day, a common default of batch systems.
 const DEFAULT_LIMIT_S: f64 = 86_400.0;
+/// Ended jobs from which a run time is predicted. *Assumed*.
+const NUM_LAST: usize = 10;
 /// Largest cluster description, bytes.
 const CLUSTER_BYTES_MAX: u64 = 1 << 20;
 /// Seconds of a day.
@@ -53,7 +55,13 @@ impl SchedulingArgs {
         };
         let names = &workload.workload;
         sim.capabilities.preemption = self.preemption || (!names.is_empty() && names.iter().all(preempts));
-        sim.capabilities.restart_cost_s = self.restart_cost_s;
+        let capabilities = &mut sim.capabilities;
+        capabilities.restart_cost_s = self.restart_cost_s;
+        capabilities.overheads = self.overheads;
+        capabilities.sharing = self.sharing.into();
+        capabilities.checkpoint_interval_s = self.checkpoint_interval_s;
+        sim.outcomes.clone_from(&self.outcomes);
+        sim.capacity.node_mtbf_s = self.node_mtbf_days.map(|days| days * DAY_S);
         sim
     }
 }
@@ -64,7 +72,11 @@ fn model(source: EstimateSource) -> EstimateModel {
         EstimateSource::User => EstimateModel::UserLimit {
             default_s: DEFAULT_LIMIT_S,
         },
-        EstimateSource::Lognormal { sigma } => EstimateModel::LogNormal { sigma, bias: 1.0 },
+        EstimateSource::Lognormal { sigma, bias } => EstimateModel::LogNormal { sigma, bias },
+        EstimateSource::History => EstimateModel::History {
+            num_last: NUM_LAST,
+            default_s: 3600.0,
+        },
     }
 }
 

@@ -8,7 +8,7 @@ use pleach_scheduler::heuristics;
 use pleach_scheduler::ids::{ClassId, TenantId, Time};
 use pleach_scheduler::pass::Pass;
 use pleach_scheduler::policy::Needs;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
+use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 
 /// Gang sizes as in production traces: most jobs are small. *Assumed* shares.
 const GANGS: [u32; 12] = [1, 1, 1, 1, 1, 2, 2, 4, 4, 8, 8, 16];
@@ -26,6 +26,7 @@ fn busy_cluster(num_pending: usize, num_free: u32) -> Cluster {
         name: "any".into(),
         speed: vec![1.0],
         locality: LocalityFactors::PHILLY,
+        ..ModelClass::default()
     };
     let capabilities = Capabilities {
         preemption: true,
@@ -51,6 +52,7 @@ fn busy_cluster(num_pending: usize, num_free: u32) -> Cluster {
                 value: run_s,
                 provenance: Provenance::Predicted,
             },
+            resources: Resources::WHOLE_GPU,
         };
         cluster.submit(request).expect("the request is valid");
     };

@@ -5,7 +5,7 @@ use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::heuristics;
 use pleach_scheduler::ids::{ClassId, TenantId};
 use pleach_scheduler::planner::{Planner, PolicyPlanner};
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass};
+use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spec = ClusterSpec::uniform(2, 8, 2);
@@ -13,6 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         name: "any".into(),
         speed: vec![1.0],
         locality: LocalityFactors::PHILLY,
+        ..ModelClass::default()
     };
     let mut cluster = Cluster::new(&spec, &[class], Capabilities::default())?;
     // Gang size and the user's time limit, s. The third job does not fit beside the first; the fourth may slip in.
@@ -25,6 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 value: limit_s,
                 provenance: Provenance::UserLimit,
             },
+            resources: Resources::WHOLE_GPU,
         })?;
     }
     let mut planner = PolicyPlanner::new(heuristics::by_name("easy")?);

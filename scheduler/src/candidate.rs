@@ -26,6 +26,8 @@ pub struct Candidate {
     pub job: Option<JobId>,
     /// Worth of the placement, for start and preempt.
     pub facts: Option<PlacementFacts>,
+    /// The running job beside which it would be put; its GPUs are the placement.
+    pub partner: Option<JobId>,
     /// Lenses under which the job is the first of the whole queue.
     pub heads: LensSet,
     /// Believed time until the gang is free, s; for reserve.
@@ -40,6 +42,7 @@ impl Candidate {
             kind,
             job,
             facts: None,
+            partner: None,
             heads: LensSet::NONE,
             wait_to_fit_s: 0.0,
             placement: 0..0,

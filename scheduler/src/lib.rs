@@ -13,6 +13,7 @@ pub mod ids;
 pub mod lens;
 pub mod observation;
 pub mod pass;
+pub mod physics;
 pub mod planner;
 pub mod policy;
 pub mod spec;

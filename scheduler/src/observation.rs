@@ -187,11 +187,7 @@ impl WriterScratch {
                 "jobs are gathered in the candidates' order"
             );
             self.job_of[index] = at as u8;
-            let cost_s = if cluster.job(job).num_preemptions > 0 {
-                cluster.capabilities().restart_cost_s as f32
-            } else {
-                0.0
-            };
+            let cost_s = cluster.resume_cost_s(job) as f32;
             let rate = candidate
                 .facts
                 .map_or(self.jobs.best_speed(at), |facts| facts.rate);

@@ -88,6 +88,8 @@ pub struct CandidateConfig {
     pub reserve: bool,
     /// Offer to stop running jobs, where the cluster can.
     pub preempt: bool,
+    /// Offer to put jobs beside running ones, where the cluster can.
+    pub share: bool,
 }
 
 impl Default for CandidateConfig {
@@ -98,6 +100,7 @@ impl Default for CandidateConfig {
             templates: true,
             reserve: true,
             preempt: true,
+            share: false,
         }
     }
 }
@@ -128,10 +131,16 @@ impl CandidateConfig {
         Needs {
             heads: self.heads,
             fitting: self.fitting,
-            templates: if self.templates {
-                full.templates
-            } else {
-                &[Template::Fastest]
+            templates: match (self.templates, self.share) {
+                (true, false) => full.templates,
+                (false, false) => &[Template::Fastest],
+                (true, true) => &[
+                    Template::Fastest,
+                    Template::BestValue,
+                    Template::Fragments,
+                    Template::Beside,
+                ],
+                (false, true) => &[Template::Fastest, Template::Beside],
             },
             reserve: self.reserve,
             preempt: self.preempt,

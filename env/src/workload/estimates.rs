@@ -1,4 +1,4 @@
-//! What the scheduler is told about run times: the truth, the user's own limit, or a noisy prediction.
+//! What the scheduler is told about run times: the truth, the user's own limit, or a prediction.
 //!
 //! One estimate per job, fixed when the job arrives, so a policy cannot learn the truth by asking twice.
 
@@ -6,7 +6,7 @@ use pleach_scheduler::estimate::{Estimate, Provenance};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::{JobSpec, Workload, config, is_span};
+use super::{JobSpec, Workload, config, history, is_span};
 use crate::error::Error;
 use crate::seed::Seed;
 
@@ -28,6 +28,13 @@ pub enum EstimateModel {
         sigma: f64,
         /// Median of the error, above 0; 1 = right in the median.
         bias: f64,
+    },
+    /// Learned from the jobs that have ended so far: the geometric mean of the last few that are most like the job.
+    History {
+        /// Jobs that count, 1 to 10,000.
+        num_last: usize,
+        /// Estimate until anything has ended, s.
+        default_s: f64,
     },
 }
 
@@ -52,13 +59,23 @@ impl EstimateModel {
                 "1e-6 to 1e6",
                 "1 is right in the median",
             )),
+            EstimateModel::History { default_s, .. } if !is_span(default_s) => {
+                let hint = "3600 is an hour";
+                Err(config("estimate.default_s", default_s, "1e-6 to 1e9 s", hint))
+            }
+            EstimateModel::History { num_last, .. } if !(1..=10_000).contains(&num_last) => Err(config(
+                "estimate.num_last",
+                num_last,
+                "1 to 10,000 jobs",
+                "10 forgets an old habit of a user after ten jobs",
+            )),
             _ => Ok(()),
         }
     }
 
-    /// The estimate for the job at `position`; the same (seed, position) gives the same error. Always above 0.
-    #[must_use]
-    pub fn estimate(&self, job: &JobSpec, position: usize, seed: Seed) -> Estimate {
+    /// The estimate for the job at `position`; the same (seed, position) gives the same error. `learned` is what the
+    /// predictor says of it.
+    fn estimate(&self, job: &JobSpec, position: usize, learned: Option<f64>, seed: Seed) -> Estimate {
         let (value, provenance) = match *self {
             EstimateModel::Oracle => (job.run_time_s, Provenance::Oracle),
             EstimateModel::UserLimit { default_s } => {
@@ -68,6 +85,7 @@ impl EstimateModel {
                 let z: f64 = StandardNormal.sample(&mut seed.stream("estimate", position as u64));
                 (job.run_time_s * bias * (sigma * z).exp(), Provenance::Predicted)
             }
+            EstimateModel::History { default_s, .. } => (learned.unwrap_or(default_s), Provenance::Predicted),
         };
         // The scheduler takes estimates in (0, 1e10] s; the clamp also holds for extreme draws.
         let value = value.clamp(1e-6, 1e10);
@@ -77,8 +95,14 @@ impl EstimateModel {
     /// One estimate per job. `[num_jobs]`
     #[must_use]
     pub fn estimates(&self, workload: &Workload, seed: Seed) -> Vec<Estimate> {
+        let learned = match *self {
+            EstimateModel::History { num_last, default_s } => {
+                history::predictions(&workload.jobs, num_last, default_s)
+            }
+            _ => Vec::new(),
+        };
         let jobs = workload.jobs.iter().enumerate();
-        jobs.map(|(position, job)| self.estimate(job, position, seed))
+        jobs.map(|(position, job)| self.estimate(job, position, learned.get(position).copied(), seed))
             .collect()
     }
 }
@@ -91,7 +115,7 @@ mod tests {
     #[test]
     fn each_model_tells_what_it_promises() {
         let mut job = job("a", 0.0, 1, 100.0);
-        let told = |model: EstimateModel, job: &JobSpec| model.estimate(job, 0, Seed(1));
+        let told = |model: EstimateModel, job: &JobSpec| model.estimate(job, 0, None, Seed(1));
         assert_eq!(told(EstimateModel::Oracle, &job).value, 100.0);
         let limit = EstimateModel::UserLimit { default_s: 7.0 };
         assert_eq!(told(limit, &job).value, 7.0);
@@ -134,7 +158,7 @@ mod tests {
         model.validate().unwrap();
         let tiny = job("a", 0.0, 1, 1e-6);
         for position in 0..1000 {
-            let value = model.estimate(&tiny, position, Seed(0)).value;
+            let value = model.estimate(&tiny, position, None, Seed(0)).value;
             assert!(value > 0.0 && value <= 1e10);
         }
         assert!(EstimateModel::UserLimit { default_s: 0.0 }.validate().is_err());

@@ -111,6 +111,7 @@ pub(crate) fn gpu_types() -> Vec<GpuTypeSpec> {
     both.map(|(name, memory_gib)| GpuTypeSpec {
         name: (*name).into(),
         memory_gib,
+        mig: None,
     })
     .collect()
 }
@@ -136,6 +137,7 @@ pub(crate) fn classes(gpu_types: &[GpuTypeSpec]) -> Result<Vec<ModelClass>, Stri
                 more_nodes: loose,
                 cross_rack: loose,
             },
+            ..ModelClass::default()
         }
     };
     Ok(STEPS_PER_S.iter().map(class).collect())
@@ -191,6 +193,7 @@ mod tests {
         let types = [GpuTypeSpec {
             name: "H100".into(),
             memory_gib: 80.0,
+            mig: None,
         }];
         assert_eq!(classes(&types).unwrap_err(), "H100");
     }

@@ -10,15 +10,17 @@ pub mod estimates;
 pub mod file;
 mod gavel_speeds;
 pub mod generate;
+mod history;
 pub mod import;
 mod select;
 mod table;
 
 use std::collections::BTreeSet;
 
+use pleach_scheduler::cluster::{Capabilities, Cluster};
 use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass};
+use pleach_scheduler::ids::{ClassId, Time};
+use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -68,6 +70,9 @@ pub struct JobSpec {
     pub user: Option<String>,
     /// How it ended in the source.
     pub outcome: Outcome,
+    /// What it asks for besides the number of its GPUs.
+    #[serde(default)]
+    pub resources: Resources,
 }
 
 /// How a job ended.
@@ -130,10 +135,12 @@ impl Workload {
             return Err(config("jobs", value, "at most 10,000,000", "take a window"));
         }
         let gangs = GangLimits::new(&self.cluster, &self.classes);
+        let mut resources = Feasible::new(self)?;
         let mut ids = BTreeSet::new();
         let mut last = Time::ZERO;
         for (index, job) in self.jobs.iter().enumerate() {
             self.validate_job(index, job, &gangs)?;
+            resources.check(index, job)?;
             if job.submit < last {
                 let value = format!("{} s", job.submit.as_secs_f64());
                 let allowed = format!("{} s or later", last.as_secs_f64());
@@ -221,11 +228,45 @@ impl Workload {
             let allowed = format!("0 to {}", self.classes.len() - 1);
             return bad("class", job.class.to_string(), &allowed, "declare it in classes");
         }
+        job.resources.validate(&format!("jobs[{index}].resources"))?;
         let most = gangs.most(job.tenant, job.class);
         if job.num_gpus == 0 || job.num_gpus > most {
             let allowed = format!("1 to {most}");
             let hint = "a gang runs on one GPU type and, without borrowing, within its tenant's quota";
             return bad("num_gpus", job.num_gpus.to_string(), &allowed, hint);
+        }
+        Ok(())
+    }
+}
+
+/// Asks the cluster itself whether jobs that want more than whole GPUs can ever run on it.
+struct Feasible {
+    cluster: Cluster,
+    quotas: Option<Vec<u32>>,
+}
+
+impl Feasible {
+    fn new(workload: &Workload) -> Result<Feasible, ConfigError> {
+        let tenants = workload.cluster.tenants.iter().map(|tenant| tenant.quota_gpus);
+        Ok(Feasible {
+            cluster: Cluster::new(&workload.cluster, &workload.classes, Capabilities::DEFAULT)?,
+            quotas: (!workload.cluster.borrowing).then(|| tenants.collect()),
+        })
+    }
+
+    fn check(&mut self, index: usize, job: &JobSpec) -> Result<(), Error> {
+        if job.resources == Resources::WHOLE_GPU {
+            return Ok(());
+        }
+        let most = self.cluster.largest_gang(ClassId(job.class), &job.resources);
+        let milli = u64::from(job.resources.gpu_milli) * u64::from(job.num_gpus);
+        let has_quota = |quotas: &Vec<u32>| milli <= u64::from(quotas[usize::from(job.tenant)]) * 1000;
+        if job.num_gpus > most || !self.quotas.as_ref().is_none_or(has_quota) {
+            let value = format!("{} GPUs with {:?} each", job.num_gpus, job.resources);
+            let allowed =
+                format!("at most {most} such GPUs on one type of this cluster, within the tenant's quota");
+            let hint = "CPU and memory come from the node of the GPU; enlarge the nodes or lower the request";
+            return Err(job_error(index, "resources", value, &allowed, hint));
         }
         Ok(())
     }
@@ -304,6 +345,7 @@ pub(crate) mod tests {
             name: "any".into(),
             speed: vec![1.0; num_types],
             locality: LocalityFactors::NONE,
+            ..ModelClass::default()
         }
     }
 
@@ -317,6 +359,7 @@ pub(crate) mod tests {
             tenant: 0,
             class: 0,
             user: None,
+            resources: Resources::WHOLE_GPU,
             outcome: Outcome::Unknown,
         }
     }

@@ -16,11 +16,15 @@ pub enum EstimateSource {
     Oracle,
     /// What the user asked for, where the trace has it.
     User,
-    /// The true length times `exp(sigma z)` with z standard normal.
+    /// The true length times `bias exp(sigma z)` with z standard normal.
     Lognormal {
         /// Spread of the logarithm, 0 to 10; 1 means typically wrong by a factor of 2.7.
         sigma: f64,
+        /// Median of the error; 1 is right in the median.
+        bias: f64,
     },
+    /// Learned from the jobs that have ended so far.
+    History,
 }
 
 impl FromStr for EstimateSource {
@@ -29,17 +33,21 @@ impl FromStr for EstimateSource {
     fn from_str(text: &str) -> Result<EstimateSource, String> {
         let wrong = || {
             format!(
-                "allowed is oracle, user, or lognormal:SIGMA with 0 <= SIGMA <= {SIGMA_MAX}. Try lognormal:0.5"
+                "allowed is oracle, user, history, or lognormal:SIGMA[:BIAS] with 0 <= SIGMA <= {SIGMA_MAX} and \
+                 1e-6 <= BIAS <= 1e6. Try lognormal:0.5"
             )
         };
         match text {
             "oracle" => Ok(EstimateSource::Oracle),
             "user" => Ok(EstimateSource::User),
+            "history" => Ok(EstimateSource::History),
             _ => {
-                let sigma = text.strip_prefix("lognormal:").ok_or_else(wrong)?;
+                let numbers = text.strip_prefix("lognormal:").ok_or_else(wrong)?;
+                let (sigma, bias) = numbers.split_once(':').unwrap_or((numbers, "1"));
                 let sigma: f64 = sigma.parse().map_err(|_| wrong())?;
-                if (0.0..=SIGMA_MAX).contains(&sigma) {
-                    Ok(EstimateSource::Lognormal { sigma })
+                let bias: f64 = bias.parse().map_err(|_| wrong())?;
+                if (0.0..=SIGMA_MAX).contains(&sigma) && (1e-6..=1e6).contains(&bias) {
+                    Ok(EstimateSource::Lognormal { sigma, bias })
                 } else {
                     Err(wrong())
                 }
@@ -53,7 +61,9 @@ impl fmt::Display for EstimateSource {
         match self {
             EstimateSource::Oracle => out.write_str("oracle"),
             EstimateSource::User => out.write_str("user"),
-            EstimateSource::Lognormal { sigma } => write!(out, "lognormal:{sigma}"),
+            EstimateSource::History => out.write_str("history"),
+            EstimateSource::Lognormal { sigma, bias } if *bias == 1.0 => write!(out, "lognormal:{sigma}"),
+            EstimateSource::Lognormal { sigma, bias } => write!(out, "lognormal:{sigma}:{bias}"),
         }
     }
 }
@@ -70,7 +80,7 @@ mod tests {
 
     #[test]
     fn estimates_read_back_as_they_are_shown_and_others_are_refused() {
-        for text in ["oracle", "user", "lognormal:0.5"] {
+        for text in ["oracle", "user", "history", "lognormal:0.5", "lognormal:0.5:2"] {
             assert_eq!(text.parse::<EstimateSource>().unwrap().to_string(), text);
         }
         for text in [
@@ -80,6 +90,8 @@ mod tests {
             "lognormal:-1",
             "lognormal:NaN",
             "lognormal:11",
+            "lognormal:1:0",
+            "lognormal:1:2:3",
         ] {
             assert!(
                 text.parse::<EstimateSource>()

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
+use pleach_env::failures::OutcomeModel;
+use pleach_scheduler::cluster::Sharing;
+use pleach_scheduler::physics::overheads::Overheads;
 use serde::Serialize;
 
 use super::RunArgs;
@@ -91,12 +94,59 @@ pub struct SchedulingArgs {
     /// Let policies stop running jobs and start them again later
     #[arg(long)]
     pub preemption: bool,
-    /// What policies believe about lengths: oracle, user, or lognormal:SIGMA
+    /// What policies believe about lengths: oracle, user, history (learned from ended jobs), or lognormal:SIGMA[:BIAS]
     #[arg(long, value_name = "SOURCE", default_value = "oracle")]
     pub estimates: EstimateSource,
     /// Seconds that a job loses whenever it starts again
     #[arg(long, value_name = "S", default_value_t = 30.0, value_parser = number::not_negative)]
     pub restart_cost_s: f64,
+    /// What starts and restarts cost by a published model, instead of --restart-cost-s: zero, pollux30, shockwave20,
+    /// by-state-size, tacc-empirical or sia-model
+    #[arg(long, value_name = "NAME", value_parser = overheads, conflicts_with = "restart_cost_s")]
+    pub overheads: Option<Overheads>,
+    /// Let policies put two jobs on the same GPUs
+    #[arg(long, value_name = "HOW", default_value = "off")]
+    pub sharing: SharingArg,
+    /// Let jobs fail, be retried, be killed and be given up, as published for a cluster: none, philly or helios
+    #[arg(long, value_name = "NAME", value_parser = outcomes)]
+    pub outcomes: Option<OutcomeModel>,
+    /// Let nodes fail, each once in so many days on average; repairs take an hour on average
+    #[arg(long, value_name = "DAYS", value_parser = number::positive)]
+    pub node_mtbf_days: Option<f64>,
+    /// Seconds of work between two checkpoints: what a failure can cost a job [default: a failure loses nothing]
+    #[arg(long, value_name = "S", value_parser = number::positive)]
+    pub checkpoint_interval_s: Option<f64>,
+}
+
+fn outcomes(text: &str) -> Result<OutcomeModel, String> {
+    OutcomeModel::from_name(text).map_err(|error| error.to_string())
+}
+
+fn overheads(text: &str) -> Result<Overheads, String> {
+    Overheads::from_name(text).map_err(|error| error.to_string())
+}
+
+/// How two jobs can run on the same GPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SharingArg {
+    /// They cannot
+    #[default]
+    Off,
+    /// In turn
+    TimeSlice,
+    /// At once (MPS)
+    Mps,
+}
+
+impl From<SharingArg> for Sharing {
+    fn from(arg: SharingArg) -> Sharing {
+        match arg {
+            SharingArg::Off => Sharing::Off,
+            SharingArg::TimeSlice => Sharing::TimeSlice,
+            SharingArg::Mps => Sharing::Mps,
+        }
+    }
 }
 
 /// Layout of a trace file.

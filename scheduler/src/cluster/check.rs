@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Cluster, JobState, bits};
+use super::{Cluster, JobState, NodeState, bits};
 use crate::ids::{JobId, NodeId, Time};
 
 impl Cluster {
@@ -18,7 +18,8 @@ impl Cluster {
     }
 
     fn check_gpus(&self) {
-        let mut owner = vec![None; self.gpus.len()];
+        let mut holders: Vec<Vec<JobId>> = vec![Vec::new(); self.gpus.len()];
+        let mut reserved = vec![(0_u32, 0_u32); self.nodes.len()];
         for (id, job) in self.jobs.iter().enumerate() {
             let running = job.state == JobState::Running;
             assert_eq!(
@@ -28,10 +29,21 @@ impl Cluster {
             );
             if running {
                 let held: u32 = job.placement.iter().map(|slice| slice.num_gpus()).sum();
-                assert_eq!(held, job.request.num_gpus, "job {id} holds its whole gang");
+                assert_eq!(held, job.num_held, "job {id} holds what it was given");
+                let elastic = self.classes[job.request.class.index()].elastic.is_some();
+                assert!(
+                    elastic || held == job.request.num_gpus,
+                    "job {id} holds its whole gang"
+                );
             }
+            let shape = self.shape(job.granted);
             for slice in &job.placement {
                 let node = &self.nodes[slice.node.index()];
+                assert_ne!(
+                    node.state,
+                    NodeState::Down,
+                    "job {id} runs on a node that is down"
+                );
                 for gpu in bits(slice.gpus) {
                     assert!(
                         gpu < node.num_gpus,
@@ -39,30 +51,52 @@ impl Cluster {
                         node.num_gpus,
                         slice.node
                     );
-                    let row = (node.first_gpu + gpu) as usize;
-                    assert_eq!(
-                        owner[row], None,
-                        "GPU {gpu} of {:?} belongs to two jobs",
-                        slice.node
-                    );
-                    owner[row] = Some(JobId(id as u32));
+                    holders[(node.first_gpu + gpu) as usize].push(JobId(id as u32));
                 }
+                let (cpu, memory) = &mut reserved[slice.node.index()];
+                *cpu += shape.cpu_milli * slice.num_gpus();
+                *memory += shape.memory_mib * slice.num_gpus();
             }
         }
-        assert_eq!(owner, self.gpus, "the GPU table agrees with the placements");
+        for (row, holders) in holders.iter_mut().enumerate() {
+            let mut residents: Vec<JobId> = match self.shared.get(row as u32) {
+                Some(gpu) => gpu.residents.iter().map(|resident| resident.job).collect(),
+                None => self.gpus[row].into_iter().collect(),
+            };
+            assert!(
+                self.gpus[row].is_none() || self.shared.get(row as u32).is_none(),
+                "GPU row {row} is owned and shared"
+            );
+            holders.sort_unstable();
+            residents.sort_unstable();
+            assert_eq!(*holders, residents, "GPU row {row} knows who holds it");
+        }
+        for (id, (node, (cpu, memory))) in self.nodes.iter().zip(reserved).enumerate() {
+            assert_eq!(node.cpu_milli_free + cpu, node.cpu_milli, "CPU of node {id}");
+            assert_eq!(
+                node.memory_mib_free + memory,
+                node.memory_mib,
+                "memory of node {id}"
+            );
+        }
+        self.shared.check(&self.type_facts);
     }
 
     fn check_free(&self) {
         let mut free_of = vec![0_u32; self.num_types()];
         for (id, node) in self.nodes.iter().enumerate() {
             for gpu in 0..node.num_gpus {
-                let free = node.free >> gpu & 1 == 1;
-                assert_eq!(
-                    free,
-                    self.gpus[(node.first_gpu + gpu) as usize].is_none(),
-                    "free mask of node {id}"
-                );
+                let free = (node.free | node.withheld) >> gpu & 1 == 1;
+                let row = node.first_gpu + gpu;
+                let held = self.gpus[row as usize].is_some() || self.shared.get(row).is_some();
+                assert_eq!(free, !held, "free mask of node {id}");
             }
+            assert_eq!(node.free & node.withheld, 0, "node {id} offers what it withholds");
+            let up = node.state == NodeState::Up;
+            assert!(
+                if up { node.withheld == 0 } else { node.free == 0 },
+                "node {id} offers GPUs exactly while it is up"
+            );
             free_of[node.gpu_type.index()] += node.num_free();
             let mut indexed = self.free.with_free(node.gpu_type, node.num_free());
             assert!(
@@ -114,12 +148,14 @@ impl Cluster {
                 }
                 JobState::Running => {
                     num_running += 1;
-                    let kind = self.nodes[job.placement[0].node.index()].gpu_type;
+                    let kind = job.gpu_type;
                     assert!(
                         self.running[kind.index()].contains(&(job.expected_finish, id)),
                         "{id:?} is listed"
                     );
-                    assert!(job.run_start <= self.now, "{id:?} runs since the future");
+                    assert!(job.run_start <= job.rate_since && job.rate_since <= self.now);
+                    let rate = job.rate_alone * self.sharing_speed(id);
+                    assert_eq!(job.rate, rate, "{id:?} runs at the rate of its neighbours");
                 }
                 JobState::Finished => assert_eq!(job.expected_finish, Time::MAX),
             }
@@ -137,14 +173,21 @@ impl Cluster {
             let of_tenant = |state| {
                 let jobs = self.jobs.iter().filter(move |job| job.state == state);
                 jobs.filter(|job| job.request.tenant.index() == id)
-                    .map(|job| u64::from(job.request.num_gpus))
-                    .sum()
+                    .map(|job| (job.milli_held(), u64::from(job.request.num_gpus)))
+                    .fold((0, 0), |sum, gpus| (sum.0 + gpus.0, sum.1 + gpus.1))
             };
-            let (used, pending): (u64, u64) = (of_tenant(JobState::Running), of_tenant(JobState::Pending));
-            assert_eq!(used, u64::from(tenant.used_gpus), "GPUs of tenant {id}");
-            assert_eq!(pending, tenant.pending_gpus, "GPUs that tenant {id} waits for");
+            assert_eq!(
+                of_tenant(JobState::Running).0,
+                tenant.used_milli,
+                "GPUs of tenant {id}"
+            );
+            assert_eq!(
+                of_tenant(JobState::Pending).1,
+                tenant.pending_gpus,
+                "GPUs that tenant {id} waits for"
+            );
             assert!(
-                self.borrowing || tenant.used_gpus <= tenant.quota_gpus,
+                self.borrowing || tenant.used_milli <= u64::from(tenant.quota_gpus) * 1000,
                 "tenant {id} exceeds its quota"
             );
         }

@@ -7,6 +7,7 @@
 use super::Cluster;
 use super::tables::Slice;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId};
+use crate::physics::links::{Spread, Tier};
 
 /// How a placement was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +18,8 @@ pub enum Template {
     BestValue,
     /// From the most fragmented nodes up, keeping whole nodes free for gangs; may be loose.
     Fragments,
+    /// On the GPUs of the running job beside which both together get most done; only where the cluster packs.
+    Beside,
 }
 
 /// What a placement amounts to.
@@ -47,14 +50,21 @@ impl Cluster {
     /// What a placement is worth to a class.
     ///
     /// # Panics
-    /// If the placement is empty or mixes GPU types.
+    /// If the placement is empty, or mixes GPU types where the cluster cannot.
     #[must_use]
     pub fn facts(&self, class: ClassId, placement: &[Slice]) -> PlacementFacts {
         let first = &self.nodes[placement[0].node.index()];
-        let (gpu_type, mut num_gpus, mut num_left) = (first.gpu_type, 0, 0);
+        let (mut gpu_type, mut num_gpus, mut num_left) = (first.gpu_type, 0, 0);
+        let speed = &self.classes[class.index()].speed;
         for slice in placement {
             let node = &self.nodes[slice.node.index()];
-            assert_eq!(node.gpu_type, gpu_type, "a gang stays on one GPU type");
+            if node.gpu_type != gpu_type {
+                assert!(self.capabilities.mixed_types, "a gang stays on one GPU type");
+                // The slowest member sets the pace; of two equally slow types the first.
+                if speed[node.gpu_type.index()] < speed[gpu_type.index()] {
+                    gpu_type = node.gpu_type;
+                }
+            }
             num_gpus += slice.num_gpus();
             num_left += (node.free & !slice.gpus).count_ones();
         }
@@ -62,7 +72,27 @@ impl Cluster {
         let num_nodes = placement.len() as u32;
         let (num_nodes_min, one_rack) = self.tightest(self.class_types[class.index()], num_gpus);
         let class = &self.classes[class.index()];
-        let locality = if num_racks > 1 && one_rack {
+        let locality = if let (Some(fabric), Some(step)) = (&self.fabric, class.step) {
+            let tier = self.tier(placement, num_racks);
+            let node = &self.nodes[placement[0].node.index()];
+            let tightest = Spread {
+                num_gpus,
+                num_nodes: num_nodes_min,
+                tier: match (num_nodes_min, one_rack) {
+                    _ if num_gpus == 1 => Tier::Gpu,
+                    (1, _) if num_gpus <= node.nvlink_gpus => Tier::Island,
+                    (1, _) => Tier::Node,
+                    (_, true) => Tier::Rack,
+                    (_, false) => Tier::Cluster,
+                },
+            };
+            let spread = Spread {
+                num_gpus,
+                num_nodes,
+                tier,
+            };
+            fabric.locality(step, spread, tightest, 1)
+        } else if num_racks > 1 && one_rack {
             class.locality.cross_rack
         } else if num_nodes > num_nodes_min {
             class.locality.more_nodes
@@ -103,8 +133,25 @@ impl Cluster {
         seen.iter().map(|word| word.count_ones()).sum()
     }
 
+    /// The smallest domain that holds a placement.
+    fn tier(&self, placement: &[Slice], num_racks: u32) -> Tier {
+        match placement {
+            [only] => {
+                let island = self.nodes[only.node.index()].nvlink_gpus;
+                let (first, last) = (only.gpus.trailing_zeros(), 63 - only.gpus.leading_zeros());
+                match (only.num_gpus(), first / island == last / island) {
+                    (1, _) => Tier::Gpu,
+                    (_, true) => Tier::Island,
+                    (_, false) => Tier::Node,
+                }
+            }
+            _ if num_racks > 1 => Tier::Cluster,
+            _ => Tier::Rack,
+        }
+    }
+
     /// Fewest nodes for a gang on any of the types, and whether one rack could hold it.
-    fn tightest(&self, types: u64, num_gpus: u32) -> (u32, bool) {
+    pub(super) fn tightest(&self, types: u64, num_gpus: u32) -> (u32, bool) {
         let mut num_nodes = u32::MAX;
         let mut one_rack = false;
         for kind in self.types_in(types) {
@@ -123,7 +170,7 @@ impl Cluster {
         let speed = &self.classes[class.index()].speed;
         let worth = |kind: GpuTypeId| match template {
             Template::BestValue => speed[kind.index()] / self.type_value[kind.index()].max(1e-12),
-            Template::Fastest | Template::Fragments => speed[kind.index()],
+            Template::Fastest | Template::Fragments | Template::Beside => speed[kind.index()],
         };
         // Strictly better only: the lowest type wins a tie.
         self.types_in(types).fold(None, |best, kind| match best {
@@ -139,6 +186,8 @@ impl Cluster {
         }
         match template {
             Template::Fragments => self.place_in_order(kind, num_gpus, self.free.levels(kind), out),
+            // It takes no free GPUs.
+            Template::Beside => return false,
             Template::Fastest | Template::BestValue => self.place_tight(kind, num_gpus, out),
         }
         true

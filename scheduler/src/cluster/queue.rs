@@ -5,6 +5,7 @@
 //! the gang size is constant, so the shortest remaining time and the smallest remaining GPU-time are one order.
 
 use super::ordered_set::OrderedSet;
+use super::shape::ShapeId;
 use crate::ids::{JobId, TenantId, Time};
 
 /// Thresholds between the service classes of least attained service, GPU·s.
@@ -30,6 +31,8 @@ pub struct Demand {
     pub num_gpus: u32,
     /// Bit mask of GPU types on which the job can run.
     pub types: u64,
+    /// What each of its GPUs comes with.
+    pub shape: ShapeId,
 }
 
 /// The pending jobs of one demand, in three orders. Keys are ascending; equal keys are ordered by job id.

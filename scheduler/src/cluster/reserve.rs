@@ -4,20 +4,30 @@
 //! than lie in a job's row are lent from a stock and come back when the job stops, and with the decision that was
 //! carried out.
 
-use super::{Cluster, Decision, Demand, Placement, Slice};
+use super::{Cluster, Decision, Demand, Placement, Slice, Submission};
 
 /// Most placements that are made ready at once; a cluster with more loose gangs than that makes the others as they come.
 const PLACEMENTS_MAX: usize = 512;
 
 impl Cluster {
-    /// Makes room for jobs that are to come: how many of each demand. What they need of queue, tables and journal is
-    /// then there before they are submitted.
-    pub fn reserve(&mut self, demands: impl IntoIterator<Item = (Demand, usize)>) {
+    /// Makes room for jobs that are to come: what they need of queue, tables and journal is then there before they are
+    /// submitted. A request that can never be met is left to [`Cluster::submit`] to refuse.
+    pub fn reserve<'a>(&mut self, requests: impl IntoIterator<Item = &'a Submission>) {
         let (mut num_jobs, mut largest) = (0, 0);
+        let mut demands: Vec<(Demand, usize)> = Vec::new();
+        for request in requests {
+            num_jobs += 1;
+            largest = largest.max(request.num_gpus as usize);
+            let Ok(demand) = self.demand_of(request) else {
+                continue;
+            };
+            match demands.binary_search_by_key(&demand, |(known, _)| *known) {
+                Ok(at) => demands[at].1 += 1,
+                Err(at) => demands.insert(at, (demand, 1)),
+            }
+        }
         for (demand, num) in demands {
             self.queue.reserve(demand, num);
-            num_jobs += num;
-            largest = largest.max(demand.num_gpus as usize);
         }
         self.jobs.reserve(num_jobs);
         for (running, num_gpus) in self.running.iter_mut().zip(&self.free.num_gpus) {

@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use super::shape::ShapeId;
 use crate::estimate::Estimate;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, RackId, TenantId, Time};
+use crate::spec::Resources;
 
 /// GPUs of one node, as a bit mask over the node's GPU indexes (bit 0 = GPU 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +28,19 @@ impl Slice {
 /// The exact GPUs of a gang: one slice for each node it touches.
 pub type Placement = SmallVec<[Slice; 2]>;
 
+/// Whether a node takes part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeState {
+    /// Takes jobs.
+    #[default]
+    Up,
+    /// Keeps its jobs and takes no new ones.
+    Draining,
+    /// Runs nothing.
+    Down,
+}
+
 /// A node and its free GPUs.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -35,10 +50,26 @@ pub struct Node {
     pub gpu_type: GpuTypeId,
     /// Number of GPUs, 1 to 64.
     pub num_gpus: u32,
-    /// Free GPUs as a bit mask.
+    /// GPUs that nobody holds and that may be given away, as a bit mask.
     pub free: u64,
+    /// GPUs that nobody holds but that may not be given away because the node is not up, as a bit mask.
+    pub withheld: u64,
     /// Row of its GPU 0 in the GPU table.
     pub first_gpu: u32,
+    /// Whether it takes part.
+    pub state: NodeState,
+    /// GPUs of each NVLink island, lowest first.
+    pub nvlink_gpus: u32,
+    /// Bandwidth of its storage, MB/s; 0 where it is not modelled.
+    pub storage_mb_s: f64,
+    /// CPU, thousandths of a core; 0 where it is not modelled.
+    pub cpu_milli: u32,
+    /// CPU that is not reserved, thousandths of a core.
+    pub cpu_milli_free: u32,
+    /// Host memory, MiB; 0 where it is not modelled.
+    pub memory_mib: u32,
+    /// Host memory that is not reserved, MiB.
+    pub memory_mib_free: u32,
 }
 
 impl Node {
@@ -81,8 +112,8 @@ pub struct Rack {
 pub struct Tenant {
     /// GPUs that are its own by right.
     pub quota_gpus: u32,
-    /// GPUs that it holds now.
-    pub used_gpus: u32,
+    /// GPUs that it holds now, in thousandths; a GPU that two of its jobs share counts for both.
+    pub used_milli: u64,
     /// GPUs that its pending jobs ask for.
     pub pending_gpus: u64,
 }
@@ -91,7 +122,13 @@ impl Tenant {
     /// Held GPUs over the quota: below 1 the tenant is owed something. A tenant without quota counts as having one GPU.
     #[must_use]
     pub fn use_ratio(&self) -> f64 {
-        f64::from(self.used_gpus) / f64::from(self.quota_gpus.max(1))
+        self.used_gpus() / f64::from(self.quota_gpus.max(1))
+    }
+
+    /// GPUs that it holds now; a GPU that two of its jobs share counts for both.
+    #[must_use]
+    pub fn used_gpus(&self) -> f64 {
+        self.used_milli as f64 / 1000.0
     }
 }
 
@@ -117,6 +154,22 @@ pub struct Submission {
     pub num_gpus: u32,
     /// Believed run time, s, alone on the tightest placement of the reference type. > 0
     pub estimate_s: Estimate,
+    /// What it asks for besides GPUs.
+    pub resources: Resources,
+}
+
+impl Submission {
+    /// GPUs that it takes, fractions counted as such.
+    #[must_use]
+    pub fn gpus(&self) -> f64 {
+        f64::from(self.num_gpus) * f64::from(self.resources.gpu_milli) / 1000.0
+    }
+
+    /// GPUs that it takes, in thousandths.
+    #[must_use]
+    pub fn milli(&self) -> u64 {
+        u64::from(self.num_gpus) * u64::from(self.resources.gpu_milli)
+    }
 }
 
 /// A job: its request, what it has received, where it runs.
@@ -128,22 +181,40 @@ pub struct Job {
     pub request: Submission,
     /// Pending, running or finished.
     pub state: JobState,
+    /// GPU types on which it can run, as a bit mask.
+    pub types: u64,
+    /// What each of its GPUs comes with, as asked for.
+    pub shape: ShapeId,
+    /// What each of its GPUs comes with in the present run; a planner may give more CPU and memory than was asked for.
+    pub granted: ShapeId,
+    /// GPUs that it holds in the present run; an elastic job may hold others than it asked for. 0 while it does not run.
+    pub num_held: u32,
+    /// The type that sets its pace in the present run: that of its GPUs, the slowest where they differ.
+    pub gpu_type: GpuTypeId,
+    /// Whether it shares a GPU in the present run, or holds only a part of one.
+    pub is_sharing: bool,
     /// GPU·s received up to the last time it stopped.
     pub attained_gpu_s: f64,
-    /// Believed progress up to the last time it stopped, in seconds of the reference run.
+    /// Believed progress up to [`Job::rate_since`], in seconds of the reference run.
     pub executed_s: f64,
     /// When it last began to run.
     pub run_start: Time,
+    /// Since when its rate has been what it is: its last start, or the last change among those who share its GPUs.
+    pub rate_since: Time,
     /// When it first began to run.
     pub first_start: Option<Time>,
-    /// Believed progress per second at its present placement.
+    /// Believed progress per second at its present placement, with its GPUs to itself.
+    pub rate_alone: f64,
+    /// Believed progress per second at its present placement, beside whom it shares GPUs with.
     pub rate: f64,
-    /// Start-up cost believed to be paid at the beginning of the present run, s.
-    pub run_cost_s: f64,
+    /// Start-up cost of the present run that was believed to be unpaid at [`Job::rate_since`], s.
+    pub cost_left_s: f64,
     /// Believed end of the present run.
     pub expected_finish: Time,
     /// How often it was preempted.
     pub num_preemptions: u32,
+    /// How often it was stopped by a failure, its own or a node's.
+    pub num_failures: u32,
     /// Its GPUs while it runs; empty otherwise.
     pub placement: Placement,
 }
@@ -154,11 +225,22 @@ impl Job {
     pub fn attained_gpu_s_at(&self, now: Time) -> f64 {
         match self.state {
             JobState::Running => {
-                self.attained_gpu_s
-                    + f64::from(self.request.num_gpus) * (now - self.run_start).as_secs_f64().max(0.0)
+                self.attained_gpu_s + self.gpus_held() * (now - self.run_start).as_secs_f64().max(0.0)
             }
             _ => self.attained_gpu_s,
         }
+    }
+
+    /// GPUs that it holds now, fractions counted as such.
+    #[must_use]
+    pub fn gpus_held(&self) -> f64 {
+        f64::from(self.num_held) * f64::from(self.request.resources.gpu_milli) / 1000.0
+    }
+
+    /// GPUs that it holds now, in thousandths.
+    #[must_use]
+    pub fn milli_held(&self) -> u64 {
+        u64::from(self.num_held) * u64::from(self.request.resources.gpu_milli)
     }
 
     /// Believed progress until `now`, in seconds of the reference run.
@@ -166,7 +248,7 @@ impl Job {
     pub fn executed_s_at(&self, now: Time) -> f64 {
         match self.state {
             JobState::Running => {
-                let ran_s = (now - self.run_start).as_secs_f64() - self.run_cost_s;
+                let ran_s = (now - self.rate_since).as_secs_f64() - self.cost_left_s;
                 self.executed_s + ran_s.max(0.0) * self.rate
             }
             _ => self.executed_s,

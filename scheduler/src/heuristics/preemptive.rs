@@ -65,14 +65,12 @@ fn outlast(point: &DecisionPoint<'_>, candidate: &Candidate, job: JobId) -> bool
         return false;
     };
     let row = cluster.job(job);
-    let restart_s = cluster.capabilities().restart_cost_s;
-    let start_s = if row.num_preemptions > 0 { restart_s } else { 0.0 };
-    let own_s = start_s + row.remaining_s_at(cluster.now()) / facts.rate + restart_s;
-    let limit = cluster.now() + Time::from_secs_f64(own_s);
+    let own_s = cluster.resume_cost_s(job) + row.remaining_s_at(cluster.now()) / facts.rate;
     let victims = point.candidates.victims(candidate);
-    victims
-        .iter()
-        .all(|victim| cluster.job(*victim).expected_finish > limit)
+    victims.iter().all(|victim| {
+        let limit = cluster.now() + Time::from_secs_f64(own_s + cluster.restart_cost_s(*victim));
+        cluster.job(*victim).expected_finish > limit
+    })
 }
 
 /// Least attained service in classes: jobs that received less than 3,250 / 7,200 / 18,000 GPU·s go before the others,

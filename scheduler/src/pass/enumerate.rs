@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use super::preempt::{Served, VictimOrder, find_victims};
+use super::beside::push_beside;
+use super::preempt::{Newcomer, Served, find_victims};
 use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, PlacementFacts, Slice, Template, service_class};
+use crate::cluster::{Cluster, Demand, PlacementFacts, ShapeId, Slice, Template, service_class};
 use crate::ids::{ClassId, GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
@@ -19,19 +20,46 @@ pub(crate) struct Scratch {
     slices: Vec<Slice>,
     ends: Ends,
     served: Served,
-    shapes: Shapes,
+    known: Known,
 }
 
-/// What was worked out for one job and holds for all that ask for the same: GPUs of one class's types. Placements and
-/// victims are ranges of the candidate set, and shared.
+/// What was worked out for one job and holds for all that ask for the same. Placements and victims are ranges of the
+/// candidate set, and shared.
 #[derive(Clone, Debug, Default)]
-struct Shapes {
-    starts: Vec<(Shape, Range<usize>)>,
-    overs: Vec<((Shape, VictimOrder, u8), Option<Over>)>,
+struct Known {
+    starts: Vec<(Ask, Range<usize>)>,
+    overs: Vec<((Ask, Newcomer), Option<Over>)>,
 }
 
-/// Model class and size of a gang.
-type Shape = (ClassId, u32);
+/// What decides where a job may go and how fast it is there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ask {
+    class: ClassId,
+    num_gpus: u32,
+    types: u64,
+    shape: ShapeId,
+    /// An elastic job's speed depends on its progress: it asks alone.
+    alone: Option<JobId>,
+}
+
+impl Ask {
+    fn of(cluster: &Cluster, job: JobId) -> Ask {
+        let Demand {
+            num_gpus,
+            types,
+            shape,
+            ..
+        } = cluster.demand(job);
+        let class = cluster.job(job).request.class;
+        Ask {
+            class,
+            num_gpus,
+            types,
+            shape,
+            alone: cluster.class(class).elastic.is_some().then_some(job),
+        }
+    }
+}
 
 /// Running jobs that a gang would stop.
 #[derive(Clone, Debug)]
@@ -43,7 +71,7 @@ struct Over {
     place: Option<(Range<usize>, PlacementFacts)>,
 }
 
-impl Shapes {
+impl Known {
     fn forget(&mut self) {
         self.starts.clear();
         self.overs.clear();
@@ -75,25 +103,28 @@ pub(crate) fn enumerate(
         picks,
         ends,
         served,
-        shapes,
+        known,
         ..
     } = scratch;
     ends.forget();
-    shapes.forget();
+    known.forget();
     for (job, heads) in picks.iter() {
         if set.rows.len() >= MAX_CANDIDATES {
             break;
         }
         let types = cluster.fitting_types(cluster.demand(*job));
+        if reservation.is_none() && needs.templates.contains(&Template::Beside) {
+            push_beside(cluster, *job, *heads, set);
+        }
         if types != 0 {
-            push_starts(cluster, needs, reservation, *job, types, *heads, shapes, set);
+            push_starts(cluster, needs, reservation, *job, types, *heads, known, set);
         } else {
             if needs.reserve && cluster.capabilities().reservation && reservation.is_none() {
                 push_reserve(cluster, *job, *heads, ends, set);
             }
             // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
             if needs.preempt && cluster.capabilities().preemption && reservation.is_none() {
-                push_preempts(cluster, needs, *job, *heads, (served, shapes), set);
+                push_preempts(cluster, needs, *job, *heads, (served, known), set);
             }
         }
     }
@@ -161,7 +192,7 @@ fn worth(
     job: JobId,
     slices: &[Slice],
 ) -> Option<PlacementFacts> {
-    let facts = cluster.facts(cluster.job(job).request.class, slices);
+    let facts = cluster.job_facts(job, slices);
     let allowed = reservation.is_none_or(|held| {
         let end = believed_end(cluster, job, facts.rate);
         held.allows(&cluster.demand(job), facts.gpu_type, end)
@@ -200,7 +231,7 @@ fn may_backfill(
     needs.templates.iter().any(|template| {
         slices.clear();
         let kind = cluster.preferred_type(*template, request.class, types);
-        kind.is_some_and(|kind| cluster.place(*template, kind, request.num_gpus, slices))
+        kind.is_some_and(|kind| cluster.place_job(*template, kind, job, slices))
             && worth(cluster, Some(held), job, slices).is_some()
     })
 }
@@ -208,11 +239,7 @@ fn may_backfill(
 /// When the job is believed to end if it starts now at this rate.
 pub(crate) fn believed_end(cluster: &Cluster, job: JobId, rate: f64) -> Time {
     let row = cluster.job(job);
-    let cost_s = if row.num_preemptions > 0 {
-        cluster.capabilities().restart_cost_s
-    } else {
-        0.0
-    };
+    let cost_s = cluster.resume_cost_s(job);
     cluster.now() + Time::from_secs_f64(cost_s + row.remaining_s_at(cluster.now()) / rate)
 }
 
@@ -223,13 +250,13 @@ fn push_starts(
     job: JobId,
     types: u64,
     heads: LensSet,
-    shapes: &mut Shapes,
+    known: &mut Known,
     set: &mut CandidateSet,
 ) {
     let (request, first) = (&cluster.job(job).request, set.rows.len());
-    let shape = (request.class, request.num_gpus);
+    let ask = Ask::of(cluster, job);
     if reservation.is_none() {
-        if let Some((_, rows)) = shapes.starts.iter().find(|(known, _)| *known == shape) {
+        if let Some((_, rows)) = known.starts.iter().find(|(known, _)| *known == ask) {
             for row in rows.clone() {
                 let mut candidate = set.rows[row].clone();
                 (candidate.job, candidate.heads) = (Some(job), heads);
@@ -241,6 +268,9 @@ fn push_starts(
     let types = open_types(cluster, reservation, job, types);
     let mut tight = 0_u64;
     for template in needs.templates {
+        if *template == Template::Beside {
+            continue;
+        }
         let Some(kind) = cluster.preferred_type(*template, request.class, types) else {
             continue;
         };
@@ -252,7 +282,7 @@ fn push_starts(
             tight |= 1 << kind.0;
         }
         let start = set.slices.len();
-        if !cluster.place(*template, kind, request.num_gpus, &mut set.slices) {
+        if !cluster.place_job(*template, kind, job, &mut set.slices) {
             continue;
         }
         let known = set.rows[first..]
@@ -274,7 +304,7 @@ fn push_starts(
         set.rows.push(candidate);
     }
     if reservation.is_none() {
-        shapes.starts.push((shape, first..set.rows.len()));
+        known.starts.push((ask, first..set.rows.len()));
     }
 }
 
@@ -293,7 +323,7 @@ fn push_preempts(
     needs: &Needs,
     job: JobId,
     heads: LensSet,
-    (served, shapes): (&mut Served, &mut Shapes),
+    (served, known): (&mut Served, &mut Known),
     set: &mut CandidateSet,
 ) {
     let (row, demand) = (cluster.job(job), cluster.demand(job));
@@ -301,51 +331,58 @@ fn push_preempts(
     let Some(kind) = cluster.preferred_type(Template::Fastest, class, demand.types) else {
         return;
     };
-    if !cluster.has_room(demand) {
+    if !cluster.has_room(demand) || demand.shape != ShapeId::PLAIN {
         return;
     }
-    let first = set.rows.len();
-    for (lens, order) in [
-        (Lens::Shortest, VictimOrder::LongestRemaining),
-        (Lens::LeastAttained, VictimOrder::MostAttained),
+    let (first, ask, now) = (set.rows.len(), Ask::of(cluster, job), cluster.now());
+    let own_end_s = row.remaining_s_at(now) / cluster.class(class).speed[kind.index()];
+    let served_class = service_class(row.attained_gpu_s_at(now));
+    // Where all restarts cost the same, the jobs that end last are the same for whoever comes: they are looked for once,
+    // and each newcomer need only ask whether it ends before the first of them.
+    let uniform = cluster.restarts_cost_the_same();
+    for (lens, newcomer) in [
+        (
+            Lens::Shortest,
+            Newcomer::Shorter {
+                own_end_s: if uniform { f64::NEG_INFINITY } else { own_end_s },
+            },
+        ),
+        (Lens::LeastAttained, Newcomer::ServedLess { class: served_class }),
     ] {
         if !needs.lenses.contains(lens) {
             continue;
         }
-        let served_class = match order {
-            VictimOrder::LongestRemaining => 0,
-            VictimOrder::MostAttained => service_class(row.attained_gpu_s_at(cluster.now())),
-        };
-        let key = ((class, demand.num_gpus), order, served_class);
-        let known = shapes.overs.iter().position(|(known, _)| *known == key);
-        let at = known.unwrap_or_else(|| {
+        let key = (ask, newcomer);
+        let place = known.overs.iter().position(|(other, _)| *other == key);
+        let at = place.unwrap_or_else(|| {
             let start = set.victims.len();
             let gang = (kind, demand.num_gpus);
-            let last = find_victims(cluster, gang, order, served_class, served, &mut set.victims);
+            let last = find_victims(cluster, gang, newcomer, served, &mut set.victims);
             let over = last.map(|last_end| Over {
                 victims: start..set.victims.len(),
                 last_end,
                 place: None,
             });
-            shapes.overs.push((key, over));
-            shapes.overs.len() - 1
+            known.overs.push((key, over));
+            known.overs.len() - 1
         });
-        let Some(over) = &mut shapes.overs[at].1 else {
+        let Some(over) = &mut known.overs[at].1 else {
             continue;
         };
-        if order == VictimOrder::LongestRemaining && !over.may_pay(cluster, job, kind) {
+        let least_s = own_end_s + cluster.restart_cost_s_min();
+        if lens == Lens::Shortest && (over.last_end - now).as_secs_f64() <= least_s {
             continue;
         }
-        let Some((placement, facts)) = over.place(cluster, (class, kind), demand.num_gpus, set) else {
+        let Some((placement, facts)) = over.place(cluster, job, kind, set) else {
             continue;
         };
         let victims = &set.victims[over.victims.clone()];
-        if order == VictimOrder::LongestRemaining && !pays(cluster, job, facts.rate, victims) {
+        if lens == Lens::Shortest && !pays(cluster, job, facts.rate, victims) {
             continue;
         }
-        let known = |row: &Candidate| &set.victims[row.victims.clone()] == victims;
+        let same = |row: &Candidate| &set.victims[row.victims.clone()] == victims;
         let mut rows = set.rows[first..].iter();
-        if rows.any(|row| row.kind == CandidateKind::Preempt && known(row)) {
+        if rows.any(|row| row.kind == CandidateKind::Preempt && same(row)) {
             continue;
         }
         let mut candidate = Candidate::new(CandidateKind::Preempt, Some(job));
@@ -358,27 +395,20 @@ fn push_preempts(
 }
 
 impl Over {
-    /// Whether the job would end so much before each of these at its best that a restart is paid for.
-    fn may_pay(&self, cluster: &Cluster, job: JobId, kind: GpuTypeId) -> bool {
-        let (row, now) = (cluster.job(job), cluster.now());
-        let speed = cluster.class(row.request.class).speed[kind.index()];
-        let own_end_s = row.remaining_s_at(now) / speed + cluster.capabilities().restart_cost_s;
-        (self.last_end - now).as_secs_f64() > own_end_s
-    }
-
     /// Where the gang would go; none if what is free with the victims' GPUs is too little.
     fn place(
         &mut self,
         cluster: &Cluster,
-        (class, kind): (ClassId, GpuTypeId),
-        num_gpus: u32,
+        job: JobId,
+        kind: GpuTypeId,
         set: &mut CandidateSet,
     ) -> Option<(Range<usize>, PlacementFacts)> {
         if self.place.is_none() {
             let CandidateSet { slices, victims, .. } = set;
             let start = slices.len();
+            let num_gpus = cluster.job(job).request.num_gpus;
             if cluster.place_over(kind, num_gpus, &victims[self.victims.clone()], slices) {
-                self.place = Some((start..slices.len(), cluster.facts(class, &slices[start..])));
+                self.place = Some((start..slices.len(), cluster.job_facts(job, &slices[start..])));
             }
         }
         self.place.clone()
@@ -388,11 +418,11 @@ impl Over {
 /// Whether a job that runs at `rate` ends so much before each of these running jobs that a restart is paid for. On a loose
 /// placement it may end too late; two jobs would then stop each other in turn.
 fn pays(cluster: &Cluster, job: JobId, rate: f64, victims: &[JobId]) -> bool {
-    let cost = Time::from_secs_f64(cluster.capabilities().restart_cost_s);
-    let end = believed_end(cluster, job, rate) + cost;
-    victims
-        .iter()
-        .all(|victim| cluster.job(*victim).expected_finish > end)
+    let end = believed_end(cluster, job, rate);
+    victims.iter().all(|victim| {
+        let cost = Time::from_secs_f64(cluster.restart_cost_s(*victim));
+        cluster.job(*victim).expected_finish > end + cost
+    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! This loop object is the only one. A daemon runs it to its end with [`Pass::run`]; the environment drives the same
 //! object one action at a time, so what is trained is what is deployed.
 
+mod beside;
 mod enumerate;
 mod preempt;
 mod reservation;

@@ -10,11 +10,14 @@ use std::collections::BinaryHeap;
 use crate::cluster::{Cluster, JobState, service_class};
 use crate::ids::{GpuTypeId, JobId, Time};
 
-/// Order in which victims are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum VictimOrder {
-    LongestRemaining,
-    MostAttained,
+/// For whose sake jobs are stopped, and with that in which order.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Newcomer {
+    /// The jobs with the longest rest go first, as long as they end later than the newcomer, which ends in `own_end_s` at
+    /// its best, and a restart besides.
+    Shorter { own_end_s: f64 },
+    /// The jobs that received most go first, as long as they are of a higher service class than the newcomer's.
+    ServedLess { class: u8 },
 }
 
 /// Running jobs of each type that have left the first service class, most attained service first. Gathered once for each
@@ -99,13 +102,12 @@ impl Served {
 }
 
 /// Writes the fewest first victims on `kind` that make room for a gang, and returns the believed end of the last job that
-/// was looked at: under [`VictimOrder::LongestRemaining`] the earliest of all of them. None (and nothing written) if there
-/// are not enough. `class` is the service class of the newcomer.
+/// was looked at: under [`Newcomer::Shorter`] the earliest of all of them. None (and nothing written) if there
+/// are not enough.
 pub(crate) fn find_victims(
     cluster: &Cluster,
     (kind, wanted): (GpuTypeId, u32),
-    order: VictimOrder,
-    class: u8,
+    newcomer: Newcomer,
     served: &mut Served,
     out: &mut Vec<JobId>,
 ) -> Option<Time> {
@@ -117,18 +119,27 @@ pub(crate) fn find_victims(
     }
     let mut take = |victim: JobId| {
         let running = cluster.job(victim);
-        if free < wanted && running.run_start < now && running.state == JobState::Running {
-            free += running.request.num_gpus;
+        let may_stop = running.run_start < now && running.state == JobState::Running;
+        if free < wanted && may_stop && cluster.gives_back_whole_gpus(victim) {
+            free += running.num_held;
             out.push(victim);
         }
         free >= wanted
     };
-    let last = match order {
-        VictimOrder::LongestRemaining => {
-            let mut rows = cluster.running_of(kind).iter().rev();
-            rows.find(|(_, victim)| take(*victim)).map(|(end, _)| *end)
+    let last = match newcomer {
+        Newcomer::Shorter { own_end_s } => {
+            let least_s = own_end_s + cluster.restart_cost_s_min();
+            let rest_s = |end: Time| (end - now).as_secs_f64();
+            cluster
+                .running_of(kind)
+                .iter()
+                .rev()
+                .take_while(|(end, _)| rest_s(*end) > least_s)
+                .filter(|(end, victim)| rest_s(*end) > own_end_s + cluster.restart_cost_s(*victim))
+                .find(|(_, victim)| take(*victim))
+                .map(|(end, _)| *end)
         }
-        VictimOrder::MostAttained => (0..)
+        Newcomer::ServedLess { class } => (0..)
             .map_while(|place| served.get(cluster, kind, place))
             .take_while(|attained| service_class(attained.gpu_s) > class)
             .find(|attained| take(attained.job))
@@ -142,7 +153,7 @@ pub(crate) fn find_victims(
     let mut position = out.len();
     while position > start {
         position -= 1;
-        let held = cluster.job(out[position]).request.num_gpus;
+        let held = cluster.job(out[position]).num_held;
         if free - held >= wanted {
             free -= held;
             out.remove(position);

@@ -143,12 +143,12 @@ impl EndsOfType {
             // Jobs that end together free their GPUs together.
             match self.rows.last_mut() {
                 Some(last) if last.0 == end_at => {
-                    free += cluster.job(*job).request.num_gpus;
+                    free += cluster.gpus_freed_by(*job);
                     last.1 = free;
                 }
                 Some(_) if free >= num_gpus => return,
                 _ => {
-                    free += cluster.job(*job).request.num_gpus;
+                    free += cluster.gpus_freed_by(*job);
                     self.rows.push((end_at, free));
                 }
             }
@@ -164,7 +164,7 @@ mod tests {
     use crate::heuristics::by_name;
     use crate::ids::{ClassId, JobId, TenantId};
     use crate::pass::Pass;
-    use crate::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, TenantSpec};
+    use crate::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 
     /// One node of 4 GPUs of each of two types; two tenants with 4 GPUs each, no borrowing; the classes run on the first
     /// type only, on the second only, and on both, twice as fast on the second.
@@ -174,6 +174,7 @@ mod tests {
             .map(|name| GpuTypeSpec {
                 name: name.into(),
                 memory_gib: 16.0,
+                mig: None,
             })
             .into();
         spec.node_groups[0].gpu_type = "old".into();
@@ -191,6 +192,7 @@ mod tests {
             name: format!("{speed:?}"),
             speed: speed.into(),
             locality: LocalityFactors::NONE,
+            ..ModelClass::default()
         });
         Cluster::new(&spec, &classes, Capabilities::default()).unwrap()
     }
@@ -204,6 +206,7 @@ mod tests {
                 value: run_s,
                 provenance: Provenance::Oracle,
             },
+            resources: Resources::WHOLE_GPU,
         };
         cluster.submit(request).unwrap()
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::TreeError;
 use crate::candidate::MAX_CANDIDATES;
-use crate::cluster::{Capabilities, Template};
+use crate::cluster::{Capabilities, Sharing, Template};
 use crate::ids::Time;
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
@@ -59,13 +59,14 @@ names! {
 }
 names! {
     /// A [`Template`] by name.
-    TemplateName of Template: Fastest, BestValue, Fragments
+    TemplateName of Template: Fastest, BestValue, Fragments, Beside
 }
 
-use Template::{BestValue as V, Fastest as F, Fragments as G};
+use Template::{Beside as B, BestValue as V, Fastest as F, Fragments as G};
 
-/// Every order of templates that a file may ask for; [`Needs`] borrows one of them for ever.
-const ORDERS: [&[Template]; 15] = [
+/// Every order of templates that a file may ask for; [`Needs`] borrows one of them for ever. Sharing comes last.
+const ORDERS: [&[Template]; 31] = [
+    &[B],
     &[F],
     &[V],
     &[G],
@@ -81,6 +82,21 @@ const ORDERS: [&[Template]; 15] = [
     &[V, G, F],
     &[G, F, V],
     &[G, V, F],
+    &[F, B],
+    &[V, B],
+    &[G, B],
+    &[F, V, B],
+    &[F, G, B],
+    &[V, F, B],
+    &[V, G, B],
+    &[G, F, B],
+    &[G, V, B],
+    &[F, V, G, B],
+    &[F, G, V, B],
+    &[V, F, G, B],
+    &[V, G, F, B],
+    &[G, F, V, B],
+    &[G, V, F, B],
 ];
 
 impl TreeNeeds {
@@ -119,7 +135,7 @@ impl TreeNeeds {
             return fail(
                 "needs.templates",
                 value,
-                "one to three placements, none twice".into(),
+                "one to four placements, none twice, beside last".into(),
             );
         };
         if let Some(tick_s) = self.tick_s
@@ -150,6 +166,11 @@ impl TreeNeeds {
         for (needed, offered, capability) in [
             (self.preemption, capabilities.preemption, "preemption"),
             (self.reservation, capabilities.reservation, "reservation"),
+            (
+                self.templates.contains(&TemplateName::Beside),
+                capabilities.sharing != Sharing::Off,
+                "sharing",
+            ),
         ] {
             if needed && !offered {
                 return Err(TreeError::Capability {

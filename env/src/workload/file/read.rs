@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass};
+use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 
 use super::{REQUIRED, Sidecar, sidecar_path};
 use crate::error::Error;
@@ -53,6 +53,7 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
             name: "any".into(),
             speed: vec![1.0; cluster.gpu_types.len()],
             locality: LocalityFactors::PHILLY,
+            ..ModelClass::default()
         }]
     } else {
         classes
@@ -145,6 +146,7 @@ fn read_row(
         class: u16::try_from(class).unwrap_or(u16::MAX),
         user: table.optional_name(column("user"))?,
         outcome,
+        resources: Resources::WHOLE_GPU,
     })
 }
 

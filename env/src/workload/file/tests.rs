@@ -32,6 +32,7 @@ fn any_job() -> impl Strategy<Value = crate::workload::JobSpec> {
                 class,
                 user: (!user.is_empty()).then_some(user),
                 outcome: Outcome::ALL[outcome],
+                resources: pleach_scheduler::spec::Resources::WHOLE_GPU,
             }
         },
     )

@@ -7,7 +7,7 @@
 //! time limits are *assumed*.
 
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::TenantSpec;
+use pleach_scheduler::spec::{Resources, TenantSpec};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -158,6 +158,7 @@ pub(super) fn generate(
             class,
             user: None,
             outcome: Outcome::Completed,
+            resources: Resources::WHOLE_GPU,
         }
     });
     let name = if gangs.len() > 1 {

@@ -5,7 +5,7 @@
 //! Philly's quantiles for the gang size. Starts of runs follow the hour, the weekday and a wandering rate.
 
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
+use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +135,7 @@ fn class(locality: LocalityFactors) -> ModelClass {
         name: "any".into(),
         speed: vec![1.0],
         locality,
+        ..ModelClass::default()
     }
 }
 
@@ -182,6 +183,7 @@ pub(super) fn generate(config: &PhillyLikeConfig, seed: Seed) -> Result<Workload
                     class: 0,
                     user: Some(format!("user-{}-{}", run.tenant + 1, run.user + 1)),
                     outcome: run.outcomes[member],
+                    resources: Resources::WHOLE_GPU,
                 }
             });
     Ok(Workload {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass};
+use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 
 use super::report::count;
 use super::tenants::{Tenancy, assign_tenants, unknown_tenant};
@@ -28,6 +28,7 @@ pub(crate) struct RawRow {
     pub class: u16,
     pub user: Option<String>,
     pub outcome: Outcome,
+    pub resources: Resources,
 }
 
 /// The cluster that a list belongs to.
@@ -176,6 +177,7 @@ pub(super) fn build(
             class: row.class,
             user: row.user,
             outcome: row.outcome,
+            resources: row.resources,
         });
     }
     if jobs.is_empty() && !draft.strict {

@@ -11,7 +11,7 @@
 use std::path::Path;
 
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, NodeGroup};
+use pleach_scheduler::spec::{ClusterSpec, NodeGroup, Resources};
 
 use super::report::count;
 use super::tenants::single_tenant;
@@ -110,6 +110,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
             class: class as u16,
             user: None,
             outcome: Outcome::Unknown,
+            resources: Resources::WHOLE_GPU,
         });
     }
     let mut draft = Draft::new(path, site(options, num_fields == 7)?);
@@ -160,11 +161,13 @@ pub(crate) fn gavel_cluster(nodes_per_type: u32, gpus_per_node: u32, nodes_per_r
         gpus_per_node,
         gpu_type: gpu.name.clone(),
         nodes_per_rack,
+        ..NodeGroup::default()
     });
     ClusterSpec {
         node_groups: groups.collect(),
         gpu_types,
         tenants: vec![single_tenant(nodes_per_type * gpus_per_node * 3)],
         borrowing: true,
+        ..ClusterSpec::default()
     }
 }

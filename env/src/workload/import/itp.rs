@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::ClusterSpec;
+use pleach_scheduler::spec::{ClusterSpec, Resources};
 
 use super::tenants::any_class;
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
@@ -49,6 +49,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
             class: 0,
             user: None,
             outcome: Outcome::Unknown,
+            resources: Resources::WHOLE_GPU,
         });
     }
     Ok(draft)

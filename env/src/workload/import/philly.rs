@@ -10,7 +10,7 @@
 use std::path::Path;
 
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, NodeGroup};
+use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, NodeGroup, Resources};
 
 use super::tenants::{any_class, single_tenant, tenancy_for};
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf};
@@ -82,6 +82,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
             class: 0,
             user: table.optional_name(user)?,
             outcome,
+            resources: Resources::WHOLE_GPU,
         });
     }
     Ok(draft)
@@ -115,17 +116,20 @@ fn nodes(groups: &[(u32, u32, &str)]) -> ClusterSpec {
     let gpu_types = groups.iter().map(|(_, _, memory)| GpuTypeSpec {
         name: format!("GPU-{memory}"),
         memory_gib: if *memory == "12GB" { 12.0 } else { 24.0 },
+        mig: None,
     });
     let node_groups = groups.iter().map(|(count, gpus_per_node, memory)| NodeGroup {
         count: *count,
         gpus_per_node: *gpus_per_node,
         gpu_type: format!("GPU-{memory}"),
         nodes_per_rack: NODES_PER_RACK,
+        ..NodeGroup::default()
     });
     ClusterSpec {
         gpu_types: gpu_types.collect(),
         node_groups: node_groups.collect(),
         tenants: vec![single_tenant(groups.iter().map(|group| group.0 * group.1).sum())],
         borrowing: true,
+        ..ClusterSpec::default()
     }
 }

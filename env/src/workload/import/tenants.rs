@@ -35,6 +35,7 @@ pub(super) fn any_class(cluster: &ClusterSpec) -> ModelClass {
         name: "any".into(),
         speed: vec![1.0; cluster.gpu_types.len()],
         locality: LocalityFactors::PHILLY,
+        ..ModelClass::default()
     }
 }
 

@@ -10,7 +10,7 @@
 use std::path::Path;
 
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, NodeGroup};
+use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, NodeGroup, Resources};
 
 use super::tenants::{any_class, single_tenant, tenancy_for};
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf};
@@ -105,6 +105,7 @@ pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error>
             class: 0,
             user: table.optional_name(user)?,
             outcome,
+            resources: Resources::WHOLE_GPU,
         });
     }
     Ok(draft)
@@ -125,15 +126,18 @@ fn site(options: &ImportOptions) -> SiteOf {
             gpu_types: vec![GpuTypeSpec {
                 name: "V100".into(),
                 memory_gib: 32.0,
+                mig: None,
             }],
             node_groups: vec![NodeGroup {
                 count: NUM_NODES,
                 gpus_per_node: 8,
                 gpu_type: "V100".into(),
                 nodes_per_rack: NODES_PER_RACK,
+                ..NodeGroup::default()
             }],
             tenants: vec![single_tenant(NUM_NODES * 8)],
             borrowing: true,
+            ..ClusterSpec::default()
         });
         let note = if given.is_some() {
             "cluster: given by the caller"

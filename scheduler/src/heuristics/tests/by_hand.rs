@@ -7,6 +7,7 @@ const PREEMPTIVE: Capabilities = Capabilities {
     preemption: true,
     reservation: true,
     restart_cost_s: 30.0,
+    ..Capabilities::DEFAULT
 };
 
 fn starts(name: &str, jobs: &[Arrival]) -> Vec<i64> {

@@ -5,7 +5,7 @@ use crate::estimate::{Estimate, Provenance};
 use crate::heuristics::by_name;
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
 use crate::pass::Pass;
-use crate::spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
+use crate::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 
 /// A job that will come: when (s), gang size, run time (s), tenant.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,7 @@ pub(super) fn node_of(num_gpus: u32, capabilities: Capabilities) -> Cluster {
         name: "any".into(),
         speed: vec![1.0],
         locality: LocalityFactors::NONE,
+        ..ModelClass::default()
     };
     Cluster::new(&spec, &[class], capabilities).unwrap()
 }
@@ -38,6 +39,7 @@ pub(super) fn submit(cluster: &mut Cluster, job: &Arrival) -> JobId {
         class: ClassId(0),
         num_gpus: job.1,
         estimate_s,
+        resources: Resources::WHOLE_GPU,
     };
     cluster.submit(request).unwrap()
 }

@@ -7,7 +7,7 @@ use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, JobId, TenantId, Time};
 use crate::pass::{Pass, PassState};
 use crate::policy::Policy;
-use crate::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, TenantSpec};
+use crate::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec};
 
 /// Something that happens before a pass.
 #[derive(Clone, Copy, Debug)]
@@ -32,17 +32,20 @@ pub(crate) fn cluster(types: usize, borrowing: BoxedStrategy<bool>) -> impl Stra
             gpus_per_node,
             gpu_type: format!("type{}", number % types),
             nodes_per_rack,
+            ..NodeGroup::default()
         });
         let mut spec = ClusterSpec {
             gpu_types: (0..types)
                 .map(|number| GpuTypeSpec {
                     name: format!("type{number}"),
                     memory_gib: 16.0,
+                    mig: None,
                 })
                 .collect(),
             node_groups: groups.collect(),
             tenants: Vec::new(),
             borrowing,
+            ..ClusterSpec::default()
         };
         let num_gpus = spec.num_gpus() as u32;
         spec.tenants = (0..tenants)
@@ -58,6 +61,7 @@ pub(crate) fn cluster(types: usize, borrowing: BoxedStrategy<bool>) -> impl Stra
                 name: name.into(),
                 speed,
                 locality: LocalityFactors::PHILLY,
+                ..ModelClass::default()
             }
         };
         let capabilities = Capabilities {
@@ -92,6 +96,7 @@ pub(crate) fn happen(cluster: &mut Cluster, event: Event) {
                 class,
                 num_gpus,
                 estimate_s,
+                resources: Resources::WHOLE_GPU,
             }));
         }
         Event::Wait(wait_s) => {

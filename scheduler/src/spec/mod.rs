@@ -4,9 +4,16 @@
 //! are built from it in [`crate::cluster`]. Refused: zero GPUs, more than 64 GPUs a node, unknown type names, quotas
 //! above the capacity.
 
+mod class;
+
+pub use class::{ElasticJob, Load, LocalityFactors, ModelClass, Resources};
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
+use crate::physics::interference::{Interference, PairEntry};
+use crate::physics::links::Fabric;
+use crate::physics::mig::MigGpu;
 
 /// A cluster: its hardware and who may use it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,6 +28,34 @@ pub struct ClusterSpec {
     /// Whether a tenant may use more than its quota while others leave GPUs idle.
     #[serde(default = "yes")]
     pub borrowing: bool,
+    /// Links between GPUs; without, a loose placement costs what the model class says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<Fabric>,
+    /// How jobs that share a GPU slow each other where no pair was measured.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub interference: Interference,
+    /// Measured speeds of pairs of model classes on one GPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<PairEntry>,
+}
+
+impl Default for ClusterSpec {
+    /// No GPU at all: a start for `..ClusterSpec::default()`.
+    fn default() -> ClusterSpec {
+        ClusterSpec {
+            gpu_types: Vec::new(),
+            node_groups: Vec::new(),
+            tenants: Vec::new(),
+            borrowing: true,
+            fabric: None,
+            interference: Interference::default(),
+            pairs: Vec::new(),
+        }
+    }
+}
+
+fn is_default(value: &Interference) -> bool {
+    *value == Interference::default()
 }
 
 fn yes() -> bool {
@@ -35,10 +70,13 @@ pub struct GpuTypeSpec {
     pub name: String,
     /// Device memory, GiB.
     pub memory_gib: f64,
+    /// Geometry of its MIG profiles, for example `A100-40`; none where the GPU cannot be partitioned or is not to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mig: Option<MigGpu>,
 }
 
 /// A group of equal nodes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeGroup {
     /// Number of nodes.
@@ -49,6 +87,28 @@ pub struct NodeGroup {
     pub gpu_type: String,
     /// Nodes in each rack (one fast-network domain); the last rack of the group may be smaller.
     pub nodes_per_rack: u32,
+    /// GPUs of a node that NVLink joins, lowest first; 0 = all of them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub nvlink_gpus: u32,
+    /// CPU cores of each node; 0 = not modelled, then no job can ask for cores.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cpu_cores: f64,
+    /// Host memory of each node, GiB; 0 = not modelled, then no job can ask for memory.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub memory_gib: f64,
+    /// Bandwidth of each node's storage, MB/s; 0 = not modelled.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub storage_mb_s: f64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
+fn is_none(value: &u32) -> bool {
+    *value == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 /// A tenant and its share.
@@ -61,43 +121,6 @@ pub struct TenantSpec {
     pub quota_gpus: u32,
 }
 
-/// Jobs that run at the same relative speeds on the hardware (a model family).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ModelClass {
-    /// Name, for example `ResNet-50`.
-    pub name: String,
-    /// Speed on each GPU type, 1 = the reference type; 0 = cannot run there. `[num_gpu_types]`
-    pub speed: Vec<f64>,
-    /// What a loose placement costs.
-    pub locality: LocalityFactors,
-}
-
-/// Rate multipliers of a gang that is placed less tightly than it could be; 1 = no loss.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LocalityFactors {
-    /// On more nodes than the gang needs, within one rack. (0, 1]
-    pub more_nodes: f64,
-    /// Across racks although one rack could hold the gang. (0, 1]
-    pub cross_rack: f64,
-}
-
-impl LocalityFactors {
-    /// No loss at all.
-    pub const NONE: LocalityFactors = LocalityFactors {
-        more_nodes: 1.0,
-        cross_rack: 1.0,
-    };
-    /// # Source
-    /// Philly (ATC'19) table 4: a 2-GPU ResNet-50 on two servers runs at 98.0 / 114.8 = 0.854 of one server; table 5:
-    /// the mean utilisation of 16-GPU jobs falls from 43.66 % on 2 servers to 28.56 % on 8, that is to 0.65.
-    pub const PHILLY: LocalityFactors = LocalityFactors {
-        more_nodes: 0.854,
-        cross_rack: 0.65,
-    };
-}
-
 impl ClusterSpec {
     /// A cluster of equal nodes, `nodes_per_rack` to a rack, with one tenant that owns it all.
     #[must_use]
@@ -106,18 +129,20 @@ impl ClusterSpec {
             gpu_types: vec![GpuTypeSpec {
                 name: "GPU".into(),
                 memory_gib: 32.0,
+                mig: None,
             }],
             node_groups: vec![NodeGroup {
                 count: num_nodes,
                 gpus_per_node,
                 gpu_type: "GPU".into(),
                 nodes_per_rack,
+                ..NodeGroup::default()
             }],
             tenants: vec![TenantSpec {
                 name: "all".into(),
                 quota_gpus: num_nodes * gpus_per_node,
             }],
-            borrowing: true,
+            ..ClusterSpec::default()
         }
     }
 
@@ -199,6 +224,26 @@ impl ClusterSpec {
                     "use the count for a single rack",
                 );
             }
+            if group.nvlink_gpus > group.gpus_per_node {
+                let allowed = format!("at most the {} GPUs of the node", group.gpus_per_node);
+                let value = group.nvlink_gpus.to_string();
+                return fail(
+                    key("nvlink_gpus"),
+                    value,
+                    &allowed,
+                    "0 joins all GPUs of the node",
+                );
+            }
+            for (field, value) in [
+                ("cpu_cores", group.cpu_cores),
+                ("memory_gib", group.memory_gib),
+                ("storage_mb_s", group.storage_mb_s),
+            ] {
+                if !(0.0..=1e6).contains(&value) {
+                    let hint = "per node; leave it out where it is not to be modelled";
+                    return fail(key(field), value.to_string(), "0 to 1e6", hint);
+                }
+            }
             if !self.gpu_types.iter().any(|gpu| gpu.name == group.gpu_type) {
                 let names: Vec<_> = self.gpu_types.iter().map(|gpu| gpu.name.as_str()).collect();
                 let allowed = format!("one of {}", names.join(", "));
@@ -209,6 +254,10 @@ impl ClusterSpec {
                     "declare it under gpu_types",
                 );
             }
+        }
+        self.interference.validate()?;
+        if let Some(fabric) = &self.fabric {
+            fabric.validate()?;
         }
         let capacity = self.num_gpus();
         if capacity == 0 || capacity > 4_000_000 {
@@ -255,48 +304,6 @@ impl ClusterSpec {
                 &allowed,
                 "lower the quotas",
             );
-        }
-        Ok(())
-    }
-
-    /// Checks a model class against this cluster.
-    ///
-    /// # Errors
-    /// As [`ClusterSpec::validate`].
-    pub fn validate_class(&self, class: &ModelClass) -> Result<(), ConfigError> {
-        let bad = |key: &str, value: String, allowed: &str| {
-            Err(ConfigError {
-                key: format!("classes.{}.{key}", class.name),
-                value,
-                allowed: allowed.into(),
-                hint: "one speed per GPU type, 1 = the reference type, 0 = cannot run there".into(),
-            })
-        };
-        if class.speed.len() != self.gpu_types.len() {
-            let allowed = format!("{} entries, one per GPU type", self.gpu_types.len());
-            return bad("speed", format!("{} entries", class.speed.len()), &allowed);
-        }
-        if class
-            .speed
-            .iter()
-            .any(|speed| !speed.is_finite() || *speed < 0.0 || *speed > 1e6)
-        {
-            return bad("speed", format!("{:?}", class.speed), "numbers from 0 to 1e6");
-        }
-        if class.speed.iter().all(|speed| *speed == 0.0) {
-            return bad(
-                "speed",
-                format!("{:?}", class.speed),
-                "at least one speed above 0",
-            );
-        }
-        for (key, value) in [
-            ("more_nodes", class.locality.more_nodes),
-            ("cross_rack", class.locality.cross_rack),
-        ] {
-            if !(value > 0.0 && value <= 1.0) {
-                return bad(key, value.to_string(), "above 0 and at most 1");
-            }
         }
         Ok(())
     }

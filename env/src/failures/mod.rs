@@ -1,0 +1,265 @@
+//! How jobs end: pass, killed by their user, or unsuccessful after failed trials, by the size of the gang.
+//!
+//! The fate of a job is drawn once, from a stream of its own, so that it does not depend on the schedule: with the same
+//! seed two policies meet the same failures. A trial that fails holds its GPUs for its runtime to failure; a scheduler
+//! sees the failure and its reason only then, and may stop retrying.
+//!
+//! # The process
+//! 1. End: by share of the gang's size ([`OutcomeModel`]).
+//! 2. An unsuccessful job has a [`reasons::Reason`], chosen by how many jobs of its size failed for it, and a number of failed
+//!    trials, geometric with the reason's trials per job (users and the scheduler try again what does not work).
+//! 3. A small part of the other jobs fails first and then recovers.
+//! 4. Each failed trial lasts a runtime to failure ([`reasons`]).
+//! 5. A killed job is killed at a uniform part of its work (assumed).
+//!
+//! # Source
+//! Philly (ATC'19), tables 6 and 7; Helios (SC'21), final states by gang size.
+
+use pleach_scheduler::error::ConfigError;
+use rand::RngExt as _;
+use serde::{Deserialize, Serialize};
+
+use crate::seed::Seed;
+
+pub mod reasons;
+#[cfg(test)]
+mod tests;
+
+use reasons::{REASONS, pick_reason, size_of};
+
+/// How jobs of a size end.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndShares {
+    /// Gangs of up to this many GPUs, above those of the row before; the last row takes all larger ones too.
+    pub up_to_gpus: u32,
+    /// Part that its user kills, [0, 1].
+    pub killed: f64,
+    /// Part that ends unsuccessful, [0, 1].
+    pub unsuccessful: f64,
+}
+
+/// How jobs end, by size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutcomeModel {
+    /// Shares by gang size, smallest first.
+    pub ends: Vec<EndShares>,
+    /// Part of the jobs with failed trials that pass or are killed in the end, [0, 1).
+    pub recovers: f64,
+    /// Most failed trials of a job, 1 or more.
+    pub max_failed_trials: u32,
+}
+
+/// How a job ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum End {
+    /// It does all its work.
+    Passed,
+    /// Its user kills it when this part of its work is done. (0, 1)
+    Killed(f64),
+    /// Its last trial fails and it is given up.
+    Unsuccessful,
+}
+
+/// What becomes of a job, whatever the schedule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fate {
+    /// How it ends.
+    pub end: End,
+    /// Index into [`REASONS`] of its failed trials.
+    pub reason: Option<u8>,
+    /// Failed trials before the end; 0 exactly where there is no reason.
+    pub num_failed_trials: u32,
+}
+
+impl OutcomeModel {
+    /// Nothing ever fails.
+    #[must_use]
+    pub fn none() -> OutcomeModel {
+        OutcomeModel {
+            ends: vec![EndShares {
+                up_to_gpus: 1,
+                killed: 0.0,
+                unsuccessful: 0.0,
+            }],
+            recovers: 0.0,
+            max_failed_trials: 1,
+        }
+    }
+
+    /// Philly: 69.3 % passed, 13.5 % killed, 17.2 % unsuccessful.
+    ///
+    /// # Source
+    /// Table 6 for the totals. By size: jobs with a failed trial (table 7, split by its trials on 1, 2 to 4 and more
+    /// GPUs) over jobs of that size (82.4, 9.6 and 8.0 % of 96,260) are 13.3, 41.2 and 41.5 %. Table 7 counts 17,577
+    /// jobs with failed trials and table 6 16,568 unsuccessful ones, so 5.7 % recover (a job with two reasons counts
+    /// twice, so at most). Of the jobs that are not unsuccessful 16.3 % are killed, at every size (assumed).
+    #[must_use]
+    pub fn philly() -> OutcomeModel {
+        const NUM_JOBS: f64 = 96_260.0;
+        const RECOVERS: f64 = 1.0 - 16_568.0 / 17_577.0;
+        const KILLED: f64 = 12_996.0 / (66_696.0 + 12_996.0);
+        let sizes = [(1, 0.824), (4, 0.096), (u32::MAX, 0.080)];
+        let shares = |(size, (up_to_gpus, part)): (usize, (u32, f64))| {
+            let failing: f64 = REASONS.iter().map(|reason| reason.jobs_of_size(size)).sum();
+            let unsuccessful = failing / (NUM_JOBS * part) * (1.0 - RECOVERS);
+            EndShares {
+                up_to_gpus,
+                killed: KILLED * (1.0 - unsuccessful),
+                unsuccessful,
+            }
+        };
+        OutcomeModel {
+            ends: sizes.into_iter().enumerate().map(shares).collect(),
+            recovers: RECOVERS,
+            max_failed_trials: 100,
+        }
+    }
+
+    /// Helios: large gangs are mostly killed by their users. Reasons and trials as in Philly (assumed).
+    ///
+    /// # Source
+    /// Helios (SC'21), final states by GPU demand.
+    #[must_use]
+    pub fn helios() -> OutcomeModel {
+        let rows = [
+            (1, 0.185, 0.147),
+            (2, 0.325, 0.270),
+            (4, 0.194, 0.230),
+            (8, 0.292, 0.157),
+            (16, 0.463, 0.109),
+            (32, 0.411, 0.150),
+            (u32::MAX, 0.685, 0.102),
+        ];
+        let row = |(up_to_gpus, killed, unsuccessful)| EndShares {
+            up_to_gpus,
+            killed,
+            unsuccessful,
+        };
+        OutcomeModel {
+            ends: rows.map(row).into(),
+            ..OutcomeModel::philly()
+        }
+    }
+
+    /// The model of this name.
+    ///
+    /// # Errors
+    /// A name that is not known.
+    pub fn from_name(name: &str) -> Result<OutcomeModel, ConfigError> {
+        match name {
+            "none" => Ok(OutcomeModel::none()),
+            "philly" => Ok(OutcomeModel::philly()),
+            "helios" => Ok(OutcomeModel::helios()),
+            _ => Err(ConfigError {
+                key: "outcomes".into(),
+                value: name.into(),
+                allowed: "none, philly, helios".into(),
+                hint: "or write ends, recovers and max_failed_trials".into(),
+            }),
+        }
+    }
+
+    /// Checks shares and order.
+    ///
+    /// # Errors
+    /// The first row that is wrong.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let fail = |key: String, value: String, allowed: &str, hint: &str| {
+            Err(ConfigError {
+                key: format!("outcomes.{key}"),
+                value,
+                allowed: allowed.into(),
+                hint: hint.into(),
+            })
+        };
+        if self.ends.is_empty() || self.ends.len() > 64 {
+            let value = format!("{} rows", self.ends.len());
+            return fail("ends".into(), value, "1 to 64 rows", "one row serves all sizes");
+        }
+        for (index, row) in self.ends.iter().enumerate() {
+            if index > 0 && row.up_to_gpus <= self.ends[index - 1].up_to_gpus {
+                let key = format!("ends[{index}].up_to_gpus");
+                return fail(
+                    key,
+                    row.up_to_gpus.to_string(),
+                    "more than the row before",
+                    "sort the rows by size",
+                );
+            }
+            let shares = [row.killed, row.unsuccessful];
+            if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || shares.iter().sum::<f64>() > 1.0 {
+                let value = format!("killed {}, unsuccessful {}", row.killed, row.unsuccessful);
+                return fail(
+                    format!("ends[{index}]"),
+                    value,
+                    "0 to 1, and at most 1 together",
+                    "what is left over passes",
+                );
+            }
+        }
+        if !(self.recovers >= 0.0 && self.recovers < 1.0) {
+            let hint = "0 = whoever fails once is given up in the end";
+            return fail(
+                "recovers".into(),
+                self.recovers.to_string(),
+                "0 or more and below 1",
+                hint,
+            );
+        }
+        if self.max_failed_trials == 0 {
+            return fail(
+                "max_failed_trials".into(),
+                "0".into(),
+                "1 or more",
+                "1 = no retry",
+            );
+        }
+        Ok(())
+    }
+
+    fn shares(&self, num_gpus: u32) -> EndShares {
+        let row = self.ends.iter().find(|row| num_gpus <= row.up_to_gpus);
+        *row.unwrap_or(&self.ends[self.ends.len() - 1])
+    }
+
+    /// The fate of job number `job` with this many GPUs. The same arguments always give the same fate.
+    #[must_use]
+    pub fn fate(&self, seed: Seed, job: u64, num_gpus: u32) -> Fate {
+        let mut rng = seed.stream("fate", job);
+        let shares = self.shares(num_gpus);
+        let end_at: f64 = rng.random();
+        let killed_at: f64 = rng.random();
+        let end = if end_at < shares.unsuccessful {
+            End::Unsuccessful
+        } else if end_at < shares.unsuccessful + shares.killed {
+            End::Killed(killed_at.clamp(1e-9, 1.0 - 1e-9))
+        } else {
+            End::Passed
+        };
+        // Jobs that fail at all are unsuccessful / (1 - recovers); of the others this part fails first.
+        let fails = shares.unsuccessful / (1.0 - self.recovers);
+        let fails_first = (fails - shares.unsuccessful) / (1.0 - shares.unsuccessful).max(1e-12);
+        let recovery: f64 = rng.random();
+        if end != End::Unsuccessful && recovery >= fails_first {
+            return Fate {
+                end,
+                reason: None,
+                num_failed_trials: 0,
+            };
+        }
+        let reason = pick_reason(size_of(num_gpus), rng.random());
+        // Geometric from 1 on with mean m: P(more than n) = (1 - 1/m)^n.
+        let again = 1.0 - 1.0 / REASONS[usize::from(reason)].trials_per_job();
+        let mut num_failed_trials = 1;
+        while num_failed_trials < self.max_failed_trials && rng.random::<f64>() < again {
+            num_failed_trials += 1;
+        }
+        Fate {
+            end,
+            reason: Some(reason),
+            num_failed_trials,
+        }
+    }
+}

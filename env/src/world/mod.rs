@@ -1,0 +1,553 @@
+//! The simulated world: a scheduler's cluster plus the hidden truth, driven event by event.
+//!
+//! Events are ordered by (time, kind, id): at one instant jobs finish first, then nodes change their state, then jobs
+//! arrive, then the scheduler decides. Between events every running job progresses at a constant rate, so an event costs O(log n) in jobs and
+//! nothing in the size of the cluster. The scheduler sees only [`Cluster`]; true work lives here and cannot leak.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use pleach_scheduler::cluster::{
+    Capabilities, Cluster, Decision, JobState, Submission, last_checkpoint_s, moved,
+};
+use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::estimate::Estimate;
+use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
+
+use pleach_scheduler::physics::overheads::Overheads;
+
+use crate::capacity::{Capacity, CapacityConfig, NodeChange};
+use crate::failures::reasons::runtime_to_failure;
+use crate::failures::{End, Fate, OutcomeModel};
+use crate::metrics::{JobOutcome, Metrics, SLOWDOWN_BOUND_S};
+use crate::seed::Seed;
+use crate::workload::{Outcome, Workload};
+
+/// Hidden truth of one job.
+#[derive(Clone, Copy, Debug)]
+struct Truth {
+    submit: Time,
+    submission: Submission,
+    /// Work that was left at `since`, in seconds of the reference run.
+    rest_s: f64,
+    /// All its work, in seconds of the reference run.
+    work_s: f64,
+    /// Since when the rate has been what it is.
+    since: Time,
+    /// True progress per second; zero while the job does not run.
+    rate: f64,
+    /// Start-up cost of the present run that was unpaid at `since`, s.
+    cost_left_s: f64,
+    /// Work that was done and lost again, in seconds of the reference run.
+    lost_s: f64,
+    /// What becomes of it whatever the schedule; none: it does all its work.
+    fate: Option<Fate>,
+    /// Trials that have failed.
+    num_failed_trials: u32,
+    /// Running time until the present trial fails, s; infinite where it will not.
+    to_failure_s: f64,
+    /// How it ended in the source.
+    outcome: Outcome,
+    /// Run time alone at the best speed of its class, s.
+    isolated_s: f64,
+    /// Counts runs, so that the finish event of an ended run is recognised as stale.
+    run: u32,
+}
+
+impl Truth {
+    /// What a second in the system adds to the job's slowdown.
+    fn weight(&self) -> f64 {
+        1.0 / self.isolated_s.max(SLOWDOWN_BOUND_S)
+    }
+
+    /// Books what was paid and done at the present rate.
+    fn book(&mut self, now: Time) {
+        let elapsed_s = (now - self.since).as_secs_f64();
+        let ran_s = (elapsed_s - self.cost_left_s).max(0.0);
+        self.rest_s = (self.rest_s - ran_s * self.rate).max(0.0);
+        self.cost_left_s = (self.cost_left_s - elapsed_s).max(0.0);
+        self.to_failure_s = (self.to_failure_s - elapsed_s).max(0.0);
+        self.since = now;
+    }
+
+    /// How long the rest takes at the present rate, or until the trial fails if that comes first.
+    fn span(&self) -> Time {
+        Time::from_secs_f64(self.rest_span_s().min(self.to_failure_s))
+    }
+
+    fn rest_span_s(&self) -> f64 {
+        self.cost_left_s + self.rest_s / self.rate
+    }
+
+    /// Whether the present run ends with a failed trial. A trial that is to fail fails even where the work is done first.
+    fn ends_in_failure(&self) -> bool {
+        self.to_failure_s <= self.rest_span_s() || self.trial_is_to_fail()
+    }
+
+    fn trial_is_to_fail(&self) -> bool {
+        self.fate
+            .is_some_and(|fate| self.num_failed_trials < fate.num_failed_trials)
+    }
+
+    /// Whether the job is given up after the trial that fails now.
+    fn is_given_up(&self) -> bool {
+        self.fate.is_some_and(|fate| {
+            fate.end == End::Unsuccessful && self.num_failed_trials >= fate.num_failed_trials
+        })
+    }
+
+    fn outcome(&self) -> Outcome {
+        match self.fate.map(|fate| fate.end) {
+            None => self.outcome,
+            Some(End::Passed) => Outcome::Completed,
+            Some(End::Killed(_)) => Outcome::Killed,
+            Some(End::Unsuccessful) => Outcome::Failed,
+        }
+    }
+}
+
+/// What the present instant brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instant {
+    /// Something happened: the scheduler may decide.
+    Event,
+    /// Nothing will ever happen again.
+    End,
+}
+
+/// The events and the truth of one run.
+#[derive(Clone, Debug)]
+pub struct World {
+    cluster: Cluster,
+    truth: Vec<Truth>,
+    next_arrival: usize,
+    /// (finish, job, run)
+    finishes: BinaryHeap<Reverse<(Time, JobId, u32)>>,
+    tick: Option<Time>,
+    capacity: Capacity,
+    /// Seed of what only the truth knows: how long a restart takes where that is random.
+    seed: Seed,
+    /// Seed of the times to failure.
+    outcome_seed: Seed,
+    decisions: Vec<Decision>,
+    /// Jobs that an event touches beside its own; kept for its memory.
+    touched: Vec<JobId>,
+    outcomes: Vec<Option<JobOutcome>>,
+    num_finished: usize,
+    weight_in_system: f64,
+    integrals: Integrals,
+    utilisation: Option<Vec<(f64, f64)>>,
+}
+
+/// Time integrals over the run, from which rewards are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Integrals {
+    /// Jobs in the system x s. By Little's law its final value is the sum of all JCTs.
+    pub jobs_s: f64,
+    /// Sum over jobs in the system of 1 / isolated run time (bounded at 10 s), x s: the sum of all slowdowns, unbounded below.
+    pub slowdown: f64,
+    /// Held GPUs x s.
+    pub held_gpu_s: f64,
+}
+
+/// Finish events beyond which those of ended runs are thrown out: a few for each running job, so that a scheduler which
+/// stops jobs all the time neither fills the memory nor pays much for the cleaning.
+fn num_finishes_max(num_running: usize) -> usize {
+    64 + 3 * num_running
+}
+
+impl World {
+    /// A world at time zero. `estimates[i]` is what the scheduler is told of job i.
+    ///
+    /// # Errors
+    /// Where the cluster or a job cannot be.
+    ///
+    /// # Panics
+    /// If there is not one estimate per job.
+    pub fn new(
+        workload: &Workload,
+        capabilities: Capabilities,
+        estimates: &[Estimate],
+    ) -> Result<World, ConfigError> {
+        assert_eq!(workload.jobs.len(), estimates.len(), "one estimate per job");
+        let cluster = Cluster::new(&workload.cluster, &workload.classes, capabilities)?;
+        let truth: Vec<Truth> = workload
+            .jobs
+            .iter()
+            .zip(estimates)
+            .map(|(job, estimate)| {
+                let speed = &workload.classes[usize::from(job.class)].speed;
+                let best = speed.iter().copied().fold(0.0, f64::max);
+                Truth {
+                    submit: job.submit,
+                    submission: Submission {
+                        tenant: TenantId(job.tenant),
+                        class: ClassId(job.class),
+                        num_gpus: job.num_gpus,
+                        estimate_s: *estimate,
+                        resources: job.resources,
+                    },
+                    rest_s: job.run_time_s,
+                    work_s: job.run_time_s,
+                    since: Time::ZERO,
+                    rate: 0.0,
+                    cost_left_s: 0.0,
+                    lost_s: 0.0,
+                    fate: None,
+                    num_failed_trials: 0,
+                    to_failure_s: f64::INFINITY,
+                    outcome: job.outcome,
+                    isolated_s: job.run_time_s / best,
+                    run: 0,
+                }
+            })
+            .collect();
+        Ok(World {
+            cluster,
+            next_arrival: 0,
+            finishes: BinaryHeap::new(),
+            tick: None,
+            capacity: Capacity::default(),
+            seed: Seed(0),
+            outcome_seed: Seed(0),
+            decisions: Vec::new(),
+            touched: Vec::new(),
+            outcomes: vec![None; truth.len()],
+            num_finished: 0,
+            weight_in_system: 0.0,
+            integrals: Integrals::default(),
+            utilisation: None,
+            truth,
+        })
+    }
+
+    /// Makes room for everything that is to come, so that neither events nor decisions about whole GPUs allocate.
+    pub fn reserve(&mut self) {
+        let requests = self.truth.iter().map(|truth| &truth.submission);
+        self.cluster.reserve(requests);
+        let num_running = self.truth.len().min(self.cluster.num_gpus() as usize);
+        self.decisions.reserve(num_running + 1);
+        self.finishes.reserve(num_finishes_max(num_running) + 1);
+    }
+
+    /// Puts the finish of a job's present run on the list.
+    fn push_finish(&mut self, id: JobId) {
+        let truth = &self.truth[id.index()];
+        let finish = self.cluster.now() + truth.span().max(Time(1));
+        let run = truth.run;
+        if self.finishes.len() >= num_finishes_max(self.cluster.num_running()) {
+            let truth = &self.truth;
+            self.finishes
+                .retain(|Reverse((_, id, run))| *run == truth[id.index()].run);
+        }
+        self.finishes.push(Reverse((finish, id, run)));
+    }
+
+    /// Records the number of held GPUs whenever it changes.
+    pub fn record_utilisation(&mut self) {
+        self.utilisation = Some(Vec::new());
+    }
+
+    /// Lets the scheduler decide at least this often while jobs wait, at whole multiples.
+    pub fn set_tick(&mut self, tick: Option<Time>) {
+        self.tick = tick.filter(|tick| *tick > Time::ZERO);
+    }
+
+    /// Sets the seed of what only the truth knows. Call it before the first event.
+    pub fn set_seed(&mut self, seed: Seed) {
+        self.seed = seed;
+    }
+
+    /// Lets jobs fail, be retried, be killed and be given up by a model of how jobs end. Call it before the first event.
+    ///
+    /// # Errors
+    /// Shares out of their ranges.
+    pub fn set_outcomes(&mut self, model: &OutcomeModel, seed: Seed) -> Result<(), ConfigError> {
+        model.validate()?;
+        self.outcome_seed = seed;
+        for (number, truth) in self.truth.iter_mut().enumerate() {
+            let fate = model.fate(seed, number as u64, truth.submission.num_gpus);
+            if let End::Killed(part) = fate.end {
+                truth.rest_s *= part;
+                truth.work_s = truth.rest_s;
+                truth.isolated_s *= part;
+            }
+            truth.fate = Some(fate);
+        }
+        for number in 0..self.truth.len() {
+            self.next_trial(JobId(number as u32));
+        }
+        Ok(())
+    }
+
+    /// Draws when the present trial of a job fails, if it is to fail.
+    fn next_trial(&mut self, id: JobId) {
+        let truth = &mut self.truth[id.index()];
+        let reason = truth.fate.and_then(|fate| fate.reason);
+        truth.to_failure_s = match reason {
+            Some(reason) if truth.trial_is_to_fail() => {
+                let trial = truth.num_failed_trials;
+                runtime_to_failure(self.outcome_seed, u64::from(id.0), trial, reason).as_secs_f64()
+            }
+            _ => f64::INFINITY,
+        };
+    }
+
+    /// The present trial of a running job fails: it is tried again from its last checkpoint, or given up.
+    fn trial_fails(&mut self, id: JobId) {
+        let truth = &mut self.truth[id.index()];
+        truth.num_failed_trials += 1;
+        if truth.is_given_up() {
+            self.finish(id);
+            return;
+        }
+        self.cluster.fail(id);
+        self.failed(id);
+        self.next_trial(id);
+    }
+
+    /// Lets nodes come and go. Call it before the first event.
+    ///
+    /// # Errors
+    /// Settings out of their ranges, a node that does not exist, planned changes after which a job could never run.
+    pub fn set_capacity(&mut self, config: &CapacityConfig, seed: Seed) -> Result<(), ConfigError> {
+        self.capacity = Capacity::new(config, seed, self.cluster.nodes().len())?;
+        let requests = self.truth.iter().map(|truth| &truth.submission);
+        self.capacity.check_all_can_run(&self.cluster, requests)
+    }
+
+    /// What the scheduler knows.
+    #[must_use]
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// The cluster, for a pass to change; follow it with [`World::carry_out`].
+    pub fn cluster_mut(&mut self) -> &mut Cluster {
+        &mut self.cluster
+    }
+
+    /// Time integrals up to now.
+    #[must_use]
+    pub fn integrals(&self) -> Integrals {
+        self.integrals
+    }
+
+    /// Whether every job has left.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.num_finished == self.truth.len()
+    }
+
+    /// Jobs that have left.
+    #[must_use]
+    pub fn num_finished(&self) -> usize {
+        self.num_finished
+    }
+
+    /// Makes true what the scheduler decided since the last call.
+    pub fn carry_out(&mut self) {
+        let mut decisions = std::mem::take(&mut self.decisions);
+        self.cluster.take_decisions(&mut decisions);
+        for decision in decisions.drain(..) {
+            match decision {
+                Decision::Start { job, .. } => self.started(job),
+                Decision::Preempt { job } => self.stopped(job),
+            }
+            self.cluster.recycle(decision);
+        }
+        self.decisions = decisions;
+        self.follow_rates();
+        if let Some(series) = &mut self.utilisation {
+            let held = f64::from(self.cluster.num_gpus() - self.cluster.num_free());
+            if series.last().is_none_or(|(_, last)| *last != held) {
+                series.push((self.cluster.now().as_secs_f64(), held));
+            }
+        }
+    }
+
+    fn started(&mut self, id: JobId) {
+        let (now, job) = (self.cluster.now(), self.cluster.job(id));
+        // A job that was started and stopped again within one pass never ran.
+        if job.state != JobState::Running || job.run_start != now {
+            return;
+        }
+        let truth = &mut self.truth[id.index()];
+        // The scheduler's beliefs about rate and restart cost are true in this model; only run times are hidden.
+        (truth.since, truth.rate, truth.cost_left_s) = (now, job.rate, job.cost_left_s);
+        if let Some(overheads @ Overheads::TaccEmpirical) = &self.cluster.capabilities().overheads
+            && job.num_preemptions + job.num_failures > 0
+        {
+            // The scheduler believes the median; the truth is drawn for every restart.
+            let draw = self
+                .seed
+                .child("restart", u64::from(id.0))
+                .child("run", u64::from(truth.run))
+                .0;
+            let moved = moved(self.cluster.class(job.request.class));
+            truth.cost_left_s += overheads.migration_s(moved, draw) - self.cluster.restart_cost_s(id);
+        }
+        self.push_finish(id);
+    }
+
+    fn stopped(&mut self, id: JobId) {
+        let truth = &mut self.truth[id.index()];
+        truth.book(self.cluster.now());
+        truth.rate = 0.0;
+        truth.run += 1;
+    }
+
+    /// A failure took the job's GPUs: what its last checkpoint does not hold is lost.
+    fn failed(&mut self, id: JobId) {
+        self.stopped(id);
+        let interval_s = self.cluster.capabilities().checkpoint_interval_s;
+        let truth = &mut self.truth[id.index()];
+        let done_s = truth.work_s - truth.rest_s;
+        let kept_s = last_checkpoint_s(done_s, interval_s);
+        truth.lost_s += done_s - kept_s;
+        truth.rest_s = truth.work_s - kept_s;
+    }
+
+    /// Running jobs whose neighbours came or left go on at their new rate.
+    fn follow_rates(&mut self) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.clear();
+        self.cluster.take_rerated(&mut touched);
+        let now = self.cluster.now();
+        for id in &touched {
+            let job = self.cluster.job(*id);
+            let truth = &mut self.truth[id.index()];
+            // Several changes at one instant leave one rate; a job that has stopped since has none.
+            if job.state != JobState::Running || truth.rate == 0.0 || truth.rate == job.rate {
+                continue;
+            }
+            truth.book(now);
+            truth.rate = job.rate;
+            truth.run += 1;
+            self.push_finish(*id);
+        }
+        self.touched = touched;
+    }
+
+    /// A node changes its state; jobs on one that goes down fail.
+    fn change_capacity(&mut self, change: NodeChange) {
+        let mut stopped = std::mem::take(&mut self.touched);
+        stopped.clear();
+        self.cluster
+            .set_node_state(change.node, change.state, &mut stopped);
+        for id in &stopped {
+            self.failed(*id);
+        }
+        self.touched = stopped;
+        self.follow_rates();
+    }
+
+    /// Moves to the next instant at which anything happens and lets it happen.
+    pub fn advance(&mut self) -> Instant {
+        self.drop_stale();
+        let finish = self.finishes.peek().map(|Reverse((time, ..))| *time);
+        let arrival = self.truth.get(self.next_arrival).map(|truth| truth.submit);
+        // Ticks matter only while somebody waits and something runs; otherwise nothing can change between events.
+        let now = self.cluster.now();
+        let tick = self
+            .tick
+            .filter(|_| self.cluster.num_pending() > 0 && self.cluster.num_running() > 0);
+        let tick = tick.map(|tick| Time((now.0 / tick.0 + 1) * tick.0));
+        // Once all jobs have left, nobody cares what becomes of the nodes.
+        let change = self.capacity.next().filter(|_| !self.is_over());
+        let Some(next) = [finish, arrival, tick, change].into_iter().flatten().min() else {
+            return Instant::End;
+        };
+        self.integrate((next - now).as_secs_f64());
+        self.cluster.advance(next);
+        while let Some(Reverse((time, id, run))) = self.finishes.peek().copied() {
+            if time > next {
+                break;
+            }
+            self.finishes.pop();
+            if run == self.truth[id.index()].run {
+                if self.truth[id.index()].ends_in_failure() {
+                    self.trial_fails(id);
+                } else {
+                    self.finish(id);
+                }
+            }
+        }
+        self.follow_rates();
+        while let Some(change) = self.capacity.pop(next) {
+            self.change_capacity(change);
+        }
+        while let Some(truth) = self
+            .truth
+            .get(self.next_arrival)
+            .filter(|truth| truth.submit <= next)
+        {
+            let (submission, weight) = (truth.submission, truth.weight());
+            let id = self
+                .cluster
+                .submit(submission)
+                .expect("the workload was validated against its cluster");
+            debug_assert_eq!(id.index(), self.next_arrival);
+            self.next_arrival += 1;
+            self.weight_in_system += weight;
+        }
+        Instant::Event
+    }
+
+    fn drop_stale(&mut self) {
+        while let Some(Reverse((_, id, run))) = self.finishes.peek() {
+            if *run == self.truth[id.index()].run {
+                break;
+            }
+            self.finishes.pop();
+        }
+    }
+
+    fn finish(&mut self, id: JobId) {
+        self.cluster.finish(id);
+        let (job, truth) = (self.cluster.job(id), &mut self.truth[id.index()]);
+        truth.run += 1;
+        self.num_finished += 1;
+        self.weight_in_system -= truth.weight();
+        self.outcomes[id.index()] = Some(JobOutcome {
+            submit_s: truth.submit.as_secs_f64(),
+            first_start_s: job.first_start.unwrap_or(truth.submit).as_secs_f64(),
+            finish_s: self.cluster.now().as_secs_f64(),
+            isolated_s: truth.isolated_s,
+            num_gpus: truth.submission.num_gpus,
+            tenant: truth.submission.tenant.0,
+            num_preemptions: job.num_preemptions,
+            outcome: truth.outcome(),
+            num_failures: job.num_failures,
+            lost_s: truth.lost_s,
+            held_s: job.attained_gpu_s / truth.submission.gpus(),
+        });
+    }
+
+    fn integrate(&mut self, dt_s: f64) {
+        let in_system = self.next_arrival - self.num_finished;
+        self.integrals.jobs_s += in_system as f64 * dt_s;
+        self.integrals.slowdown += self.weight_in_system * dt_s;
+        self.integrals.held_gpu_s += f64::from(self.cluster.num_gpus() - self.cluster.num_free()) * dt_s;
+    }
+
+    /// Outcomes of the jobs that have left, in order of submission.
+    pub fn outcomes(&self) -> impl Iterator<Item = &JobOutcome> {
+        self.outcomes.iter().flatten()
+    }
+
+    /// Figures over the jobs that have left.
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        let jobs: Vec<JobOutcome> = self.outcomes().copied().collect();
+        Metrics::of(&jobs, self.cluster.num_gpus())
+    }
+
+    /// Takes the utilisation series: (time s, held GPUs) at every change.
+    pub fn take_utilisation(&mut self) -> Vec<(f64, f64)> {
+        self.utilisation.take().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,324 @@
+//! The world by hand: what happens when, to the microsecond.
+
+use super::*;
+use crate::workload::tests::{job, workload};
+use pleach_scheduler::cluster::Slice;
+use pleach_scheduler::estimate::Provenance;
+use pleach_scheduler::ids::NodeId;
+
+fn world_of(jobs: Vec<crate::workload::JobSpec>) -> World {
+    let workload = workload(jobs);
+    let oracle = |job: &crate::workload::JobSpec| Estimate {
+        value: job.run_time_s,
+        provenance: Provenance::Oracle,
+    };
+    let estimates: Vec<Estimate> = workload.jobs.iter().map(oracle).collect();
+    let capabilities = Capabilities {
+        preemption: true,
+        restart_cost_s: 5.0,
+        ..Capabilities::default()
+    };
+    World::new(&workload, capabilities, &estimates).unwrap()
+}
+
+fn start(world: &mut World, id: u32, gpus: u64) {
+    let placement = [Slice {
+        node: NodeId(0),
+        gpus,
+    }]
+    .into_iter()
+    .collect();
+    world.cluster_mut().start(JobId(id), placement);
+}
+
+#[test]
+fn a_preempted_job_keeps_its_progress_and_pays_for_the_restart() {
+    // 100 s of work: 30 s run, stopped at 30 s, started again at 50 s: 50 + 5 (restart) + 70 = 125 s.
+    let mut world = world_of(vec![
+        job("a", 0.0, 2, 100.0),
+        job("b", 30.0, 1, 1.0),
+        job("c", 50.0, 1, 1.0),
+    ]);
+    assert_eq!(world.advance(), Instant::Event);
+    start(&mut world, 0, 0b11);
+    world.carry_out();
+    world.advance();
+    world.cluster_mut().preempt(JobId(0));
+    world.carry_out();
+    world.advance();
+    assert_eq!(
+        world.cluster().now(),
+        Time::from_secs_f64(50.0),
+        "the first run's finish at 100 s is stale"
+    );
+    start(&mut world, 0, 0b11);
+    start(&mut world, 1, 0b100);
+    start(&mut world, 2, 0b1000);
+    world.carry_out();
+    while world.advance() == Instant::Event {}
+    let a = *world.outcomes().next().unwrap();
+    assert_eq!((a.finish_s, a.held_s, a.num_preemptions), (125.0, 105.0, 1));
+    assert!(world.is_over());
+    // Jobs in the system: a for 125 s, b for 21 s, c for 1 s.
+    assert_eq!(world.integrals().jobs_s, 147.0);
+    assert_eq!(world.integrals().held_gpu_s, 2.0 * 105.0 + 1.0 + 1.0);
+    let slowdown = 125.0 / 100.0 + 21.0 / 10.0 + 1.0 / 10.0;
+    assert!((world.integrals().slowdown - slowdown).abs() < 1e-9);
+}
+
+#[test]
+fn at_one_instant_jobs_leave_before_jobs_arrive() {
+    let mut world = world_of(vec![job("a", 0.0, 4, 10.0), job("b", 10.0, 4, 10.0)]);
+    world.advance();
+    start(&mut world, 0, 0b1111);
+    world.carry_out();
+    world.advance();
+    assert_eq!((world.num_finished(), world.cluster().num_pending()), (1, 1));
+    assert_eq!(world.cluster().num_free(), 8);
+}
+
+#[test]
+fn a_job_of_a_microsecond_and_one_of_thirty_years_are_exact() {
+    let mut world = world_of(vec![job("short", 0.0, 1, 1e-6), job("long", 0.0, 1, 1e9)]);
+    world.advance();
+    start(&mut world, 0, 0b1);
+    start(&mut world, 1, 0b10);
+    world.carry_out();
+    while world.advance() == Instant::Event {}
+    let finishes: Vec<f64> = world.outcomes().map(|job| job.finish_s).collect();
+    assert_eq!(finishes, [1e-6, 1e9]);
+}
+
+/// Two jobs of one GPU and 100 s each on one node of one GPU, under these capabilities.
+fn pair(capabilities: Capabilities) -> World {
+    let mut workload = workload(vec![job("a", 0.0, 1, 100.0), job("b", 20.0, 1, 100.0)]);
+    workload.cluster = pleach_scheduler::spec::ClusterSpec::uniform(1, 1, 1);
+    let oracle = |job: &crate::workload::JobSpec| Estimate {
+        value: job.run_time_s,
+        provenance: Provenance::Oracle,
+    };
+    let estimates: Vec<Estimate> = workload.jobs.iter().map(oracle).collect();
+    World::new(&workload, capabilities, &estimates).unwrap()
+}
+
+/// Starts whatever waits, on the one GPU, alone or beside who is there, until nothing more happens.
+fn run_together(world: &mut World) -> Vec<JobOutcome> {
+    while world.advance() == Instant::Event {
+        for id in [JobId(0), JobId(1)] {
+            let known = id.index() < world.cluster().jobs().len();
+            let up = world.cluster().nodes()[0].state == pleach_scheduler::cluster::NodeState::Up;
+            if known && up && world.cluster().job(id).state == JobState::Pending {
+                start(world, id.0, 0b1);
+            }
+        }
+        world.carry_out();
+        world.cluster().check();
+    }
+    world.outcomes().copied().collect()
+}
+
+#[test]
+fn time_slices_share_the_processor_and_cost_the_switching() {
+    // Default load 0.83: two jobs ask for 1.66 of the GPU's time and get half each less the switching, 0.97 of it:
+    // 0.485 of the time, which is 0.485 / 0.83 of their speed alone.
+    let mut world = pair(Capabilities {
+        sharing: pleach_scheduler::cluster::Sharing::TimeSlice,
+        ..Capabilities::default()
+    });
+    let outcomes = run_together(&mut world);
+    let speed = 0.485 / 0.83;
+    // a has 80 s left when b comes; b has then done 80 s and goes on alone.
+    let a_s = 20.0 + 80.0 / speed;
+    assert!(
+        (outcomes[0].finish_s - a_s).abs() < 1e-5,
+        "{} {a_s}",
+        outcomes[0].finish_s
+    );
+    assert!((outcomes[1].finish_s - (a_s + 20.0)).abs() < 1e-5);
+    assert!(
+        (world.integrals().held_gpu_s - (a_s + 20.0)).abs() < 1e-5,
+        "a shared GPU is held once"
+    );
+}
+
+#[test]
+fn a_failed_node_costs_the_work_since_the_last_checkpoint_and_the_restart() {
+    let mut world = pair(Capabilities {
+        restart_cost_s: 5.0,
+        checkpoint_interval_s: Some(30.0),
+        ..Capabilities::default()
+    });
+    let change = |at_s, state| crate::capacity::CapacityChange { at_s, node: 0, state };
+    let config = CapacityConfig {
+        changes: vec![
+            change(70.0, pleach_scheduler::cluster::NodeState::Down),
+            change(90.0, pleach_scheduler::cluster::NodeState::Up),
+        ],
+        ..CapacityConfig::default()
+    };
+    world.set_capacity(&config, Seed(0)).unwrap();
+    // a alone: 70 s done, 60 kept; back at 90 s: 5 s restart and 40 s of work.
+    while world.advance() == Instant::Event {
+        let cluster = world.cluster();
+        let idle = cluster.num_free() == 1 && cluster.num_pending() > 0;
+        if idle {
+            let next = u32::from(cluster.job(JobId(0)).state == JobState::Finished);
+            start(&mut world, next, 0b1);
+        }
+        world.carry_out();
+        world.cluster().check();
+    }
+    let outcomes: Vec<JobOutcome> = world.outcomes().copied().collect();
+    assert_eq!((outcomes[0].finish_s, outcomes[0].num_failures), (135.0, 1));
+    assert_eq!((outcomes[0].lost_s, outcomes[0].held_s), (10.0, 70.0 + 45.0));
+    assert_eq!((outcomes[1].finish_s, outcomes[1].num_failures), (235.0, 0));
+}
+
+#[test]
+fn killed_jobs_stop_early_failed_trials_are_tried_again_and_hopeless_jobs_are_given_up() {
+    let jobs: Vec<_> = (0..300)
+        .map(|n| job(&n.to_string(), f64::from(n) * 1e6, 1, 500.0))
+        .collect();
+    let mut world = world_of(jobs);
+    world.set_outcomes(&OutcomeModel::philly(), Seed(3)).unwrap();
+    while world.advance() == Instant::Event {
+        let pending = world
+            .cluster()
+            .jobs()
+            .iter()
+            .rposition(|job| job.state == JobState::Pending);
+        if let Some(id) = pending {
+            start(&mut world, id as u32, 0b1);
+        }
+        world.carry_out();
+    }
+    assert!(world.is_over());
+    let mut ends = [0; 3];
+    for (number, job) in world.outcomes().enumerate() {
+        let fate = OutcomeModel::philly().fate(Seed(3), number as u64, 1);
+        let retries = fate.num_failed_trials - u32::from(fate.end == End::Unsuccessful);
+        assert_eq!(job.num_failures, retries, "job {number}");
+        match job.outcome {
+            Outcome::Completed => {
+                ends[0] += 1;
+                // No checkpoints are lost here: all the work is done once, with a restart of 5 s for every retry.
+                let least_s = 500.0 + 5.0 * f64::from(retries);
+                assert!(job.held_s >= least_s - 1e-5, "{} {least_s}", job.held_s);
+            }
+            Outcome::Killed => {
+                ends[1] += 1;
+                assert!(job.isolated_s < 500.0);
+            }
+            Outcome::Failed => ends[2] += 1,
+            Outcome::Unknown => panic!("every fate has an end"),
+        }
+    }
+    // Philly, one GPU: 12.5 % unsuccessful, 14.3 % killed; 300 jobs, three standard errors.
+    assert!(
+        (25..=65).contains(&ends[1]) && (20..=57).contains(&ends[2]),
+        "{ends:?}"
+    );
+}
+
+#[test]
+fn a_random_restart_is_hidden_from_the_scheduler_who_believes_the_median() {
+    let mut world = world_of(vec![
+        job("a", 0.0, 2, 100.0),
+        job("b", 30.0, 1, 1.0),
+        job("c", 50.0, 1, 1.0),
+    ]);
+    let overheads = Some(Overheads::TaccEmpirical);
+    let capabilities = Capabilities {
+        preemption: true,
+        overheads,
+        ..Capabilities::default()
+    };
+    let workload = workload(vec![
+        job("a", 0.0, 2, 100.0),
+        job("b", 30.0, 1, 1.0),
+        job("c", 50.0, 1, 1.0),
+    ]);
+    let estimates: Vec<Estimate> = workload
+        .jobs
+        .iter()
+        .map(|job| Estimate {
+            value: job.run_time_s,
+            provenance: Provenance::Oracle,
+        })
+        .collect();
+    let mut finishes = Vec::new();
+    for seed in 0..3 {
+        world = World::new(&workload, capabilities, &estimates).unwrap();
+        world.set_seed(Seed(seed));
+        world.advance();
+        start(&mut world, 0, 0b11);
+        world.carry_out();
+        world.advance();
+        world.cluster_mut().preempt(JobId(0));
+        start(&mut world, 1, 0b1);
+        world.carry_out();
+        while world.cluster().now() < Time::from_secs_f64(50.0) {
+            world.advance();
+        }
+        start(&mut world, 0, 0b11);
+        start(&mut world, 2, 0b100);
+        world.carry_out();
+        // The first start costs 2 s, so 28 s of work are done by 30 s; believed are 6.5 s of restart and 72 s of work.
+        assert_eq!(
+            world.cluster().job(JobId(0)).expected_finish,
+            Time::from_secs_f64(50.0 + 6.5 + 72.0)
+        );
+        while world.advance() == Instant::Event {}
+        finishes.push(world.outcomes().next().unwrap().finish_s);
+    }
+    assert!(
+        finishes
+            .iter()
+            .all(|finish| (50.0 + 2.0 + 72.0..=50.0 + 60.0 + 72.0).contains(finish)),
+        "{finishes:?}"
+    );
+    assert!(finishes[0] != finishes[1] && finishes[1] != finishes[2]);
+    assert!(world.is_over());
+}
+
+#[test]
+fn the_work_lost_to_node_failures_is_what_the_exponential_says() {
+    // Failures at rate l = 1/1000 s of running time, a checkpoint every t = 400 s of work, restarts for nothing: a
+    // failure loses T mod t, with mean 1/l - t / (e^(l t) - 1) = 186.6 s.
+    let (mtbf_s, interval_s) = (1000.0, 400.0);
+    let mut workload = workload(vec![job("a", 0.0, 1, 2e7)]);
+    workload.cluster = pleach_scheduler::spec::ClusterSpec::uniform(1, 1, 1);
+    let capabilities = Capabilities {
+        restart_cost_s: 0.0,
+        checkpoint_interval_s: Some(interval_s),
+        ..Capabilities::default()
+    };
+    let estimate = Estimate {
+        value: 2e7,
+        provenance: Provenance::Oracle,
+    };
+    let mut world = World::new(&workload, capabilities, &[estimate]).unwrap();
+    let config = CapacityConfig {
+        node_mtbf_s: Some(mtbf_s),
+        node_repair_s: 1.0,
+        ..CapacityConfig::default()
+    };
+    world.set_capacity(&config, Seed(5)).unwrap();
+    while world.advance() == Instant::Event {
+        if world.cluster().num_free() == 1 && world.cluster().num_pending() > 0 {
+            start(&mut world, 0, 0b1);
+        }
+        world.carry_out();
+    }
+    let job = *world.outcomes().next().unwrap();
+    let rate: f64 = 1.0 / mtbf_s;
+    let expected_s = mtbf_s - interval_s / ((rate * interval_s).exp() - 1.0);
+    let mean_s = job.lost_s / f64::from(job.num_failures);
+    // About 24,000 failures with a standard deviation below 120 s: a standard error below 0.8 s.
+    assert!(job.num_failures > 20_000);
+    assert!((mean_s - expected_s).abs() < 3.0, "{mean_s} {expected_s}");
+    assert!(
+        (job.held_s - job.lost_s - 2e7).abs() < 1.0,
+        "what is held is work or lost"
+    );
+}

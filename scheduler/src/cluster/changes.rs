@@ -1,0 +1,380 @@
+//! The only ways to change a cluster: submit, start, preempt, finish.
+
+use super::queue::QueueKeys;
+use super::rates::last_checkpoint_s;
+use super::shape::{Shape, ShapeId, units};
+use super::tables::{Decision, Job, JobState, Placement, Slice, Submission};
+use super::{Cluster, Demand, bits, service_class};
+use crate::error::ConfigError;
+use crate::ids::{ClassId, GpuTypeId, JobId, Time};
+use crate::spec::Resources;
+
+impl Cluster {
+    /// Adds a pending job at the present time.
+    ///
+    /// # Errors
+    /// A request that can never be met: no GPUs, more than the cluster or the quota holds, an estimate that is no
+    /// positive number, an unknown tenant or class.
+    pub fn submit(&mut self, request: Submission) -> Result<JobId, ConfigError> {
+        let demand = self.demand_of(&request)?;
+        let (types, shape) = (demand.types, demand.shape);
+        let id = JobId(self.jobs.len() as u32);
+        self.jobs.push(Job {
+            submit: self.now,
+            request,
+            types,
+            shape,
+            granted: shape,
+            num_held: 0,
+            gpu_type: GpuTypeId(0),
+            is_sharing: false,
+            state: JobState::Pending,
+            attained_gpu_s: 0.0,
+            executed_s: 0.0,
+            run_start: Time::ZERO,
+            rate_since: Time::ZERO,
+            first_start: None,
+            rate_alone: 0.0,
+            rate: 0.0,
+            cost_left_s: 0.0,
+            expected_finish: Time::MAX,
+            num_preemptions: 0,
+            num_failures: 0,
+            placement: Placement::new(),
+        });
+        self.enqueue(id);
+        Ok(id)
+    }
+
+    /// What a request asks for, on the types on which it can run; its shape is numbered if it is new.
+    ///
+    /// # Errors
+    /// As [`Cluster::submit`].
+    pub(super) fn demand_of(&mut self, request: &Submission) -> Result<Demand, ConfigError> {
+        request.resources.validate("job.resources")?;
+        let Some(shape) = self.number_shape(Shape::of(&request.resources)) else {
+            return Err(ConfigError {
+                key: "job.resources".into(),
+                value: format!("{:?}", request.resources),
+                allowed: "at most 65,536 different requests for CPU, memory and fractions".into(),
+                hint: "round the requests".into(),
+            });
+        };
+        Ok(Demand {
+            tenant: request.tenant,
+            num_gpus: request.num_gpus,
+            types: self.validate_request(request, shape)?,
+            shape,
+        })
+    }
+
+    /// The types on which the request can run.
+    fn validate_request(&self, request: &Submission, shape: ShapeId) -> Result<u64, ConfigError> {
+        let bad = |key: &str, value: String, allowed: String, hint: &str| {
+            Err(ConfigError {
+                key: format!("job.{key}"),
+                value,
+                allowed,
+                hint: hint.into(),
+            })
+        };
+        let Some(tenant) = self.tenants.get(request.tenant.index()) else {
+            let allowed = format!("0 to {}", self.tenants.len() - 1);
+            return bad(
+                "tenant",
+                request.tenant.0.to_string(),
+                allowed,
+                "declare the tenant in the cluster",
+            );
+        };
+        let Some(types) = self.class_types.get(request.class.index()) else {
+            let allowed = format!("0 to {}", self.classes.len() - 1);
+            return bad(
+                "class",
+                request.class.0.to_string(),
+                allowed,
+                "declare the model class",
+            );
+        };
+        let most = self
+            .types_in(*types)
+            .map(|kind| self.shape_gpus_max[usize::from(shape.0)][kind.index()])
+            .max()
+            .unwrap_or(0);
+        let most = if self.borrowing {
+            most
+        } else {
+            let quota_milli = u64::from(tenant.quota_gpus) * 1000;
+            most.min((quota_milli / u64::from(request.resources.gpu_milli.max(1))) as u32)
+        };
+        if request.num_gpus == 0 || request.num_gpus > most {
+            let hint = "a gang runs on one GPU type, within the CPU and memory of its nodes and, without borrowing, \
+                        within its tenant's quota";
+            return bad(
+                "num_gpus",
+                request.num_gpus.to_string(),
+                format!("1 to {most}"),
+                hint,
+            );
+        }
+        let estimate_s = request.estimate_s.value;
+        if !(estimate_s > 0.0 && estimate_s <= 1e10) {
+            return bad(
+                "estimate_s",
+                estimate_s.to_string(),
+                "above 0 and at most 1e10".into(),
+                "in seconds",
+            );
+        }
+        let memory_mib = units(request.resources.gpu_memory_gib, 1024.0);
+        let fits = |kind: &GpuTypeId| {
+            self.shape_gpus_max[usize::from(shape.0)][kind.index()] >= request.num_gpus
+                && memory_mib <= self.type_facts[kind.index()].memory_mib
+        };
+        let open = self
+            .types_in(*types)
+            .filter(fits)
+            .fold(0, |mask, kind| mask | 1 << kind.0);
+        if open == 0 {
+            return bad(
+                "resources.gpu_memory_gib",
+                request.resources.gpu_memory_gib.to_string(),
+                "at most the memory of a GPU type on which the gang fits".into(),
+                "lower the request or name a GPU type with more memory",
+            );
+        }
+        Ok(open)
+    }
+
+    /// The largest gang of a class with these resources that could ever run, quotas apart; 0 if none.
+    #[must_use]
+    pub fn largest_gang(&mut self, class: ClassId, resources: &Resources) -> u32 {
+        let memory_mib = units(resources.gpu_memory_gib, 1024.0);
+        let Some(shape) = self.number_shape(Shape::of(resources)) else {
+            return 0;
+        };
+        let Some(types) = self.class_types.get(class.index()) else {
+            return 0;
+        };
+        self.types_in(*types)
+            .filter(|kind| memory_mib <= self.type_facts[kind.index()].memory_mib)
+            .map(|kind| self.shape_gpus_max[usize::from(shape.0)][kind.index()])
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Number of a shape; its largest gangs are counted when it is first seen. None if there are too many.
+    fn number_shape(&mut self, shape: Shape) -> Option<ShapeId> {
+        let id = self.shapes.number(shape)?;
+        while self.shape_gpus_max.len() <= usize::from(id.0) {
+            let shape = self.shapes.get(ShapeId(self.shape_gpus_max.len() as u16));
+            let mut most = vec![0_u32; self.num_types()];
+            for node in &self.nodes {
+                most[node.gpu_type.index()] += self.hosts_when_empty(node, shape);
+            }
+            self.shape_gpus_max.push(most);
+        }
+        Some(id)
+    }
+
+    /// Gives a pending job its gang, all at once, with what it asked for.
+    ///
+    /// # Panics
+    /// If the job is not pending, a GPU cannot take it, or the placement is not exactly the gang on one type: a caller
+    /// that does this is broken, and going on would oversubscribe GPUs.
+    pub fn start(&mut self, id: JobId, placement: Placement) {
+        let shape = self.jobs[id.index()].shape;
+        self.start_with(id, placement, shape);
+    }
+
+    /// As [`Cluster::start`], with other CPU and host memory than the job asked for (resource-sensitive planners).
+    ///
+    /// # Panics
+    /// As [`Cluster::start`], or if the shape is another share of the GPUs than the job's.
+    pub fn start_with(&mut self, id: JobId, placement: Placement, granted: ShapeId) {
+        let facts = self.facts_with(id, &placement, granted);
+        let shape = self.shape(granted);
+        let job = &self.jobs[id.index()];
+        assert_eq!(job.state, JobState::Pending, "{id:?} must be pending to start");
+        let elastic = &self.classes[job.request.class.index()].elastic;
+        assert!(
+            facts.num_gpus == job.request.num_gpus
+                || elastic.is_some_and(|elastic| (1..=elastic.gpus_max).contains(&facts.num_gpus)),
+            "{id:?} must get its whole gang, not {} GPUs",
+            facts.num_gpus
+        );
+        assert_eq!(
+            shape.gpu_milli, job.request.resources.gpu_milli,
+            "{id:?} keeps its share of a GPU"
+        );
+        assert!(facts.rate > 0.0, "{id:?} cannot run on {:?}", facts.gpu_type);
+        let demand = Demand {
+            num_gpus: facts.num_gpus,
+            ..self.demand(id)
+        };
+        assert!(self.has_room(demand), "{id:?} would exceed its tenant's quota");
+        self.dequeue(id);
+        let cost_s = self.start_cost_s(id, facts.gpu_type);
+        let own = self.placement_of(&placement);
+        let now = self.now;
+        let job = &mut self.jobs[id.index()];
+        job.state = JobState::Running;
+        (job.granted, job.num_held) = (granted, facts.num_gpus);
+        (job.gpu_type, job.is_sharing) = (facts.gpu_type, false);
+        (job.run_start, job.rate_since) = (now, now);
+        job.first_start.get_or_insert(now);
+        (job.rate_alone, job.rate, job.cost_left_s) = (facts.rate, facts.rate, cost_s);
+        job.placement = own;
+        let (tenant, milli) = (job.request.tenant, job.milli_held());
+        for slice in &placement {
+            self.take(id, *slice, shape);
+        }
+        self.tenants[tenant.index()].used_milli += milli;
+        if self.jobs[id.index()].is_sharing {
+            let factor = self.sharing_speed(id);
+            let job = &mut self.jobs[id.index()];
+            job.rate = job.rate_alone * factor;
+        }
+        let finish = self.believed_finish(id);
+        self.jobs[id.index()].expected_finish = finish;
+        self.running[facts.gpu_type.index()].insert((finish, id));
+        self.num_running += 1;
+        self.rerate_neighbours(&placement, id);
+        self.decisions.push(Decision::Start { job: id, placement });
+    }
+
+    /// Takes a running job's gang away and puts it back into the queue with its progress.
+    ///
+    /// # Panics
+    /// If the job does not run.
+    pub fn preempt(&mut self, id: JobId) {
+        self.stop(id);
+        let job = &mut self.jobs[id.index()];
+        job.state = JobState::Pending;
+        job.num_preemptions += 1;
+        self.enqueue(id);
+        self.decisions.push(Decision::Preempt { job: id });
+    }
+
+    /// A running job was stopped by a failure, its own or a node's, and goes back to the queue with what its last
+    /// checkpoint holds.
+    ///
+    /// # Panics
+    /// If the job does not run.
+    pub fn fail(&mut self, id: JobId) {
+        self.stop(id);
+        let interval_s = self.capabilities.checkpoint_interval_s;
+        let job = &mut self.jobs[id.index()];
+        job.executed_s = last_checkpoint_s(job.executed_s, interval_s);
+        job.state = JobState::Pending;
+        job.num_failures += 1;
+        self.enqueue(id);
+    }
+
+    /// A running job has left of its own accord (done, failed or killed).
+    ///
+    /// # Panics
+    /// If the job does not run.
+    pub fn finish(&mut self, id: JobId) {
+        self.stop(id);
+        self.jobs[id.index()].state = JobState::Finished;
+    }
+
+    fn stop(&mut self, id: JobId) {
+        let now = self.now;
+        let job = &mut self.jobs[id.index()];
+        assert_eq!(job.state, JobState::Running, "{id:?} must run to stop");
+        job.attained_gpu_s = job.attained_gpu_s_at(now);
+        job.executed_s = job.executed_s_at(now);
+        let placement = std::mem::take(&mut job.placement);
+        let (tenant, milli, finish) = (job.request.tenant, job.milli_held(), job.expected_finish);
+        let shape = job.granted;
+        job.expected_finish = Time::MAX;
+        let kind = job.gpu_type;
+        assert!(
+            self.running[kind.index()].remove(&(finish, id)),
+            "{id:?} is not among the running"
+        );
+        self.num_running -= 1;
+        self.tenants[tenant.index()].used_milli -= milli;
+        let shape = self.shape(shape);
+        for slice in &placement {
+            self.give_back(id, *slice, shape);
+        }
+        self.rerate_neighbours(&placement, id);
+        self.put_by(placement);
+        let job = &mut self.jobs[id.index()];
+        (job.is_sharing, job.granted, job.num_held) = (false, job.shape, 0);
+    }
+
+    fn take(&mut self, id: JobId, slice: Slice, shape: Shape) {
+        assert!(slice.gpus != 0, "{slice:?} of {id:?} is empty");
+        let free = self.nodes[slice.node.index()].free;
+        let whole = if shape.is_fractional() {
+            0
+        } else {
+            slice.gpus & free
+        };
+        self.move_free(slice.node, slice.gpus & free, false);
+        let node = &mut self.nodes[slice.node.index()];
+        let num = slice.num_gpus();
+        if shape.cpu_milli != 0 || shape.memory_mib != 0 {
+            let served = shape.served_by(node.cpu_milli_free, node.memory_mib_free);
+            assert!(
+                num <= served,
+                "{:?} has no CPU or memory left for {id:?}",
+                slice.node
+            );
+            node.cpu_milli_free -= shape.cpu_milli * num;
+            node.memory_mib_free -= shape.memory_mib * num;
+        }
+        let first = node.first_gpu;
+        for gpu in bits(whole) {
+            self.gpus[(first + gpu) as usize] = Some(id);
+        }
+        for gpu in bits(slice.gpus & !whole) {
+            self.join(id, slice.node, gpu, shape);
+        }
+    }
+
+    fn give_back(&mut self, id: JobId, slice: Slice, shape: Shape) {
+        let node = &mut self.nodes[slice.node.index()];
+        let num = slice.num_gpus();
+        node.cpu_milli_free += shape.cpu_milli * num;
+        node.memory_mib_free += shape.memory_mib * num;
+        let first = node.first_gpu;
+        let mut freed = 0;
+        for gpu in bits(slice.gpus) {
+            let row = first + gpu;
+            if self.gpus[row as usize] == Some(id) {
+                self.gpus[row as usize] = None;
+                freed |= 1 << gpu;
+            } else if self.leave(id, slice.node, row) {
+                freed |= 1 << gpu;
+            }
+        }
+        self.move_free(slice.node, freed, true);
+    }
+
+    fn enqueue(&mut self, id: JobId) {
+        let (demand, keys) = (self.demand(id), self.queue_keys(id));
+        self.tenants[demand.tenant.index()].pending_gpus += u64::from(demand.num_gpus);
+        self.queue.insert(demand, id, keys);
+    }
+
+    fn dequeue(&mut self, id: JobId) {
+        let (demand, keys) = (self.demand(id), self.queue_keys(id));
+        self.tenants[demand.tenant.index()].pending_gpus -= u64::from(demand.num_gpus);
+        self.queue.remove(demand, id, keys);
+    }
+
+    pub(super) fn queue_keys(&self, id: JobId) -> QueueKeys {
+        let job = &self.jobs[id.index()];
+        // Neither changes while the job waits, so the keys at removal equal those at insertion.
+        let rest_s = (job.request.estimate_s.value - job.executed_s).max(1.0);
+        QueueKeys {
+            remaining: Time::from_secs_f64(rest_s),
+            service_class: service_class(job.attained_gpu_s),
+        }
+    }
+}

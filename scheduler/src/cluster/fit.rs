@@ -1,0 +1,231 @@
+//! Whether and where jobs fit that ask for more than whole GPUs: fractions, CPU, host memory.
+//!
+//! Plain jobs are counted against the free GPUs of a type; every other shape is looked up node by node, because GPUs
+//! without cores, or cores without GPUs, are of no use to it. Ties go to the lowest node and GPU.
+
+use super::queue::Demand;
+use super::shape::{Shape, ShapeId, units};
+use super::tables::{Node, NodeState, Slice, Submission};
+use super::{Cluster, Template, bits};
+use crate::ids::{GpuTypeId, JobId, NodeId, RackId};
+
+impl Cluster {
+    /// Whether a gang of this demand fits on a type now, quotas apart.
+    #[must_use]
+    pub fn fits_on(&self, kind: GpuTypeId, demand: Demand) -> bool {
+        if demand.shape == ShapeId::PLAIN {
+            return self.free.num_free[kind.index()] >= demand.num_gpus;
+        }
+        let shape = self.shape(demand.shape);
+        let mut found = 0_u32;
+        for node in self.nodes.iter().filter(|node| node.gpu_type == kind) {
+            found = found.saturating_add(self.hosts(node, shape));
+            if found >= demand.num_gpus {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What a shape's number stands for.
+    #[must_use]
+    pub fn shape(&self, id: ShapeId) -> Shape {
+        self.shapes.get(id)
+    }
+
+    /// GPUs of a node that could each take one unit of the shape now.
+    fn hosts(&self, node: &Node, shape: Shape) -> u32 {
+        if node.state != NodeState::Up {
+            return 0;
+        }
+        let served = shape.served_by(node.cpu_milli_free, node.memory_mib_free);
+        let facts = self.type_facts[node.gpu_type.index()];
+        if served == 0 || !facts.serves(shape) {
+            return 0;
+        }
+        let mut gpus = node.num_free();
+        if shape.is_fractional() {
+            let shared = self.shared.of_node(node.first_gpu, node.num_gpus);
+            gpus += shared.filter(|gpu| facts.joins(gpu, shape)).count() as u32;
+        }
+        gpus.min(served)
+    }
+
+    /// GPUs of an empty node that could each take one unit of the shape.
+    pub(super) fn hosts_when_empty(&self, node: &Node, shape: Shape) -> u32 {
+        let served = shape.served_by(node.cpu_milli, node.memory_mib);
+        if self.type_facts[node.gpu_type.index()].serves(shape) {
+            served.min(node.num_gpus)
+        } else {
+            0
+        }
+    }
+
+    /// Whether a request could run if nobody else did, on the nodes that are up and on one GPU type.
+    #[must_use]
+    pub fn could_run(&self, request: &Submission) -> bool {
+        let Some(class_types) = self.class_types.get(request.class.index()) else {
+            return false;
+        };
+        let shape = Shape::of(&request.resources);
+        let memory_mib = units(request.resources.gpu_memory_gib, 1024.0);
+        self.types_in(*class_types).any(|kind| {
+            let up = |node: &&Node| node.gpu_type == kind && node.state == NodeState::Up;
+            let hosts = self
+                .nodes
+                .iter()
+                .filter(up)
+                .map(|node| self.hosts_when_empty(node, shape));
+            memory_mib <= self.type_facts[kind.index()].memory_mib && hosts.sum::<u32>() >= request.num_gpus
+        })
+    }
+
+    /// The `num` GPUs of a node that a shape takes: parts of shared GPUs with the least left, then the lowest free ones.
+    fn pick(&self, node: &Node, shape: Shape, num: u32) -> u64 {
+        let (mut taken, mut rest) = (0_u64, num);
+        if shape.is_fractional() {
+            let facts = self.type_facts[node.gpu_type.index()];
+            let mut parts: Vec<(u16, u32)> = self
+                .shared
+                .of_node(node.first_gpu, node.num_gpus)
+                .filter(|gpu| facts.joins(gpu, shape))
+                .map(|gpu| (gpu.milli_left(), gpu.gpu))
+                .collect();
+            parts.sort_unstable();
+            for (_, gpu) in parts.into_iter().take(rest as usize) {
+                taken |= 1 << gpu;
+                rest -= 1;
+            }
+        }
+        taken | node.lowest_free(rest)
+    }
+
+    /// Writes the placement of a job on one type; false (and nothing written) if it does not fit there.
+    pub fn place_job(&self, template: Template, kind: GpuTypeId, id: JobId, out: &mut Vec<Slice>) -> bool {
+        let demand = self.demand(id);
+        if demand.shape == ShapeId::PLAIN || template == Template::Beside {
+            return self.place(template, kind, demand.num_gpus, out);
+        }
+        self.place_shaped(template, kind, self.shape(demand.shape), demand.num_gpus, out)
+    }
+
+    fn place_shaped(
+        &self,
+        template: Template,
+        kind: GpuTypeId,
+        shape: Shape,
+        num_gpus: u32,
+        out: &mut Vec<Slice>,
+    ) -> bool {
+        if num_gpus == 1 && shape.is_fractional() && self.place_part(kind, shape, out) {
+            return true;
+        }
+        let mut nodes: Vec<(u32, NodeId, RackId)> = Vec::new();
+        for (id, node) in self.nodes.iter().enumerate() {
+            if node.gpu_type == kind {
+                let hosts = self.hosts(node, shape);
+                if hosts > 0 {
+                    nodes.push((hosts, NodeId(id as u32), node.rack));
+                }
+            }
+        }
+        let total: u64 = nodes.iter().map(|(hosts, ..)| u64::from(*hosts)).sum();
+        if total < u64::from(num_gpus) {
+            return false;
+        }
+        if template == Template::Fragments {
+            nodes.sort_unstable();
+            self.fill(&nodes, shape, num_gpus, out);
+            return true;
+        }
+        let single = nodes.iter().filter(|(hosts, ..)| *hosts >= num_gpus).min();
+        if let Some(best) = single {
+            self.fill(&[*best], shape, num_gpus, out);
+            return true;
+        }
+        // Several nodes: the rack that needs the fewest of them; else the fewest nodes anywhere.
+        nodes.sort_unstable_by_key(|(hosts, node, rack)| (*rack, std::cmp::Reverse(*hosts), *node));
+        let racks = nodes.chunk_by(|a, b| a.2 == b.2);
+        let best = racks
+            .filter_map(|rack| Some((nodes_needed(rack, num_gpus)?, rack)))
+            .min_by_key(|(needed, rack)| (*needed, rack[0].2));
+        match best {
+            Some((_, rack)) => self.fill(rack, shape, num_gpus, out),
+            None => {
+                nodes.sort_unstable_by_key(|(hosts, node, _)| (std::cmp::Reverse(*hosts), *node));
+                self.fill(&nodes, shape, num_gpus, out);
+            }
+        }
+        true
+    }
+
+    /// A part of the shared GPU that has the least left.
+    fn place_part(&self, kind: GpuTypeId, shape: Shape, out: &mut Vec<Slice>) -> bool {
+        let facts = self.type_facts[kind.index()];
+        let mut parts = self.shared.partial_of(kind, shape.gpu_milli);
+        let found = parts.find(|gpu| {
+            let node = &self.nodes[gpu.node.index()];
+            node.state == NodeState::Up
+                && shape.served_by(node.cpu_milli_free, node.memory_mib_free) > 0
+                && facts.joins(gpu, shape)
+        });
+        if let Some(gpu) = found {
+            out.push(Slice {
+                node: gpu.node,
+                gpus: 1 << gpu.gpu,
+            });
+        }
+        found.is_some()
+    }
+
+    fn fill(&self, nodes: &[(u32, NodeId, RackId)], shape: Shape, num_gpus: u32, out: &mut Vec<Slice>) {
+        let mut rest = num_gpus;
+        for (hosts, node, _) in nodes {
+            if rest == 0 {
+                break;
+            }
+            let take = rest.min(*hosts);
+            out.push(Slice {
+                node: *node,
+                gpus: self.pick(&self.nodes[node.index()], shape, take),
+            });
+            rest -= take;
+        }
+        debug_assert_eq!(rest, 0, "the nodes were counted to hold the gang");
+    }
+
+    /// The GPUs that the end of a running job gives back, believing the ends of those it shares with: a shared GPU
+    /// comes with the resident that ends last. Of a gang on several types, those of the type that sets its pace.
+    #[must_use]
+    pub fn gpus_freed_by(&self, id: JobId) -> u32 {
+        let job = self.job(id);
+        if !job.is_sharing && !self.capabilities.mixed_types {
+            return job.num_held;
+        }
+        let of_type = |slice: &&Slice| self.nodes[slice.node.index()].gpu_type == job.gpu_type;
+        let last = |row: u32| match self.shared.get(row) {
+            None => true,
+            Some(gpu) => {
+                let key = |id: JobId| (self.job(id).expected_finish, id);
+                gpu.residents.iter().all(|other| key(other.job) <= key(id))
+            }
+        };
+        let rows = job.placement.iter().filter(of_type).flat_map(|slice| {
+            let first = self.nodes[slice.node.index()].first_gpu;
+            bits(slice.gpus).map(move |gpu| first + gpu)
+        });
+        rows.filter(|row| last(*row)).count() as u32
+    }
+}
+
+/// How many of the nodes, taken in this order, hold the gang; none if all together do not.
+fn nodes_needed(nodes: &[(u32, NodeId, RackId)], num_gpus: u32) -> Option<usize> {
+    let mut rest = num_gpus;
+    for (position, (hosts, ..)) in nodes.iter().enumerate() {
+        rest = rest.saturating_sub(*hosts);
+        if rest == 0 {
+            return Some(position + 1);
+        }
+    }
+    None
+}

@@ -1,0 +1,77 @@
+//! Nodes that come and go: drain, fail, return, be reclaimed.
+
+use super::tables::NodeState;
+use super::{Cluster, bits};
+use crate::ids::{JobId, NodeId};
+
+impl Cluster {
+    /// Changes a node's state. A draining node keeps its jobs and takes no new ones; a node that goes down stops its
+    /// jobs, which go back to the queue with what their last checkpoint holds and are written to `stopped`, lowest
+    /// first; a node that comes up offers its idle GPUs again.
+    pub fn set_node_state(&mut self, id: NodeId, state: NodeState, stopped: &mut Vec<JobId>) {
+        if state == NodeState::Down {
+            let start = stopped.len();
+            self.jobs_of(id, stopped);
+            for job in start..stopped.len() {
+                self.fail(stopped[job]);
+            }
+        }
+        let node = &mut self.nodes[id.index()];
+        let idle = node.free | node.withheld;
+        let offered = if state == NodeState::Up { idle } else { 0 };
+        let (before, rack) = (node.num_free(), node.rack);
+        node.state = state;
+        (node.free, node.withheld) = (offered, idle & !offered);
+        let after = node.num_free();
+        let rack = &mut self.racks[rack.index()];
+        rack.num_free = rack.num_free - before + after;
+        self.free.moved(id, node, before);
+    }
+
+    /// The jobs that hold GPUs of a node, lowest first.
+    pub fn jobs_of(&self, id: NodeId, out: &mut Vec<JobId>) {
+        let start = out.len();
+        let node = &self.nodes[id.index()];
+        let rows = node.first_gpu..node.first_gpu + node.num_gpus;
+        out.extend(rows.filter_map(|row| self.gpus[row as usize]));
+        for gpu in self.shared.of_node(node.first_gpu, node.num_gpus) {
+            out.extend(gpu.residents.iter().map(|resident| resident.job));
+        }
+        out[start..].sort_unstable();
+        let mut kept = start;
+        for at in start..out.len() {
+            if at == start || out[at] != out[kept - 1] {
+                out[kept] = out[at];
+                kept += 1;
+            }
+        }
+        out.truncate(kept);
+    }
+
+    /// Takes GPUs that nobody holds from what a node offers, or gives them to it.
+    pub(super) fn move_free(&mut self, id: NodeId, gpus: u64, give: bool) {
+        if gpus == 0 {
+            return;
+        }
+        let node = &mut self.nodes[id.index()];
+        let before = node.num_free();
+        if !give {
+            node.free &= !gpus;
+        } else if node.state == NodeState::Up {
+            node.free |= gpus;
+        } else {
+            node.withheld |= gpus;
+        }
+        let after = node.num_free();
+        let rack = &mut self.racks[node.rack.index()];
+        rack.num_free = rack.num_free - before + after;
+        self.free.moved(id, node, before);
+    }
+
+    /// GPUs that nobody may use now because their nodes are draining or down and nobody holds them.
+    #[must_use]
+    pub fn num_withheld(&self) -> u32 {
+        let withheld = self.nodes.iter().map(|node| node.withheld);
+        withheld.map(|gpus| bits(gpus).count() as u32).sum()
+    }
+}

@@ -1,0 +1,189 @@
+//! Questions that a scheduler may ask of its cluster.
+
+use super::tables::{Decision, Job, Node, Rack, Tenant};
+use super::{Capabilities, Cluster, Demand, OrderedSet, Queue, SharedGpu, bits};
+use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
+use crate::spec::ModelClass;
+
+impl Cluster {
+    /// What a job asks for.
+    #[must_use]
+    pub fn demand(&self, id: JobId) -> Demand {
+        let request = &self.jobs[id.index()].request;
+        Demand {
+            tenant: request.tenant,
+            num_gpus: request.num_gpus,
+            types: self.jobs[id.index()].types,
+            shape: self.jobs[id.index()].shape,
+        }
+    }
+
+    /// Whether the tenant's quota leaves room for the demand; always where borrowing is allowed.
+    #[must_use]
+    pub fn has_room(&self, demand: Demand) -> bool {
+        let tenant = &self.tenants[demand.tenant.index()];
+        self.borrowing || {
+            let milli = u64::from(demand.num_gpus) * u64::from(self.shape(demand.shape).gpu_milli);
+            tenant.used_milli + milli <= u64::from(tenant.quota_gpus) * 1000
+        }
+    }
+
+    /// GPUs that the tenant may still take by its quota; without limit where borrowing is allowed.
+    #[must_use]
+    pub fn quota_left(&self, tenant: TenantId) -> u32 {
+        if self.borrowing {
+            return u32::MAX;
+        }
+        let tenant = &self.tenants[tenant.index()];
+        let quota_milli = u64::from(tenant.quota_gpus) * 1000;
+        (quota_milli.saturating_sub(tenant.used_milli) / 1000) as u32
+    }
+
+    /// The types in a mask, lowest first.
+    pub fn types_in(&self, types: u64) -> impl Iterator<Item = GpuTypeId> + use<> {
+        bits(types).map(|kind| GpuTypeId(kind as u8))
+    }
+
+    /// The types of a demand on which a gang of this size is free now, as a mask.
+    #[must_use]
+    pub fn fitting_types(&self, demand: Demand) -> u64 {
+        if !self.has_room(demand) {
+            return 0;
+        }
+        bits(demand.types)
+            .filter(|&kind| self.fits_on(GpuTypeId(kind as u8), demand))
+            .fold(0, |mask, kind| mask | 1 << kind)
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Present time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+    /// The job table.
+    #[must_use]
+    pub fn jobs(&self) -> &[Job] {
+        &self.jobs
+    }
+    /// One job.
+    #[must_use]
+    pub fn job(&self, id: JobId) -> &Job {
+        &self.jobs[id.index()]
+    }
+    /// The node table.
+    #[must_use]
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+    /// The rack table.
+    #[must_use]
+    pub fn racks(&self) -> &[Rack] {
+        &self.racks
+    }
+    /// The shared GPUs by their row in the GPU table, lowest first.
+    pub fn shared_gpus(&self) -> impl Iterator<Item = (u32, &SharedGpu)> {
+        self.shared.iter()
+    }
+    /// Who has each GPU to itself, node by node; none for free and for shared ones.
+    #[must_use]
+    pub fn gpus(&self) -> &[Option<JobId>] {
+        &self.gpus
+    }
+    /// The tenant table.
+    #[must_use]
+    pub fn tenants(&self) -> &[Tenant] {
+        &self.tenants
+    }
+    /// One model class.
+    #[must_use]
+    pub fn class(&self, id: ClassId) -> &ModelClass {
+        &self.classes[id.index()]
+    }
+    /// One tenant.
+    #[must_use]
+    pub fn tenant(&self, id: TenantId) -> &Tenant {
+        &self.tenants[id.index()]
+    }
+    /// What the cluster can do.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+    /// Number of GPU types.
+    #[must_use]
+    pub fn num_types(&self) -> usize {
+        self.free.num_gpus.len()
+    }
+    /// GPUs of a type.
+    #[must_use]
+    pub fn num_gpus_of(&self, kind: GpuTypeId) -> u32 {
+        self.free.num_gpus[kind.index()]
+    }
+    /// Free GPUs of a type.
+    #[must_use]
+    pub fn num_free_of(&self, kind: GpuTypeId) -> u32 {
+        self.free.num_free[kind.index()]
+    }
+    /// GPUs in all.
+    #[must_use]
+    pub fn num_gpus(&self) -> u32 {
+        self.gpus.len() as u32
+    }
+    /// Free GPUs in all.
+    #[must_use]
+    pub fn num_free(&self) -> u32 {
+        self.free.num_free.iter().sum()
+    }
+    /// Most free GPUs in one node of a type.
+    #[must_use]
+    pub fn largest_free_of(&self, kind: GpuTypeId) -> u32 {
+        self.free.largest_free(kind)
+    }
+    /// Most GPUs in one node of a type.
+    #[must_use]
+    pub fn node_gpus_max_of(&self, kind: GpuTypeId) -> u32 {
+        self.free.node_gpus_max[kind.index()]
+    }
+    /// Nodes of a type's largest size without any job.
+    #[must_use]
+    pub fn num_empty_nodes_of(&self, kind: GpuTypeId) -> u32 {
+        self.free.num_nodes_with(kind, self.node_gpus_max_of(kind))
+    }
+    /// Least believed GPU time of a pending job, GPU·s; zero without one.
+    #[must_use]
+    pub fn smallest_pending_gpu_s(&self) -> f64 {
+        let firsts = self.queue.heads().iter().map(|head| {
+            let (rest, _) = head.remaining;
+            rest.as_secs_f64() * f64::from(head.demand.num_gpus)
+        });
+        firsts.min_by(f64::total_cmp).unwrap_or(0.0)
+    }
+    /// Number of pending jobs.
+    #[must_use]
+    pub fn num_pending(&self) -> usize {
+        self.queue.len()
+    }
+    /// GPUs that the pending jobs ask for.
+    #[must_use]
+    pub fn num_pending_gpus(&self) -> u64 {
+        self.queue.num_gpus()
+    }
+    /// Number of running jobs.
+    #[must_use]
+    pub fn num_running(&self) -> usize {
+        self.num_running
+    }
+    /// Running jobs of a type by believed end, earliest first.
+    #[must_use]
+    pub fn running_of(&self, kind: GpuTypeId) -> &OrderedSet<(Time, JobId)> {
+        &self.running[kind.index()]
+    }
+    /// What was decided since this was last asked, in order.
+    pub fn take_decisions(&mut self, into: &mut Vec<Decision>) {
+        into.append(&mut self.decisions);
+    }
+}

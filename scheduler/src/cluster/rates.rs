@@ -1,0 +1,393 @@
+//! How fast jobs run beside each other, what a start costs, and what a failure leaves.
+//!
+//! The rate of a running job is constant between events. When somebody joins or leaves its GPUs the job is *rerated*:
+//! its progress so far is booked at the old rate, and its believed end moves. Only the neighbours are touched.
+
+use smallvec::SmallVec;
+
+use super::shape::{Shape, ShapeId, units};
+use super::shared::{Left, PACKED_MAX, Resident, SharedGpu};
+use super::tables::{Placement, Slice};
+use super::{Capabilities, Cluster, JobState, PlacementFacts, Sharing, bits};
+use crate::error::ConfigError;
+use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
+use crate::physics::goodput::Elastic;
+use crate::physics::interference::{self as physics, Mechanism};
+use crate::physics::mig::MigState;
+use crate::physics::overheads::{Moved, sia_kind};
+use crate::physics::sensitivity::Share;
+use crate::spec::ModelClass;
+
+impl Cluster {
+    /// What the next start of a job costs on a type, s.
+    #[must_use]
+    pub fn start_cost_s(&self, id: JobId, kind: GpuTypeId) -> f64 {
+        let job = &self.jobs[id.index()];
+        let instance_s = match self.type_facts[kind.index()].mig {
+            Some(_) if job.request.resources.is_fractional() => self.capabilities.mig_create_s,
+            _ => 0.0,
+        };
+        self.resume_cost_s(id) + instance_s
+    }
+
+    /// What the next start of a job costs whatever the type, s: the first start or a restart.
+    #[must_use]
+    pub fn resume_cost_s(&self, id: JobId) -> f64 {
+        let job = &self.jobs[id.index()];
+        let (start_s, restart_s) = self.class_costs_s[job.request.class.index()];
+        if job.first_start.is_none() {
+            start_s
+        } else {
+            restart_s
+        }
+    }
+
+    /// What a restart of a job costs, s.
+    #[must_use]
+    pub fn restart_cost_s(&self, id: JobId) -> f64 {
+        self.class_costs_s[self.jobs[id.index()].request.class.index()].1
+    }
+
+    /// The cheapest restart of any class, s.
+    #[must_use]
+    pub fn restart_cost_s_min(&self) -> f64 {
+        let costs = self.class_costs_s.iter();
+        costs.map(|costs| costs.1).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Whether a restart costs the same for every class.
+    #[must_use]
+    pub fn restarts_cost_the_same(&self) -> bool {
+        self.class_costs_s.windows(2).all(|pair| pair[0].1 == pair[1].1)
+    }
+
+    /// Whether all GPUs of a running job are free for others once it stops: it shares none, and their nodes are up.
+    #[must_use]
+    pub fn gives_back_whole_gpus(&self, id: JobId) -> bool {
+        let job = &self.jobs[id.index()];
+        let up = |slice: &Slice| self.nodes[slice.node.index()].state == super::NodeState::Up;
+        let of_type = |slice: &Slice| self.nodes[slice.node.index()].gpu_type == job.gpu_type;
+        !job.is_sharing && job.placement.iter().all(|slice| up(slice) && of_type(slice))
+    }
+
+    /// The believed end of a running job at its present rate.
+    pub(super) fn believed_finish(&self, id: JobId) -> Time {
+        let job = &self.jobs[id.index()];
+        let rest_s = (job.request.estimate_s.value - job.executed_s).max(1.0);
+        job.rate_since + Time::from_secs_f64(job.cost_left_s + rest_s / job.rate)
+    }
+
+    /// Running jobs whose rate has changed through others since this was last asked, in order.
+    pub fn take_rerated(&mut self, into: &mut Vec<JobId>) {
+        into.append(&mut self.rerated);
+    }
+
+    /// The slowest of a job's GPUs sets its pace beside others, (0, 1].
+    pub(super) fn sharing_speed(&self, id: JobId) -> f64 {
+        let job = &self.jobs[id.index()];
+        let mut slowest = 1.0_f64;
+        for slice in &job.placement {
+            let node = &self.nodes[slice.node.index()];
+            for gpu in self.shared.of_node(node.first_gpu, node.num_gpus) {
+                if slice.gpus >> gpu.gpu & 1 == 1 {
+                    slowest = slowest.min(self.speed_beside(id, gpu));
+                }
+            }
+        }
+        slowest
+    }
+
+    /// Speed of a resident among those of one GPU. Fractions are hard shares and do not touch each other.
+    fn speed_beside(&self, id: JobId, gpu: &SharedGpu) -> f64 {
+        let others = gpu
+            .residents
+            .iter()
+            .filter(|other| other.job != id && other.gpu_milli == 1000);
+        let others: SmallVec<[JobId; PACKED_MAX]> = others.map(|other| other.job).collect();
+        self.packed_speed(id, &others, gpu.gpu_type)
+    }
+
+    /// Speed of a whole-GPU job beside others on GPUs of a type, as a part of its speed alone. (0, 1]
+    #[must_use]
+    pub fn packed_speed(&self, id: JobId, others: &[JobId], kind: GpuTypeId) -> f64 {
+        let mechanism = match self.capabilities.sharing {
+            Sharing::Off => return 1.0,
+            Sharing::TimeSlice => Mechanism::TimeSlice,
+            Sharing::Mps => Mechanism::Mps,
+        };
+        let others: SmallVec<[physics::Resident; PACKED_MAX]> =
+            others.iter().map(|other| self.resident_of(*other)).collect();
+        self.interference.speed_of(
+            &self.resident_of(id),
+            &others,
+            kind.index(),
+            mechanism,
+            Some(&self.pairs),
+        )
+    }
+
+    fn resident_of(&self, id: JobId) -> physics::Resident {
+        let request = &self.jobs[id.index()].request;
+        let load = self.classes[request.class.index()].load;
+        physics::Resident {
+            class: request.class.0,
+            utilisation: load.utilisation,
+            bandwidth: load.bandwidth,
+            memory_gib: request.resources.gpu_memory_gib,
+            share: 1.0,
+        }
+    }
+
+    /// What the CPU, host memory and storage that come with a placement do to a job's speed, 1 = the GPU-proportional
+    /// share of the machine that it was measured on. A gang is as fast as its worst-served node.
+    pub(super) fn input_speed(&self, class: ClassId, shape: Shape, placement: &[Slice]) -> f64 {
+        let Some(sensitivity) = &self.classes[class.index()].sensitivity else {
+            return 1.0;
+        };
+        let speeds = placement.iter().map(|slice| {
+            let node = &self.nodes[slice.node.index()];
+            if node.cpu_milli == 0 || node.memory_mib == 0 {
+                return 1.0;
+            }
+            let gpus = f64::from(node.num_gpus);
+            // Who reserves nothing gets the GPU-proportional share.
+            let part = |asked: u32, has: u32| {
+                if asked == 0 {
+                    f64::from(has) / gpus
+                } else {
+                    f64::from(asked)
+                }
+            };
+            let storage_mbps = if node.storage_mb_s > 0.0 {
+                node.storage_mb_s / gpus
+            } else {
+                f64::INFINITY
+            };
+            sensitivity.speed(Share {
+                cores: part(shape.cpu_milli, node.cpu_milli) / 1000.0,
+                memory_gib: part(shape.memory_mib, node.memory_mib) / 1024.0,
+                storage_mbps,
+            })
+        });
+        speeds.fold(f64::INFINITY, f64::min)
+    }
+
+    /// What a placement is worth to a job with what it asks for.
+    #[must_use]
+    pub fn job_facts(&self, id: JobId, placement: &[Slice]) -> PlacementFacts {
+        self.facts_with(id, placement, self.jobs[id.index()].shape)
+    }
+
+    /// What a placement is worth to a job with other CPU and memory than it asks for.
+    #[must_use]
+    pub fn facts_with(&self, id: JobId, placement: &[Slice], granted: ShapeId) -> PlacementFacts {
+        let class = self.jobs[id.index()].request.class;
+        let mut facts = self.facts(class, placement);
+        if let Some(elastic) = &self.classes[class.index()].elastic {
+            (facts.locality, facts.rate) = self.elastic_rate(id, &elastic.profile, &facts);
+        }
+        facts.rate *= self.input_speed(class, self.shape(granted), placement);
+        facts
+    }
+
+    /// Goodput of an elastic job on a placement over that of the gang that it asked for at its tightest, and with the
+    /// speed of the GPU type. The noise scale is that of its progress when the run begins and stays until the next one.
+    fn elastic_rate(&self, id: JobId, profile: &Elastic, facts: &PlacementFacts) -> (f64, f64) {
+        let job = &self.jobs[id.index()];
+        let noise = profile.noise(job.executed_s / job.request.estimate_s.value);
+        let tightest = self.tightest(job.types, job.request.num_gpus).0;
+        let asked = profile.best(job.request.num_gpus, tightest, noise);
+        let here = profile.best(facts.num_gpus, facts.num_nodes, noise);
+        let ratio = match (here, asked) {
+            (Some(here), Some(asked)) => here.goodput / asked.goodput,
+            // Too many GPUs for the largest batch: it cannot run so.
+            _ => 0.0,
+        };
+        let speed = self.classes[job.request.class.index()].speed[facts.gpu_type.index()];
+        (ratio.min(1.0), speed * ratio)
+    }
+
+    /// Whether a pending whole-GPU job may be put beside a running one, on exactly its GPUs.
+    #[must_use]
+    pub fn can_pack(&self, id: JobId, partner: JobId) -> bool {
+        let (job, other) = (&self.jobs[id.index()], &self.jobs[partner.index()]);
+        if self.capabilities.sharing == Sharing::Off
+            || other.state != JobState::Running
+            || other.is_sharing
+            || job.request.num_gpus != other.request.num_gpus
+            || self.shape(job.shape) != Shape::PLAIN
+            || self.shape(other.granted) != Shape::PLAIN
+        {
+            return false;
+        }
+        let node = &self.nodes[other.placement[0].node.index()];
+        let memory_mib = |resources: &crate::spec::Resources| units(resources.gpu_memory_gib, 1024.0);
+        let neighbours = [(id, partner), (partner, id)];
+        let known_not_to_fit = neighbours.into_iter().any(|(victim, neighbour)| {
+            let classes = [victim, neighbour].map(|id| self.jobs[id.index()].request.class.0);
+            self.pairs.get(node.gpu_type.index(), classes[0], classes[1]) == Some(0.0)
+        });
+        let both = memory_mib(&job.request.resources) + memory_mib(&other.request.resources);
+        let up = |slice: &Slice| self.nodes[slice.node.index()].state == super::NodeState::Up;
+        !known_not_to_fit
+            && job.types >> node.gpu_type.0 & 1 == 1
+            && both <= self.type_facts[node.gpu_type.index()].memory_mib
+            && other.placement.iter().all(up)
+            && self.has_room(self.demand(id))
+    }
+
+    /// Books the progress of everybody else on these GPUs at their old rate and gives them their new one.
+    pub(super) fn rerate_neighbours(&mut self, placement: &Placement, except: JobId) {
+        if self.shared.is_empty() && !self.jobs[except.index()].is_sharing {
+            return;
+        }
+        let mut touched: Vec<JobId> = Vec::new();
+        for slice in placement {
+            let node = &self.nodes[slice.node.index()];
+            for gpu in bits(slice.gpus) {
+                let row = node.first_gpu + gpu;
+                match self.shared.get(row) {
+                    Some(gpu) => touched.extend(gpu.residents.iter().map(|other| other.job)),
+                    None => touched.extend(self.gpus[row as usize]),
+                }
+            }
+        }
+        touched.sort_unstable();
+        touched.dedup();
+        for id in touched.into_iter().filter(|id| *id != except) {
+            self.rerate(id);
+        }
+    }
+
+    fn rerate(&mut self, id: JobId) {
+        let rate = self.jobs[id.index()].rate_alone * self.sharing_speed(id);
+        let now = self.now;
+        let is_sharing = self.is_among_others(id);
+        let job = &mut self.jobs[id.index()];
+        job.is_sharing = is_sharing;
+        if rate == job.rate {
+            return;
+        }
+        let kind = job.gpu_type;
+        let before = job.expected_finish;
+        let elapsed_s = (now - job.rate_since).as_secs_f64();
+        job.executed_s = job.executed_s_at(now);
+        job.cost_left_s = (job.cost_left_s - elapsed_s).max(0.0);
+        (job.rate_since, job.rate) = (now, rate);
+        let finish = self.believed_finish(id);
+        self.jobs[id.index()].expected_finish = finish;
+        assert!(
+            self.running[kind.index()].remove(&(before, id)),
+            "{id:?} is not among the running"
+        );
+        self.running[kind.index()].insert((finish, id));
+        self.rerated.push(id);
+    }
+
+    fn is_among_others(&self, id: JobId) -> bool {
+        let job = &self.jobs[id.index()];
+        job.placement.iter().any(|slice| {
+            let first = self.nodes[slice.node.index()].first_gpu;
+            bits(slice.gpus).any(|gpu| self.gpus[(first + gpu) as usize] != Some(id))
+        })
+    }
+
+    /// A job becomes a resident of a GPU of which it takes a part, or which another whole-GPU job has.
+    pub(super) fn join(&mut self, id: JobId, node_id: NodeId, gpu: u32, shape: Shape) {
+        let node = &self.nodes[node_id.index()];
+        let row = node.first_gpu + gpu;
+        let facts = self.type_facts[node.gpu_type.index()];
+        let mut empty = SharedGpu {
+            node: node_id,
+            gpu,
+            gpu_type: node.gpu_type,
+            residents: SmallVec::new(),
+            mig: MigState::EMPTY,
+        };
+        let resident = |cluster: &Cluster, job: JobId| Resident {
+            job,
+            gpu_milli: shape.gpu_milli,
+            gpu_memory_mib: units(cluster.jobs[job.index()].request.resources.gpu_memory_gib, 1024.0),
+            mig_start: None,
+        };
+        if shape.is_fractional() {
+            let open = self
+                .shared
+                .get(row)
+                .is_none_or(|shared| facts.joins(shared, shape));
+            assert!(
+                open && self.gpus[row as usize].is_none(),
+                "GPU {gpu} of {node_id:?} has no part for {id:?}"
+            );
+        } else {
+            let owner = self.gpus[row as usize].take();
+            assert!(
+                self.capabilities.sharing != Sharing::Off && owner.is_some(),
+                "GPU {gpu} of {node_id:?} is not free for {id:?}"
+            );
+            if let Some(owner) = owner {
+                empty.residents.push(resident(self, owner));
+                self.jobs[owner.index()].is_sharing = true;
+            }
+        }
+        let resident = resident(self, id);
+        self.shared.join(row, resident, facts, empty);
+        self.jobs[id.index()].is_sharing = true;
+    }
+
+    /// A job leaves a shared GPU; whether the GPU is empty now.
+    pub(super) fn leave(&mut self, id: JobId, node: NodeId, row: u32) -> bool {
+        let facts = self.type_facts[self.nodes[node.index()].gpu_type.index()];
+        match self.shared.leave(row, id, facts) {
+            Left::Nobody => true,
+            Left::Alone(owner) => {
+                self.gpus[row as usize] = Some(owner);
+                false
+            }
+            Left::Others => false,
+        }
+    }
+}
+
+/// What a first start and a restart of each class cost, s; of a random model the median.
+pub(super) fn class_costs_s(
+    classes: &[ModelClass],
+    capabilities: &Capabilities,
+) -> Result<Vec<(f64, f64)>, ConfigError> {
+    const MEDIAN: u64 = 1 << 63;
+    if let Some(overheads) = &capabilities.overheads {
+        overheads.validate()?;
+    }
+    let costs = classes.iter().map(|class| {
+        let (start_s, restart_s) = match &capabilities.overheads {
+            Some(overheads) => {
+                let moved = moved(class);
+                (overheads.start_s(moved), overheads.migration_s(moved, MEDIAN))
+            }
+            None => (capabilities.start_cost_s, capabilities.restart_cost_s),
+        };
+        (start_s, class.restart_cost_s.unwrap_or(restart_s))
+    });
+    Ok(costs.collect())
+}
+
+/// What the overhead models look at in a class.
+#[must_use]
+pub fn moved(class: &ModelClass) -> Moved {
+    Moved {
+        state_bytes: class.state_gib * 1_073_741_824.0,
+        kind: sia_kind(&class.name),
+    }
+}
+
+/// What a checkpoint every `interval_s` of work has kept of `executed_s`; all of it without an interval.
+#[must_use]
+pub fn last_checkpoint_s(executed_s: f64, interval_s: Option<f64>) -> f64 {
+    match interval_s {
+        Some(interval_s) if interval_s.is_finite() && interval_s > 0.0 => {
+            (executed_s / interval_s).floor() * interval_s
+        }
+        Some(_) => 0.0,
+        None => executed_s,
+    }
+}

@@ -1,0 +1,483 @@
+//! Goodput of an elastic data-parallel job: how many *useful* samples a second it trains on K GPUs of N nodes.
+//!
+//! ```text
+//! goodput    = throughput x efficiency
+//! T_grad     = alpha_c + beta_c m                                 m samples on each GPU
+//! T_sync     = 0 | alpha_r + beta_r (K-2) on one node | alpha_n + beta_n (K-2) on several
+//! T_iter     = s T_grad + (T_grad^gamma + T_sync^gamma)^(1/gamma)  s accumulation steps, gamma in [1, 10]
+//! throughput = M / T_iter,  M = K m (s + 1)
+//! efficiency = (phi + M_0) / (phi + M)                            phi gradient noise scale, M_0 initial batch
+//! ```
+//!
+//! A larger batch keeps the GPUs busier and learns less from each sample; [`Elastic::best`] finds the balance for a
+//! placement, so the batch size is no action of its own. The noise scale grows during training; a profile gives it at
+//! both ends, and it is interpolated on a logarithmic scale.
+//!
+//! # Refused
+//! Batches below the initial one (not in the model's range), more GPUs than samples of the largest batch.
+//!
+//! # Source
+//! Pollux (OSDI'21), sections 3 and 4.1; parameters fitted by us, see [`POLLUX_MODELS`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::ConfigError;
+
+/// Total batch sizes that are tried, log-spaced. Pollux's number.
+pub const NUM_BATCHES: u32 = 50;
+
+/// The seven parameters of the time of an iteration, s.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IterationTime {
+    /// Gradient: constant part, s.
+    pub alpha_c: f64,
+    /// Gradient: per sample, s.
+    pub beta_c: f64,
+    /// Synchronising two GPUs on different nodes, s.
+    pub alpha_n: f64,
+    /// Each further GPU on several nodes, s.
+    pub beta_n: f64,
+    /// Synchronising two GPUs of one node, s.
+    pub alpha_r: f64,
+    /// Each further GPU on one node, s.
+    pub beta_r: f64,
+    /// Overlap of gradient and synchronisation: 1 = none, 10 = nearly the longer of the two.
+    pub gamma: f64,
+}
+
+impl IterationTime {
+    /// Time of the gradient of `local_batch` samples on one GPU, s.
+    #[must_use]
+    pub fn grad_s(&self, local_batch: f64) -> f64 {
+        self.alpha_c + self.beta_c * local_batch
+    }
+
+    /// Time of a synchronisation, s.
+    #[must_use]
+    pub fn sync_s(&self, num_gpus: u32, num_nodes: u32) -> f64 {
+        let further = f64::from(num_gpus.saturating_sub(2));
+        match (num_gpus, num_nodes) {
+            (0 | 1, _) => 0.0,
+            (_, 0 | 1) => self.alpha_r + self.beta_r * further,
+            _ => self.alpha_n + self.beta_n * further,
+        }
+    }
+
+    /// Time of an iteration with `accumulation` gradient steps before the one that synchronises, s.
+    #[must_use]
+    pub fn iteration_s(&self, num_gpus: u32, num_nodes: u32, local_batch: f64, accumulation: u32) -> f64 {
+        let grad = self.grad_s(local_batch);
+        let sync = self.sync_s(num_gpus, num_nodes);
+        // Scaled by the longer of the two, so that no power overflows.
+        let longer = grad.max(sync);
+        let overlapped = longer
+            * ((grad / longer).powf(self.gamma) + (sync / longer).powf(self.gamma)).powf(1.0 / self.gamma);
+        f64::from(accumulation) * grad + overlapped
+    }
+}
+
+/// An elastic job, as a scheduler knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Elastic {
+    /// Time of an iteration.
+    pub time: IterationTime,
+    /// Initial total batch `M_0`, samples; no smaller one is used.
+    pub initial_batch: u32,
+    /// Largest total batch, samples.
+    pub max_batch: u32,
+    /// Smallest batch on one GPU, samples.
+    pub min_local_batch: u32,
+    /// Largest batch that fits in a GPU's memory, samples; larger ones are accumulated.
+    pub max_local_batch: u32,
+    /// Gradient noise scale `phi` at the start of training, samples.
+    pub noise_at_start: f64,
+    /// Gradient noise scale at the end of training, samples.
+    pub noise_at_end: f64,
+}
+
+/// What a job does best on a placement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Choice {
+    /// Useful samples a second.
+    pub goodput: f64,
+    /// Samples a second.
+    pub throughput: f64,
+    /// Useful part of a sample, (0, 1].
+    pub efficiency: f64,
+    /// Samples on each GPU.
+    pub local_batch: u32,
+    /// Gradient steps before the one that synchronises.
+    pub accumulation: u32,
+    /// Samples in a batch.
+    pub total_batch: u32,
+}
+
+impl Elastic {
+    /// Gradient noise scale after this part of the training, `progress` in [0, 1]; log-linear between both ends.
+    #[must_use]
+    pub fn noise(&self, progress: f64) -> f64 {
+        let ratio = self.noise_at_end / self.noise_at_start;
+        self.noise_at_start * ratio.powf(progress.clamp(0.0, 1.0))
+    }
+
+    /// Statistical efficiency of a total batch, (0, 1] for batches from the initial one on.
+    #[must_use]
+    pub fn efficiency(&self, noise: f64, total_batch: u32) -> f64 {
+        (noise + f64::from(self.initial_batch)) / (noise + f64::from(total_batch))
+    }
+
+    /// The batch with the best goodput on `num_gpus` GPUs of `num_nodes` nodes, out of 50 log-spaced totals from
+    /// `max(M_0, min_local_batch K)` to `max_batch`; equal goodputs go to the smaller batch. `None` where that range is
+    /// empty (too many GPUs for the largest batch) or there is no GPU.
+    #[must_use]
+    pub fn best(&self, num_gpus: u32, num_nodes: u32, noise: f64) -> Option<Choice> {
+        if num_gpus == 0 {
+            return None;
+        }
+        let least = self
+            .min_local_batch
+            .checked_mul(num_gpus)?
+            .max(self.initial_batch);
+        if least > self.max_batch {
+            return None;
+        }
+        let (low, high) = (f64::from(least), f64::from(self.max_batch));
+        let step = (high / low).powf(1.0 / f64::from(NUM_BATCHES - 1));
+        let mut total = low;
+        let mut best: Option<Choice> = None;
+        for _ in 0..NUM_BATCHES {
+            if let Some(choice) = self.choice(num_gpus, num_nodes, noise, total.min(high))
+                && best.is_none_or(|best| choice.goodput > best.goodput)
+            {
+                best = Some(choice);
+            }
+            total *= step;
+        }
+        best
+    }
+
+    /// The batch nearest to `total` that splits into whole samples: rounded up, or down at the largest batch.
+    fn choice(&self, num_gpus: u32, num_nodes: u32, noise: f64, total: f64) -> Option<Choice> {
+        let per_gpu = total / f64::from(num_gpus);
+        let accumulation =
+            ((per_gpu / f64::from(self.max_local_batch) - 1e-9).ceil() as u32).saturating_sub(1);
+        let steps = accumulation + 1;
+        let mut local_batch = (per_gpu / f64::from(steps) - 1e-9).ceil() as u32;
+        if u64::from(num_gpus) * u64::from(local_batch) * u64::from(steps) > u64::from(self.max_batch) {
+            local_batch = local_batch.saturating_sub(1);
+        }
+        let total_batch = num_gpus * local_batch * steps;
+        if local_batch < self.min_local_batch || total_batch < self.initial_batch {
+            return None;
+        }
+        let seconds = self
+            .time
+            .iteration_s(num_gpus, num_nodes, f64::from(local_batch), accumulation);
+        let throughput = f64::from(total_batch) / seconds;
+        let efficiency = self.efficiency(noise, total_batch);
+        Some(Choice {
+            goodput: throughput * efficiency,
+            throughput,
+            efficiency,
+            local_batch,
+            accumulation,
+            total_batch,
+        })
+    }
+
+    /// Goodput on this placement over goodput on one GPU; 0 where it cannot run there.
+    #[must_use]
+    pub fn speedup(&self, num_gpus: u32, num_nodes: u32, noise: f64) -> f64 {
+        let one = self.best(1, 1, noise).map(|choice| choice.goodput);
+        let here = self.best(num_gpus, num_nodes, noise).map(|choice| choice.goodput);
+        match (here, one) {
+            (Some(here), Some(one)) => here / one,
+            _ => 0.0,
+        }
+    }
+
+    /// Checks every parameter.
+    ///
+    /// # Errors
+    /// The first one out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let fail = |key: &str, value: String, allowed: &str, hint: &str| {
+            Err(ConfigError {
+                key: format!("elastic.{key}"),
+                value,
+                allowed: allowed.into(),
+                hint: hint.into(),
+            })
+        };
+        let time = &self.time;
+        for (key, value) in [("time.alpha_c", time.alpha_c), ("time.beta_c", time.beta_c)] {
+            if !(value > 0.0 && value.is_finite()) {
+                let hint = "a gradient takes time; fits hold these above 1e-8";
+                return fail(key, value.to_string(), "a number of seconds above 0", hint);
+            }
+        }
+        for (key, value) in [
+            ("time.alpha_n", time.alpha_n),
+            ("time.beta_n", time.beta_n),
+            ("time.alpha_r", time.alpha_r),
+            ("time.beta_r", time.beta_r),
+        ] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return fail(
+                    key,
+                    value.to_string(),
+                    "0 or more seconds",
+                    "0 = not slowed by it",
+                );
+            }
+        }
+        if !(1.0..=10.0).contains(&time.gamma) {
+            let hint = "1 = no overlap, 10 = nearly full overlap";
+            return fail("time.gamma", time.gamma.to_string(), "1 to 10", hint);
+        }
+        if self.initial_batch == 0 || self.max_batch < self.initial_batch {
+            let value = format!("{} to {}", self.initial_batch, self.max_batch);
+            let hint = "set max_batch to initial_batch for a job whose batch may not grow";
+            return fail(
+                "initial_batch, max_batch",
+                value,
+                "1 or more, the largest not below the initial",
+                hint,
+            );
+        }
+        if self.min_local_batch == 0 || self.max_local_batch < self.min_local_batch {
+            let value = format!("{} to {}", self.min_local_batch, self.max_local_batch);
+            return fail(
+                "min_local_batch, max_local_batch",
+                value,
+                "1 or more, the largest not below the smallest",
+                "the largest is what fits in a GPU's memory",
+            );
+        }
+        for (key, value) in [
+            ("noise_at_start", self.noise_at_start),
+            ("noise_at_end", self.noise_at_end),
+        ] {
+            if !(value > 0.0 && value.is_finite()) {
+                let hint = "in samples; a small number makes large batches useless";
+                return fail(key, value.to_string(), "a number above 0", hint);
+            }
+        }
+        Ok(())
+    }
+
+    /// One of [`POLLUX_MODELS`].
+    ///
+    /// # Errors
+    /// A name that is not known.
+    pub fn from_name(name: &str) -> Result<Elastic, ConfigError> {
+        let found = POLLUX_MODELS.iter().find(|(known, _)| *known == name);
+        found.map(|(_, elastic)| *elastic).ok_or_else(|| {
+            let names: Vec<&str> = POLLUX_MODELS.iter().map(|(known, _)| *known).collect();
+            ConfigError {
+                key: "elastic".into(),
+                value: name.into(),
+                allowed: names.join(", "),
+                hint: "or write the parameters".into(),
+            }
+        })
+    }
+}
+
+const fn elastic(time: [f64; 7], batch: [u32; 2], local: [u32; 2], noise: [f64; 2]) -> Elastic {
+    Elastic {
+        time: IterationTime {
+            alpha_c: time[0],
+            beta_c: time[1],
+            alpha_n: time[2],
+            beta_n: time[3],
+            alpha_r: time[4],
+            beta_r: time[5],
+            gamma: time[6],
+        },
+        initial_batch: batch[0],
+        max_batch: batch[1],
+        min_local_batch: local[0],
+        max_local_batch: local[1],
+        noise_at_start: noise[0],
+        noise_at_end: noise[1],
+    }
+}
+
+/// Pollux's six applications on nodes of four T4.
+///
+/// # Source
+/// Fitted by us (least squares of the logarithm of the step time) to the measured step times of Pollux's artifact
+/// (osdi21-artifact, Apache-2.0), 540 to 1,661 placements each of up to 16 GPUs on 4 nodes; root mean square error of
+/// the logarithm 0.12 bert, 0.09 cifar10, 0.08 deepspeech2, 0.10 imagenet, 0.13 ncf, 0.12 yolov3. Batches are the range
+/// that was measured. Noise scales are the medians of the first and the last third of the epochs of its training runs
+/// at the initial batch (bert: of its two epochs).
+#[rustfmt::skip]
+pub const POLLUX_MODELS: [(&str, Elastic); 6] = [
+    ("bert", elastic([0.2306, 0.0576, 1.363, 0.01474, 0.1355, 0.07064, 2.098], [12, 384], [1, 12], [423.0, 1124.0])),
+    ("cifar10", elastic([0.01021, 0.0007836, 0.1313, 0.002342, 0.04059, 0.004735, 2.831], [128, 4096], [32, 1024], [1795.0, 21_271.0])),
+    ("deepspeech2", elastic([0.02087, 0.03319, 0.7752, 0.02777, 0.4724, 0.08603, 3.207], [20, 640], [10, 80], [672.0, 193_027.0])),
+    ("imagenet", elastic([0.06587, 0.004523, 0.3097, 0.005613, 0.03833, 0.02974, 2.84], [200, 12_800], [20, 200], [5793.0, 14_323.0])),
+    ("ncf", elastic([0.007058, 8.017e-7, 0.01498, 0.000_442_9, 0.002774, 0.001189, 1.0], [256, 32_768], [32, 32_768], [297_479.0, 47_830_746.0])),
+    ("yolov3", elastic([0.226, 0.0227, 0.5855, 0.02258, 0.02597, 0.0726, 1.0], [8, 512], [4, 16], [331.0, 2151.0])),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Gradient 1 s + 0.1 s a sample; sync 0.5 s on one node, 2 s on several; no overlap.
+    const PLAIN: Elastic = elastic(
+        [1.0, 0.1, 2.0, 0.2, 0.5, 0.1, 1.0],
+        [10, 1000],
+        [1, 20],
+        [90.0, 9000.0],
+    );
+
+    #[test]
+    fn the_time_of_an_iteration_is_the_sum_that_pollux_writes() {
+        let time = PLAIN.time;
+        // One GPU, 10 samples: 1 + 1 = 2 s.
+        assert!((time.iteration_s(1, 1, 10.0, 0) - 2.0).abs() < 1e-12);
+        // Four GPUs of one node: sync 0.5 + 0.1 x 2 = 0.7; two accumulation steps: 2 x 2 + 2 + 0.7 = 6.7 s.
+        assert!((time.iteration_s(4, 1, 10.0, 2) - 6.7).abs() < 1e-12);
+        // On two nodes: sync 2 + 0.2 x 2 = 2.4; 2 + 2.4 = 4.4 s.
+        assert!((time.iteration_s(4, 2, 10.0, 0) - 4.4).abs() < 1e-12);
+        // Full overlap tends to the longer of 2 and 2.4; gamma 2 gives the hypotenuse of 1.8 and 2.4 = 3.
+        let overlapped = IterationTime { gamma: 2.0, ..time };
+        assert!((overlapped.iteration_s(4, 2, 8.0, 0) - 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_batch_ten_times_as_large_is_worth_what_the_noise_says() {
+        // (90 + 10) / (90 + 100) = 0.526; with much noise (9,000 + 10) / (9,000 + 100) = 0.990.
+        assert!((PLAIN.efficiency(PLAIN.noise(0.0), 100) - 100.0 / 190.0).abs() < 1e-12);
+        assert!((PLAIN.efficiency(PLAIN.noise(1.0), 100) - 9010.0 / 9100.0).abs() < 1e-12);
+        // Half-way on a logarithmic scale: 900.
+        assert!((PLAIN.noise(0.5) - 900.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_best_batch_on_one_gpu_is_found_by_hand() {
+        // One GPU, one step: goodput(M) = M / (1 + 0.1 M) x 100 / (90 + M); derivative 0 where 0.1 M^2 = 90, M = 30.
+        // Beyond 20 samples steps are accumulated and each costs the constant second again, so 20 is best:
+        // 20 / 3 x 100 / 110 = 6.06 a second (at 30 in two steps: 30 / 5 x 100 / 120 = 5.0).
+        let best = PLAIN.best(1, 1, 90.0).unwrap();
+        assert_eq!(
+            (best.total_batch, best.local_batch, best.accumulation),
+            (20, 20, 0)
+        );
+        assert!((best.goodput - 20.0 / 3.0 * 100.0 / 110.0).abs() < 1e-9);
+        // Room for 40 samples: 30 is best, 30 / 4 x 100 / 120 = 6.25.
+        let roomy = Elastic {
+            max_local_batch: 40,
+            ..PLAIN
+        };
+        assert!((roomy.best(1, 1, 90.0).unwrap().goodput - 6.25).abs() < 0.01);
+    }
+
+    #[test]
+    fn more_gpus_than_samples_cannot_run() {
+        assert!(PLAIN.best(1001, 200, 90.0).is_none());
+        assert_eq!(PLAIN.speedup(1001, 200, 90.0), 0.0);
+        assert!(PLAIN.best(0, 0, 90.0).is_none());
+        assert!(PLAIN.best(1000, 200, 90.0).is_some());
+    }
+
+    #[test]
+    fn published_profiles_are_valid_scale_sublinearly_and_prefer_one_node() {
+        for (name, model) in POLLUX_MODELS {
+            model.validate().unwrap();
+            let noise = model.noise(0.5);
+            assert!((model.speedup(1, 1, noise) - 1.0).abs() < 1e-12);
+            for num_gpus in [2, 3, 4] {
+                let (one, several) = (
+                    model.speedup(num_gpus, 1, noise),
+                    model.speedup(num_gpus, num_gpus, noise),
+                );
+                assert!(one >= several, "{name} x{num_gpus}: {one} against {several}");
+                assert!(one <= f64::from(num_gpus) * 1.01, "{name} x{num_gpus}: {one}");
+            }
+        }
+        let imagenet = Elastic::from_name("imagenet").unwrap();
+        // A noisy gradient makes 16 GPUs worth more late in training than early.
+        assert!(imagenet.speedup(16, 4, imagenet.noise(1.0)) > imagenet.speedup(16, 4, imagenet.noise(0.0)));
+    }
+
+    #[test]
+    fn broken_parameters_are_refused_by_name() {
+        let mut broken = PLAIN;
+        broken.time.gamma = 0.5;
+        assert!(
+            broken
+                .validate()
+                .unwrap_err()
+                .to_string()
+                .contains("elastic.time.gamma")
+        );
+        let text = Elastic::from_name("vgg").unwrap_err().to_string();
+        assert!(text.contains("vgg") && text.contains("cifar10"), "{text}");
+    }
+
+    /// The slow obvious best: every whole batch that the model allows.
+    fn best_of_all(model: &Elastic, num_gpus: u32, num_nodes: u32, noise: f64) -> f64 {
+        let mut best = 0.0_f64;
+        for local_batch in model.min_local_batch..=model.max_local_batch {
+            for steps in 1_u32.. {
+                let total = num_gpus * local_batch * steps;
+                if total > model.max_batch {
+                    break;
+                }
+                if total >= model.initial_batch {
+                    let seconds =
+                        model
+                            .time
+                            .iteration_s(num_gpus, num_nodes, f64::from(local_batch), steps - 1);
+                    best = best.max(f64::from(total) / seconds * model.efficiency(noise, total));
+                }
+            }
+        }
+        best
+    }
+
+    proptest! {
+        #[test]
+        fn fifty_batches_are_within_five_percent_of_all_batches(
+            num_gpus in 1_u32..24, num_nodes in 1_u32..6, noise in 1.0_f64..1e5,
+        ) {
+            let found = PLAIN.best(num_gpus, num_nodes, noise).unwrap().goodput;
+            let best = best_of_all(&PLAIN, num_gpus, num_nodes, noise);
+            prop_assert!(found <= best + 1e-9);
+            prop_assert!(found >= 0.95 * best, "{found} of {best}");
+        }
+
+        #[test]
+        fn a_choice_keeps_its_bounds_and_noise_never_hurts(
+            which in 0_usize..6, num_gpus in 1_u32..17, num_nodes in 1_u32..5, noise in 1.0_f64..1e6,
+        ) {
+            let model = POLLUX_MODELS[which].1;
+            let choice = model.best(num_gpus, num_nodes, noise).unwrap();
+            prop_assert!(choice.total_batch >= model.initial_batch && choice.total_batch <= model.max_batch);
+            prop_assert!(choice.local_batch >= model.min_local_batch && choice.local_batch <= model.max_local_batch);
+            prop_assert_eq!(choice.total_batch, num_gpus * choice.local_batch * (choice.accumulation + 1));
+            prop_assert!(choice.efficiency > 0.0 && choice.efficiency <= 1.0);
+            prop_assert!(choice.goodput <= choice.throughput);
+            prop_assert!(model.best(num_gpus, num_nodes, noise * 2.0).unwrap().goodput >= choice.goodput - 1e-9);
+        }
+
+        #[test]
+        fn an_iteration_takes_between_the_longer_part_and_the_sum(
+            which in 0_usize..6, num_gpus in 1_u32..17, num_nodes in 1_u32..5, local_batch in 1.0_f64..200.0,
+        ) {
+            let time = POLLUX_MODELS[which].1.time;
+            let (grad, sync) = (time.grad_s(local_batch), time.sync_s(num_gpus, num_nodes));
+            let whole = time.iteration_s(num_gpus, num_nodes, local_batch, 0);
+            prop_assert!(whole >= grad.max(sync) * (1.0 - 1e-12) && whole <= (grad + sync) * (1.0 + 1e-12));
+            prop_assert!(time.iteration_s(num_gpus, num_nodes, local_batch + 1.0, 0) > whole);
+            prop_assert!(time.iteration_s(num_gpus, num_nodes, local_batch, 1) > whole);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Model classes: jobs that run at the same relative speeds, and what they ask of the hardware besides GPUs.
+
+use serde::{Deserialize, Serialize};
+
+use super::ClusterSpec;
+use crate::error::ConfigError;
+use crate::physics::goodput::Elastic;
+use crate::physics::links::StepCost;
+use crate::physics::sensitivity::Sensitivity;
+
+/// Jobs that run at the same relative speeds on the hardware (a model family).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelClass {
+    /// Name, for example `ResNet-50`.
+    pub name: String,
+    /// Speed on each GPU type, 1 = the reference type; 0 = cannot run there. `[num_gpu_types]`
+    pub speed: Vec<f64>,
+    /// What a loose placement costs.
+    pub locality: LocalityFactors,
+    /// What a step computes and sends; with it, and where the cluster has a fabric, the links decide the cost of a loose
+    /// placement instead of [`ModelClass::locality`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepCost>,
+    /// How its jobs run on other numbers of GPUs than they ask for; none: they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elastic: Option<ElasticJob>,
+    /// Weights and optimiser state, GiB; what a checkpoint writes and a restart reads.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub state_gib: f64,
+    /// Time that a restart costs, s, where it is not the cluster's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_cost_s: Option<f64>,
+    /// How busy a job keeps a GPU that it has alone; decides how it fares beside others.
+    #[serde(default, skip_serializing_if = "Load::is_default")]
+    pub load: Load,
+    /// What CPU, memory and storage do to its speed, where the nodes' are modelled; none: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<Sensitivity>,
+}
+
+/// An elastic job: any number of GPUs from one on, at its goodput there.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ElasticJob {
+    /// Most GPUs that it may hold.
+    pub gpus_max: u32,
+    /// Throughput and statistical efficiency (Pollux, OSDI'21).
+    pub profile: Elastic,
+}
+
+/// How busy a job keeps a GPU that it has alone.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Part of the time in which it uses the GPU, (0, 1].
+    pub utilisation: f64,
+    /// Part of the memory bandwidth that it uses, [0, 1].
+    pub bandwidth: f64,
+}
+
+impl Load {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
+    fn is_default(&self) -> bool {
+        *self == Load::default()
+    }
+}
+
+impl Default for Load {
+    /// A heavy job.
+    ///
+    /// # Source
+    /// Mean of the jobs that Lucid (ASPLOS'23) labels heavy: utilisation 83 %, bandwidth 55 %.
+    fn default() -> Load {
+        Load {
+            utilisation: 0.83,
+            bandwidth: 0.55,
+        }
+    }
+}
+
+impl Default for ModelClass {
+    fn default() -> ModelClass {
+        ModelClass {
+            name: "any".into(),
+            speed: vec![1.0],
+            locality: LocalityFactors::NONE,
+            step: None,
+            elastic: None,
+            state_gib: 0.0,
+            restart_cost_s: None,
+            load: Load::default(),
+            sensitivity: None,
+        }
+    }
+}
+
+/// Rate multipliers of a gang that is placed less tightly than it could be; 1 = no loss.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LocalityFactors {
+    /// On more nodes than the gang needs, within one rack. (0, 1]
+    pub more_nodes: f64,
+    /// Across racks although one rack could hold the gang. (0, 1]
+    pub cross_rack: f64,
+}
+
+impl LocalityFactors {
+    /// No loss at all.
+    pub const NONE: LocalityFactors = LocalityFactors {
+        more_nodes: 1.0,
+        cross_rack: 1.0,
+    };
+    /// # Source
+    /// Philly (ATC'19) table 4: a 2-GPU ResNet-50 on two servers runs at 98.0 / 114.8 = 0.854 of one server; table 5:
+    /// the mean utilisation of 16-GPU jobs falls from 43.66 % on 2 servers to 28.56 % on 8, that is to 0.65.
+    pub const PHILLY: LocalityFactors = LocalityFactors {
+        more_nodes: 0.854,
+        cross_rack: 0.65,
+    };
+}
+
+/// What a job asks for besides the number of its GPUs. Everything is per GPU of the gang.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Resources {
+    /// Share of each GPU in thousandths, 1 to 1000; 1000 = the whole GPU.
+    pub gpu_milli: u16,
+    /// GPU memory, GiB; 0 = not known. Two jobs share a GPU only where their memory fits together.
+    pub gpu_memory_gib: f64,
+    /// CPU cores; 0 = none reserved.
+    pub cpu_cores: f64,
+    /// Host memory, GiB; 0 = none reserved.
+    pub memory_gib: f64,
+}
+
+impl Resources {
+    /// A whole GPU and nothing else.
+    pub const WHOLE_GPU: Resources = Resources {
+        gpu_milli: 1000,
+        gpu_memory_gib: 0.0,
+        cpu_cores: 0.0,
+        memory_gib: 0.0,
+    };
+
+    /// Whether the job asks for less than whole GPUs.
+    #[must_use]
+    pub fn is_fractional(&self) -> bool {
+        self.gpu_milli < 1000
+    }
+
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first key out of its range, named `PREFIX.key`.
+    pub fn validate(&self, prefix: &str) -> Result<(), ConfigError> {
+        let bad = |key: &str, value: String, allowed: &str, hint: &str| {
+            Err(ConfigError {
+                key: format!("{prefix}.{key}"),
+                value,
+                allowed: allowed.into(),
+                hint: hint.into(),
+            })
+        };
+        if !(1..=1000).contains(&self.gpu_milli) {
+            let hint = "1000 is a whole GPU; give gangs whole GPUs by num_gpus";
+            return bad("gpu_milli", self.gpu_milli.to_string(), "1 to 1000", hint);
+        }
+        for (key, value) in [
+            ("gpu_memory_gib", self.gpu_memory_gib),
+            ("cpu_cores", self.cpu_cores),
+            ("memory_gib", self.memory_gib),
+        ] {
+            if !(0.0..=1e6).contains(&value) {
+                let hint = "per GPU of the gang; 0 reserves none";
+                return bad(key, value.to_string(), "0 to 1e6", hint);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Default for Resources {
+    fn default() -> Resources {
+        Resources::WHOLE_GPU
+    }
+}
+
+impl ClusterSpec {
+    /// Checks a model class against this cluster.
+    ///
+    /// # Errors
+    /// As [`ClusterSpec::validate`].
+    pub fn validate_class(&self, class: &ModelClass) -> Result<(), ConfigError> {
+        let bad = |key: &str, value: String, allowed: &str| {
+            Err(ConfigError {
+                key: format!("classes.{}.{key}", class.name),
+                value,
+                allowed: allowed.into(),
+                hint: "one speed per GPU type, 1 = the reference type, 0 = cannot run there".into(),
+            })
+        };
+        if class.speed.len() != self.gpu_types.len() {
+            let allowed = format!("{} entries, one per GPU type", self.gpu_types.len());
+            return bad("speed", format!("{} entries", class.speed.len()), &allowed);
+        }
+        if class
+            .speed
+            .iter()
+            .any(|speed| !speed.is_finite() || *speed < 0.0 || *speed > 1e6)
+        {
+            return bad("speed", format!("{:?}", class.speed), "numbers from 0 to 1e6");
+        }
+        if class.speed.iter().all(|speed| *speed == 0.0) {
+            return bad(
+                "speed",
+                format!("{:?}", class.speed),
+                "at least one speed above 0",
+            );
+        }
+        let restart_cost_s = class.restart_cost_s.unwrap_or(0.0);
+        if !(0.0..=1e6).contains(&restart_cost_s) {
+            return bad("restart_cost_s", restart_cost_s.to_string(), "0 to 1e6 s");
+        }
+        let Load {
+            utilisation,
+            bandwidth,
+        } = class.load;
+        if !(utilisation > 0.0 && utilisation <= 1.0) {
+            return bad(
+                "load.utilisation",
+                utilisation.to_string(),
+                "above 0 and at most 1",
+            );
+        }
+        if !(0.0..=1.0).contains(&bandwidth) {
+            return bad("load.bandwidth", bandwidth.to_string(), "0 to 1");
+        }
+        if !(0.0..=1e6).contains(&class.state_gib) {
+            return bad("state_gib", class.state_gib.to_string(), "0 to 1e6 GiB");
+        }
+        if let Some(step) = &class.step {
+            step.validate()?;
+        }
+        if let Some(elastic) = &class.elastic {
+            elastic.profile.validate()?;
+            if elastic.gpus_max == 0 {
+                return bad("elastic.gpus_max", "0".into(), "1 or more");
+            }
+        }
+        if let Some(sensitivity) = &class.sensitivity {
+            sensitivity.validate()?;
+        }
+        for (key, value) in [
+            ("more_nodes", class.locality.more_nodes),
+            ("cross_rack", class.locality.cross_rack),
+        ] {
+            if !(value > 0.0 && value <= 1.0) {
+                return bad(key, value.to_string(), "above 0 and at most 1");
+            }
+        }
+        Ok(())
+    }
+}

@@ -79,6 +79,13 @@ impl Known {
 }
 
 impl Scratch {
+    /// The earliest believed fit of a job, with what the last enumeration found of the running jobs' ends; the cluster is as
+    /// it was then.
+    pub(crate) fn earliest(&mut self, cluster: &Cluster, job: JobId) -> Option<Reservation> {
+        let fit = |kind, num_gpus| self.ends.earliest_fit(cluster, kind, num_gpus);
+        Reservation::earliest_by(cluster, job, fit)
+    }
+
     /// A new pass begins.
     pub(crate) fn forget(&mut self) {
         self.served.forget();

@@ -101,7 +101,7 @@ impl Pass {
         let candidate = &self.set.rows[action];
         match (candidate.kind, candidate.job) {
             (CandidateKind::Hold, _) | (_, None) => return PassState::Closed,
-            (CandidateKind::Reserve, Some(job)) => self.reservation = Reservation::earliest(cluster, job),
+            (CandidateKind::Reserve, Some(job)) => self.reservation = self.scratch.earliest(cluster, job),
             (CandidateKind::Start | CandidateKind::Preempt, Some(job)) => {
                 for victim in &self.set.victims[candidate.victims.clone()] {
                     cluster.preempt(*victim);

@@ -124,7 +124,7 @@ pub(crate) fn enumerate(
             push_beside(cluster, *job, *heads, set);
         }
         if types != 0 {
-            push_starts(cluster, needs, reservation, *job, types, *heads, known, set);
+            push_starts(cluster, needs, reservation, (*job, types), *heads, known, set);
         } else {
             if needs.reserve && cluster.capabilities().reservation && reservation.is_none() {
                 push_reserve(cluster, *job, *heads, ends, set);
@@ -254,23 +254,22 @@ fn push_starts(
     cluster: &Cluster,
     needs: &Needs,
     reservation: Option<&Reservation>,
-    job: JobId,
-    types: u64,
+    (job, types): (JobId, u64),
     heads: LensSet,
     known: &mut Known,
     set: &mut CandidateSet,
 ) {
     let (request, first) = (&cluster.job(job).request, set.rows.len());
     let ask = Ask::of(cluster, job);
-    if reservation.is_none() {
-        if let Some((_, rows)) = known.starts.iter().find(|(known, _)| *known == ask) {
-            for row in rows.clone() {
-                let mut candidate = set.rows[row].clone();
-                (candidate.job, candidate.heads) = (Some(job), heads);
-                set.rows.push(candidate);
-            }
-            return;
+    if reservation.is_none()
+        && let Some((_, rows)) = known.starts.iter().find(|(other, _)| *other == ask)
+    {
+        for row in rows.clone() {
+            let mut candidate = set.rows[row].clone();
+            (candidate.job, candidate.heads) = (Some(job), heads);
+            set.rows.push(candidate);
         }
+        return;
     }
     let types = open_types(cluster, reservation, job, types);
     let mut tight = 0_u64;

@@ -86,6 +86,7 @@ impl Env {
             world.set_outcomes(outcomes, seed.child("outcomes", 0))?;
         }
         world.set_capacity(&self.config.sim.capacity, seed.child("capacity", 0))?;
+        world.reserve();
         let meter = Meter::new(&self.config.reward, &workload);
         self.episode = Some(Episode {
             world,

@@ -20,6 +20,7 @@ pub enum Scale {
 impl Scale {
     /// The scaled value.
     #[must_use]
+    #[inline]
     pub fn apply(self, raw: f32) -> f32 {
         match self {
             Scale::Linear(divisor) => raw / divisor,
@@ -45,15 +46,16 @@ impl Scale {
 /// # Source
 /// log2 of the mantissa m through s = (m - 1) / (m + 1): ln m = 2 (s + s^3/3 + s^5/5 + s^7/7 + s^9/9), m in [0.7, 1.41].
 #[must_use]
+#[inline]
 pub fn log10_1p(x: f32) -> f32 {
     let y = 1.0 + x;
     let bits = y.to_bits();
-    let mut exponent = (bits >> 23) as i32 - 127;
-    let mut mantissa = f32::from_bits((bits & 0x007f_ffff) | 0x3f80_0000);
-    if mantissa > std::f32::consts::SQRT_2 {
-        mantissa *= 0.5;
-        exponent += 1;
-    }
+    let exponent = (bits >> 23) as i32 - 127;
+    let mantissa = f32::from_bits((bits & 0x007f_ffff) | 0x3f80_0000);
+    // Both ways are worked out, so that many numbers can be scaled side by side.
+    let large = mantissa > std::f32::consts::SQRT_2;
+    let mantissa = if large { mantissa * 0.5 } else { mantissa };
+    let exponent = exponent + i32::from(large);
     let s = (mantissa - 1.0) / (mantissa + 1.0);
     let q = s * s;
     let ln = 2.0 * s * (1.0 + q * (1.0 / 3.0 + q * (0.2 + q * (1.0 / 7.0 + q * (1.0 / 9.0)))));
@@ -80,6 +82,7 @@ pub struct Feature {
 impl Feature {
     /// Clamps and scales a raw value. NaN becomes the least value.
     #[must_use]
+    #[inline]
     pub fn encode(&self, raw: f32) -> f32 {
         self.scale.apply(raw.max(self.min).min(self.max))
     }

@@ -3,7 +3,7 @@
 //! Every classic heuristic takes the first job under one of them, so a candidate set that holds the first few jobs of
 //! each lens holds every classic heuristic's choice, and its size does not grow with the queue.
 
-use crate::cluster::{Cluster, Demand, Group, service_class};
+use crate::cluster::{Cluster, Demand, Head, Order, service_class};
 use crate::ids::{JobId, TenantId, Time};
 
 /// An order of the pending jobs.
@@ -89,7 +89,8 @@ pub(crate) fn first_jobs(
     if num == 0 {
         return;
     }
-    for (demand, group) in cluster.groups() {
+    for head in cluster.queue().heads() {
+        let (demand, group) = (&head.demand, cluster.queue().group(head.row));
         if !demand_ok(demand) {
             continue;
         }
@@ -111,7 +112,7 @@ pub(crate) fn first_jobs(
             Lens::LeastAttained => {
                 take(&mut group.service.iter().map(|(class, job)| (i64::from(*class), *job)));
             }
-            Lens::WaitRatio => take(&mut ratio_heads(cluster, group).into_iter().flatten()),
+            Lens::WaitRatio => take(&mut ratio_heads(cluster, head).into_iter().flatten()),
             Lens::TenantDeficit => {
                 let key = deficit_key(cluster, demand.tenant);
                 take(&mut group.arrival.iter().map(|job| (key, *job)));
@@ -121,6 +122,20 @@ pub(crate) fn first_jobs(
     }
     out.sort_unstable();
     out.truncate(num);
+}
+
+/// The two oldest pending jobs, as far as there are so many.
+pub(crate) fn oldest_two(cluster: &Cluster) -> [Option<JobId>; 2] {
+    let mut firsts = cluster.queue().firsts(Order::Arrival).iter();
+    let Some(oldest) = firsts.next() else {
+        return [None; 2];
+    };
+    let own = cluster.queue().group(oldest.row).arrival.iter().nth(1).copied();
+    let second = match (firsts.next().map(|first| first.job), own) {
+        (Some(other), Some(own)) => Some(other.min(own)),
+        (other, own) => other.or(own),
+    };
+    [Some(oldest.job), second]
 }
 
 /// The key of a pending job under a lens, as [`first_jobs`] orders it; smaller comes first.
@@ -151,17 +166,16 @@ fn ratio_key(cluster: &Cluster, id: JobId) -> i64 {
     -((wait_s + rest_s) / rest_s * 1e6) as i64
 }
 
-/// The oldest and the shortest job of a group with their negated response ratios, best first.
-pub(crate) fn ratio_heads(cluster: &Cluster, group: &Group) -> [Option<(i64, JobId)>; 2] {
-    let oldest = group.arrival.first().copied();
-    let shortest = group
-        .remaining
-        .first()
-        .map(|(_, job)| *job)
-        .filter(|job| Some(*job) != oldest);
-    let mut heads = [oldest, shortest].map(|job| job.map(|job| (ratio_key(cluster, job), job)));
-    heads.sort_unstable_by_key(|head| head.unwrap_or((i64::MAX, JobId(u32::MAX))));
-    heads
+/// The oldest and the shortest job of a demand with their negated response ratios, best first.
+#[inline]
+pub(crate) fn ratio_heads(cluster: &Cluster, head: &Head) -> [Option<(i64, JobId)>; 2] {
+    let (oldest, (_, shortest)) = (head.arrival, head.remaining);
+    let old = (ratio_key(cluster, oldest), oldest);
+    if shortest == oldest {
+        return [Some(old), None];
+    }
+    let short = (ratio_key(cluster, shortest), shortest);
+    [Some(old.min(short)), Some(old.max(short))]
 }
 
 #[cfg(test)]
@@ -211,6 +225,9 @@ mod tests {
                     first_jobs(&cluster, lens, num, |demand| cluster.has_room(*demand), |_| true, &mut found);
                     prop_assert_eq!(&found, &slow_first_jobs(&cluster, lens, num), "{:?}", lens);
                 }
+                first_jobs(&cluster, Lens::Arrival, 2, |_| true, |_| true, &mut found);
+                let oldest: Vec<JobId> = oldest_two(&cluster).into_iter().flatten().collect();
+                prop_assert!(found.iter().map(|(_, job)| job).eq(&oldest));
             }
         }
     }

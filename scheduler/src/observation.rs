@@ -4,11 +4,15 @@
 
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::Cluster;
+use crate::features::FeatureSchema;
 use crate::features::column::{self, Candidate as C, Global as G};
-use crate::features::{Feature, FeatureSchema};
 use crate::ids::{JobId, Time};
-use crate::lens::{Lens, first_jobs};
+use crate::lens::{Lens, oldest_two};
 use crate::pass::{Reservation, least_remaining_s};
+
+mod jobs;
+
+use jobs::{Column, JobTable};
 
 /// F, the number of features of a candidate.
 pub const NUM_CANDIDATE_FEATURES: usize = column::CANDIDATE.len();
@@ -104,25 +108,30 @@ impl Observation {
     }
 }
 
-/// Facts of one offered job, gathered once for all its candidates.
-#[derive(Clone, Copy, Debug)]
-struct JobFacts {
-    job: JobId,
-    remaining_s: f32,
-    gpu_time_gpu_s: f32,
-    attained_gpu_s: f32,
-    num_gpus: f32,
-    wait_s: f32,
-    tenant_use: f32,
-    best_speed: f64,
-    ranks: [f32; 6],
+/// Working memory of the writer; allocates nothing.
+#[derive(Clone, Debug)]
+pub struct WriterScratch {
+    jobs: JobTable,
+    /// Row of the table that each candidate is about.
+    job_of: [u8; MAX_CANDIDATES],
+    duration_s: Column,
+    wait_to_fit_s: Column,
+    num_victims: Column,
+    victims_remaining_s: Column,
 }
 
-/// Working memory of the writer; allocates nothing once warm.
-#[derive(Clone, Debug, Default)]
-pub struct WriterScratch {
-    jobs: Vec<JobFacts>,
-    oldest: Vec<(i64, JobId)>,
+impl Default for WriterScratch {
+    fn default() -> WriterScratch {
+        let column = [0.0; MAX_CANDIDATES];
+        WriterScratch {
+            jobs: JobTable::default(),
+            job_of: [0; MAX_CANDIDATES],
+            duration_s: column,
+            wait_to_fit_s: column,
+            num_victims: column,
+            victims_remaining_s: column,
+        }
+    }
 }
 
 impl WriterScratch {
@@ -135,116 +144,118 @@ impl WriterScratch {
         global: &mut [f32],
         candidates: &mut [f32],
     ) {
-        first_jobs(cluster, Lens::Arrival, 2, |_| true, |_| true, &mut self.oldest);
-        self.gather(cluster, set);
-        write_global(
-            cluster,
-            reservation,
-            self.oldest.first().map(|(_, job)| *job),
-            global,
-        );
+        let oldest = oldest_two(cluster);
+        write_global(cluster, reservation, oldest[0], global);
+        self.jobs.gather(cluster, set);
+        self.encode_actions(cluster, set);
         let free = cluster.num_free();
+        let num_gpus = cluster.num_gpus() as f32;
         // Candidates of one job stand together and share what is said of the job.
         let mut shared = [0.0; NUM_CANDIDATE_FEATURES];
-        let mut facts_of = self.jobs.iter();
-        let mut facts: Option<&JobFacts> = None;
-        for (candidate, row) in set
-            .iter()
-            .zip(candidates.chunks_exact_mut(NUM_CANDIDATE_FEATURES))
-        {
+        let mut known = None;
+        let (rows, _) = candidates.as_chunks_mut::<NUM_CANDIDATE_FEATURES>();
+        for (index, (candidate, row)) in set.iter().zip(rows).enumerate() {
             let Some(job) = candidate.job else {
                 row.fill(0.0);
-                put(row, column::CANDIDATE, C::IsHold as usize, 1.0);
-                put(row, column::CANDIDATE, C::Leftover as usize, ratio(free, cluster));
-                put(
-                    row,
-                    column::CANDIDATE,
-                    C::OldestSlack as usize,
-                    self.oldest_slack(cluster, None, free),
-                );
+                put(row, C::IsHold, 1.0);
+                put(row, C::Leftover, ratio(free, cluster));
+                put(row, C::OldestSlack, slack(cluster, oldest, None, free));
                 continue;
             };
-            if facts.is_none_or(|facts| facts.job != job) {
-                facts = facts_of.next();
-                if let Some(facts) = facts {
-                    write_job(cluster, facts, &mut shared);
-                }
+            let at = usize::from(self.job_of[index]);
+            if known != Some(at) {
+                known = Some(at);
+                self.jobs.write(at, num_gpus, &mut shared);
             }
-            if let Some(facts) = facts {
-                debug_assert_eq!(
-                    facts.job, job,
-                    "facts are gathered in the order of the candidates"
-                );
-                row.copy_from_slice(&shared);
-                write_action(cluster, set, candidate, facts, row);
-                let left = free_after(cluster, set, candidate, free);
-                put(row, column::CANDIDATE, C::Leftover as usize, ratio(left, cluster));
-                let slack = self.oldest_slack(cluster, Some(job), left);
-                put(row, column::CANDIDATE, C::OldestSlack as usize, slack);
-            }
+            *row = shared;
+            self.write_action(candidate, index, row);
+            let left = free_after(cluster, set, candidate, free);
+            put(row, C::Leftover, ratio(left, cluster));
+            put(row, C::OldestSlack, slack(cluster, oldest, Some(job), left));
         }
     }
 
-    /// Free GPUs less the gang of the oldest pending job other than `taken`, over all GPUs.
-    fn oldest_slack(&self, cluster: &Cluster, taken: Option<JobId>, free: u32) -> f32 {
-        let other = self
-            .oldest
-            .iter()
-            .map(|(_, job)| *job)
-            .find(|job| Some(*job) != taken);
-        let gang = other.map_or(0, |job| cluster.job(job).request.num_gpus);
-        (free as f32 - gang as f32) / cluster.num_gpus() as f32
-    }
-
-    fn gather(&mut self, cluster: &Cluster, set: &CandidateSet) {
-        self.jobs.clear();
-        let now = cluster.now();
-        for candidate in set.iter() {
+    /// Works out the logarithmic columns of all candidates.
+    fn encode_actions(&mut self, cluster: &Cluster, set: &CandidateSet) {
+        let mut at = 0;
+        for (index, candidate) in set.iter().enumerate().take(MAX_CANDIDATES) {
             let Some(job) = candidate.job else { continue };
-            if self.jobs.last().is_some_and(|last| last.job == job) {
-                continue;
-            }
-            let row = cluster.job(job);
-            let remaining_s = row.remaining_s_at(now) as f32;
-            let num_gpus = row.request.num_gpus as f32;
-            let speed = &cluster.class(row.request.class).speed;
-            self.jobs.push(JobFacts {
-                job,
-                remaining_s,
-                gpu_time_gpu_s: remaining_s * num_gpus,
-                attained_gpu_s: row.attained_gpu_s_at(now) as f32,
-                num_gpus,
-                wait_s: (now - row.submit).as_secs_f64() as f32,
-                tenant_use: cluster.tenant(row.request.tenant).use_ratio() as f32,
-                best_speed: speed.iter().copied().fold(0.0, f64::max),
-                ranks: [0.0; 6],
-            });
+            at += usize::from(self.jobs.id(at) != Some(job));
+            debug_assert_eq!(
+                self.jobs.id(at),
+                Some(job),
+                "jobs are gathered in the candidates' order"
+            );
+            self.job_of[index] = at as u8;
+            let cost_s = cluster.resume_cost_s(job) as f32;
+            let rate = candidate
+                .facts
+                .map_or(self.jobs.best_speed(at), |facts| facts.rate);
+            self.duration_s[index] = cost_s + self.jobs.remaining_s(at) / rate as f32;
+            self.wait_to_fit_s[index] = candidate.wait_to_fit_s as f32;
+            let victims = set.victims(candidate);
+            self.num_victims[index] = victims.len() as f32;
+            self.victims_remaining_s[index] = if victims.is_empty() {
+                0.0
+            } else {
+                least_remaining_s(cluster, victims, cluster.now()) as f32
+            };
         }
-        let keys: [fn(&JobFacts) -> f32; 6] = [
-            |facts| facts.remaining_s,
-            |facts| facts.gpu_time_gpu_s,
-            |facts| facts.job.0 as f32,
-            |facts| facts.attained_gpu_s,
-            |facts| facts.num_gpus,
-            |facts| facts.tenant_use,
+        let columns = [
+            (C::DurationS, &mut self.duration_s),
+            (C::WaitToFitS, &mut self.wait_to_fit_s),
+            (C::NumVictims, &mut self.num_victims),
+            (C::VictimsRemainingS, &mut self.victims_remaining_s),
         ];
-        let others = self.jobs.len().saturating_sub(1).max(1) as f32;
-        for (number, key) in keys.into_iter().enumerate() {
-            let mut values = [0.0_f32; MAX_CANDIDATES];
-            for (value, facts) in values.iter_mut().zip(&self.jobs) {
-                *value = key(facts);
-            }
-            let values = &values[..self.jobs.len().min(MAX_CANDIDATES)];
-            for (facts, value) in self.jobs.iter_mut().zip(values) {
-                let smaller: u32 = values.iter().map(|other| u32::from(other < value)).sum();
-                facts.ranks[number] = smaller as f32 / others;
-            }
+        for (feature, values) in columns {
+            jobs::encode(&column::CANDIDATE[feature as usize], values, set.len());
+        }
+    }
+
+    fn write_action(&self, candidate: &Candidate, index: usize, row: &mut [f32; NUM_CANDIDATE_FEATURES]) {
+        let kind = match candidate.kind {
+            CandidateKind::Hold => C::IsHold,
+            CandidateKind::Start => C::IsStart,
+            CandidateKind::Reserve => C::IsReserve,
+            CandidateKind::Preempt => C::IsPreempt,
+        };
+        row[kind as usize] = 1.0;
+        if let Some(facts) = candidate.facts {
+            let best = self.jobs.best_speed(usize::from(self.job_of[index]));
+            put(row, C::Speed, (facts.rate / best) as f32);
+            put(row, C::Locality, facts.locality as f32);
+            put(
+                row,
+                C::NodesRatio,
+                facts.num_nodes as f32 / facts.num_nodes_min as f32,
+            );
+            put(row, C::NumLeft, facts.num_left as f32);
+        }
+        row[C::DurationS as usize] = self.duration_s[index];
+        row[C::WaitToFitS as usize] = self.wait_to_fit_s[index];
+        row[C::NumVictims as usize] = self.num_victims[index];
+        row[C::VictimsRemainingS as usize] = self.victims_remaining_s[index];
+        for (lens, column) in [
+            (Lens::Arrival, C::HeadArrival),
+            (Lens::Shortest, C::HeadShortest),
+            (Lens::SmallestGpuTime, C::HeadGpuTime),
+        ] {
+            row[column as usize] = f32::from(candidate.heads.contains(lens));
         }
     }
 }
 
-fn put(row: &mut [f32], features: &[Feature], at: usize, raw: f32) {
-    row[at] = features[at].encode(raw);
+/// Free GPUs less the gang of the oldest pending job other than `taken`, over all GPUs.
+fn slack(cluster: &Cluster, oldest: [Option<JobId>; 2], taken: Option<JobId>, free: u32) -> f32 {
+    let other = oldest.into_iter().flatten().find(|job| Some(*job) != taken);
+    let gang = other.map_or(0, |job| cluster.job(job).request.num_gpus);
+    (free as f32 - gang as f32) / cluster.num_gpus() as f32
+}
+
+/// Clamps, scales and writes a value; with the column known where this is compiled, a few instructions.
+#[inline(always)]
+fn put(row: &mut [f32; NUM_CANDIDATE_FEATURES], feature: C, raw: f32) {
+    row[feature as usize] = column::CANDIDATE[feature as usize].encode(raw);
 }
 
 fn ratio(num_gpus: u32, cluster: &Cluster) -> f32 {
@@ -260,71 +271,6 @@ fn free_after(cluster: &Cluster, set: &CandidateSet, candidate: &Candidate, free
     (free + given).saturating_sub(candidate.facts.map_or(0, |facts| facts.num_gpus))
 }
 
-fn write_job(cluster: &Cluster, facts: &JobFacts, row: &mut [f32]) {
-    let mut put = |column: C, raw: f32| put(row, column::CANDIDATE, column as usize, raw);
-    put(C::NumGpus, facts.num_gpus);
-    put(C::GpuFraction, facts.num_gpus / cluster.num_gpus() as f32);
-    put(C::RemainingS, facts.remaining_s);
-    put(C::GpuTime, facts.gpu_time_gpu_s);
-    put(C::WaitS, facts.wait_s);
-    put(
-        C::WaitRatio,
-        (facts.wait_s + facts.remaining_s) / facts.remaining_s,
-    );
-    put(C::Attained, facts.attained_gpu_s);
-    put(C::NumPreemptions, cluster.job(facts.job).num_preemptions as f32);
-    put(C::TenantUse, facts.tenant_use);
-    put(C::RankRemaining, facts.ranks[0]);
-    put(C::RankGpuTime, facts.ranks[1]);
-    put(C::RankArrival, facts.ranks[2]);
-    put(C::RankAttained, facts.ranks[3]);
-    put(C::RankNumGpus, facts.ranks[4]);
-    put(C::Deficit, facts.ranks[5]);
-}
-
-fn write_action(
-    cluster: &Cluster,
-    set: &CandidateSet,
-    candidate: &Candidate,
-    job: &JobFacts,
-    row: &mut [f32],
-) {
-    let mut put = |column: C, raw: f32| put(row, column::CANDIDATE, column as usize, raw);
-    match candidate.kind {
-        CandidateKind::Hold => put(C::IsHold, 1.0),
-        CandidateKind::Start => put(C::IsStart, 1.0),
-        CandidateKind::Reserve => put(C::IsReserve, 1.0),
-        CandidateKind::Preempt => put(C::IsPreempt, 1.0),
-    }
-    let cost_s = cluster.resume_cost_s(job.job) as f32;
-    let rate = candidate.facts.map_or(job.best_speed, |facts| facts.rate);
-    put(C::DurationS, cost_s + job.remaining_s / rate as f32);
-    if let Some(facts) = candidate.facts {
-        put(C::Speed, (facts.rate / job.best_speed) as f32);
-        put(C::Locality, facts.locality as f32);
-        put(C::NodesRatio, facts.num_nodes as f32 / facts.num_nodes_min as f32);
-        put(C::NumLeft, facts.num_left as f32);
-    }
-    put(C::WaitToFitS, candidate.wait_to_fit_s as f32);
-    let victims = set.victims(candidate);
-    if !victims.is_empty() {
-        put(C::NumVictims, victims.len() as f32);
-        put(
-            C::VictimsRemainingS,
-            least_remaining_s(cluster, victims, cluster.now()) as f32,
-        );
-    }
-    put(C::HeadArrival, f32::from(candidate.heads.contains(Lens::Arrival)));
-    put(
-        C::HeadShortest,
-        f32::from(candidate.heads.contains(Lens::Shortest)),
-    );
-    put(
-        C::HeadGpuTime,
-        f32::from(candidate.heads.contains(Lens::SmallestGpuTime)),
-    );
-}
-
 fn write_global(
     cluster: &Cluster,
     reservation: Option<&Reservation>,
@@ -332,7 +278,7 @@ fn write_global(
     row: &mut [f32],
 ) {
     row.fill(0.0);
-    let mut put = |column: G, raw: f32| put(row, column::GLOBAL, column as usize, raw);
+    let mut put = |feature: G, raw: f32| row[feature as usize] = column::GLOBAL[feature as usize].encode(raw);
     let now = cluster.now();
     let seconds_to = |time: Time| (time - now).as_secs_f64().max(0.0) as f32;
     let kinds = || cluster.types_in(u64::MAX >> (64 - cluster.num_types()));

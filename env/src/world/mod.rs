@@ -161,6 +161,12 @@ pub struct Integrals {
     pub held_gpu_s: f64,
 }
 
+/// Finish events beyond which those of ended runs are thrown out: a few for each running job, so that a scheduler which
+/// stops jobs all the time neither fills the memory nor pays much for the cleaning.
+fn num_finishes_max(num_running: usize) -> usize {
+    64 + 3 * num_running
+}
+
 impl World {
     /// A world at time zero. `estimates[i]` is what the scheduler is told of job i.
     ///
@@ -232,6 +238,28 @@ impl World {
             occupancy: None,
             truth,
         })
+    }
+
+    /// Makes room for everything that is to come, so that neither events nor decisions about whole GPUs allocate.
+    pub fn reserve(&mut self) {
+        let requests = self.truth.iter().map(|truth| &truth.submission);
+        self.cluster.reserve(requests);
+        let num_running = self.truth.len().min(self.cluster.num_gpus() as usize);
+        self.decisions.reserve(num_running + 1);
+        self.finishes.reserve(num_finishes_max(num_running) + 1);
+    }
+
+    /// Puts the finish of a job's present run on the list.
+    fn push_finish(&mut self, id: JobId) {
+        let truth = &self.truth[id.index()];
+        let finish = self.cluster.now() + truth.span().max(Time(1));
+        let run = truth.run;
+        if self.finishes.len() >= num_finishes_max(self.cluster.num_running()) {
+            let truth = &self.truth;
+            self.finishes
+                .retain(|Reverse((_, id, run))| *run == truth[id.index()].run);
+        }
+        self.finishes.push(Reverse((finish, id, run)));
     }
 
     /// Records the number of held GPUs whenever it changes.
@@ -356,16 +384,17 @@ impl World {
         let mut decisions = std::mem::take(&mut self.decisions);
         self.cluster.take_decisions(&mut decisions);
         for decision in decisions.drain(..) {
-            match decision {
+            match &decision {
                 Decision::Start { job, placement } => {
-                    self.dequeued(job, &placement);
-                    self.started(job);
+                    self.dequeued(*job, placement);
+                    self.started(*job);
                 }
                 Decision::Preempt { job } => {
-                    self.requeued(job);
-                    self.stopped(job);
+                    self.requeued(*job);
+                    self.stopped(*job);
                 }
             }
+            self.cluster.recycle(decision);
         }
         self.decisions = decisions;
         self.follow_rates();
@@ -419,9 +448,7 @@ impl World {
             let moved = moved(self.cluster.class(job.request.class));
             truth.cost_left_s += overheads.migration_s(moved, draw) - self.cluster.restart_cost_s(id);
         }
-        let span = truth.span();
-        self.finishes
-            .push(Reverse((now + span.max(Time(1)), id, truth.run)));
+        self.push_finish(id);
     }
 
     fn stopped(&mut self, id: JobId) {
@@ -465,9 +492,7 @@ impl World {
             truth.book(now);
             truth.rate = job.rate;
             truth.run += 1;
-            let span = truth.span();
-            self.finishes
-                .push(Reverse((now + span.max(Time(1)), *id, truth.run)));
+            self.push_finish(*id);
         }
         self.touched = touched;
     }

@@ -12,6 +12,7 @@ use super::number;
 Examples:
   pleach bench                                          everything, some seconds each
   pleach bench --only simulator,tree --seconds 10
+  pleach bench --only env --scaling                     the environment, then the long curve
   pleach bench --json bench.json                        for tracking over commits
 
 Build with --release first; numbers of a debug build mean nothing.")]
@@ -25,6 +26,9 @@ pub struct BenchArgs {
     /// Environments that step together
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub num_envs: u32,
+    /// Also the scaling curve: 10,000 jobs on 1,000 GPUs up to 1,000,000 on 100,000, minutes in all
+    #[arg(long)]
+    pub scaling: bool,
     /// The Philly list to simulate [default: a generated one like it]
     #[arg(long, value_name = "FILE")]
     pub philly: Option<PathBuf>,

@@ -1,5 +1,7 @@
 //! `pleach bench`: speed on this machine. The only command whose output depends on the clock.
 
+mod scaling;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -59,9 +61,26 @@ pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
         report.insert("sim_jobs_per_s".into(), json!(jobs_per_s));
     }
     if wants(BenchPart::Env) {
-        let steps_per_s = env(args, context)?;
+        let steps_per_s = env(args, context, 1, 1)?;
         rows.push(("environment, one core".into(), steps_per_s, "steps/s"));
         report.insert("env_steps_per_s".into(), json!(steps_per_s));
+        let num_envs = args.num_envs as usize;
+        let batches = [1, 2].map(|threads| env(args, context, num_envs, threads));
+        let [one, two] = batches;
+        let (one, two) = (one?, two?);
+        rows.push((format!("{num_envs} environments, one thread"), one, "steps/s"));
+        rows.push((format!("{num_envs} environments, two threads"), two, "steps/s"));
+        report.insert("env_two_threads_ratio".into(), json!(two / one));
+        let written_per_s = memory(args, context)?;
+        let bytes = observation_bytes(args);
+        rows.push(("memory, writing".into(), written_per_s / 1e6, "MB/s"));
+        rows.push((
+            "floor: writing observations".into(),
+            written_per_s / bytes,
+            "steps/s",
+        ));
+        report.insert("observation_bytes".into(), json!(bytes));
+        report.insert("written_bytes_per_s".into(), json!(written_per_s));
     }
     if wants(BenchPart::Ppo) {
         let frames_per_s = ppo(args, context)?;
@@ -72,6 +91,20 @@ pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
         let decision_ns = tree(args, context)?;
         rows.push(("tree, one decision".into(), decision_ns, "ns"));
         report.insert("tree_decision_ns".into(), json!(decision_ns));
+    }
+    if args.scaling {
+        for point in scaling::curve(args, context)? {
+            rows.push((format!("scaling {}", point.name), point.seconds, "s"));
+            rows.push((
+                format!("scaling {}", point.name),
+                point.peak_mib,
+                "MiB peak so far",
+            ));
+            report.insert(
+                format!("scaling_{}", point.name),
+                json!([point.seconds, point.peak_mib]),
+            );
+        }
     }
     if let Some(path) = &args.json {
         atomic_file::write_json(path, &Value::Object(report))?;
@@ -165,25 +198,50 @@ fn busy(args: &BenchArgs) -> EnvConfig {
     config
 }
 
-fn env(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+/// Steps per second of all environments together.
+fn env(args: &BenchArgs, context: &Context<'_>, num_envs: usize, num_threads: usize) -> Result<f64, Error> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(num_threads).build();
     let pool = pool.map_err(|error| Error::Failed(error.to_string()))?;
-    let mut envs = VecEnv::new(&busy(args), 1, AutoresetMode::SameStep).map_err(env_error)?;
-    let mut batch = Batch::new(envs.spaces(), 1);
-    envs.reset(&[args.seed], &mut batch).map_err(env_error)?;
+    let mut envs = VecEnv::new(&busy(args), num_envs, AutoresetMode::SameStep).map_err(env_error)?;
+    let mut batch = Batch::new(envs.spaces(), num_envs);
+    let seeds: Vec<u64> = (args.seed..).take(num_envs).collect();
+    envs.reset(&seeds, &mut batch).map_err(env_error)?;
+    let num_candidates = envs.spaces().num_candidates;
     let mut rng = Seed(args.seed).stream("bench", 0);
+    let mut actions = vec![0; num_envs];
     let mut steps = || -> Result<u64, Error> {
-        for _ in 0..1000 {
-            let action = random_action(&batch.mask, &mut rng);
-            envs.step(&[action], &mut batch).map_err(env_error)?;
+        for _ in 0..1000_usize.div_ceil(num_envs) {
+            for (action, mask) in actions.iter_mut().zip(batch.mask.chunks(num_candidates)) {
+                *action = random_action(mask, &mut rng);
+            }
+            envs.step(&actions, &mut batch).map_err(env_error)?;
         }
-        Ok(1000)
+        Ok((1000_usize.div_ceil(num_envs) * num_envs) as u64)
     };
     // The first episode's start is not busy yet.
-    for _ in 0..20 {
+    for _ in 0..20 * num_envs {
         pool.install(&mut steps)?;
     }
     rate(args, context, || pool.install(&mut steps))
+}
+
+/// Bytes of one observation: all rows, also those that are only set to zero.
+fn observation_bytes(args: &BenchArgs) -> f64 {
+    let spaces = busy(args).spaces();
+    let floats = spaces.num_global + spaces.num_candidates * spaces.num_features;
+    (floats * size_of::<f32>() + spaces.num_candidates) as f64
+}
+
+/// Bytes per second that one core writes into memory larger than any cache.
+fn memory(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
+    let mut bytes = vec![0_u8; 1 << 29];
+    let mut value = 0;
+    rate(args, context, || {
+        value = (value + 1) % 251;
+        bytes.fill(value);
+        std::hint::black_box(&bytes);
+        Ok(bytes.len() as u64)
+    })
 }
 
 fn ppo(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {

@@ -16,16 +16,8 @@ impl Cluster {
     /// A request that can never be met: no GPUs, more than the cluster or the quota holds, an estimate that is no
     /// positive number, an unknown tenant or class.
     pub fn submit(&mut self, request: Submission) -> Result<JobId, ConfigError> {
-        request.resources.validate("job.resources")?;
-        let Some(shape) = self.number_shape(Shape::of(&request.resources)) else {
-            return Err(ConfigError {
-                key: "job.resources".into(),
-                value: format!("{:?}", request.resources),
-                allowed: "at most 65,536 different requests for CPU, memory and fractions".into(),
-                hint: "round the requests".into(),
-            });
-        };
-        let types = self.validate_request(&request, shape)?;
+        let demand = self.demand_of(&request)?;
+        let (types, shape) = (demand.types, demand.shape);
         let id = JobId(self.jobs.len() as u32);
         self.jobs.push(Job {
             submit: self.now,
@@ -53,6 +45,28 @@ impl Cluster {
         });
         self.enqueue(id);
         Ok(id)
+    }
+
+    /// What a request asks for, on the types on which it can run; its shape is numbered if it is new.
+    ///
+    /// # Errors
+    /// As [`Cluster::submit`].
+    pub(super) fn demand_of(&mut self, request: &Submission) -> Result<Demand, ConfigError> {
+        request.resources.validate("job.resources")?;
+        let Some(shape) = self.number_shape(Shape::of(&request.resources)) else {
+            return Err(ConfigError {
+                key: "job.resources".into(),
+                value: format!("{:?}", request.resources),
+                allowed: "at most 65,536 different requests for CPU, memory and fractions".into(),
+                hint: "round the requests".into(),
+            });
+        };
+        Ok(Demand {
+            tenant: request.tenant,
+            num_gpus: request.num_gpus,
+            types: self.validate_request(request, shape)?,
+            shape,
+        })
     }
 
     /// The types on which the request can run.
@@ -203,6 +217,7 @@ impl Cluster {
         assert!(self.has_room(demand), "{id:?} would exceed its tenant's quota");
         self.dequeue(id);
         let cost_s = self.start_cost_s(id, facts.gpu_type);
+        let own = self.placement_of(&placement);
         let now = self.now;
         let job = &mut self.jobs[id.index()];
         job.state = JobState::Running;
@@ -211,7 +226,7 @@ impl Cluster {
         (job.run_start, job.rate_since) = (now, now);
         job.first_start.get_or_insert(now);
         (job.rate_alone, job.rate, job.cost_left_s) = (facts.rate, facts.rate, cost_s);
-        job.placement = placement.clone();
+        job.placement = own;
         let (tenant, milli) = (job.request.tenant, job.milli_held());
         for slice in &placement {
             self.take(id, *slice, shape);
@@ -312,6 +327,7 @@ impl Cluster {
             self.give_back(id, *slice, shape);
         }
         self.rerate_neighbours(&placement, id);
+        self.put_by(placement);
         let job = &mut self.jobs[id.index()];
         (job.is_sharing, job.granted, job.num_held) = (false, job.shape, 0);
     }

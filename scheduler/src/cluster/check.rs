@@ -164,10 +164,7 @@ impl Cluster {
         assert_eq!(num_running, self.num_running, "running jobs");
         assert_eq!(
             num_running,
-            self.running
-                .iter()
-                .map(std::collections::BTreeSet::len)
-                .sum::<usize>()
+            self.running.iter().map(super::OrderedSet::len).sum::<usize>()
         );
     }
 

@@ -11,16 +11,17 @@ mod fit;
 mod free;
 mod node_set;
 mod nodes;
+mod ordered_set;
 mod place;
 mod queries;
 mod queue;
 mod rates;
+mod reserve;
 mod shape;
 mod shared;
 mod tables;
 
-use std::collections::BTreeSet;
-
+pub use ordered_set::OrderedSet;
 pub use place::{PlacementFacts, Template};
 pub use queue::Demand;
 pub use rates::{last_checkpoint_s, moved};
@@ -28,10 +29,9 @@ pub use shape::{Shape, ShapeId};
 pub use shared::{PACKED_MAX, Resident, SharedGpu};
 pub use tables::{Decision, Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
 
-pub(crate) use queue::{Group, service_class};
+pub(crate) use queue::{First, Group, Head, Order, Queue, service_class};
 
 use free::FreeIndex;
-use queue::Queue;
 use serde::{Deserialize, Serialize};
 use shape::{Shapes, capacity};
 use shared::{SharedGpus, TypeFacts};
@@ -182,7 +182,7 @@ pub struct Cluster {
     free: FreeIndex,
     queue: Queue,
     /// Running jobs of each GPU type by believed end. `[type]`
-    running: Vec<BTreeSet<(Time, JobId)>>,
+    running: Vec<OrderedSet<(Time, JobId)>>,
     num_running: usize,
     /// Bit mask of the types on which each class can run.
     class_types: Vec<u64>,
@@ -199,6 +199,8 @@ pub struct Cluster {
     decisions: Vec<Decision>,
     /// Running jobs whose rate has changed through others since this was last asked.
     rerated: Vec<JobId>,
+    /// Empty placements with memory for many nodes.
+    spare: Vec<Placement>,
 }
 
 impl Cluster {
@@ -314,7 +316,7 @@ impl Cluster {
             tenants,
             jobs: Vec::new(),
             queue: Queue::default(),
-            running: vec![BTreeSet::new(); num_types],
+            running: vec![OrderedSet::default(); num_types],
             num_running: 0,
             class_types,
             type_value,
@@ -338,6 +340,7 @@ impl Cluster {
             now: Time::ZERO,
             decisions: Vec::new(),
             rerated: Vec::new(),
+            spare: Vec::new(),
         })
     }
 

@@ -43,6 +43,9 @@ pub struct PlacementFacts {
     pub num_left: u32,
 }
 
+/// Words of the bit mask that counts the racks of a placement: up to 4096 racks, else pair by pair.
+const RACK_WORDS: usize = 64;
+
 impl Cluster {
     /// What a placement is worth to a class.
     ///
@@ -51,9 +54,9 @@ impl Cluster {
     #[must_use]
     pub fn facts(&self, class: ClassId, placement: &[Slice]) -> PlacementFacts {
         let first = &self.nodes[placement[0].node.index()];
-        let (mut gpu_type, mut num_gpus, mut num_racks, mut num_left) = (first.gpu_type, 0, 0, 0);
+        let (mut gpu_type, mut num_gpus, mut num_left) = (first.gpu_type, 0, 0);
         let speed = &self.classes[class.index()].speed;
-        for (position, slice) in placement.iter().enumerate() {
+        for slice in placement {
             let node = &self.nodes[slice.node.index()];
             if node.gpu_type != gpu_type {
                 assert!(self.capabilities.mixed_types, "a gang stays on one GPU type");
@@ -64,11 +67,8 @@ impl Cluster {
             }
             num_gpus += slice.num_gpus();
             num_left += (node.free & !slice.gpus).count_ones();
-            let seen = placement[..position]
-                .iter()
-                .any(|other| self.nodes[other.node.index()].rack == node.rack);
-            num_racks += u32::from(!seen);
         }
+        let num_racks = self.num_racks(placement);
         let num_nodes = placement.len() as u32;
         let (num_nodes_min, one_rack) = self.tightest(self.class_types[class.index()], num_gpus);
         let class = &self.classes[class.index()];
@@ -110,6 +110,27 @@ impl Cluster {
             rate,
             num_left,
         }
+    }
+
+    /// Number of different racks.
+    fn num_racks(&self, placement: &[Slice]) -> u32 {
+        let rack_of = |slice: &Slice| self.nodes[slice.node.index()].rack;
+        if placement.len() == 1 {
+            return 1;
+        }
+        if placement.len() <= RACK_WORDS || self.racks.len() > RACK_WORDS * 64 {
+            let is_new = |at: usize| {
+                let rack = rack_of(&placement[at]);
+                placement[..at].iter().all(|other| rack_of(other) != rack)
+            };
+            return (0..placement.len()).map(|at| u32::from(is_new(at))).sum();
+        }
+        let mut seen = [0_u64; RACK_WORDS];
+        for slice in placement {
+            let rack = rack_of(slice).index();
+            seen[rack / 64] |= 1 << (rack % 64);
+        }
+        seen.iter().map(|word| word.count_ones()).sum()
     }
 
     /// The smallest domain that holds a placement.

@@ -1,9 +1,7 @@
 //! Questions that a scheduler may ask of its cluster.
 
-use std::collections::BTreeSet;
-
 use super::tables::{Decision, Job, Node, Rack, Tenant};
-use super::{Capabilities, Cluster, Demand, Group, SharedGpu, bits};
+use super::{Capabilities, Cluster, Demand, OrderedSet, Queue, SharedGpu, bits};
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
 use crate::spec::ModelClass;
 
@@ -63,8 +61,8 @@ impl Cluster {
             .fold(0, |mask, kind| mask | 1 << kind)
     }
 
-    pub(crate) fn groups(&self) -> impl Iterator<Item = (&Demand, &Group)> {
-        self.queue.groups()
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
     }
 
     /// Present time.
@@ -164,9 +162,9 @@ impl Cluster {
     /// Least believed GPU time of a pending job, GPU·s; zero without one.
     #[must_use]
     pub fn smallest_pending_gpu_s(&self) -> f64 {
-        let firsts = self.queue.groups().filter_map(|(demand, group)| {
-            let (rest, _) = group.remaining.first()?;
-            Some(rest.as_secs_f64() * f64::from(demand.num_gpus))
+        let firsts = self.queue.heads().iter().map(|head| {
+            let (rest, _) = head.remaining;
+            rest.as_secs_f64() * f64::from(head.demand.num_gpus)
         });
         firsts.min_by(f64::total_cmp).unwrap_or(0.0)
     }
@@ -187,7 +185,7 @@ impl Cluster {
     }
     /// Running jobs of a type by believed end, earliest first.
     #[must_use]
-    pub fn running_of(&self, kind: GpuTypeId) -> &BTreeSet<(Time, JobId)> {
+    pub fn running_of(&self, kind: GpuTypeId) -> &OrderedSet<(Time, JobId)> {
         &self.running[kind.index()]
     }
     /// What was decided since this was last asked, in order.

@@ -4,8 +4,7 @@
 //! job under an order that fits" costs one look at each *demand*, never a walk over the whole queue. Within a demand
 //! the gang size is constant, so the shortest remaining time and the smallest remaining GPU-time are one order.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use super::ordered_set::OrderedSet;
 use super::shape::ShapeId;
 use crate::ids::{JobId, TenantId, Time};
 
@@ -39,15 +38,96 @@ pub struct Demand {
 /// The pending jobs of one demand, in three orders. Keys are ascending; equal keys are ordered by job id.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Group {
-    pub(crate) arrival: BTreeSet<JobId>,
-    pub(crate) remaining: BTreeSet<(Time, JobId)>,
-    pub(crate) service: BTreeSet<(u8, JobId)>,
+    pub(crate) arrival: OrderedSet<JobId>,
+    pub(crate) remaining: OrderedSet<(Time, JobId)>,
+    pub(crate) service: OrderedSet<(u8, JobId)>,
+}
+
+/// The first jobs of a present demand, side by side with those of the others: most looks at the queue need no more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    pub(crate) demand: Demand,
+    pub(crate) arrival: JobId,
+    pub(crate) remaining: (Time, JobId),
+    pub(crate) service: (u8, JobId),
+    /// Row of the demand's group.
+    pub(crate) row: u32,
+}
+
+/// Orders whose keys do not change while a job waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Arrival,
+    Remaining,
+    GpuTime,
+    Service,
+    LargestGang,
+}
+
+const NUM_ORDERS: usize = 5;
+
+/// The first job of a demand under an order. Sorts by key, then by job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct First {
+    pub(crate) key: i64,
+    pub(crate) job: JobId,
+    /// Row of the demand's group.
+    pub(crate) row: u32,
+}
+
+impl Head {
+    fn of(demand: Demand, row: u32, group: &Group) -> Option<Head> {
+        Some(Head {
+            demand,
+            arrival: *group.arrival.first()?,
+            remaining: *group.remaining.first()?,
+            service: *group.service.first()?,
+            row,
+        })
+    }
+}
+
+impl Head {
+    /// The first jobs under each order, in the order of [`Order`].
+    fn firsts(&self) -> [First; NUM_ORDERS] {
+        let gang = i64::from(self.demand.num_gpus);
+        let ((rest, shortest), (class, least_served)) = (self.remaining, self.service);
+        [
+            (i64::from(self.arrival.0), self.arrival),
+            (rest.0, shortest),
+            (rest.0.saturating_mul(gang), shortest),
+            (i64::from(class), least_served),
+            (-gang, self.arrival),
+        ]
+        .map(|(key, job)| First {
+            key,
+            job,
+            row: self.row,
+        })
+    }
+}
+
+impl Group {
+    /// Makes room for `num` jobs, so that none of them allocates when it comes.
+    fn reserve(&mut self, num: usize) {
+        self.arrival.reserve(num);
+        self.remaining.reserve(num);
+        self.service.reserve(num);
+    }
 }
 
 /// All pending jobs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    groups: BTreeMap<Demand, Group>,
+    /// Demands with at least one pending job, sorted.
+    heads: Vec<Head>,
+    /// First jobs of all present demands under each order, sorted: the best job of an order is found without a look at
+    /// the demands that have only worse ones.
+    firsts: [Vec<First>; NUM_ORDERS],
+    /// All demands that there have ever been, sorted, each with the row of its group.
+    known: Vec<(Demand, u32)>,
+    /// Groups in the order in which their demands first came; an empty one keeps its memory.
+    groups: Vec<Group>,
     len: usize,
     num_gpus: u64,
 }
@@ -71,32 +151,105 @@ impl Queue {
     }
 
     /// Demands with at least one pending job, in a fixed order.
+    #[inline]
     pub(crate) fn groups(&self) -> impl Iterator<Item = (&Demand, &Group)> {
-        self.groups.iter()
+        self.heads.iter().map(|head| (&head.demand, self.group(head.row)))
+    }
+
+    /// The first jobs of each of them.
+    #[inline]
+    pub(crate) fn heads(&self) -> &[Head] {
+        &self.heads
+    }
+
+    /// The first job of each present demand under an order, best first.
+    #[inline]
+    pub(crate) fn firsts(&self, order: Order) -> &[First] {
+        &self.firsts[order as usize]
+    }
+
+    /// All jobs of a demand.
+    #[inline]
+    pub(crate) fn group(&self, row: u32) -> &Group {
+        &self.groups[row as usize]
+    }
+
+    /// Number of demands that there have ever been: one more than the highest row.
+    #[inline]
+    pub(crate) fn num_rows(&self) -> usize {
+        self.groups.len()
     }
 
     pub(crate) fn insert(&mut self, demand: Demand, job: JobId, keys: QueueKeys) {
-        let group = self.groups.entry(demand).or_default();
+        let row = self.row_of(demand);
+        let group = &mut self.groups[row as usize];
         group.arrival.insert(job);
         group.remaining.insert((keys.remaining, job));
         group.service.insert((keys.service_class, job));
+        self.update_head(demand, row);
         self.len += 1;
         self.num_gpus += u64::from(demand.num_gpus);
     }
 
     pub(crate) fn remove(&mut self, demand: Demand, job: JobId, keys: QueueKeys) {
-        let group = self
-            .groups
-            .get_mut(&demand)
-            .expect("the demand of a pending job has a group");
+        let row = self.row_of(demand);
+        let group = &mut self.groups[row as usize];
         let found = group.arrival.remove(&job)
             && group.remaining.remove(&(keys.remaining, job))
             && group.service.remove(&(keys.service_class, job));
         assert!(found, "{job:?} is not in the queue under its keys");
-        if group.arrival.is_empty() {
-            self.groups.remove(&demand);
-        }
+        self.update_head(demand, row);
         self.len -= 1;
         self.num_gpus -= u64::from(demand.num_gpus);
+    }
+
+    /// A group has changed: so may have its first jobs.
+    fn update_head(&mut self, demand: Demand, row: u32) {
+        let at = self.heads.binary_search_by_key(&demand, |head| head.demand);
+        let old = at.ok().map(|at| self.heads[at].firsts());
+        let head = Head::of(demand, row, &self.groups[row as usize]);
+        let new = head.map(|head| head.firsts());
+        match (at, head) {
+            (Ok(at), Some(head)) => self.heads[at] = head,
+            (Ok(at), None) => drop(self.heads.remove(at)),
+            (Err(at), Some(head)) => self.heads.insert(at, head),
+            (Err(_), None) => {}
+        }
+        for (order, firsts) in self.firsts.iter_mut().enumerate() {
+            let (old, new) = (old.map(|rows| rows[order]), new.map(|rows| rows[order]));
+            if old == new {
+                continue;
+            }
+            if let Some(Ok(at)) = old.map(|old| firsts.binary_search(&old)) {
+                firsts.remove(at);
+            }
+            if let Some(new) = new {
+                let at = firsts.partition_point(|other| *other < new);
+                firsts.insert(at, new);
+            }
+        }
+    }
+
+    /// Makes room for `num` pending jobs of one demand, so that none of them allocates when it comes.
+    pub(crate) fn reserve(&mut self, demand: Demand, num: usize) {
+        let row = self.row_of(demand);
+        self.groups[row as usize].reserve(num);
+    }
+
+    /// The row of a demand's group, which is new where the demand is.
+    fn row_of(&mut self, demand: Demand) -> u32 {
+        match self.known.binary_search_by_key(&demand, |(other, _)| *other) {
+            Ok(at) => self.known[at].1,
+            Err(at) => {
+                let row = self.groups.len() as u32;
+                self.groups.push(Group::default());
+                self.known.insert(at, (demand, row));
+                self.heads.reserve(self.known.len() - self.heads.len());
+                for firsts in &mut self.firsts {
+                    firsts.reserve(self.known.len() - firsts.len());
+                }
+                row
+            }
+        }
     }
 }

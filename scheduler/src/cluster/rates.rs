@@ -66,6 +66,12 @@ impl Cluster {
         costs.map(|costs| costs.1).fold(f64::INFINITY, f64::min)
     }
 
+    /// Whether a restart costs the same for every class.
+    #[must_use]
+    pub fn restarts_cost_the_same(&self) -> bool {
+        self.class_costs_s.windows(2).all(|pair| pair[0].1 == pair[1].1)
+    }
+
     /// Whether all GPUs of a running job are free for others once it stops: it shares none, and their nodes are up.
     #[must_use]
     pub fn gives_back_whole_gpus(&self, id: JobId) -> bool {

@@ -16,7 +16,7 @@ pub(crate) fn best_partner(cluster: &Cluster, job: JobId) -> Option<(JobId, f64,
     }
     let mut best: Option<(f64, JobId, f64, f64)> = None;
     for kind in cluster.types_in(cluster.job(job).types) {
-        for (_, partner) in cluster.running_of(kind) {
+        for (_, partner) in cluster.running_of(kind).iter() {
             if !cluster.can_pack(job, *partner) {
                 continue;
             }

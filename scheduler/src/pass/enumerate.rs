@@ -1,12 +1,14 @@
 //! Candidate enumeration: the first few jobs under each lens, times a few placements.
 
+use std::ops::Range;
+
 use super::beside::push_beside;
-use super::preempt::{Served, VictimOrder, find_victims, pays};
+use super::preempt::{Newcomer, Served, find_victims};
 use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, PlacementFacts, ShapeId, Slice, Template};
-use crate::ids::{JobId, Time};
+use crate::cluster::{Cluster, Demand, PlacementFacts, ShapeId, Slice, Template, service_class};
+use crate::ids::{ClassId, GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
 
@@ -18,6 +20,76 @@ pub(crate) struct Scratch {
     slices: Vec<Slice>,
     ends: Ends,
     served: Served,
+    known: Known,
+}
+
+/// What was worked out for one job and holds for all that ask for the same. Placements and victims are ranges of the
+/// candidate set, and shared.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    starts: Vec<(Ask, Range<usize>)>,
+    overs: Vec<((Ask, Newcomer), Option<Over>)>,
+}
+
+/// What decides where a job may go and how fast it is there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ask {
+    class: ClassId,
+    num_gpus: u32,
+    types: u64,
+    shape: ShapeId,
+    /// An elastic job's speed depends on its progress: it asks alone.
+    alone: Option<JobId>,
+}
+
+impl Ask {
+    fn of(cluster: &Cluster, job: JobId) -> Ask {
+        let Demand {
+            num_gpus,
+            types,
+            shape,
+            ..
+        } = cluster.demand(job);
+        let class = cluster.job(job).request.class;
+        Ask {
+            class,
+            num_gpus,
+            types,
+            shape,
+            alone: cluster.class(class).elastic.is_some().then_some(job),
+        }
+    }
+}
+
+/// Running jobs that a gang would stop.
+#[derive(Clone, Debug)]
+struct Over {
+    victims: Range<usize>,
+    /// Believed end of the last job that was looked at.
+    last_end: Time,
+    /// Where the gang would go; worked out for the first job that may.
+    place: Option<(Range<usize>, PlacementFacts)>,
+}
+
+impl Known {
+    fn forget(&mut self) {
+        self.starts.clear();
+        self.overs.clear();
+    }
+}
+
+impl Scratch {
+    /// The earliest believed fit of a job, with what the last enumeration found of the running jobs' ends; the cluster is as
+    /// it was then.
+    pub(crate) fn earliest(&mut self, cluster: &Cluster, job: JobId) -> Option<Reservation> {
+        let fit = |kind, num_gpus| self.ends.earliest_fit(cluster, kind, num_gpus);
+        Reservation::earliest_by(cluster, job, fit)
+    }
+
+    /// A new pass begins.
+    pub(crate) fn forget(&mut self) {
+        self.served.forget();
+    }
 }
 
 /// Fills `set` with what may be done now. Lists are merged rank by rank over the lenses, so a cut at the bound takes the
@@ -35,10 +107,14 @@ pub(crate) fn enumerate(
     }
     pick_jobs(cluster, needs, reservation, scratch);
     let Scratch {
-        picks, ends, served, ..
+        picks,
+        ends,
+        served,
+        known,
+        ..
     } = scratch;
     ends.forget();
-    served.forget();
+    known.forget();
     for (job, heads) in picks.iter() {
         if set.rows.len() >= MAX_CANDIDATES {
             break;
@@ -48,13 +124,14 @@ pub(crate) fn enumerate(
             push_beside(cluster, *job, *heads, set);
         }
         if types != 0 {
-            push_starts(cluster, needs, reservation, *job, types, *heads, set);
+            push_starts(cluster, needs, reservation, (*job, types), *heads, known, set);
         } else {
             if needs.reserve && cluster.capabilities().reservation && reservation.is_none() {
                 push_reserve(cluster, *job, *heads, ends, set);
             }
-            if needs.preempt && cluster.capabilities().preemption {
-                push_preempts(cluster, needs, reservation, *job, *heads, served, set);
+            // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
+            if needs.preempt && cluster.capabilities().preemption && reservation.is_none() {
+                push_preempts(cluster, needs, *job, *heads, (served, known), set);
             }
         }
     }
@@ -177,12 +254,23 @@ fn push_starts(
     cluster: &Cluster,
     needs: &Needs,
     reservation: Option<&Reservation>,
-    job: JobId,
-    types: u64,
+    (job, types): (JobId, u64),
     heads: LensSet,
+    known: &mut Known,
     set: &mut CandidateSet,
 ) {
     let (request, first) = (&cluster.job(job).request, set.rows.len());
+    let ask = Ask::of(cluster, job);
+    if reservation.is_none()
+        && let Some((_, rows)) = known.starts.iter().find(|(other, _)| *other == ask)
+    {
+        for row in rows.clone() {
+            let mut candidate = set.rows[row].clone();
+            (candidate.job, candidate.heads) = (Some(job), heads);
+            set.rows.push(candidate);
+        }
+        return;
+    }
     let types = open_types(cluster, reservation, job, types);
     let mut tight = 0_u64;
     for template in needs.templates {
@@ -221,6 +309,9 @@ fn push_starts(
         candidate.placement = start..set.slices.len();
         set.rows.push(candidate);
     }
+    if reservation.is_none() {
+        known.starts.push((ask, first..set.rows.len()));
+    }
 }
 
 fn push_reserve(cluster: &Cluster, job: JobId, heads: LensSet, ends: &mut Ends, set: &mut CandidateSet) {
@@ -236,61 +327,112 @@ fn push_reserve(cluster: &Cluster, job: JobId, heads: LensSet, ends: &mut Ends, 
 fn push_preempts(
     cluster: &Cluster,
     needs: &Needs,
-    reservation: Option<&Reservation>,
     job: JobId,
     heads: LensSet,
-    served: &mut Served,
+    (served, known): (&mut Served, &mut Known),
     set: &mut CandidateSet,
 ) {
-    let request = &cluster.job(job).request;
-    let demand = cluster.demand(job);
-    let Some(kind) = cluster.preferred_type(Template::Fastest, request.class, demand.types) else {
+    let (row, demand) = (cluster.job(job), cluster.demand(job));
+    let class = row.request.class;
+    let Some(kind) = cluster.preferred_type(Template::Fastest, class, demand.types) else {
         return;
     };
-    // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
-    if reservation.is_some() || !cluster.has_room(demand) || demand.shape != ShapeId::PLAIN {
+    if !cluster.has_room(demand) || demand.shape != ShapeId::PLAIN {
         return;
     }
-    for (lens, order) in [
-        (Lens::Shortest, VictimOrder::LongestRemaining),
-        (Lens::LeastAttained, VictimOrder::MostAttained),
+    let (first, ask, now) = (set.rows.len(), Ask::of(cluster, job), cluster.now());
+    let own_end_s = row.remaining_s_at(now) / cluster.class(class).speed[kind.index()];
+    let served_class = service_class(row.attained_gpu_s_at(now));
+    // Where all restarts cost the same, the jobs that end last are the same for whoever comes: they are looked for once,
+    // and each newcomer need only ask whether it ends before the first of them.
+    let uniform = cluster.restarts_cost_the_same();
+    for (lens, newcomer) in [
+        (
+            Lens::Shortest,
+            Newcomer::Shorter {
+                own_end_s: if uniform { f64::NEG_INFINITY } else { own_end_s },
+            },
+        ),
+        (Lens::LeastAttained, Newcomer::ServedLess { class: served_class }),
     ] {
         if !needs.lenses.contains(lens) {
             continue;
         }
-        let first_victim = set.victims.len();
-        if !find_victims(cluster, job, kind, order, served, &mut set.victims) {
-            continue;
-        }
-        let known = set.rows.iter().any(|row| {
-            row.kind == CandidateKind::Preempt
-                && row.job == Some(job)
-                && set.victims[row.victims.clone()] == set.victims[first_victim..]
+        let key = (ask, newcomer);
+        let place = known.overs.iter().position(|(other, _)| *other == key);
+        let at = place.unwrap_or_else(|| {
+            let start = set.victims.len();
+            let gang = (kind, demand.num_gpus);
+            let last = find_victims(cluster, gang, newcomer, served, &mut set.victims);
+            let over = last.map(|last_end| Over {
+                victims: start..set.victims.len(),
+                last_end,
+                place: None,
+            });
+            known.overs.push((key, over));
+            known.overs.len() - 1
         });
-        let start = set.slices.len();
-        let CandidateSet { slices, victims, .. } = set;
-        let placed = !known && cluster.place_over(kind, request.num_gpus, &victims[first_victim..], slices);
-        let loose = cluster.capabilities().consolidated && !cluster.is_consolidated(&slices[start..]);
-        if !placed || loose {
-            slices.truncate(start);
-            victims.truncate(first_victim);
+        let Some(over) = &mut known.overs[at].1 else {
+            continue;
+        };
+        let least_s = own_end_s + cluster.restart_cost_s_min();
+        if lens == Lens::Shortest && (over.last_end - now).as_secs_f64() <= least_s {
             continue;
         }
-        let facts = cluster.job_facts(job, &slices[start..]);
-        // On a loose placement the newcomer may end too late to be worth it; two jobs would then stop each other in turn.
-        let end = believed_end(cluster, job, facts.rate);
-        if order == VictimOrder::LongestRemaining && !pays(cluster, end, &victims[first_victim..]) {
-            slices.truncate(start);
-            victims.truncate(first_victim);
+        let Some((placement, facts)) = over.place(cluster, job, kind, set) else {
+            continue;
+        };
+        let victims = &set.victims[over.victims.clone()];
+        if lens == Lens::Shortest && !pays(cluster, job, facts.rate, victims) {
+            continue;
+        }
+        let same = |row: &Candidate| &set.victims[row.victims.clone()] == victims;
+        let mut rows = set.rows[first..].iter();
+        if rows.any(|row| row.kind == CandidateKind::Preempt && same(row)) {
             continue;
         }
         let mut candidate = Candidate::new(CandidateKind::Preempt, Some(job));
         candidate.facts = Some(facts);
         candidate.heads = heads;
-        candidate.placement = start..set.slices.len();
-        candidate.victims = first_victim..set.victims.len();
+        candidate.placement = placement;
+        candidate.victims = over.victims.clone();
         set.rows.push(candidate);
     }
+}
+
+impl Over {
+    /// Where the gang would go; none if what is free with the victims' GPUs is too little.
+    fn place(
+        &mut self,
+        cluster: &Cluster,
+        job: JobId,
+        kind: GpuTypeId,
+        set: &mut CandidateSet,
+    ) -> Option<(Range<usize>, PlacementFacts)> {
+        if self.place.is_none() {
+            let CandidateSet { slices, victims, .. } = set;
+            let start = slices.len();
+            let num_gpus = cluster.job(job).request.num_gpus;
+            let placed = cluster.place_over(kind, num_gpus, &victims[self.victims.clone()], slices);
+            let loose = cluster.capabilities().consolidated && !cluster.is_consolidated(&slices[start..]);
+            if placed && !loose {
+                self.place = Some((start..slices.len(), cluster.job_facts(job, &slices[start..])));
+            } else {
+                slices.truncate(start);
+            }
+        }
+        self.place.clone()
+    }
+}
+
+/// Whether a job that runs at `rate` ends so much before each of these running jobs that a restart is paid for. On a loose
+/// placement it may end too late; two jobs would then stop each other in turn.
+fn pays(cluster: &Cluster, job: JobId, rate: f64, victims: &[JobId]) -> bool {
+    let end = believed_end(cluster, job, rate);
+    victims.iter().all(|victim| {
+        let cost = Time::from_secs_f64(cluster.restart_cost_s(*victim));
+        cluster.job(*victim).expected_finish > end + cost
+    })
 }
 
 #[cfg(test)]

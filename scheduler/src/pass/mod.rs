@@ -15,7 +15,7 @@ use enumerate::{Scratch, believed_end, enumerate};
 pub(crate) use preempt::least_remaining_s;
 
 use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, Placement};
+use crate::cluster::Cluster;
 use crate::error::PolicyError;
 use crate::features::FeatureSchema;
 use crate::observation::Observation;
@@ -62,6 +62,7 @@ impl Pass {
     /// Opens a pass at the cluster's present time: forgets the last reservation and enumerates.
     pub fn open(&mut self, cluster: &Cluster, needs: &Needs) -> PassState {
         self.reservation = None;
+        self.scratch.forget();
         self.enumerate(cluster, needs)
     }
 
@@ -100,7 +101,7 @@ impl Pass {
         let candidate = &self.set.rows[action];
         match (candidate.kind, candidate.job) {
             (CandidateKind::Hold, _) | (_, None) => return PassState::Closed,
-            (CandidateKind::Reserve, Some(job)) => self.reservation = Reservation::earliest(cluster, job),
+            (CandidateKind::Reserve, Some(job)) => self.reservation = self.scratch.earliest(cluster, job),
             (CandidateKind::Start | CandidateKind::Preempt, Some(job)) => {
                 for victim in &self.set.victims[candidate.victims.clone()] {
                     cluster.preempt(*victim);
@@ -109,10 +110,7 @@ impl Pass {
                     let end = believed_end(cluster, job, facts.rate);
                     reservation.book(&cluster.demand(job), facts.gpu_type, end);
                 }
-                let placement: Placement = self.set.slices[candidate.placement.clone()]
-                    .iter()
-                    .copied()
-                    .collect();
+                let placement = cluster.placement_of(&self.set.slices[candidate.placement.clone()]);
                 cluster.start(job, placement);
             }
         }

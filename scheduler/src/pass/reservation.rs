@@ -6,8 +6,6 @@
 //! only extra GPUs. The count is of GPUs of one type, not of nodes, so a fragmented cluster may still make the gang
 //! loose, never late by the estimates.
 
-use std::ops::Bound;
-
 use crate::cluster::{Cluster, Demand};
 use crate::ids::{GpuTypeId, JobId, TenantId, Time};
 
@@ -140,8 +138,7 @@ impl EndsOfType {
             .rows
             .last()
             .map_or(cluster.num_free_of(kind), |(_, free)| *free);
-        let from = self.last.map_or(Bound::Unbounded, Bound::Excluded);
-        for (end, job) in cluster.running_of(kind).range((from, Bound::Unbounded)) {
+        for (end, job) in cluster.running_of(kind).iter_after(self.last) {
             let (known, end_at) = ((*end, *job), (*end).max(soon));
             // Jobs that end together free their GPUs together.
             match self.rows.last_mut() {

@@ -1,6 +1,6 @@
 //! The first jobs under all wanted lenses in one look at each demand: what [`first_jobs`] finds lens by lens, faster.
 
-use crate::cluster::{Cluster, Demand, Group};
+use crate::cluster::{Cluster, Demand, First, Group, Head, Order, OrderedSet, Queue};
 use crate::ids::{JobId, Time};
 use crate::lens::{Lens, LensSet, SCAN_MAX, deficit_key, ratio_heads};
 use crate::policy::Needs;
@@ -8,30 +8,71 @@ use crate::policy::Needs;
 #[cfg(doc)]
 use crate::lens::first_jobs;
 
+/// A sort key and its job; smaller comes first.
+type Row = (i64, JobId);
+
+/// No row is worse.
+const WORST: Row = (i64::MAX, JobId(u32::MAX));
+/// No row is better.
+const BEST: Row = (i64::MIN, JobId(0));
+
 /// The best few rows of what was offered, best first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Best {
-    rows: Vec<(i64, JobId)>,
+    rows: Vec<Row>,
     num: usize,
+    /// The last row of a full list: what is not better is not wanted.
+    bar: Row,
+}
+
+impl Default for Best {
+    fn default() -> Best {
+        Best {
+            rows: Vec::new(),
+            num: 0,
+            bar: BEST,
+        }
+    }
 }
 
 impl Best {
     fn reset(&mut self, num: usize) {
         self.rows.clear();
         self.num = num;
+        self.bar = if num == 0 { BEST } else { WORST };
+    }
+
+    #[inline(always)]
+    fn wants(&self, row: Row) -> bool {
+        row.0 < self.bar.0 || (row.0 == self.bar.0 && row.1 < self.bar.1)
     }
 
     /// False if the list is full and the row no better than its last one; what comes after it is then no better either.
-    fn offer(&mut self, row: (i64, JobId)) -> bool {
-        if self.rows.len() == self.num {
-            if self.rows.last().is_none_or(|last| row >= *last) {
-                return false;
-            }
-            self.rows.pop();
+    #[inline(always)]
+    fn offer(&mut self, row: Row) -> bool {
+        let wanted = self.wants(row);
+        if wanted {
+            self.insert(row);
         }
-        let at = self.rows.iter().rposition(|other| *other < row);
-        self.rows.insert(at.map_or(0, |at| at + 1), row);
-        true
+        wanted
+    }
+
+    fn insert(&mut self, row: Row) {
+        if self.rows.len() < self.num {
+            self.rows.push(row);
+        }
+        let rows = &mut self.rows[..];
+        let Some(mut at) = rows.len().checked_sub(1) else {
+            return;
+        };
+        while at > 0 && row < rows[at - 1] {
+            rows[at] = rows[at - 1];
+            at -= 1;
+        }
+        rows[at] = row;
+        if rows.len() == self.num {
+            self.bar = rows[self.num - 1];
+        }
     }
 }
 
@@ -40,55 +81,157 @@ impl Best {
 pub(super) struct Scan {
     heads: [Best; Lens::ALL.len()],
     fitting: [Best; Lens::ALL.len()],
+    /// What is open to each demand, by the row of its group.
+    open: Vec<Open>,
     arrival: Vec<JobId>,
     remaining: Vec<(Time, JobId)>,
     service: Vec<(u8, JobId)>,
-    ratio: [Option<(i64, JobId)>; 2],
-    /// Orders under which a tenant's first job has no room. `[tenant]`
+    /// Orders under which a tenant's first job has no room; empty where that blocks nobody. `[tenant]`
     blocked: Vec<LensSet>,
+    /// The open demands of one order, less those of blocked tenants.
+    unblocked: Vec<Open>,
+}
+
+/// Whether a demand has room in its tenant's quota, and whether it fits now.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    room: bool,
+    fits: bool,
+}
+
+/// The lists of one lens, and who is never a head.
+struct Lists<'a> {
+    heads: &'a mut Best,
+    fitting: &'a mut Best,
+    skip: Option<JobId>,
+    open: &'a [Open],
+}
+
+impl Lists<'_> {
+    #[inline(always)]
+    fn want(&self, open: Open, row: Row) -> bool {
+        open.room && self.heads.wants(row) || open.fits && self.fitting.wants(row)
+    }
+
+    /// Offers the ascending rows of one demand, up to the first that no list wants.
+    #[inline(always)]
+    fn merge(&mut self, open: Open, rows: impl Iterator<Item = Row>) {
+        let (mut heads, mut fitting) = (open.room, open.fits);
+        for row in rows {
+            heads = heads && (Some(row.1) == self.skip || self.heads.offer(row));
+            fitting = fitting && self.fitting.offer(row);
+            if !(heads || fitting) {
+                return;
+            }
+        }
+    }
+
+    /// Looks at the demands in the order of their first jobs, up to the first that no list wants.
+    #[inline(always)]
+    fn look<'c, T: Copy + Ord + 'c>(
+        &mut self,
+        queue: &'c Queue,
+        order: Order,
+        buffer: &mut Vec<T>,
+        members: impl Fn(&'c Group) -> &'c OrderedSet<T>,
+        row: impl Fn(&First, T) -> Row,
+    ) {
+        let num = self.fitting.num.max(self.heads.num + 1);
+        for first in queue.firsts(order) {
+            let best = (first.key, first.job);
+            if !(self.heads.wants(best) || self.fitting.wants(best)) {
+                return;
+            }
+            let open = self.open[first.row as usize];
+            if self.want(open, best) {
+                let members = members(queue.group(first.row)).first_few(num, buffer);
+                self.merge(open, members.iter().map(|member| row(first, *member)));
+            }
+        }
+    }
 }
 
 impl Scan {
     /// Looks at the whole queue; `skip` is never a head. Without `fitting`, only heads are looked for.
     pub(super) fn run(&mut self, cluster: &Cluster, needs: &Needs, skip: Option<JobId>, fitting: bool) {
-        self.heads.iter_mut().for_each(|best| best.reset(needs.heads));
+        let queue = cluster.queue();
         let num_fitting = if fitting { needs.fitting } else { 0 };
-        self.fitting.iter_mut().for_each(|best| best.reset(num_fitting));
-        // One head more than wanted, where one is skipped.
-        let num_heads = if needs.heads == 0 {
-            0
-        } else {
-            needs.heads + usize::from(skip.is_some())
-        };
+        self.open.resize(queue.num_rows(), Open::default());
+        for head in queue.heads() {
+            let room = cluster.has_room(head.demand);
+            self.open[head.row as usize] = Open {
+                room: room && needs.heads > 0,
+                fits: room && num_fitting > 0 && cluster.fitting_types(head.demand) != 0,
+            };
+        }
         self.find_blocked(cluster, needs);
-        for (demand, group) in cluster.groups() {
-            if !cluster.has_room(*demand) {
+        let (arrival, remaining, service) = (&mut self.arrival, &mut self.remaining, &mut self.service);
+        for lens in Lens::ALL {
+            let (heads, fitting) = (&mut self.heads[lens as usize], &mut self.fitting[lens as usize]);
+            heads.reset(needs.heads);
+            fitting.reset(num_fitting);
+            if !needs.lenses.contains(lens) {
                 continue;
             }
-            let blocked = self.blocked.get(demand.tenant.index());
-            let blocked = blocked.copied().unwrap_or(LensSet::NONE);
-            let fits = num_fitting > 0 && cluster.fitting_types(*demand) != 0;
-            let num = num_heads.max(if fits { num_fitting } else { 0 });
-            if num == 0 {
-                continue;
-            }
-            self.arrival.clear();
-            self.arrival.extend(group.arrival.iter().take(num));
-            self.remaining.clear();
-            self.remaining.extend(group.remaining.iter().take(num));
-            self.service.clear();
-            match (group.service.first(), group.service.last()) {
-                // Jobs of one class go by arrival.
-                (Some((class, _)), Some((last, _))) if class == last => {
-                    self.service.extend(self.arrival.iter().map(|job| (*class, *job)));
+            if !self.blocked.is_empty() {
+                self.unblocked.clone_from(&self.open);
+                for head in queue.heads() {
+                    if self.blocked[head.demand.tenant.index()].contains(lens) {
+                        self.unblocked[head.row as usize].room = false;
+                    }
                 }
-                _ => self.service.extend(group.service.iter().take(num)),
             }
-            if needs.lenses.contains(Lens::WaitRatio) {
-                self.ratio = ratio_heads(cluster, group);
+            let mut lists = Lists {
+                heads,
+                fitting,
+                skip,
+                open: if self.blocked.is_empty() {
+                    &self.open
+                } else {
+                    &self.unblocked
+                },
+            };
+            match lens {
+                Lens::Arrival => {
+                    let row = |_: &First, job: JobId| (i64::from(job.0), job);
+                    lists.look(queue, Order::Arrival, arrival, |group| &group.arrival, row);
+                }
+                Lens::Shortest => {
+                    let row = |_: &First, (rest, job): (Time, JobId)| (rest.0, job);
+                    lists.look(queue, Order::Remaining, remaining, |group| &group.remaining, row);
+                }
+                Lens::SmallestGpuTime => {
+                    let row = |first: &First, (rest, job): (Time, JobId)| {
+                        let gang = i64::from(cluster.job(first.job).request.num_gpus);
+                        (rest.0.saturating_mul(gang), job)
+                    };
+                    lists.look(queue, Order::GpuTime, remaining, |group| &group.remaining, row);
+                }
+                Lens::LeastAttained => {
+                    let row = |_: &First, (class, job): (u8, JobId)| (i64::from(class), job);
+                    lists.look(queue, Order::Service, service, |group| &group.service, row);
+                }
+                Lens::WaitRatio => {
+                    for head in queue.heads() {
+                        let open = lists.open[head.row as usize];
+                        lists.merge(open, ratio_heads(cluster, head).into_iter().flatten());
+                    }
+                }
+                Lens::TenantDeficit => {
+                    for head in queue.heads() {
+                        let key = deficit_key(cluster, head.demand.tenant);
+                        let open = lists.open[head.row as usize];
+                        if lists.want(open, (key, head.arrival)) {
+                            let jobs = queue.group(head.row).arrival.iter();
+                            lists.merge(open, jobs.map(|job| (key, *job)));
+                        }
+                    }
+                }
+                Lens::LargestGang => {
+                    let row = |first: &First, job: JobId| (first.key, job);
+                    lists.look(queue, Order::LargestGang, arrival, |group| &group.arrival, row);
+                }
             }
-            let heads = (needs.heads > 0, blocked);
-            self.offer(cluster, needs, demand, heads, fits, skip);
         }
     }
 
@@ -102,10 +245,8 @@ impl Scan {
         for lens in Lens::ALL.into_iter().filter(|lens| needs.lenses.contains(*lens)) {
             // Demands of one tenant follow each other.
             let mut first: Option<((i64, JobId), &Demand)> = None;
-            for (demand, group) in cluster.groups() {
-                let Some(row) = first_of(cluster, lens, demand, group) else {
-                    continue;
-                };
+            for head in cluster.queue().heads() {
+                let (demand, row) = (&head.demand, first_of(cluster, lens, head));
                 match &mut first {
                     Some((known, other)) if other.tenant == demand.tenant => {
                         if row < *known {
@@ -138,10 +279,11 @@ impl Scan {
     ) {
         let num = needs.fitting;
         self.fitting.iter_mut().for_each(|best| best.reset(num));
-        for (demand, group) in cluster.groups() {
-            if num == 0 || cluster.fitting_types(*demand) == 0 {
+        for head in cluster.queue().heads() {
+            if num == 0 || cluster.fitting_types(head.demand) == 0 {
                 continue;
             }
+            let group = cluster.queue().group(head.row);
             self.arrival.clear();
             let rows = group.arrival.iter().take(SCAN_MAX);
             self.arrival.extend(rows.filter(|job| allowed(**job)).take(num));
@@ -155,58 +297,37 @@ impl Scan {
                 self.service
                     .extend(rows.filter(|(_, job)| allowed(*job)).take(num));
             }
-            if needs.lenses.contains(Lens::WaitRatio) {
-                self.ratio = ratio_heads(cluster, group).map(|row| row.filter(|(_, job)| allowed(*job)));
+            let gang = i64::from(head.demand.num_gpus);
+            for lens in Lens::ALL {
+                if !needs.lenses.contains(lens) {
+                    continue;
+                }
+                let fitting = &mut self.fitting[lens as usize];
+                let mut take = |key: i64, job: JobId| fitting.offer((key, job));
+                // Each stops at the first job that is not wanted.
+                let _ = match lens {
+                    Lens::Arrival => self.arrival.iter().all(|job| take(i64::from(job.0), *job)),
+                    Lens::Shortest => self.remaining.iter().all(|(rest, job)| take(rest.0, *job)),
+                    Lens::SmallestGpuTime => {
+                        let mut rows = self.remaining.iter();
+                        rows.all(|(rest, job)| take(rest.0.saturating_mul(gang), *job))
+                    }
+                    Lens::LeastAttained => {
+                        let mut rows = self.service.iter();
+                        rows.all(|(class, job)| take(i64::from(*class), *job))
+                    }
+                    Lens::WaitRatio => {
+                        let rows = ratio_heads(cluster, head).into_iter().flatten();
+                        let mut rows = rows.filter(|(_, job)| allowed(*job));
+                        rows.all(|(key, job)| take(key, job))
+                    }
+                    Lens::TenantDeficit => {
+                        let key = deficit_key(cluster, head.demand.tenant);
+                        self.arrival.iter().all(|job| take(key, *job))
+                    }
+                    Lens::LargestGang => self.arrival.iter().all(|job| take(-gang, *job)),
+                };
             }
-            self.offer(cluster, needs, demand, (false, LensSet::NONE), true, None);
-        }
-    }
-
-    /// Offers the gathered rows of one demand to the lists of every wanted lens. Always inline: it runs for every demand,
-    /// and a call was measured to cost a tenth of a whole enumeration.
-    #[inline(always)]
-    fn offer(
-        &mut self,
-        cluster: &Cluster,
-        needs: &Needs,
-        demand: &Demand,
-        (heads_open, blocked): (bool, LensSet),
-        fitting_open: bool,
-        skip: Option<JobId>,
-    ) {
-        let gang = i64::from(demand.num_gpus);
-        for lens in Lens::ALL {
-            if !needs.lenses.contains(lens) {
-                continue;
-            }
-            let (heads, fitting) = (&mut self.heads[lens as usize], &mut self.fitting[lens as usize]);
-            let (mut head_open, mut fitting_open) = (heads_open && !blocked.contains(lens), fitting_open);
-            let mut take = |key: i64, job: JobId| {
-                if head_open && Some(job) != skip {
-                    head_open = heads.offer((key, job));
-                }
-                fitting_open = fitting_open && fitting.offer((key, job));
-                head_open || fitting_open
-            };
-            // Each stops at the first job that no list wants.
-            let _ = match lens {
-                Lens::Arrival => self.arrival.iter().all(|job| take(i64::from(job.0), *job)),
-                Lens::Shortest => self.remaining.iter().all(|(rest, job)| take(rest.0, *job)),
-                Lens::SmallestGpuTime => {
-                    let mut rows = self.remaining.iter();
-                    rows.all(|(rest, job)| take(rest.0.saturating_mul(gang), *job))
-                }
-                Lens::LeastAttained => {
-                    let mut rows = self.service.iter();
-                    rows.all(|(class, job)| take(i64::from(*class), *job))
-                }
-                Lens::WaitRatio => self.ratio.iter().flatten().all(|(key, job)| take(*key, *job)),
-                Lens::TenantDeficit => {
-                    let key = deficit_key(cluster, demand.tenant);
-                    self.arrival.iter().all(|job| take(key, *job))
-                }
-                Lens::LargestGang => self.arrival.iter().all(|job| take(-gang, *job)),
-            };
         }
     }
 
@@ -222,23 +343,17 @@ impl Scan {
 }
 
 /// The first job of a demand under an order, with its key.
-fn first_of(cluster: &Cluster, lens: Lens, demand: &Demand, group: &Group) -> Option<(i64, JobId)> {
-    let gang = i64::from(demand.num_gpus);
-    let oldest = group.arrival.first().copied();
+fn first_of(cluster: &Cluster, lens: Lens, head: &Head) -> Row {
+    let gang = i64::from(head.demand.num_gpus);
+    let ((rest, shortest), (class, least_served)) = (head.remaining, head.service);
     match lens {
-        Lens::Arrival => oldest.map(|job| (i64::from(job.0), job)),
-        Lens::Shortest => group.remaining.first().map(|(rest, job)| (rest.0, *job)),
-        Lens::SmallestGpuTime => {
-            let first = group.remaining.first();
-            first.map(|(rest, job)| (rest.0.saturating_mul(gang), *job))
-        }
-        Lens::LeastAttained => group
-            .service
-            .first()
-            .map(|(class, job)| (i64::from(*class), *job)),
-        Lens::WaitRatio => ratio_heads(cluster, group)[0],
-        Lens::TenantDeficit => oldest.map(|job| (deficit_key(cluster, demand.tenant), job)),
-        Lens::LargestGang => oldest.map(|job| (-gang, job)),
+        Lens::Arrival => (i64::from(head.arrival.0), head.arrival),
+        Lens::Shortest => (rest.0, shortest),
+        Lens::SmallestGpuTime => (rest.0.saturating_mul(gang), shortest),
+        Lens::LeastAttained => (i64::from(class), least_served),
+        Lens::WaitRatio => ratio_heads(cluster, head)[0].unwrap_or((0, head.arrival)),
+        Lens::TenantDeficit => (deficit_key(cluster, head.demand.tenant), head.arrival),
+        Lens::LargestGang => (-gang, head.arrival),
     }
 }
 

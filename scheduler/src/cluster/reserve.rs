@@ -1,0 +1,73 @@
+//! Memory made ready beforehand: with it, taking decisions allocates nothing.
+//!
+//! A simulator that steps a hundred thousand times a second knows its jobs before they come. Placements of more nodes
+//! than lie in a job's row are lent from a stock and come back when the job stops, and with the decision that was
+//! carried out.
+
+use super::{Cluster, Decision, Demand, Placement, Slice, Submission};
+
+/// Most placements that are made ready at once; a cluster with more loose gangs than that makes the others as they come.
+const PLACEMENTS_MAX: usize = 512;
+
+impl Cluster {
+    /// Makes room for jobs that are to come: what they need of queue, tables and journal is then there before they are
+    /// submitted. A request that can never be met is left to [`Cluster::submit`] to refuse.
+    pub fn reserve<'a>(&mut self, requests: impl IntoIterator<Item = &'a Submission>) {
+        let (mut num_jobs, mut largest) = (0, 0);
+        let mut demands: Vec<(Demand, usize)> = Vec::new();
+        for request in requests {
+            num_jobs += 1;
+            largest = largest.max(request.num_gpus as usize);
+            let Ok(demand) = self.demand_of(request) else {
+                continue;
+            };
+            match demands.binary_search_by_key(&demand, |(known, _)| *known) {
+                Ok(at) => demands[at].1 += 1,
+                Err(at) => demands.insert(at, (demand, 1)),
+            }
+        }
+        for (demand, num) in demands {
+            self.queue.reserve(demand, num);
+        }
+        self.jobs.reserve(num_jobs);
+        for (running, num_gpus) in self.running.iter_mut().zip(&self.free.num_gpus) {
+            running.reserve(num_jobs.min(*num_gpus as usize));
+        }
+        let num_running = num_jobs.min(self.gpus.len());
+        self.decisions.reserve(num_running + 1);
+        // A placement leaves its row from the third node on.
+        let num_placements = num_running.min(self.gpus.len() / 3).min(PLACEMENTS_MAX);
+        let len = largest.min(self.nodes.len());
+        if len > Placement::new().inline_size() {
+            self.spare.reserve(num_placements + 1);
+            self.spare
+                .extend((0..=num_placements).map(|_| Placement::with_capacity(len)));
+        }
+    }
+
+    /// The placement of these slices, with memory from the stock.
+    pub(crate) fn placement_of(&mut self, slices: &[Slice]) -> Placement {
+        let mut placement = if slices.len() > Placement::new().inline_size() {
+            self.spare.pop().unwrap_or_default()
+        } else {
+            Placement::new()
+        };
+        placement.extend_from_slice(slices);
+        placement
+    }
+
+    /// Puts the memory of a placement back into the stock.
+    pub(super) fn put_by(&mut self, mut placement: Placement) {
+        if placement.spilled() {
+            placement.clear();
+            self.spare.push(placement);
+        }
+    }
+
+    /// Takes back the memory of a decision that was carried out. Optional: a caller that keeps its decisions need not.
+    pub fn recycle(&mut self, decision: Decision) {
+        if let Decision::Start { placement, .. } = decision {
+            self.put_by(placement);
+        }
+    }
+}

@@ -20,7 +20,7 @@ pub const SHORT_KEYS: [&str; 8] = [
     "preemptions",
 ];
 
-/// Text in rows and columns; the first column is aligned left, the others right.
+/// Text in rows and columns; the first column and columns of words are aligned left, columns of numbers right.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// Headers.
@@ -90,6 +90,9 @@ impl Table {
             cells.map(|cell| plain(cell).chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
+        let left: Vec<bool> = (0..self.header.len())
+            .map(|column| self.is_words(column))
+            .collect();
         let line = |row: &Vec<String>| {
             let cells = row
                 .iter()
@@ -97,7 +100,7 @@ impl Table {
                 .enumerate()
                 .map(|(column, (cell, &width))| {
                     let cell = plain(cell);
-                    if column == 0 {
+                    if left[column] {
                         format!("{cell:<width$}")
                     } else {
                         format!("{cell:>width$}")
@@ -116,6 +119,13 @@ impl Table {
         lines.join("\n") + "\n"
     }
 
+    /// Whether a column holds words: the first one, and those in which every cell begins with a letter.
+    fn is_words(&self, column: usize) -> bool {
+        let mut cells = self.rows.iter().filter_map(|row| row.get(column));
+        let begins = |cell: &String| plain(cell).trim_start().starts_with(char::is_alphabetic);
+        column == 0 || (!self.rows.is_empty() && cells.all(begins))
+    }
+
     /// A Markdown table; the best of a column is bold.
     #[must_use]
     pub fn to_markdown(&self) -> String {
@@ -132,7 +142,7 @@ impl Table {
         let line =
             |row: &Vec<String>| format!("| {} |", row.iter().map(escape).collect::<Vec<_>>().join(" | "));
         let rule: Vec<&str> = (0..self.header.len())
-            .map(|column| if column == 0 { "---" } else { "---:" })
+            .map(|column| if self.is_words(column) { "---" } else { "---:" })
             .collect();
         let mut lines = vec![line(&self.header), format!("| {} |", rule.join(" | "))];
         lines.extend(self.rows.iter().map(line));

@@ -31,6 +31,9 @@ pub const SUBMIT_S_MAX: f64 = 2e9;
 pub const RUN_TIME_S_MAX: f64 = 1e9;
 /// Shortest run time, s: one tick of the simulated clock.
 pub const RUN_TIME_S_MIN: f64 = 1e-6;
+/// Most work that a workload may hold, s, each job at its slowest: a tenth of the 292,000 years that the clock can count, so
+/// that restarts and sharing have room.
+pub const TOTAL_S_MAX: f64 = 9e11;
 /// Most jobs that a workload may hold.
 pub const NUM_JOBS_MAX: usize = 10_000_000;
 
@@ -146,6 +149,8 @@ impl Workload {
         let mut resources = Feasible::new(self)?;
         let mut ids = BTreeSet::new();
         let mut last = Time::ZERO;
+        let slowest: Vec<f64> = self.classes.iter().map(slowest_rate).collect();
+        let mut total_s = 0.0;
         for (index, job) in self.jobs.iter().enumerate() {
             self.validate_job(index, job, &gangs)?;
             resources.check(index, job)?;
@@ -161,6 +166,19 @@ impl Workload {
                 ));
             }
             last = job.submit;
+            // One after the other, each at its slowest, they must not outlast the clock.
+            total_s += job.run_time_s / slowest[usize::from(job.class)];
+            if total_s > TOTAL_S_MAX {
+                let value = format!("{total_s:.3e} s of work up to here on the slowest GPUs");
+                let allowed = format!("{TOTAL_S_MAX:.0e} s");
+                return Err(job_error(
+                    index,
+                    "run_time_s",
+                    value,
+                    &allowed,
+                    "take fewer or shorter jobs",
+                ));
+            }
             if !ids.insert(job.id.as_str()) {
                 return Err(job_error(
                     index,
@@ -238,6 +256,12 @@ impl Workload {
         }
         job.resources.validate(&format!("jobs[{index}].resources"))?;
         let most = gangs.most(job.tenant, job.class);
+        if most == 0 {
+            let allowed =
+                "no gang at all: the GPU types of its class have no nodes, or its tenant has no quota";
+            let hint = "add nodes, give the tenant a quota, or allow borrowing";
+            return bad("num_gpus", job.num_gpus.to_string(), allowed, hint);
+        }
         if job.num_gpus == 0 || job.num_gpus > most {
             let allowed = format!("1 to {most}");
             let hint = "a gang runs on one GPU type and, without borrowing, within its tenant's quota";
@@ -309,6 +333,13 @@ impl GangLimits {
     pub(crate) fn most(&self, tenant: u16, class: u16) -> u32 {
         self.class[usize::from(class)].min(self.tenant[usize::from(tenant)])
     }
+}
+
+/// The slowest rate of a class on any type that it can use, its loosest placement included.
+fn slowest_rate(class: &ModelClass) -> f64 {
+    let speeds = class.speed.iter().copied().filter(|speed| *speed > 0.0);
+    let loosest = class.locality.more_nodes.min(class.locality.cross_rack);
+    speeds.fold(f64::INFINITY, f64::min) * loosest
 }
 
 /// GPUs of each type. `[num_gpu_types]`
@@ -403,6 +434,31 @@ pub(crate) mod tests {
         assert!(refusal(|w| w.jobs[0].tenant = 1).contains("tenant"));
         assert!(refusal(|w| w.jobs[0].class = 1).contains("class"));
         assert!(refusal(|w| w.classes.clear()).contains("classes"));
+    }
+
+    #[test]
+    fn work_that_outlasts_the_clock_is_refused() {
+        let text = refusal(|w| {
+            w.classes[0].speed = vec![1e-6];
+            w.jobs[1].run_time_s = 1e9;
+        });
+        assert!(
+            text.contains("jobs[1].run_time_s") && text.contains("9e11"),
+            "{text}"
+        );
+        let mut long = workload((0..900).map(|n| job(&n.to_string(), 0.0, 1, 1e9)).collect());
+        long.validate().unwrap();
+        long.jobs.push(job("last", 0.0, 1, 1e9));
+        assert!(long.validate().is_err());
+    }
+
+    #[test]
+    fn a_class_without_nodes_is_refused_with_the_reason() {
+        let text = refusal(|w| {
+            w.cluster.borrowing = false;
+            w.cluster.tenants[0].quota_gpus = 0;
+        });
+        assert!(text.contains("no gang at all"), "{text}");
     }
 
     #[test]

@@ -1,116 +1,33 @@
 //! The simulated world: a scheduler's cluster plus the hidden truth, driven event by event.
 //!
 //! Events are ordered by (time, kind, id): at one instant jobs finish first, then nodes change their state, then jobs
-//! arrive, then the scheduler decides. Between events every running job progresses at a constant rate, so an event costs O(log n) in jobs and
-//! nothing in the size of the cluster. The scheduler sees only [`Cluster`]; true work lives here and cannot leak.
+//! arrive, then the scheduler decides. Between events every running job progresses at a constant rate, so an event costs
+//! O(log n) in jobs and nothing in the size of the cluster. The scheduler sees only [`Cluster`]; true work lives here and
+//! cannot leak.
 
+mod failing;
 mod rounds;
+mod truth;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pleach_scheduler::cluster::{
-    Capabilities, Cluster, Decision, JobState, Placement, Submission, last_checkpoint_s, moved,
-};
+use pleach_scheduler::cluster::{Capabilities, Cluster, Decision, JobState, Placement, Submission, moved};
 use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::estimate::Estimate;
 use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
-
 use pleach_scheduler::physics::overheads::Overheads;
 
 use crate::attribution::Attribution;
-use crate::capacity::{Capacity, CapacityConfig, NodeChange};
-use crate::failures::reasons::runtime_to_failure;
-use crate::failures::{End, Fate, OutcomeModel};
-use crate::metrics::{JobOutcome, Metrics, SLOWDOWN_BOUND_S};
+use crate::capacity::Capacity;
+use crate::metrics::{JobOutcome, Metrics};
 use crate::occupancy::Occupancy;
 use crate::seed::Seed;
-use crate::workload::{Outcome, Workload};
+use crate::workload::Workload;
+
+use truth::Truth;
 
 pub use rounds::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
-
-/// Hidden truth of one job.
-#[derive(Clone, Copy, Debug)]
-struct Truth {
-    submit: Time,
-    submission: Submission,
-    /// Work that was left at `since`, in seconds of the reference run.
-    rest_s: f64,
-    /// All its work, in seconds of the reference run.
-    work_s: f64,
-    /// Since when the rate has been what it is.
-    since: Time,
-    /// True progress per second; zero while the job does not run.
-    rate: f64,
-    /// Start-up cost of the present run that was unpaid at `since`, s.
-    cost_left_s: f64,
-    /// Work that was done and lost again, in seconds of the reference run.
-    lost_s: f64,
-    /// What becomes of it whatever the schedule; none: it does all its work.
-    fate: Option<Fate>,
-    /// Trials that have failed.
-    num_failed_trials: u32,
-    /// Running time until the present trial fails, s; infinite where it will not.
-    to_failure_s: f64,
-    /// How it ended in the source.
-    outcome: Outcome,
-    /// Run time alone at the best speed of its class, s.
-    isolated_s: f64,
-    /// Counts runs, so that the finish event of an ended run is recognised as stale.
-    run: u32,
-}
-
-impl Truth {
-    /// What a second in the system adds to the job's slowdown.
-    fn weight(&self) -> f64 {
-        1.0 / self.isolated_s.max(SLOWDOWN_BOUND_S)
-    }
-
-    /// Books what was paid and done at the present rate.
-    fn book(&mut self, now: Time) {
-        let elapsed_s = (now - self.since).as_secs_f64();
-        let ran_s = (elapsed_s - self.cost_left_s).max(0.0);
-        self.rest_s = (self.rest_s - ran_s * self.rate).max(0.0);
-        self.cost_left_s = (self.cost_left_s - elapsed_s).max(0.0);
-        self.to_failure_s = (self.to_failure_s - elapsed_s).max(0.0);
-        self.since = now;
-    }
-
-    /// How long the rest takes at the present rate, or until the trial fails if that comes first.
-    fn span(&self) -> Time {
-        Time::from_secs_f64(self.rest_span_s().min(self.to_failure_s))
-    }
-
-    fn rest_span_s(&self) -> f64 {
-        self.cost_left_s + self.rest_s / self.rate
-    }
-
-    /// Whether the present run ends with a failed trial. A trial that is to fail fails even where the work is done first.
-    fn ends_in_failure(&self) -> bool {
-        self.to_failure_s <= self.rest_span_s() || self.trial_is_to_fail()
-    }
-
-    fn trial_is_to_fail(&self) -> bool {
-        self.fate
-            .is_some_and(|fate| self.num_failed_trials < fate.num_failed_trials)
-    }
-
-    /// Whether the job is given up after the trial that fails now.
-    fn is_given_up(&self) -> bool {
-        self.fate.is_some_and(|fate| {
-            fate.end == End::Unsuccessful && self.num_failed_trials >= fate.num_failed_trials
-        })
-    }
-
-    fn outcome(&self) -> Outcome {
-        match self.fate.map(|fate| fate.end) {
-            None => self.outcome,
-            Some(End::Passed) => Outcome::Completed,
-            Some(End::Killed(_)) => Outcome::Killed,
-            Some(End::Unsuccessful) => Outcome::Failed,
-        }
-    }
-}
 
 /// What the present instant brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,67 +204,9 @@ impl World {
         self.seed = seed;
     }
 
-    /// Lets jobs fail, be retried, be killed and be given up by a model of how jobs end. Call it before the first event.
-    ///
-    /// # Errors
-    /// Shares out of their ranges.
-    pub fn set_outcomes(&mut self, model: &OutcomeModel, seed: Seed) -> Result<(), ConfigError> {
-        model.validate()?;
-        self.outcome_seed = seed;
-        for (number, truth) in self.truth.iter_mut().enumerate() {
-            let fate = model.fate(seed, number as u64, truth.submission.num_gpus);
-            if let End::Killed(part) = fate.end {
-                truth.rest_s *= part;
-                truth.work_s = truth.rest_s;
-                truth.isolated_s *= part;
-            }
-            truth.fate = Some(fate);
-        }
-        for number in 0..self.truth.len() {
-            self.next_trial(JobId(number as u32));
-        }
-        Ok(())
-    }
-
-    /// Draws when the present trial of a job fails, if it is to fail.
-    fn next_trial(&mut self, id: JobId) {
-        let truth = &mut self.truth[id.index()];
-        let reason = truth.fate.and_then(|fate| fate.reason);
-        truth.to_failure_s = match reason {
-            Some(reason) if truth.trial_is_to_fail() => {
-                let trial = truth.num_failed_trials;
-                runtime_to_failure(self.outcome_seed, u64::from(id.0), trial, reason).as_secs_f64()
-            }
-            _ => f64::INFINITY,
-        };
-    }
-
-    /// The present trial of a running job fails: it is tried again from its last checkpoint, or given up.
-    fn trial_fails(&mut self, id: JobId) {
-        let truth = &mut self.truth[id.index()];
-        truth.num_failed_trials += 1;
-        if truth.is_given_up() {
-            self.finish(id);
-            return;
-        }
-        self.cluster.fail(id);
-        self.failed(id);
-        self.next_trial(id);
-    }
-
     /// Lets the scheduler decide at this time too, once; a time that is not in the future is no alarm.
     pub fn set_alarm(&mut self, alarm: Option<Time>) {
         self.alarm = alarm;
-    }
-
-    /// Lets nodes come and go. Call it before the first event.
-    ///
-    /// # Errors
-    /// Settings out of their ranges, a node that does not exist, planned changes after which a job could never run.
-    pub fn set_capacity(&mut self, config: &CapacityConfig, seed: Seed) -> Result<(), ConfigError> {
-        self.capacity = Capacity::new(config, seed, self.cluster.nodes().len())?;
-        let requests = self.truth.iter().map(|truth| &truth.submission);
-        self.capacity.check_all_can_run(&self.cluster, requests)
     }
 
     /// What the scheduler knows.
@@ -460,18 +319,6 @@ impl World {
         truth.run += 1;
     }
 
-    /// A failure took the job's GPUs: what its last checkpoint does not hold is lost.
-    fn failed(&mut self, id: JobId) {
-        self.stopped(id);
-        let interval_s = self.cluster.capabilities().checkpoint_interval_s;
-        let truth = &mut self.truth[id.index()];
-        let done_s = truth.work_s - truth.rest_s;
-        let kept_s = last_checkpoint_s(done_s, interval_s);
-        truth.lost_s += done_s - kept_s;
-        truth.rest_s = truth.work_s - kept_s;
-        self.requeued(id);
-    }
-
     /// Running jobs whose neighbours came or left go on at their new rate.
     fn follow_rates(&mut self) {
         let mut touched = std::mem::take(&mut self.touched);
@@ -495,19 +342,6 @@ impl World {
             self.push_finish(*id);
         }
         self.touched = touched;
-    }
-
-    /// A node changes its state; jobs on one that goes down fail.
-    fn change_capacity(&mut self, change: NodeChange) {
-        let mut stopped = std::mem::take(&mut self.touched);
-        stopped.clear();
-        self.cluster
-            .set_node_state(change.node, change.state, &mut stopped);
-        for id in &stopped {
-            self.failed(*id);
-        }
-        self.touched = stopped;
-        self.follow_rates();
     }
 
     /// Moves to the next instant at which anything happens and lets it happen.

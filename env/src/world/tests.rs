@@ -1,6 +1,9 @@
 //! The world by hand: what happens when, to the microsecond.
 
 use super::*;
+use crate::capacity::CapacityConfig;
+use crate::failures::{End, OutcomeModel};
+use crate::workload::Outcome;
 use crate::workload::tests::{job, workload};
 use pleach_scheduler::cluster::Slice;
 use pleach_scheduler::estimate::Provenance;

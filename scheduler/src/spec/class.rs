@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ClusterSpec;
+use super::{ClusterSpec, is_name};
 use crate::error::ConfigError;
 use crate::physics::goodput::Elastic;
 use crate::physics::links::StepCost;
@@ -14,7 +14,7 @@ use crate::physics::sensitivity::Sensitivity;
 pub struct ModelClass {
     /// Name, for example `ResNet-50`.
     pub name: String,
-    /// Speed on each GPU type, 1 = the reference type; 0 = cannot run there. `[num_gpu_types]`
+    /// Speed on each GPU type, 1 = the reference type; 0 = cannot run there, else 1e-6 to 1e6. `[num_gpu_types]`
     pub speed: Vec<f64>,
     /// What a loose placement costs.
     pub locality: LocalityFactors,
@@ -99,9 +99,9 @@ impl Default for ModelClass {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalityFactors {
-    /// On more nodes than the gang needs, within one rack. (0, 1]
+    /// On more nodes than the gang needs, within one rack. 0.001 to 1
     pub more_nodes: f64,
-    /// Across racks although one rack could hold the gang. (0, 1]
+    /// Across racks although one rack could hold the gang. 0.001 to 1
     pub cross_rack: f64,
 }
 
@@ -207,9 +207,13 @@ impl ClusterSpec {
         if class
             .speed
             .iter()
-            .any(|speed| !speed.is_finite() || *speed < 0.0 || *speed > 1e6)
+            .any(|speed| *speed != 0.0 && !(1e-6..=1e6).contains(speed))
         {
-            return bad("speed", format!("{:?}", class.speed), "numbers from 0 to 1e6");
+            return bad(
+                "speed",
+                format!("{:?}", class.speed),
+                "0 for never, else numbers from 1e-6 to 1e6",
+            );
         }
         if class.speed.iter().all(|speed| *speed == 0.0) {
             return bad(
@@ -255,9 +259,16 @@ impl ClusterSpec {
             ("more_nodes", class.locality.more_nodes),
             ("cross_rack", class.locality.cross_rack),
         ] {
-            if !(value > 0.0 && value <= 1.0) {
-                return bad(key, value.to_string(), "above 0 and at most 1");
+            if !(1e-3..=1.0).contains(&value) {
+                return bad(key, value.to_string(), "0.001 to 1");
             }
+        }
+        if !is_name(&class.name) {
+            return bad(
+                "name",
+                format!("{:?}", class.name),
+                "1 to 256 printable characters",
+            );
         }
         Ok(())
     }

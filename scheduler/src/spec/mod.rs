@@ -101,6 +101,11 @@ pub struct NodeGroup {
     pub storage_mb_s: f64,
 }
 
+/// Whether a name can stand in files and tables.
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 256 && text.trim() == text && !text.chars().any(char::is_control)
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
 fn is_none(value: &u32) -> bool {
     *value == 0
@@ -140,7 +145,7 @@ impl ClusterSpec {
             }],
             tenants: vec![TenantSpec {
                 name: "all".into(),
-                quota_gpus: num_nodes * gpus_per_node,
+                quota_gpus: num_nodes.saturating_mul(gpus_per_node),
             }],
             ..ClusterSpec::default()
         }
@@ -186,6 +191,10 @@ impl ClusterSpec {
                     "a number above 0",
                     "give the memory in GiB",
                 );
+            }
+            if !is_name(&gpu.name) {
+                let (key, value) = (format!("gpu_types[{index}].name"), format!("{:?}", gpu.name));
+                return fail(key, value, "1 to 256 printable characters", "for example V100");
             }
             if self.gpu_types[..index].iter().any(|other| other.name == gpu.name) {
                 let key = format!("gpu_types[{index}].name");
@@ -278,6 +287,15 @@ impl ClusterSpec {
             );
         }
         for (index, tenant) in self.tenants.iter().enumerate() {
+            if !is_name(&tenant.name) {
+                let (key, value) = (format!("tenants[{index}].name"), format!("{:?}", tenant.name));
+                return fail(
+                    key,
+                    value,
+                    "1 to 256 printable characters",
+                    "name whom the quota is for",
+                );
+            }
             if self.tenants[..index]
                 .iter()
                 .any(|other| other.name == tenant.name)
@@ -318,6 +336,35 @@ mod tests {
         let spec = ClusterSpec::uniform(3, 8, 2);
         assert_eq!(spec.num_gpus(), 24);
         spec.validate().unwrap();
+    }
+
+    #[test]
+    fn names_and_speeds_that_lead_nowhere_are_refused() {
+        let refused = |change: fn(&mut ClusterSpec)| {
+            let mut spec = ClusterSpec::uniform(1, 8, 1);
+            change(&mut spec);
+            spec.validate().unwrap_err().to_string()
+        };
+        assert!(refused(|spec| spec.tenants[0].name.clear()).contains("tenants[0].name"));
+        assert!(refused(|spec| spec.gpu_types[0].name = "a\nb".into()).contains("gpu_types[0].name"));
+        assert!(
+            refused(|spec| spec.node_groups[0].cpu_cores = f64::NAN).contains("node_groups[0].cpu_cores")
+        );
+        assert!(refused(|spec| spec.node_groups[0].nvlink_gpus = 9).contains("at most the 8 GPUs"));
+        assert!(refused(|spec| spec.interference.kappa = -1.0).contains("interference.kappa"));
+        assert!(ClusterSpec::uniform(u32::MAX, 64, 1).validate().is_err());
+        let spec = ClusterSpec::uniform(1, 8, 1);
+        let refused = |change: fn(&mut ModelClass)| {
+            let mut class = ModelClass::default();
+            change(&mut class);
+            spec.validate_class(&class).unwrap_err().to_string()
+        };
+        assert!(refused(|class| class.speed = vec![-1.0]).contains("speed"));
+        assert!(refused(|class| class.speed = vec![1e-9]).contains("1e-6"));
+        assert!(refused(|class| class.locality.cross_rack = 1e-9).contains("cross_rack"));
+        assert!(refused(|class| class.restart_cost_s = Some(f64::NAN)).contains("restart_cost_s"));
+        assert!(refused(|class| class.load.utilisation = 0.0).contains("load.utilisation"));
+        assert!(refused(|class| class.name.clear()).contains("name"));
     }
 
     #[test]

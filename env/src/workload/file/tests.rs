@@ -282,7 +282,7 @@ fn workloads_that_are_not_valid_are_not_written() {
             .write(&path)
             .unwrap_err()
             .to_string()
-            .contains("cluster.tenants[0].name")
+            .contains("tenants[0].name")
     );
     assert!(!path.exists());
 }

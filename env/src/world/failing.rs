@@ -1,0 +1,96 @@
+//! What goes wrong: trials that fail, jobs that are killed or given up, nodes that leave and return.
+
+use pleach_scheduler::cluster::last_checkpoint_s;
+use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ids::JobId;
+
+use super::World;
+use crate::capacity::{Capacity, CapacityConfig, NodeChange};
+use crate::failures::reasons::runtime_to_failure;
+use crate::failures::{End, OutcomeModel};
+use crate::seed::Seed;
+
+impl World {
+    /// Lets jobs fail, be retried, be killed and be given up by a model of how jobs end. Call it before the first event.
+    ///
+    /// # Errors
+    /// Shares out of their ranges.
+    pub fn set_outcomes(&mut self, model: &OutcomeModel, seed: Seed) -> Result<(), ConfigError> {
+        model.validate()?;
+        self.outcome_seed = seed;
+        for (number, truth) in self.truth.iter_mut().enumerate() {
+            let fate = model.fate(seed, number as u64, truth.submission.num_gpus);
+            if let End::Killed(part) = fate.end {
+                truth.rest_s *= part;
+                truth.work_s = truth.rest_s;
+                truth.isolated_s *= part;
+            }
+            truth.fate = Some(fate);
+        }
+        for number in 0..self.truth.len() {
+            self.next_trial(JobId(number as u32));
+        }
+        Ok(())
+    }
+
+    /// Draws when the present trial of a job fails, if it is to fail.
+    pub(super) fn next_trial(&mut self, id: JobId) {
+        let truth = &mut self.truth[id.index()];
+        let reason = truth.fate.and_then(|fate| fate.reason);
+        truth.to_failure_s = match reason {
+            Some(reason) if truth.trial_is_to_fail() => {
+                let trial = truth.num_failed_trials;
+                runtime_to_failure(self.outcome_seed, u64::from(id.0), trial, reason).as_secs_f64()
+            }
+            _ => f64::INFINITY,
+        };
+    }
+
+    /// The present trial of a running job fails: it is tried again from its last checkpoint, or given up.
+    pub(super) fn trial_fails(&mut self, id: JobId) {
+        let truth = &mut self.truth[id.index()];
+        truth.num_failed_trials += 1;
+        if truth.is_given_up() {
+            self.finish(id);
+            return;
+        }
+        self.cluster.fail(id);
+        self.failed(id);
+        self.next_trial(id);
+    }
+
+    /// Lets nodes come and go. Call it before the first event.
+    ///
+    /// # Errors
+    /// Settings out of their ranges, a node that does not exist, planned changes after which a job could never run.
+    pub fn set_capacity(&mut self, config: &CapacityConfig, seed: Seed) -> Result<(), ConfigError> {
+        self.capacity = Capacity::new(config, seed, self.cluster.nodes().len())?;
+        let requests = self.truth.iter().map(|truth| &truth.submission);
+        self.capacity.check_all_can_run(&self.cluster, requests)
+    }
+
+    /// A failure took the job's GPUs: what its last checkpoint does not hold is lost.
+    pub(super) fn failed(&mut self, id: JobId) {
+        self.stopped(id);
+        let interval_s = self.cluster.capabilities().checkpoint_interval_s;
+        let truth = &mut self.truth[id.index()];
+        let done_s = truth.work_s - truth.rest_s;
+        let kept_s = last_checkpoint_s(done_s, interval_s);
+        truth.lost_s += done_s - kept_s;
+        truth.rest_s = truth.work_s - kept_s;
+        self.requeued(id);
+    }
+
+    /// A node changes its state; jobs on one that goes down fail.
+    pub(super) fn change_capacity(&mut self, change: NodeChange) {
+        let mut stopped = std::mem::take(&mut self.touched);
+        stopped.clear();
+        self.cluster
+            .set_node_state(change.node, change.state, &mut stopped);
+        for id in &stopped {
+            self.failed(*id);
+        }
+        self.touched = stopped;
+        self.follow_rates();
+    }
+}

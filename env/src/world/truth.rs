@@ -1,0 +1,91 @@
+//! What only the simulation knows of a job: how much work is left, at what pace it goes, and how it will end.
+
+use pleach_scheduler::cluster::Submission;
+use pleach_scheduler::ids::Time;
+
+use crate::failures::{End, Fate};
+use crate::metrics::SLOWDOWN_BOUND_S;
+use crate::workload::Outcome;
+
+/// Hidden truth of one job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Truth {
+    pub(super) submit: Time,
+    pub(super) submission: Submission,
+    /// Work that was left at `since`, in seconds of the reference run.
+    pub(super) rest_s: f64,
+    /// All its work, in seconds of the reference run.
+    pub(super) work_s: f64,
+    /// Since when the rate has been what it is.
+    pub(super) since: Time,
+    /// True progress per second; zero while the job does not run.
+    pub(super) rate: f64,
+    /// Start-up cost of the present run that was unpaid at `since`, s.
+    pub(super) cost_left_s: f64,
+    /// Work that was done and lost again, in seconds of the reference run.
+    pub(super) lost_s: f64,
+    /// What becomes of it whatever the schedule; none: it does all its work.
+    pub(super) fate: Option<Fate>,
+    /// Trials that have failed.
+    pub(super) num_failed_trials: u32,
+    /// Running time until the present trial fails, s; infinite where it will not.
+    pub(super) to_failure_s: f64,
+    /// How it ended in the source.
+    pub(super) outcome: Outcome,
+    /// Run time alone at the best speed of its class, s.
+    pub(super) isolated_s: f64,
+    /// Counts runs, so that the finish event of an ended run is recognised as stale.
+    pub(super) run: u32,
+}
+
+impl Truth {
+    /// What a second in the system adds to the job's slowdown.
+    pub(super) fn weight(&self) -> f64 {
+        1.0 / self.isolated_s.max(SLOWDOWN_BOUND_S)
+    }
+
+    /// Books what was paid and done at the present rate.
+    pub(super) fn book(&mut self, now: Time) {
+        let elapsed_s = (now - self.since).as_secs_f64();
+        let ran_s = (elapsed_s - self.cost_left_s).max(0.0);
+        self.rest_s = (self.rest_s - ran_s * self.rate).max(0.0);
+        self.cost_left_s = (self.cost_left_s - elapsed_s).max(0.0);
+        self.to_failure_s = (self.to_failure_s - elapsed_s).max(0.0);
+        self.since = now;
+    }
+
+    /// How long the rest takes at the present rate, or until the trial fails if that comes first.
+    pub(super) fn span(&self) -> Time {
+        Time::from_secs_f64(self.rest_span_s().min(self.to_failure_s))
+    }
+
+    pub(super) fn rest_span_s(&self) -> f64 {
+        self.cost_left_s + self.rest_s / self.rate
+    }
+
+    /// Whether the present run ends with a failed trial. A trial that is to fail fails even where the work is done first.
+    pub(super) fn ends_in_failure(&self) -> bool {
+        self.to_failure_s <= self.rest_span_s() || self.trial_is_to_fail()
+    }
+
+    pub(super) fn trial_is_to_fail(&self) -> bool {
+        self.fate
+            .is_some_and(|fate| self.num_failed_trials < fate.num_failed_trials)
+    }
+
+    /// Whether the job is given up after the trial that fails now.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.fate.is_some_and(|fate| {
+            fate.end == End::Unsuccessful && self.num_failed_trials >= fate.num_failed_trials
+        })
+    }
+
+    pub(super) fn outcome(&self) -> Outcome {
+        match self.fate.map(|fate| fate.end) {
+            None => self.outcome,
+            Some(End::Passed) => Outcome::Completed,
+            Some(End::Killed(_)) => Outcome::Killed,
+            Some(End::Unsuccessful) => Outcome::Failed,
+        }
+    }
+}

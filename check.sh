@@ -7,6 +7,7 @@ step() { printf '\n== %s\n' "$*"; "$@"; }
 
 step cargo fmt --all --check
 step cargo clippy --workspace --all-targets --locked -- -D warnings
+step cargo check -p pleach-env --no-default-features --locked
 step cargo test --workspace --locked
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps --locked
 printf '\nall checks passed\n'

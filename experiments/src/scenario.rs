@@ -73,7 +73,10 @@ impl SchedulingArgs {
         };
         capabilities.checkpoint_interval_s = self.checkpoint_interval_s;
         sim.outcomes.clone_from(&self.outcomes);
-        sim.capacity.node_mtbf_s = self.node_mtbf_days.map(|days| days * DAY_S);
+        sim.capacity = self.capacity.clone().unwrap_or_default();
+        if let Some(days) = self.node_mtbf_days {
+            sim.capacity.node_mtbf_s = Some(days * DAY_S);
+        }
         sim
     }
 }

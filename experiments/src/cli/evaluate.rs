@@ -1,9 +1,10 @@
 //! `pleach evaluate`: flags.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, ValueEnum};
+use pleach_env::capacity::CapacityConfig;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::import::Format;
 use pleach_scheduler::cluster::Sharing;
@@ -13,6 +14,10 @@ use serde::Serialize;
 use super::RunArgs;
 use super::estimates::EstimateSource;
 use super::number;
+use crate::atomic_file::read_toml;
+
+/// Largest plan of nodes that come and go, bytes: a million changes.
+const CAPACITY_BYTES_MAX: u64 = 1 << 26;
 
 /// Compares policies. Every policy meets every workload with every seed, so results come in pairs.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -96,7 +101,7 @@ pub struct SchedulingArgs {
     /// Let policies stop running jobs and start them again later
     #[arg(long)]
     pub preemption: bool,
-    /// What policies believe about lengths: oracle, user, history (learned from ended jobs), or lognormal:SIGMA[:BIAS]
+    /// What policies believe about lengths: oracle, user, history (learned from ended jobs), lognormal:SIGMA or lognormal:SIGMA:BIAS
     #[arg(long, value_name = "SOURCE", default_value = "oracle")]
     pub estimates: EstimateSource,
     /// Seconds that a job loses whenever it starts again
@@ -115,9 +120,20 @@ pub struct SchedulingArgs {
     /// Let nodes fail, each once in so many days on average; repairs take an hour on average
     #[arg(long, value_name = "DAYS", value_parser = number::positive)]
     pub node_mtbf_days: Option<f64>,
+    /// Let nodes be drained, taken and returned as this TOML file plans: [[changes]] with at_s, node and state (up, draining, down)
+    #[arg(long, value_name = "FILE", value_parser = capacity)]
+    pub capacity: Option<CapacityConfig>,
     /// Seconds of work between two checkpoints: what a failure can cost a job [default: a failure loses nothing]
     #[arg(long, value_name = "S", value_parser = number::positive)]
     pub checkpoint_interval_s: Option<f64>,
+}
+
+/// Reads the plan of nodes that come and go.
+fn capacity(path: &str) -> Result<CapacityConfig, String> {
+    let config: CapacityConfig =
+        read_toml(Path::new(path), CAPACITY_BYTES_MAX).map_err(|error| error.to_string())?;
+    config.validate().map_err(|error| error.to_string())?;
+    Ok(config)
 }
 
 fn outcomes(text: &str) -> Result<OutcomeModel, String> {

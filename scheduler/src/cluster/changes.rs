@@ -4,7 +4,7 @@ use super::queue::QueueKeys;
 use super::rates::last_checkpoint_s;
 use super::shape::{Shape, ShapeId, units};
 use super::tables::{Decision, Job, JobState, Placement, Slice, Submission};
-use super::{Cluster, Demand, bits, service_class};
+use super::{Cluster, Demand, PlacementFacts, bits, service_class};
 use crate::error::ConfigError;
 use crate::ids::{ClassId, GpuTypeId, JobId, Time};
 use crate::spec::Resources;
@@ -28,6 +28,7 @@ impl Cluster {
             num_held: 0,
             gpu_type: GpuTypeId(0),
             is_sharing: false,
+            is_forked: false,
             state: JobState::Pending,
             attained_gpu_s: 0.0,
             executed_s: 0.0,
@@ -195,12 +196,25 @@ impl Cluster {
     /// As [`Cluster::start`], or if the shape is another share of the GPUs than the job's.
     pub fn start_with(&mut self, id: JobId, placement: Placement, granted: ShapeId) {
         let facts = self.facts_with(id, &placement, granted);
+        self.start_at(id, placement, granted, &facts, false);
+    }
+
+    /// Starts a job at what its placement is worth, as one gang or as copies.
+    pub(super) fn start_at(
+        &mut self,
+        id: JobId,
+        placement: Placement,
+        granted: ShapeId,
+        facts: &PlacementFacts,
+        is_forked: bool,
+    ) {
         let shape = self.shape(granted);
         let job = &self.jobs[id.index()];
         assert_eq!(job.state, JobState::Pending, "{id:?} must be pending to start");
         let elastic = &self.classes[job.request.class.index()].elastic;
         assert!(
-            facts.num_gpus == job.request.num_gpus
+            is_forked
+                || facts.num_gpus == job.request.num_gpus
                 || elastic.is_some_and(|elastic| (1..=elastic.gpus_max).contains(&facts.num_gpus)),
             "{id:?} must get its whole gang, not {} GPUs",
             facts.num_gpus
@@ -221,7 +235,7 @@ impl Cluster {
         let now = self.now;
         let job = &mut self.jobs[id.index()];
         job.state = JobState::Running;
-        (job.granted, job.num_held) = (granted, facts.num_gpus);
+        (job.granted, job.num_held, job.is_forked) = (granted, facts.num_gpus, is_forked);
         (job.gpu_type, job.is_sharing) = (facts.gpu_type, false);
         (job.run_start, job.rate_since) = (now, now);
         job.first_start.get_or_insert(now);

@@ -30,7 +30,7 @@ impl Cluster {
             if running {
                 let held: u32 = job.placement.iter().map(|slice| slice.num_gpus()).sum();
                 assert_eq!(held, job.num_held, "job {id} holds what it was given");
-                let elastic = self.classes[job.request.class.index()].elastic.is_some();
+                let elastic = self.classes[job.request.class.index()].elastic.is_some() || job.is_forked;
                 assert!(
                     elastic || held == job.request.num_gpus,
                     "job {id} holds its whole gang"

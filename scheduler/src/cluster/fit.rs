@@ -195,7 +195,7 @@ impl Cluster {
     #[must_use]
     pub fn gpus_freed_by(&self, id: JobId) -> u32 {
         let job = self.job(id);
-        if !job.is_sharing && !self.capabilities.mixed_types {
+        if !job.is_sharing && !job.is_forked && !self.capabilities.mixed_types {
             return job.num_held;
         }
         let of_type = |slice: &&Slice| self.nodes[slice.node.index()].gpu_type == job.gpu_type;

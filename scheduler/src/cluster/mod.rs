@@ -7,6 +7,7 @@
 mod changes;
 mod check;
 mod consolidated;
+mod copies;
 mod fit;
 mod free;
 mod node_set;

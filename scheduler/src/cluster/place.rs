@@ -113,7 +113,7 @@ impl Cluster {
     }
 
     /// Number of different racks.
-    fn num_racks(&self, placement: &[Slice]) -> u32 {
+    pub(super) fn num_racks(&self, placement: &[Slice]) -> u32 {
         let rack_of = |slice: &Slice| self.nodes[slice.node.index()].rack;
         if placement.len() == 1 {
             return 1;

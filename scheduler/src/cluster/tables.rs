@@ -191,6 +191,8 @@ pub struct Job {
     pub num_held: u32,
     /// The type that sets its pace in the present run: that of its GPUs, the slowest where they differ.
     pub gpu_type: GpuTypeId,
+    /// Whether it runs as copies of itself in the present run.
+    pub is_forked: bool,
     /// Whether it shares a GPU in the present run, or holds only a part of one.
     pub is_sharing: bool,
     /// GPU·s received up to the last time it stopped.

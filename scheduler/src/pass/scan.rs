@@ -90,6 +90,69 @@ pub(super) struct Scan {
     blocked: Vec<LensSet>,
     /// The open demands of one order, less those of blocked tenants.
     unblocked: Vec<Open>,
+    ratios: Ratios,
+    /// What was found out about jobs in one look behind a reservation: each is asked about once, and in three orders.
+    verdicts: Verdicts,
+}
+
+/// Whether a job may go ahead of a reserved one, as far as it was asked in this look. `[job]`
+#[derive(Clone, Debug, Default)]
+struct Verdicts {
+    rows: Vec<(u32, bool)>,
+    look: u32,
+}
+
+impl Verdicts {
+    fn forget(&mut self, num_jobs: usize) {
+        if self.look == u32::MAX {
+            self.rows.clear();
+            self.look = 0;
+        }
+        self.look += 1;
+        self.rows.resize(num_jobs.max(self.rows.len()), (0, false));
+    }
+
+    #[inline]
+    fn of(&mut self, job: JobId, find_out: impl FnOnce() -> bool) -> bool {
+        let row = &mut self.rows[job.index()];
+        if row.0 != self.look {
+            *row = (self.look, find_out());
+        }
+        row.1
+    }
+}
+
+/// The oldest and the shortest job of each demand with their response ratios, which stay while time stands still.
+#[derive(Clone, Debug, Default)]
+struct Ratios {
+    rows: Vec<Option<(JobId, (Time, JobId), [Option<Row>; 2])>>,
+    now: Time,
+}
+
+impl Ratios {
+    fn forget(&mut self) {
+        self.rows.fill(None);
+    }
+
+    fn at(&mut self, now: Time, num_rows: usize) {
+        if self.now != now {
+            self.forget();
+            self.now = now;
+        }
+        self.rows.resize(num_rows.max(self.rows.len()), None);
+    }
+
+    #[inline]
+    fn of(&mut self, cluster: &Cluster, head: &Head) -> [Option<Row>; 2] {
+        match &mut self.rows[head.row as usize] {
+            Some((oldest, shortest, rows)) if (*oldest, *shortest) == (head.arrival, head.remaining) => *rows,
+            row => {
+                let rows = ratio_heads(cluster, head);
+                *row = Some((head.arrival, head.remaining, rows));
+                rows
+            }
+        }
+    }
 }
 
 /// Whether a demand has room in its tenant's quota, and whether it fits now.
@@ -152,6 +215,11 @@ impl Lists<'_> {
 }
 
 impl Scan {
+    /// A new pass begins: jobs may have come back with less to do, or be others altogether.
+    pub(super) fn forget(&mut self) {
+        self.ratios.forget();
+    }
+
     /// Looks at the whole queue; `skip` is never a head. Without `fitting`, only heads are looked for.
     pub(super) fn run(&mut self, cluster: &Cluster, needs: &Needs, skip: Option<JobId>, fitting: bool) {
         let queue = cluster.queue();
@@ -165,6 +233,7 @@ impl Scan {
             };
         }
         self.find_blocked(cluster, needs);
+        self.ratios.at(cluster.now(), queue.num_rows());
         let (arrival, remaining, service) = (&mut self.arrival, &mut self.remaining, &mut self.service);
         for lens in Lens::ALL {
             let (heads, fitting) = (&mut self.heads[lens as usize], &mut self.fitting[lens as usize]);
@@ -214,7 +283,9 @@ impl Scan {
                 Lens::WaitRatio => {
                     for head in queue.heads() {
                         let open = lists.open[head.row as usize];
-                        lists.merge(open, ratio_heads(cluster, head).into_iter().flatten());
+                        if open.room || open.fits {
+                            lists.merge(open, self.ratios.of(cluster, head).into_iter().flatten());
+                        }
                     }
                 }
                 Lens::TenantDeficit => {
@@ -270,19 +341,27 @@ impl Scan {
         }
     }
 
-    /// Looks for fitting jobs among those that `allowed` lets through; the heads stay as they are.
+    /// Looks for fitting jobs among those that `allowed` lets through, given the types on which they fit; the heads stay as
+    /// they are. `all_allowed` says of a demand that its every job would be let through.
     pub(super) fn run_allowed(
         &mut self,
         cluster: &Cluster,
         needs: &Needs,
-        mut allowed: impl FnMut(JobId) -> bool,
+        all_allowed: impl Fn(&Demand, u64) -> bool,
+        mut allowed: impl FnMut(JobId, u64) -> bool,
     ) {
         let num = needs.fitting;
+        self.ratios.at(cluster.now(), cluster.queue().num_rows());
+        self.verdicts.forget(cluster.jobs().len());
         self.fitting.iter_mut().for_each(|best| best.reset(num));
         for head in cluster.queue().heads() {
-            if num == 0 || cluster.fitting_types(head.demand) == 0 {
+            let types = cluster.fitting_types(head.demand);
+            if num == 0 || types == 0 {
                 continue;
             }
+            let all = all_allowed(&head.demand, types);
+            let verdicts = &mut self.verdicts;
+            let mut allowed = |job: JobId| all || verdicts.of(job, || allowed(job, types));
             let group = cluster.queue().group(head.row);
             self.arrival.clear();
             let rows = group.arrival.iter().take(SCAN_MAX);
@@ -317,7 +396,7 @@ impl Scan {
                         rows.all(|(class, job)| take(i64::from(*class), *job))
                     }
                     Lens::WaitRatio => {
-                        let rows = ratio_heads(cluster, head).into_iter().flatten();
+                        let rows = self.ratios.of(cluster, head).into_iter().flatten();
                         let mut rows = rows.filter(|(_, job)| allowed(*job));
                         rows.all(|(key, job)| take(key, job))
                     }
@@ -381,9 +460,11 @@ mod tests {
             let mut policy = by_name(name).unwrap();
             let needs = Needs { heads, fitting, tenants_in_order: in_order, ..Needs::full() };
             let (mut scan, mut found) = (Scan::default(), Vec::new());
+            let all_of = |demand: &Demand| demand.num_gpus == 2;
             for event in events {
                 happen(&mut cluster, event);
                 for step in 0..2 {
+                    scan.forget();
                     scan.run(&cluster, &needs, skip, true);
                     for lens in Lens::ALL {
                         // The slow way to see whether the first job of the tenant has room.
@@ -400,8 +481,8 @@ mod tests {
                         first_jobs(&cluster, lens, fitting, fits, |_| true, &mut found);
                         prop_assert_eq!(scan.fitting(lens), &found, "fitting, {:?}", lens);
                     }
-                    let odd = |job: JobId| job.0 % 2 == 1;
-                    scan.run_allowed(&cluster, &needs, odd);
+                    let odd = |job: JobId| job.0 % 2 == 1 || all_of(&cluster.demand(job));
+                    scan.run_allowed(&cluster, &needs, |demand, _| all_of(demand), |job, _| odd(job));
                     for lens in Lens::ALL {
                         let fits = |demand: &Demand| cluster.fitting_types(*demand) != 0;
                         first_jobs(&cluster, lens, fitting, fits, odd, &mut found);

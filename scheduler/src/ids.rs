@@ -108,11 +108,28 @@ mod tests {
         );
         assert_eq!((Time(3) - Time(5)).0, -2);
         for us in [
-            0.0, 0.5, -0.5, 0.499_999_999_999_999_94, 2.5, -2.5, 1e15, 4_503_599_627_370_495.5, 9e18, 1e19, -1e19, 1e300,
-            f64::INFINITY, f64::NEG_INFINITY, f64::NAN,
+            0.0,
+            0.5,
+            -0.5,
+            0.499_999_999_999_999_94,
+            2.5,
+            -2.5,
+            1e15,
+            4_503_599_627_370_495.5,
+            9e18,
+            1e19,
+            -1e19,
+            1e300,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
         ] {
             let seconds = us / 1e6;
-            assert_eq!(Time::from_secs_f64(seconds).0, (seconds * 1e6).round() as i64, "{us}");
+            assert_eq!(
+                Time::from_secs_f64(seconds).0,
+                (seconds * 1e6).round() as i64,
+                "{us}"
+            );
         }
         assert_eq!(Time(59).next_multiple(Time(60)), Time(60));
         assert_eq!(Time(60).next_multiple(Time(60)), Time(120));

@@ -124,12 +124,13 @@ pub(crate) fn enumerate(
     } = scratch;
     ends.forget();
     known.forget();
+    let beside = reservation.is_none() && needs.templates.contains(&Template::Beside);
     for (job, heads) in picks.iter() {
         if set.rows.len() >= MAX_CANDIDATES {
             break;
         }
         let types = cluster.fitting_types(cluster.demand(*job));
-        if reservation.is_none() && needs.templates.contains(&Template::Beside) {
+        if beside {
             push_beside(cluster, *job, *heads, set);
         }
         if types != 0 {

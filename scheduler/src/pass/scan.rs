@@ -168,6 +168,8 @@ struct Lists<'a> {
     fitting: &'a mut Best,
     skip: Option<JobId>,
     open: &'a [Open],
+    /// Demands that fit.
+    num_fits: usize,
 }
 
 impl Lists<'_> {
@@ -200,13 +202,17 @@ impl Lists<'_> {
         row: impl Fn(&First, T) -> Row,
     ) {
         let num = self.fitting.num.max(self.heads.num + 1);
+        // A list that is not full wants anything, but there may be nothing left that fits.
+        let mut num_fits = self.num_fits;
         for first in queue.firsts(order) {
             let best = (first.key, first.job);
-            if !(self.heads.wants(best) || self.fitting.wants(best)) {
+            let (heads, fitting) = (self.heads.wants(best), num_fits > 0 && self.fitting.wants(best));
+            if !(heads || fitting) {
                 return;
             }
             let open = self.open[first.row as usize];
-            if self.want(open, best) {
+            num_fits -= usize::from(open.fits);
+            if heads && open.room || fitting && open.fits {
                 let members = members(queue.group(first.row)).first_few(num, buffer);
                 self.merge(open, members.iter().map(|member| row(first, *member)));
             }
@@ -225,11 +231,14 @@ impl Scan {
         let queue = cluster.queue();
         let num_fitting = if fitting { needs.fitting } else { 0 };
         self.open.resize(queue.num_rows(), Open::default());
+        let mut num_fits = 0;
         for head in queue.heads() {
             let room = cluster.has_room(head.demand);
+            let fits = room && num_fitting > 0 && cluster.fitting_types(head.demand) != 0;
+            num_fits += usize::from(fits);
             self.open[head.row as usize] = Open {
                 room: room && needs.heads > 0,
-                fits: room && num_fitting > 0 && cluster.fitting_types(head.demand) != 0,
+                fits,
             };
         }
         self.find_blocked(cluster, needs);
@@ -259,6 +268,7 @@ impl Scan {
                 } else {
                     &self.unblocked
                 },
+                num_fits,
             };
             match lens {
                 Lens::Arrival => {
@@ -289,8 +299,15 @@ impl Scan {
                     }
                 }
                 Lens::TenantDeficit => {
+                    // Demands of one tenant follow each other.
+                    let mut last = None;
                     for head in queue.heads() {
-                        let key = deficit_key(cluster, head.demand.tenant);
+                        let tenant = head.demand.tenant;
+                        let key = match last {
+                            Some((other, key)) if other == tenant => key,
+                            _ => deficit_key(cluster, tenant),
+                        };
+                        last = Some((tenant, key));
                         let open = lists.open[head.row as usize];
                         if lists.want(open, (key, head.arrival)) {
                             let jobs = queue.group(head.row).arrival.iter();

@@ -1,5 +1,7 @@
 //! The first jobs under all wanted lenses in one look at each demand: what [`first_jobs`] finds lens by lens, faster.
 
+use super::best::{Best, Row};
+use super::remembered::{Ratios, Verdicts};
 use crate::cluster::{Cluster, Demand, First, Group, Head, Order, OrderedSet, Queue};
 use crate::ids::{JobId, Time};
 use crate::lens::{Lens, LensSet, SCAN_MAX, deficit_key, ratio_heads};
@@ -7,74 +9,6 @@ use crate::policy::Needs;
 
 #[cfg(doc)]
 use crate::lens::first_jobs;
-
-/// A sort key and its job; smaller comes first.
-type Row = (i64, JobId);
-
-/// No row is worse.
-const WORST: Row = (i64::MAX, JobId(u32::MAX));
-/// No row is better.
-const BEST: Row = (i64::MIN, JobId(0));
-
-/// The best few rows of what was offered, best first.
-#[derive(Clone, Debug)]
-struct Best {
-    rows: Vec<Row>,
-    num: usize,
-    /// The last row of a full list: what is not better is not wanted.
-    bar: Row,
-}
-
-impl Default for Best {
-    fn default() -> Best {
-        Best {
-            rows: Vec::new(),
-            num: 0,
-            bar: BEST,
-        }
-    }
-}
-
-impl Best {
-    fn reset(&mut self, num: usize) {
-        self.rows.clear();
-        self.num = num;
-        self.bar = if num == 0 { BEST } else { WORST };
-    }
-
-    #[inline(always)]
-    fn wants(&self, row: Row) -> bool {
-        row.0 < self.bar.0 || (row.0 == self.bar.0 && row.1 < self.bar.1)
-    }
-
-    /// False if the list is full and the row no better than its last one; what comes after it is then no better either.
-    #[inline(always)]
-    fn offer(&mut self, row: Row) -> bool {
-        let wanted = self.wants(row);
-        if wanted {
-            self.insert(row);
-        }
-        wanted
-    }
-
-    fn insert(&mut self, row: Row) {
-        if self.rows.len() < self.num {
-            self.rows.push(row);
-        }
-        let rows = &mut self.rows[..];
-        let Some(mut at) = rows.len().checked_sub(1) else {
-            return;
-        };
-        while at > 0 && row < rows[at - 1] {
-            rows[at] = rows[at - 1];
-            at -= 1;
-        }
-        rows[at] = row;
-        if rows.len() == self.num {
-            self.bar = rows[self.num - 1];
-        }
-    }
-}
 
 /// First jobs of each lens; kept between calls for its memory.
 #[derive(Clone, Debug, Default)]
@@ -93,66 +27,6 @@ pub(super) struct Scan {
     ratios: Ratios,
     /// What was found out about jobs in one look behind a reservation: each is asked about once, and in three orders.
     verdicts: Verdicts,
-}
-
-/// Whether a job may go ahead of a reserved one, as far as it was asked in this look. `[job]`
-#[derive(Clone, Debug, Default)]
-struct Verdicts {
-    rows: Vec<(u32, bool)>,
-    look: u32,
-}
-
-impl Verdicts {
-    fn forget(&mut self, num_jobs: usize) {
-        if self.look == u32::MAX {
-            self.rows.clear();
-            self.look = 0;
-        }
-        self.look += 1;
-        self.rows.resize(num_jobs.max(self.rows.len()), (0, false));
-    }
-
-    #[inline]
-    fn of(&mut self, job: JobId, find_out: impl FnOnce() -> bool) -> bool {
-        let row = &mut self.rows[job.index()];
-        if row.0 != self.look {
-            *row = (self.look, find_out());
-        }
-        row.1
-    }
-}
-
-/// The oldest and the shortest job of each demand with their response ratios, which stay while time stands still.
-#[derive(Clone, Debug, Default)]
-struct Ratios {
-    rows: Vec<Option<(JobId, (Time, JobId), [Option<Row>; 2])>>,
-    now: Time,
-}
-
-impl Ratios {
-    fn forget(&mut self) {
-        self.rows.fill(None);
-    }
-
-    fn at(&mut self, now: Time, num_rows: usize) {
-        if self.now != now {
-            self.forget();
-            self.now = now;
-        }
-        self.rows.resize(num_rows.max(self.rows.len()), None);
-    }
-
-    #[inline]
-    fn of(&mut self, cluster: &Cluster, head: &Head) -> [Option<Row>; 2] {
-        match &mut self.rows[head.row as usize] {
-            Some((oldest, shortest, rows)) if (*oldest, *shortest) == (head.arrival, head.remaining) => *rows,
-            row => {
-                let rows = ratio_heads(cluster, head);
-                *row = Some((head.arrival, head.remaining, rows));
-                rows
-            }
-        }
-    }
 }
 
 /// Whether a demand has room in its tenant's quota, and whether it fits now.

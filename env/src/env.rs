@@ -173,8 +173,10 @@ impl Env {
             .write(world.cluster(), set, self.pass.reservation(), global, candidates);
         let rows = set.len();
         candidates[rows * self.spaces.num_features..].fill(0.0);
-        for (index, admissible) in mask.iter_mut().enumerate() {
-            *admissible = set.is_admissible(index);
+        mask[..rows].fill(true);
+        mask[rows..].fill(false);
+        if let Some(hold) = mask.first_mut() {
+            *hold = set.is_admissible(0);
         }
     }
 

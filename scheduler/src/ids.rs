@@ -12,6 +12,7 @@ macro_rules! id {
         impl $name {
             /// Row of this id in the table that it names.
             #[must_use]
+            #[inline]
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -57,8 +58,13 @@ impl Time {
 
     /// Rounds to the nearest microsecond; values beyond the range (292,000 years) saturate, NaN becomes zero.
     #[must_use]
+    #[inline]
     pub fn from_secs_f64(seconds: f64) -> Time {
-        Time((seconds * 1e6).round() as i64)
+        // `round` would be a call into a library where the processor is not known to do it. What is cut off is exact.
+        let us = seconds * 1e6;
+        let whole = us as i64;
+        let rest = us - whole as f64;
+        Time(whole.saturating_add(i64::from(rest >= 0.5) - i64::from(rest <= -0.5)))
     }
 
     /// The next whole multiple of a span, later than this time. The span is above zero.
@@ -69,6 +75,7 @@ impl Time {
 
     /// Seconds as a float, for rates and reports.
     #[must_use]
+    #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -100,6 +107,30 @@ mod tests {
             Time::from_secs_f64(0.3)
         );
         assert_eq!((Time(3) - Time(5)).0, -2);
+        for us in [
+            0.0,
+            0.5,
+            -0.5,
+            0.499_999_999_999_999_94,
+            2.5,
+            -2.5,
+            1e15,
+            4_503_599_627_370_495.5,
+            9e18,
+            1e19,
+            -1e19,
+            1e300,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            f64::NAN,
+        ] {
+            let seconds = us / 1e6;
+            assert_eq!(
+                Time::from_secs_f64(seconds).0,
+                (seconds * 1e6).round() as i64,
+                "{us}"
+            );
+        }
         assert_eq!(Time(59).next_multiple(Time(60)), Time(60));
         assert_eq!(Time(60).next_multiple(Time(60)), Time(120));
     }

@@ -177,7 +177,7 @@ impl WriterScratch {
 
     /// Works out the logarithmic columns of all candidates.
     fn encode_actions(&mut self, cluster: &Cluster, set: &CandidateSet) {
-        let mut at = 0;
+        let (mut at, mut any_wait, mut any_victims) = (0, false, false);
         for (index, candidate) in set.iter().enumerate().take(MAX_CANDIDATES) {
             let Some(job) = candidate.job else { continue };
             at += usize::from(self.jobs.id(at) != Some(job));
@@ -193,7 +193,9 @@ impl WriterScratch {
                 .map_or(self.jobs.best_speed(at), |facts| facts.rate);
             self.duration_s[index] = cost_s + self.jobs.remaining_s(at) / rate as f32;
             self.wait_to_fit_s[index] = candidate.wait_to_fit_s as f32;
+            any_wait |= candidate.kind == CandidateKind::Reserve;
             let victims = set.victims(candidate);
+            any_victims |= !victims.is_empty();
             self.num_victims[index] = victims.len() as f32;
             self.victims_remaining_s[index] = if victims.is_empty() {
                 0.0
@@ -202,12 +204,13 @@ impl WriterScratch {
             };
         }
         let columns = [
-            (C::DurationS, &mut self.duration_s),
-            (C::WaitToFitS, &mut self.wait_to_fit_s),
-            (C::NumVictims, &mut self.num_victims),
-            (C::VictimsRemainingS, &mut self.victims_remaining_s),
+            (C::DurationS, &mut self.duration_s, true),
+            (C::WaitToFitS, &mut self.wait_to_fit_s, any_wait),
+            (C::NumVictims, &mut self.num_victims, any_victims),
+            (C::VictimsRemainingS, &mut self.victims_remaining_s, any_victims),
         ];
-        for (feature, values) in columns {
+        // Zero stays zero at any scale.
+        for (feature, values, _) in columns.into_iter().filter(|(_, _, any)| *any) {
             jobs::encode(&column::CANDIDATE[feature as usize], values, set.len());
         }
     }

@@ -12,11 +12,17 @@ use crate::ids::{GpuTypeId, JobId, NodeId, RackId};
 impl Cluster {
     /// Whether a gang of this demand fits on a type now, quotas apart.
     #[must_use]
+    #[inline]
     pub fn fits_on(&self, kind: GpuTypeId, demand: Demand) -> bool {
         if demand.shape == ShapeId::PLAIN {
             return self.free.num_free[kind.index()] >= demand.num_gpus
                 && (!self.capabilities.consolidated || self.free.fits_consolidated(kind, demand.num_gpus));
         }
+        self.fits_shaped(kind, demand)
+    }
+
+    #[inline(never)]
+    fn fits_shaped(&self, kind: GpuTypeId, demand: Demand) -> bool {
         let shape = self.shape(demand.shape);
         let mut found = 0_u32;
         for node in self.nodes.iter().filter(|node| node.gpu_type == kind) {

@@ -330,6 +330,9 @@ impl Cluster {
             }
         }
         out.truncate(kept);
+        if rest == 0 {
+            return true;
+        }
         'fill: for free in self.free.levels(kind).rev() {
             for node in self.free.with_free(kind, free) {
                 if rest == 0 {
@@ -349,9 +352,11 @@ impl Cluster {
 
 /// The lowest `num` set bits of a mask.
 fn lowest(mask: u64, num: u32) -> u64 {
-    super::bits(mask)
-        .take(num as usize)
-        .fold(0, |taken, bit| taken | 1 << bit)
+    let mut rest = mask;
+    for _ in 0..num {
+        rest &= rest.wrapping_sub(1);
+    }
+    mask & !rest
 }
 
 #[cfg(test)]

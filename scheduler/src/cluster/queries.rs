@@ -8,6 +8,7 @@ use crate::spec::ModelClass;
 impl Cluster {
     /// What a job asks for.
     #[must_use]
+    #[inline]
     pub fn demand(&self, id: JobId) -> Demand {
         let request = &self.jobs[id.index()].request;
         Demand {
@@ -20,12 +21,14 @@ impl Cluster {
 
     /// Whether tenants may use more than their quotas.
     #[must_use]
+    #[inline]
     pub fn borrowing(&self) -> bool {
         self.borrowing
     }
 
     /// Whether the tenant's quota leaves room for the demand; always where borrowing is allowed.
     #[must_use]
+    #[inline]
     pub fn has_room(&self, demand: Demand) -> bool {
         let tenant = &self.tenants[demand.tenant.index()];
         self.borrowing || {
@@ -46,12 +49,14 @@ impl Cluster {
     }
 
     /// The types in a mask, lowest first.
+    #[inline]
     pub fn types_in(&self, types: u64) -> impl Iterator<Item = GpuTypeId> + use<> {
         bits(types).map(|kind| GpuTypeId(kind as u8))
     }
 
     /// The types of a demand on which a gang of this size is free now, as a mask.
     #[must_use]
+    #[inline]
     pub fn fitting_types(&self, demand: Demand) -> u64 {
         if !self.has_room(demand) {
             return 0;
@@ -67,6 +72,7 @@ impl Cluster {
 
     /// Present time.
     #[must_use]
+    #[inline]
     pub fn now(&self) -> Time {
         self.now
     }
@@ -77,6 +83,7 @@ impl Cluster {
     }
     /// One job.
     #[must_use]
+    #[inline]
     pub fn job(&self, id: JobId) -> &Job {
         &self.jobs[id.index()]
     }

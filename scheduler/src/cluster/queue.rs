@@ -22,6 +22,12 @@ pub(crate) fn service_class(attained_gpu_s: f64) -> u8 {
     passed.count() as u8
 }
 
+/// Whether an attained service has passed the first service class.
+#[inline]
+pub(crate) fn has_passed_first_class(attained_gpu_s: f64) -> bool {
+    attained_gpu_s >= SERVICE_CLASSES_GPU_S[0]
+}
+
 /// What a group of pending jobs asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Demand {

@@ -82,13 +82,11 @@ impl Node {
     /// The lowest `num` free GPUs as a mask. Slurm packs the lowest index first, and so do we.
     #[must_use]
     pub fn lowest_free(&self, num: u32) -> u64 {
-        let (mut rest, mut taken) = (self.free, 0_u64);
+        let mut rest = self.free;
         for _ in 0..num {
-            let bit = rest & rest.wrapping_neg();
-            taken |= bit;
-            rest ^= bit;
+            rest &= rest.wrapping_sub(1);
         }
-        taken
+        self.free & !rest
     }
 }
 

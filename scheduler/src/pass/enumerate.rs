@@ -12,11 +12,16 @@ use crate::ids::{ClassId, GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
 
+/// No place in the picks.
+const NOT_PICKED: u32 = u32::MAX;
+
 /// Working memory of the enumeration; kept between calls, so that it allocates nothing once warm.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scratch {
     scan: Scan,
     picks: Vec<(JobId, LensSet)>,
+    /// Place of each job in the picks; [`NOT_PICKED`] between two looks. `[job]`
+    picked: Vec<u32>,
     slices: Vec<Slice>,
     ends: Ends,
     served: Served,
@@ -28,6 +33,8 @@ pub(crate) struct Scratch {
 #[derive(Clone, Debug, Default)]
 struct Known {
     starts: Vec<(Ask, Range<usize>)>,
+    /// Believed time until a gang of this size is free on one of these types, s.
+    fits: Vec<((u64, u32), Option<f64>)>,
     overs: Vec<((Ask, Newcomer), Option<Over>)>,
 }
 
@@ -74,6 +81,7 @@ struct Over {
 impl Known {
     fn forget(&mut self) {
         self.starts.clear();
+        self.fits.clear();
         self.overs.clear();
     }
 }
@@ -89,6 +97,7 @@ impl Scratch {
     /// A new pass begins.
     pub(crate) fn forget(&mut self) {
         self.served.forget();
+        self.scan.forget();
     }
 }
 
@@ -115,19 +124,20 @@ pub(crate) fn enumerate(
     } = scratch;
     ends.forget();
     known.forget();
+    let beside = reservation.is_none() && needs.templates.contains(&Template::Beside);
     for (job, heads) in picks.iter() {
         if set.rows.len() >= MAX_CANDIDATES {
             break;
         }
         let types = cluster.fitting_types(cluster.demand(*job));
-        if reservation.is_none() && needs.templates.contains(&Template::Beside) {
+        if beside {
             push_beside(cluster, *job, *heads, set);
         }
         if types != 0 {
             push_starts(cluster, needs, reservation, (*job, types), *heads, known, set);
         } else {
             if needs.reserve && cluster.capabilities().reservation && reservation.is_none() {
-                push_reserve(cluster, *job, *heads, ends, set);
+                push_reserve(cluster, *job, *heads, (ends, known), set);
             }
             // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
             if needs.preempt && cluster.capabilities().preemption && reservation.is_none() {
@@ -141,9 +151,14 @@ pub(crate) fn enumerate(
 
 fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>, scratch: &mut Scratch) {
     let Scratch {
-        scan, picks, slices, ..
+        scan,
+        picks,
+        picked,
+        slices,
+        ..
     } = scratch;
     picks.clear();
+    picked.resize(cluster.jobs().len().max(picked.len()), NOT_PICKED);
     scan.run(
         cluster,
         needs,
@@ -151,8 +166,12 @@ fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>
         reservation.is_none(),
     );
     if let Some(held) = reservation {
-        scan.run_allowed(cluster, needs, |job| {
-            may_backfill(cluster, needs, held, job, slices)
+        let at_any_end = |demand: &Demand, types| {
+            let mut kinds = cluster.types_in(types);
+            !needs.templates.is_empty() && kinds.all(|kind| held.allows(demand, kind, Time::MAX))
+        };
+        scan.run_allowed(cluster, needs, at_any_end, |job, types| {
+            may_backfill(cluster, needs, held, (job, types), slices)
         });
     }
     for rank in 0..needs.heads.max(needs.fitting) {
@@ -163,19 +182,26 @@ fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>
                 } else {
                     LensSet::NONE
                 };
-                pick(picks, *job, heads);
+                pick(picks, picked, *job, heads);
             }
             if let Some((_, job)) = scan.fitting(lens).get(rank) {
-                pick(picks, *job, LensSet::NONE);
+                pick(picks, picked, *job, LensSet::NONE);
             }
         }
     }
+    for (job, _) in picks {
+        picked[job.index()] = NOT_PICKED;
+    }
 }
 
-fn pick(picks: &mut Vec<(JobId, LensSet)>, job: JobId, heads: LensSet) {
-    match picks.iter_mut().find(|(other, _)| *other == job) {
+fn pick(picks: &mut Vec<(JobId, LensSet)>, picked: &mut [u32], job: JobId, heads: LensSet) {
+    let place = &mut picked[job.index()];
+    match picks.get_mut(*place as usize) {
         Some((_, known)) => *known = known.union(heads),
-        None => picks.push((job, heads)),
+        None => {
+            *place = picks.len() as u32;
+            picks.push((job, heads));
+        }
     }
 }
 
@@ -212,16 +238,11 @@ fn may_backfill(
     cluster: &Cluster,
     needs: &Needs,
     held: &Reservation,
-    job: JobId,
+    (job, types): (JobId, u64),
     slices: &mut Vec<Slice>,
 ) -> bool {
     let request = &cluster.job(job).request;
-    let types = open_types(
-        cluster,
-        Some(held),
-        job,
-        cluster.fitting_types(cluster.demand(job)),
-    );
+    let types = open_types(cluster, Some(held), job, types);
     let Some(first) = needs.templates.first() else {
         return false;
     };
@@ -314,12 +335,26 @@ fn push_starts(
     }
 }
 
-fn push_reserve(cluster: &Cluster, job: JobId, heads: LensSet, ends: &mut Ends, set: &mut CandidateSet) {
-    let fit = |kind, num_gpus| ends.earliest_fit(cluster, kind, num_gpus);
-    if let Some(reservation) = Reservation::earliest_by(cluster, job, fit) {
+fn push_reserve(
+    cluster: &Cluster,
+    job: JobId,
+    heads: LensSet,
+    (ends, known): (&mut Ends, &mut Known),
+    set: &mut CandidateSet,
+) {
+    let Demand { num_gpus, types, .. } = cluster.demand(job);
+    let place = known.fits.iter().find(|(key, _)| *key == (types, num_gpus));
+    let wait_s = place.map(|(_, wait_s)| *wait_s).unwrap_or_else(|| {
+        let fit = |kind, num_gpus| ends.earliest_fit(cluster, kind, num_gpus);
+        let found = Reservation::earliest_by(cluster, job, fit);
+        let wait_s = found.map(|found| (found.shadow - cluster.now()).as_secs_f64());
+        known.fits.push(((types, num_gpus), wait_s));
+        wait_s
+    });
+    if let Some(wait_s) = wait_s {
         let mut candidate = Candidate::new(CandidateKind::Reserve, Some(job));
         candidate.heads = heads;
-        candidate.wait_to_fit_s = (reservation.shadow - cluster.now()).as_secs_f64();
+        candidate.wait_to_fit_s = wait_s;
         set.rows.push(candidate);
     }
 }

@@ -4,8 +4,10 @@
 //! object one action at a time, so what is trained is what is deployed.
 
 mod beside;
+mod best;
 mod enumerate;
 mod preempt;
+mod remembered;
 mod reservation;
 mod scan;
 

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::cluster::{Cluster, JobState, service_class};
+use crate::cluster::{Cluster, JobState, has_passed_first_class, service_class};
 use crate::ids::{GpuTypeId, JobId, Time};
 
 /// For whose sake jobs are stopped, and with that in which order.
@@ -95,7 +95,7 @@ impl Served {
         rows.clear();
         rows.extend(cluster.running_of(kind).iter().filter_map(|(_, job)| {
             let gpu_s = cluster.job(*job).attained_gpu_s_at(cluster.now());
-            (service_class(gpu_s) > 0).then_some(Attained { gpu_s, job: *job })
+            has_passed_first_class(gpu_s).then_some(Attained { gpu_s, job: *job })
         }));
         *rest = BinaryHeap::from(rows);
     }

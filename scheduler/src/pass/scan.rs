@@ -1,5 +1,7 @@
 //! The first jobs under all wanted lenses in one look at each demand: what [`first_jobs`] finds lens by lens, faster.
 
+use super::best::{Best, Row};
+use super::remembered::{Ratios, Verdicts};
 use crate::cluster::{Cluster, Demand, First, Group, Head, Order, OrderedSet, Queue};
 use crate::ids::{JobId, Time};
 use crate::lens::{Lens, LensSet, SCAN_MAX, deficit_key, ratio_heads};
@@ -7,74 +9,6 @@ use crate::policy::Needs;
 
 #[cfg(doc)]
 use crate::lens::first_jobs;
-
-/// A sort key and its job; smaller comes first.
-type Row = (i64, JobId);
-
-/// No row is worse.
-const WORST: Row = (i64::MAX, JobId(u32::MAX));
-/// No row is better.
-const BEST: Row = (i64::MIN, JobId(0));
-
-/// The best few rows of what was offered, best first.
-#[derive(Clone, Debug)]
-struct Best {
-    rows: Vec<Row>,
-    num: usize,
-    /// The last row of a full list: what is not better is not wanted.
-    bar: Row,
-}
-
-impl Default for Best {
-    fn default() -> Best {
-        Best {
-            rows: Vec::new(),
-            num: 0,
-            bar: BEST,
-        }
-    }
-}
-
-impl Best {
-    fn reset(&mut self, num: usize) {
-        self.rows.clear();
-        self.num = num;
-        self.bar = if num == 0 { BEST } else { WORST };
-    }
-
-    #[inline(always)]
-    fn wants(&self, row: Row) -> bool {
-        row.0 < self.bar.0 || (row.0 == self.bar.0 && row.1 < self.bar.1)
-    }
-
-    /// False if the list is full and the row no better than its last one; what comes after it is then no better either.
-    #[inline(always)]
-    fn offer(&mut self, row: Row) -> bool {
-        let wanted = self.wants(row);
-        if wanted {
-            self.insert(row);
-        }
-        wanted
-    }
-
-    fn insert(&mut self, row: Row) {
-        if self.rows.len() < self.num {
-            self.rows.push(row);
-        }
-        let rows = &mut self.rows[..];
-        let Some(mut at) = rows.len().checked_sub(1) else {
-            return;
-        };
-        while at > 0 && row < rows[at - 1] {
-            rows[at] = rows[at - 1];
-            at -= 1;
-        }
-        rows[at] = row;
-        if rows.len() == self.num {
-            self.bar = rows[self.num - 1];
-        }
-    }
-}
 
 /// First jobs of each lens; kept between calls for its memory.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +24,9 @@ pub(super) struct Scan {
     blocked: Vec<LensSet>,
     /// The open demands of one order, less those of blocked tenants.
     unblocked: Vec<Open>,
+    ratios: Ratios,
+    /// What was found out about jobs in one look behind a reservation: each is asked about once, and in three orders.
+    verdicts: Verdicts,
 }
 
 /// Whether a demand has room in its tenant's quota, and whether it fits now.
@@ -105,6 +42,8 @@ struct Lists<'a> {
     fitting: &'a mut Best,
     skip: Option<JobId>,
     open: &'a [Open],
+    /// Demands that fit.
+    num_fits: usize,
 }
 
 impl Lists<'_> {
@@ -137,13 +76,17 @@ impl Lists<'_> {
         row: impl Fn(&First, T) -> Row,
     ) {
         let num = self.fitting.num.max(self.heads.num + 1);
+        // A list that is not full wants anything, but there may be nothing left that fits.
+        let mut num_fits = self.num_fits;
         for first in queue.firsts(order) {
             let best = (first.key, first.job);
-            if !(self.heads.wants(best) || self.fitting.wants(best)) {
+            let (heads, fitting) = (self.heads.wants(best), num_fits > 0 && self.fitting.wants(best));
+            if !(heads || fitting) {
                 return;
             }
             let open = self.open[first.row as usize];
-            if self.want(open, best) {
+            num_fits -= usize::from(open.fits);
+            if heads && open.room || fitting && open.fits {
                 let members = members(queue.group(first.row)).first_few(num, buffer);
                 self.merge(open, members.iter().map(|member| row(first, *member)));
             }
@@ -152,19 +95,28 @@ impl Lists<'_> {
 }
 
 impl Scan {
+    /// A new pass begins: jobs may have come back with less to do, or be others altogether.
+    pub(super) fn forget(&mut self) {
+        self.ratios.forget();
+    }
+
     /// Looks at the whole queue; `skip` is never a head. Without `fitting`, only heads are looked for.
     pub(super) fn run(&mut self, cluster: &Cluster, needs: &Needs, skip: Option<JobId>, fitting: bool) {
         let queue = cluster.queue();
         let num_fitting = if fitting { needs.fitting } else { 0 };
         self.open.resize(queue.num_rows(), Open::default());
+        let mut num_fits = 0;
         for head in queue.heads() {
             let room = cluster.has_room(head.demand);
+            let fits = room && num_fitting > 0 && cluster.fitting_types(head.demand) != 0;
+            num_fits += usize::from(fits);
             self.open[head.row as usize] = Open {
                 room: room && needs.heads > 0,
-                fits: room && num_fitting > 0 && cluster.fitting_types(head.demand) != 0,
+                fits,
             };
         }
         self.find_blocked(cluster, needs);
+        self.ratios.at(cluster.now(), queue.num_rows());
         let (arrival, remaining, service) = (&mut self.arrival, &mut self.remaining, &mut self.service);
         for lens in Lens::ALL {
             let (heads, fitting) = (&mut self.heads[lens as usize], &mut self.fitting[lens as usize]);
@@ -190,6 +142,7 @@ impl Scan {
                 } else {
                     &self.unblocked
                 },
+                num_fits,
             };
             match lens {
                 Lens::Arrival => {
@@ -214,12 +167,21 @@ impl Scan {
                 Lens::WaitRatio => {
                     for head in queue.heads() {
                         let open = lists.open[head.row as usize];
-                        lists.merge(open, ratio_heads(cluster, head).into_iter().flatten());
+                        if open.room || open.fits {
+                            lists.merge(open, self.ratios.of(cluster, head).into_iter().flatten());
+                        }
                     }
                 }
                 Lens::TenantDeficit => {
+                    // Demands of one tenant follow each other.
+                    let mut last = None;
                     for head in queue.heads() {
-                        let key = deficit_key(cluster, head.demand.tenant);
+                        let tenant = head.demand.tenant;
+                        let key = match last {
+                            Some((other, key)) if other == tenant => key,
+                            _ => deficit_key(cluster, tenant),
+                        };
+                        last = Some((tenant, key));
                         let open = lists.open[head.row as usize];
                         if lists.want(open, (key, head.arrival)) {
                             let jobs = queue.group(head.row).arrival.iter();
@@ -270,19 +232,27 @@ impl Scan {
         }
     }
 
-    /// Looks for fitting jobs among those that `allowed` lets through; the heads stay as they are.
+    /// Looks for fitting jobs among those that `allowed` lets through, given the types on which they fit; the heads stay as
+    /// they are. `all_allowed` says of a demand that its every job would be let through.
     pub(super) fn run_allowed(
         &mut self,
         cluster: &Cluster,
         needs: &Needs,
-        mut allowed: impl FnMut(JobId) -> bool,
+        all_allowed: impl Fn(&Demand, u64) -> bool,
+        mut allowed: impl FnMut(JobId, u64) -> bool,
     ) {
         let num = needs.fitting;
+        self.ratios.at(cluster.now(), cluster.queue().num_rows());
+        self.verdicts.forget(cluster.jobs().len());
         self.fitting.iter_mut().for_each(|best| best.reset(num));
         for head in cluster.queue().heads() {
-            if num == 0 || cluster.fitting_types(head.demand) == 0 {
+            let types = cluster.fitting_types(head.demand);
+            if num == 0 || types == 0 {
                 continue;
             }
+            let all = all_allowed(&head.demand, types);
+            let verdicts = &mut self.verdicts;
+            let mut allowed = |job: JobId| all || verdicts.of(job, || allowed(job, types));
             let group = cluster.queue().group(head.row);
             self.arrival.clear();
             let rows = group.arrival.iter().take(SCAN_MAX);
@@ -317,7 +287,7 @@ impl Scan {
                         rows.all(|(class, job)| take(i64::from(*class), *job))
                     }
                     Lens::WaitRatio => {
-                        let rows = ratio_heads(cluster, head).into_iter().flatten();
+                        let rows = self.ratios.of(cluster, head).into_iter().flatten();
                         let mut rows = rows.filter(|(_, job)| allowed(*job));
                         rows.all(|(key, job)| take(key, job))
                     }
@@ -381,9 +351,11 @@ mod tests {
             let mut policy = by_name(name).unwrap();
             let needs = Needs { heads, fitting, tenants_in_order: in_order, ..Needs::full() };
             let (mut scan, mut found) = (Scan::default(), Vec::new());
+            let all_of = |demand: &Demand| demand.num_gpus == 2;
             for event in events {
                 happen(&mut cluster, event);
                 for step in 0..2 {
+                    scan.forget();
                     scan.run(&cluster, &needs, skip, true);
                     for lens in Lens::ALL {
                         // The slow way to see whether the first job of the tenant has room.
@@ -400,8 +372,8 @@ mod tests {
                         first_jobs(&cluster, lens, fitting, fits, |_| true, &mut found);
                         prop_assert_eq!(scan.fitting(lens), &found, "fitting, {:?}", lens);
                     }
-                    let odd = |job: JobId| job.0 % 2 == 1;
-                    scan.run_allowed(&cluster, &needs, odd);
+                    let odd = |job: JobId| job.0 % 2 == 1 || all_of(&cluster.demand(job));
+                    scan.run_allowed(&cluster, &needs, |demand, _| all_of(demand), |job, _| odd(job));
                     for lens in Lens::ALL {
                         let fits = |demand: &Demand| cluster.fitting_types(*demand) != 0;
                         first_jobs(&cluster, lens, fitting, fits, odd, &mut found);

@@ -1,0 +1,81 @@
+//! What a look at the queue found out and need not find out again: response ratios while time stands still, and whom a
+//! reservation lets through.
+//!
+//! Both are forgotten rather than mended: the ratios when a pass opens or time goes on, the verdicts with every look.
+
+use super::best::Row;
+use crate::cluster::{Cluster, Head};
+use crate::ids::{JobId, Time};
+use crate::lens::ratio_heads;
+
+/// Whether a job may go ahead of a reserved one, as far as it was asked in this look. `[job]`
+#[derive(Clone, Debug, Default)]
+pub(super) struct Verdicts {
+    rows: Vec<(u32, bool)>,
+    look: u32,
+}
+
+impl Verdicts {
+    pub(super) fn forget(&mut self, num_jobs: usize) {
+        if self.look == u32::MAX {
+            self.rows.clear();
+            self.look = 0;
+        }
+        self.look += 1;
+        self.rows.resize(num_jobs.max(self.rows.len()), (0, false));
+    }
+
+    #[inline]
+    pub(super) fn of(&mut self, job: JobId, find_out: impl FnOnce() -> bool) -> bool {
+        let row = &mut self.rows[job.index()];
+        if row.0 != self.look {
+            *row = (self.look, find_out());
+        }
+        row.1
+    }
+}
+
+/// The oldest and the shortest job of each demand with their response ratios, which stay while time stands still.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ratios {
+    /// `[row of the demand's group]`
+    rows: Vec<Option<RatioHeads>>,
+    now: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RatioHeads {
+    oldest: JobId,
+    shortest: (Time, JobId),
+    rows: [Option<Row>; 2],
+}
+
+impl Ratios {
+    pub(super) fn forget(&mut self) {
+        self.rows.fill(None);
+    }
+
+    pub(super) fn at(&mut self, now: Time, num_rows: usize) {
+        if self.now != now {
+            self.forget();
+            self.now = now;
+        }
+        self.rows.resize(num_rows.max(self.rows.len()), None);
+    }
+
+    #[inline]
+    pub(super) fn of(&mut self, cluster: &Cluster, head: &Head) -> [Option<Row>; 2] {
+        match &mut self.rows[head.row as usize] {
+            Some(known) if (known.oldest, known.shortest) == (head.arrival, head.remaining) => known.rows,
+            row => {
+                let rows = ratio_heads(cluster, head);
+                *row = Some(RatioHeads {
+                    oldest: head.arrival,
+                    shortest: head.remaining,
+                    rows,
+                });
+                rows
+            }
+        }
+    }
+}

@@ -94,7 +94,7 @@ pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
     }
     if args.scaling {
         for point in scaling::curve(args, context)? {
-            rows.push((format!("scaling {}", point.name), point.seconds, "s"));
+            rows.push((format!("scaling {}", point.name), point.seconds * 1e3, "ms"));
             rows.push((
                 format!("scaling {}", point.name),
                 point.peak_mib,

@@ -120,7 +120,8 @@ pub struct SchedulingArgs {
     /// Let nodes fail, each once in so many days on average; repairs take an hour on average
     #[arg(long, value_name = "DAYS", value_parser = number::positive)]
     pub node_mtbf_days: Option<f64>,
-    /// Let nodes be drained, taken and returned as this TOML file plans: [[changes]] with at_s, node and state (up, draining, down)
+    /// Let nodes be drained, taken and returned as this TOML file plans: a list `changes` of at_s, node and state (up, draining or
+    /// down)
     #[arg(long, value_name = "FILE", value_parser = capacity)]
     pub capacity: Option<CapacityConfig>,
     /// Seconds of work between two checkpoints: what a failure can cost a job [default: a failure loses nothing]

@@ -34,7 +34,7 @@ Prints tables; --out adds a page with plots (report.html) and all figures (descr
 A job waits for its fair share while its tenant would exceed its quota, for capacity while too few GPUs are free,
 because of fragmentation while enough are free but not as tightly as they could be, and is held back by the policy
 else. The last three together are what the Philly study (ATC'19) calls fragmentation.")]
-    Describe(WorkloadDescribeArgs),
+    Describe(Box<WorkloadDescribeArgs>),
     /// Sum a workload up in a few lines; `describe` tells more
     #[command(after_help = "\
 Examples:

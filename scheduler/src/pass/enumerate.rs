@@ -1,14 +1,14 @@
 //! Candidate enumeration: the first few jobs under each lens, times a few placements.
 
-use std::ops::Range;
-
 use super::beside::push_beside;
-use super::preempt::{Newcomer, Served, find_victims};
+use super::known::{Ask, Known};
+use super::over::push_preempts;
+use super::preempt::Served;
 use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, Demand, PlacementFacts, ShapeId, Slice, Template, service_class};
-use crate::ids::{ClassId, GpuTypeId, JobId, Time};
+use crate::cluster::{Cluster, Demand, PlacementFacts, Slice, Template};
+use crate::ids::{JobId, Time};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
 
@@ -26,64 +26,6 @@ pub(crate) struct Scratch {
     ends: Ends,
     served: Served,
     known: Known,
-}
-
-/// What was worked out for one job and holds for all that ask for the same. Placements and victims are ranges of the
-/// candidate set, and shared.
-#[derive(Clone, Debug, Default)]
-struct Known {
-    starts: Vec<(Ask, Range<usize>)>,
-    /// Believed time until a gang of this size is free on one of these types, s.
-    fits: Vec<((u64, u32), Option<f64>)>,
-    overs: Vec<((Ask, Newcomer), Option<Over>)>,
-}
-
-/// What decides where a job may go and how fast it is there.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Ask {
-    class: ClassId,
-    num_gpus: u32,
-    types: u64,
-    shape: ShapeId,
-    /// An elastic job's speed depends on its progress: it asks alone.
-    alone: Option<JobId>,
-}
-
-impl Ask {
-    fn of(cluster: &Cluster, job: JobId) -> Ask {
-        let Demand {
-            num_gpus,
-            types,
-            shape,
-            ..
-        } = cluster.demand(job);
-        let class = cluster.job(job).request.class;
-        Ask {
-            class,
-            num_gpus,
-            types,
-            shape,
-            alone: cluster.class(class).elastic.is_some().then_some(job),
-        }
-    }
-}
-
-/// Running jobs that a gang would stop.
-#[derive(Clone, Debug)]
-struct Over {
-    victims: Range<usize>,
-    /// Believed end of the last job that was looked at.
-    last_end: Time,
-    /// Where the gang would go; worked out for the first job that may.
-    place: Option<(Range<usize>, PlacementFacts)>,
-}
-
-impl Known {
-    fn forget(&mut self) {
-        self.starts.clear();
-        self.fits.clear();
-        self.overs.clear();
-    }
 }
 
 impl Scratch {
@@ -357,117 +299,6 @@ fn push_reserve(
         candidate.wait_to_fit_s = wait_s;
         set.rows.push(candidate);
     }
-}
-
-fn push_preempts(
-    cluster: &Cluster,
-    needs: &Needs,
-    job: JobId,
-    heads: LensSet,
-    (served, known): (&mut Served, &mut Known),
-    set: &mut CandidateSet,
-) {
-    let (row, demand) = (cluster.job(job), cluster.demand(job));
-    let class = row.request.class;
-    let Some(kind) = cluster.preferred_type(Template::Fastest, class, demand.types) else {
-        return;
-    };
-    if !cluster.has_room(demand) || demand.shape != ShapeId::PLAIN {
-        return;
-    }
-    let (first, ask, now) = (set.rows.len(), Ask::of(cluster, job), cluster.now());
-    let own_end_s = row.remaining_s_at(now) / cluster.class(class).speed[kind.index()];
-    let served_class = service_class(row.attained_gpu_s_at(now));
-    // Where all restarts cost the same, the jobs that end last are the same for whoever comes: they are looked for once,
-    // and each newcomer need only ask whether it ends before the first of them.
-    let uniform = cluster.restarts_cost_the_same();
-    for (lens, newcomer) in [
-        (
-            Lens::Shortest,
-            Newcomer::Shorter {
-                own_end_s: if uniform { f64::NEG_INFINITY } else { own_end_s },
-            },
-        ),
-        (Lens::LeastAttained, Newcomer::ServedLess { class: served_class }),
-    ] {
-        if !needs.lenses.contains(lens) {
-            continue;
-        }
-        let key = (ask, newcomer);
-        let place = known.overs.iter().position(|(other, _)| *other == key);
-        let at = place.unwrap_or_else(|| {
-            let start = set.victims.len();
-            let gang = (kind, demand.num_gpus);
-            let last = find_victims(cluster, gang, newcomer, served, &mut set.victims);
-            let over = last.map(|last_end| Over {
-                victims: start..set.victims.len(),
-                last_end,
-                place: None,
-            });
-            known.overs.push((key, over));
-            known.overs.len() - 1
-        });
-        let Some(over) = &mut known.overs[at].1 else {
-            continue;
-        };
-        let least_s = own_end_s + cluster.restart_cost_s_min();
-        if lens == Lens::Shortest && (over.last_end - now).as_secs_f64() <= least_s {
-            continue;
-        }
-        let Some((placement, facts)) = over.place(cluster, job, kind, set) else {
-            continue;
-        };
-        let victims = &set.victims[over.victims.clone()];
-        if lens == Lens::Shortest && !pays(cluster, job, facts.rate, victims) {
-            continue;
-        }
-        let same = |row: &Candidate| &set.victims[row.victims.clone()] == victims;
-        let mut rows = set.rows[first..].iter();
-        if rows.any(|row| row.kind == CandidateKind::Preempt && same(row)) {
-            continue;
-        }
-        let mut candidate = Candidate::new(CandidateKind::Preempt, Some(job));
-        candidate.facts = Some(facts);
-        candidate.heads = heads;
-        candidate.placement = placement;
-        candidate.victims = over.victims.clone();
-        set.rows.push(candidate);
-    }
-}
-
-impl Over {
-    /// Where the gang would go; none if what is free with the victims' GPUs is too little.
-    fn place(
-        &mut self,
-        cluster: &Cluster,
-        job: JobId,
-        kind: GpuTypeId,
-        set: &mut CandidateSet,
-    ) -> Option<(Range<usize>, PlacementFacts)> {
-        if self.place.is_none() {
-            let CandidateSet { slices, victims, .. } = set;
-            let start = slices.len();
-            let num_gpus = cluster.job(job).request.num_gpus;
-            let placed = cluster.place_over(kind, num_gpus, &victims[self.victims.clone()], slices);
-            let loose = cluster.capabilities().consolidated && !cluster.is_consolidated(&slices[start..]);
-            if placed && !loose {
-                self.place = Some((start..slices.len(), cluster.job_facts(job, &slices[start..])));
-            } else {
-                slices.truncate(start);
-            }
-        }
-        self.place.clone()
-    }
-}
-
-/// Whether a job that runs at `rate` ends so much before each of these running jobs that a restart is paid for. On a loose
-/// placement it may end too late; two jobs would then stop each other in turn.
-fn pays(cluster: &Cluster, job: JobId, rate: f64, victims: &[JobId]) -> bool {
-    let end = believed_end(cluster, job, rate);
-    victims.iter().all(|victim| {
-        let cost = Time::from_secs_f64(cluster.restart_cost_s(*victim));
-        cluster.job(*victim).expected_finish > end + cost
-    })
 }
 
 #[cfg(test)]

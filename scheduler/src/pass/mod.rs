@@ -6,6 +6,8 @@
 mod beside;
 mod best;
 mod enumerate;
+mod known;
+mod over;
 mod preempt;
 mod remembered;
 mod reservation;

@@ -1,0 +1,91 @@
+//! What an enumeration worked out for one job and need not work out again for others that ask for the same.
+
+use std::ops::Range;
+
+use super::preempt::Newcomer;
+use crate::candidate::CandidateSet;
+use crate::cluster::{Cluster, Demand, PlacementFacts, ShapeId};
+use crate::ids::{ClassId, GpuTypeId, JobId, Time};
+
+/// What was worked out for one job and holds for all that ask for the same. Placements and victims are ranges of the
+/// candidate set, and shared.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    pub(super) starts: Vec<(Ask, Range<usize>)>,
+    /// Believed time until a gang of this size is free on one of these types, s.
+    pub(super) fits: Vec<((u64, u32), Option<f64>)>,
+    pub(super) overs: Vec<((Ask, Newcomer), Option<Over>)>,
+}
+
+/// What decides where a job may go and how fast it is there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ask {
+    pub(super) class: ClassId,
+    pub(super) num_gpus: u32,
+    pub(super) types: u64,
+    pub(super) shape: ShapeId,
+    /// An elastic job's speed depends on its progress: it asks alone.
+    pub(super) alone: Option<JobId>,
+}
+
+impl Ask {
+    pub(super) fn of(cluster: &Cluster, job: JobId) -> Ask {
+        let Demand {
+            num_gpus,
+            types,
+            shape,
+            ..
+        } = cluster.demand(job);
+        let class = cluster.job(job).request.class;
+        Ask {
+            class,
+            num_gpus,
+            types,
+            shape,
+            alone: cluster.class(class).elastic.is_some().then_some(job),
+        }
+    }
+}
+
+/// Running jobs that a gang would stop.
+#[derive(Clone, Debug)]
+pub(super) struct Over {
+    pub(super) victims: Range<usize>,
+    /// Believed end of the last job that was looked at.
+    pub(super) last_end: Time,
+    /// Where the gang would go; worked out for the first job that may.
+    pub(super) place: Option<(Range<usize>, PlacementFacts)>,
+}
+
+impl Known {
+    pub(super) fn forget(&mut self) {
+        self.starts.clear();
+        self.fits.clear();
+        self.overs.clear();
+    }
+}
+
+impl Over {
+    /// Where the gang would go; none if what is free with the victims' GPUs is too little.
+    pub(super) fn place(
+        &mut self,
+        cluster: &Cluster,
+        job: JobId,
+        kind: GpuTypeId,
+        set: &mut CandidateSet,
+    ) -> Option<(Range<usize>, PlacementFacts)> {
+        if self.place.is_none() {
+            let CandidateSet { slices, victims, .. } = set;
+            let start = slices.len();
+            let num_gpus = cluster.job(job).request.num_gpus;
+            let placed = cluster.place_over(kind, num_gpus, &victims[self.victims.clone()], slices);
+            let loose = cluster.capabilities().consolidated && !cluster.is_consolidated(&slices[start..]);
+            if placed && !loose {
+                self.place = Some((start..slices.len(), cluster.job_facts(job, &slices[start..])));
+            } else {
+                slices.truncate(start);
+            }
+        }
+        self.place.clone()
+    }
+}

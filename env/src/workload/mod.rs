@@ -146,14 +146,14 @@ impl Workload {
             return Err(config("jobs", value, "at most 10,000,000", "take a window"));
         }
         let gangs = GangLimits::new(&self.cluster, &self.classes);
-        let mut resources = Feasible::new(self)?;
+        let mut resources = Feasible::new(self);
         let mut ids = BTreeSet::new();
         let mut last = Time::ZERO;
         let slowest: Vec<f64> = self.classes.iter().map(slowest_rate).collect();
         let mut total_s = 0.0;
         for (index, job) in self.jobs.iter().enumerate() {
             self.validate_job(index, job, &gangs)?;
-            resources.check(index, job)?;
+            resources.check(self, index, job)?;
             if job.submit < last {
                 let value = format!("{} s", job.submit.as_secs_f64());
                 let allowed = format!("{} s or later", last.as_secs_f64());
@@ -255,6 +255,17 @@ impl Workload {
             return bad("class", job.class.to_string(), &allowed, "declare it in classes");
         }
         job.resources.validate(&format!("jobs[{index}].resources"))?;
+        let elastic = self.classes[usize::from(job.class)].elastic;
+        if elastic.is_some_and(|elastic| !elastic.can_hold(job.num_gpus)) {
+            let allowed =
+                "a number of GPUs over which its class can share out its batch, at most its gpus_max";
+            return bad(
+                "num_gpus",
+                job.num_gpus.to_string(),
+                allowed,
+                "see elastic.profile of the class",
+            );
+        }
         let most = gangs.most(job.tenant, job.class);
         if most == 0 {
             let allowed =
@@ -273,24 +284,33 @@ impl Workload {
 
 /// Asks the cluster itself whether jobs that want more than whole GPUs can ever run on it.
 struct Feasible {
-    cluster: Cluster,
+    /// Built for the first job that needs it; most workloads have none.
+    cluster: Option<Cluster>,
     quotas: Option<Vec<u32>>,
 }
 
 impl Feasible {
-    fn new(workload: &Workload) -> Result<Feasible, ConfigError> {
+    fn new(workload: &Workload) -> Feasible {
         let tenants = workload.cluster.tenants.iter().map(|tenant| tenant.quota_gpus);
-        Ok(Feasible {
-            cluster: Cluster::new(&workload.cluster, &workload.classes, Capabilities::DEFAULT)?,
+        Feasible {
+            cluster: None,
             quotas: (!workload.cluster.borrowing).then(|| tenants.collect()),
-        })
+        }
     }
 
-    fn check(&mut self, index: usize, job: &JobSpec) -> Result<(), Error> {
+    fn check(&mut self, workload: &Workload, index: usize, job: &JobSpec) -> Result<(), Error> {
         if job.resources == Resources::WHOLE_GPU {
             return Ok(());
         }
-        let most = self.cluster.largest_gang(ClassId(job.class), &job.resources);
+        let cluster = match &mut self.cluster {
+            Some(cluster) => cluster,
+            none => none.insert(Cluster::new(
+                &workload.cluster,
+                &workload.classes,
+                Capabilities::DEFAULT,
+            )?),
+        };
+        let most = cluster.largest_gang(ClassId(job.class), &job.resources);
         let milli = u64::from(job.resources.gpu_milli) * u64::from(job.num_gpus);
         let has_quota = |quotas: &Vec<u32>| milli <= u64::from(quotas[usize::from(job.tenant)]) * 1000;
         if job.num_gpus > most || !self.quotas.as_ref().is_none_or(has_quota) {

@@ -363,6 +363,10 @@ impl World {
         let Some(next) = wakes.into_iter().flatten().min() else {
             return Instant::End;
         };
+        assert!(
+            next < Time::MAX,
+            "the clock has run out: a job goes on for longer than 292,000 years"
+        );
         self.integrate((next - now).as_secs_f64());
         if let Some(account) = &mut self.attribution {
             account.settle(&self.cluster);

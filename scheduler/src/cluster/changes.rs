@@ -119,6 +119,15 @@ impl Cluster {
                 hint,
             );
         }
+        let elastic = self.classes[request.class.index()].elastic;
+        if elastic.is_some_and(|elastic| !elastic.can_hold(request.num_gpus)) {
+            return bad(
+                "num_gpus",
+                request.num_gpus.to_string(),
+                "a number of GPUs over which the class can share out its batch, at most its gpus_max".into(),
+                "see elastic.profile of the class",
+            );
+        }
         let estimate_s = request.estimate_s.value;
         if !(estimate_s > 0.0 && estimate_s <= 1e10) {
             return bad(

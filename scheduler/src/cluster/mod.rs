@@ -191,6 +191,8 @@ pub struct Cluster {
     type_value: Vec<f64>,
     /// What a first start and a restart of each class cost, s. `[class]`
     class_costs_s: Vec<(f64, f64)>,
+    /// The cheapest restart of any class, s.
+    restart_cost_s_min: f64,
     fabric: Option<Fabric>,
     pairs: PairTable,
     interference: Interference,
@@ -227,6 +229,7 @@ impl Cluster {
         for class in classes {
             spec.validate_class(class)?;
         }
+        let class_costs_s = rates::class_costs_s(classes, &capabilities);
         let (mut nodes, mut racks) = (Vec::new(), Vec::new());
         let mut num_gpus = 0;
         for group in &spec.node_groups {
@@ -333,7 +336,11 @@ impl Cluster {
                     .map(|class| class.name.as_str())
                     .collect::<Vec<_>>(),
             )?,
-            class_costs_s: rates::class_costs_s(classes, &capabilities),
+            restart_cost_s_min: class_costs_s
+                .iter()
+                .map(|cost| cost.1)
+                .fold(f64::INFINITY, f64::min),
+            class_costs_s,
             fabric: spec.fabric,
             interference: spec.interference,
             borrowing: spec.borrowing,

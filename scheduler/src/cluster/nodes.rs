@@ -1,7 +1,7 @@
 //! Nodes that come and go: drain, fail, return, be reclaimed.
 
+use super::Cluster;
 use super::tables::NodeState;
-use super::{Cluster, bits};
 use crate::ids::{JobId, NodeId};
 
 impl Cluster {
@@ -72,6 +72,6 @@ impl Cluster {
     #[must_use]
     pub fn num_withheld(&self) -> u32 {
         let withheld = self.nodes.iter().map(|node| node.withheld);
-        withheld.map(|gpus| bits(gpus).count() as u32).sum()
+        withheld.map(u64::count_ones).sum()
     }
 }

@@ -91,7 +91,7 @@ impl Cluster {
                 num_nodes,
                 tier,
             };
-            fabric.locality(step, spread, tightest, 1)
+            fabric.locality(step, spread, tightest, 1).max(1e-3)
         } else if num_racks > 1 && one_rack {
             class.locality.cross_rack
         } else if num_nodes > num_nodes_min {

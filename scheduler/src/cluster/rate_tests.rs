@@ -165,3 +165,58 @@ fn an_elastic_job_runs_at_its_goodput_on_whatever_it_gets() {
     let finish_s = cluster.job(two).expected_finish.as_secs_f64();
     assert!((finish_s - (10.0 + 30.0 + 80.0)).abs() < 1e-4, "{finish_s}");
 }
+
+#[test]
+fn a_gang_over_which_the_batch_cannot_be_shared_out_is_refused_when_it_is_submitted() {
+    let profile = Elastic::from_name("imagenet").unwrap();
+    let elastic = ElasticJob { gpus_max: 4, profile };
+    let class = ModelClass {
+        elastic: Some(elastic),
+        ..ModelClass::default()
+    };
+    assert!(elastic.can_hold(4) && !elastic.can_hold(5));
+    let mut cluster = cluster(&ClusterSpec::uniform(1, 8, 1), class);
+    let request = Submission {
+        tenant: TenantId(0),
+        class: ClassId(0),
+        num_gpus: 5,
+        estimate_s: Estimate {
+            value: 100.0,
+            provenance: Provenance::Oracle,
+        },
+        resources: Resources::WHOLE_GPU,
+    };
+    let text = cluster.submit(request).unwrap_err().to_string();
+    assert!(
+        text.contains("job.num_gpus = 5") && text.contains("gpus_max"),
+        "{text}"
+    );
+}
+
+#[test]
+fn nobody_is_packed_beside_a_job_that_holds_more_gpus_than_it_asked_for() {
+    let copies = crate::physics::mixed::Copies {
+        round_s: 100.0,
+        weight_bytes: 0.0,
+        gb_per_s: 1.0,
+    };
+    let capabilities = Capabilities {
+        sharing: Sharing::Mps,
+        ..Capabilities::DEFAULT
+    };
+    let spec = ClusterSpec::uniform(2, 2, 2);
+    let mut cluster = Cluster::new(&spec, &[ModelClass::default()], capabilities).unwrap();
+    let (forked, other) = (
+        crate::cluster::tests::submit(&mut cluster, 2, 100.0),
+        crate::cluster::tests::submit(&mut cluster, 2, 100.0),
+    );
+    let slices = [0, 1].map(|node| Slice {
+        node: NodeId(node),
+        gpus: 0b11,
+    });
+    cluster.start_copies(forked, slices.into_iter().collect(), &copies);
+    assert!(!cluster.can_pack(other, forked));
+    cluster.preempt(forked);
+    cluster.start(forked, slices[..1].iter().copied().collect());
+    assert!(cluster.can_pack(other, forked));
+}

@@ -62,8 +62,7 @@ impl Cluster {
     /// The cheapest restart of any class, s.
     #[must_use]
     pub fn restart_cost_s_min(&self) -> f64 {
-        let costs = self.class_costs_s.iter();
-        costs.map(|costs| costs.1).fold(f64::INFINITY, f64::min)
+        self.restart_cost_s_min
     }
 
     /// Whether a restart costs the same for every class.
@@ -128,13 +127,15 @@ impl Cluster {
         };
         let others: SmallVec<[physics::Resident; PACKED_MAX]> =
             others.iter().map(|other| self.resident_of(*other)).collect();
-        self.interference.speed_of(
-            &self.resident_of(id),
-            &others,
-            kind.index(),
-            mechanism,
-            Some(&self.pairs),
-        )
+        self.interference
+            .speed_of(
+                &self.resident_of(id),
+                &others,
+                kind.index(),
+                mechanism,
+                Some(&self.pairs),
+            )
+            .max(FACTOR_MIN)
     }
 
     fn resident_of(&self, id: JobId) -> physics::Resident {
@@ -144,7 +145,8 @@ impl Cluster {
             class: request.class.0,
             utilisation: load.utilisation,
             bandwidth: load.bandwidth,
-            memory_gib: request.resources.gpu_memory_gib,
+            // In whole MiB, as the GPU's memory is given away.
+            memory_gib: f64::from(units(request.resources.gpu_memory_gib, 1024.0)) / 1024.0,
             share: 1.0,
         }
     }
@@ -180,7 +182,7 @@ impl Cluster {
                 storage_mbps,
             })
         });
-        speeds.fold(f64::INFINITY, f64::min)
+        speeds.fold(f64::INFINITY, f64::min).max(FACTOR_MIN)
     }
 
     /// What a placement is worth to a job with what it asks for.
@@ -225,25 +227,25 @@ impl Cluster {
         if self.capabilities.sharing == Sharing::Off
             || other.state != JobState::Running
             || other.is_sharing
-            || job.request.num_gpus != other.request.num_gpus
             || self.shape(job.shape) != Shape::PLAIN
             || self.shape(other.granted) != Shape::PLAIN
         {
             return false;
         }
-        let node = &self.nodes[other.placement[0].node.index()];
-        let memory_mib = |resources: &crate::spec::Resources| units(resources.gpu_memory_gib, 1024.0);
-        let neighbours = [(id, partner), (partner, id)];
-        let known_not_to_fit = neighbours.into_iter().any(|(victim, neighbour)| {
-            let classes = [victim, neighbour].map(|id| self.jobs[id.index()].request.class.0);
-            self.pairs.get(node.gpu_type.index(), classes[0], classes[1]) == Some(0.0)
-        });
-        let both = memory_mib(&job.request.resources) + memory_mib(&other.request.resources);
-        let up = |slice: &Slice| self.nodes[slice.node.index()].state == super::NodeState::Up;
-        !known_not_to_fit
-            && job.types >> node.gpu_type.0 & 1 == 1
-            && both <= self.type_facts[node.gpu_type.index()].memory_mib
-            && other.placement.iter().all(up)
+        let open = |slice: &Slice| {
+            let node = &self.nodes[slice.node.index()];
+            node.state == super::NodeState::Up && job.types >> node.gpu_type.0 & 1 == 1
+        };
+        let kind = other.gpu_type;
+        let memory_gib = f64::from(self.type_facts[kind.index()].memory_mib) / 1024.0;
+        let pair = [self.resident_of(id), self.resident_of(partner)];
+        let pairs = Some(&self.pairs);
+        other.num_held == job.request.num_gpus
+            && other.placement.iter().all(open)
+            && self
+                .interference
+                .can_share(&pair, kind.index(), memory_gib, pairs)
+                .is_ok()
             && self.has_room(self.demand(id))
     }
 
@@ -359,6 +361,9 @@ impl Cluster {
         }
     }
 }
+
+/// A factor below this counts as this, so that no rate comes near zero: the lower limit of the locality factors.
+const FACTOR_MIN: f64 = 1e-3;
 
 /// What a first start and a restart of each class cost, s; of a random model the median.
 pub(super) fn class_costs_s(classes: &[ModelClass], capabilities: &Capabilities) -> Vec<(f64, f64)> {

@@ -162,12 +162,6 @@ impl Submission {
     pub fn gpus(&self) -> f64 {
         f64::from(self.num_gpus) * f64::from(self.resources.gpu_milli) / 1000.0
     }
-
-    /// GPUs that it takes, in thousandths.
-    #[must_use]
-    pub fn milli(&self) -> u64 {
-        u64::from(self.num_gpus) * u64::from(self.resources.gpu_milli)
-    }
 }
 
 /// A job: its request, what it has received, where it runs.

@@ -49,6 +49,15 @@ pub struct ElasticJob {
     pub profile: Elastic,
 }
 
+impl ElasticJob {
+    /// Whether its batch can be shared out over so many GPUs.
+    #[must_use]
+    pub fn can_hold(&self, num_gpus: u32) -> bool {
+        let ElasticJob { gpus_max, profile } = self;
+        num_gpus <= *gpus_max && profile.best(num_gpus, 1, profile.noise_at_start).is_some()
+    }
+}
+
 /// How busy a job keeps a GPU that it has alone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -48,6 +48,9 @@ impl PairTable {
         gpu_types: &[&str],
         classes: &[&str],
     ) -> Result<PairTable, ConfigError> {
+        if entries.is_empty() {
+            return Ok(PairTable::default());
+        }
         let num_classes = classes.len();
         let mut speed = vec![NOT_MEASURED; gpu_types.len() * num_classes * num_classes];
         let mut exactness = vec![0_u8; speed.len()];

@@ -195,6 +195,25 @@ impl Cluster {
     pub fn running_of(&self, kind: GpuTypeId) -> &OrderedSet<(Time, JobId)> {
         &self.running[kind.index()]
     }
+    /// All pending jobs, demand by demand.
+    pub fn pending(&self) -> impl Iterator<Item = JobId> {
+        self.queue
+            .groups()
+            .flat_map(|(_, group)| group.arrival.iter().copied())
+    }
+    /// All running jobs, type by type, by believed end.
+    pub fn running(&self) -> impl Iterator<Item = JobId> {
+        self.running
+            .iter()
+            .flat_map(|of_type| of_type.iter().map(|(_, id)| *id))
+    }
+    /// All jobs that wait or run, by arrival.
+    #[must_use]
+    pub fn active(&self) -> Vec<JobId> {
+        let mut active: Vec<JobId> = self.pending().chain(self.running()).collect();
+        active.sort_unstable();
+        active
+    }
     /// What was decided since this was last asked, in order.
     pub fn take_decisions(&mut self, into: &mut Vec<Decision>) {
         into.append(&mut self.decisions);

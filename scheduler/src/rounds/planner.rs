@@ -154,4 +154,9 @@ where
         self.next_round = now + self.rules.round;
         Ok(())
     }
+
+    fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
+        let has_jobs = cluster.num_running() + cluster.num_pending() > 0;
+        has_jobs.then_some(self.next_round)
+    }
 }

@@ -30,7 +30,7 @@ pub use shape::{Shape, ShapeId};
 pub use shared::{PACKED_MAX, Resident, SharedGpu};
 pub use tables::{Decision, Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
 
-pub(crate) use queue::{First, Group, Head, Order, Queue, has_passed_first_class, service_class};
+pub(crate) use queue::{Head, Kept, Order, Queue, Rekey, Row, has_passed_first_class, service_class};
 
 use free::FreeIndex;
 use serde::{Deserialize, Serialize};

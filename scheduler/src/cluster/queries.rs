@@ -1,7 +1,7 @@
 //! Questions that a scheduler may ask of its cluster.
 
 use super::tables::{Decision, Job, Node, Rack, Tenant};
-use super::{Capabilities, Cluster, Demand, OrderedSet, Queue, SharedGpu, bits};
+use super::{Capabilities, Cluster, Demand, Kept, OrderedSet, Queue, SharedGpu, bits};
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
 use crate::spec::ModelClass;
 
@@ -170,8 +170,8 @@ impl Cluster {
     #[must_use]
     pub fn smallest_pending_gpu_s(&self) -> f64 {
         let firsts = self.queue.heads().iter().map(|head| {
-            let (rest, _) = head.remaining;
-            rest.as_secs_f64() * f64::from(head.demand.num_gpus)
+            let (rest, _) = head.first(Kept::Remaining);
+            Time(rest).as_secs_f64() * f64::from(head.demand.num_gpus)
         });
         firsts.min_by(f64::total_cmp).unwrap_or(0.0)
     }

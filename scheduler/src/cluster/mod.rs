@@ -20,6 +20,7 @@ mod rates;
 mod reserve;
 mod shape;
 mod shared;
+mod stints;
 mod tables;
 
 pub use ordered_set::OrderedSet;
@@ -36,6 +37,7 @@ use free::FreeIndex;
 use serde::{Deserialize, Serialize};
 use shape::{Shapes, capacity};
 use shared::{SharedGpus, TypeFacts};
+use stints::Stints;
 
 use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, JobId, NodeId, RackId, Time};
@@ -185,6 +187,7 @@ pub struct Cluster {
     /// Running jobs of each GPU type by believed end. `[type]`
     running: Vec<OrderedSet<(Time, JobId)>>,
     num_running: usize,
+    stints: Stints,
     /// Bit mask of the types on which each class can run.
     class_types: Vec<u64>,
     /// Mean speed of all classes on each type: what a GPU of the type is worth to the average job.
@@ -322,6 +325,7 @@ impl Cluster {
             queue: Queue::default(),
             running: vec![OrderedSet::default(); num_types],
             num_running: 0,
+            stints: Stints::new(num_types),
             class_types,
             type_value,
             pairs: PairTable::new(

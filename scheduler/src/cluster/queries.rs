@@ -1,7 +1,8 @@
 //! Questions that a scheduler may ask of its cluster.
 
+use super::stints::Stint;
 use super::tables::{Decision, Job, Node, Rack, Tenant};
-use super::{Capabilities, Cluster, Demand, Kept, OrderedSet, Queue, SharedGpu, bits};
+use super::{Capabilities, Cluster, Demand, Kept, OrderedSet, Queue, SharedGpu, Sharing, bits};
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
 use crate::spec::ModelClass;
 
@@ -194,6 +195,14 @@ impl Cluster {
     #[must_use]
     pub fn running_of(&self, kind: GpuTypeId) -> &OrderedSet<(Time, JobId)> {
         &self.running[kind.index()]
+    }
+    /// What the running jobs of a type have received, in no particular order.
+    pub(crate) fn stints_of(&self, kind: GpuTypeId) -> &[Stint] {
+        self.stints.of(kind)
+    }
+    /// Whether jobs may come to share GPUs with each other, so that a start can change others than those it names.
+    pub(crate) fn may_share(&self) -> bool {
+        self.capabilities.sharing != Sharing::Off || !self.shared.is_empty()
     }
     /// What was decided since this was last asked, in order.
     pub fn take_decisions(&mut self, into: &mut Vec<Decision>) {

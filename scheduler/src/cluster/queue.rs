@@ -220,12 +220,7 @@ pub(crate) struct QueueKeys {
 impl QueueKeys {
     /// The job's place in each order that is kept.
     pub(crate) fn rows(self, job: JobId) -> [Row; NUM_KEPT] {
-        [
-            i64::from(job.0),
-            self.remaining.0,
-            i64::from(self.service_class),
-        ]
-        .map(|key| (key, job))
+        [i64::from(job.0), self.remaining.0, i64::from(self.service_class)].map(|key| (key, job))
     }
 }
 

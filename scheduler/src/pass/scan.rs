@@ -94,7 +94,10 @@ impl Lists<'_> {
         for head in cluster.queue().heads() {
             let open = self.open[head.row as usize];
             if open.room || open.fits {
-                self.merge(open, ratios.of(cluster, head), Rekey::SAME);
+                let rows = ratios.of(cluster, head);
+                if self.want(open, rows[0]) {
+                    self.merge(open, rows, Rekey::SAME);
+                }
             }
         }
     }

@@ -196,6 +196,8 @@ pub struct Cluster {
     class_costs_s: Vec<(f64, f64)>,
     /// The cheapest restart of any class, s.
     restart_cost_s_min: f64,
+    /// Whether all classes cost that.
+    restarts_cost_the_same: bool,
     fabric: Option<Fabric>,
     pairs: PairTable,
     interference: Interference,
@@ -344,6 +346,7 @@ impl Cluster {
                 .iter()
                 .map(|cost| cost.1)
                 .fold(f64::INFINITY, f64::min),
+            restarts_cost_the_same: class_costs_s.windows(2).all(|pair| pair[0].1 == pair[1].1),
             class_costs_s,
             fabric: spec.fabric,
             interference: spec.interference,

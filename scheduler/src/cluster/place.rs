@@ -325,13 +325,13 @@ impl Cluster {
         }
         sort_most_first(&mut out[start..]);
         let (mut rest, mut kept) = (num_gpus, start);
-        for (position, slice) in out.iter_mut().enumerate().skip(start) {
-            if rest > 0 {
-                let take = rest.min(slice.num_gpus());
-                slice.gpus = lowest(slice.gpus, take);
-                rest -= take;
-                kept = position + 1;
+        while rest > 0 && kept < out.len() {
+            let (slice, num) = (out[kept], out[kept].num_gpus());
+            if num > rest {
+                out[kept].gpus = lowest(slice.gpus, rest);
             }
+            rest -= rest.min(num);
+            kept += 1;
         }
         out.truncate(kept);
         if rest == 0 {

@@ -116,8 +116,12 @@ impl JobTable {
     pub(super) fn encode(&mut self) {
         let num = self.num;
         for ((raw, feature), encoded) in ENCODED.into_iter().zip(&mut self.encoded) {
-            *encoded = self.raw[raw as usize];
-            encode(&column::CANDIDATE[feature as usize], encoded, num);
+            encode_into(
+                &column::CANDIDATE[feature as usize],
+                &self.raw[raw as usize],
+                encoded,
+                num,
+            );
         }
         let others = num.saturating_sub(1).max(1) as f32;
         for ((raw, _), ranks) in RANKED.into_iter().zip(&mut self.ranks) {
@@ -155,19 +159,26 @@ impl JobTable {
     }
 }
 
-/// Clamps and scales the first `num` values of a column, as [`Feature::encode`] does one.
+/// Clamps and scales the first `num` values of a column in place, as [`Feature::encode`] does one.
 pub(super) fn encode(feature: &Feature, values: &mut Column, num: usize) {
-    let values = &mut values[..num.next_multiple_of(LANES)];
+    let raw = *values;
+    encode_into(feature, &raw, values, num);
+}
+
+/// As [`encode`], into another column.
+fn encode_into(feature: &Feature, raw: &Column, encoded: &mut Column, num: usize) {
+    let num = num.next_multiple_of(LANES);
+    let rows = encoded[..num].iter_mut().zip(&raw[..num]);
     // Decided once for all: a loop without a choice in it is one for the vector units.
     match feature.scale {
         Scale::Linear(divisor) => {
-            for value in values {
-                *value = feature.clamp(*value) / divisor;
+            for (encoded, raw) in rows {
+                *encoded = feature.clamp(*raw) / divisor;
             }
         }
         Scale::Log(divisor) => {
-            for value in values {
-                *value = log10_1p(feature.clamp(*value)) / divisor;
+            for (encoded, raw) in rows {
+                *encoded = log10_1p(feature.clamp(*raw)) / divisor;
             }
         }
     }

@@ -56,6 +56,10 @@ pub(crate) fn enumerate(
     if cluster.num_pending() == 0 {
         return;
     }
+    // Behind a reservation there is nothing but starts on free GPUs.
+    if reservation.is_some() && !something_fits(cluster) {
+        return;
+    }
     pick_jobs(cluster, needs, reservation, scratch);
     let Scratch {
         picks,
@@ -90,6 +94,12 @@ pub(crate) fn enumerate(
     }
     set.rows.truncate(MAX_CANDIDATES);
     set.hold_refused = cluster.num_running() == 0 && set.rows.len() > 1;
+}
+
+/// Whether some pending job could start now.
+fn something_fits(cluster: &Cluster) -> bool {
+    let mut heads = cluster.queue().heads().iter();
+    heads.any(|head| cluster.fitting_types(head.demand) != 0)
 }
 
 fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>, scratch: &mut Scratch) {

@@ -44,8 +44,9 @@ struct Lists<'a> {
     open: &'a [Open],
     /// Demands that fit.
     num_fits: usize,
-    /// Jobs of one demand that are enough to fill any list.
-    num: usize,
+    /// Jobs that are enough to fill each list; one of the heads may be the one that is never a head.
+    num_heads: usize,
+    num_fitting: usize,
 }
 
 impl Lists<'_> {
@@ -72,6 +73,8 @@ impl Lists<'_> {
     fn look(&mut self, queue: &Queue, order: Order, buffer: &mut Vec<Row>) {
         // A list that is not full wants anything, but there may be nothing left that fits.
         let mut num_fits = self.num_fits;
+        // The jobs of a demand stand behind the first jobs of those before it: of each, one less is needed.
+        let (mut num_heads, mut num_fitting) = (self.num_heads, self.num_fitting);
         for first in queue.firsts(order) {
             let best = (first.key, first.job);
             let (heads, fitting) = (self.heads.wants(best), num_fits > 0 && self.fitting.wants(best));
@@ -83,8 +86,12 @@ impl Lists<'_> {
             if heads && open.room || fitting && open.fits {
                 let group = queue.group(first.row);
                 let (kept, rekey) = order.within(group.num_gpus);
-                let rows = group.rows(kept).first_few(self.num, buffer);
+                let of_heads = if open.room { num_heads } else { 0 };
+                let of_fitting = if open.fits { num_fitting } else { 0 };
+                let rows = group.rows(kept).first_few(of_heads.max(of_fitting), buffer);
                 self.merge(open, rows, rekey);
+                num_heads = num_heads.saturating_sub(usize::from(open.room));
+                num_fitting = num_fitting.saturating_sub(usize::from(open.fits));
             }
         }
     }
@@ -117,7 +124,8 @@ impl Lists<'_> {
             let (open, (_, oldest)) = (self.open[head.row as usize], head.first(Kept::Arrival));
             if self.want(open, (key, oldest)) {
                 let rows = queue.group(head.row).rows(Kept::Arrival);
-                self.merge(open, rows.first_few(self.num, buffer), Rekey::all(key));
+                let num = self.num_heads.max(self.num_fitting);
+                self.merge(open, rows.first_few(num, buffer), Rekey::all(key));
             }
         }
     }
@@ -171,7 +179,8 @@ impl Scan {
                     &self.unblocked
                 },
                 num_fits,
-                num: num_fitting.max(needs.heads + 1),
+                num_heads: needs.heads + 1,
+                num_fitting,
             };
             match lens.order() {
                 Some(order) => lists.look(queue, order, &mut self.buffer),

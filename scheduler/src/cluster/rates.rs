@@ -68,7 +68,7 @@ impl Cluster {
     /// Whether a restart costs the same for every class.
     #[must_use]
     pub fn restarts_cost_the_same(&self) -> bool {
-        self.class_costs_s.windows(2).all(|pair| pair[0].1 == pair[1].1)
+        self.restarts_cost_the_same
     }
 
     /// Whether all GPUs of a running job are free for others once it stops: it shares none, and their nodes are up.

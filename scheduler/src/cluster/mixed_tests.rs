@@ -76,6 +76,7 @@ enum Move {
     },
     Start(usize, usize),
     Beside(usize, usize),
+    Gather(usize),
     Preempt(usize),
     Finish(usize),
     Fail(usize),
@@ -117,6 +118,7 @@ fn moves() -> impl Strategy<Value = Move> {
         }),
         6 => (0_usize..40, 0_usize..3).prop_map(|(job, template)| Move::Start(job, template)),
         3 => (0_usize..40, 0_usize..40).prop_map(|(job, partner)| Move::Beside(job, partner)),
+        3 => (0_usize..40).prop_map(Move::Gather),
         1 => (0_usize..40).prop_map(Move::Preempt),
         2 => (0_usize..40).prop_map(Move::Finish),
         1 => (0_usize..40).prop_map(Move::Fail),
@@ -180,6 +182,11 @@ fn carry_out(cluster: &mut Cluster, next: &Move) {
                 cluster.start(id, placement);
             }
         }
+        Move::Gather(job) => {
+            if let Some(id) = pick(cluster, *job, JobState::Pending) {
+                gather(cluster, id);
+            }
+        }
         Move::Preempt(job) => {
             if let Some(id) = pick(cluster, *job, JobState::Running) {
                 cluster.preempt(id);
@@ -210,6 +217,32 @@ fn carry_out(cluster: &mut Cluster, next: &Move) {
         Move::Wait(seconds) => {
             let now = cluster.now() + Time(seconds * 1_000_000);
             cluster.advance(now);
+        }
+    }
+}
+
+/// Starts a gang of whole GPUs on the first GPUs of one type that are free or can be shared, whoever has them.
+fn gather(cluster: &mut Cluster, id: JobId) {
+    let demand = cluster.demand(id);
+    if cluster.shape(demand.shape) != Shape::PLAIN || !cluster.has_room(demand) {
+        return;
+    }
+    for kind in cluster.types_in(demand.types) {
+        let (mut rest, mut placement) = (demand.num_gpus, Placement::new());
+        for (index, node) in cluster.nodes().iter().enumerate() {
+            let at = NodeId(index as u32);
+            let mut gpus = 0;
+            for gpu in bits(node.free | cluster.joinable(id, at)).take(rest as usize) {
+                gpus |= 1_u64 << gpu;
+            }
+            if node.gpu_type == kind && gpus != 0 {
+                rest -= gpus.count_ones();
+                placement.push(Slice { node: at, gpus });
+            }
+        }
+        if rest == 0 {
+            cluster.start(id, placement);
+            return;
         }
     }
 }

@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::shape::{Shape, ShapeId, units};
 use super::shared::{Left, PACKED_MAX, Resident, SharedGpu};
 use super::tables::{Placement, Slice};
-use super::{Capabilities, Cluster, JobState, PlacementFacts, Sharing, bits};
+use super::{Capabilities, Cluster, PlacementFacts, Sharing, bits};
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
 use crate::physics::goodput::Elastic;
 use crate::physics::interference::{self as physics, Mechanism};
@@ -138,7 +138,7 @@ impl Cluster {
             .max(FACTOR_MIN)
     }
 
-    fn resident_of(&self, id: JobId) -> physics::Resident {
+    pub(super) fn resident_of(&self, id: JobId) -> physics::Resident {
         let request = &self.jobs[id.index()].request;
         let load = self.classes[request.class.index()].load;
         physics::Resident {
@@ -218,35 +218,6 @@ impl Cluster {
         };
         let speed = self.classes[job.request.class.index()].speed[facts.gpu_type.index()];
         (ratio.min(1.0), speed * ratio)
-    }
-
-    /// Whether a pending whole-GPU job may be put beside a running one, on exactly its GPUs.
-    #[must_use]
-    pub fn can_pack(&self, id: JobId, partner: JobId) -> bool {
-        let (job, other) = (&self.jobs[id.index()], &self.jobs[partner.index()]);
-        if self.capabilities.sharing == Sharing::Off
-            || other.state != JobState::Running
-            || other.is_sharing
-            || self.shape(job.shape) != Shape::PLAIN
-            || self.shape(other.granted) != Shape::PLAIN
-        {
-            return false;
-        }
-        let open = |slice: &Slice| {
-            let node = &self.nodes[slice.node.index()];
-            node.state == super::NodeState::Up && job.types >> node.gpu_type.0 & 1 == 1
-        };
-        let kind = other.gpu_type;
-        let memory_gib = f64::from(self.type_facts[kind.index()].memory_mib) / 1024.0;
-        let pair = [self.resident_of(id), self.resident_of(partner)];
-        let pairs = Some(&self.pairs);
-        other.num_held == job.request.num_gpus
-            && other.placement.iter().all(open)
-            && self
-                .interference
-                .can_share(&pair, kind.index(), memory_gib, pairs)
-                .is_ok()
-            && self.has_room(self.demand(id))
     }
 
     /// Books the progress of everybody else on these GPUs at their old rate and gives them their new one.

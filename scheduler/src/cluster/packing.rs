@@ -9,8 +9,7 @@ use super::shape::Shape;
 use super::shared::PACKED_MAX;
 use super::tables::Slice;
 use super::{Cluster, JobState, NodeState, Sharing, bits};
-use crate::ids::{JobId, NodeId};
-use crate::physics::interference as physics;
+use crate::ids::{GpuTypeId, JobId, NodeId};
 
 impl Cluster {
     /// Whether a pending whole-GPU job may be put beside a running one, on exactly its GPUs.
@@ -29,17 +28,20 @@ impl Cluster {
             let node = &self.nodes[slice.node.index()];
             node.state == NodeState::Up && job.types >> node.gpu_type.0 & 1 == 1
         };
-        let kind = other.gpu_type;
-        let memory_gib = f64::from(self.type_facts[kind.index()].memory_mib) / 1024.0;
-        let pair = [self.resident_of(id), self.resident_of(partner)];
-        let pairs = Some(&self.pairs);
         other.num_held == job.request.num_gpus
             && other.placement.iter().all(open)
-            && self
-                .interference
-                .can_share(&pair, kind.index(), memory_gib, pairs)
-                .is_ok()
+            && self.can_live_beside(id, partner, other.gpu_type)
             && self.has_room(self.demand(id))
+    }
+
+    /// Whether the memory of two whole-GPU jobs fits on one GPU of a type, and nobody measured that it does not.
+    #[must_use]
+    pub fn can_live_beside(&self, id: JobId, other: JobId, kind: GpuTypeId) -> bool {
+        let memory_gib = f64::from(self.type_facts[kind.index()].memory_mib) / 1024.0;
+        let pair = [self.resident_of(id), self.resident_of(other)];
+        self.interference
+            .can_share(&pair, kind.index(), memory_gib, Some(&self.pairs))
+            .is_ok()
     }
 
     /// Who lives on a GPU: nobody, one whole-GPU job, or the residents of a shared one. In order of arrival.
@@ -82,15 +84,6 @@ impl Cluster {
             return false;
         }
         let kind = self.nodes[node.index()].gpu_type;
-        let memory_gib = f64::from(self.type_facts[kind.index()].memory_mib) / 1024.0;
-        let all: SmallVec<[physics::Resident; PACKED_MAX]> = others
-            .iter()
-            .chain([&id])
-            .map(|job| self.resident_of(*job))
-            .collect();
-        let pairs = Some(&self.pairs);
-        self.interference
-            .can_share(&all, kind.index(), memory_gib, pairs)
-            .is_ok()
+        others.iter().all(|other| self.can_live_beside(id, *other, kind))
     }
 }

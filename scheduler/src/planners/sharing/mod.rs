@@ -1,11 +1,17 @@
 //! Schedulers that put several jobs on one GPU.
 
+mod gandiva;
 mod hosts;
+mod indolent;
 mod sjf;
 mod speeds;
+mod turns;
+
 #[cfg(test)]
 mod tests;
 
+pub use gandiva::{Gandiva, GandivaConfig};
+pub use indolent::{Indolent, IndolentConfig};
 pub use sjf::{SjfSharing, SjfSharingConfig};
 
 use super::{Asks, Entry, settings};
@@ -40,6 +46,33 @@ pub(super) const ENTRIES: &[Entry] = &[
                 "sjf-bsbf", value,
             )?)))
         },
+    },
+    Entry {
+        info: Info {
+            name: "gandiva",
+            family: "sharing, preemptive",
+            citation: "Gandiva OSDI'18",
+            knows: "who waits and runs how long, utilisation, measured rates of pairs",
+            decides: "gangs take turns; packs by trial and takes apart what does less than one alone; draws spread gangs together",
+        },
+        asks: Asks {
+            preemption: true,
+            ..SHARING
+        },
+        defaults: settings::defaults::<GandivaConfig>,
+        make: |value| Ok(Box::new(Gandiva::new(settings::read("gandiva", value)?)?)),
+    },
+    Entry {
+        info: Info {
+            name: "indolent",
+            family: "sharing, non-preemptive",
+            citation: "Lucid ASPLOS'23, its packing",
+            knows: "run time estimates, gang size, GPU memory, utilisation",
+            decides: "least GPU time first; equal gangs that are light enough share where no GPU is free",
+        },
+        asks: SHARING,
+        defaults: settings::defaults::<IndolentConfig>,
+        make: |value| Ok(Box::new(Indolent::new(settings::read("indolent", value)?)?)),
     },
 ];
 

@@ -7,6 +7,7 @@ use super::*;
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
 use crate::physics::mig::MigGpu;
+use crate::physics::mixed::Fusion;
 use crate::spec::{GpuTypeSpec, Load, NodeGroup, Resources, TenantSpec};
 
 /// Two nodes of 4 plain GPUs and 16 cores, two of 2 A100 with MIG and 8 cores; 3 tenants with 4 GPUs each.
@@ -52,10 +53,15 @@ fn cluster(borrowing: bool, mixed_types: bool) -> Cluster {
         },
         ..ModelClass::default()
     };
-    let classes = [
+    let mut classes = [
         class("both", [1.0, 2.0], 0.5),
         class("plain only", [1.0, 0.0], 0.9),
     ];
+    classes[1].fusion = Some(Fusion {
+        best_sum: 3.0,
+        framework_gib: 1.3,
+        job_gib: 4.1,
+    });
     let capabilities = Capabilities {
         preemption: true,
         sharing: Sharing::Mps,

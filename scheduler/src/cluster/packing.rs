@@ -1,15 +1,17 @@
 //! Who may be put on GPUs that others have: beside one job on exactly its GPUs, or on some GPUs of several jobs.
 //!
-//! At most [`PACKED_MAX`] whole-GPU jobs live on one GPU, their memory fits together, and fractions are not mixed with
+//! Jobs of one GPU whose class can be fused run as one program where they meet, as many as the memory holds (HFTA,
+//! [`crate::physics::mixed::Fusion`]). Otherwise at most [`PACKED_MAX`] whole-GPU jobs live on one GPU, their memory fits together, and fractions are not mixed with
 //! them. Jobs that reserve CPU or host memory have their nodes to themselves in this respect: they are not packed.
 
 use smallvec::SmallVec;
 
-use super::shape::Shape;
+use super::shape::{Shape, units};
 use super::shared::PACKED_MAX;
 use super::tables::Slice;
 use super::{Cluster, JobState, NodeState, Sharing, bits};
 use crate::ids::{GpuTypeId, JobId, NodeId};
+use crate::physics::mixed::Fusion;
 
 impl Cluster {
     /// Whether a pending whole-GPU job may be put beside a running one, on exactly its GPUs.
@@ -37,6 +39,9 @@ impl Cluster {
     /// Whether the memory of two whole-GPU jobs fits on one GPU of a type, and nobody measured that it does not.
     #[must_use]
     pub fn can_live_beside(&self, id: JobId, other: JobId, kind: GpuTypeId) -> bool {
+        if self.fused(id, &[other], kind).is_some() {
+            return true;
+        }
         let memory_gib = f64::from(self.type_facts[kind.index()].memory_mib) / 1024.0;
         let pair = [self.resident_of(id), self.resident_of(other)];
         self.interference
@@ -74,16 +79,55 @@ impl Cluster {
     }
 
     /// Whether those who live on a GPU of an open node can take one more.
-    fn can_join(&self, id: JobId, node: NodeId, gpu: u32) -> bool {
+    pub(super) fn can_join(&self, id: JobId, node: NodeId, gpu: u32) -> bool {
         let others = self.residents(node, gpu);
         let packable = |other: &JobId| {
             let other = &self.jobs[other.index()];
             self.shape(other.granted) == Shape::PLAIN && !other.is_forked
         };
-        if others.is_empty() || others.len() >= PACKED_MAX || !others.iter().all(packable) {
+        if others.is_empty() || !others.iter().all(packable) {
             return false;
         }
         let kind = self.nodes[node.index()].gpu_type;
-        others.iter().all(|other| self.can_live_beside(id, *other, kind))
+        self.fused(id, &others, kind).is_some()
+            || (others.len() < PACKED_MAX
+                && others.iter().all(|other| self.can_live_beside(id, *other, kind)))
     }
+
+    /// How a job runs fused with others on a GPU of a type; none if they cannot be fused, or are too many for its memory.
+    pub(super) fn fused(&self, id: JobId, others: &[JobId], kind: GpuTypeId) -> Option<&Fusion> {
+        let request = &self.jobs[id.index()].request;
+        let fusion = self.classes[request.class.index()].fusion.as_ref()?;
+        let alike = |id: JobId| {
+            let other = &self.jobs[id.index()].request;
+            other.class == request.class && other.num_gpus == 1 && other.resources.gpu_milli == 1000
+        };
+        let (framework_mib, job_mib) = fused_mib(fusion);
+        let room_mib = self.type_facts[kind.index()]
+            .memory_mib
+            .saturating_sub(framework_mib);
+        let most = room_mib / job_mib;
+        let fits = !others.is_empty() && others.len() < most as usize;
+        (fits && alike(id) && others.iter().all(|other| alike(*other))).then_some(fusion)
+    }
+
+    /// Notes whether those who live on a GPU run as one program, after somebody has come or left.
+    pub(super) fn settle(&mut self, row: u32) {
+        let Some(gpu) = self.shared.get(row) else {
+            return;
+        };
+        let jobs: SmallVec<[JobId; PACKED_MAX]> = gpu.residents.iter().map(|resident| resident.job).collect();
+        if let Some((first, others)) = jobs.split_first()
+            && let Some(fusion) = self.fused(*first, others, gpu.gpu_type)
+        {
+            let (framework_mib, job_mib) = fused_mib(fusion);
+            self.shared.fuse(row, framework_mib, job_mib);
+        }
+    }
+}
+
+/// Memory of the framework and of each job, whole MiB rounded up.
+fn fused_mib(fusion: &Fusion) -> (u32, u32) {
+    let job_mib = units(fusion.job_gib, 1024.0).max(1);
+    (units(fusion.framework_gib, 1024.0), job_mib)
 }

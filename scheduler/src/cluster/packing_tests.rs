@@ -1,8 +1,9 @@
-//! Gangs on the GPUs of several others, by hand.
+//! Gangs on the GPUs of several others, and jobs that are fused into one program, by hand.
 
 use super::*;
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
+use crate::physics::mixed::Fusion;
 use crate::spec::{Load, Resources};
 
 /// One node of 4 GPUs of 32 GiB, a class that is busy half the time; two of them run at 1 / (1 + 0.4 x 0.5 x 0.5) = 1 / 1.1.
@@ -93,4 +94,53 @@ fn memory_decides_gpu_by_gpu_and_draining_nodes_take_nobody() {
     );
     cluster.set_node_state(NodeId(0), NodeState::Draining, &mut Vec::new());
     assert_eq!(cluster.joinable(newcomer, NodeId(0)), 0);
+}
+
+#[test]
+fn jobs_of_one_class_are_fused_until_the_memory_is_full_and_share_what_that_gains() {
+    // 32 GiB; 2 GiB for the framework and 10 for each job: three jobs. Their rates add up to k x 3 / (k + 2).
+    let class = |fusion| ModelClass {
+        fusion,
+        ..ModelClass::default()
+    };
+    let fusion = Fusion {
+        best_sum: 3.0,
+        framework_gib: 2.0,
+        job_gib: 10.0,
+    };
+    let capabilities = Capabilities {
+        sharing: Sharing::Mps,
+        ..Capabilities::DEFAULT
+    };
+    let spec = ClusterSpec::uniform(1, 2, 1);
+    let mut cluster = Cluster::new(&spec, &[class(Some(fusion))], capabilities).unwrap();
+    // What each would ask for by itself does not matter: the framework is there once.
+    let jobs = [1, 1, 1, 1].map(|num_gpus| submit(&mut cluster, num_gpus, 12.0));
+    start(&mut cluster, jobs[0], 0b1);
+    assert_eq!(cluster.packed_speed(jobs[1], &[jobs[0]], GpuTypeId(0)), 0.75);
+    start(&mut cluster, jobs[1], 0b1);
+    assert_eq!(rates(&cluster, &jobs[..2]), [0.75; 2]);
+    start(&mut cluster, jobs[2], 0b1);
+    assert_eq!(rates(&cluster, &jobs[..3]), [0.6; 3]);
+    let (_, gpu) = cluster.shared_gpus().next().unwrap();
+    assert!(gpu.is_fused && gpu.memory_mib_used() == 32 * 1024);
+    assert_eq!(cluster.joinable(jobs[3], NodeId(0)), 0, "a fourth does not fit");
+    // A gang of two GPUs cannot be fused, and there are three residents already.
+    let gang = submit(&mut cluster, 2, 1.0);
+    assert_eq!(cluster.joinable(gang, NodeId(0)), 0);
+    // 10 s at 0.6 are 6 s of work; then the first leaves, and the memory of the framework stays.
+    cluster.advance(Time::from_secs_f64(10.0));
+    cluster.finish(jobs[0]);
+    cluster.check();
+    assert_eq!(rates(&cluster, &jobs[1..3]), [0.75; 2]);
+    let (_, gpu) = cluster.shared_gpus().next().unwrap();
+    assert_eq!(gpu.memory_mib_used(), 22 * 1024);
+    cluster.finish(jobs[1]);
+    cluster.check();
+    let last = cluster.job(jobs[2]);
+    assert_eq!(
+        (last.rate, last.is_sharing, cluster.shared_gpus().count()),
+        (1.0, false, 0)
+    );
+    assert!((last.expected_finish.as_secs_f64() - 114.0).abs() < 1e-6);
 }

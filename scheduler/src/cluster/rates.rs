@@ -120,6 +120,11 @@ impl Cluster {
     /// Speed of a whole-GPU job beside others on GPUs of a type, as a part of its speed alone. (0, 1]
     #[must_use]
     pub fn packed_speed(&self, id: JobId, others: &[JobId], kind: GpuTypeId) -> f64 {
+        if let Some(fusion) = self.fused(id, others, kind)
+            && self.capabilities.sharing != Sharing::Off
+        {
+            return fusion.each_rate(others.len() as u32 + 1);
+        }
         let mechanism = match self.capabilities.sharing {
             Sharing::Off => return 1.0,
             Sharing::TimeSlice => Mechanism::TimeSlice,
@@ -287,6 +292,7 @@ impl Cluster {
             gpu_type: node.gpu_type,
             residents: SmallVec::new(),
             mig: MigState::EMPTY,
+            is_fused: false,
         };
         let resident = |cluster: &Cluster, job: JobId| Resident {
             job,
@@ -306,7 +312,8 @@ impl Cluster {
         } else {
             let owner = self.gpus[row as usize].take();
             assert!(
-                self.capabilities.sharing != Sharing::Off && owner.is_some(),
+                self.capabilities.sharing != Sharing::Off
+                    && (owner.is_some() || self.can_join(id, node_id, gpu)),
                 "GPU {gpu} of {node_id:?} is not free for {id:?}"
             );
             if let Some(owner) = owner {
@@ -316,6 +323,7 @@ impl Cluster {
         }
         let resident = resident(self, id);
         self.shared.join(row, resident, facts, empty);
+        self.settle(row);
         self.jobs[id.index()].is_sharing = true;
     }
 
@@ -328,7 +336,10 @@ impl Cluster {
                 self.gpus[row as usize] = Some(owner);
                 false
             }
-            Left::Others => false,
+            Left::Others => {
+                self.settle(row);
+                false
+            }
         }
     }
 }

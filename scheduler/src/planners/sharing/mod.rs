@@ -1,6 +1,7 @@
 //! Schedulers that put several jobs on one GPU.
 
 mod gandiva;
+mod hfta;
 mod hosts;
 mod indolent;
 mod sjf;
@@ -11,6 +12,7 @@ mod turns;
 mod tests;
 
 pub use gandiva::{Gandiva, GandivaConfig};
+pub use hfta::{Hfta, HftaConfig};
 pub use indolent::{Indolent, IndolentConfig};
 pub use sjf::{SjfSharing, SjfSharingConfig};
 
@@ -73,6 +75,18 @@ pub(super) const ENTRIES: &[Entry] = &[
         asks: SHARING,
         defaults: settings::defaults::<IndolentConfig>,
         make: |value| Ok(Box::new(Indolent::new(settings::read("indolent", value)?)?)),
+    },
+    Entry {
+        info: Info {
+            name: "hfta",
+            family: "sharing, non-preemptive",
+            citation: "HFTA MLSys'21",
+            knows: "arrival, class, GPU memory of fused jobs",
+            decides: "first come, first served; jobs of one class and one GPU that start together are fused into one program",
+        },
+        asks: SHARING,
+        defaults: settings::defaults::<HftaConfig>,
+        make: |value| Ok(Box::new(Hfta::new(settings::read("hfta", value)?)?)),
     },
 ];
 

@@ -16,6 +16,10 @@ impl PairSpeeds {
     pub(super) fn of(&mut self, cluster: &Cluster, id: JobId, beside: JobId, kind: GpuTypeId) -> f64 {
         let class_of = |id: JobId| -> ClassId { cluster.job(id).request.class };
         let (victim, neighbour) = (class_of(id).index(), class_of(beside).index());
+        // Whether two of a class are fused depends on more than the class.
+        if victim == neighbour && cluster.class(class_of(id)).fusion.is_some() {
+            return cluster.packed_speed(id, &[beside], kind);
+        }
         let most = victim.max(neighbour);
         if most >= self.num_classes {
             self.num_classes = (most + 1).next_power_of_two();

@@ -59,6 +59,11 @@ impl Cluster {
                 *memory += shape.memory_mib * slice.num_gpus();
             }
         }
+        for (row, gpu) in self.shared.iter() {
+            let jobs: Vec<JobId> = gpu.residents.iter().map(|resident| resident.job).collect();
+            let is_fused = self.fused(jobs[0], &jobs[1..], gpu.gpu_type).is_some();
+            assert_eq!(gpu.is_fused, is_fused, "GPU row {row} runs one program");
+        }
         for (row, holders) in holders.iter_mut().enumerate() {
             let mut residents: Vec<JobId> = match self.shared.get(row as u32) {
                 Some(gpu) => gpu.residents.iter().map(|resident| resident.job).collect(),

@@ -13,6 +13,7 @@ mod free;
 mod node_set;
 mod nodes;
 mod ordered_set;
+mod packing;
 mod place;
 mod queries;
 mod queue;
@@ -387,6 +388,8 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
 mod consolidated_tests;
 #[cfg(test)]
 mod mixed_tests;
+#[cfg(test)]
+mod packing_tests;
 #[cfg(test)]
 mod rate_tests;
 #[cfg(test)]

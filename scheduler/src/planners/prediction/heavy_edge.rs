@@ -27,7 +27,8 @@ impl JobGraph {
             JobGraph::Ring => is(a != b && ((a + 1) % num == b || (b + 1) % num == a)),
             JobGraph::Clique => is(a != b),
             JobGraph::Edges(edges) => {
-                let joins = |edge: &&(usize, usize, f64)| (edge.0, edge.1) == (a, b) || (edge.0, edge.1) == (b, a);
+                let joins =
+                    |edge: &&(usize, usize, f64)| (edge.0, edge.1) == (a, b) || (edge.0, edge.1) == (b, a);
                 edges.iter().filter(joins).map(|edge| edge.2).sum()
             }
         }
@@ -55,22 +56,16 @@ pub fn heavy_edge(graph: &JobGraph, num: usize, rooms: &[u32]) -> Option<Vec<usi
     for node in order {
         // The heaviest edge of each member that has no node yet to those already on this one.
         let mut pull = vec![0.0_f64; num];
-        for taken in 0..rooms[node] {
-            if num_left == 0 {
-                return Some(nodes);
-            }
-            let left = (0..num).filter(|member| nodes[*member] == NOWHERE);
-            let heaviest = |best: Option<(f64, usize)>, (weight, member): (f64, usize)| match best {
-                Some(best) if best.0 >= weight => Some(best),
-                _ => Some((weight, member)),
-            };
+        for taken in 0..rooms[node].min(num_left as u32) {
+            let heaviest = |best: usize, member: usize| if pull[member] > pull[best] { member } else { best };
+            let mut left = (0..num).filter(|member| nodes[*member] == NOWHERE);
             let next = if taken == 0 {
                 first_of_heaviest(graph, &nodes, NOWHERE)
             } else {
-                left.map(|member| (pull[member], member)).fold(None, heaviest).map(|best| best.1)
+                left.next().map(|first| left.fold(first, heaviest))
             };
             let Some(next) = next else {
-                return Some(nodes);
+                break;
             };
             nodes[next] = node;
             num_left -= 1;
@@ -93,7 +88,11 @@ fn first_of_heaviest(graph: &JobGraph, nodes: &[usize], nowhere: usize) -> Optio
     let open = edges.iter().filter(|edge| is_left(edge.0) && is_left(edge.1));
     let ends = open.map(|edge| (edge.2, edge.0.min(edge.1)));
     let heavier = |best: (f64, usize), edge: (f64, usize)| {
-        if edge.0 > best.0 || (edge.0 == best.0 && edge.1 < best.1) { edge } else { best }
+        if edge.0 > best.0 || (edge.0 == best.0 && edge.1 < best.1) {
+            edge
+        } else {
+            best
+        }
     };
     ends.reduce(heavier).map(|best| best.1).or(lowest)
 }
@@ -110,9 +109,8 @@ mod tests {
             let nodes: Vec<usize> = (0..num)
                 .map(|member| code / rooms.len().pow(member as u32) % rooms.len())
                 .collect();
-            let fits = (0..rooms.len()).all(|node| {
-                nodes.iter().filter(|other| **other == node).count() <= rooms[node] as usize
-            });
+            let fits = (0..rooms.len())
+                .all(|node| nodes.iter().filter(|other| **other == node).count() <= rooms[node] as usize);
             if fits {
                 best = best.min(graph.cut(&nodes));
             }
@@ -139,7 +137,13 @@ mod tests {
     fn greed_is_not_always_least() {
         // A star of 3 + 3 + 3 around member 0, and a pair of 4: the pair goes first, and the star is cut in two places on
         // rooms of 3 and 3, where the best cut is one of 3.
-        let graph = JobGraph::Edges(vec![(0, 1, 3.0), (0, 2, 3.0), (0, 3, 3.0), (3, 4, 4.0), (4, 5, 1.0)]);
+        let graph = JobGraph::Edges(vec![
+            (0, 1, 3.0),
+            (0, 2, 3.0),
+            (0, 3, 3.0),
+            (3, 4, 4.0),
+            (4, 5, 1.0),
+        ]);
         let nodes = heavy_edge(&graph, 6, &[3, 3]).unwrap();
         assert_eq!(nodes, [0, 1, 1, 0, 0, 1]);
         assert_eq!(graph.cut(&nodes), 7.0);

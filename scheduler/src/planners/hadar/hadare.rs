@@ -181,17 +181,16 @@ impl HadarE {
         let mut forks: Vec<Fork> = wishes.into_iter().map(fork).collect();
         let copies_max = self.config.copies_max.unwrap_or(cluster.nodes().len());
         for node in order {
-            let mut open = candidates(cluster, &board, node, &forks, copies_max);
-            while board.spaces()[node.index()].free != 0 && !open.is_empty() {
-                let price = prices.at(&board, node.index());
-                let payoff = |copy: &Copy| copy.gain - price * f64::from(copy.num_gpus);
-                let best = (0..open.len()).reduce(|best, at| {
-                    if payoff(&open[at]) > payoff(&open[best]) { at } else { best }
-                });
-                let Some(best) = best else { break };
-                let copy = open.remove(best);
-                give(cluster, &mut board, &mut quotas, node, copy, &mut forks[copy.fork]);
-            }
+            // Again with smaller copies while there is room and a job that a copy would help.
+            while serve(
+                cluster,
+                &mut board,
+                &prices,
+                &mut quotas,
+                node,
+                &mut forks,
+                copies_max,
+            ) {}
         }
         let started = forks.into_iter().filter(|fork| !fork.slices.is_empty());
         started.map(|fork| (fork.wish.id, grant(fork))).collect()
@@ -215,13 +214,53 @@ fn nodes_by_speed(cluster: &Cluster, board: &Board, wishes: &[Wish]) -> Vec<Node
     nodes.into_iter().map(|(_, node)| node).collect()
 }
 
+/// Gives a node's GPUs to the copies with the largest payoffs, at the sizes that fit now. Whether any was given.
+fn serve(
+    cluster: &Cluster,
+    board: &mut Board,
+    prices: &Prices,
+    quotas: &mut [u32],
+    node: NodeId,
+    forks: &mut [Fork],
+    copies_max: usize,
+) -> bool {
+    let mut open = candidates(cluster, board, node, forks, copies_max);
+    let mut any = false;
+    loop {
+        let price = prices.at(board, node.index());
+        let payoff = |copy: &Copy| copy.gain - price * f64::from(copy.num_gpus);
+        let best = (0..open.len()).reduce(|best, at| {
+            if payoff(&open[at]) > payoff(&open[best]) {
+                at
+            } else {
+                best
+            }
+        });
+        let Some(best) = best else {
+            return any;
+        };
+        let copy = open.remove(best);
+        if give(cluster, board, quotas, node, copy, &mut forks[copy.fork]) {
+            any = true;
+            open.retain(|copy| copy.num_gpus <= board.hosts(node, forks[copy.fork].wish.shape));
+        }
+    }
+}
+
 /// The copies that a node could take, at most one of each job, and only such that help.
-fn candidates(cluster: &Cluster, board: &Board, node: NodeId, forks: &[Fork], copies_max: usize) -> Vec<Copy> {
+fn candidates(
+    cluster: &Cluster,
+    board: &Board,
+    node: NodeId,
+    forks: &[Fork],
+    copies_max: usize,
+) -> Vec<Copy> {
     let kind = board.spaces()[node.index()].gpu_type;
     let mut open = Vec::new();
     for (index, fork) in forks.iter().enumerate() {
         let wish = &fork.wish;
-        if wish.types >> kind.0 & 1 == 0 || fork.slices.len() >= copies_max {
+        let is_here = fork.slices.iter().any(|slice| slice.node == node);
+        if wish.types >> kind.0 & 1 == 0 || fork.slices.len() >= copies_max || is_here {
             continue;
         }
         let num_gpus = board.hosts(node, wish.shape).min(wish.num_gpus);
@@ -247,13 +286,20 @@ fn candidates(cluster: &Cluster, board: &Board, node: NodeId, forks: &[Fork], co
     open
 }
 
-/// Gives a node's GPUs to a copy, if they and the quota still suffice.
-fn give(cluster: &Cluster, board: &mut Board, quotas: &mut [u32], node: NodeId, copy: Copy, fork: &mut Fork) {
+/// Gives a node's GPUs to a copy, if they and the quota still suffice; whether they do.
+fn give(
+    cluster: &Cluster,
+    board: &mut Board,
+    quotas: &mut [u32],
+    node: NodeId,
+    copy: Copy,
+    fork: &mut Fork,
+) -> bool {
     let shape = fork.wish.shape;
     let tenant = cluster.job(fork.wish.id).request.tenant.index();
     let has_quota = quotas.get(tenant).is_none_or(|left| *left >= copy.num_gpus);
     if !has_quota || board.hosts(node, shape) < copy.num_gpus {
-        return;
+        return false;
     }
     let stays = copy.stays.filter(|slice| board.has(&[*slice], shape));
     let slice = stays.unwrap_or_else(|| board.lowest(node, copy.num_gpus));
@@ -265,6 +311,7 @@ fn give(cluster: &Cluster, board: &mut Board, quotas: &mut [u32], node: NodeId, 
     fork.moves |= stays.is_none();
     fork.sum_rates += copy.rate;
     fork.slices.push(slice);
+    true
 }
 
 /// One whole copy is the plain gang. Slices are in the order of the nodes, so that equal plans are equal placements.
@@ -342,7 +389,7 @@ mod tests {
         assert_eq!(at(&mut planner, &mut cluster, 0.0), [0]);
         assert_eq!(nodes_of(&cluster, 0), [0, 1, 2]);
         assert_eq!(cluster.job(JobId(0)).expected_finish, Time::from_secs_f64(1000.0));
-        // In the third round 4,480 of 7,000 s are left after 360 s: a round does 360 x (4, 2, 1), all of which end with it.
+        // The second round begins with 4,480 s left: it does 360 x (4, 2, 1), and all copies end with it.
         let copies = planner.copies(&cluster, ClassId(0));
         let (rates, mut steps) = ([4.0, 2.0, 1.0], [0.0; 3]);
         assert_eq!(copies.split(4480.0, &rates, &mut steps), 2520.0);
@@ -420,7 +467,11 @@ mod tests {
         assert_eq!(stops, [0, 0]);
         cluster.finish(JobId(1));
         at(&mut planner, &mut cluster, 3600.0);
-        assert_eq!(nodes_of(&cluster, 0), [0, 1], "the node that is left is worth a restart");
+        assert_eq!(
+            nodes_of(&cluster, 0),
+            [0, 1],
+            "the node that is left is worth a restart"
+        );
     }
 
     #[test]

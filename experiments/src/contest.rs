@@ -3,7 +3,7 @@
 
 use pleach_env::bound::LowerBounds;
 use pleach_env::error::Error as EnvError;
-use pleach_env::simulate::{SimConfig, SimResult, simulate};
+use pleach_env::simulate::{SimConfig, SimResult, simulate, simulate_planner};
 use pleach_env::workload::Workload;
 use rayon::prelude::*;
 
@@ -61,13 +61,16 @@ pub fn contest(
 }
 
 fn run(bout: &Bout, contestant: &Contestant, sim: &SimConfig) -> Result<PolicyRun, Error> {
-    let mut policy = contestant.policy()?;
     let config = SimConfig {
         seed: bout.seed,
         ..sim.clone()
     };
-    let result =
-        simulate(&bout.workload, &config, &mut policy).map_err(|error| failed(contestant, bout, error))?;
+    let result = if contestant.is_planner() {
+        simulate_planner(&bout.workload, &config, contestant.make_planner()?.as_mut())
+    } else {
+        simulate(&bout.workload, &config, &mut contestant.policy()?)
+    };
+    let result = result.map_err(|error| failed(contestant, bout, error))?;
     Ok(record(contestant.name(), bout, result))
 }
 

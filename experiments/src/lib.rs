@@ -19,6 +19,7 @@ pub mod metric;
 pub mod progress;
 pub mod pruning;
 pub mod report;
+pub mod reproduce;
 pub mod results;
 pub mod run_folder;
 pub mod scenario;

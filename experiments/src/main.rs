@@ -9,7 +9,7 @@ use clap::Parser;
 use pleach_experiments::cli::workload::WorkloadCommand;
 use pleach_experiments::cli::{Cli, Command};
 use pleach_experiments::commands::{
-    Context, bench, distill, evaluate, policies, quickstart, sweep_unit, train, workload,
+    Context, bench, distill, evaluate, policies, quickstart, reproduce, sweep_unit, train, workload,
 };
 use pleach_experiments::error::{EXIT_DONE, Error};
 use pleach_experiments::sweep::command as sweep;
@@ -45,6 +45,7 @@ fn threads_of(command: &Command) -> Option<u16> {
         Command::Train(args) => args.run.threads,
         Command::Distill(args) => args.run.threads,
         Command::Evaluate(args) => args.run.threads,
+        Command::Reproduce(args) => args.threads,
         Command::Bench(args) => args.threads,
         Command::Workload(args) => match &args.command {
             WorkloadCommand::Describe(args) => args.run.threads,
@@ -76,6 +77,7 @@ fn run(command: &Command) -> Result<u8, Error> {
         Command::Train(args) => train::run(args, &mut context)?,
         Command::Distill(args) => distill::run(args, &mut context)?,
         Command::Evaluate(args) => evaluate::run(args, &mut context)?,
+        Command::Reproduce(args) => reproduce::run(args, &mut context)?,
         Command::Bench(args) => bench::run(args, &mut context)?,
         Command::Policies(args) => policies::run(args, &mut context)?,
         Command::Features => policies::features(&mut context)?,

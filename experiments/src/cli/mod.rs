@@ -7,6 +7,7 @@ pub mod evaluate;
 pub mod number;
 pub mod policies;
 pub mod quickstart;
+pub mod reproduce;
 pub mod run_args;
 pub mod sweep;
 pub mod train;
@@ -19,6 +20,7 @@ pub use distill::DistillArgs;
 pub use evaluate::EvaluateArgs;
 pub use policies::PoliciesArgs;
 pub use quickstart::QuickstartArgs;
+pub use reproduce::ReproduceArgs;
 pub use run_args::RunArgs;
 pub use sweep::SweepArgs;
 pub use train::TrainArgs;
@@ -59,6 +61,8 @@ pub enum Command {
     Distill(DistillArgs),
     /// Compare policies on the same workloads and seeds
     Evaluate(EvaluateArgs),
+    /// Run published results again and show ours beside them
+    Reproduce(ReproduceArgs),
     /// Run thousands of independent units on one machine or under any batch system
     Sweep(SweepArgs),
     /// Measure the speed of the simulator, the environment, training and the tree

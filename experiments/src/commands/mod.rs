@@ -6,6 +6,7 @@ pub mod distill;
 pub mod evaluate;
 pub mod policies;
 pub mod quickstart;
+pub mod reproduce;
 pub mod sweep_unit;
 pub mod train;
 pub mod workload;

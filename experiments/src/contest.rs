@@ -85,7 +85,8 @@ fn failed(contestant: &Contestant, bout: &Bout, error: EnvError) -> Error {
     }
 }
 
-fn record(policy: &str, bout: &Bout, result: SimResult) -> PolicyRun {
+/// What a run leaves in the results.
+pub(crate) fn record(policy: &str, bout: &Bout, result: SimResult) -> PolicyRun {
     let num_gpus = bout.workload.cluster.num_gpus() as f64;
     PolicyRun {
         policy: policy.to_string(),

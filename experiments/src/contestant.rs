@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use pleach_agents::policy::LearnedPolicy;
-use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::cluster::{Capabilities, Template};
 use pleach_scheduler::heuristics;
 use pleach_scheduler::planner::{Planner, PolicyPlanner};
 use pleach_scheduler::planners::{self, Asks, Entry};
@@ -107,13 +107,20 @@ impl Contestant {
         matches!(self.kind, Kind::Planner(..))
     }
 
-    /// What it asks of the cluster.
-    #[must_use]
-    pub fn asks(&self) -> Asks {
-        match &self.kind {
-            Kind::Planner(entry, _) => entry.asks,
-            _ => Asks::NOTHING,
+    /// What it makes use of in a cluster. A planner must have it; a policy does without where it must.
+    ///
+    /// # Errors
+    /// As [`Contestant::policy`]; not in practice.
+    pub fn asks(&self) -> Result<Asks, Error> {
+        if let Kind::Planner(entry, _) = &self.kind {
+            return Ok(entry.asks);
         }
+        let needs = self.policy()?.needs();
+        Ok(Asks {
+            preemption: needs.preempt,
+            sharing: needs.templates.contains(&Template::Beside),
+            mixed_types: false,
+        })
     }
 
     /// A fresh policy.

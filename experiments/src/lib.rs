@@ -27,5 +27,6 @@ pub mod settings;
 pub mod stats;
 pub mod sweep;
 pub mod table;
+pub mod tournament;
 pub mod training;
 pub mod validation;

@@ -82,7 +82,8 @@ impl SchedulingArgs {
     }
 }
 
-fn model(source: EstimateSource) -> EstimateModel {
+/// The model of a source of estimates.
+pub(crate) fn model(source: EstimateSource) -> EstimateModel {
     match source {
         EstimateSource::Oracle => EstimateModel::Oracle,
         EstimateSource::User => EstimateModel::UserLimit {

@@ -177,7 +177,7 @@ impl From<SharingArg> for Sharing {
 }
 
 /// Takes the words of the formats.
-fn format() -> impl TypedValueParser<Value = Format> {
+pub fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::word)).try_map(|word| {
         let known = Format::ALL.into_iter().find(|format| format.word() == word);
         known.ok_or("not a format")

@@ -51,7 +51,7 @@ impl Run {
             Contestant::heuristic(self.policy)?
         };
         let mut sim = self.sim.clone();
-        sim.capabilities = contestant.asks().added_to(sim.capabilities);
+        sim.capabilities = contestant.asks()?.added_to(sim.capabilities);
         let mut planner = contestant.make_planner()?;
         simulate_planner(&self.workload, &sim, planner.as_mut()).map_err(env_error)
     }

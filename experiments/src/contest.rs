@@ -3,7 +3,7 @@
 
 use pleach_env::bound::LowerBounds;
 use pleach_env::error::Error as EnvError;
-use pleach_env::simulate::{SimConfig, SimResult, simulate};
+use pleach_env::simulate::{SimConfig, SimResult, simulate, simulate_planner};
 use pleach_env::workload::Workload;
 use rayon::prelude::*;
 
@@ -61,13 +61,16 @@ pub fn contest(
 }
 
 fn run(bout: &Bout, contestant: &Contestant, sim: &SimConfig) -> Result<PolicyRun, Error> {
-    let mut policy = contestant.policy()?;
     let config = SimConfig {
         seed: bout.seed,
         ..sim.clone()
     };
-    let result =
-        simulate(&bout.workload, &config, &mut policy).map_err(|error| failed(contestant, bout, error))?;
+    let result = if contestant.is_planner() {
+        simulate_planner(&bout.workload, &config, contestant.make_planner()?.as_mut())
+    } else {
+        simulate(&bout.workload, &config, &mut contestant.policy()?)
+    };
+    let result = result.map_err(|error| failed(contestant, bout, error))?;
     Ok(record(contestant.name(), bout, result))
 }
 
@@ -82,7 +85,8 @@ fn failed(contestant: &Contestant, bout: &Bout, error: EnvError) -> Error {
     }
 }
 
-fn record(policy: &str, bout: &Bout, result: SimResult) -> PolicyRun {
+/// What a run leaves in the results.
+pub(crate) fn record(policy: &str, bout: &Bout, result: SimResult) -> PolicyRun {
     let num_gpus = bout.workload.cluster.num_gpus() as f64;
     PolicyRun {
         policy: policy.to_string(),

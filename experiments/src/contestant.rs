@@ -1,10 +1,13 @@
-//! Whoever can be compared: a heuristic by name, a trained network or a tree by file, or all policies of a run's folder.
+//! Whoever can be compared: a heuristic or a planner by name, a trained network or a tree by file, or all policies of a
+//! run's folder.
 
 use std::path::{Path, PathBuf};
 
 use pleach_agents::policy::LearnedPolicy;
-use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::cluster::{Capabilities, Template};
 use pleach_scheduler::heuristics;
+use pleach_scheduler::planner::{Planner, PolicyPlanner};
+use pleach_scheduler::planners::{self, Asks, Entry};
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::{Tree, TreePolicy};
 
@@ -27,6 +30,7 @@ enum Kind {
     Heuristic(&'static str),
     Network(Box<LearnedPolicy>),
     Tree(Box<TreePolicy>),
+    Planner(&'static Entry, serde_json::Value),
 }
 
 impl Contestant {
@@ -41,6 +45,19 @@ impl Contestant {
         Ok(Contestant {
             name: name.to_string(),
             kind,
+        })
+    }
+
+    /// A planner by name, with settings other than the published ones; `null` for those.
+    ///
+    /// # Errors
+    /// An unknown name, or settings that it refuses.
+    pub fn planner(name: &str, settings: serde_json::Value) -> Result<Contestant, Error> {
+        planners::make(name, &settings).map_err(|error| Error::Config(Box::new(error)))?;
+        let entry = planners::find(name).ok_or_else(|| Error::Failed(format!("{name} is no planner")))?;
+        Ok(Contestant {
+            name: name.to_string(),
+            kind: Kind::Planner(entry, settings),
         })
     }
 
@@ -71,10 +88,45 @@ impl Contestant {
         &self.name
     }
 
+    /// A fresh planner; every policy is one.
+    ///
+    /// # Errors
+    /// As [`Contestant::heuristic`]; not in practice, for name and settings were checked.
+    pub fn make_planner(&self) -> Result<Box<dyn Planner>, Error> {
+        match &self.kind {
+            Kind::Planner(entry, settings) => {
+                (entry.make)(settings).map_err(|error| Error::Config(Box::new(error)))
+            }
+            _ => Ok(Box::new(PolicyPlanner::new(self.policy()?))),
+        }
+    }
+
+    /// Whether it plans whole instants and cannot be asked about a candidate.
+    #[must_use]
+    pub fn is_planner(&self) -> bool {
+        matches!(self.kind, Kind::Planner(..))
+    }
+
+    /// What it makes use of in a cluster. A planner must have it; a policy does without where it must.
+    ///
+    /// # Errors
+    /// As [`Contestant::policy`]; not in practice.
+    pub fn asks(&self) -> Result<Asks, Error> {
+        if let Kind::Planner(entry, _) = &self.kind {
+            return Ok(entry.asks);
+        }
+        let needs = self.policy()?.needs();
+        Ok(Asks {
+            preemption: needs.preempt,
+            sharing: needs.templates.contains(&Template::Beside),
+            mixed_types: false,
+        })
+    }
+
     /// A fresh policy.
     ///
     /// # Errors
-    /// As [`Contestant::heuristic`]; not in practice, for the name was checked.
+    /// A planner, which chooses among no candidates.
     pub fn policy(&self) -> Result<Box<dyn Policy>, Error> {
         Ok(match &self.kind {
             Kind::Heuristic(name) => {
@@ -82,10 +134,18 @@ impl Contestant {
             }
             Kind::Network(policy) => Box::new((**policy).clone()),
             Kind::Tree(policy) => Box::new((**policy).clone()),
+            Kind::Planner(..) => {
+                return Err(Error::config(
+                    "policy",
+                    &self.name,
+                    "a policy that chooses among candidates: a heuristic, a network or a tree",
+                    format!("{} plans whole rounds; pleach evaluate compares it.", self.name),
+                ));
+            }
         })
     }
 
-    /// Refuses a tree that needs what the cluster cannot do.
+    /// Refuses a tree or a planner that needs what the cluster cannot do.
     ///
     /// # Errors
     /// The capability that is missing.
@@ -103,6 +163,19 @@ impl Contestant {
                     )
                 })
             }
+            Kind::Planner(entry, _) => {
+                let missing = entry.asks.missing_from(capabilities);
+                if missing.is_empty() {
+                    return Ok(());
+                }
+                let allowed = "a planner that asks for no more than the cluster can do";
+                Err(Error::config(
+                    "policy",
+                    &self.name,
+                    allowed,
+                    format!("It needs {}.", missing.join(" and ")),
+                ))
+            }
             Kind::Heuristic(_) | Kind::Network(_) => Ok(()),
         }
     }
@@ -112,7 +185,7 @@ impl Contestant {
     pub fn text(&self) -> Option<String> {
         match &self.kind {
             Kind::Tree(policy) => Some(policy.tree().to_text()),
-            Kind::Heuristic(_) | Kind::Network(_) => None,
+            _ => None,
         }
     }
 
@@ -128,6 +201,10 @@ impl Contestant {
         let path = Path::new(place);
         if heuristics::names().contains(&place) {
             let contestant = Contestant::heuristic(place)?;
+            return Ok(vec![contestant.named(label)]);
+        }
+        if planners::find(place).is_some() {
+            let contestant = Contestant::planner(place, serde_json::Value::Null)?;
             return Ok(vec![contestant.named(label)]);
         }
         if path.is_dir() {
@@ -151,11 +228,16 @@ impl Contestant {
         if path.exists() {
             return Ok(vec![open_file(path)?.named(label)]);
         }
+        let known: Vec<&str> = heuristics::names()
+            .iter()
+            .copied()
+            .chain(planners::names())
+            .collect();
         let allowed = format!(
             "{}, or a checkpoint, a policy file or a run's folder",
-            heuristics::names().join(", ")
+            known.join(", ")
         );
-        let nearest = heuristics::names()
+        let nearest = known
             .iter()
             .min_by_key(|name| distance(name, place))
             .copied()
@@ -166,6 +248,32 @@ impl Contestant {
             allowed,
             format!("There is no such file. Did you mean {nearest}?"),
         ))
+    }
+
+    /// Gives a planner settings of its own, by its name in tables: `settings` has one table for each.
+    ///
+    /// # Errors
+    /// A table for a name that is no planner among them, or settings that a planner refuses.
+    pub fn configure(all: &mut [Contestant], settings: &serde_json::Value) -> Result<(), Error> {
+        let tables = settings.as_object().into_iter().flatten();
+        for (name, table) in tables {
+            let planner = all
+                .iter_mut()
+                .find(|contestant| contestant.name == *name && contestant.is_planner());
+            let Some(contestant) = planner else {
+                return Err(Error::config(
+                    "policy-config",
+                    name,
+                    "a table for each planner that --policy names",
+                    "Give it to --policy, or take its table out.",
+                ));
+            };
+            if let Kind::Planner(entry, own) = &mut contestant.kind {
+                (entry.make)(table).map_err(|error| Error::Config(Box::new(error)))?;
+                *own = table.clone();
+            }
+        }
+        Ok(())
     }
 
     /// Opens several; none given means all heuristics. Names are made unique by a number at the end.

@@ -3,13 +3,14 @@
 
 use std::io;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
 use pleach_experiments::cli::workload::WorkloadCommand;
 use pleach_experiments::cli::{Cli, Command};
 use pleach_experiments::commands::{
-    Context, bench, distill, evaluate, policies, quickstart, sweep_unit, train, workload,
+    Context, bench, distill, evaluate, policies, quickstart, reproduce, sweep_unit, tournament, train,
+    workload,
 };
 use pleach_experiments::error::{EXIT_DONE, Error};
 use pleach_experiments::sweep::command as sweep;
@@ -45,6 +46,8 @@ fn threads_of(command: &Command) -> Option<u16> {
         Command::Train(args) => args.run.threads,
         Command::Distill(args) => args.run.threads,
         Command::Evaluate(args) => args.run.threads,
+        Command::Tournament(args) => args.threads,
+        Command::Reproduce(args) => args.threads,
         Command::Bench(args) => args.threads,
         Command::Workload(args) => match &args.command {
             WorkloadCommand::Describe(args) => args.run.threads,
@@ -62,6 +65,7 @@ fn run(command: &Command) -> Result<u8, Error> {
     pool.build_global()
         .map_err(|error| Error::Failed(format!("cannot start threads: {error}")))?;
     let print = &mut io::stdout();
+    let began = Instant::now();
     let mut context = Context {
         command_line: command_line(),
         clock: &|| {
@@ -69,6 +73,7 @@ fn run(command: &Command) -> Result<u8, Error> {
                 .duration_since(UNIX_EPOCH)
                 .map_or(0.0, |since| since.as_secs_f64())
         },
+        stopwatch: &|| began.elapsed(),
         print,
     };
     match command {
@@ -76,6 +81,8 @@ fn run(command: &Command) -> Result<u8, Error> {
         Command::Train(args) => train::run(args, &mut context)?,
         Command::Distill(args) => distill::run(args, &mut context)?,
         Command::Evaluate(args) => evaluate::run(args, &mut context)?,
+        Command::Tournament(args) => tournament::run(args, &mut context)?,
+        Command::Reproduce(args) => reproduce::run(args, &mut context)?,
         Command::Bench(args) => bench::run(args, &mut context)?,
         Command::Policies(args) => policies::run(args, &mut context)?,
         Command::Features => policies::features(&mut context)?,

@@ -63,6 +63,7 @@ impl SchedulingArgs {
         let capabilities = &mut sim.capabilities;
         capabilities.restart_cost_s = self.restart_cost_s;
         capabilities.overheads = self.overheads;
+        capabilities.mixed_types = self.mixed_types;
         capabilities.sharing = match own.first().map(|own| own.sharing) {
             Some(sharing)
                 if self.sharing == SharingArg::Off && own.iter().all(|own| own.sharing == sharing) =>
@@ -81,7 +82,8 @@ impl SchedulingArgs {
     }
 }
 
-fn model(source: EstimateSource) -> EstimateModel {
+/// The model of a source of estimates.
+pub(crate) fn model(source: EstimateSource) -> EstimateModel {
     match source {
         EstimateSource::Oracle => EstimateModel::Oracle,
         EstimateSource::User => EstimateModel::UserLimit {

@@ -25,6 +25,7 @@ const CAPACITY_BYTES_MAX: u64 = 1 << 26;
 Examples:
   pleach evaluate                                       all heuristics on the default workload
   pleach evaluate --policy fifo,srtf --seeds 10 --reference fifo
+  pleach evaluate --policy srtf,tiresias,tiresias-gittins --preemption
   pleach evaluate --policy srtf --policy runs/mine/tree.json --workload philly-like --load 0.9
   pleach evaluate --workload trace.csv --format philly --cluster cluster.toml --from-day 30 --days 7
   pleach evaluate --estimates lognormal:1 --preemption --restart-cost-s 30 --html report.html
@@ -35,6 +36,10 @@ pub struct EvaluateArgs {
     /// Policies by name or file, repeated or with commas [default: all heuristics]
     #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append)]
     pub policy: Vec<String>,
+    /// Settings of planners in TOML, one table for each: [tiresias] quantum_gpu_s = 1000. `pleach policies --show NAME` prints the
+    /// defaults
+    #[arg(long, value_name = "FILE")]
+    pub policy_config: Option<PathBuf>,
     /// Measure the others against this one [default: the first policy]
     #[arg(long, value_name = "NAME")]
     pub reference: Option<String>,
@@ -101,6 +106,9 @@ pub struct SchedulingArgs {
     /// Let policies stop running jobs and start them again later
     #[arg(long)]
     pub preemption: bool,
+    /// Let a gang run on several GPU types, at the pace of the slowest; only planners make use of it
+    #[arg(long)]
+    pub mixed_types: bool,
     /// What policies believe about lengths: oracle, user, history (learned from ended jobs), lognormal:SIGMA or lognormal:SIGMA:BIAS
     #[arg(long, value_name = "SOURCE", default_value = "oracle")]
     pub estimates: EstimateSource,
@@ -169,7 +177,7 @@ impl From<SharingArg> for Sharing {
 }
 
 /// Takes the words of the formats.
-fn format() -> impl TypedValueParser<Value = Format> {
+pub fn format() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::word)).try_map(|word| {
         let known = Format::ALL.into_iter().find(|format| format.word() == word);
         known.ok_or("not a format")

@@ -7,8 +7,10 @@ pub mod evaluate;
 pub mod number;
 pub mod policies;
 pub mod quickstart;
+pub mod reproduce;
 pub mod run_args;
 pub mod sweep;
+pub mod tournament;
 pub mod train;
 pub mod workload;
 
@@ -19,8 +21,10 @@ pub use distill::DistillArgs;
 pub use evaluate::EvaluateArgs;
 pub use policies::PoliciesArgs;
 pub use quickstart::QuickstartArgs;
+pub use reproduce::ReproduceArgs;
 pub use run_args::RunArgs;
 pub use sweep::SweepArgs;
+pub use tournament::TournamentArgs;
 pub use train::TrainArgs;
 pub use workload::WorkloadArgs;
 
@@ -59,6 +63,10 @@ pub enum Command {
     Distill(DistillArgs),
     /// Compare policies on the same workloads and seeds
     Evaluate(EvaluateArgs),
+    /// Play all schedulers against each other on several kinds of workloads
+    Tournament(TournamentArgs),
+    /// Run published results again and show ours beside them
+    Reproduce(ReproduceArgs),
     /// Run thousands of independent units on one machine or under any batch system
     Sweep(SweepArgs),
     /// Measure the speed of the simulator, the environment, training and the tree

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Lists the built-in policies with what each one orders by and needs to know, or shows one policy file in words.
+/// Lists the built-in policies and planners with what each one needs to know, decides and asks of the cluster, or shows one.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   pleach policies                                       names to give to --policy
   pleach policies --show runs/mine/tree.json            a tree in words, with what it needs
+  pleach policies --show tiresias                       a planner with its settings
   pleach policies --json policies.json")]
 pub struct PoliciesArgs {
     /// Show this policy, by name or file

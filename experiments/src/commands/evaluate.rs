@@ -1,5 +1,8 @@
 //! `pleach evaluate`: policies against each other on the same workloads.
 
+use pleach_env::capacity::CapacityConfig;
+
+use crate::atomic_file::read_toml;
 use crate::cli::EvaluateArgs;
 use crate::commands::Context;
 use crate::contest::contest;
@@ -11,6 +14,9 @@ use crate::results::Results;
 use crate::run_folder::RunFolder;
 use crate::scenario::seeds;
 use crate::table::Table;
+
+/// Largest file with settings of planners, bytes.
+const POLICY_CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 /// Columns of the printed table.
 pub const COLUMNS: [&str; 9] = [
@@ -30,7 +36,11 @@ pub const COLUMNS: [&str; 9] = [
 /// # Errors
 /// Flags that name nothing, files that cannot be used, runs that fail.
 pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let contestants = Contestant::open_all(&args.policy)?;
+    let mut contestants = Contestant::open_all(&args.policy)?;
+    if let Some(path) = &args.policy_config {
+        let settings: serde_json::Value = read_toml(path, POLICY_CONFIG_BYTES_MAX)?;
+        Contestant::configure(&mut contestants, &settings)?;
+    }
     let mut sim = args.scheduling.sim(&args.workload);
     for contestant in &contestants {
         contestant.check(sim.capabilities)?;
@@ -66,6 +76,9 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     let mut columns = COLUMNS.to_vec();
     if sim.capabilities.preemption {
         columns.push("preemptions");
+    }
+    if sim.outcomes.is_some() || sim.capacity != CapacityConfig::default() {
+        columns.extend(["failures", "lost_work"]);
     }
     if !quiet {
         context.say(&Table::compare(&results, &columns).to_terminal())?;

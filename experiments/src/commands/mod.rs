@@ -6,11 +6,14 @@ pub mod distill;
 pub mod evaluate;
 pub mod policies;
 pub mod quickstart;
+pub mod reproduce;
 pub mod sweep_unit;
+pub mod tournament;
 pub mod train;
 pub mod workload;
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use crate::error::Error;
 
@@ -20,6 +23,8 @@ pub struct Context<'a> {
     pub command_line: String,
     /// Seconds since the program began.
     pub clock: &'a dyn Fn() -> f64,
+    /// The same for work on several threads: how long plans take. It never reaches a decision.
+    pub stopwatch: &'a (dyn Fn() -> Duration + Sync),
     /// Where results are printed.
     pub print: &'a mut dyn Write,
 }

@@ -52,6 +52,14 @@ impl Default for UnitConfig {
 }
 
 impl UnitConfig {
+    fn scheduling(&self) -> SchedulingArgs {
+        SchedulingArgs {
+            preemption: self.preemption,
+            restart_cost_s: self.restart_cost_s,
+            ..SchedulingArgs::default()
+        }
+    }
+
     fn source(&self) -> WorkloadSource {
         WorkloadSource {
             workload: vec![self.workload.clone()],
@@ -70,7 +78,10 @@ impl UnitConfig {
 /// A key that is unknown or out of range, or a policy that there is not.
 pub fn check(spec: &UnitSpec) -> Result<(), UnitError> {
     let config: UnitConfig = spec.config_as()?;
-    Contestant::open(&config.policy)?;
+    let sim = config.scheduling().sim(&config.source());
+    for contestant in Contestant::open(&config.policy)? {
+        contestant.check(sim.capabilities)?;
+    }
     let out = |key: &str, value: f64, allowed: &str| {
         UnitError::from(Error::config(key, value, allowed, "Mend the grid."))
     };
@@ -93,12 +104,7 @@ pub fn check(spec: &UnitSpec) -> Result<(), UnitError> {
 pub fn work(spec: &UnitSpec) -> Result<Value, UnitError> {
     check(spec)?;
     let config: UnitConfig = spec.config_as()?;
-    let scheduling = SchedulingArgs {
-        preemption: config.preemption,
-        restart_cost_s: config.restart_cost_s,
-        ..SchedulingArgs::default()
-    };
-    let mut sim = scheduling.sim(&config.source());
+    let mut sim = config.scheduling().sim(&config.source());
     sim.estimates = config.estimates;
     let bouts = config.source().bouts(&sim, &[Seed(spec.seed)], &mut |_| {})?;
     let contestants = Contestant::open(&config.policy)?;

@@ -31,6 +31,7 @@ impl Cluster {
             is_forked: false,
             state: JobState::Pending,
             attained_gpu_s: 0.0,
+            held_s: 0.0,
             executed_s: 0.0,
             added_s: 0.0,
             run_start: Time::ZERO,
@@ -333,6 +334,7 @@ impl Cluster {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.state, JobState::Running, "{id:?} must run to stop");
         job.attained_gpu_s = job.attained_gpu_s_at(now);
+        job.held_s += (now - job.run_start).as_secs_f64();
         job.executed_s = job.executed_s_at(now);
         let placement = std::mem::take(&mut job.placement);
         let (tenant, milli, finish) = (job.request.tenant, job.milli_held(), job.expected_finish);

@@ -247,7 +247,9 @@ impl Planner for Tiresias {
                 return true;
             }
             let facts = cluster.facts(class, placement);
-            facts.num_nodes <= facts.num_nodes_min
+            let node_gpus_max = cluster.node_gpus_max_of(facts.gpu_type);
+            // An idle cluster has nothing tighter to wait for.
+            facts.num_nodes <= facts.num_gpus.div_ceil(node_gpus_max) || cluster.num_running() == 0
         });
         for id in ran {
             if cluster.job(id).state == JobState::Pending {

@@ -1,0 +1,149 @@
+//! What holds for every registered planner, on clusters and jobs far from the setting of its paper: several GPU types,
+//! walls between tenants, fractions, CPU and memory, elastic jobs, failures, nodes that come and go. Every instant is
+//! checked, every job ends, work is conserved, and a second run is the same.
+
+#![allow(clippy::unwrap_used)]
+
+mod scenario;
+
+use pleach_env::failures::OutcomeModel;
+use pleach_env::seed::Seed;
+use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
+use pleach_env::workload::Workload;
+use pleach_env::workload::generate::{GeneratorConfig, generate};
+use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::ids::Time;
+use pleach_scheduler::planner::Planner;
+use pleach_scheduler::planners::{self, Entry};
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// A planner that is watched: the cluster is whole after every plan, and it does not plan for ever.
+struct Watched {
+    inner: Box<dyn Planner>,
+    num_plans: u64,
+    num_plans_max: u64,
+}
+
+impl Planner for Watched {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
+        self.num_plans += 1;
+        assert!(
+            self.num_plans <= self.num_plans_max,
+            "{} plans for ever: {} wait and {} run at {:?}",
+            self.name(),
+            cluster.num_pending(),
+            cluster.num_running(),
+            cluster.now()
+        );
+        self.inner.plan(cluster)?;
+        cluster.check();
+        Ok(())
+    }
+
+    fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
+        self.inner.wake_at(cluster)
+    }
+}
+
+/// Plans in rounds of a second, with room to spare.
+fn num_plans_max(workload: &Workload) -> u64 {
+    let work_s: f64 = workload.jobs.iter().map(|job| job.run_time_s).sum();
+    let last_s = workload.jobs.last().map_or(0.0, |job| job.submit.as_secs_f64());
+    1000 + 100 * workload.jobs.len() as u64 + (10.0 * (work_s + last_s)).min(2e6) as u64
+}
+
+fn run(entry: &Entry, workload: &Workload, config: &SimConfig) -> SimResult {
+    let mut planner = Watched {
+        inner: (entry.make)(&Value::Null).unwrap(),
+        num_plans: 0,
+        num_plans_max: num_plans_max(workload),
+    };
+    let mut config = config.clone();
+    config.capabilities = entry.asks.added_to(config.capabilities);
+    simulate_planner(workload, &config, &mut planner).unwrap()
+}
+
+fn check(entry: &Entry, workload: &Workload, config: &SimConfig) {
+    let name = entry.info.name;
+    let result = run(entry, workload, config);
+    assert_eq!(result.jobs.len(), workload.jobs.len(), "{name} lost a job");
+    let known = config.outcomes.is_none() && config.capacity.node_mtbf_s.is_none();
+    for (outcome, job) in result.jobs.iter().zip(&workload.jobs) {
+        assert!(
+            outcome.first_start_s >= job.submit.as_secs_f64() - 1e-6,
+            "{name}: {outcome:?}"
+        );
+        assert!(outcome.finish_s >= outcome.first_start_s, "{name}: {outcome:?}");
+        let preempts = entry.asks.preemption || config.capabilities.preemption;
+        assert!(preempts || !known || outcome.num_preemptions == 0, "{name}");
+    }
+    let again = run(entry, workload, config);
+    assert_eq!(
+        result.jobs, again.jobs,
+        "{name} decides otherwise the second time"
+    );
+}
+
+/// Small workloads of every kind that the generators know.
+fn presets() -> Vec<Workload> {
+    let presets = [
+        "philly-like",
+        "gavel-multi",
+        "openb-like",
+        "synergy-multi",
+        "sia-philly",
+        "helios-like",
+        "pai-share",
+    ];
+
+    let workloads = presets.iter().map(|name| {
+        let config = GeneratorConfig::preset(name).unwrap().with(40, 1.5);
+        generate(&config, Seed(7)).unwrap()
+    });
+    workloads.collect()
+}
+
+#[test]
+fn every_planner_brings_every_kind_of_workload_to_its_end() {
+    let workloads = presets();
+    for entry in planners::entries() {
+        for workload in &workloads {
+            check(entry, workload, &SimConfig::default());
+        }
+    }
+}
+
+#[test]
+fn every_planner_lives_with_jobs_that_fail_and_nodes_that_come_and_go() {
+    let mut config = SimConfig {
+        outcomes: Some(OutcomeModel::philly()),
+        ..SimConfig::default()
+    };
+    config.capacity.node_mtbf_s = Some(86_400.0);
+    config.capabilities.checkpoint_interval_s = Some(600.0);
+    let preset = GeneratorConfig::preset("philly-like").unwrap().with(60, 1.5);
+    let workload = generate(&preset, Seed(3)).unwrap();
+    for entry in planners::entries() {
+        check(entry, &workload, &config);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn every_planner_keeps_every_invariant_on_random_clusters_and_jobs(
+        workload in scenario::workload(16),
+        config in scenario::config(),
+    ) {
+        for entry in planners::entries() {
+            check(entry, &workload, &config);
+        }
+    }
+}

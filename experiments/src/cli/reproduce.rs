@@ -1,0 +1,45 @@
+//! `pleach reproduce`: flags.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Runs published results again and shows ours beside them: figure, interval, tolerance, verdict, plots. Without an id it
+/// lists what can be reproduced.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach reproduce                                      what there is
+  pleach reproduce B1 --html b1.html                    one, with plots
+  pleach reproduce all --seeds 10 --json figures.json
+
+A missed figure is a finding, not an error: the exit code is 0 whatever the verdicts.")]
+pub struct ReproduceArgs {
+    /// Ids of benchmarks, or all
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Seeds for each point [default: the benchmark's own]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub seeds: Option<u32>,
+    /// A few small points only: to see that it runs, not to trust the figures
+    #[arg(long)]
+    pub smoke: bool,
+    /// Folder with published job lists, for the benchmarks that can use them; generated ones otherwise
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Root of all randomness
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Also write tables and plots as one page to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+    /// Also write the figures as JSON to this file (schema in docs/cli.md)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<PathBuf>,
+    /// Threads to use [default: all cores]. Results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Machine")]
+    pub threads: Option<u16>,
+    /// No progress bar and no table; errors only
+    #[arg(long, short, help_heading = "Machine")]
+    pub quiet: bool,
+}

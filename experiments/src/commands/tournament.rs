@@ -1,0 +1,52 @@
+//! `pleach tournament`: everyone against everyone.
+
+use serde_json::json;
+
+use crate::atomic_file;
+use crate::cli::TournamentArgs;
+use crate::commands::Context;
+use crate::error::Error;
+use crate::progress::Bar;
+use crate::scenario::seeds;
+use crate::tournament::{Condition, Standing, field, play, render, standings, table};
+
+/// Plays it, one workload and condition after the other.
+///
+/// # Errors
+/// Names or files that cannot be used, simulations that fail, files that cannot be written.
+pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let field = field(&args.policy)?;
+    let seeds = seeds(args.seed, "test", args.seeds as usize);
+    let conditions: Vec<Condition> = args.condition.iter().map(|arg| (*arg).into()).collect();
+    let mut rounds: Vec<(String, Vec<Standing>)> = Vec::new();
+    let mut records = Vec::new();
+    let clock = context.stopwatch;
+    for source in args.sources() {
+        let name = source.workload.join(",");
+        for condition in &conditions {
+            let sim = condition.sim();
+            let bouts = source.bouts(&sim, &seeds, &mut |_| {})?;
+            let label = format!("{name} {}", condition.word());
+            let bar = Bar::new(args.quiet, &label, (bouts.len() * field.len()) as u64);
+            let matches = play(&bouts, &field, &sim, clock, &|| bar.step())?;
+            bar.end();
+            let standings = standings(&matches)?;
+            let heading = format!("{name}, {}: {}", condition.word(), condition.describe());
+            if !args.quiet {
+                context.say(&format!("{heading}\n{}", table(&standings).to_terminal()))?;
+            }
+            records.push(json!({"workload": name, "condition": condition.word(),
+                "num_jobs": args.num_jobs, "load": source.load,
+                "seeds": bouts.iter().map(|bout| bout.seed).collect::<Vec<_>>(), "standings": standings}));
+            rounds.push((heading, standings));
+            // After each, so that what is done is kept if a later one is stopped.
+            if let Some(path) = &args.json {
+                atomic_file::write_json(path, &json!({"schema": 1, "rounds": records}))?;
+            }
+            if let Some(path) = &args.html {
+                atomic_file::write(path, render(&rounds, &context.command_line).as_bytes())?;
+            }
+        }
+    }
+    Ok(())
+}

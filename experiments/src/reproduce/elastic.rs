@@ -1,0 +1,6 @@
+//! Pollux and Sia.
+
+use super::Benchmark;
+
+/// The benchmarks of this line.
+pub(super) const BENCHMARKS: &[Benchmark] = &[];

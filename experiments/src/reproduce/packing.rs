@@ -1,0 +1,6 @@
+//! Fractional placement.
+
+use super::Benchmark;
+
+/// The benchmarks of this line.
+pub(super) const BENCHMARKS: &[Benchmark] = &[];

@@ -1,0 +1,6 @@
+//! Schedulers built on predictions.
+
+use super::Benchmark;
+
+/// The benchmarks of this line.
+pub(super) const BENCHMARKS: &[Benchmark] = &[];

@@ -1,0 +1,89 @@
+//! Simulations of a reproduction: one planner on one workload each, side by side over threads, in a fixed order.
+
+use std::sync::Arc;
+
+use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
+use pleach_env::workload::Workload;
+use rayon::prelude::*;
+use serde_json::Value;
+
+use crate::contestant::Contestant;
+use crate::error::Error;
+use crate::progress::Bar;
+use crate::scenario::env_error;
+
+/// One simulation.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The jobs and the cluster.
+    pub workload: Arc<Workload>,
+    /// What the cluster can do and what is known; what the planner asks for is added.
+    pub sim: SimConfig,
+    /// Name of a heuristic or a planner.
+    pub policy: &'static str,
+    /// Settings of the planner; `null` = the published ones.
+    pub settings: Value,
+}
+
+impl Run {
+    /// A run with the published settings.
+    #[must_use]
+    pub fn new(workload: &Arc<Workload>, sim: &SimConfig, policy: &'static str) -> Run {
+        Run {
+            workload: Arc::clone(workload),
+            sim: sim.clone(),
+            policy,
+            settings: Value::Null,
+        }
+    }
+
+    /// The same with other settings.
+    #[must_use]
+    pub fn with(mut self, settings: Value) -> Run {
+        self.settings = settings;
+        self
+    }
+
+    fn simulate(&self) -> Result<SimResult, Error> {
+        let contestant = if pleach_scheduler::planners::find(self.policy).is_some() {
+            Contestant::planner(self.policy, self.settings.clone())?
+        } else {
+            Contestant::heuristic(self.policy)?
+        };
+        let mut sim = self.sim.clone();
+        sim.capabilities = contestant.asks()?.added_to(sim.capabilities);
+        let mut planner = contestant.make_planner()?;
+        simulate_planner(&self.workload, &sim, planner.as_mut()).map_err(env_error)
+    }
+}
+
+/// Runs all of them; results are in the order of the runs, whatever the number of threads.
+///
+/// # Errors
+/// The first run, in that order, that failed.
+pub fn run_all(label: &str, quiet: bool, runs: &[Run]) -> Result<Vec<SimResult>, Error> {
+    let bar = Bar::new(quiet, label, runs.len() as u64);
+    let results: Vec<Result<SimResult, Error>> = runs
+        .par_iter()
+        .map(|run| {
+            let result = run.simulate();
+            bar.step();
+            result
+        })
+        .collect();
+    bar.end();
+    results.into_iter().collect()
+}
+
+/// Mean JCT of the jobs from one number to another (the end excluded) in the order of submission, s. Papers average over a
+/// window of jobs in the middle of a run.
+#[must_use]
+pub fn avg_jct_s(result: &SimResult, jobs: std::ops::Range<usize>) -> f64 {
+    let end = jobs.end.min(result.jobs.len());
+    let start = jobs.start.min(end);
+    let jcts: Vec<f64> = result.jobs[start..end]
+        .iter()
+        .map(pleach_env::metrics::JobOutcome::jct_s)
+        .collect();
+    crate::stats::mean(&jcts)
+}

@@ -1,0 +1,6 @@
+//! Synergy.
+
+use super::Benchmark;
+
+/// The benchmarks of this line.
+pub(super) const BENCHMARKS: &[Benchmark] = &[];

@@ -11,7 +11,7 @@ use std::path::Path;
 use pleach_env::bound::LowerBounds;
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
-use pleach_env::workload::generate::{GeneratorConfig, generate};
+use pleach_env::workload::generate::{GeneratorConfig, SiaConfig, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::cluster::{Capabilities, Cluster, Placement, Sharing, Slice, Submission};
 use pleach_scheduler::error::PolicyError;
@@ -124,8 +124,14 @@ fn the_test_of_pairs_and_taking_the_first_differ_by_hand() {
 #[test]
 fn nobody_runs_slower_than_its_company_and_its_placement_allow_and_memory_is_never_exceeded() {
     for (seed, factor) in [(1, 1.1), (2, 1.4), (3, 1.9)] {
-        let preset = GeneratorConfig::preset("philly-like").unwrap().with(80, 2.0);
-        let mut workload = generate(&preset, Seed(seed)).unwrap();
+        // 64 GPUs, 120 jobs in 48 minutes.
+        let crowd = GeneratorConfig::SiaPhilly(SiaConfig {
+            num_jobs: Some(120),
+            jobs_per_hour: Some(150.0),
+            heterogeneous: false,
+            ..SiaConfig::default()
+        });
+        let mut workload = generate(&crowd, Seed(seed)).unwrap();
         force(&mut workload, factor);
         // Every third job fills most of a GPU's memory, so it cannot be packed beside another such job.
         let memory_gib = workload.cluster.gpu_types[0].memory_gib;

@@ -33,8 +33,12 @@ pub struct JobOutcome {
     pub num_failures: u32,
     /// Work that failures made it do again, in seconds of the reference run.
     pub lost_s: f64,
-    /// Seconds it held its gang.
+    /// Work that it left with, in seconds of the reference run: all of it, or what was done when it was killed or given up.
+    pub work_s: f64,
+    /// Seconds it held GPUs, as many as they were.
     pub held_s: f64,
+    /// GPU·s that it held; fractions count as such.
+    pub attained_gpu_s: f64,
 }
 
 impl JobOutcome {
@@ -44,7 +48,7 @@ impl JobOutcome {
         self.finish_s - self.submit_s
     }
 
-    /// Waiting and overhead: JCT less the time that it held its gang, s.
+    /// Waiting and overhead: JCT less the time that it held GPUs, s.
     #[must_use]
     pub fn wait_s(&self) -> f64 {
         (self.jct_s() - self.held_s).max(0.0)
@@ -78,18 +82,23 @@ pub struct Metrics {
     pub p99_wait_s: f64,
     /// Last finish less first submission, s.
     pub makespan_s: f64,
-    /// Held GPU·s over capacity from the first submission to the last finish, 0 to 1.
+    /// Held GPU·s over capacity from the first submission to the last finish, 0 to 1; a GPU that two jobs share counts
+    /// for both, so it can be more where they do.
     pub utilisation: f64,
     /// Jain's index over the tenants' mean slowdowns, 1/num_tenants to 1.
     pub fairness: f64,
     /// Preemptions in all.
     pub preemptions: f64,
+    /// Failures that stopped a job, in all.
+    pub failures: f64,
+    /// Part of the work done that failures made void, 0 to 1.
+    pub lost_work: f64,
 }
 
 impl Metrics {
     /// Names and values in a fixed order, for tables and files.
     #[must_use]
-    pub fn fields(&self) -> [(&'static str, f64); 12] {
+    pub fn fields(&self) -> [(&'static str, f64); 14] {
         [
             ("num_jobs", self.num_jobs),
             ("avg_jct_s", self.avg_jct_s),
@@ -103,6 +112,8 @@ impl Metrics {
             ("utilisation", self.utilisation),
             ("fairness", self.fairness),
             ("preemptions", self.preemptions),
+            ("failures", self.failures),
+            ("lost_work", self.lost_work),
         ]
     }
 
@@ -125,7 +136,11 @@ impl Metrics {
             .map(|job| job.finish_s)
             .fold(f64::NEG_INFINITY, f64::max);
         let makespan_s = last_s - first_s;
-        let held_gpu_s: f64 = jobs.iter().map(|job| job.held_s * f64::from(job.num_gpus)).sum();
+        let held_gpu_s: f64 = jobs.iter().map(|job| job.attained_gpu_s).sum();
+        // Work is weighed by gangs: an hour of eight GPUs that is lost is eight times an hour of one.
+        let gpu_s = |job: &JobOutcome, work_s: f64| work_s * f64::from(job.num_gpus);
+        let lost_gpu_s: f64 = jobs.iter().map(|job| gpu_s(job, job.lost_s)).sum();
+        let done_gpu_s: f64 = jobs.iter().map(|job| gpu_s(job, job.work_s + job.lost_s)).sum();
         let capacity_gpu_s = makespan_s * f64::from(num_gpus);
         Metrics {
             num_jobs: jobs.len() as f64,
@@ -144,6 +159,12 @@ impl Metrics {
             },
             fairness: jain_over_tenants(jobs),
             preemptions: jobs.iter().map(|job| f64::from(job.num_preemptions)).sum(),
+            failures: jobs.iter().map(|job| f64::from(job.num_failures)).sum(),
+            lost_work: if done_gpu_s > 0.0 {
+                lost_gpu_s / done_gpu_s
+            } else {
+                0.0
+            },
         }
     }
 }
@@ -194,9 +215,23 @@ mod tests {
             outcome: Outcome::Completed,
             num_failures: 0,
             lost_s: 0.0,
+            work_s: run_s,
             num_preemptions: 0,
             held_s: run_s,
+            attained_gpu_s: run_s * f64::from(num_gpus),
         }
+    }
+
+    #[test]
+    fn lost_work_is_weighed_by_gangs() {
+        // 100 s of 2 GPUs, 20 s of them done twice; 60 s of 1 GPU: 40 of 300 GPU·s were void.
+        let failed = JobOutcome {
+            num_failures: 1,
+            lost_s: 20.0,
+            ..job(0.0, 0.0, 100.0, 2, 0)
+        };
+        let metrics = Metrics::of(&[failed, job(0.0, 0.0, 60.0, 1, 0)], 4);
+        assert_eq!((metrics.failures, metrics.lost_work), (1.0, 40.0 / 300.0));
     }
 
     #[test]

@@ -60,7 +60,7 @@ const fn metric(
 pub const MAIN_METRIC: &str = "avg_jct_s";
 
 /// All metrics, in the order of tables.
-pub const METRICS: [Metric; 14] = [
+pub const METRICS: [Metric; 16] = [
     metric(
         "avg_jct_s",
         "avg JCT",
@@ -108,7 +108,7 @@ pub const METRICS: [Metric; 14] = [
         "avg wait",
         Unit::Seconds,
         Better::Lower,
-        "mean of JCT - time that the job held its GPUs",
+        "mean of JCT - time that the job held GPUs",
     ),
     metric(
         "p99_wait_s",
@@ -151,6 +151,20 @@ pub const METRICS: [Metric; 14] = [
         Unit::Count,
         Better::Neither,
         "times that a running job was stopped",
+    ),
+    metric(
+        "failures",
+        "failures",
+        Unit::Count,
+        Better::Neither,
+        "times that a failure stopped a job",
+    ),
+    metric(
+        "lost_work",
+        "lost work",
+        Unit::Fraction,
+        Better::Lower,
+        "part of the work done that failures made void",
     ),
     metric(
         "num_jobs",

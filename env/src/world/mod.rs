@@ -429,6 +429,7 @@ impl World {
         }
         let (job, truth) = (self.cluster.job(id), &mut self.truth[id.index()]);
         truth.run += 1;
+        truth.book(self.cluster.now());
         self.num_finished += 1;
         self.weight_in_system -= truth.weight();
         self.outcomes[id.index()] = Some(JobOutcome {
@@ -442,7 +443,9 @@ impl World {
             outcome: truth.outcome(),
             num_failures: job.num_failures,
             lost_s: truth.lost_s,
-            held_s: job.attained_gpu_s / truth.submission.gpus(),
+            work_s: truth.work_s - truth.rest_s.max(0.0),
+            held_s: job.held_s,
+            attained_gpu_s: job.attained_gpu_s,
         });
     }
 

@@ -57,4 +57,6 @@ pub enum BenchPart {
     Ppo,
     /// Time of one decision of a tree
     Tree,
+    /// Time of one plan of every planner
+    Planners,
 }

@@ -1,5 +1,6 @@
 //! `pleach bench`: speed on this machine. The only command whose output depends on the clock.
 
+mod planning;
 mod scaling;
 
 use std::collections::BTreeMap;
@@ -91,6 +92,18 @@ pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
         let decision_ns = tree(args, context)?;
         rows.push(("tree, one decision".into(), decision_ns, "ns"));
         report.insert("tree_decision_ns".into(), json!(decision_ns));
+    }
+    if wants(BenchPart::Planners) {
+        let mut plan_ms = BTreeMap::new();
+        for point in planning::measure(args, context)? {
+            rows.push((
+                format!("plan {}", point.name),
+                point.median_ms * 1e3,
+                "µs, 512 GPUs and 1,000 jobs",
+            ));
+            plan_ms.insert(point.name, [point.median_ms, point.mean_ms, point.max_ms]);
+        }
+        report.insert("plan_ms".into(), json!(plan_ms));
     }
     if args.scaling {
         for point in scaling::curve(args, context)? {

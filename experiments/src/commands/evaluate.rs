@@ -1,5 +1,7 @@
 //! `pleach evaluate`: policies against each other on the same workloads.
 
+use pleach_env::capacity::CapacityConfig;
+
 use crate::atomic_file::read_toml;
 use crate::cli::EvaluateArgs;
 use crate::commands::Context;
@@ -74,6 +76,9 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     let mut columns = COLUMNS.to_vec();
     if sim.capabilities.preemption {
         columns.push("preemptions");
+    }
+    if sim.outcomes.is_some() || sim.capacity != CapacityConfig::default() {
+        columns.extend(["failures", "lost_work"]);
     }
     if !quiet {
         context.say(&Table::compare(&results, &columns).to_terminal())?;

@@ -3,6 +3,7 @@
 use super::queue::QueueKeys;
 use super::rates::last_checkpoint_s;
 use super::shape::{Shape, ShapeId, units};
+use super::stints::Stint;
 use super::tables::{Decision, Job, JobState, Placement, Slice, Submission};
 use super::{Cluster, Demand, PlacementFacts, bits, service_class};
 use crate::error::ConfigError;
@@ -31,6 +32,7 @@ impl Cluster {
             is_forked: false,
             state: JobState::Pending,
             attained_gpu_s: 0.0,
+            held_s: 0.0,
             executed_s: 0.0,
             added_s: 0.0,
             run_start: Time::ZERO,
@@ -263,6 +265,8 @@ impl Cluster {
         let finish = self.believed_finish(id);
         self.jobs[id.index()].expected_finish = finish;
         self.running[facts.gpu_type.index()].insert((finish, id));
+        let stint = Stint::of(id, &self.jobs[id.index()]);
+        self.stints.begin(facts.gpu_type, stint);
         self.num_running += 1;
         self.rerate_neighbours(&placement, id);
         self.decisions.push(Decision::Start { job: id, placement });
@@ -333,6 +337,7 @@ impl Cluster {
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.state, JobState::Running, "{id:?} must run to stop");
         job.attained_gpu_s = job.attained_gpu_s_at(now);
+        job.held_s += (now - job.run_start).as_secs_f64();
         job.executed_s = job.executed_s_at(now);
         let placement = std::mem::take(&mut job.placement);
         let (tenant, milli, finish) = (job.request.tenant, job.milli_held(), job.expected_finish);
@@ -343,6 +348,7 @@ impl Cluster {
             self.running[kind.index()].remove(&(finish, id)),
             "{id:?} is not among the running"
         );
+        self.stints.end(kind, id);
         self.num_running -= 1;
         self.tenants[tenant.index()].used_milli -= milli;
         let shape = self.shape(shape);

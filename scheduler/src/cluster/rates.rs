@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::shape::{Shape, ShapeId, units};
 use super::shared::{Left, PACKED_MAX, Resident, SharedGpu};
-use super::tables::{Placement, Slice};
+use super::tables::{JobState, Placement, Slice};
 use super::{Capabilities, Cluster, PlacementFacts, Sharing, bits};
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
 use crate::physics::goodput::Elastic;
@@ -68,7 +68,7 @@ impl Cluster {
     /// Whether a restart costs the same for every class.
     #[must_use]
     pub fn restarts_cost_the_same(&self) -> bool {
-        self.class_costs_s.windows(2).all(|pair| pair[0].1 == pair[1].1)
+        self.restarts_cost_the_same
     }
 
     /// Whether all GPUs of a running job are free for others once it stops: it shares none, and their nodes are up.
@@ -209,7 +209,8 @@ impl Cluster {
     }
 
     /// Goodput of an elastic job on a placement over that of the gang that it asked for at its tightest, and with the
-    /// speed of the GPU type. The noise scale is that of its progress when the run begins and stays until the next one.
+    /// speed of the GPU type. The noise scale is that of its progress when the run begins, and stays until the next one or
+    /// until [`Cluster::retune`].
     fn elastic_rate(&self, id: JobId, profile: &Elastic, facts: &PlacementFacts) -> (f64, f64) {
         let job = &self.jobs[id.index()];
         let noise = profile.noise(job.executed_s / job.request.estimate_s.value);
@@ -246,6 +247,26 @@ impl Cluster {
         for id in touched.into_iter().filter(|id| *id != except) {
             self.rerate(id);
         }
+    }
+
+    /// A running elastic job chooses its batch anew for the noise scale of its present progress, as its own tuner would
+    /// between two decisions; nothing for other jobs. Like every change of rate it moves the job's believed end.
+    pub fn retune(&mut self, id: JobId) {
+        let job = &self.jobs[id.index()];
+        let is_elastic = self.classes[job.request.class.index()].elastic.is_some();
+        if !is_elastic || job.state != JobState::Running || job.is_forked {
+            return;
+        }
+        let (placement, granted) = (job.placement.clone(), job.granted);
+        let executed_s = job.executed_s_at(self.now);
+        let booked_s = std::mem::replace(&mut self.jobs[id.index()].executed_s, executed_s);
+        let rate = self.facts_with(id, &placement, granted).rate;
+        let job = &mut self.jobs[id.index()];
+        job.executed_s = booked_s;
+        if rate > 0.0 {
+            job.rate_alone = rate;
+        }
+        self.rerate(id);
     }
 
     fn rerate(&mut self, id: JobId) {

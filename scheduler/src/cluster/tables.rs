@@ -189,6 +189,8 @@ pub struct Job {
     pub is_sharing: bool,
     /// GPU·s received up to the last time it stopped.
     pub attained_gpu_s: f64,
+    /// Time for which it held GPUs, as many as they were, up to the last time it stopped, s.
+    pub held_s: f64,
     /// Believed progress up to [`Job::rate_since`], in seconds of the reference run.
     pub executed_s: f64,
     /// Work that its restarts have added, in seconds of the reference run; 0 where a restart costs time instead.

@@ -5,7 +5,8 @@
 //! and live in [`crate::heuristics`].
 //!
 //! What the planners share: [`give_out`] deals GPUs along a priority order, [`board`] is a scratch copy of the cluster on
-//! which a plan is drawn up, [`layout`] carries a plan out, [`timer`] keeps rounds.
+//! which a plan is drawn up, [`layout`] carries a plan out, [`timer`] keeps rounds, [`program`] solves linear and integer
+//! programmes.
 //!
 //! # What is deliberately not here
 //! Simulation: a planner knows what a scheduler knows. Known bugs of released code: they are reproduced, where a
@@ -14,6 +15,7 @@
 pub mod board;
 pub mod give_out;
 pub mod layout;
+pub mod program;
 mod settings;
 pub mod timer;
 
@@ -21,6 +23,7 @@ pub mod allox;
 pub mod elastic;
 pub mod gavel;
 pub mod hadar;
+pub mod packing;
 pub mod prediction;
 pub mod production;
 pub mod service;
@@ -102,7 +105,7 @@ pub struct Entry {
 }
 
 /// The lines of work, in the order in which tables list them.
-const FAMILIES: [&[Entry]; 9] = [
+const FAMILIES: [&[Entry]; 10] = [
     production::ENTRIES,
     service::ENTRIES,
     synergy::ENTRIES,
@@ -111,6 +114,7 @@ const FAMILIES: [&[Entry]; 9] = [
     hadar::ENTRIES,
     elastic::ENTRIES,
     sharing::ENTRIES,
+    packing::ENTRIES,
     prediction::ENTRIES,
 ];
 

@@ -200,7 +200,7 @@ impl Cluster {
     pub fn pending(&self) -> impl Iterator<Item = JobId> {
         self.queue
             .groups()
-            .flat_map(|(_, group)| group.arrival.iter().copied())
+            .flat_map(|(_, group)| group.rows(Kept::Arrival).iter().map(|(_, id)| *id))
     }
     /// All running jobs, type by type, by believed end.
     pub fn running(&self) -> impl Iterator<Item = JobId> {

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::shape::{Shape, ShapeId, units};
 use super::shared::{Left, PACKED_MAX, Resident, SharedGpu};
-use super::tables::{Placement, Slice};
+use super::tables::{JobState, Placement, Slice};
 use super::{Capabilities, Cluster, PlacementFacts, Sharing, bits};
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
 use crate::physics::goodput::Elastic;

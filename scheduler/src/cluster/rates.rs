@@ -224,11 +224,10 @@ impl Cluster {
     #[must_use]
     pub fn can_pack(&self, id: JobId, partner: JobId) -> bool {
         let (job, other) = (&self.jobs[id.index()], &self.jobs[partner.index()]);
-        if self.capabilities.sharing == Sharing::Off
-            || other.state != JobState::Running
+        if other.state != JobState::Running
             || other.is_sharing
-            || self.shape(job.shape) != Shape::PLAIN
             || self.shape(other.granted) != Shape::PLAIN
+            || !self.could_pack(id, partner, other.gpu_type)
         {
             return false;
         }
@@ -236,17 +235,26 @@ impl Cluster {
             let node = &self.nodes[slice.node.index()];
             node.state == super::NodeState::Up && job.types >> node.gpu_type.0 & 1 == 1
         };
-        let kind = other.gpu_type;
+        other.num_held == job.request.num_gpus
+            && other.placement.iter().all(open)
+            && self.has_room(self.demand(id))
+    }
+
+    /// Whether two jobs may ever share GPUs of a type: the cluster can, they ask for nothing but whole GPUs, and the
+    /// device has room for both.
+    #[must_use]
+    pub fn could_pack(&self, id: JobId, partner: JobId, kind: GpuTypeId) -> bool {
+        let plain = |id: JobId| self.shape(self.jobs[id.index()].shape) == Shape::PLAIN;
         let memory_gib = f64::from(self.type_facts[kind.index()].memory_mib) / 1024.0;
         let pair = [self.resident_of(id), self.resident_of(partner)];
         let pairs = Some(&self.pairs);
-        other.num_held == job.request.num_gpus
-            && other.placement.iter().all(open)
+        self.capabilities.sharing != Sharing::Off
+            && plain(id)
+            && plain(partner)
             && self
                 .interference
                 .can_share(&pair, kind.index(), memory_gib, pairs)
                 .is_ok()
-            && self.has_room(self.demand(id))
     }
 
     /// Books the progress of everybody else on these GPUs at their old rate and gives them their new one.

@@ -3,7 +3,7 @@
 //! Every classic heuristic takes the first job under one of them, so a candidate set that holds the first few jobs of
 //! each lens holds every classic heuristic's choice, and its size does not grow with the queue.
 
-use crate::cluster::{Cluster, Demand, Head, Order, service_class};
+use crate::cluster::{Cluster, Demand, Head, Kept, Order, Rekey, Row, service_class};
 use crate::ids::{JobId, TenantId, Time};
 
 /// An order of the pending jobs.
@@ -37,6 +37,29 @@ impl Lens {
         Lens::TenantDeficit,
         Lens::LargestGang,
     ];
+
+    /// The order that the queue keeps for this lens; none where keys change while jobs wait.
+    #[inline]
+    pub(crate) fn order(self) -> Option<Order> {
+        match self {
+            Lens::Arrival => Some(Order::Arrival),
+            Lens::Shortest => Some(Order::Remaining),
+            Lens::SmallestGpuTime => Some(Order::GpuTime),
+            Lens::LeastAttained => Some(Order::Service),
+            Lens::LargestGang => Some(Order::LargestGang),
+            Lens::WaitRatio | Lens::TenantDeficit => None,
+        }
+    }
+
+    /// How the jobs of one demand stand under this lens: as they do in an order that is kept, with keys made from those
+    /// there. None for response ratios, of which only two are looked at; see [`ratio_heads`].
+    #[inline]
+    pub(crate) fn within(self, cluster: &Cluster, demand: &Demand) -> Option<(Kept, Rekey)> {
+        match self {
+            Lens::TenantDeficit => Some((Kept::Arrival, Rekey::all(deficit_key(cluster, demand.tenant)))),
+            lens => lens.order().map(|order| order.within(demand.num_gpus)),
+        }
+    }
 }
 
 /// A set of lenses.
@@ -83,7 +106,7 @@ pub(crate) fn first_jobs(
     num: usize,
     demand_ok: impl Fn(&Demand) -> bool,
     mut job_ok: impl FnMut(JobId) -> bool,
-    out: &mut Vec<(i64, JobId)>,
+    out: &mut Vec<Row>,
 ) {
     out.clear();
     if num == 0 {
@@ -94,30 +117,12 @@ pub(crate) fn first_jobs(
         if !demand_ok(demand) {
             continue;
         }
-        let mut take = |jobs: &mut dyn Iterator<Item = (i64, JobId)>| {
+        let mut take = |jobs: &mut dyn Iterator<Item = Row>| {
             out.extend(jobs.take(SCAN_MAX).filter(|(_, job)| job_ok(*job)).take(num));
         };
-        let gang = i64::from(demand.num_gpus);
-        match lens {
-            Lens::Arrival => take(&mut group.arrival.iter().map(|job| (i64::from(job.0), *job))),
-            Lens::Shortest => take(&mut group.remaining.iter().map(|(rest, job)| (rest.0, *job))),
-            Lens::SmallestGpuTime => {
-                take(
-                    &mut group
-                        .remaining
-                        .iter()
-                        .map(|(rest, job)| (rest.0.saturating_mul(gang), *job)),
-                );
-            }
-            Lens::LeastAttained => {
-                take(&mut group.service.iter().map(|(class, job)| (i64::from(*class), *job)));
-            }
-            Lens::WaitRatio => take(&mut ratio_heads(cluster, head).into_iter().flatten()),
-            Lens::TenantDeficit => {
-                let key = deficit_key(cluster, demand.tenant);
-                take(&mut group.arrival.iter().map(|job| (key, *job)));
-            }
-            Lens::LargestGang => take(&mut group.arrival.iter().map(|job| (-gang, *job))),
+        match lens.within(cluster, demand) {
+            Some((kept, rekey)) => take(&mut group.rows(kept).iter().map(|row| rekey.of(*row))),
+            None => take(&mut ratio_heads(cluster, head).into_iter().flatten()),
         }
     }
     out.sort_unstable();
@@ -130,7 +135,8 @@ pub(crate) fn oldest_two(cluster: &Cluster) -> [Option<JobId>; 2] {
     let Some(oldest) = firsts.next() else {
         return [None; 2];
     };
-    let own = cluster.queue().group(oldest.row).arrival.iter().nth(1).copied();
+    let mut own = cluster.queue().group(oldest.row).rows(Kept::Arrival).iter();
+    let own = own.nth(1).map(|(_, job)| *job);
     let second = match (firsts.next().map(|first| first.job), own) {
         (Some(other), Some(own)) => Some(other.min(own)),
         (other, own) => other.or(own),
@@ -168,8 +174,8 @@ fn ratio_key(cluster: &Cluster, id: JobId) -> i64 {
 
 /// The oldest and the shortest job of a demand with their negated response ratios, best first.
 #[inline]
-pub(crate) fn ratio_heads(cluster: &Cluster, head: &Head) -> [Option<(i64, JobId)>; 2] {
-    let (oldest, (_, shortest)) = (head.arrival, head.remaining);
+pub(crate) fn ratio_heads(cluster: &Cluster, head: &Head) -> [Option<Row>; 2] {
+    let ((_, oldest), (_, shortest)) = (head.first(Kept::Arrival), head.first(Kept::Remaining));
     let old = (ratio_key(cluster, oldest), oldest);
     if shortest == oldest {
         return [Some(old), None];

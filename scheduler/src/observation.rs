@@ -146,20 +146,19 @@ impl WriterScratch {
     ) {
         let oldest = oldest_two(cluster);
         write_global(cluster, reservation, oldest[0], global);
-        self.jobs.gather(cluster, set);
-        self.encode_actions(cluster, set);
-        let free = cluster.num_free();
+        self.gather(cluster, set);
+        let (free, slack) = (cluster.num_free(), Slack::of(cluster, oldest));
         let num_gpus = cluster.num_gpus() as f32;
         // Candidates of one job stand together and share what is said of the job.
         let mut shared = [0.0; NUM_CANDIDATE_FEATURES];
         let mut known = None;
         let (rows, _) = candidates.as_chunks_mut::<NUM_CANDIDATE_FEATURES>();
-        for (index, (candidate, row)) in set.iter().zip(rows).enumerate() {
+        for (index, (candidate, row)) in set.rows.iter().zip(rows).enumerate().take(MAX_CANDIDATES) {
             let Some(job) = candidate.job else {
                 row.fill(0.0);
                 put(row, C::IsHold, 1.0);
-                put(row, C::Leftover, ratio(free, cluster));
-                put(row, C::OldestSlack, slack(cluster, oldest, None, free));
+                put(row, C::Leftover, free as f32 / num_gpus);
+                put(row, C::OldestSlack, slack.after(None, free));
                 continue;
             };
             let at = usize::from(self.job_of[index]);
@@ -170,28 +169,26 @@ impl WriterScratch {
             *row = shared;
             self.write_action(candidate, index, row);
             let left = free_after(cluster, set, candidate, free);
-            put(row, C::Leftover, ratio(left, cluster));
-            put(row, C::OldestSlack, slack(cluster, oldest, Some(job), left));
+            put(row, C::Leftover, left as f32 / num_gpus);
+            put(row, C::OldestSlack, slack.after(Some(job), left));
         }
     }
 
-    /// Works out the logarithmic columns of all candidates.
-    fn encode_actions(&mut self, cluster: &Cluster, set: &CandidateSet) {
-        let (mut at, mut any_wait, mut any_victims) = (0, false, false);
-        for (index, candidate) in set.iter().enumerate().take(MAX_CANDIDATES) {
+    /// Reads the facts of the offered jobs, each once, and works out the logarithmic columns of all candidates.
+    fn gather(&mut self, cluster: &Cluster, set: &CandidateSet) {
+        self.jobs.clear();
+        let (mut at, mut last, mut any_wait, mut any_victims) = (0, None, false, false);
+        for (index, candidate) in set.rows.iter().enumerate().take(MAX_CANDIDATES) {
             let Some(job) = candidate.job else { continue };
-            at += usize::from(self.jobs.id(at) != Some(job));
-            debug_assert_eq!(
-                self.jobs.id(at),
-                Some(job),
-                "jobs are gathered in the candidates' order"
-            );
+            if last != Some(job) {
+                last = Some(job);
+                at = self.jobs.read(cluster, job);
+            }
             self.job_of[index] = at as u8;
-            let cost_s = cluster.resume_cost_s(job) as f32;
             let rate = candidate
                 .facts
                 .map_or(self.jobs.best_speed(at), |facts| facts.rate);
-            self.duration_s[index] = cost_s + self.jobs.remaining_s(at) / rate as f32;
+            self.duration_s[index] = self.jobs.resume_cost_s(at) + self.jobs.remaining_s(at) / rate as f32;
             self.wait_to_fit_s[index] = candidate.wait_to_fit_s as f32;
             any_wait |= candidate.kind == CandidateKind::Reserve;
             let victims = set.victims(candidate);
@@ -203,6 +200,7 @@ impl WriterScratch {
                 least_remaining_s(cluster, victims, cluster.now()) as f32
             };
         }
+        self.jobs.encode();
         let columns = [
             (C::DurationS, &mut self.duration_s, true),
             (C::WaitToFitS, &mut self.wait_to_fit_s, any_wait),
@@ -215,6 +213,7 @@ impl WriterScratch {
         }
     }
 
+    #[inline]
     fn write_action(&self, candidate: &Candidate, index: usize, row: &mut [f32; NUM_CANDIDATE_FEATURES]) {
         let kind = match candidate.kind {
             CandidateKind::Hold => C::IsHold,
@@ -248,11 +247,29 @@ impl WriterScratch {
     }
 }
 
-/// Free GPUs less the gang of the oldest pending job other than `taken`, over all GPUs.
-fn slack(cluster: &Cluster, oldest: [Option<JobId>; 2], taken: Option<JobId>, free: u32) -> f32 {
-    let other = oldest.into_iter().flatten().find(|job| Some(*job) != taken);
-    let gang = other.map_or(0, |job| cluster.job(job).request.num_gpus);
-    (free as f32 - gang as f32) / cluster.num_gpus() as f32
+/// Free GPUs less the gang of the oldest pending job other than one, over all GPUs.
+struct Slack {
+    oldest: Option<JobId>,
+    /// Gangs of the oldest and of the second oldest pending job; 0 without one.
+    gangs: [f32; 2],
+    num_gpus: f32,
+}
+
+impl Slack {
+    fn of(cluster: &Cluster, oldest: [Option<JobId>; 2]) -> Slack {
+        let gang = |job: Option<JobId>| job.map_or(0, |job| cluster.job(job).request.num_gpus) as f32;
+        Slack {
+            oldest: oldest[0],
+            gangs: oldest.map(gang),
+            num_gpus: cluster.num_gpus() as f32,
+        }
+    }
+
+    /// With so many GPUs free after a candidate that is about `taken`.
+    fn after(&self, taken: Option<JobId>, free: u32) -> f32 {
+        let is_oldest = taken.is_some() && taken == self.oldest;
+        (free as f32 - self.gangs[usize::from(is_oldest)]) / self.num_gpus
+    }
 }
 
 /// Clamps, scales and writes a value; with the column known where this is compiled, a few instructions.

@@ -8,7 +8,8 @@
 //! For job i with release r, run time p and gang g, on types k with its speeds s(k):
 //! 1. Its rate is never above max s(k) over the types whose pool holds the gang: locality and interference only slow it
 //!    down, a restart or a lost run only adds. So it holds its gang for at least its *span* e = p / max s(k). What can
-//!    make a job faster than its speed (other numbers of GPUs, more CPU) is in `gain` and divides e, and likewise a.
+//!    make a job faster than its speed (other numbers of GPUs, more CPU) is in `gain` and divides e, and likewise a. What
+//!    fused jobs get out of a GPU together divides a.
 //! 2. GPUs are not used twice, or where jobs may share them, as often as that. Give a GPU of type k the value v(k) > 0. A job that runs on type k makes progress
 //!    s(k) <= v(k) x max s/v, so it uses up capacity, the sum of v over all GPUs, at least as fast as its *area*
 //!    a = g p / max(s/v) is worked off. Any values are right; we take several and keep the best bound.
@@ -130,7 +131,17 @@ impl Machine<'_> {
             release_s: job.submit.as_secs_f64() - self.first_s,
             // The clock counts whole microseconds and rounds a finish to the nearest: it may give half a one away.
             span_s: (span_us - 0.5).ceil().max(1.0) / 1e6,
-            area: gpus_of(job) * work_s / (gain.per_gpu * self.best_speed(job, values)),
+            area: gpus_of(job) * work_s / (gain.per_gpu * self.fused(job) * self.best_speed(job, values)),
+        }
+    }
+
+    /// By how much fusing can beat sharing: jobs of one program get more out of a GPU than as many as may share it, each as
+    /// fast as alone.
+    fn fused(&self, job: &JobSpec) -> f64 {
+        let fusion = &self.workload.classes[usize::from(job.class)].fusion;
+        match fusion {
+            Some(fusion) if self.jobs_per_gpu > 1.0 => (fusion.best_sum / self.jobs_per_gpu).max(1.0),
+            _ => 1.0,
         }
     }
 

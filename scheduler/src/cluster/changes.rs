@@ -3,6 +3,7 @@
 use super::queue::QueueKeys;
 use super::rates::last_checkpoint_s;
 use super::shape::{Shape, ShapeId, units};
+use super::stints::Stint;
 use super::tables::{Decision, Job, JobState, Placement, Slice, Submission};
 use super::{Cluster, Demand, PlacementFacts, bits, service_class};
 use crate::error::ConfigError;
@@ -264,6 +265,8 @@ impl Cluster {
         let finish = self.believed_finish(id);
         self.jobs[id.index()].expected_finish = finish;
         self.running[facts.gpu_type.index()].insert((finish, id));
+        let stint = Stint::of(id, &self.jobs[id.index()]);
+        self.stints.begin(facts.gpu_type, stint);
         self.num_running += 1;
         self.rerate_neighbours(&placement, id);
         self.decisions.push(Decision::Start { job: id, placement });
@@ -345,6 +348,7 @@ impl Cluster {
             self.running[kind.index()].remove(&(finish, id)),
             "{id:?} is not among the running"
         );
+        self.stints.end(kind, id);
         self.num_running -= 1;
         self.tenants[tenant.index()].used_milli -= milli;
         let shape = self.shape(shape);

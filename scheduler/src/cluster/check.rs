@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Cluster, JobState, NodeState, bits};
+use super::stints::Stint;
+use super::{Cluster, JobState, Kept, NodeState, bits};
 use crate::ids::{JobId, NodeId, Time};
 
 impl Cluster {
@@ -57,6 +58,11 @@ impl Cluster {
                 *cpu += shape.cpu_milli * slice.num_gpus();
                 *memory += shape.memory_mib * slice.num_gpus();
             }
+        }
+        for (row, gpu) in self.shared.iter() {
+            let jobs: Vec<JobId> = gpu.residents.iter().map(|resident| resident.job).collect();
+            let is_fused = self.fused(jobs[0], &jobs[1..], gpu.gpu_type).is_some();
+            assert_eq!(gpu.is_fused, is_fused, "GPU row {row} runs one program");
         }
         for (row, holders) in holders.iter_mut().enumerate() {
             let mut residents: Vec<JobId> = match self.shared.get(row as u32) {
@@ -140,9 +146,9 @@ impl Cluster {
                         .map(|(_, group)| group);
                     let keys = self.queue_keys(id);
                     let queued = group.is_some_and(|group| {
-                        group.arrival.contains(&id)
-                            && group.remaining.contains(&(keys.remaining, id))
-                            && group.service.contains(&(keys.service_class, id))
+                        let places = [Kept::Arrival, Kept::Remaining, Kept::Service].into_iter();
+                        let mut places = places.zip(keys.rows(id));
+                        places.all(|(kept, place)| group.rows(kept).contains(&place))
                     });
                     assert!(queued, "{id:?} waits in every order of its group");
                 }
@@ -152,6 +158,11 @@ impl Cluster {
                     assert!(
                         self.running[kind.index()].contains(&(job.expected_finish, id)),
                         "{id:?} is listed"
+                    );
+                    let stint = Stint::of(id, job);
+                    assert!(
+                        self.stints.of(kind).contains(&stint),
+                        "the stint of {id:?} is kept"
                     );
                     assert!(job.run_start <= job.rate_since && job.rate_since <= self.now);
                     let rate = job.rate_alone * self.sharing_speed(id);

@@ -6,7 +6,7 @@
 use super::queue::Demand;
 use super::shape::{Shape, ShapeId, units};
 use super::tables::{Node, NodeState, Slice, Submission};
-use super::{Cluster, Template, bits};
+use super::{Cluster, SharedGpu, Template, bits};
 use crate::ids::{GpuTypeId, JobId, NodeId, RackId};
 
 impl Cluster {
@@ -56,6 +56,26 @@ impl Cluster {
             gpus += shared.filter(|gpu| facts.joins(gpu, shape)).count() as u32;
         }
         gpus.min(served)
+    }
+
+    /// Whether a pending job could have a GPU of a node now, with what comes with it: a free one or, if it asks for a part, a
+    /// part of a shared one.
+    #[must_use]
+    pub fn takes_gpu(&self, id: JobId, node: NodeId, gpu: u32) -> bool {
+        let (node, shape) = (&self.nodes[node.index()], self.shape(self.job(id).shape));
+        let facts = self.type_facts[node.gpu_type.index()];
+        let served = shape.served_by(node.cpu_milli_free, node.memory_mib_free) > 0;
+        let shared = || self.shared.get(node.first_gpu + gpu);
+        node.state == NodeState::Up
+            && served
+            && facts.serves(shape)
+            && (node.free >> gpu & 1 == 1 || shared().is_some_and(|gpu| facts.joins(gpu, shape)))
+    }
+
+    /// The shared GPUs of a node, lowest first.
+    pub fn shared_gpus_of(&self, node: NodeId) -> impl Iterator<Item = &SharedGpu> {
+        let node = &self.nodes[node.index()];
+        self.shared.of_node(node.first_gpu, node.num_gpus)
     }
 
     /// GPUs of an empty node that could each take one unit of the shape.

@@ -7,6 +7,7 @@ use super::*;
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
 use crate::physics::mig::MigGpu;
+use crate::physics::mixed::Fusion;
 use crate::spec::{GpuTypeSpec, Load, NodeGroup, Resources, TenantSpec};
 
 /// Two nodes of 4 plain GPUs and 16 cores, two of 2 A100 with MIG and 8 cores; 3 tenants with 4 GPUs each.
@@ -52,10 +53,15 @@ fn cluster(borrowing: bool, mixed_types: bool) -> Cluster {
         },
         ..ModelClass::default()
     };
-    let classes = [
+    let mut classes = [
         class("both", [1.0, 2.0], 0.5),
         class("plain only", [1.0, 0.0], 0.9),
     ];
+    classes[1].fusion = Some(Fusion {
+        best_sum: 3.0,
+        framework_gib: 1.3,
+        job_gib: 4.1,
+    });
     let capabilities = Capabilities {
         preemption: true,
         sharing: Sharing::Mps,
@@ -76,6 +82,7 @@ enum Move {
     },
     Start(usize, usize),
     Beside(usize, usize),
+    Gather(usize),
     Preempt(usize),
     Finish(usize),
     Fail(usize),
@@ -117,6 +124,7 @@ fn moves() -> impl Strategy<Value = Move> {
         }),
         6 => (0_usize..40, 0_usize..3).prop_map(|(job, template)| Move::Start(job, template)),
         3 => (0_usize..40, 0_usize..40).prop_map(|(job, partner)| Move::Beside(job, partner)),
+        3 => (0_usize..40).prop_map(Move::Gather),
         1 => (0_usize..40).prop_map(Move::Preempt),
         2 => (0_usize..40).prop_map(Move::Finish),
         1 => (0_usize..40).prop_map(Move::Fail),
@@ -180,6 +188,11 @@ fn carry_out(cluster: &mut Cluster, next: &Move) {
                 cluster.start(id, placement);
             }
         }
+        Move::Gather(job) => {
+            if let Some(id) = pick(cluster, *job, JobState::Pending) {
+                gather(cluster, id);
+            }
+        }
         Move::Preempt(job) => {
             if let Some(id) = pick(cluster, *job, JobState::Running) {
                 cluster.preempt(id);
@@ -210,6 +223,32 @@ fn carry_out(cluster: &mut Cluster, next: &Move) {
         Move::Wait(seconds) => {
             let now = cluster.now() + Time(seconds * 1_000_000);
             cluster.advance(now);
+        }
+    }
+}
+
+/// Starts a gang of whole GPUs on the first GPUs of one type that are free or can be shared, whoever has them.
+fn gather(cluster: &mut Cluster, id: JobId) {
+    let demand = cluster.demand(id);
+    if cluster.shape(demand.shape) != Shape::PLAIN || !cluster.has_room(demand) {
+        return;
+    }
+    for kind in cluster.types_in(demand.types) {
+        let (mut rest, mut placement) = (demand.num_gpus, Placement::new());
+        for (index, node) in cluster.nodes().iter().enumerate() {
+            let at = NodeId(index as u32);
+            let mut gpus = 0;
+            for gpu in bits(node.free | cluster.joinable(id, at)).take(rest as usize) {
+                gpus |= 1_u64 << gpu;
+            }
+            if node.gpu_type == kind && gpus != 0 {
+                rest -= gpus.count_ones();
+                placement.push(Slice { node: at, gpus });
+            }
+        }
+        if rest == 0 {
+            cluster.start(id, placement);
+            return;
         }
     }
 }

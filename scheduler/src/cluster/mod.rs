@@ -13,6 +13,7 @@ mod free;
 mod node_set;
 mod nodes;
 mod ordered_set;
+mod packing;
 mod place;
 mod queries;
 mod queue;
@@ -20,6 +21,7 @@ mod rates;
 mod reserve;
 mod shape;
 mod shared;
+mod stints;
 mod tables;
 
 pub use ordered_set::OrderedSet;
@@ -30,12 +32,13 @@ pub use shape::{Shape, ShapeId};
 pub use shared::{PACKED_MAX, Resident, SharedGpu};
 pub use tables::{Decision, Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
 
-pub(crate) use queue::{First, Group, Head, Order, Queue, has_passed_first_class, service_class};
+pub(crate) use queue::{Head, Kept, Order, Queue, Rekey, Row, has_passed_first_class, service_class};
 
 use free::FreeIndex;
 use serde::{Deserialize, Serialize};
 use shape::{Shapes, capacity};
 use shared::{SharedGpus, TypeFacts};
+use stints::Stints;
 
 use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, JobId, NodeId, RackId, Time};
@@ -185,6 +188,7 @@ pub struct Cluster {
     /// Running jobs of each GPU type by believed end. `[type]`
     running: Vec<OrderedSet<(Time, JobId)>>,
     num_running: usize,
+    stints: Stints,
     /// Bit mask of the types on which each class can run.
     class_types: Vec<u64>,
     /// Mean speed of all classes on each type: what a GPU of the type is worth to the average job.
@@ -193,6 +197,8 @@ pub struct Cluster {
     class_costs_s: Vec<(f64, f64)>,
     /// The cheapest restart of any class, s.
     restart_cost_s_min: f64,
+    /// Whether all classes cost that.
+    restarts_cost_the_same: bool,
     fabric: Option<Fabric>,
     pairs: PairTable,
     interference: Interference,
@@ -322,6 +328,7 @@ impl Cluster {
             queue: Queue::default(),
             running: vec![OrderedSet::default(); num_types],
             num_running: 0,
+            stints: Stints::new(num_types),
             class_types,
             type_value,
             pairs: PairTable::new(
@@ -340,6 +347,7 @@ impl Cluster {
                 .iter()
                 .map(|cost| cost.1)
                 .fold(f64::INFINITY, f64::min),
+            restarts_cost_the_same: class_costs_s.windows(2).all(|pair| pair[0].1 == pair[1].1),
             class_costs_s,
             fabric: spec.fabric,
             interference: spec.interference,
@@ -380,6 +388,8 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
 mod consolidated_tests;
 #[cfg(test)]
 mod mixed_tests;
+#[cfg(test)]
+mod packing_tests;
 #[cfg(test)]
 mod rate_tests;
 #[cfg(test)]

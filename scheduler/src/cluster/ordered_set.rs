@@ -64,6 +64,17 @@ impl<T: Copy + Ord> OrderedSet<T> {
         self.pieces.iter().flatten()
     }
 
+    /// The greatest member less than `before`; the greatest of all where it is none.
+    pub(crate) fn last_before(&self, before: Option<&T>) -> Option<&T> {
+        let Some(before) = before else { return self.last() };
+        let piece = self.piece_of(before);
+        let here = self.pieces.get(piece).and_then(|piece| {
+            let at = piece.partition_point(|member| member < before);
+            piece.get(at.checked_sub(1)?)
+        });
+        here.or_else(|| self.pieces.get(piece.checked_sub(1)?)?.last())
+    }
+
     /// Members greater than `after`, in order; all of them where it is none.
     pub(crate) fn iter_after(&self, after: Option<T>) -> impl Iterator<Item = &T> {
         let (piece, at) = match &after {
@@ -216,6 +227,8 @@ mod tests {
             prop_assert!(set.iter().rev().eq(oracle.iter().rev()));
             prop_assert!(set.iter_after(Some(after)).eq(oracle.range(after + 1..)));
             prop_assert!(set.iter_after(None).eq(&oracle));
+            prop_assert_eq!(set.last_before(Some(&after)), oracle.range(..after).next_back());
+            prop_assert_eq!(set.last_before(None), oracle.last());
             prop_assert!(set.first_few(num, &mut buffer).iter().eq(oracle.iter().take(num)));
         }
 

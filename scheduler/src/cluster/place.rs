@@ -118,6 +118,10 @@ impl Cluster {
         if placement.len() == 1 {
             return 1;
         }
+        if self.racks.len() <= 64 {
+            let seen = |seen, slice| seen | 1_u64 << rack_of(slice).index();
+            return placement.iter().fold(0, seen).count_ones();
+        }
         if placement.len() <= RACK_WORDS || self.racks.len() > RACK_WORDS * 64 {
             let is_new = |at: usize| {
                 let rack = rack_of(&placement[at]);
@@ -319,15 +323,15 @@ impl Cluster {
             });
             return true;
         }
-        out[start..].sort_unstable_by_key(|slice| (std::cmp::Reverse(slice.num_gpus()), slice.node));
+        sort_most_first(&mut out[start..]);
         let (mut rest, mut kept) = (num_gpus, start);
-        for (position, slice) in out.iter_mut().enumerate().skip(start) {
-            if rest > 0 {
-                let take = rest.min(slice.num_gpus());
-                slice.gpus = lowest(slice.gpus, take);
-                rest -= take;
-                kept = position + 1;
+        while rest > 0 && kept < out.len() {
+            let (slice, num) = (out[kept], out[kept].num_gpus());
+            if num > rest {
+                out[kept].gpus = lowest(slice.gpus, rest);
             }
+            rest -= rest.min(num);
+            kept += 1;
         }
         out.truncate(kept);
         if rest == 0 {
@@ -350,6 +354,25 @@ impl Cluster {
     }
 }
 
+/// Sorts slices of different nodes by their number of GPUs, most first, then by node. Bits are counted once for each slice: where
+/// the processor is not known to do that, it takes longer than a comparison.
+fn sort_most_first(slices: &mut [Slice]) {
+    let mut counts = [0_u8; 64];
+    if slices.len() > counts.len() {
+        slices.sort_unstable_by_key(|slice| (std::cmp::Reverse(slice.num_gpus()), slice.node));
+        return;
+    }
+    for end in 0..slices.len() {
+        let slice = slices[end];
+        let (count, mut at) = (slice.num_gpus() as u8, end);
+        while at > 0 && (counts[at - 1], slice.node) < (count, slices[at - 1].node) {
+            (counts[at], slices[at]) = (counts[at - 1], slices[at - 1]);
+            at -= 1;
+        }
+        (counts[at], slices[at]) = (count, slice);
+    }
+}
+
 /// The lowest `num` set bits of a mask.
 fn lowest(mask: u64, num: u32) -> u64 {
     let mut rest = mask;
@@ -364,12 +387,27 @@ mod tests {
     use super::super::tests::{cluster_of, submit};
     use super::*;
     use crate::spec::{ClusterSpec, LocalityFactors};
+    use proptest::prelude::*;
 
     fn nodes_of(placement: &[Slice]) -> Vec<(u32, u32)> {
         placement
             .iter()
             .map(|slice| (slice.node.0, slice.num_gpus()))
             .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn most_first_is_the_order_of_a_sort_by_count_and_node(
+            masks in proptest::collection::vec(1_u64.., 0..70), step in 1_u32..7,
+        ) {
+            let slice = |(number, gpus)| Slice { node: NodeId(number as u32 * step % 71), gpus };
+            let mut slices: Vec<Slice> = masks.into_iter().map(|mask| mask & 0xff | 1).enumerate().map(slice).collect();
+            let mut expected = slices.clone();
+            expected.sort_by_key(|slice| (std::cmp::Reverse(slice.num_gpus()), slice.node));
+            sort_most_first(&mut slices);
+            prop_assert_eq!(slices, expected);
+        }
     }
 
     #[test]

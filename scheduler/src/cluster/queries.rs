@@ -1,7 +1,8 @@
 //! Questions that a scheduler may ask of its cluster.
 
+use super::stints::Stint;
 use super::tables::{Decision, Job, Node, Rack, Tenant};
-use super::{Capabilities, Cluster, Demand, OrderedSet, Queue, SharedGpu, bits};
+use super::{Capabilities, Cluster, Demand, Kept, OrderedSet, Queue, SharedGpu, Sharing, bits};
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
 use crate::spec::ModelClass;
 
@@ -170,8 +171,8 @@ impl Cluster {
     #[must_use]
     pub fn smallest_pending_gpu_s(&self) -> f64 {
         let firsts = self.queue.heads().iter().map(|head| {
-            let (rest, _) = head.remaining;
-            rest.as_secs_f64() * f64::from(head.demand.num_gpus)
+            let (rest, _) = head.first(Kept::Remaining);
+            Time(rest).as_secs_f64() * f64::from(head.demand.num_gpus)
         });
         firsts.min_by(f64::total_cmp).unwrap_or(0.0)
     }
@@ -199,7 +200,7 @@ impl Cluster {
     pub fn pending(&self) -> impl Iterator<Item = JobId> {
         self.queue
             .groups()
-            .flat_map(|(_, group)| group.arrival.iter().copied())
+            .flat_map(|(_, group)| group.rows(Kept::Arrival).iter().map(|(_, id)| *id))
     }
     /// All running jobs, type by type, by believed end.
     pub fn running(&self) -> impl Iterator<Item = JobId> {
@@ -213,6 +214,14 @@ impl Cluster {
         let mut active: Vec<JobId> = self.pending().chain(self.running()).collect();
         active.sort_unstable();
         active
+    }
+    /// What the running jobs of a type have received, in no particular order.
+    pub(crate) fn stints_of(&self, kind: GpuTypeId) -> &[Stint] {
+        self.stints.of(kind)
+    }
+    /// Whether jobs may come to share GPUs with each other, so that a start can change others than those it names.
+    pub(crate) fn may_share(&self) -> bool {
+        self.capabilities.sharing != Sharing::Off || !self.shared.is_empty()
     }
     /// What was decided since this was last asked, in order.
     pub fn take_decisions(&mut self, into: &mut Vec<Decision>) {

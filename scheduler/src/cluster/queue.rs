@@ -41,21 +41,43 @@ pub struct Demand {
     pub shape: ShapeId,
 }
 
-/// The pending jobs of one demand, in three orders. Keys are ascending; equal keys are ordered by job id.
+/// A sort key and its job; smaller comes first.
+pub(crate) type Row = (i64, JobId);
+
+/// Orders that are kept of the jobs of each demand. Keys cannot change while a job waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// By id; so is the key.
+    Arrival,
+    /// By believed remaining time, µs.
+    Remaining,
+    /// By service class.
+    Service,
+}
+
+const NUM_KEPT: usize = 3;
+
+/// The pending jobs of one demand, in three orders that look alike, so that one loop walks any of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Group {
-    pub(crate) arrival: OrderedSet<JobId>,
-    pub(crate) remaining: OrderedSet<(Time, JobId)>,
-    pub(crate) service: OrderedSet<(u8, JobId)>,
+    rows: [OrderedSet<Row>; NUM_KEPT],
+    /// Gang size of its every job.
+    pub(crate) num_gpus: u32,
+}
+
+impl Group {
+    /// The jobs in one order.
+    #[inline]
+    pub(crate) fn rows(&self, kept: Kept) -> &OrderedSet<Row> {
+        &self.rows[kept as usize]
+    }
 }
 
 /// The first jobs of a present demand, side by side with those of the others: most looks at the queue need no more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     pub(crate) demand: Demand,
-    pub(crate) arrival: JobId,
-    pub(crate) remaining: (Time, JobId),
-    pub(crate) service: (u8, JobId),
+    firsts: [Row; NUM_KEPT],
     /// Row of the demand's group.
     pub(crate) row: u32,
 }
@@ -81,34 +103,86 @@ pub(crate) struct First {
     pub(crate) row: u32,
 }
 
-impl Head {
-    fn of(demand: Demand, row: u32, group: &Group) -> Option<Head> {
-        Some(Head {
-            demand,
-            arrival: *group.arrival.first()?,
-            remaining: *group.remaining.first()?,
-            service: *group.service.first()?,
-            row,
-        })
+/// How the key of a job among those of its demand becomes its key among all: the gang size is the same for the whole demand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rekey {
+    times: i64,
+    plus: i64,
+}
+
+impl Rekey {
+    /// The key as it is.
+    pub(crate) const SAME: Rekey = Rekey { times: 1, plus: 0 };
+
+    /// The key times the gang.
+    pub(crate) fn times(num_gpus: u32) -> Rekey {
+        Rekey {
+            times: i64::from(num_gpus),
+            plus: 0,
+        }
+    }
+
+    /// One key for all.
+    pub(crate) fn all(key: i64) -> Rekey {
+        Rekey { times: 0, plus: key }
+    }
+
+    #[inline]
+    pub(crate) fn of(self, (key, job): Row) -> Row {
+        (key.saturating_mul(self.times) + self.plus, job)
+    }
+}
+
+impl Order {
+    /// The order in which the jobs of one demand stand under this one, and what makes their keys.
+    #[inline]
+    pub(crate) fn within(self, num_gpus: u32) -> (Kept, Rekey) {
+        match self {
+            Order::Arrival => (Kept::Arrival, Rekey::SAME),
+            Order::Remaining => (Kept::Remaining, Rekey::SAME),
+            Order::GpuTime => (Kept::Remaining, Rekey::times(num_gpus)),
+            Order::Service => (Kept::Service, Rekey::SAME),
+            Order::LargestGang => (Kept::Arrival, Rekey::all(-i64::from(num_gpus))),
+        }
     }
 }
 
 impl Head {
+    fn of(demand: Demand, row: u32, group: &Group) -> Option<Head> {
+        let [arrival, remaining, service] = &group.rows;
+        let firsts = [*arrival.first()?, *remaining.first()?, *service.first()?];
+        Some(Head { demand, firsts, row })
+    }
+
+    /// The first job in one order, with its key.
+    #[inline]
+    pub(crate) fn first(&self, kept: Kept) -> Row {
+        self.firsts[kept as usize]
+    }
+
+    /// The first job under an order of all demands, with its key there.
+    #[inline]
+    pub(crate) fn first_by(&self, order: Order) -> Row {
+        let (kept, rekey) = order.within(self.demand.num_gpus);
+        rekey.of(self.first(kept))
+    }
+
     /// The first jobs under each order, in the order of [`Order`].
     fn firsts(&self) -> [First; NUM_ORDERS] {
-        let gang = i64::from(self.demand.num_gpus);
-        let ((rest, shortest), (class, least_served)) = (self.remaining, self.service);
         [
-            (i64::from(self.arrival.0), self.arrival),
-            (rest.0, shortest),
-            (rest.0.saturating_mul(gang), shortest),
-            (i64::from(class), least_served),
-            (-gang, self.arrival),
+            Order::Arrival,
+            Order::Remaining,
+            Order::GpuTime,
+            Order::Service,
+            Order::LargestGang,
         ]
-        .map(|(key, job)| First {
-            key,
-            job,
-            row: self.row,
+        .map(|order| {
+            let (key, job) = self.first_by(order);
+            First {
+                key,
+                job,
+                row: self.row,
+            }
         })
     }
 }
@@ -116,9 +190,7 @@ impl Head {
 impl Group {
     /// Makes room for `num` jobs, so that none of them allocates when it comes.
     fn reserve(&mut self, num: usize) {
-        self.arrival.reserve(num);
-        self.remaining.reserve(num);
-        self.service.reserve(num);
+        self.rows.iter_mut().for_each(|rows| rows.reserve(num));
     }
 }
 
@@ -143,6 +215,13 @@ pub(crate) struct Queue {
 pub(crate) struct QueueKeys {
     pub(crate) remaining: Time,
     pub(crate) service_class: u8,
+}
+
+impl QueueKeys {
+    /// The job's place in each order that is kept.
+    pub(crate) fn rows(self, job: JobId) -> [Row; NUM_KEPT] {
+        [i64::from(job.0), self.remaining.0, i64::from(self.service_class)].map(|key| (key, job))
+    }
 }
 
 impl Queue {
@@ -189,9 +268,9 @@ impl Queue {
     pub(crate) fn insert(&mut self, demand: Demand, job: JobId, keys: QueueKeys) {
         let row = self.row_of(demand);
         let group = &mut self.groups[row as usize];
-        group.arrival.insert(job);
-        group.remaining.insert((keys.remaining, job));
-        group.service.insert((keys.service_class, job));
+        for (rows, member) in group.rows.iter_mut().zip(keys.rows(job)) {
+            rows.insert(member);
+        }
         self.update_head(demand, row);
         self.len += 1;
         self.num_gpus += u64::from(demand.num_gpus);
@@ -200,9 +279,8 @@ impl Queue {
     pub(crate) fn remove(&mut self, demand: Demand, job: JobId, keys: QueueKeys) {
         let row = self.row_of(demand);
         let group = &mut self.groups[row as usize];
-        let found = group.arrival.remove(&job)
-            && group.remaining.remove(&(keys.remaining, job))
-            && group.service.remove(&(keys.service_class, job));
+        let mut rows = group.rows.iter_mut().zip(keys.rows(job));
+        let found = rows.all(|(rows, member)| rows.remove(&member));
         assert!(found, "{job:?} is not in the queue under its keys");
         self.update_head(demand, row);
         self.len -= 1;
@@ -212,9 +290,14 @@ impl Queue {
     /// A group has changed: so may have its first jobs.
     fn update_head(&mut self, demand: Demand, row: u32) {
         let at = self.heads.binary_search_by_key(&demand, |head| head.demand);
-        let old = at.ok().map(|at| self.heads[at].firsts());
+        let before = at.ok().map(|at| self.heads[at]);
         let head = Head::of(demand, row, &self.groups[row as usize]);
-        let new = head.map(|head| head.firsts());
+        if let (Some(before), Some(head)) = (&before, &head)
+            && before.firsts == head.firsts
+        {
+            return;
+        }
+        let (old, new) = (before.map(|head| head.firsts()), head.map(|head| head.firsts()));
         match (at, head) {
             (Ok(at), Some(head)) => self.heads[at] = head,
             (Ok(at), None) => drop(self.heads.remove(at)),
@@ -248,7 +331,10 @@ impl Queue {
             Ok(at) => self.known[at].1,
             Err(at) => {
                 let row = self.groups.len() as u32;
-                self.groups.push(Group::default());
+                self.groups.push(Group {
+                    num_gpus: demand.num_gpus,
+                    ..Group::default()
+                });
                 self.known.insert(at, (demand, row));
                 self.heads.reserve(self.known.len() - self.heads.len());
                 for firsts in &mut self.firsts {

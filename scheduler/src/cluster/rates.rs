@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 
 use super::shape::{Shape, ShapeId, units};
 use super::shared::{Left, PACKED_MAX, Resident, SharedGpu};
-use super::tables::{Placement, Slice};
-use super::{Capabilities, Cluster, JobState, PlacementFacts, Sharing, bits};
+use super::tables::{JobState, Placement, Slice};
+use super::{Capabilities, Cluster, PlacementFacts, Sharing, bits};
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
 use crate::physics::goodput::Elastic;
 use crate::physics::interference::{self as physics, Mechanism};
@@ -68,7 +68,7 @@ impl Cluster {
     /// Whether a restart costs the same for every class.
     #[must_use]
     pub fn restarts_cost_the_same(&self) -> bool {
-        self.class_costs_s.windows(2).all(|pair| pair[0].1 == pair[1].1)
+        self.restarts_cost_the_same
     }
 
     /// Whether all GPUs of a running job are free for others once it stops: it shares none, and their nodes are up.
@@ -120,6 +120,11 @@ impl Cluster {
     /// Speed of a whole-GPU job beside others on GPUs of a type, as a part of its speed alone. (0, 1]
     #[must_use]
     pub fn packed_speed(&self, id: JobId, others: &[JobId], kind: GpuTypeId) -> f64 {
+        if let Some(fusion) = self.fused(id, others, kind)
+            && self.capabilities.sharing != Sharing::Off
+        {
+            return fusion.each_rate(others.len() as u32 + 1);
+        }
         let mechanism = match self.capabilities.sharing {
             Sharing::Off => return 1.0,
             Sharing::TimeSlice => Mechanism::TimeSlice,
@@ -138,7 +143,7 @@ impl Cluster {
             .max(FACTOR_MIN)
     }
 
-    fn resident_of(&self, id: JobId) -> physics::Resident {
+    pub(super) fn resident_of(&self, id: JobId) -> physics::Resident {
         let request = &self.jobs[id.index()].request;
         let load = self.classes[request.class.index()].load;
         physics::Resident {
@@ -204,7 +209,8 @@ impl Cluster {
     }
 
     /// Goodput of an elastic job on a placement over that of the gang that it asked for at its tightest, and with the
-    /// speed of the GPU type. The noise scale is that of its progress when the run begins and stays until the next one.
+    /// speed of the GPU type. The noise scale is that of its progress when the run begins, and stays until the next one or
+    /// until [`Cluster::retune`].
     fn elastic_rate(&self, id: JobId, profile: &Elastic, facts: &PlacementFacts) -> (f64, f64) {
         let job = &self.jobs[id.index()];
         let noise = profile.noise(job.executed_s / job.request.estimate_s.value);
@@ -218,43 +224,6 @@ impl Cluster {
         };
         let speed = self.classes[job.request.class.index()].speed[facts.gpu_type.index()];
         (ratio.min(1.0), speed * ratio)
-    }
-
-    /// Whether a pending whole-GPU job may be put beside a running one, on exactly its GPUs.
-    #[must_use]
-    pub fn can_pack(&self, id: JobId, partner: JobId) -> bool {
-        let (job, other) = (&self.jobs[id.index()], &self.jobs[partner.index()]);
-        if other.state != JobState::Running
-            || other.is_sharing
-            || self.shape(other.granted) != Shape::PLAIN
-            || !self.could_pack(id, partner, other.gpu_type)
-        {
-            return false;
-        }
-        let open = |slice: &Slice| {
-            let node = &self.nodes[slice.node.index()];
-            node.state == super::NodeState::Up && job.types >> node.gpu_type.0 & 1 == 1
-        };
-        other.num_held == job.request.num_gpus
-            && other.placement.iter().all(open)
-            && self.has_room(self.demand(id))
-    }
-
-    /// Whether two jobs may ever share GPUs of a type: the cluster can, they ask for nothing but whole GPUs, and the
-    /// device has room for both.
-    #[must_use]
-    pub fn could_pack(&self, id: JobId, partner: JobId, kind: GpuTypeId) -> bool {
-        let plain = |id: JobId| self.shape(self.jobs[id.index()].shape) == Shape::PLAIN;
-        let memory_gib = f64::from(self.type_facts[kind.index()].memory_mib) / 1024.0;
-        let pair = [self.resident_of(id), self.resident_of(partner)];
-        let pairs = Some(&self.pairs);
-        self.capabilities.sharing != Sharing::Off
-            && plain(id)
-            && plain(partner)
-            && self
-                .interference
-                .can_share(&pair, kind.index(), memory_gib, pairs)
-                .is_ok()
     }
 
     /// Books the progress of everybody else on these GPUs at their old rate and gives them their new one.
@@ -278,6 +247,26 @@ impl Cluster {
         for id in touched.into_iter().filter(|id| *id != except) {
             self.rerate(id);
         }
+    }
+
+    /// A running elastic job chooses its batch anew for the noise scale of its present progress, as its own tuner would
+    /// between two decisions; nothing for other jobs. Like every change of rate it moves the job's believed end.
+    pub fn retune(&mut self, id: JobId) {
+        let job = &self.jobs[id.index()];
+        let is_elastic = self.classes[job.request.class.index()].elastic.is_some();
+        if !is_elastic || job.state != JobState::Running || job.is_forked {
+            return;
+        }
+        let (placement, granted) = (job.placement.clone(), job.granted);
+        let executed_s = job.executed_s_at(self.now);
+        let booked_s = std::mem::replace(&mut self.jobs[id.index()].executed_s, executed_s);
+        let rate = self.facts_with(id, &placement, granted).rate;
+        let job = &mut self.jobs[id.index()];
+        job.executed_s = booked_s;
+        if rate > 0.0 {
+            job.rate_alone = rate;
+        }
+        self.rerate(id);
     }
 
     fn rerate(&mut self, id: JobId) {
@@ -324,6 +313,7 @@ impl Cluster {
             gpu_type: node.gpu_type,
             residents: SmallVec::new(),
             mig: MigState::EMPTY,
+            is_fused: false,
         };
         let resident = |cluster: &Cluster, job: JobId| Resident {
             job,
@@ -343,7 +333,8 @@ impl Cluster {
         } else {
             let owner = self.gpus[row as usize].take();
             assert!(
-                self.capabilities.sharing != Sharing::Off && owner.is_some(),
+                self.capabilities.sharing != Sharing::Off
+                    && (owner.is_some() || self.can_join(id, node_id, gpu)),
                 "GPU {gpu} of {node_id:?} is not free for {id:?}"
             );
             if let Some(owner) = owner {
@@ -353,6 +344,7 @@ impl Cluster {
         }
         let resident = resident(self, id);
         self.shared.join(row, resident, facts, empty);
+        self.settle(row);
         self.jobs[id.index()].is_sharing = true;
     }
 
@@ -365,7 +357,10 @@ impl Cluster {
                 self.gpus[row as usize] = Some(owner);
                 false
             }
-            Left::Others => false,
+            Left::Others => {
+                self.settle(row);
+                false
+            }
         }
     }
 }

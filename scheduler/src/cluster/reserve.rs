@@ -33,6 +33,12 @@ impl Cluster {
         for (running, num_gpus) in self.running.iter_mut().zip(&self.free.num_gpus) {
             running.reserve(num_jobs.min(*num_gpus as usize));
         }
+        let running_of = self
+            .free
+            .num_gpus
+            .iter()
+            .map(|num_gpus| num_jobs.min(*num_gpus as usize));
+        self.stints.reserve(num_jobs, running_of);
         let num_running = num_jobs.min(self.gpus.len());
         self.decisions.reserve(num_running + 1);
         // A placement leaves its row from the third node on.

@@ -1,5 +1,8 @@
 //! GPUs with more than one resident, or with a resident that holds only a part.
 //!
+//! Where its class allows it, several jobs of one class and one GPU each are fused into one program (HFTA); of those there
+//! may be as many as fit into the memory.
+//!
 //! A GPU that one whole-GPU job holds alone is not here but in the plain owner table. Two ways lead here: a job that
 //! asks for a fraction takes a part of a GPU (a hard share, or an instance where the type is cut by MIG), and a
 //! whole-GPU job may be put beside another one on exactly the same GPUs (packing), where the cluster can do that.
@@ -12,7 +15,7 @@ use super::shape::Shape;
 use crate::ids::{GpuTypeId, JobId, NodeId};
 use crate::physics::mig::{MigGpu, MigState};
 
-/// Whole-GPU jobs on one GPU at most.
+/// Whole-GPU jobs on one GPU at most, unless they are fused into one program.
 pub const PACKED_MAX: usize = 2;
 
 /// A job on a shared GPU.
@@ -41,6 +44,8 @@ pub struct SharedGpu {
     pub residents: SmallVec<[Resident; 2]>,
     /// Its MIG instances.
     pub mig: MigState,
+    /// Whether all its residents run as one program.
+    pub is_fused: bool,
 }
 
 impl SharedGpu {
@@ -203,6 +208,17 @@ impl SharedGpus {
         }
     }
 
+    /// The residents of a GPU run as one program: the framework's memory, MiB, is paid once, by the first of them.
+    pub(super) fn fuse(&mut self, row: u32, framework_mib: u32, job_mib: u32) {
+        let Some(gpu) = self.rows.get_mut(&row) else {
+            return;
+        };
+        gpu.is_fused = true;
+        for (at, resident) in gpu.residents.iter_mut().enumerate() {
+            resident.gpu_memory_mib = job_mib + if at == 0 { framework_mib } else { 0 };
+        }
+    }
+
     /// Asserts that the index agrees with the rows and that no GPU is oversubscribed.
     ///
     /// # Panics
@@ -233,7 +249,7 @@ impl SharedGpus {
                     "GPU row {row}: whole-GPU jobs and fractions do not mix"
                 );
                 assert!(
-                    (2..=PACKED_MAX).contains(&whole),
+                    whole >= 2 && (gpu.is_fused || whole <= PACKED_MAX),
                     "GPU row {row} packs {whole} jobs"
                 );
             }

@@ -1,7 +1,7 @@
 //! What is said of the offered jobs, column by column: numbers of many jobs are ranked and scaled side by side, in the
 //! vector units of any machine, with the same bits as one by one.
 
-use crate::candidate::{CandidateSet, MAX_CANDIDATES};
+use crate::candidate::MAX_CANDIDATES;
 use crate::cluster::Cluster;
 use crate::features::column::{self, Candidate as C};
 use crate::features::{Feature, Scale, log10_1p};
@@ -12,7 +12,7 @@ use super::NUM_CANDIDATE_FEATURES;
 /// One number of each offered job or candidate.
 pub(super) type Column = [f32; MAX_CANDIDATES];
 
-/// Columns that are ranked against each other come in eights, filled up with numbers that are smaller than none.
+/// Numbers of a column that are scaled or ranked side by side.
 const LANES: usize = 8;
 
 /// Raw numbers, from which encoded ones and ranks are made.
@@ -56,9 +56,11 @@ const RANKED: [(Raw, C); 6] = [
 /// Facts of the offered jobs, gathered once for all their candidates.
 #[derive(Clone, Debug)]
 pub(super) struct JobTable {
-    ids: Vec<JobId>,
+    num: usize,
     /// Best rate that each job could have.
     best_speed: [f64; MAX_CANDIDATES],
+    /// What the next start of each job costs, s.
+    resume_cost_s: Column,
     raw: [Column; NUM_RAW],
     encoded: [Column; ENCODED.len()],
     ranks: [Column; RANKED.len()],
@@ -67,8 +69,9 @@ pub(super) struct JobTable {
 impl Default for JobTable {
     fn default() -> JobTable {
         JobTable {
-            ids: Vec::with_capacity(MAX_CANDIDATES),
+            num: 0,
             best_speed: [0.0; MAX_CANDIDATES],
+            resume_cost_s: [0.0; MAX_CANDIDATES],
             raw: [[0.0; MAX_CANDIDATES]; NUM_RAW],
             encoded: [[0.0; MAX_CANDIDATES]; ENCODED.len()],
             ranks: [[0.0; MAX_CANDIDATES]; RANKED.len()],
@@ -77,34 +80,22 @@ impl Default for JobTable {
 }
 
 impl JobTable {
-    /// Gathers the jobs of the candidates, each once, in their order.
-    pub(super) fn gather(&mut self, cluster: &Cluster, set: &CandidateSet) {
-        self.ids.clear();
-        for candidate in set.iter().take(MAX_CANDIDATES) {
-            let Some(job) = candidate.job else { continue };
-            if self.ids.last() != Some(&job) {
-                self.read(cluster, job);
-                self.ids.push(job);
-            }
-        }
-        let num = self.ids.len();
-        for ((raw, feature), encoded) in ENCODED.into_iter().zip(&mut self.encoded) {
-            encoded[..num].copy_from_slice(&self.raw[raw as usize][..num]);
-            encode(&column::CANDIDATE[feature as usize], encoded, num);
-        }
-        let others = num.saturating_sub(1).max(1) as f32;
-        for ((raw, _), ranks) in RANKED.into_iter().zip(&mut self.ranks) {
-            rank(&mut self.raw[raw as usize], num, others, ranks);
-        }
+    /// Empties the table.
+    pub(super) fn clear(&mut self) {
+        self.num = 0;
     }
 
-    fn read(&mut self, cluster: &Cluster, id: JobId) {
-        let (at, now, job) = (self.ids.len(), cluster.now(), cluster.job(id));
+    /// Reads the facts of one more job and returns its row. At most [`MAX_CANDIDATES`] jobs.
+    #[inline]
+    pub(super) fn read(&mut self, cluster: &Cluster, id: JobId) -> usize {
+        let (at, now, job) = (self.num, cluster.now(), cluster.job(id));
+        self.num += 1;
         let remaining_s = job.remaining_s_at(now) as f32;
         let num_gpus = job.request.num_gpus as f32;
         let wait_s = (now - job.submit).as_secs_f64() as f32;
         let speed = &cluster.class(job.request.class).speed;
         self.best_speed[at] = speed.iter().copied().fold(0.0, f64::max);
+        self.resume_cost_s[at] = cluster.resume_cost_s(id) as f32;
         let mut put = |raw: Raw, value: f32| self.raw[raw as usize][at] = value;
         put(Raw::NumGpus, num_gpus);
         put(Raw::RemainingS, remaining_s);
@@ -118,16 +109,34 @@ impl JobTable {
         );
         put(Raw::NumPreemptions, job.num_preemptions as f32);
         put(Raw::Arrival, id.0 as f32);
+        at
     }
 
-    /// The job of a row of the table; none past the last.
-    pub(super) fn id(&self, at: usize) -> Option<JobId> {
-        self.ids.get(at).copied()
+    /// Scales and ranks what was read.
+    pub(super) fn encode(&mut self) {
+        let num = self.num;
+        for ((raw, feature), encoded) in ENCODED.into_iter().zip(&mut self.encoded) {
+            encode_into(
+                &column::CANDIDATE[feature as usize],
+                &self.raw[raw as usize],
+                encoded,
+                num,
+            );
+        }
+        let others = num.saturating_sub(1).max(1) as f32;
+        for ((raw, _), ranks) in RANKED.into_iter().zip(&mut self.ranks) {
+            rank(&self.raw[raw as usize], num, others, ranks);
+        }
     }
 
     /// Believed rest of a job, s.
     pub(super) fn remaining_s(&self, at: usize) -> f32 {
         self.raw[Raw::RemainingS as usize][at]
+    }
+
+    /// What the next start of a job costs, s.
+    pub(super) fn resume_cost_s(&self, at: usize) -> f32 {
+        self.resume_cost_s[at]
     }
 
     /// Best rate that a job could have.
@@ -136,6 +145,7 @@ impl JobTable {
     }
 
     /// Writes what is said of a job into a row that is zero elsewhere. `[F]`
+    #[inline]
     pub(super) fn write(&self, at: usize, num_gpus: f32, row: &mut [f32; NUM_CANDIDATE_FEATURES]) {
         for ((_, feature), encoded) in ENCODED.into_iter().zip(&self.encoded) {
             row[feature as usize] = encoded[at];
@@ -149,37 +159,44 @@ impl JobTable {
     }
 }
 
-/// Clamps and scales the first `num` values of a column, as [`Feature::encode`] does one.
+/// Clamps and scales the first `num` values of a column in place, as [`Feature::encode`] does one.
 pub(super) fn encode(feature: &Feature, values: &mut Column, num: usize) {
-    let values = &mut values[..num.next_multiple_of(LANES)];
-    let clamp = |value: f32| value.max(feature.min).min(feature.max);
+    let raw = *values;
+    encode_into(feature, &raw, values, num);
+}
+
+/// As [`encode`], into another column.
+fn encode_into(feature: &Feature, raw: &Column, encoded: &mut Column, num: usize) {
+    let num = num.next_multiple_of(LANES);
+    let rows = encoded[..num].iter_mut().zip(&raw[..num]);
     // Decided once for all: a loop without a choice in it is one for the vector units.
     match feature.scale {
         Scale::Linear(divisor) => {
-            for value in values {
-                *value = clamp(*value) / divisor;
+            for (encoded, raw) in rows {
+                *encoded = feature.clamp(*raw) / divisor;
             }
         }
         Scale::Log(divisor) => {
-            for value in values {
-                *value = log10_1p(clamp(*value)) / divisor;
+            for (encoded, raw) in rows {
+                *encoded = log10_1p(feature.clamp(*raw)) / divisor;
             }
         }
     }
 }
 
-/// Share of the first `num` values that are smaller than each of them.
-fn rank(values: &mut Column, num: usize, others: f32, ranks: &mut Column) {
-    let num_chunks = num.div_ceil(LANES);
-    values[num..num_chunks * LANES].fill(f32::INFINITY);
-    for (rank, value) in ranks.iter_mut().zip(&*values).take(num) {
-        let mut smaller = [0_u32; LANES];
-        for lanes in values.chunks_exact(LANES).take(num_chunks) {
-            for (count, other) in smaller.iter_mut().zip(lanes) {
-                *count += u32::from(other < value);
+/// Share of the first `num` values that are smaller than each of them. Ranks past the first `num` mean nothing.
+fn rank(values: &Column, num: usize, others: f32, ranks: &mut Column) {
+    let chunks = values.as_chunks::<LANES>().0.iter();
+    let ranks = ranks.as_chunks_mut::<LANES>().0.iter_mut();
+    for (here, ranks) in chunks.zip(ranks).take(num.div_ceil(LANES)) {
+        // Counted in floats, whose sums no compiler reorders: it then counts for all lanes at once, one other at a time.
+        let mut smaller = [0.0_f32; LANES];
+        for other in &values[..num] {
+            for (count, value) in smaller.iter_mut().zip(here) {
+                *count += if other < value { 1.0 } else { 0.0 };
             }
         }
-        *rank = smaller.iter().sum::<u32>() as f32 / others;
+        *ranks = smaller.map(|count| count / others);
     }
 }
 
@@ -207,9 +224,9 @@ mod tests {
         fn a_rank_is_the_share_of_smaller_values(
             values in proptest::collection::vec((0_u8..9).prop_map(f32::from), 1..64),
         ) {
-            let (mut all, mut ranks) = ([7.5; MAX_CANDIDATES], [0.0; MAX_CANDIDATES]);
+            let (mut all, mut ranks) = ([1.5; MAX_CANDIDATES], [0.0; MAX_CANDIDATES]);
             all[..values.len()].copy_from_slice(&values);
-            rank(&mut all, values.len(), 3.0, &mut ranks);
+            rank(&all, values.len(), 3.0, &mut ranks);
             for (value, found) in values.iter().zip(ranks) {
                 let smaller = values.iter().filter(|other| *other < value).count();
                 prop_assert_eq!(found, smaller as f32 / 3.0);

@@ -1,9 +1,7 @@
 //! The best few of what is offered under one order: the bounded list that each lens fills.
 
+use crate::cluster::Row;
 use crate::ids::JobId;
-
-/// A sort key and its job; smaller comes first.
-pub(super) type Row = (i64, JobId);
 
 /// No row is worse.
 const WORST: Row = (i64::MAX, JobId(u32::MAX));
@@ -13,9 +11,10 @@ const BEST: Row = (i64::MIN, JobId(0));
 /// The best few rows of what was offered, best first.
 #[derive(Clone, Debug)]
 pub(super) struct Best {
-    pub(super) rows: Vec<Row>,
-    pub(super) num: usize,
-    /// The last row of a full list: what is not better is not wanted.
+    /// Filled up with the worst one.
+    rows: Vec<Row>,
+    len: usize,
+    /// The last row: what is not better is not wanted.
     bar: Row,
 }
 
@@ -23,7 +22,7 @@ impl Default for Best {
     fn default() -> Best {
         Best {
             rows: Vec::new(),
-            num: 0,
+            len: 0,
             bar: BEST,
         }
     }
@@ -32,8 +31,15 @@ impl Default for Best {
 impl Best {
     pub(super) fn reset(&mut self, num: usize) {
         self.rows.clear();
-        self.num = num;
+        self.rows.resize(num, WORST);
+        self.len = 0;
         self.bar = if num == 0 { BEST } else { WORST };
+    }
+
+    /// The rows, at most as many as are wanted.
+    #[inline]
+    pub(super) fn rows(&self) -> &[Row] {
+        &self.rows[..self.len]
     }
 
     #[inline(always)]
@@ -51,21 +57,19 @@ impl Best {
         wanted
     }
 
-    pub(super) fn insert(&mut self, row: Row) {
-        if self.rows.len() < self.num {
-            self.rows.push(row);
-        }
+    #[inline]
+    fn insert(&mut self, row: Row) {
         let rows = &mut self.rows[..];
-        let Some(mut at) = rows.len().checked_sub(1) else {
+        let Some(last) = rows.len().checked_sub(1) else {
             return;
         };
+        self.len += usize::from(self.bar == WORST);
+        let mut at = last;
         while at > 0 && row < rows[at - 1] {
             rows[at] = rows[at - 1];
             at -= 1;
         }
         rows[at] = row;
-        if rows.len() == self.num {
-            self.bar = rows[self.num - 1];
-        }
+        self.bar = rows[last];
     }
 }

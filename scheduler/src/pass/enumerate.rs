@@ -3,7 +3,7 @@
 use super::beside::push_beside;
 use super::known::{Ask, Known};
 use super::over::push_preempts;
-use super::preempt::Served;
+use super::preempt::Stoppable;
 use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
@@ -24,7 +24,7 @@ pub(crate) struct Scratch {
     picked: Vec<u32>,
     slices: Vec<Slice>,
     ends: Ends,
-    served: Served,
+    stoppable: Stoppable,
     known: Known,
 }
 
@@ -38,7 +38,7 @@ impl Scratch {
 
     /// A new pass begins.
     pub(crate) fn forget(&mut self) {
-        self.served.forget();
+        self.stoppable.forget();
         self.scan.forget();
     }
 }
@@ -56,16 +56,21 @@ pub(crate) fn enumerate(
     if cluster.num_pending() == 0 {
         return;
     }
+    // Behind a reservation there is nothing but starts on free GPUs.
+    if reservation.is_some() && !something_fits(cluster) {
+        return;
+    }
     pick_jobs(cluster, needs, reservation, scratch);
     let Scratch {
         picks,
         ends,
-        served,
+        stoppable,
         known,
         ..
     } = scratch;
     ends.forget();
     known.forget();
+    stoppable.changed(cluster);
     let beside = reservation.is_none() && needs.templates.contains(&Template::Beside);
     for (job, heads) in picks.iter() {
         if set.rows.len() >= MAX_CANDIDATES {
@@ -83,12 +88,18 @@ pub(crate) fn enumerate(
             }
             // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
             if needs.preempt && cluster.capabilities().preemption && reservation.is_none() {
-                push_preempts(cluster, needs, *job, *heads, (served, known), set);
+                push_preempts(cluster, needs, *job, *heads, (stoppable, known), set);
             }
         }
     }
     set.rows.truncate(MAX_CANDIDATES);
     set.hold_refused = cluster.num_running() == 0 && set.rows.len() > 1;
+}
+
+/// Whether some pending job could start now.
+fn something_fits(cluster: &Cluster) -> bool {
+    let mut heads = cluster.queue().heads().iter();
+    heads.any(|head| cluster.fitting_types(head.demand) != 0)
 }
 
 fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>, scratch: &mut Scratch) {

@@ -175,3 +175,71 @@ impl Pass {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::candidate::Candidate;
+    use crate::cluster::{Capabilities, Sharing};
+    use crate::heuristics::tests::world::{cluster_with, events, happen};
+    use crate::policy::CandidateConfig;
+
+    /// All that a policy can see of a candidate, and all that carrying it out depends on.
+    fn facts_of(set: &CandidateSet) -> Vec<impl PartialEq + std::fmt::Debug> {
+        let facts = |row: &Candidate| {
+            let whom = (row.kind, row.job, row.partner, row.heads);
+            let worth = (row.facts, row.wait_to_fit_s);
+            (
+                whom,
+                worth,
+                set.placement(row).to_vec(),
+                set.victims(row).to_vec(),
+            )
+        };
+        set.iter().map(facts).collect()
+    }
+
+    fn clusters() -> impl Strategy<Value = Cluster> {
+        let sharing = prop_oneof![3 => Just(Sharing::Off), 1 => Just(Sharing::Mps)];
+        (sharing, prop_oneof![4 => Just(false), 1 => Just(true)]).prop_flat_map(|(sharing, consolidated)| {
+            let capabilities = Capabilities {
+                sharing,
+                consolidated,
+                ..Capabilities::DEFAULT
+            };
+            cluster_with(2, any::<bool>().boxed(), capabilities)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+        #[test]
+        fn an_enumeration_that_remembers_offers_what_one_from_scratch_does(
+            mut cluster in clusters(),
+            events in events(40),
+            choices in proptest::collection::vec(0_usize..64, 1..40),
+            share in any::<bool>(),
+        ) {
+            let needs = CandidateConfig { share, ..CandidateConfig::default() }.needs();
+            let (mut pass, mut choices) = (Pass::new(), choices.into_iter().cycle());
+            let (mut scratch, mut set) = (Scratch::default(), CandidateSet::default());
+            for event in events {
+                happen(&mut cluster, event);
+                let mut state = pass.open(&cluster, &needs);
+                // A pass of preemptions ends by itself, for nobody who started in it is stopped.
+                while state == PassState::Open {
+                    scratch.forget();
+                    enumerate(&cluster, &needs, pass.reservation(), &mut scratch, &mut set);
+                    prop_assert_eq!(facts_of(pass.candidates()), facts_of(&set));
+                    prop_assert_eq!(pass.candidates().hold_refused, set.hold_refused);
+                    let action = choices.next().unwrap() % set.len();
+                    let action = if set.is_admissible(action) { action } else { 1 };
+                    state = pass.act(&mut cluster, &needs, action);
+                }
+                cluster.check();
+            }
+        }
+    }
+}

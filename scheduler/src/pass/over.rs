@@ -2,7 +2,7 @@
 
 use super::enumerate::believed_end;
 use super::known::{Ask, Known, Over};
-use super::preempt::{Newcomer, Served, find_victims};
+use super::preempt::{Newcomer, Stoppable, find_victims};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet};
 use crate::cluster::{Cluster, ShapeId, Template, service_class};
 use crate::ids::{JobId, Time};
@@ -14,7 +14,7 @@ pub(super) fn push_preempts(
     needs: &Needs,
     job: JobId,
     heads: LensSet,
-    (served, known): (&mut Served, &mut Known),
+    (stoppable, known): (&mut Stoppable, &mut Known),
     set: &mut CandidateSet,
 ) {
     let (row, demand) = (cluster.job(job), cluster.demand(job));
@@ -48,7 +48,7 @@ pub(super) fn push_preempts(
         let at = place.unwrap_or_else(|| {
             let start = set.victims.len();
             let gang = (kind, demand.num_gpus);
-            let last = find_victims(cluster, gang, newcomer, served, &mut set.victims);
+            let last = find_victims(cluster, gang, newcomer, stoppable, &mut set.victims);
             let over = last.map(|last_end| Over {
                 victims: start..set.victims.len(),
                 last_end,

@@ -20,20 +20,42 @@ pub(crate) enum Newcomer {
     ServedLess { class: u8 },
 }
 
-/// Running jobs of each type that have left the first service class, most attained service first. Gathered once for each
-/// instant and sorted only as far as somebody looks.
+/// Running jobs of each type in the two orders in which they would be stopped, gathered only as far as somebody looks, and
+/// remembered while decisions are taken at one instant: a job that they stop or start is no victim any more, and where jobs
+/// do not share GPUs nothing is said here of others changes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Served {
-    types: Vec<ServedOfType>,
-    /// Bit mask of the types whose rows are filled.
+pub(crate) struct Stoppable {
+    types: Vec<StoppableOfType>,
+    /// Bit mask of the types whose rest is filled.
     known: u64,
 }
 
 #[derive(Clone, Debug, Default)]
-struct ServedOfType {
-    /// The first so many in order.
-    sorted: Vec<Attained>,
+struct StoppableOfType {
+    /// The first so many, latest believed end first.
+    latest: Vec<(Time, Running)>,
+    /// The first so many that have left the first service class, most attained service first.
+    served: Vec<(f64, Running)>,
     rest: BinaryHeap<Attained>,
+}
+
+/// What stopping a running job would give back.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    job: JobId,
+    num_held: u32,
+    /// Whether the GPUs are free for others then; asked again where that can change.
+    whole: bool,
+}
+
+impl Running {
+    fn of(cluster: &Cluster, job: JobId) -> Running {
+        Running {
+            job,
+            num_held: cluster.job(job).num_held,
+            whole: cluster.gives_back_whole_gpus(job),
+        }
+    }
 }
 
 /// GPU·s that a running job has received. The greatest is the one that received most; of equals, the lowest id.
@@ -45,9 +67,9 @@ struct Attained {
 
 impl Ord for Attained {
     fn cmp(&self, other: &Attained) -> Ordering {
-        self.gpu_s
-            .total_cmp(&other.gpu_s)
-            .then_with(|| other.job.cmp(&self.job))
+        // Of numbers that are not negative, the bits stand in the numbers' order.
+        let (own, others) = (self.gpu_s.to_bits(), other.gpu_s.to_bits());
+        own.cmp(&others).then_with(|| other.job.cmp(&self.job))
     }
 }
 
@@ -65,39 +87,65 @@ impl PartialEq for Attained {
 
 impl Eq for Attained {}
 
-impl Served {
-    /// Time has moved on. What is known stays right while decisions are taken at one instant: a job that they stop or
-    /// start is no victim any more.
+impl Stoppable {
+    /// Time has moved on.
     pub(crate) fn forget(&mut self) {
         self.known = 0;
+        self.forget_ends();
     }
 
-    /// The job at a place of the order, from 0 on; none past the last.
-    fn get(&mut self, cluster: &Cluster, kind: GpuTypeId, place: usize) -> Option<Attained> {
-        if self.known >> kind.0 & 1 == 0 {
-            self.fill(cluster, kind);
+    /// The cluster has changed at the same instant.
+    pub(super) fn changed(&mut self, cluster: &Cluster) {
+        // Neighbours end at another time than before; and where free GPUs can be scattered, whom a gang would stop first
+        // matters even if nobody need be stopped.
+        if cluster.may_share() || cluster.capabilities().consolidated {
+            self.forget_ends();
         }
-        let ServedOfType { sorted, rest } = &mut self.types[kind.index()];
-        while sorted.len() <= place {
-            sorted.push(rest.pop()?);
-        }
-        Some(sorted[place])
     }
 
-    fn fill(&mut self, cluster: &Cluster, kind: GpuTypeId) {
+    fn forget_ends(&mut self) {
+        self.types.iter_mut().for_each(|rows| rows.latest.clear());
+    }
+
+    fn of_type(&mut self, cluster: &Cluster, kind: GpuTypeId) -> &mut StoppableOfType {
         if self.types.len() < cluster.num_types() {
-            self.types.resize_with(cluster.num_types(), ServedOfType::default);
+            self.types
+                .resize_with(cluster.num_types(), StoppableOfType::default);
         }
+        &mut self.types[kind.index()]
+    }
+
+    /// The job at a place of the order by believed end, from 0 on; none past the last.
+    fn latest(&mut self, cluster: &Cluster, kind: GpuTypeId, place: usize) -> Option<(Time, Running)> {
+        let latest = &mut self.of_type(cluster, kind).latest;
+        while latest.len() <= place {
+            let last = latest.last().map(|(end, running)| (*end, running.job));
+            let (end, job) = cluster.running_of(kind).last_before(last.as_ref())?;
+            latest.push((*end, Running::of(cluster, *job)));
+        }
+        Some(latest[place])
+    }
+
+    /// The job at a place of the order by attained service, from 0 on; none past the last.
+    fn served(&mut self, cluster: &Cluster, kind: GpuTypeId, place: usize) -> Option<(f64, Running)> {
+        let known = self.known >> kind.0 & 1 == 1;
         self.known |= 1 << kind.0;
-        let ServedOfType { sorted, rest } = &mut self.types[kind.index()];
-        sorted.clear();
-        let mut rows = std::mem::take(rest).into_vec();
-        rows.clear();
-        rows.extend(cluster.running_of(kind).iter().filter_map(|(_, job)| {
-            let gpu_s = cluster.job(*job).attained_gpu_s_at(cluster.now());
-            has_passed_first_class(gpu_s).then_some(Attained { gpu_s, job: *job })
-        }));
-        *rest = BinaryHeap::from(rows);
+        let StoppableOfType { served, rest, .. } = self.of_type(cluster, kind);
+        if !known {
+            served.clear();
+            let mut rows = std::mem::take(rest).into_vec();
+            rows.clear();
+            rows.extend(cluster.stints_of(kind).iter().filter_map(|stint| {
+                let (gpu_s, job) = (stint.attained_gpu_s_at(cluster.now()), stint.job);
+                has_passed_first_class(gpu_s).then_some(Attained { gpu_s, job })
+            }));
+            *rest = BinaryHeap::from(rows);
+        }
+        while served.len() <= place {
+            let Attained { gpu_s, job } = rest.pop()?;
+            served.push((gpu_s, Running::of(cluster, job)));
+        }
+        Some(served[place])
     }
 }
 
@@ -108,7 +156,7 @@ pub(crate) fn find_victims(
     cluster: &Cluster,
     (kind, wanted): (GpuTypeId, u32),
     newcomer: Newcomer,
-    served: &mut Served,
+    stoppable: &mut Stoppable,
     out: &mut Vec<JobId>,
 ) -> Option<Time> {
     let start = out.len();
@@ -117,12 +165,19 @@ pub(crate) fn find_victims(
     if cluster.num_gpus_of(kind) < wanted {
         return None;
     }
-    let mut take = |victim: JobId| {
-        let running = cluster.job(victim);
-        let may_stop = running.run_start < now && running.state == JobState::Running;
-        if free < wanted && may_stop && cluster.gives_back_whole_gpus(victim) {
-            free += running.num_held;
-            out.push(victim);
+    let may_share = cluster.may_share();
+    let mut take = |victim: Running| {
+        if free < wanted {
+            let running = cluster.job(victim.job);
+            let may_stop = running.run_start < now && running.state == JobState::Running;
+            let whole = match may_share {
+                true => cluster.gives_back_whole_gpus(victim.job),
+                false => victim.whole,
+            };
+            if may_stop && whole {
+                free += victim.num_held;
+                out.push(victim.job);
+            }
         }
         free >= wanted
     };
@@ -130,20 +185,18 @@ pub(crate) fn find_victims(
         Newcomer::Shorter { own_end_s } => {
             let least_s = own_end_s + cluster.restart_cost_s_min();
             let rest_s = |end: Time| (end - now).as_secs_f64();
-            cluster
-                .running_of(kind)
-                .iter()
-                .rev()
+            (0..)
+                .map_while(|place| stoppable.latest(cluster, kind, place))
                 .take_while(|(end, _)| rest_s(*end) > least_s)
-                .filter(|(end, victim)| rest_s(*end) > own_end_s + cluster.restart_cost_s(*victim))
+                .filter(|(end, victim)| rest_s(*end) > own_end_s + cluster.restart_cost_s(victim.job))
                 .find(|(_, victim)| take(*victim))
-                .map(|(end, _)| *end)
+                .map(|(end, _)| end)
         }
         Newcomer::ServedLess { class } => (0..)
-            .map_while(|place| served.get(cluster, kind, place))
-            .take_while(|attained| service_class(attained.gpu_s) > class)
-            .find(|attained| take(attained.job))
-            .map(|attained| cluster.job(attained.job).expected_finish),
+            .map_while(|place| stoppable.served(cluster, kind, place))
+            .take_while(|(gpu_s, _)| service_class(*gpu_s) > class)
+            .find(|(_, victim)| take(*victim))
+            .map(|(_, victim)| cluster.job(victim.job).expected_finish),
     };
     if last.is_none() {
         out.truncate(start);

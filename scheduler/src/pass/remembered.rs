@@ -3,8 +3,7 @@
 //!
 //! Both are forgotten rather than mended: the ratios when a pass opens or time goes on, the verdicts with every look.
 
-use super::best::Row;
-use crate::cluster::{Cluster, Head};
+use crate::cluster::{Cluster, Head, Kept, Row};
 use crate::ids::{JobId, Time};
 use crate::lens::ratio_heads;
 
@@ -45,9 +44,11 @@ pub(super) struct Ratios {
 
 #[derive(Clone, Copy, Debug)]
 struct RatioHeads {
-    oldest: JobId,
-    shortest: (Time, JobId),
-    rows: [Option<Row>; 2],
+    oldest: Row,
+    shortest: Row,
+    /// The first `num` of them.
+    rows: [Row; 2],
+    num: usize,
 }
 
 impl Ratios {
@@ -64,18 +65,22 @@ impl Ratios {
     }
 
     #[inline]
-    pub(super) fn of(&mut self, cluster: &Cluster, head: &Head) -> [Option<Row>; 2] {
-        match &mut self.rows[head.row as usize] {
-            Some(known) if (known.oldest, known.shortest) == (head.arrival, head.remaining) => known.rows,
-            row => {
-                let rows = ratio_heads(cluster, head);
-                *row = Some(RatioHeads {
-                    oldest: head.arrival,
-                    shortest: head.remaining,
-                    rows,
-                });
-                rows
-            }
+    pub(super) fn of(&mut self, cluster: &Cluster, head: &Head) -> &[Row] {
+        let known = &mut self.rows[head.row as usize];
+        let (oldest, shortest) = (head.first(Kept::Arrival), head.first(Kept::Remaining));
+        if known.is_none_or(|known| (known.oldest, known.shortest) != (oldest, shortest)) {
+            *known = None;
         }
+        let known = known.get_or_insert_with(|| {
+            let [first, second] = ratio_heads(cluster, head);
+            let first = first.unwrap_or((0, oldest.1));
+            RatioHeads {
+                oldest,
+                shortest,
+                rows: [first, second.unwrap_or(first)],
+                num: 1 + usize::from(second.is_some()),
+            }
+        });
+        &known.rows[..known.num]
     }
 }

@@ -1,9 +1,9 @@
 //! The first jobs under all wanted lenses in one look at each demand: what [`first_jobs`] finds lens by lens, faster.
 
-use super::best::{Best, Row};
+use super::best::Best;
 use super::remembered::{Ratios, Verdicts};
-use crate::cluster::{Cluster, Demand, First, Group, Head, Order, OrderedSet, Queue};
-use crate::ids::{JobId, Time};
+use crate::cluster::{Cluster, Demand, Head, Kept, Order, Queue, Rekey, Row};
+use crate::ids::JobId;
 use crate::lens::{Lens, LensSet, SCAN_MAX, deficit_key, ratio_heads};
 use crate::policy::Needs;
 
@@ -17,9 +17,9 @@ pub(super) struct Scan {
     fitting: [Best; Lens::ALL.len()],
     /// What is open to each demand, by the row of its group.
     open: Vec<Open>,
-    arrival: Vec<JobId>,
-    remaining: Vec<(Time, JobId)>,
-    service: Vec<(u8, JobId)>,
+    buffer: Vec<Row>,
+    /// First jobs of one demand that a reservation lets through, in each order that is kept.
+    let_through: [Vec<Row>; 3],
     /// Orders under which a tenant's first job has no room; empty where that blocks nobody. `[tenant]`
     blocked: Vec<LensSet>,
     /// The open demands of one order, less those of blocked tenants.
@@ -44,6 +44,9 @@ struct Lists<'a> {
     open: &'a [Open],
     /// Demands that fit.
     num_fits: usize,
+    /// Jobs that are enough to fill each list; one of the heads may be the one that is never a head.
+    num_heads: usize,
+    num_fitting: usize,
 }
 
 impl Lists<'_> {
@@ -53,10 +56,11 @@ impl Lists<'_> {
     }
 
     /// Offers the ascending rows of one demand, up to the first that no list wants.
-    #[inline(always)]
-    fn merge(&mut self, open: Open, rows: impl Iterator<Item = Row>) {
+    #[inline]
+    fn merge(&mut self, open: Open, rows: &[Row], rekey: Rekey) {
         let (mut heads, mut fitting) = (open.room, open.fits);
         for row in rows {
+            let row = rekey.of(*row);
             heads = heads && (Some(row.1) == self.skip || self.heads.offer(row));
             fitting = fitting && self.fitting.offer(row);
             if !(heads || fitting) {
@@ -66,18 +70,11 @@ impl Lists<'_> {
     }
 
     /// Looks at the demands in the order of their first jobs, up to the first that no list wants.
-    #[inline(always)]
-    fn look<'c, T: Copy + Ord + 'c>(
-        &mut self,
-        queue: &'c Queue,
-        order: Order,
-        buffer: &mut Vec<T>,
-        members: impl Fn(&'c Group) -> &'c OrderedSet<T>,
-        row: impl Fn(&First, T) -> Row,
-    ) {
-        let num = self.fitting.num.max(self.heads.num + 1);
+    fn look(&mut self, queue: &Queue, order: Order, buffer: &mut Vec<Row>) {
         // A list that is not full wants anything, but there may be nothing left that fits.
         let mut num_fits = self.num_fits;
+        // The jobs of a demand stand behind the first jobs of those before it: of each, one less is needed.
+        let (mut num_heads, mut num_fitting) = (self.num_heads, self.num_fitting);
         for first in queue.firsts(order) {
             let best = (first.key, first.job);
             let (heads, fitting) = (self.heads.wants(best), num_fits > 0 && self.fitting.wants(best));
@@ -87,8 +84,48 @@ impl Lists<'_> {
             let open = self.open[first.row as usize];
             num_fits -= usize::from(open.fits);
             if heads && open.room || fitting && open.fits {
-                let members = members(queue.group(first.row)).first_few(num, buffer);
-                self.merge(open, members.iter().map(|member| row(first, *member)));
+                let group = queue.group(first.row);
+                let (kept, rekey) = order.within(group.num_gpus);
+                let of_heads = if open.room { num_heads } else { 0 };
+                let of_fitting = if open.fits { num_fitting } else { 0 };
+                let rows = group.rows(kept).first_few(of_heads.max(of_fitting), buffer);
+                self.merge(open, rows, rekey);
+                num_heads = num_heads.saturating_sub(usize::from(open.room));
+                num_fitting = num_fitting.saturating_sub(usize::from(open.fits));
+            }
+        }
+    }
+
+    /// Looks at each demand's oldest and shortest job.
+    fn look_at_ratios(&mut self, cluster: &Cluster, ratios: &mut Ratios) {
+        for head in cluster.queue().heads() {
+            let open = self.open[head.row as usize];
+            if open.room || open.fits {
+                let rows = ratios.of(cluster, head);
+                if self.want(open, rows[0]) {
+                    self.merge(open, rows, Rekey::SAME);
+                }
+            }
+        }
+    }
+
+    /// Looks at each tenant's jobs.
+    fn look_at_deficits(&mut self, cluster: &Cluster, buffer: &mut Vec<Row>) {
+        let queue = cluster.queue();
+        // Demands of one tenant follow each other.
+        let mut last = None;
+        for head in queue.heads() {
+            let tenant = head.demand.tenant;
+            let key = match last {
+                Some((other, key)) if other == tenant => key,
+                _ => deficit_key(cluster, tenant),
+            };
+            last = Some((tenant, key));
+            let (open, (_, oldest)) = (self.open[head.row as usize], head.first(Kept::Arrival));
+            if self.want(open, (key, oldest)) {
+                let rows = queue.group(head.row).rows(Kept::Arrival);
+                let num = self.num_heads.max(self.num_fitting);
+                self.merge(open, rows.first_few(num, buffer), Rekey::all(key));
             }
         }
     }
@@ -117,7 +154,6 @@ impl Scan {
         }
         self.find_blocked(cluster, needs);
         self.ratios.at(cluster.now(), queue.num_rows());
-        let (arrival, remaining, service) = (&mut self.arrival, &mut self.remaining, &mut self.service);
         for lens in Lens::ALL {
             let (heads, fitting) = (&mut self.heads[lens as usize], &mut self.fitting[lens as usize]);
             heads.reset(needs.heads);
@@ -143,56 +179,13 @@ impl Scan {
                     &self.unblocked
                 },
                 num_fits,
+                num_heads: needs.heads + 1,
+                num_fitting,
             };
-            match lens {
-                Lens::Arrival => {
-                    let row = |_: &First, job: JobId| (i64::from(job.0), job);
-                    lists.look(queue, Order::Arrival, arrival, |group| &group.arrival, row);
-                }
-                Lens::Shortest => {
-                    let row = |_: &First, (rest, job): (Time, JobId)| (rest.0, job);
-                    lists.look(queue, Order::Remaining, remaining, |group| &group.remaining, row);
-                }
-                Lens::SmallestGpuTime => {
-                    let row = |first: &First, (rest, job): (Time, JobId)| {
-                        let gang = i64::from(cluster.job(first.job).request.num_gpus);
-                        (rest.0.saturating_mul(gang), job)
-                    };
-                    lists.look(queue, Order::GpuTime, remaining, |group| &group.remaining, row);
-                }
-                Lens::LeastAttained => {
-                    let row = |_: &First, (class, job): (u8, JobId)| (i64::from(class), job);
-                    lists.look(queue, Order::Service, service, |group| &group.service, row);
-                }
-                Lens::WaitRatio => {
-                    for head in queue.heads() {
-                        let open = lists.open[head.row as usize];
-                        if open.room || open.fits {
-                            lists.merge(open, self.ratios.of(cluster, head).into_iter().flatten());
-                        }
-                    }
-                }
-                Lens::TenantDeficit => {
-                    // Demands of one tenant follow each other.
-                    let mut last = None;
-                    for head in queue.heads() {
-                        let tenant = head.demand.tenant;
-                        let key = match last {
-                            Some((other, key)) if other == tenant => key,
-                            _ => deficit_key(cluster, tenant),
-                        };
-                        last = Some((tenant, key));
-                        let open = lists.open[head.row as usize];
-                        if lists.want(open, (key, head.arrival)) {
-                            let jobs = queue.group(head.row).arrival.iter();
-                            lists.merge(open, jobs.map(|job| (key, *job)));
-                        }
-                    }
-                }
-                Lens::LargestGang => {
-                    let row = |first: &First, job: JobId| (first.key, job);
-                    lists.look(queue, Order::LargestGang, arrival, |group| &group.arrival, row);
-                }
+            match lens.order() {
+                Some(order) => lists.look(queue, order, &mut self.buffer),
+                None if lens == Lens::WaitRatio => lists.look_at_ratios(cluster, &mut self.ratios),
+                None => lists.look_at_deficits(cluster, &mut self.buffer),
             }
         }
     }
@@ -254,76 +247,51 @@ impl Scan {
             let verdicts = &mut self.verdicts;
             let mut allowed = |job: JobId| all || verdicts.of(job, || allowed(job, types));
             let group = cluster.queue().group(head.row);
-            self.arrival.clear();
-            let rows = group.arrival.iter().take(SCAN_MAX);
-            self.arrival.extend(rows.filter(|job| allowed(**job)).take(num));
-            self.remaining.clear();
-            let rows = group.remaining.iter().take(SCAN_MAX);
-            self.remaining
-                .extend(rows.filter(|(_, job)| allowed(*job)).take(num));
-            self.service.clear();
-            if needs.lenses.contains(Lens::LeastAttained) {
-                let rows = group.service.iter().take(SCAN_MAX);
-                self.service
-                    .extend(rows.filter(|(_, job)| allowed(*job)).take(num));
+            for kept in [Kept::Arrival, Kept::Remaining, Kept::Service] {
+                let rows = &mut self.let_through[kept as usize];
+                rows.clear();
+                if kept != Kept::Service || needs.lenses.contains(Lens::LeastAttained) {
+                    let jobs = group.rows(kept).iter().take(SCAN_MAX);
+                    rows.extend(jobs.filter(|(_, job)| allowed(*job)).take(num));
+                }
             }
-            let gang = i64::from(head.demand.num_gpus);
             for lens in Lens::ALL {
                 if !needs.lenses.contains(lens) {
                     continue;
                 }
                 let fitting = &mut self.fitting[lens as usize];
-                let mut take = |key: i64, job: JobId| fitting.offer((key, job));
                 // Each stops at the first job that is not wanted.
-                let _ = match lens {
-                    Lens::Arrival => self.arrival.iter().all(|job| take(i64::from(job.0), *job)),
-                    Lens::Shortest => self.remaining.iter().all(|(rest, job)| take(rest.0, *job)),
-                    Lens::SmallestGpuTime => {
-                        let mut rows = self.remaining.iter();
-                        rows.all(|(rest, job)| take(rest.0.saturating_mul(gang), *job))
+                let _ = match lens.within(cluster, &head.demand) {
+                    Some((kept, rekey)) => {
+                        let mut rows = self.let_through[kept as usize].iter();
+                        rows.all(|row| fitting.offer(rekey.of(*row)))
                     }
-                    Lens::LeastAttained => {
-                        let mut rows = self.service.iter();
-                        rows.all(|(class, job)| take(i64::from(*class), *job))
-                    }
-                    Lens::WaitRatio => {
-                        let rows = self.ratios.of(cluster, head).into_iter().flatten();
+                    None => {
+                        let rows = self.ratios.of(cluster, head).iter();
                         let mut rows = rows.filter(|(_, job)| allowed(*job));
-                        rows.all(|(key, job)| take(key, job))
+                        rows.all(|row| fitting.offer(*row))
                     }
-                    Lens::TenantDeficit => {
-                        let key = deficit_key(cluster, head.demand.tenant);
-                        self.arrival.iter().all(|job| take(key, *job))
-                    }
-                    Lens::LargestGang => self.arrival.iter().all(|job| take(-gang, *job)),
                 };
             }
         }
     }
 
     /// First jobs of a lens, whether they fit or not.
-    pub(super) fn heads(&self, lens: Lens) -> &[(i64, JobId)] {
-        &self.heads[lens as usize].rows
+    pub(super) fn heads(&self, lens: Lens) -> &[Row] {
+        self.heads[lens as usize].rows()
     }
 
     /// First jobs of a lens that fit.
-    pub(super) fn fitting(&self, lens: Lens) -> &[(i64, JobId)] {
-        &self.fitting[lens as usize].rows
+    pub(super) fn fitting(&self, lens: Lens) -> &[Row] {
+        self.fitting[lens as usize].rows()
     }
 }
 
 /// The first job of a demand under an order, with its key.
 fn first_of(cluster: &Cluster, lens: Lens, head: &Head) -> Row {
-    let gang = i64::from(head.demand.num_gpus);
-    let ((rest, shortest), (class, least_served)) = (head.remaining, head.service);
-    match lens {
-        Lens::Arrival => (i64::from(head.arrival.0), head.arrival),
-        Lens::Shortest => (rest.0, shortest),
-        Lens::SmallestGpuTime => (rest.0.saturating_mul(gang), shortest),
-        Lens::LeastAttained => (i64::from(class), least_served),
-        Lens::WaitRatio => ratio_heads(cluster, head)[0].unwrap_or((0, head.arrival)),
-        Lens::TenantDeficit => (deficit_key(cluster, head.demand.tenant), head.arrival),
-        Lens::LargestGang => (-gang, head.arrival),
+    match lens.within(cluster, &head.demand) {
+        Some((kept, rekey)) => rekey.of(head.first(kept)),
+        None => ratio_heads(cluster, head)[0].unwrap_or(head.first(Kept::Arrival)),
     }
 }
 

@@ -186,20 +186,20 @@ impl Fusion {
             (
                 "best_sum",
                 self.best_sum,
-                self.best_sum >= 1.0 && self.best_sum.is_finite(),
-                "1 or more",
+                (1.0..=1e3).contains(&self.best_sum),
+                "1 to 1000",
             ),
             (
                 "framework_gib",
                 self.framework_gib,
-                self.framework_gib >= 0.0 && self.framework_gib.is_finite(),
-                "0 or more",
+                (0.0..=1e6).contains(&self.framework_gib),
+                "0 to 1e6",
             ),
             (
                 "job_gib",
                 self.job_gib,
-                self.job_gib > 0.0 && self.job_gib.is_finite(),
-                "a number above 0",
+                self.job_gib > 0.0 && self.job_gib <= 1e6,
+                "above 0, at most 1e6",
             ),
         ];
         for (key, value, good, allowed) in checks {

@@ -23,6 +23,7 @@ pub mod allox;
 pub mod elastic;
 pub mod gavel;
 pub mod hadar;
+pub mod packing;
 pub mod prediction;
 pub mod production;
 pub mod service;
@@ -104,7 +105,7 @@ pub struct Entry {
 }
 
 /// The lines of work, in the order in which tables list them.
-const FAMILIES: [&[Entry]; 9] = [
+const FAMILIES: [&[Entry]; 10] = [
     production::ENTRIES,
     service::ENTRIES,
     synergy::ENTRIES,
@@ -113,6 +114,7 @@ const FAMILIES: [&[Entry]; 9] = [
     hadar::ENTRIES,
     elastic::ENTRIES,
     sharing::ENTRIES,
+    packing::ENTRIES,
     prediction::ENTRIES,
 ];
 

@@ -6,6 +6,7 @@ use super::{ClusterSpec, is_name};
 use crate::error::ConfigError;
 use crate::physics::goodput::Elastic;
 use crate::physics::links::StepCost;
+use crate::physics::mixed::Fusion;
 use crate::physics::sensitivity::Sensitivity;
 
 /// Jobs that run at the same relative speeds on the hardware (a model family).
@@ -37,6 +38,10 @@ pub struct ModelClass {
     /// What CPU, memory and storage do to its speed, where the nodes' are modelled; none: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Sensitivity>,
+    /// How its jobs run when they are fused into one program: jobs of one GPU, of this class, on the same GPU of a cluster
+    /// that shares. None: they cannot be fused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fusion: Option<Fusion>,
 }
 
 /// An elastic job: any number of GPUs from one on, at its goodput there.
@@ -100,6 +105,7 @@ impl Default for ModelClass {
             restart_cost_s: None,
             load: Load::default(),
             sensitivity: None,
+            fusion: None,
         }
     }
 }
@@ -263,6 +269,9 @@ impl ClusterSpec {
         }
         if let Some(sensitivity) = &class.sensitivity {
             sensitivity.validate()?;
+        }
+        if let Some(fusion) = &class.fusion {
+            fusion.validate()?;
         }
         for (key, value) in [
             ("more_nodes", class.locality.more_nodes),

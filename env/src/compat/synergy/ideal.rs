@@ -3,20 +3,6 @@
 /// GPUs, CPU cores, memory (GiB).
 pub(super) type Vector = [f64; 3];
 
-pub(super) fn scaled(vector: Vector, by: f64) -> Vector {
-    vector.map(|part| part * by)
-}
-
-pub(super) fn fits(wanted: Vector, free: Vector) -> bool {
-    wanted.iter().zip(free).all(|(wanted, free)| *wanted <= free)
-}
-
-pub(super) fn add(into: &mut Vector, other: Vector, sign: f64) {
-    for (part, other) in into.iter_mut().zip(other) {
-        *part += sign * other;
-    }
-}
-
 /// How a model's speed depends on CPU and memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sensitivity {

@@ -11,6 +11,9 @@
 //!   spanned, cores and memory per GPU, until enough is free, also those that have nothing to give.
 //! - FTF runs the jobs with the *smallest* expected slowdown first.
 //!
+//! Who gets which GPUs, cores and memory is decided by the scheduler's own [`Deal`]: what is here is the order of jobs, the two
+//! speeds and the clock.
+//!
 //! # Source
 //! msr-fiddle/synergy at 1bb2bed, `simulator/schedulers/*_synergy_new.py`, `simulator/resources/cluster.py` and
 //! `simulator/jobs`, read for their behaviour.
@@ -21,19 +24,19 @@
 
 mod ideal;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Shape, Slice};
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::{JobId, NodeId, Time};
 use pleach_scheduler::planner::Planner;
+use pleach_scheduler::planners::synergy::{Deal, Holding, Server, Wish};
 use pleach_scheduler::rounds::lease;
 use pleach_scheduler::spec::Resources;
 
 pub use ideal::{Ideal, Sensitivity};
 
-use ideal::{Vector, add, fits, scaled};
+use ideal::Vector;
 
 use super::in_rounds::RoundPreset;
 use crate::world::{LeaseTerms, RoundClock, RoundEnd, Seen};
@@ -71,28 +74,6 @@ pub enum Grant {
     Tune,
 }
 
-/// What a job holds in the round being planned.
-#[derive(Clone, Debug, Default)]
-struct Holding {
-    /// GPUs by server.
-    gpus: BTreeMap<usize, Vec<u32>>,
-    /// All resources by server.
-    shares: BTreeMap<usize, Vector>,
-    total: Vector,
-    speed: f64,
-}
-
-/// Servers in the round being planned.
-#[derive(Clone, Debug, Default)]
-struct Servers {
-    /// Free GPUs, lowest first. `[server]`
-    free_gpus: Vec<Vec<u32>>,
-    /// Free resources. `[server]`
-    free: Vec<Vector>,
-    /// Jobs that hold something, in the order in which they are looked at when room must be made. `[server]`
-    jobs: Vec<Vec<JobId>>,
-}
-
 /// Synergy's simulator as a planner.
 #[derive(Debug)]
 pub struct Synergy {
@@ -105,8 +86,7 @@ pub struct Synergy {
     num_seen: usize,
     /// Speed as it stood when the job was last tuned. `[job]`
     speedup: Vec<f64>,
-    servers: Servers,
-    held: BTreeMap<JobId, Holding>,
+    deal: Deal,
     /// What the speed granted is of the cluster's own. `[running job]`
     factors: BTreeMap<JobId, f64>,
     num_leases: [u64; 2],
@@ -125,8 +105,7 @@ impl Synergy {
             ideals,
             runnable: Vec::new(),
             num_seen: 0,
-            servers: Servers::default(),
-            held: BTreeMap::new(),
+            deal: Deal::default(),
             factors: BTreeMap::new(),
             num_leases: [0; 2],
             problem: None,
@@ -139,8 +118,25 @@ impl Synergy {
         self.problem.as_deref()
     }
 
-    fn fair(&self, num_gpus: f64) -> Vector {
-        scaled(self.server, num_gpus / self.server[0])
+    /// What a job may get, per GPU. Gangs are powers of two, so that the division is exact.
+    fn wish(&self, job: JobId) -> Wish {
+        let [gpus, cpu_cores, memory_gib] = self.ideals[job.index()].demand;
+        let [server_gpus, server_cores, server_gib] = self.server;
+        let fair = [server_cores / server_gpus, server_gib / server_gpus];
+        let best = match self.grant {
+            Grant::Proportional => fair,
+            Grant::Greedy | Grant::Tune => [cpu_cores / gpus, memory_gib / gpus],
+        };
+        Wish::new(gpus as u32, best, fair)
+    }
+
+    /// The speed that a job is granted: its ideal one, but 1 where it had to come down to its proportional share.
+    fn granted_speed(&self, job: JobId) -> f64 {
+        match self.deal.held.get(&job) {
+            Some(holding) if !holding.is_best && holding.wish.tuned != holding.wish.best => 1.0,
+            Some(_) if self.grant == Grant::Proportional => 1.0,
+            _ => self.ideals[job.index()].speedup,
+        }
     }
 
     /// Orders the jobs that have not finished.
@@ -173,176 +169,6 @@ impl Synergy {
         self.runnable = keyed.into_iter().map(|(_, job)| job).collect();
     }
 
-    /// Gives a job its gang and a demand, on one server if there is one, else GPU by GPU where fewest are free.
-    fn place(&mut self, job: JobId, demand: Vector, speed: f64) -> bool {
-        let num_gpus = demand[0];
-        let servers = &self.servers;
-        let whole = (0..servers.free.len())
-            .filter(|server| !servers.free_gpus[*server].is_empty() && fits(demand, servers.free[*server]))
-            .min_by_key(|server| servers.free_gpus[*server].len());
-        let mut holding = Holding {
-            speed,
-            ..Holding::default()
-        };
-        if let Some(server) = whole.filter(|_| num_gpus > 1.0) {
-            let gpus = self.servers.free_gpus[server]
-                .drain(..num_gpus as usize)
-                .collect();
-            holding.gpus.insert(server, gpus);
-            holding.shares.insert(server, demand);
-        } else if let Some(counts) = self.spread(scaled(demand, 1.0 / num_gpus), num_gpus as usize) {
-            for (server, count) in counts {
-                let free = &mut self.servers.free_gpus[server];
-                holding.gpus.insert(server, free.split_off(free.len() - count));
-                holding
-                    .shares
-                    .insert(server, scaled(demand, count as f64 / num_gpus));
-            }
-        } else {
-            return false;
-        }
-        for (server, share) in &holding.shares {
-            add(&mut self.servers.free[*server], *share, -1.0);
-            self.servers.jobs[*server].push(job);
-        }
-        holding.total = demand;
-        self.held.insert(job, holding);
-        true
-    }
-
-    /// GPUs by server, one after the other from the server with the fewest free ones; a server into which one more does
-    /// not fit is out.
-    fn spread(&self, per_gpu: Vector, num_gpus: usize) -> Option<BTreeMap<usize, usize>> {
-        let servers = &self.servers;
-        let mut heap: BinaryHeap<Reverse<(usize, usize)>> = servers
-            .free_gpus
-            .iter()
-            .enumerate()
-            .filter(|(_, gpus)| !gpus.is_empty())
-            .map(|(server, gpus)| Reverse((gpus.len(), server)))
-            .collect();
-        let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-        for _ in 0..num_gpus {
-            let (left, server) = loop {
-                let Reverse((left, server)) = heap.pop()?;
-                let taken = counts.get(&server).copied().unwrap_or(0);
-                let mut free = servers.free[server];
-                add(&mut free, scaled(per_gpu, taken as f64), -1.0);
-                if fits(per_gpu, free) {
-                    break (left, server);
-                }
-            };
-            *counts.entry(server).or_default() += 1;
-            if left > 1 {
-                heap.push(Reverse((left - 1, server)));
-            }
-        }
-        Some(counts)
-    }
-
-    /// A job's demand no higher than its proportional share, and whether that is less than it would like.
-    fn tuned(&self, job: JobId) -> (Vector, bool) {
-        let ideal = self.ideals[job.index()].demand;
-        let fair = self.fair(ideal[0]);
-        if fits(ideal, fair) {
-            (ideal, false)
-        } else {
-            (fair, true)
-        }
-    }
-
-    fn tune(&mut self, job: JobId) {
-        let ideal = self.ideals[job.index()];
-        if self.place(job, ideal.demand, self.speedup[job.index()]) {
-            return;
-        }
-        let (demand, adjusted) = self.tuned(job);
-        if adjusted {
-            self.speedup[job.index()] = 1.0;
-        }
-        let speed = self.speedup[job.index()];
-        if self.place(job, demand, speed) {
-            return;
-        }
-        for (server, gpus) in self.roomy(demand[0] as usize) {
-            self.make_room(server, scaled(demand, gpus as f64 / demand[0]));
-        }
-        if !self.place(job, demand, speed) {
-            let text = format!("{job:?} does not fit although its peers gave way");
-            self.problem.get_or_insert(text);
-        }
-    }
-
-    /// Servers on which room must be made, and for how many GPUs.
-    fn roomy(&self, mut num_gpus: usize) -> Vec<(usize, usize)> {
-        let free = |server: usize| self.servers.free_gpus[server].len();
-        let all = 0..self.servers.free.len();
-        if num_gpus > 1
-            && let Some(server) = all.clone().find(|server| free(*server) >= num_gpus)
-        {
-            return vec![(server, num_gpus)];
-        }
-        let mut order: Vec<usize> = all.filter(|server| free(*server) > 0).collect();
-        order.sort_by_key(|server| (free(*server), *server));
-        let mut chosen = Vec::new();
-        for server in order {
-            let gpus = free(server).min(num_gpus);
-            chosen.push((server, gpus));
-            num_gpus -= gpus;
-            if num_gpus == 0 {
-                break;
-            }
-        }
-        chosen
-    }
-
-    /// Takes the jobs of a server back to their proportional shares until `wanted` would fit.
-    fn make_room(&mut self, server: usize, wanted: Vector) {
-        let short = |wanted: Vector, free: Vector| {
-            let mut need = wanted;
-            add(&mut need, free, -1.0);
-            need.map(|part| part.max(0.0))
-        };
-        let mut need = short(wanted, self.servers.free[server]);
-        if need == [0.0; 3] {
-            return;
-        }
-        let held = &self.held;
-        self.servers.jobs[server].sort_by(|a, b| {
-            let key = |job: &JobId| {
-                let Holding { shares, total, .. } = &held[job];
-                [shares.len() as f64, -total[1] / total[0], -total[2] / total[0]]
-            };
-            key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
-        });
-        let mut victims = Vec::new();
-        for job in &self.servers.jobs[server] {
-            let Holding { gpus, total, .. } = &self.held[job];
-            let gpus = gpus[&server].len() as f64;
-            let excess = short(scaled(*total, gpus / total[0]), self.fair(gpus));
-            need = short(need, excess);
-            victims.push(*job);
-            if need == [0.0; 3] {
-                break;
-            }
-        }
-        for job in victims {
-            let (demand, adjusted) = self.tuned(job);
-            if adjusted {
-                self.speedup[job.index()] = 1.0;
-            }
-            let Some(holding) = self.held.get_mut(&job) else {
-                continue;
-            };
-            for (server, share) in &mut holding.shares {
-                add(&mut self.servers.free[*server], *share, 1.0);
-                *share = scaled(demand, holding.gpus[server].len() as f64 / demand[0]);
-                add(&mut self.servers.free[*server], *share, -1.0);
-            }
-            (holding.total, holding.speed) = (demand, 1.0);
-        }
-    }
-
     /// Leases in which the cluster's own surface of speeds said the same as the simulator's two speeds, and others: gangs
     /// that would like more than a server has, to which the simulator gives a speed on a straight line.
     #[must_use]
@@ -350,38 +176,59 @@ impl Synergy {
         self.num_leases
     }
 
-    /// Empties the cluster and starts what was planned.
+    /// Empties the cluster and starts what was planned. A gang on one server takes its lowest free GPUs, others the highest.
     fn carry_out(&mut self, cluster: &mut Cluster) {
         lease(cluster, &BTreeMap::new());
         self.factors.clear();
-        for (job, holding) in &self.held {
-            let slice = |(server, gpus): (&usize, &Vec<u32>)| Slice {
-                node: NodeId(*server as u32),
-                gpus: gpus.iter().fold(0, |mask, gpu| mask | 1_u64 << gpu),
-            };
-            let placement: Placement = holding.gpus.iter().map(slice).collect();
-            let [gpus, cpu_cores, memory_gib] = holding.total;
+        let mut free: Vec<u64> = cluster.nodes().iter().map(|node| node.free).collect();
+        let mut placements: BTreeMap<JobId, Placement> = BTreeMap::new();
+        for job in &self.deal.placed {
+            let Holding { counts, is_whole, .. } = &self.deal.held[job];
+            let slices = counts.iter().map(|(server, count)| {
+                let gpus = take(&mut free[*server], *count, *is_whole);
+                let node = NodeId(*server as u32);
+                Slice { node, gpus }
+            });
+            placements.insert(*job, slices.collect());
+        }
+        for (job, placement) in placements {
+            let [cpu_cores, memory_gib] = self.deal.held[&job].each;
             let granted = cluster.number_shape(Shape::of(&Resources {
-                cpu_cores: cpu_cores / gpus,
-                memory_gib: memory_gib / gpus,
+                cpu_cores,
+                memory_gib,
                 ..Resources::WHOLE_GPU
             }));
             let Some(granted) = granted else {
                 self.problem.get_or_insert("too many different grants".into());
                 continue;
             };
-            cluster.start_with(*job, placement, granted);
+            cluster.start_with(job, placement, granted);
             let fair_rate = 1.0 / self.ideals[job.index()].iteration_s;
-            let factor = holding.speed * fair_rate / cluster.job(*job).rate;
+            let factor = self.granted_speed(job) * fair_rate / cluster.job(job).rate;
             let differs = (factor - 1.0).abs() > 1e-9;
             if differs && !self.ideals[job.index()].is_capped {
                 let text = format!("{job:?} is {factor} as fast as the cluster's surface says");
                 self.problem.get_or_insert(text);
             }
             self.num_leases[usize::from(differs)] += 1;
-            self.factors.insert(*job, factor);
+            self.factors.insert(job, factor);
         }
     }
+}
+
+/// Takes some of a server's free GPUs.
+fn take(free: &mut u64, num: u32, lowest: bool) -> u64 {
+    let mut taken = 0;
+    for _ in 0..num {
+        let gpu = if lowest {
+            free.trailing_zeros()
+        } else {
+            63 - free.leading_zeros()
+        };
+        taken |= 1 << gpu;
+        *free &= !(1 << gpu);
+    }
+    taken
 }
 
 impl Planner for Synergy {
@@ -391,16 +238,9 @@ impl Planner for Synergy {
 
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         self.sort(cluster);
-        for job in &self.runnable {
-            self.speedup[job.index()] = self.ideals[job.index()].speedup;
-        }
-        let nodes = cluster.nodes();
-        self.servers = Servers {
-            free_gpus: nodes.iter().map(|node| (0..node.num_gpus).collect()).collect(),
-            free: vec![self.server; nodes.len()],
-            jobs: vec![Vec::new(); nodes.len()],
-        };
-        self.held.clear();
+        let [_, cpu_cores, memory_gib] = self.server;
+        let server = |num_gpus: u32| Server::new(num_gpus, [cpu_cores, memory_gib]);
+        self.deal = Deal::new(cluster.nodes().iter().map(|node| server(node.num_gpus)).collect());
         let mut jobs = self.runnable.clone();
         let mut left = f64::from(cluster.num_gpus());
         if self.order == Order::Las {
@@ -418,20 +258,19 @@ impl Planner for Synergy {
             }
         }
         for job in jobs {
-            let ideal = self.ideals[job.index()];
-            let free: usize = self.servers.free_gpus.iter().map(Vec::len).sum();
-            if ideal.demand[0] as usize > free {
+            let wish = self.wish(job);
+            if wish.num_gpus > self.deal.num_free() {
                 continue;
             }
-            match self.grant {
-                Grant::Proportional => {
-                    self.place(job, self.fair(ideal.demand[0]), 1.0);
-                }
-                Grant::Greedy => {
-                    self.place(job, ideal.demand, ideal.speedup);
-                }
-                Grant::Tune => self.tune(job),
+            if self.grant != Grant::Tune {
+                self.deal.place(job, &wish, true);
+            } else if !self.deal.tune(job, &wish) {
+                let text = format!("{job:?} does not fit although its peers gave way");
+                self.problem.get_or_insert(text);
             }
+        }
+        for job in &self.runnable {
+            self.speedup[job.index()] = self.granted_speed(*job);
         }
         self.carry_out(cluster);
         Ok(())
@@ -444,45 +283,5 @@ impl RoundPreset for Synergy {
             rate_factor: self.factors.get(&job).copied().unwrap_or(1.0),
             ..LeaseTerms::default()
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_tunes_takes_the_surplus_of_its_peers_back() {
-        // One server of 2 GPUs, 6 cores, 100 GiB. The first job takes 5 cores for speed 2. The second wants 3 cores: 1 is
-        // free, so the first goes back to its share of 3 and to speed 1.
-        let model = |cpu_cores, speedup| Sensitivity {
-            iteration_s: 1.0,
-            cpu_cores,
-            memory_gib: 50.0,
-            speedup,
-        };
-        let server = [2.0, 6.0, 100.0];
-        let ideals = vec![
-            Ideal::of(model(5.0, 2.0), 1, server),
-            Ideal::of(model(3.0, 1.0), 1, server),
-        ];
-        let mut planner = Synergy::new(Order::Fifo, Grant::Tune, server, ideals);
-        planner.servers = Servers {
-            free_gpus: vec![vec![0, 1]],
-            free: vec![server],
-            jobs: vec![Vec::new()],
-        };
-        planner.tune(JobId(0));
-        assert_eq!(
-            (planner.held[&JobId(0)].total[1], planner.held[&JobId(0)].speed),
-            (5.0, 2.0)
-        );
-        planner.tune(JobId(1));
-        assert_eq!(
-            (planner.held[&JobId(0)].total[1], planner.held[&JobId(0)].speed),
-            (3.0, 1.0)
-        );
-        assert_eq!(planner.held[&JobId(1)].total[1], 3.0);
-        assert_eq!(planner.problem(), None);
     }
 }

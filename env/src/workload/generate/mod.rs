@@ -27,6 +27,7 @@ mod pai_tables;
 mod philly;
 mod philly_tables;
 mod poisson;
+pub mod pollux;
 mod presets;
 mod quantiles;
 mod sia;
@@ -43,6 +44,7 @@ pub use itp::ItpLikeConfig;
 pub use openb::OpenbLikeConfig;
 pub use pai::PaiShareConfig;
 pub use philly::PhillyLikeConfig;
+pub use pollux::PolluxConfig;
 pub use presets::GeneratorConfig;
 pub use sia::SiaConfig;
 pub use synergy::{SynergyArrivals, SynergyConfig, SynergyRequest};
@@ -82,6 +84,7 @@ pub fn generate(config: &GeneratorConfig, seed: Seed) -> Result<Workload, Error>
         GeneratorConfig::SiaPhilly(config) => sia::generate(config, &sia::PHILLY, seed)?,
         GeneratorConfig::SiaHelios(config) => sia::generate(config, &sia::HELIOS, seed)?,
         GeneratorConfig::SiaNewtrace(config) => sia::generate(config, &sia::NEWTRACE, seed)?,
+        GeneratorConfig::Pollux(config) => pollux::generate(config, seed)?,
     };
     workload.validate()?;
     Ok(workload)

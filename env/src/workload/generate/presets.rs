@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AcmeLikeConfig, GavelConfig, HeliosLikeConfig, ItpLikeConfig, OpenbLikeConfig, PaiShareConfig,
-    PhillyLikeConfig, SiaConfig, SynergyConfig, sia,
+    PhillyLikeConfig, PolluxConfig, SiaConfig, SynergyConfig, sia,
 };
 use crate::error::Error;
 use crate::workload::config;
@@ -39,6 +39,8 @@ pub enum GeneratorConfig {
     SiaHelios(SiaConfig),
     /// 960 jobs in 48 h on 64 GPUs of three types, by GPU-hours as sampled from ITP.
     SiaNewtrace(SiaConfig),
+    /// 160 elastic jobs in 8 h on 64 T4: Pollux's applications, which run on any number of GPUs.
+    Pollux(PolluxConfig),
 }
 
 impl Default for GeneratorConfig {
@@ -49,7 +51,7 @@ impl Default for GeneratorConfig {
 
 impl GeneratorConfig {
     /// Names of the presets.
-    pub const PRESETS: [&'static str; 13] = [
+    pub const PRESETS: [&'static str; 14] = [
         "philly-like",
         "helios-like",
         "itp-like",
@@ -63,6 +65,7 @@ impl GeneratorConfig {
         "sia-philly",
         "sia-helios",
         "sia-newtrace",
+        "pollux",
     ];
 
     /// A preset with its defaults.
@@ -84,6 +87,7 @@ impl GeneratorConfig {
             "sia-philly" => GeneratorConfig::SiaPhilly(SiaConfig::default()),
             "sia-helios" => GeneratorConfig::SiaHelios(SiaConfig::default()),
             "sia-newtrace" => GeneratorConfig::SiaNewtrace(SiaConfig::default()),
+            "pollux" => GeneratorConfig::Pollux(PolluxConfig::default()),
             _ => {
                 let allowed = format!("one of {}", GeneratorConfig::PRESETS.join(", "));
                 return Err(config("preset", name, &allowed, "see docs/workloads.md"));
@@ -108,6 +112,7 @@ impl GeneratorConfig {
             GeneratorConfig::SiaPhilly(_) => "sia-philly",
             GeneratorConfig::SiaHelios(_) => "sia-helios",
             GeneratorConfig::SiaNewtrace(_) => "sia-newtrace",
+            GeneratorConfig::Pollux(_) => "pollux",
         }
     }
 
@@ -150,6 +155,9 @@ impl GeneratorConfig {
             GeneratorConfig::SiaNewtrace(_) => {
                 "960 jobs in 48 h on 64 GPUs of three types, by GPU-hours as sampled from ITP"
             }
+            GeneratorConfig::Pollux(_) => {
+                "160 elastic jobs in 8 h on 64 T4: Pollux's applications, which run on any number of GPUs"
+            }
         }
     }
 
@@ -178,6 +186,7 @@ impl GeneratorConfig {
             GeneratorConfig::SiaNewtrace(config) => {
                 (config.num_jobs.unwrap_or(sia::NEWTRACE.num_jobs), config.load)
             }
+            GeneratorConfig::Pollux(config) => (config.num_jobs, config.load),
         }
     }
 
@@ -218,6 +227,7 @@ impl GeneratorConfig {
             GeneratorConfig::SiaPhilly(config)
             | GeneratorConfig::SiaHelios(config)
             | GeneratorConfig::SiaNewtrace(config) => config.num_jobs = Some(num_jobs),
+            GeneratorConfig::Pollux(config) => config.num_jobs = num_jobs,
         }
         self
     }
@@ -240,6 +250,7 @@ impl GeneratorConfig {
             GeneratorConfig::SiaPhilly(config)
             | GeneratorConfig::SiaHelios(config)
             | GeneratorConfig::SiaNewtrace(config) => (config.load, config.jobs_per_hour) = (load, None),
+            GeneratorConfig::Pollux(config) => (config.load, config.jobs_per_hour) = (load, None),
         }
         self
     }
@@ -263,6 +274,7 @@ impl GeneratorConfig {
             GeneratorConfig::SiaPhilly(config)
             | GeneratorConfig::SiaHelios(config)
             | GeneratorConfig::SiaNewtrace(config) => config.validate(),
+            GeneratorConfig::Pollux(config) => config.validate(),
         }
     }
 }

@@ -164,14 +164,11 @@ impl SiaConfig {
     }
 
     fn cluster(&self) -> ClusterSpec {
-        let list: &[Machines] = if self.heterogeneous { &MIXED } else { &[T4] };
-        let num_nodes: u32 = list.iter().map(|machines| machines.count).sum();
-        scaled_cluster(list, num_nodes * self.num_clusters, 16)
+        cluster(self.heterogeneous, self.num_clusters)
     }
 
     fn classes(&self, cluster: &ClusterSpec) -> Vec<ModelClass> {
-        let speed = |name: &str| SPEEDS.iter().find(|row| row.0 == name).map_or(1.0, |row| row.1);
-        let speeds: Vec<f64> = cluster.gpu_types.iter().map(|gpu| speed(&gpu.name)).collect();
+        let speeds = speeds(cluster);
         let classes = MODELS.iter().map(|(name, _)| ModelClass {
             name: (*name).into(),
             speed: speeds.clone(),
@@ -180,6 +177,19 @@ impl SiaConfig {
         });
         classes.collect()
     }
+}
+
+/// The experiments' clusters, so many of them put together.
+pub(super) fn cluster(heterogeneous: bool, num_clusters: u32) -> ClusterSpec {
+    let list: &[Machines] = if heterogeneous { &MIXED } else { &[T4] };
+    let num_nodes: u32 = list.iter().map(|machines| machines.count).sum();
+    scaled_cluster(list, num_nodes * num_clusters, 16)
+}
+
+/// Speed on each type of such a cluster.
+pub(super) fn speeds(cluster: &ClusterSpec) -> Vec<f64> {
+    let speed = |name: &str| SPEEDS.iter().find(|row| row.0 == name).map_or(1.0, |row| row.1);
+    cluster.gpu_types.iter().map(|gpu| speed(&gpu.name)).collect()
 }
 
 /// One gang's part in a category: the levels of its run times between the category's bounds.

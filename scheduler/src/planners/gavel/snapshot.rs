@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cluster::{Cluster, NodeState};
+use crate::cluster::{Cluster, NodeState, ShapeId, Sharing};
 use crate::ids::{GpuTypeId, JobId};
 use crate::planners::board::is_on_board;
 
@@ -95,16 +95,25 @@ impl Snapshot {
     }
 
     fn add_pairs(&mut self, cluster: &Cluster, examples: &[JobId], least: f64) {
+        if cluster.capabilities().sharing == Sharing::Off {
+            return;
+        }
+        let is_plain = |id: &JobId| cluster.job(*id).shape == ShapeId::PLAIN;
         for (a, first) in examples.iter().enumerate() {
             for (b, second) in examples.iter().enumerate().skip(a) {
-                if self.kinds[a].num_gpus != self.kinds[b].num_gpus {
+                if self.kinds[a].num_gpus != self.kinds[b].num_gpus
+                    || ![first, second].into_iter().all(is_plain)
+                {
                     continue;
                 }
                 let mut is_worth_it = false;
                 let speeds = (0..self.gpus.len()).map(|kind| {
                     let gpu_type = GpuTypeId(kind as u8);
                     let alone = [self.kinds[a].speed[kind], self.kinds[b].speed[kind]];
-                    if alone[0] <= 0.0 || alone[1] <= 0.0 || !cluster.could_pack(*first, *second, gpu_type) {
+                    if alone[0] <= 0.0
+                        || alone[1] <= 0.0
+                        || !cluster.can_live_beside(*first, *second, gpu_type)
+                    {
                         return [0.0; 2];
                     }
                     let parts = [

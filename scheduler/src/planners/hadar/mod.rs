@@ -1,6 +1,48 @@
 //! Hadar and HadarE: mixed types and copies.
 
-use super::Entry;
+pub mod dual;
+pub mod find_alloc;
+#[allow(clippy::module_inception)] // The system's name is the line's name.
+mod hadar;
+mod hadare;
+pub mod utility;
+
+pub use hadar::{Hadar, HadarConfig};
+pub use hadare::{HadarE, HadarEConfig};
+
+use super::{Asks, Entry, settings};
+use crate::heuristics::Info;
+
+const ASKS: Asks = Asks {
+    preemption: true,
+    sharing: false,
+    mixed_types: true,
+};
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[];
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        info: Info {
+            name: "hadar",
+            family: "heterogeneity-aware",
+            citation: "Hadar IPDPS'24",
+            knows: "run time estimates, speed on each GPU type, locality",
+            decides: "the set of jobs whose utility exceeds the price of their GPUs, gangs across GPU types",
+        },
+        asks: ASKS,
+        defaults: settings::defaults::<HadarConfig>,
+        make: |value| Ok(Box::new(Hadar::new(settings::read("hadar", value)?)?)),
+    },
+    Entry {
+        info: Info {
+            name: "hadare",
+            family: "heterogeneity-aware",
+            citation: "HadarE arXiv 2503.10918",
+            knows: "run time estimates, speed on each GPU type, size of the weights",
+            decides: "copies of jobs on separate nodes, each where it raises utility most, until no node idles",
+        },
+        asks: ASKS,
+        defaults: settings::defaults::<HadarEConfig>,
+        make: |value| Ok(Box::new(HadarE::new(settings::read("hadare", value)?)?)),
+    },
+];

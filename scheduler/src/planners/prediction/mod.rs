@@ -1,6 +1,26 @@
 //! Schedulers built on predicted run times.
 
-use super::Entry;
+mod a_srpt;
+mod heavy_edge;
+mod virtual_machine;
+
+pub use a_srpt::{ASrpt, ASrptConfig};
+pub use heavy_edge::{JobGraph, heavy_edge};
+pub use virtual_machine::VirtualMachine;
+
+use super::{Asks, Entry, settings};
+use crate::heuristics::Info;
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[];
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    info: Info {
+        name: "a-srpt",
+        family: "prediction",
+        citation: "A-SRPT INFOCOM'25",
+        knows: "run time estimates, gang size, locality",
+        decides: "the order in which one imagined machine would complete the jobs; gangs on the roomiest nodes, or a wait for better ones",
+    },
+    asks: Asks::NOTHING,
+    defaults: settings::defaults::<ASrptConfig>,
+    make: |value| Ok(Box::new(ASrpt::new(settings::read("a-srpt", value)?)?)),
+}];

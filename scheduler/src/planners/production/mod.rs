@@ -1,6 +1,58 @@
 //! What production clusters run: gangs that relax their locality, quotas, backfilling.
 
-use super::Entry;
+mod calendar;
+mod conservative;
+mod drf;
+mod philly;
+
+pub use conservative::{Conservative, ConservativeConfig};
+pub use drf::{Drf, DrfConfig, Weights, dominant_share};
+pub use philly::{Philly, PhillyConfig, waits_for_fair_share};
+
+use super::{Asks, Entry, settings};
+use crate::heuristics::Info;
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[];
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        info: Info {
+            name: "philly",
+            family: "production, preemptive",
+            citation: "Philly ATC'19, virtual clusters on YARN",
+            knows: "arrival, gang size, quotas",
+            decides: "the oldest job of each virtual cluster that finds its locality, which it relaxes with time; restores quotas",
+        },
+        asks: Asks::PREEMPTION,
+        defaults: settings::defaults::<PhillyConfig>,
+        make: |value| Ok(Box::new(Philly::new(settings::read("philly", value)?)?)),
+    },
+    Entry {
+        info: Info {
+            name: "conservative",
+            family: "backfilling",
+            citation: "Mu'alem & Feitelson TPDS'01",
+            knows: "arrival, gang size, run time",
+            decides: "a slot for every waiting job; whoever delays none goes ahead",
+        },
+        asks: Asks::NOTHING,
+        defaults: settings::defaults::<ConservativeConfig>,
+        make: |value| {
+            Ok(Box::new(Conservative::new(settings::read(
+                "conservative",
+                value,
+            )?)?))
+        },
+    },
+    Entry {
+        info: Info {
+            name: "drf",
+            family: "fair",
+            citation: "DRF NSDI'11",
+            knows: "gang size, CPU, memory, tenant",
+            decides: "the oldest job that fits of the tenant with the least dominant share",
+        },
+        asks: Asks::NOTHING,
+        defaults: settings::defaults::<DrfConfig>,
+        make: |value| Ok(Box::new(Drf::new(settings::read("drf", value)?)?)),
+    },
+];

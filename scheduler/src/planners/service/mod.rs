@@ -1,9 +1,11 @@
-//! Schedulers that know only what a job has received.
+//! Schedulers that go by the service that jobs have had: what they received, or how much sharing has cost them.
 
 mod gittins;
+mod themis;
 mod tiresias;
 
 pub use gittins::GittinsIndex;
+pub use themis::{Themis, ThemisConfig};
 pub use tiresias::{Tiresias, TiresiasConfig};
 
 use super::{Asks, Entry, settings};
@@ -39,5 +41,17 @@ pub(super) const ENTRIES: &[Entry] = &[
                 value,
             )?)?))
         },
+    },
+    Entry {
+        info: Info {
+            name: "themis",
+            family: "fairness",
+            citation: "Themis NSDI'20",
+            knows: "run time estimates, arrival, gang size",
+            decides: "leases GPUs to the jobs that sharing has hurt most, among the worst by efficiency",
+        },
+        asks: Asks::PREEMPTION,
+        defaults: settings::defaults::<ThemisConfig>,
+        make: |value| Ok(Box::new(Themis::new(settings::read("themis", value)?)?)),
     },
 ];

@@ -1,6 +1,97 @@
 //! Schedulers that put several jobs on one GPU.
 
-use super::Entry;
+mod gandiva;
+mod hfta;
+mod hosts;
+mod indolent;
+mod sjf;
+mod speeds;
+mod turns;
+
+#[cfg(test)]
+mod tests;
+
+pub use gandiva::{Gandiva, GandivaConfig};
+pub use hfta::{Hfta, HftaConfig};
+pub use indolent::{Indolent, IndolentConfig};
+pub use sjf::{SjfSharing, SjfSharingConfig};
+
+use super::{Asks, Entry, settings};
+use crate::heuristics::Info;
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[];
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        info: Info {
+            name: "sjf-ffs",
+            family: "sharing, non-preemptive",
+            citation: "SJF-FFS, the aggressive baseline of SJF-BSBF (WiseShare IWQoS'24)",
+            knows: "run time estimates, gang size, GPU memory",
+            decides: "shortest job first; who finds too few free GPUs shares the first that have one resident",
+        },
+        asks: SHARING,
+        defaults: settings::defaults::<SjfSharingConfig>,
+        make: |value| Ok(Box::new(SjfSharing::first_fit(settings::read("sjf-ffs", value)?))),
+    },
+    Entry {
+        info: Info {
+            name: "sjf-bsbf",
+            family: "sharing, non-preemptive",
+            citation: "SJF-BSBF (WiseShare IWQoS'24)",
+            knows: "run time estimates, gang size, GPU memory, interference of pairs",
+            decides: "shortest job first; who finds too few free GPUs shares with those beside whom both end earlier on average",
+        },
+        asks: SHARING,
+        defaults: settings::defaults::<SjfSharingConfig>,
+        make: |value| {
+            Ok(Box::new(SjfSharing::best_benefit(settings::read(
+                "sjf-bsbf", value,
+            )?)))
+        },
+    },
+    Entry {
+        info: Info {
+            name: "gandiva",
+            family: "sharing, preemptive",
+            citation: "Gandiva OSDI'18",
+            knows: "who waits and runs how long, utilisation, measured rates of pairs",
+            decides: "gangs take turns; packs by trial and takes apart what does less than one alone; draws spread gangs together",
+        },
+        asks: Asks {
+            preemption: true,
+            ..SHARING
+        },
+        defaults: settings::defaults::<GandivaConfig>,
+        make: |value| Ok(Box::new(Gandiva::new(settings::read("gandiva", value)?)?)),
+    },
+    Entry {
+        info: Info {
+            name: "indolent",
+            family: "sharing, non-preemptive",
+            citation: "Lucid ASPLOS'23, its packing",
+            knows: "run time estimates, gang size, GPU memory, utilisation",
+            decides: "least GPU time first; equal gangs that are light enough share where no GPU is free",
+        },
+        asks: SHARING,
+        defaults: settings::defaults::<IndolentConfig>,
+        make: |value| Ok(Box::new(Indolent::new(settings::read("indolent", value)?)?)),
+    },
+    Entry {
+        info: Info {
+            name: "hfta",
+            family: "sharing, non-preemptive",
+            citation: "HFTA MLSys'21",
+            knows: "arrival, class, GPU memory of fused jobs",
+            decides: "first come, first served; jobs of one class and one GPU that start together are fused into one program",
+        },
+        asks: SHARING,
+        defaults: settings::defaults::<HftaConfig>,
+        make: |value| Ok(Box::new(Hfta::new(settings::read("hfta", value)?)?)),
+    },
+];
+
+/// Two jobs on the same GPUs.
+const SHARING: Asks = Asks {
+    sharing: true,
+    ..Asks::NOTHING
+};

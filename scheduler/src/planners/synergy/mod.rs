@@ -1,6 +1,66 @@
 //! Synergy: CPU and memory beside GPUs.
 
-use super::Entry;
+mod deal;
+mod order;
+mod planner;
+mod profile;
+#[cfg(test)]
+mod tests;
+
+pub use deal::{Counts, Deal, Holding, Inputs, Server, Wish};
+pub use order::Order;
+pub use planner::{Grant, Synergy, SynergyConfig};
+pub use profile::{Profile, Profiles};
+
+use serde_json::Value;
+
+use super::{Asks, Entry, settings};
+use crate::error::ConfigError;
+use crate::heuristics::Info;
+use crate::planner::Planner;
+
+fn make(name: &'static str, grant: Grant, value: &Value) -> Result<Box<dyn Planner>, ConfigError> {
+    Ok(Box::new(Synergy::new(name, grant, settings::read(name, value)?)?))
+}
+
+const KNOWS: &str = "gang size, each class's speed over CPU and memory; run time for srtf and ftf";
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[];
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        info: Info {
+            name: "synergy-fair",
+            family: "resource-sensitive, preemptive",
+            citation: "Synergy OSDI'22, GPU-proportional",
+            knows: "gang size; run time for srtf and ftf",
+            decides: "in rounds who runs, each with CPU and memory in proportion to its GPUs",
+        },
+        asks: Asks::PREEMPTION,
+        defaults: settings::defaults::<SynergyConfig>,
+        make: |value| make("synergy-fair", Grant::Proportional, value),
+    },
+    Entry {
+        info: Info {
+            name: "synergy-greedy",
+            family: "resource-sensitive, preemptive",
+            citation: "Synergy OSDI'22, GREEDY",
+            knows: KNOWS,
+            decides: "in rounds who runs, each with the CPU and memory that suit it best, or not at all",
+        },
+        asks: Asks::PREEMPTION,
+        defaults: settings::defaults::<SynergyConfig>,
+        make: |value| make("synergy-greedy", Grant::Greedy, value),
+    },
+    Entry {
+        info: Info {
+            name: "synergy-tune",
+            family: "resource-sensitive, preemptive",
+            citation: "Synergy OSDI'22, TUNE",
+            knows: KNOWS,
+            decides: "in rounds who runs and with how much CPU and memory, nobody below the proportional share",
+        },
+        asks: Asks::PREEMPTION,
+        defaults: settings::defaults::<SynergyConfig>,
+        make: |value| make("synergy-tune", Grant::Tune, value),
+    },
+];

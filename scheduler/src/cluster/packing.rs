@@ -1,0 +1,133 @@
+//! Who may be put on GPUs that others have: beside one job on exactly its GPUs, or on some GPUs of several jobs.
+//!
+//! Jobs of one GPU whose class can be fused run as one program where they meet, as many as the memory holds (HFTA,
+//! [`crate::physics::mixed::Fusion`]). Otherwise at most [`PACKED_MAX`] whole-GPU jobs live on one GPU, their memory fits together, and fractions are not mixed with
+//! them. Jobs that reserve CPU or host memory have their nodes to themselves in this respect: they are not packed.
+
+use smallvec::SmallVec;
+
+use super::shape::{Shape, units};
+use super::shared::PACKED_MAX;
+use super::tables::Slice;
+use super::{Cluster, JobState, NodeState, Sharing, bits};
+use crate::ids::{GpuTypeId, JobId, NodeId};
+use crate::physics::mixed::Fusion;
+
+impl Cluster {
+    /// Whether a pending whole-GPU job may be put beside a running one, on exactly its GPUs.
+    #[must_use]
+    pub fn can_pack(&self, id: JobId, partner: JobId) -> bool {
+        let (job, other) = (&self.jobs[id.index()], &self.jobs[partner.index()]);
+        if self.capabilities.sharing == Sharing::Off
+            || other.state != JobState::Running
+            || other.is_sharing
+            || self.shape(job.shape) != Shape::PLAIN
+            || self.shape(other.granted) != Shape::PLAIN
+        {
+            return false;
+        }
+        let open = |slice: &Slice| {
+            let node = &self.nodes[slice.node.index()];
+            node.state == NodeState::Up && job.types >> node.gpu_type.0 & 1 == 1
+        };
+        other.num_held == job.request.num_gpus
+            && other.placement.iter().all(open)
+            && self.can_live_beside(id, partner, other.gpu_type)
+            && self.has_room(self.demand(id))
+    }
+
+    /// Whether the memory of two whole-GPU jobs fits on one GPU of a type, and nobody measured that it does not.
+    #[must_use]
+    pub fn can_live_beside(&self, id: JobId, other: JobId, kind: GpuTypeId) -> bool {
+        if self.fused(id, &[other], kind).is_some() {
+            return true;
+        }
+        let memory_gib = f64::from(self.type_facts[kind.index()].memory_mib) / 1024.0;
+        let pair = [self.resident_of(id), self.resident_of(other)];
+        self.interference
+            .can_share(&pair, kind.index(), memory_gib, Some(&self.pairs))
+            .is_ok()
+    }
+
+    /// Who lives on a GPU: nobody, one whole-GPU job, or the residents of a shared one. In order of arrival.
+    #[must_use]
+    pub fn residents(&self, node: NodeId, gpu: u32) -> SmallVec<[JobId; PACKED_MAX]> {
+        let row = self.nodes[node.index()].first_gpu + gpu;
+        match self.shared.get(row) {
+            Some(shared) => shared.residents.iter().map(|resident| resident.job).collect(),
+            None => self.gpus[row as usize].into_iter().collect(),
+        }
+    }
+
+    /// The GPUs of a node that a pending whole-GPU job may share with those who live there, as a bit mask; free ones are
+    /// not among them. A gang may start on any of them, on GPUs of several jobs and on free ones at once. Quotas are not
+    /// looked at ([`Cluster::has_room`]).
+    #[must_use]
+    pub fn joinable(&self, id: JobId, node: NodeId) -> u64 {
+        let (job, of) = (&self.jobs[id.index()], &self.nodes[node.index()]);
+        if self.capabilities.sharing == Sharing::Off
+            || of.state != NodeState::Up
+            || job.types >> of.gpu_type.0 & 1 == 0
+            || self.shape(job.shape) != Shape::PLAIN
+        {
+            return 0;
+        }
+        let held = !of.free & (u64::MAX >> (64 - of.num_gpus));
+        bits(held)
+            .filter(|gpu| self.can_join(id, node, *gpu))
+            .fold(0, |mask, gpu| mask | 1 << gpu)
+    }
+
+    /// Whether those who live on a GPU of an open node can take one more.
+    pub(super) fn can_join(&self, id: JobId, node: NodeId, gpu: u32) -> bool {
+        let others = self.residents(node, gpu);
+        let packable = |other: &JobId| {
+            let other = &self.jobs[other.index()];
+            self.shape(other.granted) == Shape::PLAIN && !other.is_forked
+        };
+        if others.is_empty() || !others.iter().all(packable) {
+            return false;
+        }
+        let kind = self.nodes[node.index()].gpu_type;
+        self.fused(id, &others, kind).is_some()
+            || (others.len() < PACKED_MAX
+                && others.iter().all(|other| self.can_live_beside(id, *other, kind)))
+    }
+
+    /// How a job runs fused with others on a GPU of a type; none if they cannot be fused, or are too many for its memory.
+    pub(super) fn fused(&self, id: JobId, others: &[JobId], kind: GpuTypeId) -> Option<&Fusion> {
+        let request = &self.jobs[id.index()].request;
+        let fusion = self.classes[request.class.index()].fusion.as_ref()?;
+        let alike = |id: JobId| {
+            let other = &self.jobs[id.index()].request;
+            other.class == request.class && other.num_gpus == 1 && other.resources.gpu_milli == 1000
+        };
+        let (framework_mib, job_mib) = fused_mib(fusion);
+        let room_mib = self.type_facts[kind.index()]
+            .memory_mib
+            .saturating_sub(framework_mib);
+        let most = room_mib / job_mib;
+        let fits = !others.is_empty() && others.len() < most as usize;
+        (fits && alike(id) && others.iter().all(|other| alike(*other))).then_some(fusion)
+    }
+
+    /// Notes whether those who live on a GPU run as one program, after somebody has come or left.
+    pub(super) fn settle(&mut self, row: u32) {
+        let Some(gpu) = self.shared.get(row) else {
+            return;
+        };
+        let jobs: SmallVec<[JobId; PACKED_MAX]> = gpu.residents.iter().map(|resident| resident.job).collect();
+        if let Some((first, others)) = jobs.split_first()
+            && let Some(fusion) = self.fused(*first, others, gpu.gpu_type)
+        {
+            let (framework_mib, job_mib) = fused_mib(fusion);
+            self.shared.fuse(row, framework_mib, job_mib);
+        }
+    }
+}
+
+/// Memory of the framework and of each job, whole MiB rounded up.
+fn fused_mib(fusion: &Fusion) -> (u32, u32) {
+    let job_mib = units(fusion.job_gib, 1024.0).max(1);
+    (units(fusion.framework_gib, 1024.0), job_mib)
+}

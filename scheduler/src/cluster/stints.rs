@@ -1,0 +1,85 @@
+//! What running jobs have received, side by side: sorting a hundred of them by attained service reads a few pages of memory,
+//! not a row of the job table for each.
+//!
+//! Only what stays the same while a job runs is kept here; the job table remains the record.
+
+use super::tables::Job;
+use crate::ids::{GpuTypeId, JobId, Time};
+
+/// A running job and what its attained service is made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stint {
+    /// The job.
+    pub(crate) job: JobId,
+    /// When the present run began.
+    run_start: Time,
+    /// GPU·s received before that.
+    attained_gpu_s: f64,
+    /// GPUs that it holds, fractions counted as such.
+    gpus_held: f64,
+}
+
+impl Stint {
+    /// The stint of a job that runs.
+    pub(super) fn of(id: JobId, job: &Job) -> Stint {
+        Stint {
+            job: id,
+            run_start: job.run_start,
+            attained_gpu_s: job.attained_gpu_s,
+            gpus_held: job.gpus_held(),
+        }
+    }
+
+    /// GPU·s received until `now`, as [`Job::attained_gpu_s_at`] says of the job.
+    #[inline]
+    pub(crate) fn attained_gpu_s_at(&self, now: Time) -> f64 {
+        self.attained_gpu_s + self.gpus_held * (now - self.run_start).as_secs_f64().max(0.0)
+    }
+}
+
+/// The stints of all running jobs, in no particular order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stints {
+    /// `[type][place]`
+    types: Vec<Vec<Stint>>,
+    /// Place of each running job among those of its type. `[job]`
+    places: Vec<u32>,
+}
+
+impl Stints {
+    pub(super) fn new(num_types: usize) -> Stints {
+        Stints {
+            types: vec![Vec::new(); num_types],
+            places: Vec::new(),
+        }
+    }
+
+    pub(super) fn of(&self, kind: GpuTypeId) -> &[Stint] {
+        &self.types[kind.index()]
+    }
+
+    pub(super) fn begin(&mut self, kind: GpuTypeId, stint: Stint) {
+        let rows = &mut self.types[kind.index()];
+        if self.places.len() <= stint.job.index() {
+            self.places.resize(stint.job.index() + 1, 0);
+        }
+        self.places[stint.job.index()] = rows.len() as u32;
+        rows.push(stint);
+    }
+
+    pub(super) fn end(&mut self, kind: GpuTypeId, job: JobId) {
+        let (rows, place) = (&mut self.types[kind.index()], self.places[job.index()]);
+        rows.swap_remove(place as usize);
+        if let Some(moved) = rows.get(place as usize) {
+            self.places[moved.job.index()] = place;
+        }
+    }
+
+    /// Makes room for so many jobs more, and for so many that run at once on each type.
+    pub(super) fn reserve(&mut self, num_jobs: usize, num_running: impl Iterator<Item = usize>) {
+        self.places.reserve(num_jobs);
+        for (rows, num) in self.types.iter_mut().zip(num_running) {
+            rows.reserve(num.saturating_sub(rows.len()));
+        }
+    }
+}

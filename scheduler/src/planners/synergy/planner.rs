@@ -1,0 +1,429 @@
+//! Synergy in rounds: who runs is decided by an order and the GPUs alone, then CPU and host memory are dealt out.
+//!
+//! Every round the cluster is emptied on paper. Jobs are taken in their order as long as their gangs fit the GPUs, those
+//! that do not fit are passed over; then they are placed with what [`Grant`] gives them. What changes is stopped and
+//! started; a job with the same GPUs and the same grant goes on.
+//!
+//! # Source
+//! Mohan et al., Synergy (OSDI'22), section 4: proportional, GREEDY and TUNE.
+//!
+//! # Deviations
+//! - The paper knows equal servers. Here each GPU type is dealt out by itself; a job goes to the type on which its class is
+//!   fastest and that still has GPUs for it.
+//! - A job would rather stay on its GPUs than move up (`stay`); the released simulator moves jobs every round, which costs
+//!   nothing there.
+//! - A changed grant of CPU or memory stops and restarts a job here, with what that costs.
+//! - Jobs that TUNE could not place, because others on their servers hold fractions or more CPU than is proportional, are
+//!   tried once more on any type. GREEDY falls back to the proportional share on an otherwise idle cluster.
+//! - Jobs on draining nodes stay where they are.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::deal::{Counts, Deal, Server, Wish};
+use super::order::Order;
+use super::profile::Profiles;
+use crate::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
+use crate::error::{ConfigError, PolicyError};
+use crate::ids::{GpuTypeId, JobId, NodeId, Time};
+use crate::planner::Planner;
+use crate::planners::board::{Board, is_on_board};
+use crate::planners::layout::{Grant as Granted, Layout, apply, start_fractions};
+use crate::planners::settings::check;
+use crate::planners::timer::RoundTimer;
+
+/// Settings of [`Synergy`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SynergyConfig {
+    /// Who is looked at first. The paper puts Synergy on top of several orders; its headline figures are over FIFO.
+    pub order: Order,
+    /// Length of a round, s, above 0.
+    pub round_s: f64,
+    /// What is best for a job may be slower than the fastest by this part, 0 to 1. *Ours*; 0 = nothing.
+    pub tolerance: f64,
+    /// Whether a job would rather stay on its GPUs than move up. *Ours*.
+    pub stay: bool,
+}
+
+impl Default for SynergyConfig {
+    fn default() -> SynergyConfig {
+        SynergyConfig {
+            order: Order::Fifo,
+            round_s: 300.0,
+            tolerance: 0.0,
+            stay: true,
+        }
+    }
+}
+
+impl SynergyConfig {
+    pub(super) fn validate(&self, name: &str) -> Result<(), ConfigError> {
+        let round_s = self.round_s;
+        let ok = (1.0..=1e7).contains(&round_s);
+        check(name, "round_s", round_s, ok, "1 to 1e7")?;
+        let tolerance = self.tolerance;
+        let ok = (0.0..=1.0).contains(&tolerance);
+        check(name, "tolerance", tolerance, ok, "0 to 1")
+    }
+}
+
+/// What CPU and memory a job gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// The proportional share.
+    Proportional,
+    /// What is best for it, or it does not run in this round.
+    Greedy,
+    /// What is best for it where that is free, else the proportional share, which others must make free.
+    Tune,
+}
+
+/// The planner.
+#[derive(Clone, Debug)]
+pub struct Synergy {
+    name: &'static str,
+    grant: Grant,
+    config: SynergyConfig,
+    timer: RoundTimer,
+    profiles: Profiles,
+}
+
+/// The round being planned.
+pub(super) struct Round {
+    /// Jobs that may be dealt out anew, in their order.
+    pub(super) order: Vec<JobId>,
+    /// Jobs on draining nodes.
+    stays: Vec<JobId>,
+    board: Board,
+    /// The servers of each type. `[type]`
+    pub(super) deals: Vec<Deal>,
+    /// The nodes behind those servers. `[type][server]`
+    nodes: Vec<Vec<NodeId>>,
+    /// What is left of each quota, thousandths of GPUs; no limit where borrowing is allowed. `[tenant]`
+    quota_milli: Vec<u64>,
+}
+
+impl Synergy {
+    /// # Errors
+    /// A setting out of its range.
+    pub fn new(name: &'static str, grant: Grant, config: SynergyConfig) -> Result<Synergy, ConfigError> {
+        config.validate(name)?;
+        Ok(Synergy {
+            name,
+            grant,
+            timer: RoundTimer::new(Time::from_secs_f64(config.round_s)),
+            profiles: Profiles::new(config.tolerance),
+            config,
+        })
+    }
+
+    fn wish(&mut self, cluster: &Cluster, round: &Round, id: JobId, kind: GpuTypeId) -> Wish {
+        let profile = self.profiles.of(cluster, id, kind);
+        let num_gpus = cluster.job(id).request.num_gpus;
+        let stays = if self.config.stay {
+            round.counts_now(cluster, id, kind)
+        } else {
+            Counts::new()
+        };
+        match self.grant {
+            Grant::Proportional => Wish {
+                stays,
+                ..Wish::new(num_gpus, profile.fair, profile.fair)
+            },
+            Grant::Greedy | Grant::Tune => profile.wish(num_gpus, stays),
+        }
+    }
+
+    /// Tries to place a job on one of its types, fastest first.
+    fn place(&mut self, cluster: &Cluster, round: &mut Round, id: JobId, best: bool) -> bool {
+        if !round.has_quota(cluster, id) {
+            return false;
+        }
+        for kind in types_of(cluster, id) {
+            if round.deals[kind.index()].num_free() < cluster.job(id).request.num_gpus {
+                continue;
+            }
+            let wish = self.wish(cluster, round, id, kind);
+            if round.deals[kind.index()].place(id, &wish, best) {
+                round.charge(cluster, id);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn deal(&mut self, cluster: &Cluster, round: &mut Round) {
+        let order = round.order.clone();
+        if self.grant == Grant::Greedy {
+            for id in order {
+                self.place(cluster, round, id, true);
+            }
+            return;
+        }
+        let chosen = round.choose(cluster, &order);
+        let mut wishes: Vec<(JobId, GpuTypeId, Wish)> = chosen
+            .into_iter()
+            .map(|(id, kind)| (id, kind, self.wish(cluster, round, id, kind)))
+            .collect();
+        if self.grant == Grant::Tune {
+            let total = |wish: &Wish, input: usize| (wish.best[input] * f64::from(wish.num_gpus)) as u64;
+            wishes.sort_by_key(|(_, _, wish)| Reverse((wish.num_gpus, total(wish, 0), total(wish, 1))));
+        }
+        let mut missed = Vec::new();
+        for (id, kind, wish) in wishes {
+            let deal = &mut round.deals[kind.index()];
+            let runs = match self.grant {
+                Grant::Tune => deal.tune(id, &wish),
+                _ => deal.place(id, &wish, false),
+            };
+            if runs {
+                round.charge(cluster, id);
+            } else {
+                missed.push(id);
+            }
+        }
+        if !missed.is_empty() {
+            self.fill(cluster, round, &order);
+        }
+    }
+
+    /// Places, in their order, jobs that hold nothing yet and fit as they are.
+    fn fill(&mut self, cluster: &Cluster, round: &mut Round, order: &[JobId]) {
+        for id in order {
+            let holds = round.deals.iter().any(|deal| deal.held.contains_key(id));
+            if !holds && !self.place(cluster, round, *id, true) {
+                self.place(cluster, round, *id, false);
+            }
+        }
+    }
+}
+
+impl Round {
+    /// The cluster with every job away that may be moved.
+    pub(super) fn begin(cluster: &Cluster, sort: impl FnOnce(Vec<JobId>) -> Vec<JobId>) -> Round {
+        let up = |slice: &Slice| cluster.nodes()[slice.node.index()].state == NodeState::Up;
+        let (mut stays, mut moves) = (Vec::new(), Vec::new());
+        let jobs = cluster.active().into_iter();
+        for id in jobs.filter(|id| is_on_board(cluster.job(*id))) {
+            if cluster.job(id).placement.iter().all(up) {
+                moves.push(id);
+            } else {
+                stays.push(id);
+            }
+        }
+        let running = |id: &JobId| cluster.job(*id).state == JobState::Running;
+        let board = Board::without(cluster, moves.iter().copied().filter(running));
+        let mut quota_milli = vec![u64::MAX; cluster.tenants().len()];
+        if !cluster.borrowing() {
+            for (left, tenant) in quota_milli.iter_mut().zip(cluster.tenants()) {
+                *left = (u64::from(tenant.quota_gpus) * 1000).saturating_sub(tenant.used_milli);
+            }
+            for id in moves.iter().copied().filter(running) {
+                let job = cluster.job(id);
+                quota_milli[job.request.tenant.index()] += job.milli_held();
+            }
+        }
+        let num_types = cluster.num_types();
+        let (mut servers, mut nodes) = (vec![Vec::new(); num_types], vec![Vec::new(); num_types]);
+        for (number, space) in board.spaces().iter().enumerate() {
+            let free = [f64::from(space.cpu_milli), f64::from(space.memory_mib)];
+            servers[space.gpu_type.index()].push(Server::new(space.num_free(), free));
+            nodes[space.gpu_type.index()].push(NodeId(number as u32));
+        }
+        Round {
+            order: sort(moves),
+            stays,
+            board,
+            deals: servers.into_iter().map(Deal::new).collect(),
+            nodes,
+            quota_milli,
+        }
+    }
+
+    fn milli(cluster: &Cluster, id: JobId) -> u64 {
+        u64::from(cluster.job(id).request.num_gpus) * 1000
+    }
+
+    fn has_quota(&self, cluster: &Cluster, id: JobId) -> bool {
+        let tenant = cluster.job(id).request.tenant.index();
+        self.quota_milli[tenant] >= Round::milli(cluster, id)
+    }
+
+    pub(super) fn charge(&mut self, cluster: &Cluster, id: JobId) {
+        if !cluster.borrowing() {
+            let tenant = cluster.job(id).request.tenant.index();
+            self.quota_milli[tenant] -= Round::milli(cluster, id);
+        }
+    }
+
+    /// Takes jobs in their order as long as GPUs and quotas last, and says on which type each is to run.
+    pub(super) fn choose(&self, cluster: &Cluster, order: &[JobId]) -> Vec<(JobId, GpuTypeId)> {
+        let mut left: Vec<u32> = self.deals.iter().map(Deal::num_free).collect();
+        let mut quota_milli = self.quota_milli.clone();
+        let mut chosen = Vec::new();
+        for &id in order {
+            if left.iter().all(|left| *left == 0) {
+                break;
+            }
+            let job = cluster.job(id);
+            let (num_gpus, tenant) = (job.request.num_gpus, job.request.tenant.index());
+            let mut open = types_of(cluster, id).into_iter();
+            let kind = open.find(|kind| left[kind.index()] >= num_gpus);
+            let (Some(kind), true) = (kind, quota_milli[tenant] >= Round::milli(cluster, id)) else {
+                continue;
+            };
+            left[kind.index()] -= num_gpus;
+            if !cluster.borrowing() {
+                quota_milli[tenant] -= Round::milli(cluster, id);
+            }
+            chosen.push((id, kind));
+        }
+        chosen
+    }
+
+    /// Where a running job is now, if it is on this type.
+    fn counts_now(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> Counts {
+        let mut counts = Counts::new();
+        for slice in &cluster.job(id).placement {
+            let Ok(server) = self.nodes[kind.index()].binary_search(&slice.node) else {
+                return Counts::new();
+            };
+            counts.insert(server, slice.num_gpus());
+        }
+        counts
+    }
+
+    /// Makes the cluster run what was dealt out. On each node a job keeps GPUs that it has there; the rest take the lowest.
+    pub(super) fn carry_out(mut self, cluster: &mut Cluster) {
+        let mut gpus: BTreeMap<(JobId, NodeId), u64> = BTreeMap::new();
+        for own in [true, false] {
+            for (deal, nodes) in self.deals.iter().zip(&self.nodes) {
+                for (id, holding) in &deal.held {
+                    for (server, count) in &holding.counts {
+                        let node = nodes[*server];
+                        let mask = gpus.entry((*id, node)).or_default();
+                        let missing = count - mask.count_ones();
+                        let mut free = self.board.spaces()[node.index()].free;
+                        if own {
+                            let now = cluster.job(*id).placement.iter();
+                            free &= now
+                                .filter(|slice| slice.node == node)
+                                .fold(0, |all, slice| all | slice.gpus);
+                        }
+                        let taken = lowest(free, missing);
+                        *mask |= taken;
+                        if taken != 0 {
+                            self.board.take(&[Slice { node, gpus: taken }], Shape::PLAIN);
+                        }
+                    }
+                }
+            }
+        }
+        let mut layout = Layout::new();
+        for id in &self.stays {
+            let job = cluster.job(*id);
+            let placement = job.placement.clone();
+            layout.insert(
+                *id,
+                Granted {
+                    granted: Some(job.granted),
+                    ..Granted::gang(placement)
+                },
+            );
+        }
+        for (deal, nodes) in self.deals.iter().zip(&self.nodes) {
+            for (id, holding) in &deal.held {
+                let [cpu_milli, memory_mib] = holding.each.map(|input| input as u32);
+                let granted = cluster.number_shape(Shape {
+                    cpu_milli,
+                    memory_mib,
+                    ..Shape::PLAIN
+                });
+                let slices = holding.counts.keys().map(|server| {
+                    let node = nodes[*server];
+                    let gpus = gpus[&(*id, node)];
+                    Slice { node, gpus }
+                });
+                let placement: Placement = slices.collect();
+                // With more than 65,536 different grants the job waits.
+                if granted.is_some() {
+                    let granted = Granted {
+                        granted,
+                        ..Granted::gang(placement)
+                    };
+                    layout.insert(*id, granted);
+                }
+            }
+        }
+        apply(cluster, &layout);
+    }
+}
+
+/// The lowest bits of a mask.
+fn lowest(mask: u64, num: u32) -> u64 {
+    let mut rest = mask;
+    for _ in 0..num {
+        rest &= rest.wrapping_sub(1);
+    }
+    mask & !rest
+}
+
+/// The types on which a job can run, those first on which its class is fastest.
+pub(super) fn types_of(cluster: &Cluster, id: JobId) -> Vec<GpuTypeId> {
+    let job = cluster.job(id);
+    let speed = &cluster.class(job.request.class).speed;
+    let mut kinds: Vec<GpuTypeId> = cluster.types_in(job.types).collect();
+    kinds.sort_by(|a, b| speed[b.index()].total_cmp(&speed[a.index()]));
+    kinds
+}
+
+impl Planner for Synergy {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
+        start_fractions(cluster);
+        if !self.timer.begins(cluster) {
+            return Ok(());
+        }
+        let (order, grant) = (self.config.order, self.grant);
+        let profiles = &mut self.profiles;
+        let shared: &Cluster = cluster;
+        let mut round = Round::begin(shared, |jobs| {
+            order.sorted(shared, jobs, |id| {
+                speed_of(profiles, shared, id, grant == Grant::Proportional)
+            })
+        });
+        self.deal(cluster, &mut round);
+        let runs_nothing = |round: &Round| round.deals.iter().all(|deal| deal.held.is_empty());
+        if runs_nothing(&round) {
+            let order = round.order.clone();
+            self.fill(cluster, &mut round, &order);
+        }
+        round.carry_out(cluster);
+        Ok(())
+    }
+
+    fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
+        self.timer.wake_at(cluster)
+    }
+}
+
+/// How fast a job would run: on its fastest type, with what is best for it or what it is due.
+pub(super) fn speed_of(profiles: &mut Profiles, cluster: &Cluster, id: JobId, fair: bool) -> f64 {
+    let Some(kind) = types_of(cluster, id).first().copied() else {
+        return 1.0;
+    };
+    let profile = profiles.of(cluster, id, kind);
+    let speed = cluster.class(cluster.job(id).request.class).speed[kind.index()];
+    let with = if fair {
+        profile.fair_speed
+    } else {
+        profile.best_speed
+    };
+    (speed * with).max(1e-9)
+}

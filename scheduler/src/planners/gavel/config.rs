@@ -24,6 +24,8 @@ pub struct Common {
     pub levels_max: usize,
     /// Most pairs of groups in a programme. *Assumed.*
     pub pairs_max: usize,
+    /// All GPU types count as equally fast: the baseline that Gavel is compared with.
+    pub blind: bool,
     /// Jobs up to which what each is due is taken exactly. *Assumed.*
     pub exact_jobs_max: usize,
     /// Most terms of a programme; a larger one is not solved, and all share equally. *Assumed.*
@@ -38,6 +40,7 @@ impl Default for Common {
             pack_above: 1.1,
             levels_max: 1,
             pairs_max: 1000,
+            blind: false,
             exact_jobs_max: 250,
             terms_max: 500_000,
         }

@@ -91,7 +91,10 @@ impl GavelPolicy {
 
     /// What every active job, alone or in pairs, is due from now on.
     pub fn targets(&mut self, cluster: &Cluster, packed: bool) -> Targets {
-        let snapshot = Snapshot::of(cluster, packed.then_some(self.common.pack_above));
+        let mut snapshot = Snapshot::of(cluster, packed.then_some(self.common.pack_above));
+        if self.common.blind {
+            snapshot.forget_types();
+        }
         if snapshot.jobs.is_empty() {
             return Targets::new();
         }

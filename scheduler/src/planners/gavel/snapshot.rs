@@ -134,6 +134,22 @@ impl Snapshot {
         }
     }
 
+    /// Makes all types on which a kind can run equally fast.
+    pub fn forget_types(&mut self) {
+        for ((a, b), speeds) in &mut self.pairs {
+            for (gpu_type, pair) in speeds.iter_mut().enumerate() {
+                let alone = [*a, *b].map(|kind| self.kinds[kind].speed[gpu_type]);
+                if pair[0] > 0.0 {
+                    *pair = [pair[0] / alone[0], pair[1] / alone[1]];
+                }
+            }
+        }
+        let speeds = self.kinds.iter_mut().flat_map(|kind| &mut kind.speed);
+        speeds
+            .filter(|speed| **speed > 0.0)
+            .for_each(|speed| *speed = 1.0);
+    }
+
     /// The kind of a job, by its place among the jobs.
     #[must_use]
     pub fn kind(&self, job: usize) -> &Kind {
@@ -173,6 +189,10 @@ mod tests {
         assert_eq!(snapshot.equal_share(0, false), 2.5);
         assert_eq!(snapshot.equal_share(2, true), 1.25);
         assert!(snapshot.pairs.is_empty());
+        let mut blind = snapshot.clone();
+        blind.forget_types();
+        assert_eq!(blind.kind(0).speed, [1.0, 1.0]);
+        assert_eq!(blind.equal_share(0, false), 1.0);
         // With one job there is more than all of its time: a half on each type.
         let mut one = multi_type_cluster(&[1.0, 4.0], 2);
         submit(&mut one, 1, 1e3);

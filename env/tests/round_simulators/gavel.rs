@@ -18,17 +18,17 @@ use super::golden::{Comparison, Row, folder, number, rows};
 const TYPES: [&str; 3] = ["k80", "p100", "v100"];
 
 /// Steps per second by (type, model, gang).
-type Speeds = BTreeMap<(String, String, u32), f64>;
+pub(super) type Speeds = BTreeMap<(String, String, u32), f64>;
 
-struct Run {
-    name: String,
-    policy: String,
+pub(super) struct Run {
+    pub(super) name: String,
+    pub(super) policy: String,
     /// GPUs of each type present, and GPUs in each server of it. `(type, GPUs, GPUs per server)`
     pools: Vec<(&'static str, u32, u32)>,
     trace: String,
 }
 
-fn speeds(gavel: &Path) -> Speeds {
+pub(super) fn speeds(gavel: &Path) -> Speeds {
     let table = rows(&gavel.join("inputs/throughput_singles.csv.gz"));
     let table = table.iter().filter(|row| row["consolidated"] == "1");
     table
@@ -55,7 +55,7 @@ fn party(text: &str) -> Party {
 
 /// Steps per second of the classes of a workload beside each other; the names of its classes are those of
 /// [`class_name`].
-fn pair_speeds(gavel: &Path, workload: &Workload) -> PairSpeeds {
+pub(super) fn pair_speeds(gavel: &Path, workload: &Workload) -> PairSpeeds {
     let names = workload.classes.iter().enumerate();
     let classes: BTreeMap<&str, ClassId> = names
         .map(|(id, class)| (class.name.as_str(), ClassId(id as u16)))
@@ -100,7 +100,7 @@ fn class_name(model: &str, gang: u32) -> String {
 }
 
 /// The runs of a configuration.
-fn runs(gavel: &Path, config: &str) -> Vec<Run> {
+pub(super) fn runs(gavel: &Path, config: &str) -> Vec<Run> {
     let numbers = |text: &str| -> Vec<u32> { text.split(':').map(|part| part.parse().unwrap()).collect() };
     rows(&gavel.join("index.csv"))
         .iter()
@@ -122,7 +122,7 @@ fn runs(gavel: &Path, config: &str) -> Vec<Run> {
         .collect()
 }
 
-fn workload(gavel: &Path, speeds: &Speeds, run: &Run) -> Workload {
+pub(super) fn workload(gavel: &Path, speeds: &Speeds, run: &Run) -> Workload {
     let (mut classes, mut numbers) = (Vec::new(), BTreeMap::new());
     let jobs = rows(&gavel.join(&run.trace))
         .iter()
@@ -184,7 +184,7 @@ fn workload(gavel: &Path, speeds: &Speeds, run: &Run) -> Workload {
 }
 
 /// The recorded tables of targets, and when each was computed, s.
-fn targets(folder: &Path, run: &Run) -> (Vec<Targets>, Vec<f64>) {
+pub(super) fn targets(folder: &Path, run: &Run) -> (Vec<Targets>, Vec<f64>) {
     let (mut targets, mut times) = (Vec::new(), Vec::new());
     for row in rows(&folder.join("allocations.csv.gz")) {
         let number_of = number(&row, "alloc_no") as usize;

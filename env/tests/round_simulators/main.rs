@@ -8,5 +8,6 @@
 
 mod blox;
 mod gavel;
+mod gavel_targets;
 mod golden;
 mod synergy;

@@ -84,7 +84,7 @@ const OTHERS: [(&str, &str, Option<(f64, f64)>); 4] = [
 ];
 
 fn h1(effort: &Effort) -> Result<Reproduction, Error> {
-    let seeds = effort.seeds(5);
+    let seeds = effort.seeds(3);
     let is_known =
         |name: &str| planners::find(name).is_some() || pleach_scheduler::heuristics::by_name(name).is_ok();
     let others: Vec<_> = OTHERS.into_iter().filter(|other| is_known(other.1)).collect();

@@ -180,6 +180,11 @@ impl Program {
         self.columns[column.0].worth = worth;
     }
 
+    /// Adds to what a column is worth.
+    pub fn add_worth(&mut self, column: Column, worth: f64) {
+        self.columns[column.0].worth += worth;
+    }
+
     /// Changes the range of a column.
     pub fn set_range(&mut self, column: Column, low: f64, high: f64) {
         let range = &mut self.columns[column.0];

@@ -18,10 +18,11 @@
 
 mod place;
 mod planner;
+mod seats;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use place::{lease, place};
 pub use planner::{RoundPlanner, RoundRules};
@@ -216,8 +217,29 @@ impl Rounds {
         can_run: impl Fn(Party, GpuTypeId) -> bool,
         leftovers: bool,
     ) -> Vec<Turn> {
+        let mut left: Vec<u32> = (0..cluster.num_types())
+            .map(|kind| cluster.num_gpus_of(GpuTypeId(kind as u8)))
+            .collect();
+        self.deal_where(order, can_run, leftovers, |party, gpu_type| {
+            let num_gpus = cluster.job(party.job).request.num_gpus;
+            let left = &mut left[gpu_type.index()];
+            let fits = num_gpus <= *left;
+            *left -= if fits { num_gpus } else { 0 };
+            fits
+        })
+    }
+
+    /// As [`Rounds::deal`], with `take` to say whether there is room for a party, and to take it.
+    #[must_use]
+    pub fn deal_where(
+        &self,
+        order: &[GpuTypeId],
+        can_run: impl Fn(Party, GpuTypeId) -> bool,
+        leftovers: bool,
+        mut take: impl FnMut(Party, GpuTypeId) -> bool,
+    ) -> Vec<Turn> {
         let mut turns: Vec<Turn> = Vec::new();
-        let mut taken = vec![false; cluster.jobs().len()];
+        let mut taken = BTreeSet::new();
         for &gpu_type in order {
             let kind = gpu_type.index();
             let runs = self
@@ -235,17 +257,12 @@ impl Rounds {
                 let keys = b.0.partial_cmp(&a.0).unwrap_or(std::cmp::Ordering::Equal);
                 keys.then(a.1.cmp(&b.1))
             });
-            let mut left = cluster.num_gpus_of(gpu_type);
             for (keys, _, party, planned) in queue {
-                let num_gpus = cluster.job(party.job).request.num_gpus;
-                let has_turn = party.jobs().any(|job| taken[job.index()]);
-                if has_turn || num_gpus > left || (keys[0] <= 0.0 && !leftovers) {
+                let has_turn = party.jobs().any(|job| taken.contains(&job));
+                if has_turn || (keys[0] <= 0.0 && !leftovers) || !take(party, gpu_type) {
                     continue;
                 }
-                left -= num_gpus;
-                for job in party.jobs() {
-                    taken[job.index()] = true;
-                }
+                taken.extend(party.jobs());
                 turns.push(Turn {
                     party,
                     gpu_type,

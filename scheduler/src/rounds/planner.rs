@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Party, Rounds, Targets, lease, place};
-use crate::cluster::{Cluster, JobState, Placement};
+use super::seats::{Left, board, is_dealt, seat, sit_down};
+use super::{Party, Rounds, Targets};
+use crate::cluster::{Cluster, JobState, NodeState, Placement};
 use crate::error::PolicyError;
 use crate::ids::{GpuTypeId, JobId, Time};
 use crate::planner::Planner;
+use crate::planners::board::is_on_board;
+use crate::planners::layout::start_fractions;
 
 /// How a [`RoundPlanner`] keeps time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,8 +33,9 @@ impl RoundRules {
 
 /// Asks `targets` what everybody is due whenever jobs have come or left (but not too often) and leases GPUs accordingly.
 ///
-/// Between the ends of rounds it does nothing, unless the cluster is idle; so it must be called at least at every multiple
-/// of the round's length. A job that came since targets were set takes only what nobody else wants.
+/// Between the ends of rounds it only starts jobs that ask for fractions of a GPU, which have no part in rounds, unless the
+/// cluster is idle. A job that came since targets were set takes only what nobody else wants. Types are dealt in the order
+/// of what they are worth to the jobs at hand, the fastest first.
 #[derive(Clone, Debug)]
 pub struct RoundPlanner<F> {
     name: String,
@@ -45,6 +49,8 @@ pub struct RoundPlanner<F> {
     next_round: Time,
     targets_set: Option<Time>,
     changed: bool,
+    /// Nodes that were up at the last look.
+    num_up: usize,
 }
 
 impl<F> RoundPlanner<F>
@@ -64,6 +70,7 @@ where
             next_round: Time::ZERO,
             targets_set: None,
             changed: false,
+            num_up: 0,
         }
     }
 
@@ -92,10 +99,20 @@ where
         self.last
             .retain(|party, placement| party.jobs().all(|job| cluster.job(job).placement == *placement));
         for index in self.attained_gpu_s.len()..cluster.jobs().len() {
-            self.attained_gpu_s.push(cluster.jobs()[index].attained_gpu_s);
-            rounds.add(Party::alone(JobId(index as u32)));
-            self.changed = true;
+            let job = &cluster.jobs()[index];
+            self.attained_gpu_s.push(job.attained_gpu_s);
+            if is_on_board(job) && job.state != JobState::Finished {
+                rounds.add(Party::alone(JobId(index as u32)));
+                self.changed = true;
+            }
         }
+        let num_up = cluster
+            .nodes()
+            .iter()
+            .filter(|node| node.state == NodeState::Up)
+            .count();
+        self.changed |= num_up != self.num_up;
+        self.num_up = num_up;
     }
 
     fn retarget(&mut self, cluster: &Cluster) -> Result<(), PolicyError> {
@@ -132,26 +149,36 @@ where
     }
 
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
+        start_fractions(cluster);
         let now = cluster.now();
         if now < self.next_round && cluster.num_running() > 0 {
             return Ok(());
         }
         self.look(cluster);
         self.retarget(cluster)?;
+        self.next_round = now + self.rules.round;
         let Some(rounds) = &self.rounds else {
             return Ok(());
         };
-        let order: Vec<GpuTypeId> = (0..cluster.num_types())
-            .map(|kind| GpuTypeId(kind as u8))
+        let dealt: Vec<JobId> = cluster
+            .active()
+            .into_iter()
+            .filter(|id| is_dealt(cluster, *id))
             .collect();
+        let order = types_by_worth(cluster, &dealt);
+        let is_in = |job: JobId| is_dealt(cluster, job);
         let can_run = |party: Party, kind: GpuTypeId| {
-            let speed = |job: JobId| cluster.class(cluster.job(job).request.class).speed[kind.index()];
-            party.jobs().all(|job| speed(job) > 0.0)
+            let runs = |job: JobId| cluster.job(job).types >> kind.0 & 1 == 1;
+            party.jobs().all(|job| is_in(job) && runs(job))
         };
-        let turns = rounds.deal(cluster, &order, can_run, true);
-        self.last = place(cluster, &turns, &self.last);
-        lease(cluster, &self.last);
-        self.next_round = now + self.rules.round;
+        let board = board(cluster);
+        let mut left = Left::of(cluster, &board);
+        let turns = rounds.deal_where(&order, can_run, true, |party, kind| {
+            left.take(cluster, party, kind)
+        });
+        let seats = seat(cluster, (board, left), &turns, &order, dealt.into_iter());
+        sit_down(cluster, &seats);
+        self.last = seats;
         Ok(())
     }
 
@@ -159,4 +186,20 @@ where
         let has_jobs = cluster.num_running() + cluster.num_pending() > 0;
         has_jobs.then_some(self.next_round)
     }
+}
+
+/// The GPU types by the mean speed of these jobs on them, the highest first.
+fn types_by_worth(cluster: &Cluster, jobs: &[JobId]) -> Vec<GpuTypeId> {
+    let mut worth = vec![0.0; cluster.num_types()];
+    for id in jobs {
+        let class = cluster.job(*id).request.class;
+        for (worth, speed) in worth.iter_mut().zip(&cluster.class(class).speed) {
+            *worth += speed;
+        }
+    }
+    let mut order: Vec<GpuTypeId> = (0..cluster.num_types())
+        .map(|kind| GpuTypeId(kind as u8))
+        .collect();
+    order.sort_by(|a, b| worth[b.index()].total_cmp(&worth[a.index()]));
+    order
 }

@@ -1,6 +1,22 @@
-//! AlloX: jobs to machines as a matching.
+//! AlloX: who runs on which GPU in which place, by the matching of least total time.
 
-use super::Entry;
+mod planner;
+
+pub use planner::{Allox, AlloxConfig};
+
+use super::{Asks, Entry, settings};
+use crate::heuristics::Info;
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[];
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    info: Info {
+        name: "allox",
+        family: "heterogeneity-aware, not preemptive",
+        citation: "AlloX EuroSys'20, min-cost bipartite matching",
+        knows: "speed on each GPU type, gang size, estimate",
+        decides: "GPU type and place in its queue of every waiting job so that the mean JCT is least",
+    },
+    asks: Asks::NOTHING,
+    defaults: settings::defaults::<AlloxConfig>,
+    make: |value| Ok(Box::new(Allox::new(settings::read("allox", value)?)?)),
+}];

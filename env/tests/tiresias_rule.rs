@@ -47,9 +47,18 @@ fn planned(num_nodes: u32, gpus_per_node: u32, jobs: &[JobSpec]) -> Vec<f64> {
     result.jobs.iter().map(|job| job.finish_s).collect()
 }
 
-/// The rule of the paper, tick by tick: GPUs go to the queues in turn, within a queue to who started first, then to who
-/// came first; who does not fit is passed over.
-fn tick_by_tick(num_gpus: u32, jobs: &[JobSpec]) -> Vec<f64> {
+/// Who goes first within a queue.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    /// Who started first, then who came first: the paper.
+    FirstStart,
+    /// Who runs before who waits, both in the order in which they became so or came into the queue: the released code.
+    LastChange,
+}
+
+/// The rule of the paper, tick by tick: GPUs go to the queues in turn; who does not fit is passed over.
+fn tick_by_tick(num_gpus: u32, jobs: &[JobSpec], order: Order) -> Vec<f64> {
+    let mut changed: Vec<(bool, usize, u64)> = vec![(false, usize::MAX, 0); jobs.len()];
     let mut left_s: Vec<f64> = jobs.iter().map(|job| job.run_time_s).collect();
     let mut attained_gpu_s = vec![0.0_f64; jobs.len()];
     let mut first_start: Vec<u64> = vec![u64::MAX; jobs.len()];
@@ -68,10 +77,22 @@ fn tick_by_tick(num_gpus: u32, jobs: &[JobSpec]) -> Vec<f64> {
                 .filter(|limit| attained_gpu_s[id] >= **limit)
                 .count()
         };
-        here.sort_by_key(|id| (queue(*id), first_start[*id], *id));
+        here.sort_by_key(|id| match order {
+            Order::FirstStart => (queue(*id), false, first_start[*id], *id),
+            Order::LastChange => {
+                let (runs, in_queue, since) = changed[*id];
+                let since = if in_queue == queue(*id) { since } else { tick };
+                (queue(*id), !runs, since, *id)
+            }
+        });
+        let queues: Vec<usize> = (0..jobs.len()).map(queue).collect();
         let mut free = num_gpus;
         for id in here {
-            if jobs[id].num_gpus <= free {
+            let runs = jobs[id].num_gpus <= free;
+            if (changed[id].0, changed[id].1) != (runs, queues[id]) {
+                changed[id] = (runs, queues[id], tick);
+            }
+            if runs {
                 free -= jobs[id].num_gpus;
                 first_start[id] = first_start[id].min(tick);
                 left_s[id] -= TICK_S;
@@ -125,7 +146,7 @@ fn the_planner_ends_every_job_when_the_rule_does_that_is_applied_every_quarter_o
                 )
             })
             .collect();
-        let (ours, blind) = (planned(2, 8, &jobs), tick_by_tick(16, &jobs));
+        let (ours, blind) = (planned(2, 8, &jobs), tick_by_tick(16, &jobs, Order::FirstStart));
         for ((job, ours), blind) in jobs.iter().zip(&ours).zip(&blind) {
             assert!(
                 (ours - blind).abs() < 1e-5,
@@ -166,24 +187,22 @@ fn recorded(list: &str, run: &str) -> Option<(Vec<JobSpec>, Vec<f64>)> {
     Some((jobs, ends))
 }
 
+/// Jobs that end at another time, and by how much the mean JCT is off, 0.01 = 1 %.
+fn difference(jobs: &[JobSpec], ours: &[f64], theirs: &[f64]) -> (usize, f64) {
+    let pairs = ours.iter().zip(theirs);
+    let num_other = pairs
+        .filter(|(ours, theirs)| (*ours - *theirs).abs() > 1e-6)
+        .count();
+    (num_other, mean_jct_s(jobs, ours) / mean_jct_s(jobs, theirs) - 1.0)
+}
+
 #[test]
 fn without_a_demotion_every_job_ends_as_recorded() {
     // The longest of the 60 jobs receives 2,440 GPU·s: nobody leaves the first queue.
     let Some((jobs, ends)) = recorded("60_job.csv", "tir_60_n4g4_count") else {
         return;
     };
-    let ours = planned(4, 4, &jobs);
-    let num_other = ours
-        .iter()
-        .zip(&ends)
-        .filter(|(ours, theirs)| (*ours - *theirs).abs() > 1e-6)
-        .count();
-    println!(
-        "60 jobs: mean JCT {:.3} s, recorded {:.3} s, {num_other} other ends",
-        mean_jct_s(&jobs, &ours),
-        mean_jct_s(&jobs, &ends)
-    );
-    assert_eq!(num_other, 0);
+    assert_eq!(difference(&jobs, &planned(4, 4, &jobs), &ends), (0, 0.0));
 }
 
 #[test]
@@ -191,21 +210,20 @@ fn with_demotions_the_planner_is_as_far_from_the_recorded_run_as_the_rule_itself
     let Some((jobs, ends)) = recorded("t300.csv", "tir_300_n4g8_count") else {
         return;
     };
-    let (ours, blind) = (planned(4, 8, &jobs), tick_by_tick(32, &jobs));
-    let num_other = ours
-        .iter()
-        .zip(&ends)
-        .filter(|(ours, theirs)| (*ours - *theirs).abs() > 1e-6)
-        .count();
-    let off = mean_jct_s(&jobs, &ours) / mean_jct_s(&jobs, &ends) - 1.0;
+    let ours = planned(4, 8, &jobs);
+    let rule = tick_by_tick(32, &jobs, Order::FirstStart);
+    assert_eq!(difference(&jobs, &ours, &rule).0, 0);
+    // What is left of the difference with the released code's order is its late demotions.
+    let other_order = tick_by_tick(32, &jobs, Order::LastChange);
+    let (num_other, off) = difference(&jobs, &ours, &ends);
     println!(
-        "300 jobs: mean JCT {:.1} s, blind {:.1} s, recorded {:.1} s ({:+.2} %), {num_other} other ends",
-        mean_jct_s(&jobs, &ours),
-        mean_jct_s(&jobs, &blind),
-        mean_jct_s(&jobs, &ends),
+        "as planned: {num_other} of 300 ends differ, mean JCT {:+.2} %",
         100.0 * off
     );
-    for ((job, ours), blind) in jobs.iter().zip(&ours).zip(&blind) {
-        assert!((ours - blind).abs() < 1e-5, "{job:?}: {ours} {blind}");
-    }
+    let (num_late, late) = difference(&jobs, &other_order, &ends);
+    println!(
+        "the rule in the released code's order: {num_late} ends differ, mean JCT {:+.2} %",
+        100.0 * late
+    );
+    assert!(num_other < 75 && off.abs() < 0.03, "{num_other} {off}");
 }

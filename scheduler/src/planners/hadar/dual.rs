@@ -15,12 +15,16 @@ use super::market::{Market, Stock};
 use super::utility::Wish;
 use crate::cluster::Cluster;
 
+/// What an offer costs besides the nodes that it looks at, in nodes: measured, about.
+pub const OFFER_LOOKS: usize = 100;
+
 /// Limits of the search, counted, so that no plan depends on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most plans that are carried on from job to job.
     pub beam: usize,
-    /// Most nodes that are looked at in all; with many jobs and nodes the beam is narrower, but never below 1.
+    /// Most nodes that are looked at in all, an offer counting as [`OFFER_LOOKS`] more; with many jobs and nodes the beam is
+    /// narrower, but never below 1.
     pub num_looks_max: usize,
 }
 
@@ -62,7 +66,7 @@ pub fn queue(wishes: &[Wish]) -> Vec<usize> {
 pub fn best_plan(market: Market<'_>, wishes: &[Wish], queue: &[usize], stock: Stock, limits: Limits) -> Plan {
     let cluster = market.cluster;
     let later = Later::new(wishes, queue);
-    let num_looks = queue.len() * cluster.nodes().len();
+    let num_looks = queue.len() * (cluster.nodes().len() + OFFER_LOOKS);
     let width = (limits.num_looks_max / num_looks.max(1)).clamp(1, limits.beam.max(1));
     let mut picks: Vec<(Option<usize>, usize, Offer)> = Vec::new();
     let mut rooms = Rooms::new();

@@ -55,7 +55,7 @@ impl Default for HadarConfig {
             round_s: 360.0,
             eta: 1.0,
             beam: 64,
-            num_looks_max: 1 << 18,
+            num_looks_max: 1 << 19,
             fill_idle: true,
         }
     }

@@ -9,7 +9,7 @@ use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::ids::{ClassId, TenantId};
 use pleach_scheduler::planner::Planner as _;
 use pleach_scheduler::planners::packing::{Fgd, FgdConfig, Score};
-use rand::Rng as _;
+use rand::RngExt as _;
 use rayon::prelude::*;
 
 use super::figure::show;

@@ -191,7 +191,8 @@ fn load(effort: &Effort) -> Result<Reproduction, Error> {
     })
 }
 
-/// LP1's worth over that of proportional shares for very many single-GPU jobs.
+/// LP1's worth over that of proportional shares for very many single-GPU jobs. Speeds are on the scale of the released
+/// surfaces (1 = 3 cores and 62.5 GiB) whatever the servers, as in `synergy-opt`.
 fn fluid_gain((image, language, speech): Mix, cores_per_gpu: f64) -> f64 {
     let share = |cores: f64, memory_gib: f64| Share {
         cores,
@@ -199,7 +200,7 @@ fn fluid_gain((image, language, speech): Mix, cores_per_gpu: f64) -> f64 {
         storage_mbps: f64::INFINITY,
     };
     let fair = [cores_per_gpu, 62.5];
-    let (mut groups, mut due) = (Vec::new(), 0.0);
+    let (mut groups, mut all, mut due) = (Vec::new(), 0.0, 0.0);
     for model in &SYNERGY_MODELS {
         let family = match model.class {
             "image" => image,
@@ -219,16 +220,17 @@ fn fluid_gain((image, language, speech): Mix, cores_per_gpu: f64) -> f64 {
         let pairs = cores
             .iter()
             .flat_map(|cores| surface.memory_gib.iter().map(|memory| [*cores, *memory]));
-        let choices = pairs.map(|each| (each, surface.speed(share(each[0], each[1])) / at_fair));
-        let allowed: Vec<rules::Choice> = choices.filter(|(_, speed)| *speed >= 1.0 - 1e-12).collect();
-        due += num_jobs as f64;
+        let choices = pairs.map(|each| (each, surface.speed(share(each[0], each[1]))));
+        let allowed: Vec<rules::Choice> = choices.filter(|(_, speed)| *speed >= at_fair - 1e-12).collect();
+        all += num_jobs as f64;
+        due += at_fair * num_jobs as f64;
         groups.push(Group {
             num_gpus: 1,
             num_jobs,
             choices: worthwhile(allowed),
         });
     }
-    optimum(&groups, fair.map(|each| each * due)).map_or(1.0, |best| best.worth / due)
+    optimum(&groups, fair.map(|each| each * all)).map_or(1.0, |best| best.worth / due)
 }
 
 fn mixes(effort: &Effort) -> Result<Reproduction, Error> {

@@ -157,11 +157,16 @@ fn goodputs_are_those_that_the_simulator_recorded_step_by_step() {
             100.0 * median
         );
     }
-    assert!(errors.len() >= 4);
+    // Means over hundreds of steps within 15 %; epoch by epoch the noise scale jumps, and ours does not.
+    assert_eq!(errors.len(), 4, "ncf and yolov3 have no two steps alike here");
+    for (application, errors) in &errors {
+        let mean = (errors.iter().sum::<f64>() / errors.len() as f64).exp();
+        assert!((mean - 1.0).abs() < 0.15, "{application}: {mean}");
+    }
 }
 
 #[test]
-fn pollux_and_tiresias_take_as_long_as_published_on_the_sixth_list() {
+fn pollux_takes_as_long_as_published_on_the_sixth_list_and_tiresias_no_longer() {
     let Some(pollux) = ratios(6..7, "pollux", "pollux", &Value::Null) else {
         return;
     };
@@ -169,7 +174,10 @@ fn pollux_and_tiresias_take_as_long_as_published_on_the_sixth_list() {
     let queues = json!({ "thresholds_gpu_s": [57_600.0] });
     let tiresias = ratios(6..7, "tiresias", "tiresias", &queues).unwrap();
     eprintln!("ours over published: pollux {pollux:.3?}, tiresias {tiresias:.3?}");
-    assert!(pollux[0] < tiresias[0] * 3.0);
+    // Pollux: 15 %. Tiresias runs tuned gangs at the batch that is best for them, where the simulator has fixed ones: a lower
+    // bound of what it recorded, and for the record.
+    assert!((pollux[0] - 1.0).abs() < 0.15, "{pollux:?}");
+    assert!((0.5..=1.0).contains(&tiresias[0]), "{tiresias:?}");
 }
 
 #[test]
@@ -182,5 +190,11 @@ fn all_lists_take_as_long_as_published() {
         };
         let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
         eprintln!("{planner}: ours over published {mean:.3}, {ratios:.3?}");
+        let range = if planner == "pollux" {
+            0.85..=1.15
+        } else {
+            0.5..=1.0
+        };
+        assert!(range.contains(&mean));
     }
 }

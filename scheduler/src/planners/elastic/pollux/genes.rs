@@ -1,6 +1,6 @@
 //! The genetic search of Pollux: an individual is a matrix of GPUs, one row for each job, one column for each node.
 //!
-//! A generation crosses pairs of parents (cut along the jobs), mutates (in each row about one entry that is nothing and
+//! A generation crosses pairs of parents (cut along the jobs), mutates (in some rows about one entry that is nothing and
 //! about one that is something), repairs what breaks a rule, and keeps the fittest of parents and children. Equal
 //! individuals are kept once. Everything is drawn from one ChaCha8 stream.
 //!
@@ -45,6 +45,8 @@ pub(super) struct Problem {
     pub idle_speedup: f64,
     /// At most one job that runs on several nodes on each node.
     pub avoid_interference: bool,
+    /// Mean number of rows that a mutation changes.
+    pub mutated_jobs: f64,
 }
 
 /// How much a search does.
@@ -214,10 +216,15 @@ impl Problem {
         }
     }
 
-    /// In each row entries change with probability 1 / (entries that are nothing) or 1 / (entries that are something).
+    /// In each row that is mutated entries change with probability 1 / (entries that are nothing) or 1 / (entries that are
+    /// something).
     fn mutate(&self, individual: &mut [u8], rng: &mut ChaCha8Rng) {
         let nodes = self.num_nodes();
+        let part = self.mutated_jobs / self.rows.len() as f64;
         for gpus in individual.chunks_exact_mut(nodes) {
+            if part < 1.0 && !rng.random_bool(part) {
+                continue;
+            }
             let num_some = gpus.iter().filter(|gpus| **gpus > 0).count() as u32;
             let num_none = nodes as u32 - num_some;
             for (entry, capacity) in gpus.iter_mut().zip(&self.capacity) {

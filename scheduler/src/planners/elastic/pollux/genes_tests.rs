@@ -28,6 +28,7 @@ fn problem(capacity: &[u8], rows: Vec<Row>) -> Problem {
         power: -1.0,
         idle_speedup: 0.01,
         avoid_interference: true,
+        mutated_jobs: 2.0,
     }
 }
 

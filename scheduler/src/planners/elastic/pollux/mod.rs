@@ -16,6 +16,9 @@
 //! # Deviations
 //! - A round's search ends after 10 generations without a fitter individual (`patience`); the published 100 generations are
 //!   the most of a round, and all of them with `patience` null.
+//! - A mutation changes two jobs on average. The released operators change every job of every child (a job on one node loses
+//!   its only entry each time), which leaves hardly a child that is fitter: on the authors' sixth list that ends in a mean
+//!   JCT of 3,537 s, this in 2,470 s, published 2,446 s. `mutated_jobs` null is the operator as released.
 //! - The released code sorts by two objectives (fitness and the size of a cluster that grows); the size is given here, so the
 //!   fittest survive.
 //! - The released code multiplies moved jobs by 0.9 instead; the paper's factor is used. It concerns running jobs, and is held
@@ -57,6 +60,8 @@ pub struct PolluxConfig {
     /// Generations in a row without a fitter individual after which the search of a round ends; such generations count on
     /// from round to round until the jobs, what they may hold, what they hold or the nodes change. None = never; at least 1.
     pub patience: Option<u32>,
+    /// Mean number of jobs that a mutation changes, above 0; none = all jobs, as released. *Assumed.*
+    pub mutated_jobs: Option<f64>,
     /// Factor by which a job's GPUs may exceed the most that it held so far, 2 to 1000.
     pub growth: u32,
     /// Whether jobs that run on several nodes are kept off each other's nodes.
@@ -79,6 +84,7 @@ impl Default for PolluxConfig {
             population: 100,
             generations: 100,
             patience: Some(10),
+            mutated_jobs: Some(2.0),
             growth: 2,
             avoid_interference: true,
             restart_s: None,
@@ -108,6 +114,9 @@ impl PolluxConfig {
         let patience = self.patience.unwrap_or(1);
         let ok = patience >= 1;
         refuse("patience", patience.to_string(), ok, "1 or more, or null")?;
+        let mutated = self.mutated_jobs.unwrap_or(1.0);
+        let ok = mutated > 0.0 && mutated <= 1e9;
+        refuse("mutated_jobs", mutated.to_string(), ok, "above 0, or null")?;
         let growth = self.growth;
         let ok = (2..=1000).contains(&growth);
         refuse("growth", growth.to_string(), ok, "2 to 1000")?;
@@ -297,6 +306,7 @@ impl Planner for Pollux {
             power: self.config.fairness_power,
             idle_speedup: self.config.idle_speedup,
             avoid_interference: self.config.avoid_interference,
+            mutated_jobs: self.config.mutated_jobs.unwrap_or(f64::INFINITY),
         };
         let earlier = self.remembered(&field.jobs, spaces.len());
         let facts: Vec<Facts> = scalings

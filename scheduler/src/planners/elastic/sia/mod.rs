@@ -16,7 +16,8 @@
 //! # Deviations
 //! - The programme is solved as the knapsack that it is (each job weighed against not running), exactly by a dynamic
 //!   programme while its table is small: 160 jobs on 24, 24 and 16 GPUs of three types are. Beyond 4 million entries or
-//!   a billion comparisons it is solved greedily by the gain for each further GPU, which is no optimum.
+//!   a billion comparisons it goes to the solver as it is written, to within a thousandth or 200 nodes, and beyond 20,000
+//!   terms it is solved greedily by the gain for each further GPU, which is no optimum.
 //! - Goodputs are the scheduler's profile of the class; they are not learned from one-GPU runs.
 //! - The restart factor is held above 0.01, so that an old job with many restarts is still comparable; it does not concern
 //!   jobs that wait, which pay the same in every configuration.

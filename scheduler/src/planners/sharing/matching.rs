@@ -208,7 +208,7 @@ mod tests {
                 .map(|a: usize| (0..4).map(|b: usize| cells[a.min(b) * 4 + a.max(b)]).collect())
                 .collect();
             let pairs = match_kinds(&counts, |a, b| weights[a][b]);
-            let mut used = vec![0; 4];
+            let mut used = [0; 4];
             for (a, b, num) in &pairs {
                 prop_assert!(weights[*a][*b] > 0.0);
                 used[*a] += num;

@@ -171,8 +171,22 @@ impl Env {
         } = observation;
         self.writer
             .write(world.cluster(), set, self.pass.reservation(), global, candidates);
+        // Rows that come in masked are zero: what was written there last time is all that there is to wipe out.
         let rows = set.len();
-        candidates[rows * self.spaces.num_features..].fill(0.0);
+        let written = mask
+            .iter()
+            .rposition(|written| *written)
+            .map_or(0, |last| last + 1);
+        if let Some(left) = written.checked_sub(rows) {
+            let num_features = self.spaces.num_features;
+            candidates[rows * num_features..][..left * num_features].fill(0.0);
+        }
+        debug_assert!(
+            candidates[rows * self.spaces.num_features..]
+                .iter()
+                .all(|value| *value == 0.0),
+            "a row that came in masked was not zero"
+        );
         mask[..rows].fill(true);
         mask[rows..].fill(false);
         if let Some(hold) = mask.first_mut() {

@@ -20,13 +20,16 @@ pub struct Spaces {
 }
 
 /// Where one observation is written: the caller's buffers. Rows beyond the present candidates are zero and masked.
+///
+/// A row that comes in masked must be zero, as it is in a fresh [`Batch`] and in all that an environment has written; only rows
+/// that come in unmasked are wiped out. Buffers with anything else in them come in with every row unmasked.
 #[derive(Debug)]
 pub struct ObservationMut<'a> {
     /// `[G]`
     pub global: &'a mut [f32],
     /// `[C, F]`, row-major.
     pub candidates: &'a mut [f32],
-    /// `[C]`, true where the action is admissible.
+    /// `[C]`, true where the action is admissible. Read before it is written, see above.
     pub mask: &'a mut [bool],
 }
 

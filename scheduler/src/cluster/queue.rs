@@ -129,7 +129,10 @@ impl Rekey {
 
     #[inline]
     pub(crate) fn of(self, (key, job): Row) -> Row {
-        (key.saturating_mul(self.times) + self.plus, job)
+        match self.times {
+            1 => (key + self.plus, job),
+            times => (key.saturating_mul(times) + self.plus, job),
+        }
     }
 }
 

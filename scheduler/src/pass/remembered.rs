@@ -44,7 +44,7 @@ pub(super) struct Ratios {
 
 #[derive(Clone, Copy, Debug)]
 struct RatioHeads {
-    oldest: Row,
+    oldest: JobId,
     shortest: Row,
     /// The first `num` of them.
     rows: [Row; 2],
@@ -67,20 +67,18 @@ impl Ratios {
     #[inline]
     pub(super) fn of(&mut self, cluster: &Cluster, head: &Head) -> &[Row] {
         let known = &mut self.rows[head.row as usize];
-        let (oldest, shortest) = (head.first(Kept::Arrival), head.first(Kept::Remaining));
-        if known.is_none_or(|known| (known.oldest, known.shortest) != (oldest, shortest)) {
-            *known = None;
-        }
-        let known = known.get_or_insert_with(|| {
+        let ((_, oldest), shortest) = (head.first(Kept::Arrival), head.first(Kept::Remaining));
+        let same = |known: &RatioHeads| known.oldest == oldest && known.shortest == shortest;
+        if !known.as_ref().is_some_and(same) {
             let [first, second] = ratio_heads(cluster, head);
-            let first = first.unwrap_or((0, oldest.1));
-            RatioHeads {
+            let first = first.unwrap_or((0, oldest));
+            *known = Some(RatioHeads {
                 oldest,
                 shortest,
                 rows: [first, second.unwrap_or(first)],
                 num: 1 + usize::from(second.is_some()),
-            }
-        });
-        &known.rows[..known.num]
+            });
+        }
+        known.as_ref().map_or(&[], |known| &known.rows[..known.num])
     }
 }

@@ -56,7 +56,7 @@ impl Lists<'_> {
     }
 
     /// Offers the ascending rows of one demand, up to the first that no list wants.
-    #[inline]
+    #[inline(always)]
     fn merge(&mut self, open: Open, rows: &[Row], rekey: Rekey) {
         let (mut heads, mut fitting) = (open.room, open.fits);
         for row in rows {

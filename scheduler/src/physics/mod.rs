@@ -29,6 +29,7 @@
 
 pub mod goodput;
 pub mod interference;
+pub mod interleave;
 pub mod links;
 pub mod mig;
 pub mod mixed;

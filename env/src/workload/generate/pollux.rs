@@ -135,14 +135,14 @@ impl Application {
     #[must_use]
     pub fn run_time_s(&self, profile: &Elastic, num_gpus: u32, node_gpus: u32) -> Option<f64> {
         let num_nodes = num_gpus.div_ceil(node_gpus.max(1));
-        let mut sum = 0.0;
+        let samples = self.iterations * f64::from(profile.initial_batch) / f64::from(NUM_POINTS);
+        let mut seconds = 0.0;
         for point in 0..NUM_POINTS {
-            // The noise scale grows with the part of the run that is over.
+            // The noise scale grows with the part of the samples that is done.
             let noise = profile.noise((f64::from(point) + 0.5) / f64::from(NUM_POINTS));
-            sum += profile.best(num_gpus, num_nodes, noise)?.goodput;
+            seconds += samples / profile.best(num_gpus, num_nodes, noise)?.goodput;
         }
-        let samples = self.iterations * f64::from(profile.initial_batch);
-        Some(samples / (sum / f64::from(NUM_POINTS)))
+        Some(seconds)
     }
 }
 

@@ -11,17 +11,17 @@
 //! - The beam is ours.
 
 use super::find_alloc::{Offer, Rooms, find_alloc};
-use super::utility::{Prices, Wish};
+use super::market::{Market, Stock};
+use super::utility::Wish;
 use crate::cluster::Cluster;
-use crate::planners::board::Board;
 
 /// Limits of the search, counted, so that no plan depends on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most plans that are carried on from job to job.
     pub beam: usize,
-    /// Most offers that are looked for in all; with many jobs the beam is narrower, but never below 1.
-    pub num_offers_max: usize,
+    /// Most nodes that are looked at in all; with many jobs and nodes the beam is narrower, but never below 1.
+    pub num_looks_max: usize,
 }
 
 /// Who runs, and what is left.
@@ -32,17 +32,13 @@ pub struct Plan {
     /// Sum of the payoffs.
     pub payoff: f64,
     /// What stays free.
-    pub board: Board,
-    /// GPUs that each tenant may still take; empty where nobody is limited. `[tenant]`
-    pub quotas: Vec<u32>,
+    pub stock: Stock,
 }
 
 /// A plan on its way through the queue.
 #[derive(Clone, Debug)]
 struct Partial {
-    board: Board,
-    quotas: Vec<u32>,
-    num_free: u32,
+    stock: Stock,
     /// Of what is free, so that equal plans are found without comparing all of them.
     hash: u64,
     payoff: f64,
@@ -63,39 +59,29 @@ pub fn queue(wishes: &[Wish]) -> Vec<usize> {
 
 /// The best plan that the beam finds.
 #[must_use]
-pub fn best_plan(
-    cluster: &Cluster,
-    prices: &Prices,
-    wishes: &[Wish],
-    queue: &[usize],
-    start: (Board, Vec<u32>),
-    limits: Limits,
-) -> Plan {
+pub fn best_plan(market: Market<'_>, wishes: &[Wish], queue: &[usize], stock: Stock, limits: Limits) -> Plan {
+    let cluster = market.cluster;
     let later = Later::new(wishes, queue);
-    let width = (limits.num_offers_max / queue.len().max(1)).clamp(1, limits.beam.max(1));
-    let (board, quotas) = start;
+    let num_looks = queue.len() * cluster.nodes().len();
+    let width = (limits.num_looks_max / num_looks.max(1)).clamp(1, limits.beam.max(1));
     let mut picks: Vec<(Option<usize>, usize, Offer)> = Vec::new();
     let mut rooms = Rooms::new();
     let mut plans = vec![Partial {
-        num_free: board.spaces().iter().map(|space| space.num_free()).sum(),
+        stock,
         hash: 0,
         payoff: 0.0,
         bound: 0.0,
         last: None,
-        board,
-        quotas,
     }];
     for (position, index) in queue.iter().enumerate() {
         let wish = &wishes[*index];
         let num_before = plans.len();
         for at in 0..num_before {
             let plan = &plans[at];
-            let tenant = cluster.job(wish.id).request.tenant.index();
-            let has_quota = plan.quotas.get(tenant).is_none_or(|left| *left >= wish.num_gpus);
-            if plan.num_free < wish.num_gpus || !has_quota {
+            if plan.stock.num_free < wish.num_gpus || !plan.stock.has_quota(cluster, wish, wish.num_gpus) {
                 continue;
             }
-            let offer = find_alloc(cluster, &plan.board, prices, wish, &mut rooms);
+            let offer = find_alloc(market, &plan.stock, wish, &mut rooms);
             let Some(offer) = offer.filter(|offer| offer.payoff > 0.0) else {
                 continue;
             };
@@ -107,12 +93,12 @@ pub fn best_plan(
         }
         if plans.len() > num_before {
             for plan in &mut plans {
-                plan.bound = plan.payoff + later.most(position + 1, plan.num_free);
+                plan.bound = plan.payoff + later.most(position + 1, plan.stock.num_free);
             }
             merge(&mut plans);
             narrow(&mut plans, width);
         }
-        if plans.iter().all(|plan| plan.num_free == 0) {
+        if plans.iter().all(|plan| plan.stock.num_free == 0) {
             break;
         }
     }
@@ -133,8 +119,7 @@ pub fn best_plan(
     Plan {
         picks: chosen,
         payoff: best.payoff,
-        board: best.board,
-        quotas: best.quotas,
+        stock: best.stock,
     }
 }
 
@@ -143,21 +128,16 @@ impl Partial {
         for slice in &offer.placement {
             self.hash ^= self.hash_of(slice.node.index());
         }
-        self.board.take(&offer.placement, wish.shape);
+        self.stock.take(cluster, wish, &offer.placement);
         for slice in &offer.placement {
             self.hash ^= self.hash_of(slice.node.index());
-        }
-        self.num_free -= wish.num_gpus;
-        let tenant = cluster.job(wish.id).request.tenant.index();
-        if let Some(left) = self.quotas.get_mut(tenant) {
-            *left -= wish.num_gpus;
         }
         self.payoff += offer.payoff;
     }
 
     /// Of what is free on a node (the finaliser of MurmurHash3).
     fn hash_of(&self, node: usize) -> u64 {
-        let space = &self.board.spaces()[node];
+        let space = &self.stock.board.spaces()[node];
         let parts = [
             space.free,
             u64::from(space.cpu_milli),
@@ -172,7 +152,9 @@ impl Partial {
     }
 
     fn leaves_the_same(&self, other: &Partial) -> bool {
-        self.hash == other.hash && self.quotas == other.quotas && self.board.spaces() == other.board.spaces()
+        self.hash == other.hash
+            && self.stock.quotas == other.stock.quotas
+            && self.stock.board.spaces() == other.stock.board.spaces()
     }
 }
 
@@ -254,13 +236,14 @@ impl Later {
 mod tests {
     use super::*;
     use crate::ids::{JobId, Time};
-    use crate::planners::hadar::utility::{Utility, wishes};
+    use crate::planners::hadar::market::nodes_of;
+    use crate::planners::hadar::utility::{Prices, Utility, wishes};
     use crate::planners::tests::{multi_type_cluster, submit};
     use proptest::prelude::*;
 
     const WIDE: Limits = Limits {
         beam: 1 << 20,
-        num_offers_max: usize::MAX,
+        num_looks_max: usize::MAX,
     };
 
     struct Round {
@@ -288,17 +271,19 @@ mod tests {
         }
     }
 
+    fn with<T>(round: &Round, f: impl FnOnce(Market<'_>) -> T) -> T {
+        f(Market {
+            cluster: &round.cluster,
+            prices: &round.prices,
+            nodes_of: &nodes_of(&round.cluster),
+        })
+    }
+
     fn plan(round: &Round, limits: Limits) -> Plan {
-        let board = Board::emptied(&round.cluster);
-        let queue = queue(&round.wishes);
-        best_plan(
-            &round.cluster,
-            &round.prices,
-            &round.wishes,
-            &queue,
-            (board, Vec::new()),
-            limits,
-        )
+        let (queue, stock) = (queue(&round.wishes), Stock::new(&round.cluster, true));
+        with(round, |market| {
+            best_plan(market, &round.wishes, &queue, stock, limits)
+        })
     }
 
     /// The best sum of payoffs of all sets of jobs, each taken in turn at its best offer.
@@ -306,13 +291,15 @@ mod tests {
         let queue = queue(&round.wishes);
         let mut best = 0.0_f64;
         for set in 0..1_u32 << queue.len() {
-            let mut board = Board::emptied(&round.cluster);
+            let mut stock = Stock::new(&round.cluster, true);
             let mut sum = 0.0;
             let chosen = queue.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1);
             let all = chosen.map(|(_, index)| &round.wishes[*index]).all(|wish| {
-                let offer = find_alloc(&round.cluster, &board, &round.prices, wish, &mut Rooms::new());
+                let offer = with(round, |market| {
+                    find_alloc(market, &stock, wish, &mut Rooms::new())
+                });
                 offer.filter(|offer| offer.payoff > 0.0).is_some_and(|offer| {
-                    board.take(&offer.placement, wish.shape);
+                    stock.take(&round.cluster, wish, &offer.placement);
                     sum += offer.payoff;
                     true
                 })
@@ -393,7 +380,9 @@ mod tests {
             let narrow = plan(&round, Limits { beam: 4, ..WIDE });
             prop_assert!(narrow.payoff <= best * (1.0 + 1e-9));
             let held: u32 = narrow.picks.iter().map(|(index, _)| round.wishes[*index].num_gpus).sum();
-            let free: u32 = narrow.board.spaces().iter().map(|space| space.num_free()).sum();
+            let spaces = narrow.stock.board.spaces().iter();
+            let free: u32 = spaces.map(crate::planners::board::Space::num_free).sum();
+            prop_assert_eq!(free, narrow.stock.num_free);
             prop_assert_eq!(held + free, 4 * speeds.len() as u32);
         }
     }

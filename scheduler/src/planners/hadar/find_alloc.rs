@@ -12,8 +12,9 @@
 
 use std::cmp::Ordering;
 
-use super::utility::{Prices, Wish};
-use crate::cluster::{Cluster, JobState, Placement};
+use super::market::{Market, Stock};
+use super::utility::Wish;
+use crate::cluster::{JobState, Placement};
 use crate::ids::{GpuTypeId, NodeId};
 use crate::planners::board::Board;
 
@@ -35,24 +36,17 @@ pub type Rooms = Vec<(f64, u32, NodeId)>;
 
 /// The best place for a job, whatever the sign of its payoff; none if it fits nowhere.
 #[must_use]
-pub fn find_alloc(
-    cluster: &Cluster,
-    board: &Board,
-    prices: &Prices,
-    wish: &Wish,
-    rooms: &mut Rooms,
-) -> Option<Offer> {
+pub fn find_alloc(market: Market<'_>, stock: &Stock, wish: &Wish, rooms: &mut Rooms) -> Option<Offer> {
+    let (cluster, board) = (market.cluster, &stock.board);
     let speeds = &cluster.class(wish.class).speed;
-    let mut kinds: Vec<GpuTypeId> = cluster.types_in(wish.types).collect();
+    let is_open = |kind: &GpuTypeId| stock.num_free_of[kind.index()] > 0;
+    let mut kinds: Vec<GpuTypeId> = cluster.types_in(wish.types).filter(is_open).collect();
     kinds.sort_by(|a, b| speeds[b.index()].total_cmp(&speeds[a.index()]));
     let mixes = cluster.capabilities().mixed_types;
     let mut best: Option<Offer> = None;
     let job = cluster.job(wish.id);
     if job.state == JobState::Running && board.has(&job.placement, cluster.shape(job.granted)) {
-        consider(
-            &mut best,
-            offer(cluster, board, prices, wish, job.placement.clone()),
-        );
+        consider(&mut best, offer(market, board, wish, job.placement.clone()));
     }
     rooms.clear();
     let mut num_rooms = 0;
@@ -62,11 +56,11 @@ pub fn find_alloc(
             num_rooms = 0;
         }
         let before = rooms.len();
-        for (index, space) in board.spaces().iter().enumerate() {
-            if space.gpu_type == *kind && space.free != 0 {
-                let room = board.hosts(NodeId(index as u32), wish.shape);
+        for node in &market.nodes_of[kind.index()] {
+            if board.spaces()[node.index()].free != 0 {
+                let room = board.hosts(*node, wish.shape);
                 if room > 0 {
-                    rooms.push((prices.at(board, index), room, NodeId(index as u32)));
+                    rooms.push((market.prices.at(board, node.index()), room, *node));
                     num_rooms += room;
                 }
             }
@@ -86,7 +80,7 @@ pub fn find_alloc(
                 let slice = board.lowest(room.2, wish.num_gpus);
                 consider(
                     &mut best,
-                    offer(cluster, board, prices, wish, Placement::from_slice(&[slice])),
+                    offer(market, board, wish, Placement::from_slice(&[slice])),
                 );
                 continue;
             }
@@ -94,18 +88,18 @@ pub fn find_alloc(
                 let slice = board.lowest(room.2, wish.num_gpus);
                 consider(
                     &mut best,
-                    offer(cluster, board, prices, wish, Placement::from_slice(&[slice])),
+                    offer(market, board, wish, Placement::from_slice(&[slice])),
                 );
             }
             None => {
                 rooms.sort_by(|a, b| b.1.cmp(&a.1).then(by_price(a, b)).then(a.2.cmp(&b.2)));
                 let placement = fill(board, rooms, wish.num_gpus);
-                consider(&mut best, offer(cluster, board, prices, wish, placement));
+                consider(&mut best, offer(market, board, wish, placement));
             }
         }
         rooms.sort_by(|a, b| by_price(a, b).then(b.1.cmp(&a.1)).then(a.2.cmp(&b.2)));
         let placement = fill(board, rooms, wish.num_gpus);
-        consider(&mut best, offer(cluster, board, prices, wish, placement));
+        consider(&mut best, offer(market, board, wish, placement));
     }
     best
 }
@@ -124,13 +118,8 @@ fn fill(board: &Board, rooms: &Rooms, num_gpus: u32) -> Placement {
 }
 
 /// What a place is worth; none if the job would stand still there.
-fn offer(
-    cluster: &Cluster,
-    board: &Board,
-    prices: &Prices,
-    wish: &Wish,
-    placement: Placement,
-) -> Option<Offer> {
+fn offer(market: Market<'_>, board: &Board, wish: &Wish, placement: Placement) -> Option<Offer> {
+    let cluster = market.cluster;
     let job = cluster.job(wish.id);
     let facts = cluster.job_facts(wish.id, &placement);
     if facts.rate <= 0.0 {
@@ -144,7 +133,7 @@ fn offer(
     };
     let cost = placement
         .iter()
-        .map(|slice| prices.at(board, slice.node.index()) * f64::from(slice.num_gpus()));
+        .map(|slice| market.prices.at(board, slice.node.index()) * f64::from(slice.num_gpus()));
     let cost: f64 = cost.sum();
     Some(Offer {
         rate: facts.rate,
@@ -173,17 +162,31 @@ fn consider(best: &mut Option<Offer>, offer: Option<Offer>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::Cluster;
     use crate::ids::{JobId, Time};
-    use crate::planners::hadar::utility::{Utility, wishes};
+    use crate::planners::hadar::market::nodes_of;
+    use crate::planners::hadar::utility::{Prices, Utility, wishes};
     use crate::planners::tests::{multi_type_cluster, place, submit};
 
     const ROUND: Time = Time(360_000_000);
 
-    fn found(cluster: &Cluster, board: &Board, id: u32, eta: f64) -> Option<Offer> {
+    /// The best place of a job where some nodes have GPUs taken, (node, number).
+    fn found(cluster: &Cluster, taken: &[(u32, u32)], id: u32) -> Option<Offer> {
         let wishes = wishes(cluster, Utility::EffectiveThroughput, |_| true);
-        let prices = Prices::new(cluster, &wishes, eta, ROUND);
+        let prices = Prices::new(cluster, &wishes, 1.0, ROUND);
         let wish = wishes.iter().find(|wish| wish.id == JobId(id)).unwrap();
-        find_alloc(cluster, board, &prices, wish, &mut Rooms::new())
+        let nodes_of = nodes_of(cluster);
+        let market = Market {
+            cluster,
+            prices: &prices,
+            nodes_of: &nodes_of,
+        };
+        let mut stock = Stock::new(cluster, true);
+        for (node, num) in taken {
+            let slice = stock.board.lowest(NodeId(*node), *num);
+            stock.take(cluster, wish, &Placement::from_slice(&[slice]));
+        }
+        find_alloc(market, &stock, wish, &mut Rooms::new())
     }
 
     fn on(offer: &Offer) -> Vec<(u32, u32)> {
@@ -196,8 +199,7 @@ mod tests {
         // Nodes of 2 GPUs at speeds 1 and 3.
         let mut cluster = multi_type_cluster(&[1.0, 3.0], 2);
         submit(&mut cluster, 2, 3600.0);
-        let board = Board::as_is(&cluster);
-        let offer = found(&cluster, &board, 0, 1.0).unwrap();
+        let offer = found(&cluster, &[], 0).unwrap();
         assert_eq!((on(&offer), offer.rate, offer.stays), (vec![(1, 2)], 3.0, false));
         // Utility 2 x 3,600 / 1,200 = 6. The cheapest price is a quarter of U(3,600) / (2 x 10 rounds): 2 / 80 a GPU.
         assert!((offer.payoff - (6.0 - 0.05)).abs() < 1e-12, "{}", offer.payoff);
@@ -208,14 +210,7 @@ mod tests {
         // One GPU of each type is taken: a gang of 2 gets one of each, at speed 1.
         let mut cluster = multi_type_cluster(&[1.0, 3.0], 2);
         submit(&mut cluster, 2, 3600.0);
-        let mut board = Board::as_is(&cluster);
-        for node in 0..2 {
-            board.take(
-                &[board.lowest(NodeId(node), 1)],
-                cluster.shape(cluster.job(JobId(0)).shape),
-            );
-        }
-        let offer = found(&cluster, &board, 0, 1.0).unwrap();
+        let offer = found(&cluster, &[(0, 1), (1, 1)], 0).unwrap();
         assert_eq!((on(&offer), offer.rate), (vec![(0, 1), (1, 1)], 1.0));
         // 2 x 3,600 / 3,600 = 2, less two GPUs of half-taken nodes: the mean of 1 / 40 and the best price, 1 x 3.
         let price = (0.025_f64 * 3.0).sqrt();
@@ -225,11 +220,7 @@ mod tests {
             offer.payoff
         );
         // With a GPU more taken it fits nowhere.
-        board.take(
-            &[board.lowest(NodeId(0), 1)],
-            cluster.shape(cluster.job(JobId(0)).shape),
-        );
-        assert_eq!(found(&cluster, &board, 0, 1.0), None);
+        assert_eq!(found(&cluster, &[(0, 2), (1, 1)], 0), None);
     }
 
     #[test]
@@ -237,11 +228,8 @@ mod tests {
         // Speeds 1 and 1.05, nodes of 4. Three fast GPUs are taken: the last costs nearly the best utility.
         let mut cluster = multi_type_cluster(&[1.0, 1.05], 4);
         submit(&mut cluster, 1, 3600.0);
-        let mut board = Board::as_is(&cluster);
-        let shape = cluster.shape(cluster.job(JobId(0)).shape);
-        assert_eq!(on(&found(&cluster, &board, 0, 1.0).unwrap()), [(1, 1)]);
-        board.take(&[board.lowest(NodeId(1), 3)], shape);
-        assert_eq!(on(&found(&cluster, &board, 0, 1.0).unwrap()), [(0, 1)]);
+        assert_eq!(on(&found(&cluster, &[], 0).unwrap()), [(1, 1)]);
+        assert_eq!(on(&found(&cluster, &[(1, 3)], 0).unwrap()), [(0, 1)]);
     }
 
     #[test]
@@ -255,7 +243,7 @@ mod tests {
             gpus: 0b10,
         };
         cluster.start(JobId(0), Placement::from_slice(&[slice]));
-        let offer = found(&cluster, &Board::emptied(&cluster), 0, 1.0).unwrap();
+        let offer = found(&cluster, &[], 0).unwrap();
         assert!(offer.stays);
         assert_eq!(offer.placement[0], slice);
     }

@@ -19,12 +19,13 @@ use serde::{Deserialize, Serialize};
 
 use super::dual::{Limits, Plan, best_plan, queue};
 use super::find_alloc::{Rooms, find_alloc};
+use super::market::{Market, Stock, nodes_of};
 use super::utility::{Prices, Utility, Wish, wishes};
 use crate::cluster::{Cluster, JobState};
 use crate::error::{ConfigError, PolicyError};
 use crate::ids::{JobId, Time};
 use crate::planner::Planner;
-use crate::planners::board::{Board, is_on_board};
+use crate::planners::board::is_on_board;
 use crate::planners::layout::{Grant, Layout, apply, start_fractions};
 use crate::planners::settings::check;
 use crate::planners::timer::RoundTimer;
@@ -41,8 +42,8 @@ pub struct HadarConfig {
     pub eta: f64,
     /// Most plans that the programme carries on, 1 to 1,024. *Ours.*
     pub beam: usize,
-    /// Most offers that a plan looks for; with many jobs the beam is narrower. *Ours.*
-    pub num_offers_max: usize,
+    /// Most nodes that a plan looks at; with many jobs and nodes the beam is narrower. *Ours.*
+    pub num_looks_max: usize,
     /// Whether GPUs that the prices leave idle are given away. *Ours.*
     pub fill_idle: bool,
 }
@@ -54,7 +55,7 @@ impl Default for HadarConfig {
             round_s: 360.0,
             eta: 1.0,
             beam: 64,
-            num_offers_max: 4096,
+            num_looks_max: 1 << 18,
             fill_idle: true,
         }
     }
@@ -94,21 +95,21 @@ impl Hadar {
             is_on_board(job) && (moves || job.state == JobState::Pending)
         };
         let wishes = wishes(cluster, self.config.utility, takes_part);
-        let board = if moves {
-            Board::emptied(cluster)
-        } else {
-            Board::as_is(cluster)
-        };
         let prices = Prices::new(cluster, &wishes, self.config.eta, self.timer.round());
         let limits = Limits {
             beam: self.config.beam,
-            num_offers_max: self.config.num_offers_max,
+            num_looks_max: self.config.num_looks_max,
         };
         let queue = queue(&wishes);
-        let start = (board, quotas(cluster, moves));
-        let mut plan = best_plan(cluster, &prices, &wishes, &queue, start, limits);
+        let nodes_of = nodes_of(cluster);
+        let market = Market {
+            cluster,
+            prices: &prices,
+            nodes_of: &nodes_of,
+        };
+        let mut plan = best_plan(market, &wishes, &queue, Stock::new(cluster, moves), limits);
         if self.config.fill_idle || plan.picks.is_empty() {
-            fill(cluster, &prices, &wishes, &queue, &mut plan);
+            fill(market, &wishes, &queue, &mut plan);
         }
         let grants = plan.picks.into_iter();
         grants
@@ -117,45 +118,22 @@ impl Hadar {
     }
 }
 
-/// GPUs that each tenant may take if the jobs that a plan moves about are stopped; empty where tenants may borrow.
-pub(super) fn quotas(cluster: &Cluster, moves: bool) -> Vec<u32> {
-    if cluster.borrowing() {
-        return Vec::new();
-    }
-    let tenants = cluster.tenants().iter();
-    let mut used_milli: Vec<u64> = tenants.map(|tenant| tenant.used_milli).collect();
-    for id in cluster.running() {
-        let job = cluster.job(id);
-        if moves && is_on_board(job) {
-            used_milli[job.request.tenant.index()] -= job.milli_held();
-        }
-    }
-    let both = cluster.tenants().iter().zip(used_milli);
-    both.map(|(tenant, used)| ((u64::from(tenant.quota_gpus) * 1000).saturating_sub(used) / 1000) as u32)
-        .collect()
-}
-
 /// Gives what is left to the jobs that are not chosen, whatever the price.
-fn fill(cluster: &Cluster, prices: &Prices, wishes: &[Wish], queue: &[usize], plan: &mut Plan) {
+fn fill(market: Market<'_>, wishes: &[Wish], queue: &[usize], plan: &mut Plan) {
+    let cluster = market.cluster;
     let mut is_chosen = vec![false; wishes.len()];
     for (index, _) in &plan.picks {
         is_chosen[*index] = true;
     }
     let mut rooms = Rooms::new();
-    let mut num_free: u32 = plan.board.spaces().iter().map(|space| space.num_free()).sum();
     for index in queue {
         let wish = &wishes[*index];
-        let tenant = cluster.job(wish.id).request.tenant.index();
-        let has_quota = plan.quotas.get(tenant).is_none_or(|left| *left >= wish.num_gpus);
-        if is_chosen[*index] || !has_quota || num_free < wish.num_gpus {
+        let fits = plan.stock.num_free >= wish.num_gpus && plan.stock.has_quota(cluster, wish, wish.num_gpus);
+        if is_chosen[*index] || !fits {
             continue;
         }
-        if let Some(offer) = find_alloc(cluster, &plan.board, prices, wish, &mut rooms) {
-            plan.board.take(&offer.placement, wish.shape);
-            num_free -= wish.num_gpus;
-            if let Some(left) = plan.quotas.get_mut(tenant) {
-                *left -= wish.num_gpus;
-            }
+        if let Some(offer) = find_alloc(market, &plan.stock, wish, &mut rooms) {
+            plan.stock.take(cluster, wish, &offer.placement);
             plan.picks.push((*index, offer));
         }
     }

@@ -19,11 +19,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::hadar::quotas;
+use super::market::Stock;
 use super::utility::{Prices, Utility, Wish, wishes};
 use crate::cluster::{Cluster, JobState, Placement, Slice};
 use crate::error::{ConfigError, PolicyError};
-use crate::ids::{ClassId, JobId, NodeId, Time};
+use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
 use crate::physics::mixed::Copies;
 use crate::planner::Planner;
 use crate::planners::board::{Board, is_on_board};
@@ -86,6 +86,8 @@ struct Fork {
     moves: bool,
     /// Utility with the copies so far; 0 without any.
     utility: f64,
+    /// What a copy of so many GPUs of a type would add elsewhere than where the job runs, since the last copy.
+    known: Option<(GpuTypeId, u32, f64)>,
 }
 
 impl Fork {
@@ -161,14 +163,9 @@ impl HadarE {
             is_on_board(job) && (moves || job.state == JobState::Pending)
         };
         let wishes = wishes(cluster, self.config.utility, takes_part);
-        let mut board = if moves {
-            Board::emptied(cluster)
-        } else {
-            Board::as_is(cluster)
-        };
+        let mut stock = Stock::new(cluster, moves);
         let prices = Prices::new(cluster, &wishes, self.config.eta, self.timer.round());
-        let mut quotas = quotas(cluster, moves);
-        let order = nodes_by_speed(cluster, &board, &wishes);
+        let order = nodes_by_speed(cluster, &stock, &wishes);
         let fork = |wish: Wish| Fork {
             copies: self.copies(cluster, wish.class),
             start_s: cluster.resume_cost_s(wish.id),
@@ -176,21 +173,14 @@ impl HadarE {
             sum_rates: 0.0,
             moves: cluster.job(wish.id).state != JobState::Running,
             utility: 0.0,
+            known: None,
             wish,
         };
         let mut forks: Vec<Fork> = wishes.into_iter().map(fork).collect();
         let copies_max = self.config.copies_max.unwrap_or(cluster.nodes().len());
         for node in order {
             // Again with smaller copies while there is room and a job that a copy would help.
-            while serve(
-                cluster,
-                &mut board,
-                &prices,
-                &mut quotas,
-                node,
-                &mut forks,
-                copies_max,
-            ) {}
+            while serve(cluster, &mut stock, &prices, node, &mut forks, copies_max) {}
         }
         let started = forks.into_iter().filter(|fork| !fork.slices.is_empty());
         started.map(|fork| (fork.wish.id, grant(fork))).collect()
@@ -198,14 +188,14 @@ impl HadarE {
 }
 
 /// Nodes with room, the fastest for the average job first.
-fn nodes_by_speed(cluster: &Cluster, board: &Board, wishes: &[Wish]) -> Vec<NodeId> {
+fn nodes_by_speed(cluster: &Cluster, stock: &Stock, wishes: &[Wish]) -> Vec<NodeId> {
     let mut value = vec![0.0_f64; cluster.num_types()];
     for wish in wishes {
         for (value, speed) in value.iter_mut().zip(&cluster.class(wish.class).speed) {
             *value += speed;
         }
     }
-    let spaces = board.spaces().iter().enumerate();
+    let spaces = stock.board.spaces().iter().enumerate();
     let free = spaces.filter(|(_, space)| space.free != 0);
     let mut nodes: Vec<(f64, NodeId)> = free
         .map(|(index, space)| (value[space.gpu_type.index()], NodeId(index as u32)))
@@ -217,17 +207,19 @@ fn nodes_by_speed(cluster: &Cluster, board: &Board, wishes: &[Wish]) -> Vec<Node
 /// Gives a node's GPUs to the copies with the largest payoffs, at the sizes that fit now. Whether any was given.
 fn serve(
     cluster: &Cluster,
-    board: &mut Board,
+    stock: &mut Stock,
     prices: &Prices,
-    quotas: &mut [u32],
     node: NodeId,
     forks: &mut [Fork],
     copies_max: usize,
 ) -> bool {
-    let mut open = candidates(cluster, board, node, forks, copies_max);
+    if stock.board.spaces()[node.index()].free == 0 {
+        return false;
+    }
+    let mut open = candidates(cluster, &stock.board, node, forks, copies_max);
     let mut any = false;
     loop {
-        let price = prices.at(board, node.index());
+        let price = prices.at(&stock.board, node.index());
         let payoff = |copy: &Copy| copy.gain - price * f64::from(copy.num_gpus);
         let best = (0..open.len()).reduce(|best, at| {
             if payoff(&open[at]) > payoff(&open[best]) {
@@ -240,9 +232,9 @@ fn serve(
             return any;
         };
         let copy = open.remove(best);
-        if give(cluster, board, quotas, node, copy, &mut forks[copy.fork]) {
+        if give(cluster, stock, node, copy, &mut forks[copy.fork]) {
             any = true;
-            open.retain(|copy| copy.num_gpus <= board.hosts(node, forks[copy.fork].wish.shape));
+            open.retain(|copy| copy.num_gpus <= stock.board.hosts(node, forks[copy.fork].wish.shape));
         }
     }
 }
@@ -252,12 +244,12 @@ fn candidates(
     cluster: &Cluster,
     board: &Board,
     node: NodeId,
-    forks: &[Fork],
+    forks: &mut [Fork],
     copies_max: usize,
 ) -> Vec<Copy> {
     let kind = board.spaces()[node.index()].gpu_type;
     let mut open = Vec::new();
-    for (index, fork) in forks.iter().enumerate() {
+    for (index, fork) in forks.iter_mut().enumerate() {
         let wish = &fork.wish;
         let is_here = fork.slices.iter().any(|slice| slice.node == node);
         if wish.types >> kind.0 & 1 == 0 || fork.slices.len() >= copies_max || is_here {
@@ -272,7 +264,13 @@ fn candidates(
         let stays = here.filter(|slice| slice.num_gpus() == num_gpus && board.has(&[*slice], wish.shape));
         let part = f64::from(num_gpus) / f64::from(wish.num_gpus);
         let rate = cluster.class(wish.class).speed[kind.index()] * part;
-        let gain = fork.with(rate, stays.is_none()) - fork.utility;
+        let gain = match fork.known {
+            Some((known, num, gain)) if stays.is_none() && (known, num) == (kind, num_gpus) => gain,
+            _ => fork.with(rate, stays.is_none()) - fork.utility,
+        };
+        if stays.is_none() {
+            fork.known = Some((kind, num_gpus, gain));
+        }
         if gain > 0.0 {
             open.push(Copy {
                 fork: index,
@@ -287,26 +285,16 @@ fn candidates(
 }
 
 /// Gives a node's GPUs to a copy, if they and the quota still suffice; whether they do.
-fn give(
-    cluster: &Cluster,
-    board: &mut Board,
-    quotas: &mut [u32],
-    node: NodeId,
-    copy: Copy,
-    fork: &mut Fork,
-) -> bool {
+fn give(cluster: &Cluster, stock: &mut Stock, node: NodeId, copy: Copy, fork: &mut Fork) -> bool {
     let shape = fork.wish.shape;
-    let tenant = cluster.job(fork.wish.id).request.tenant.index();
-    let has_quota = quotas.get(tenant).is_none_or(|left| *left >= copy.num_gpus);
-    if !has_quota || board.hosts(node, shape) < copy.num_gpus {
+    let fits = stock.board.hosts(node, shape) >= copy.num_gpus;
+    if !fits || !stock.has_quota(cluster, &fork.wish, copy.num_gpus) {
         return false;
     }
-    let stays = copy.stays.filter(|slice| board.has(&[*slice], shape));
-    let slice = stays.unwrap_or_else(|| board.lowest(node, copy.num_gpus));
-    board.take(&[slice], shape);
-    if let Some(left) = quotas.get_mut(tenant) {
-        *left -= copy.num_gpus;
-    }
+    let stays = copy.stays.filter(|slice| stock.board.has(&[*slice], shape));
+    let slice = stays.unwrap_or_else(|| stock.board.lowest(node, copy.num_gpus));
+    stock.take(cluster, &fork.wish, &Placement::from_slice(&[slice]));
+    fork.known = None;
     fork.utility = fork.with(copy.rate, stays.is_none());
     fork.moves |= stays.is_none();
     fork.sum_rates += copy.rate;

@@ -5,6 +5,7 @@ pub mod find_alloc;
 #[allow(clippy::module_inception)] // The system's name is the line's name.
 mod hadar;
 mod hadare;
+pub mod market;
 pub mod utility;
 
 pub use hadar::{Hadar, HadarConfig};

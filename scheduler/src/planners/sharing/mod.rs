@@ -4,6 +4,8 @@ mod gandiva;
 mod hfta;
 mod hosts;
 mod indolent;
+mod matching;
+mod muri;
 mod sjf;
 mod speeds;
 mod turns;
@@ -14,6 +16,7 @@ mod tests;
 pub use gandiva::{Gandiva, GandivaConfig};
 pub use hfta::{Hfta, HftaConfig};
 pub use indolent::{Indolent, IndolentConfig};
+pub use muri::{Muri, MuriConfig};
 pub use sjf::{SjfSharing, SjfSharingConfig};
 
 use super::{Asks, Entry, settings};
@@ -87,6 +90,21 @@ pub(super) const ENTRIES: &[Entry] = &[
         asks: SHARING,
         defaults: settings::defaults::<HftaConfig>,
         make: |value| Ok(Box::new(Hfta::new(settings::read("hfta", value)?)?)),
+    },
+    Entry {
+        info: Info {
+            name: "muri",
+            family: "sharing, preemptive",
+            citation: "Muri SIGCOMM'22, Muri-S with pairs",
+            knows: "run time estimates, gang size, GPU memory, speeds of pairs",
+            decides: "each round: least remaining GPU time first; pairs equal gangs whose speeds together are largest",
+        },
+        asks: Asks {
+            preemption: true,
+            ..SHARING
+        },
+        defaults: settings::defaults::<MuriConfig>,
+        make: |value| Ok(Box::new(Muri::new(settings::read("muri", value)?)?)),
     },
 ];
 

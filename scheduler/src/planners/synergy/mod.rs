@@ -1,6 +1,7 @@
 //! Synergy: CPU and memory beside GPUs.
 
 mod deal;
+mod optimum;
 mod order;
 mod planner;
 mod profile;
@@ -8,6 +9,7 @@ mod profile;
 mod tests;
 
 pub use deal::{Counts, Deal, Holding, Inputs, Server, Wish};
+pub use optimum::{Choice, Group, Optimum, optimum, worthwhile};
 pub use order::Order;
 pub use planner::{Grant, Synergy, SynergyConfig};
 pub use profile::{Profile, Profiles};
@@ -62,5 +64,17 @@ pub(super) const ENTRIES: &[Entry] = &[
         asks: Asks::PREEMPTION,
         defaults: settings::defaults::<SynergyConfig>,
         make: |value| make("synergy-tune", Grant::Tune, value),
+    },
+    Entry {
+        info: Info {
+            name: "synergy-opt",
+            family: "resource-sensitive, preemptive",
+            citation: "Synergy OSDI'22, OPT (LP1), placed as TUNE",
+            knows: KNOWS,
+            decides: "as synergy-tune, with the CPU and memory that make all together fastest",
+        },
+        asks: Asks::PREEMPTION,
+        defaults: settings::defaults::<SynergyConfig>,
+        make: |value| make("synergy-opt", Grant::Optimum, value),
     },
 ];

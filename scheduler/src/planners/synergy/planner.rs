@@ -5,7 +5,7 @@
 //! started; a job with the same GPUs and the same grant goes on.
 //!
 //! # Source
-//! Mohan et al., Synergy (OSDI'22), section 4: proportional, GREEDY and TUNE.
+//! Mohan et al., Synergy (OSDI'22), section 4: proportional, GREEDY, TUNE and OPT.
 //!
 //! # Deviations
 //! - The paper knows equal servers. Here each GPU type is dealt out by itself; a job goes to the type on which its class is
@@ -23,11 +23,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::deal::{Counts, Deal, Server, Wish};
+use super::optimum::{Group, optimum};
 use super::order::Order;
 use super::profile::Profiles;
-use crate::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
+use crate::cluster::{Cluster, JobState, NodeState, Placement, Shape, ShapeId, Slice};
 use crate::error::{ConfigError, PolicyError};
-use crate::ids::{GpuTypeId, JobId, NodeId, Time};
+use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
 use crate::planner::Planner;
 use crate::planners::board::{Board, is_on_board};
 use crate::planners::layout::{Grant as Granted, Layout, apply, start_fractions};
@@ -79,6 +80,8 @@ pub enum Grant {
     Greedy,
     /// What is best for it where that is free, else the proportional share, which others must make free.
     Tune,
+    /// What is best for all together where that is free, else as [`Grant::Tune`].
+    Optimum,
 }
 
 /// The planner.
@@ -133,7 +136,7 @@ impl Synergy {
                 stays,
                 ..Wish::new(num_gpus, profile.fair, profile.fair)
             },
-            Grant::Greedy | Grant::Tune => profile.wish(num_gpus, stays),
+            Grant::Greedy | Grant::Tune | Grant::Optimum => profile.wish(num_gpus, stays),
         }
     }
 
@@ -168,7 +171,10 @@ impl Synergy {
             .into_iter()
             .map(|(id, kind)| (id, kind, self.wish(cluster, round, id, kind)))
             .collect();
-        if self.grant == Grant::Tune {
+        if self.grant == Grant::Optimum {
+            self.share_out(cluster, round, &mut wishes);
+        }
+        if self.grant != Grant::Proportional {
             let total = |wish: &Wish, input: usize| (wish.best[input] * f64::from(wish.num_gpus)) as u64;
             wishes.sort_by_key(|(_, _, wish)| Reverse((wish.num_gpus, total(wish, 0), total(wish, 1))));
         }
@@ -176,8 +182,8 @@ impl Synergy {
         for (id, kind, wish) in wishes {
             let deal = &mut round.deals[kind.index()];
             let runs = match self.grant {
-                Grant::Tune => deal.tune(id, &wish),
-                _ => deal.place(id, &wish, false),
+                Grant::Tune | Grant::Optimum => deal.tune(id, &wish),
+                Grant::Proportional | Grant::Greedy => deal.place(id, &wish, false),
             };
             if runs {
                 round.charge(cluster, id);
@@ -187,6 +193,46 @@ impl Synergy {
         }
         if !missed.is_empty() {
             self.fill(cluster, round, &order);
+        }
+    }
+
+    /// Lets every job wish what is best for all together, type by type.
+    fn share_out(&mut self, cluster: &Cluster, round: &Round, wishes: &mut [(JobId, GpuTypeId, Wish)]) {
+        for (number, deal) in round.deals.iter().enumerate() {
+            let mut members: BTreeMap<(ClassId, ShapeId, u32), Vec<usize>> = BTreeMap::new();
+            for (at, (id, kind, wish)) in wishes.iter().enumerate() {
+                if kind.index() == number {
+                    let job = cluster.job(*id);
+                    let key = (job.request.class, job.shape, wish.num_gpus);
+                    members.entry(key).or_default().push(at);
+                }
+            }
+            let groups: Vec<Group> = members
+                .values()
+                .map(|of_group| {
+                    let (id, kind, wish) = &wishes[of_group[0]];
+                    Group {
+                        num_gpus: wish.num_gpus,
+                        num_jobs: of_group.len(),
+                        choices: self.profiles.choices(cluster, *id, *kind),
+                    }
+                })
+                .collect();
+            let sum = |input: usize| deal.servers.iter().map(|server| server.free[input]).sum();
+            let Some(best) = optimum(&groups, [sum(0), sum(1)]) else {
+                continue;
+            };
+            for (of_group, picks) in members.values().zip(best.picks) {
+                for (at, pick) in of_group.iter().zip(picks) {
+                    let (id, kind, wish) = &mut wishes[*at];
+                    let fair = self.profiles.of(cluster, *id, *kind).fair;
+                    let stays = std::mem::take(&mut wish.stays);
+                    *wish = Wish {
+                        stays,
+                        ..Wish::new(wish.num_gpus, pick, fair)
+                    };
+                }
+            }
         }
     }
 

@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 
 use super::deal::{Counts, Inputs, Wish};
+use super::optimum::{Choice, worthwhile};
 use crate::cluster::{Cluster, Node, Shape, ShapeId};
 use crate::ids::{ClassId, GpuTypeId, JobId};
 use crate::physics::sensitivity::{Sensitivity, Share};
@@ -85,35 +86,55 @@ impl Machine {
         })
     }
 
+    fn speed(&self, surface: &Sensitivity, [cpu_milli, memory_mib]: Inputs) -> f64 {
+        surface.speed(Share {
+            cores: cpu_milli / 1000.0,
+            memory_gib: memory_mib / 1024.0,
+            storage_mbps: self.storage_mbps,
+        })
+    }
+
+    /// The levels of an axis of the surface that a GPU can be given, with its due and the most that it can have.
+    fn levels(&self, axis: &[f64], unit: f64, input: usize, most: f64) -> Vec<f64> {
+        let mut levels: Vec<f64> = axis.iter().map(|level| (level * unit - 1e-6).ceil()).collect();
+        levels.push(self.fair[input]);
+        levels.retain(|level| *level < most);
+        levels.push(most);
+        levels.sort_unstable_by(f64::total_cmp);
+        levels
+    }
+
+    /// What a GPU of a gang can be given with which it is no slower than with its due.
+    fn choices(&self, surface: &Sensitivity, num_gpus: u32) -> Vec<Choice> {
+        let most = self.most(num_gpus);
+        let memory = self.levels(&surface.memory_gib, 1024.0, 1, most[1]);
+        let mut choices = Vec::new();
+        for cpu in self.levels(&surface.cores, 1000.0, 0, most[0]) {
+            choices.extend(memory.iter().map(|memory| {
+                let each = [cpu, *memory];
+                (each, self.speed(surface, each))
+            }));
+        }
+        let due = self.speed(surface, self.fair);
+        choices.retain(|(_, speed)| *speed >= due - 1e-12);
+        worthwhile(choices)
+    }
+
     fn profile(&self, surface: &Sensitivity, num_gpus: u32, tolerance: f64) -> Profile {
-        let speed = |[cpu_milli, memory_mib]: Inputs| {
-            surface.speed(Share {
-                cores: cpu_milli / 1000.0,
-                memory_gib: memory_mib / 1024.0,
-                storage_mbps: self.storage_mbps,
-            })
-        };
+        let speed = |each: Inputs| self.speed(surface, each);
         let most = self.most(num_gpus);
         let best_speed = speed(most);
         let enough = |each: Inputs| speed(each) >= best_speed * (1.0 - tolerance) - 1e-12;
-        let levels = |axis: &[f64], unit: f64, input: usize| {
-            let mut levels: Vec<f64> = axis.iter().map(|level| (level * unit - 1e-6).ceil()).collect();
-            levels.push(self.fair[input]);
-            levels.retain(|level| *level < most[input]);
-            levels.push(most[input]);
-            levels.sort_unstable_by(f64::total_cmp);
-            levels
-        };
         let first = |levels: Vec<f64>, ok: &dyn Fn(f64) -> bool, most: f64| {
             levels.into_iter().find(|level| ok(*level)).unwrap_or(most)
         };
         let cpu = first(
-            levels(&surface.cores, 1000.0, 0),
+            self.levels(&surface.cores, 1000.0, 0, most[0]),
             &|cpu| enough([cpu, most[1]]),
             most[0],
         );
         let memory = first(
-            levels(&surface.memory_gib, 1024.0, 1),
+            self.levels(&surface.memory_gib, 1024.0, 1, most[1]),
             &|memory| enough([cpu, memory]),
             most[1],
         );
@@ -178,6 +199,16 @@ impl Profiles {
         };
         self.known.insert(key, profile);
         profile
+    }
+
+    /// What a job may be given on a GPU type without being slower than with its proportional share.
+    pub fn choices(&mut self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> Vec<Choice> {
+        let profile = self.of(cluster, id, kind);
+        let (machine, request) = (&self.machines[kind.index()], &cluster.job(id).request);
+        match &cluster.class(request.class).sensitivity {
+            Some(surface) if machine.is_modelled => machine.choices(surface, request.num_gpus),
+            _ => vec![(profile.fair, profile.fair_speed)],
+        }
     }
 }
 

@@ -115,8 +115,53 @@ fn quotas_without_borrowing_bind() {
     assert_eq!(at(&mut tune, &mut cluster, 0.0), [0, 1, 3]);
 }
 
+#[test]
+fn the_programme_gives_cores_to_whom_they_bring_most() {
+    // 8 GPUs, 24 cores: two ResNet-18 (best 9 cores: 2.4) and two ResNet-50 (best 4: 1.15), four GPUs idle. All four could
+    // have 26; the programme takes from whoever loses least: a core of a ResNet-50 is worth 0.15, the last three of a
+    // ResNet-18 together 0.65.
+    let mut cluster = synergy_cluster(1, 24.0);
+    for model in ["resnet50", "resnet50", "resnet18", "resnet18"] {
+        submit(&mut cluster, model, 1, 1e5);
+    }
+    at(&mut planner(Grant::Optimum, Order::Fifo), &mut cluster, 0.0);
+    assert_eq!(rates(&cluster, 4), [1.0, 1.0, 2.4, 2.4]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_grant_is_worth_more_than_the_programme_and_opt_is_no_slower_than_the_proportional_share(
+        num_servers in 1_u32..4,
+        jobs in proptest::collection::vec((0_usize..10, 0_u32..4), 1..24),
+    ) {
+        let mut clusters = [synergy_cluster(num_servers, 24.0), synergy_cluster(num_servers, 24.0)];
+        for (model, size) in &jobs {
+            for cluster in &mut clusters {
+                submit(cluster, SYNERGY_MODELS[*model].name, 1 << size, 1e5);
+            }
+        }
+        let grants = [Grant::Tune, Grant::Optimum];
+        for (cluster, grant) in clusters.iter_mut().zip(grants) {
+            at(&mut planner(grant, Order::Fifo), cluster, 0.0);
+        }
+        let [tuned, best] = &clusters;
+        let mut profiles = Profiles::new(0.0);
+        let groups: Vec<Group> = tuned.running().map(|id| Group {
+            num_gpus: tuned.job(id).request.num_gpus,
+            num_jobs: 1,
+            choices: profiles.choices(tuned, id, crate::ids::GpuTypeId(0)),
+        }).collect();
+        let all = [f64::from(num_servers) * 24_000.0, f64::from(num_servers) * 512_000.0];
+        let bound = optimum(&groups, all).unwrap().worth;
+        for cluster in [tuned, best] {
+            let speed: f64 = cluster.running().map(|id| cluster.job(id).rate).sum();
+            prop_assert!(speed <= bound + 1e-6, "{speed} of {bound}");
+        }
+        prop_assert!(best.running().all(|id| best.job(id).rate >= 1.0 - 1e-9));
+        prop_assert_eq!(tuned.num_running(), best.num_running());
+    }
 
     #[test]
     fn under_tune_nobody_runs_slower_than_with_the_proportional_share(

@@ -18,6 +18,9 @@ pub struct RoundRules {
     pub round: Time,
     /// Least time between two changes of targets.
     pub retarget_min: Time,
+    /// Every round begins with another GPU type, for policies that do not know which is fast; else the fastest is dealt
+    /// first.
+    pub types_in_turn: bool,
 }
 
 impl RoundRules {
@@ -28,6 +31,7 @@ impl RoundRules {
     pub const GAVEL: RoundRules = RoundRules {
         round: Time(360_000_000),
         retarget_min: Time(1_920_000_000),
+        types_in_turn: false,
     };
 }
 
@@ -35,7 +39,7 @@ impl RoundRules {
 ///
 /// Between the ends of rounds it only starts jobs that ask for fractions of a GPU, which have no part in rounds, unless the
 /// cluster is idle. A job that came since targets were set takes only what nobody else wants. Types are dealt in the order
-/// of what they are worth to the jobs at hand, the fastest first.
+/// of what they are worth to the jobs at hand, the fastest first, or in turn.
 #[derive(Clone, Debug)]
 pub struct RoundPlanner<F> {
     name: String,
@@ -51,6 +55,7 @@ pub struct RoundPlanner<F> {
     changed: bool,
     /// Nodes that were up at the last look.
     num_up: usize,
+    num_rounds: usize,
 }
 
 impl<F> RoundPlanner<F>
@@ -71,6 +76,7 @@ where
             targets_set: None,
             changed: false,
             num_up: 0,
+            num_rounds: 0,
         }
     }
 
@@ -165,7 +171,14 @@ where
             .into_iter()
             .filter(|id| is_dealt(cluster, *id))
             .collect();
-        let order = types_by_worth(cluster, &dealt);
+        let order = if self.rules.types_in_turn {
+            let num = cluster.num_types();
+            let kinds = (0..num).map(|kind| GpuTypeId(((kind + self.num_rounds) % num) as u8));
+            kinds.collect()
+        } else {
+            types_by_worth(cluster, &dealt)
+        };
+        self.num_rounds += 1;
         let is_in = |job: JobId| is_dealt(cluster, job);
         let can_run = |party: Party, kind: GpuTypeId| {
             let runs = |job: JobId| cluster.job(job).types >> kind.0 & 1 == 1;

@@ -214,3 +214,111 @@ pub(super) fn sit_down(cluster: &mut Cluster, seats: &BTreeMap<Party, Placement>
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::tests::submit_for;
+    use crate::cluster::{Capabilities, Sharing};
+    use crate::ids::NodeId;
+    use crate::planner::Planner;
+    use crate::planners::tests::{preemptive_cluster, running, submit};
+    use crate::rounds::{RoundPlanner, RoundRules, Targets};
+    use crate::spec::{ClusterSpec, ModelClass, TenantSpec};
+
+    /// Plans once with the same target for every party.
+    fn plan(cluster: &mut Cluster, parties: &[Party]) {
+        let due: Targets = parties.iter().map(|party| (*party, vec![1.0])).collect();
+        let mut planner = RoundPlanner::new("all", RoundRules::GAVEL, move |_: &Cluster| Ok(due.clone()));
+        planner.plan(cluster).unwrap();
+        cluster.check();
+    }
+
+    fn alone(jobs: std::ops::Range<u32>) -> Vec<Party> {
+        jobs.map(|job| Party::alone(JobId(job))).collect()
+    }
+
+    fn cluster_with(spec: &ClusterSpec, sharing: Sharing) -> Cluster {
+        let capabilities = Capabilities {
+            preemption: true,
+            sharing,
+            ..Capabilities::DEFAULT
+        };
+        Cluster::new(spec, &[ModelClass::default()], capabilities).unwrap()
+    }
+
+    #[test]
+    fn a_tenant_behind_a_wall_runs_no_more_than_its_quota() {
+        // 4 GPUs; tenant 0 may have 1, tenant 1 has 3. Three jobs of tenant 0 and one of tenant 1.
+        let tenant = |quota_gpus: u32| TenantSpec {
+            name: format!("tenant{quota_gpus}"),
+            quota_gpus,
+        };
+        let spec = ClusterSpec {
+            tenants: vec![tenant(1), tenant(3)],
+            borrowing: false,
+            ..ClusterSpec::uniform(1, 4, 1)
+        };
+        let mut cluster = cluster_with(&spec, Sharing::Off);
+        for owner in [0, 0, 0, 1] {
+            submit_for(&mut cluster, owner, 1, 1e3);
+        }
+        plan(&mut cluster, &alone(0..4));
+        assert_eq!(running(&cluster), [0, 3]);
+    }
+
+    #[test]
+    fn a_job_on_a_node_that_drains_stays_and_nobody_joins_it_there() {
+        let mut cluster = preemptive_cluster(2, 1);
+        submit(&mut cluster, 1, 1e3);
+        plan(&mut cluster, &alone(0..1));
+        let seat = cluster.job(JobId(0)).placement.clone();
+        cluster.set_node_state(seat[0].node, NodeState::Draining, &mut Vec::new());
+        submit(&mut cluster, 1, 1e3);
+        submit(&mut cluster, 1, 1e3);
+        plan(&mut cluster, &alone(0..3));
+        assert_eq!(cluster.job(JobId(0)).placement, seat);
+        assert_eq!(running(&cluster), [0, 1]);
+        assert_eq!(
+            cluster.job(JobId(1)).placement[0].node,
+            NodeId(1 - seat[0].node.0)
+        );
+    }
+
+    #[test]
+    fn a_pair_sits_on_the_same_gpus_and_a_job_keeps_its_seat_when_its_company_leaves() {
+        let mut cluster = cluster_with(&ClusterSpec::uniform(1, 2, 1), Sharing::Mps);
+        for _ in 0..3 {
+            submit(&mut cluster, 2, 1e3);
+        }
+        let pair = |a: u32, b: u32| Party::pair(JobId(a), JobId(b));
+        plan(&mut cluster, &[pair(0, 1)]);
+        assert_eq!(running(&cluster), [0, 1]);
+        assert_eq!(cluster.job(JobId(0)).placement, cluster.job(JobId(1)).placement);
+        cluster.advance(crate::ids::Time::from_secs_f64(360.0));
+        plan(&mut cluster, &[pair(1, 2)]);
+        assert_eq!(running(&cluster), [1, 2]);
+        assert_eq!(cluster.job(JobId(1)).num_preemptions, 0);
+    }
+
+    #[test]
+    fn where_nothing_can_be_stopped_running_jobs_keep_their_seats() {
+        let mut cluster = Cluster::new(
+            &ClusterSpec::uniform(1, 2, 1),
+            &[ModelClass::default()],
+            Capabilities::DEFAULT,
+        )
+        .unwrap();
+        for _ in 0..3 {
+            submit(&mut cluster, 1, 1e3);
+        }
+        plan(&mut cluster, &alone(1..2));
+        assert_eq!(
+            running(&cluster),
+            [0, 1],
+            "what is left over goes to who came first"
+        );
+        plan(&mut cluster, &alone(2..3));
+        assert_eq!(running(&cluster), [0, 1]);
+    }
+}

@@ -24,7 +24,8 @@ pub struct Common {
     pub levels_max: usize,
     /// Most pairs of groups in a programme. *Assumed.*
     pub pairs_max: usize,
-    /// All GPU types count as equally fast: the baseline that Gavel is compared with.
+    /// All GPU types count as equally fast and are dealt in turn (the released code shuffles them): the baseline that Gavel is
+    /// compared with.
     pub blind: bool,
     /// Jobs up to which what each is due is taken exactly. *Assumed.*
     pub exact_jobs_max: usize,
@@ -54,6 +55,7 @@ impl Common {
         RoundRules {
             round: Time::from_secs_f64(self.round_s),
             retarget_min: Time::from_secs_f64(self.retarget_min_s),
+            types_in_turn: self.blind,
         }
     }
 

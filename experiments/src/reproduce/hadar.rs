@@ -75,13 +75,22 @@ fn three_types(seed: Seed, num_jobs: usize) -> Result<Workload, Error> {
     Ok(workload)
 }
 
-/// Who runs beside Hadar: name in the tables, planner, published (total time, mean JCT) over Hadar's.
-const OTHERS: [(&str, &str, Option<(f64, f64)>); 4] = [
-    ("Gavel", "gavel-las", Some((1.2, 2.5))),
-    ("YARN-CS", "fifo", None),
-    ("Tiresias", "tiresias", None),
-    ("srtf", "srtf", None),
+/// Who runs beside Hadar: name in the tables, and planner.
+const OTHERS: [(&str, &str); 4] = [
+    ("Gavel", "gavel-las"),
+    ("YARN-CS", "fifo"),
+    ("Tiresias", "tiresias"),
+    ("srtf", "srtf"),
 ];
+
+/// Published (total time, mean JCT) of another over Hadar's.
+fn published(name: &str) -> (Option<f64>, Option<f64>) {
+    match name {
+        "Gavel" => (Some(1.2), Some(2.5)),
+        "YARN-CS" => (None, Some(3.0)),
+        _ => (None, None),
+    }
+}
 
 fn h1(effort: &Effort) -> Result<Reproduction, Error> {
     let seeds = effort.seeds(3);
@@ -115,20 +124,13 @@ fn h1(effort: &Effort) -> Result<Reproduction, Error> {
     let jct = |result: &SimResult| result.metrics.avg_jct_s;
     let mut reproduction = Reproduction::default();
     let figures = &mut reproduction.figures;
-    for (number, (name, _, published)) in others.iter().enumerate() {
+    let within =
+        |value: Option<f64>, part: f64| value.map_or(Target::Record, |value| Target::Within { value, part });
+    for (number, (name, _)) in others.iter().enumerate() {
         let at = utilities.len() + number;
-        let jct_published = published
-            .map(|published| published.1)
-            .or((*name == "YARN-CS").then_some(3.0));
-        let within = |value: Option<f64>, part: f64| {
-            value.map_or(Target::Record, |value| Target::Within { value, part })
-        };
+        let (total_published, jct_published) = published(name);
         let what = format!("total time, {name} / hadar");
-        figures.push(Figure::of(
-            what,
-            &over(at, total),
-            within(published.map(|published| published.0), 0.15),
-        ));
+        figures.push(Figure::of(what, &over(at, total), within(total_published, 0.15)));
         let what = format!("mean JCT, {name} / hadar");
         figures.push(Figure::of(what, &over(at, jct), within(jct_published, 0.3)));
     }

@@ -3,7 +3,8 @@
 //! First GPUs are only counted: along the order each job takes its gang from what is left, those that do not fit are passed
 //! over, and a running job that finds its GPUs counted away is stopped. Then the winners that do not run yet are placed, in
 //! the same order, by the cluster's own placement: it knows CPU, memory, fractions and draining nodes, so a winner may
-//! still find no place and wait. Running winners are never moved.
+//! still find no place and wait. Running winners are never moved. Where that would leave the cluster idle, whoever has a place
+//! is started, accepted or not.
 
 use crate::cluster::{Cluster, JobState, Placement, Slice, Template};
 use crate::ids::{GpuTypeId, JobId};
@@ -137,6 +138,18 @@ pub fn give_out(
             break;
         }
     }
+    if num_started == 0 && cluster.num_running() == 0 {
+        // Those who were counted in found no place (cores, memory, nodes that are away). An idle cluster must not stay so
+        // for their sake.
+        for &id in order {
+            if cluster.job(id).state == JobState::Pending
+                && let Some(placement) = tightest(cluster, id, &mut slices)
+            {
+                cluster.start(id, placement);
+                num_started += 1;
+            }
+        }
+    }
     num_started
 }
 
@@ -207,6 +220,17 @@ mod tests {
         };
         assert_eq!(deal(&mut cluster, &[0, 1, 2], stay), [0, 2]);
         assert_eq!(deal(&mut cluster, &[1, 2, 0], stay), [0, 2]);
+    }
+
+    #[test]
+    fn an_idle_cluster_starts_whoever_has_a_place_where_those_counted_in_have_none() {
+        // The gang of 4 takes all GPUs in the count and its placement is refused, so the job of 1 is counted out: without
+        // the second look nobody would run.
+        let mut cluster = preemptive_cluster(1, 4);
+        let (wide, small) = (submit(&mut cluster, 4, 1e3), submit(&mut cluster, 1, 1e3));
+        let num_started = give_out(&mut cluster, &[wide, small], ALL, |_, id, _| id != wide);
+        assert_eq!((num_started, running(&cluster)), (1, vec![wide.0]));
+        cluster.check();
     }
 
     #[test]

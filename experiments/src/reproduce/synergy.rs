@@ -363,9 +363,9 @@ fn against_opt(effort: &Effort) -> Result<Reproduction, Error> {
     Ok(Reproduction {
         figures: vec![
             Figure::of(
-                "TUNE over OPT, average JCT, 8 jobs/h",
+                "TUNE over OPT placed by TUNE, average JCT, 8 jobs/h",
                 &ratios,
-                Target::AtMost(1.1),
+                Target::Record,
             ),
             Figure::of(
                 "throughput of TUNE over LP1's worth, full cluster",
@@ -382,6 +382,12 @@ fn against_opt(effort: &Effort) -> Result<Reproduction, Error> {
                 &at_once(rules::Grant::Proportional)?,
                 Target::Record,
             ),
+        ],
+        findings: vec![
+            "With this mix LP1 can give almost everybody what is best for it (about 368 of 384 cores), so OPT asks for what TUNE \
+             asks for. Ours is then placed by the same rule, and the two hardly differ: the ratio of their JCTs says nothing \
+             about TUNE. The part of LP1's worth that TUNE reaches does; what is missing is lost to the walls between servers."
+                .into(),
         ],
         ..Reproduction::default()
     })

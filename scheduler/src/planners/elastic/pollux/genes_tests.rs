@@ -59,12 +59,12 @@ fn keeps_the_rules(problem: &Problem, individual: &[u8]) -> bool {
             on.iter().for_each(|node| distributed[*node] += 1);
         }
     }
-    for node in 0..nodes {
+    for (node, num_distributed) in distributed.iter().enumerate() {
         let used: u32 = (0..problem.rows.len())
             .map(|job| u32::from(problem.row_of(individual, job)[node]))
             .sum();
         ok &= used <= u32::from(problem.capacity[node]);
-        ok &= !problem.avoid_interference || distributed[node] <= 1;
+        ok &= !problem.avoid_interference || *num_distributed <= 1;
     }
     ok
 }

@@ -195,14 +195,14 @@ impl Problem {
             .position(|gpus| *gpus > 0)
             .map(|node| self.kinds[node]);
         for own in [true, false] {
-            for (node, held) in gpus.iter_mut().enumerate() {
-                let may = Some(self.kinds[node]) == kind && (*held > 0) == own;
+            for (node, entry) in gpus.iter_mut().enumerate() {
+                let may = Some(self.kinds[node]) == kind && (*entry > 0) == own;
                 let disturbs = self.avoid_interference && scratch.has_distributed[node];
                 if !may || (disturbs && !own) || total >= row.least {
                     continue;
                 }
-                let take = u32::from(scratch.free[node] - *held).min(row.least - total);
-                *held += take as u8;
+                let take = u32::from(scratch.free[node] - *entry).min(row.least - total);
+                *entry += take as u8;
                 total += take;
             }
         }

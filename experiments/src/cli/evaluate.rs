@@ -36,7 +36,7 @@ pub struct EvaluateArgs {
     /// Policies by name or file, repeated or with commas [default: all heuristics]
     #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append)]
     pub policy: Vec<String>,
-    /// Settings of planners in TOML, one table for each: [tiresias] quantum_gpu_s = 1000. `pleach policies --show NAME` prints the
+    /// Settings of planners in TOML, one table for each (tiresias.quantum_gpu_s = 1000). `pleach policies --show NAME` prints the
     /// defaults
     #[arg(long, value_name = "FILE")]
     pub policy_config: Option<PathBuf>,

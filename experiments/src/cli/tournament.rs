@@ -16,7 +16,7 @@ Examples:
   pleach tournament --workload gavel-multi --policy srtf,tiresias --condition ideal
   pleach tournament --workload trace.csv --format philly --from-day 30 --days 2 --seeds 1")]
 pub struct TournamentArgs {
-    /// Who plays, repeated or with commas [default: every heuristic and planner]
+    /// Who plays, repeated or with commas [default: every heuristic and planner but hadare, whose jobs train as averaged copies]
     #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append)]
     pub policy: Vec<String>,
     /// Presets, environment ids or trace files, repeated or with commas [default: six presets]

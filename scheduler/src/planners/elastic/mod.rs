@@ -1,6 +1,6 @@
 //! Elastic jobs: how many GPUs each job gets.
 //!
-//! [`scaling`] says how fast a job would go on other numbers of GPUs, [`field`] is the plan in the making, [`knapsack`] the
+//! `scaling` says how fast a job would go on other numbers of GPUs, `field` is the plan in the making, `knapsack` the
 //! integer programme to which three of the four systems come down.
 
 mod bftrainer;

@@ -356,6 +356,27 @@ mod tests {
     }
 
     #[test]
+    fn a_planner_says_what_it_needs_and_takes_settings_of_its_own() {
+        let mut all = Contestant::open_all(&["fifo".into(), "tiresias".into(), "hadar".into()]).unwrap();
+        let bare = Capabilities::DEFAULT;
+        assert!(all[0].check(bare).is_ok());
+        let refused = all[2].check(bare).unwrap_err().to_string();
+        assert!(refused.contains("--preemption and --mixed-types"), "{refused}");
+        assert!(all[2].check(all[2].asks().unwrap().added_to(bare)).is_ok());
+        let settings = serde_json::json!({"tiresias": {"quantum_gpu_s": 1000.0}});
+        Contestant::configure(&mut all, &settings).unwrap();
+        assert!(matches!(&all[1].kind, Kind::Planner(_, own) if own["quantum_gpu_s"] == 1000.0));
+        for (wrong, word) in [
+            (serde_json::json!({"fifo": {}}), "policy-config"),
+            (serde_json::json!({"tiresias": {"quantum": 1}}), "quantum_gpu_s"),
+        ] {
+            let text = Contestant::configure(&mut all, &wrong).unwrap_err().to_string();
+            assert!(text.contains(word), "{text}");
+        }
+        assert!(all[1].policy().is_err() && all[1].make_planner().is_ok());
+    }
+
+    #[test]
     fn no_policies_means_all_heuristics_and_names_stay_unique() {
         assert_eq!(
             Contestant::open_all(&[]).unwrap().len(),

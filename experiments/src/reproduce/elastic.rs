@@ -14,7 +14,6 @@ use pleach_env::workload::generate::pollux::{APPLICATIONS, Row, of_list};
 use pleach_env::workload::generate::{GeneratorConfig, PolluxConfig, generate};
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_scheduler::physics::overheads::Overheads;
-use pleach_scheduler::planners;
 use serde_json::{Value, json};
 
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot, run_all};
@@ -248,16 +247,13 @@ fn p1(effort: &Effort) -> Result<Reproduction, Error> {
     })
 }
 
-/// Sia, Pollux and, where it is registered, Gavel's least attained service.
+/// Sia, Pollux and Gavel's least attained service.
 fn three() -> Vec<System> {
-    let mut systems = vec![
+    vec![
         system("Sia", "sia", Value::Null),
         system("Pollux", "pollux", json!({ "patience": null })),
-    ];
-    if planners::find("gavel-las").is_some() {
-        systems.push(system("Gavel, tuned", "gavel-las", Value::Null));
-    }
-    systems
+        system("Gavel, tuned", "gavel-las", Value::Null),
+    ]
 }
 
 fn s1(effort: &Effort) -> Result<Reproduction, Error> {
@@ -268,9 +264,7 @@ fn s1(effort: &Effort) -> Result<Reproduction, Error> {
     let mut figures = Vec::new();
     let targets = [[0.6, 9.5, 14.2], [1.0, 14.9, 24.5], [1.9, 30.0, 33.8]];
     for ((system, results), targets) in systems.iter().zip(&results).zip(targets) {
-        if system.policy != "tiresias" {
-            published(&mut figures, system.name, results, targets);
-        }
+        published(&mut figures, system.name, results, targets);
     }
     let gpu_h = |results: &[SimResult]| -> Vec<f64> {
         let of = |result: &SimResult| {
@@ -281,19 +275,15 @@ fn s1(effort: &Effort) -> Result<Reproduction, Error> {
     };
     let per_job = [4.0, 5.6, 9.0];
     for ((system, results), value) in systems.iter().zip(&results).zip(per_job) {
-        if system.policy != "tiresias" {
-            let target = Target::Within { value, part: 0.15 };
-            let what = format!("{}: GPU-hours per job", system.name);
-            figures.push(Figure::of(what, &gpu_h(results), target));
-        }
+        let target = Target::Within { value, part: 0.15 };
+        let what = format!("{}: GPU-hours per job", system.name);
+        figures.push(Figure::of(what, &gpu_h(results), target));
     }
     let over_pollux = [(0, 0.6), (2, 1.9)];
     for (at, value) in over_pollux {
-        if systems[at].policy != "tiresias" {
-            let what = format!("average JCT of {} over that of Pollux", systems[at].name);
-            let target = Target::Within { value, part: 0.15 };
-            figures.push(Figure::of(what, &ratios(&results[at], &results[1]), target));
-        }
+        let what = format!("average JCT of {} over that of Pollux", systems[at].name);
+        let target = Target::Within { value, part: 0.15 };
+        figures.push(Figure::of(what, &ratios(&results[at], &results[1]), target));
     }
     if let (Some(system), Some(results)) = (systems.last(), results.last()) {
         let what = format!("{}: average JCT (h)", system.name);

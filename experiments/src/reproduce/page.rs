@@ -18,7 +18,8 @@ pub struct Reproduction {
     /// Plots with their headings, as SVG.
     #[serde(skip)]
     pub plots: Vec<(String, String)>,
-    /// What we found where a figure was missed, and what the reader should know.
+    /// What we found with the default seeds where a figure was missed, and what the reader should know. Not shown after a
+    /// smoke run, of which it says nothing.
     pub findings: Vec<String>,
 }
 
@@ -49,7 +50,7 @@ impl Reproduction {
             text.push_str(&format!("\n\n{heading}\n{}", table.to_terminal().trim_end()));
         }
         for finding in &self.findings {
-            text.push_str(&format!("\n\n{finding}"));
+            text.push_str(&format!("\n\nwith the default seeds: {finding}"));
         }
         text
     }

@@ -9,7 +9,7 @@ use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
-use rand::Rng;
+use rand::RngExt as _;
 
 use super::plot::lines;
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, run_all};
@@ -78,26 +78,21 @@ const GAP_S: f64 = 30.0;
 const GAPS_S: [f64; 7] = [5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0];
 const POLICIES: [&str; 3] = ["fifo", "tiresias", "tiresias-gittins"];
 
-/// Uniform in [0, 1).
-fn unit(rng: &mut impl Rng) -> f64 {
-    (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-}
-
 /// Jobs and the class of each.
 fn draw(seed: Seed, num_jobs: usize, gap_s: f64) -> (Workload, Vec<usize>) {
     let (mut jobs, mut bins) = (Vec::new(), Vec::new());
     let mut rng = seed.stream("jobs", 0);
     let mut submit_s = 0.0;
     for number in 0..num_jobs {
-        let mut left = unit(&mut rng);
+        let mut left = rng.random::<f64>();
         let mut bin = 0;
         while bin + 1 < BINS.len() && left >= BINS[bin].share {
             left -= BINS[bin].share;
             bin += 1;
         }
         let Bin { gangs, run_s, .. } = &BINS[bin];
-        let num_gpus = gangs[(unit(&mut rng) * gangs.len() as f64) as usize];
-        let run_time_s = run_s.0 * (run_s.1 / run_s.0).powf(unit(&mut rng));
+        let num_gpus = gangs[(rng.random::<f64>() * gangs.len() as f64) as usize];
+        let run_time_s = run_s.0 * (run_s.1 / run_s.0).powf(rng.random::<f64>());
         jobs.push(JobSpec {
             id: number.to_string(),
             submit: Time::from_secs_f64(submit_s),
@@ -111,7 +106,7 @@ fn draw(seed: Seed, num_jobs: usize, gap_s: f64) -> (Workload, Vec<usize>) {
             resources: Resources::WHOLE_GPU,
         });
         bins.push(bin);
-        submit_s -= gap_s * (1.0 - unit(&mut rng)).ln();
+        submit_s -= gap_s * (1.0 - rng.random::<f64>()).ln();
     }
     let workload = Workload {
         name: format!("tiresias-{gap_s}"),

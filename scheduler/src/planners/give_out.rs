@@ -141,13 +141,20 @@ pub fn give_out(
     if num_started == 0 && cluster.num_running() == 0 {
         // Those who were counted in found no place (cores, memory, nodes that are away). An idle cluster must not stay so
         // for their sake.
-        for &id in order {
-            if cluster.job(id).state == JobState::Pending
-                && let Some(placement) = tightest(cluster, id, &mut slices)
-            {
-                cluster.start(id, placement);
-                num_started += 1;
-            }
+        return start_what_fits(cluster, order);
+    }
+    num_started
+}
+
+/// Starts, along an order, every pending job that has a place now, on its tightest placement. Returns how many.
+pub fn start_what_fits(cluster: &mut Cluster, order: &[JobId]) -> usize {
+    let (mut num_started, mut slices) = (0, Vec::new());
+    for &id in order {
+        if cluster.job(id).state == JobState::Pending
+            && let Some(placement) = tightest(cluster, id, &mut slices)
+        {
+            cluster.start(id, placement);
+            num_started += 1;
         }
     }
     num_started

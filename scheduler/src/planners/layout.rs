@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::board::is_on_board;
-use super::give_out::tightest;
+use super::give_out::start_what_fits;
 use crate::cluster::{Cluster, JobState, Placement, ShapeId};
 use crate::ids::JobId;
 use crate::physics::mixed::Copies;
@@ -35,8 +35,8 @@ impl Grant {
 pub type Layout = BTreeMap<JobId, Grant>;
 
 /// Makes the cluster run a layout: a running job with the same grant goes on untouched, every other running job is stopped,
-/// and what is in the layout and does not run is started, by id. Jobs that hold fractions are left alone. Returns the
-/// number of jobs that were stopped.
+/// and what is in the layout and does not run is started, by id. Jobs that hold fractions are left alone, and where the
+/// cluster cannot preempt so is everyone who runs. Returns the number of jobs that were stopped.
 ///
 /// # Panics
 /// As [`Cluster::start_with`]: if the layout gives a GPU away twice where the cluster cannot share.
@@ -52,7 +52,7 @@ pub fn apply(cluster: &mut Cluster, layout: &Layout) -> usize {
     };
     let mut stopped: Vec<JobId> = cluster
         .running()
-        .filter(|id| is_on_board(cluster.job(*id)) && !keeps(*id))
+        .filter(|id| cluster.capabilities().preemption && is_on_board(cluster.job(*id)) && !keeps(*id))
         .collect();
     stopped.sort_unstable();
     for id in &stopped {
@@ -79,12 +79,7 @@ pub fn start_fractions(cluster: &mut Cluster) {
         .filter(|id| !is_on_board(cluster.job(*id)))
         .collect();
     pending.sort_unstable();
-    let mut slices = Vec::new();
-    for id in pending {
-        if let Some(placement) = tightest(cluster, id, &mut slices) {
-            cluster.start(id, placement);
-        }
-    }
+    start_what_fits(cluster, &pending);
 }
 
 #[cfg(test)]

@@ -147,13 +147,7 @@ impl Planner for Hadar {
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         start_fractions(cluster);
         if self.timer.begins(cluster) {
-            let mut layout = self.plan_round(cluster);
-            if !cluster.capabilities().preemption {
-                // Who runs stays.
-                for id in cluster.running().filter(|id| is_on_board(cluster.job(*id))) {
-                    layout.insert(id, Grant::gang(cluster.job(id).placement.clone()));
-                }
-            }
+            let layout = self.plan_round(cluster);
             apply(cluster, &layout);
         }
         Ok(())

@@ -320,19 +320,7 @@ impl Planner for HadarE {
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         start_fractions(cluster);
         if self.timer.begins(cluster) {
-            let mut layout = self.plan_round(cluster);
-            if !cluster.capabilities().preemption {
-                // Who runs stays.
-                for id in cluster.running().filter(|id| is_on_board(cluster.job(*id))) {
-                    let job = cluster.job(id);
-                    let copies = self.copies(cluster, job.request.class);
-                    let grant = Grant {
-                        copies: job.is_forked.then_some(copies),
-                        ..Grant::gang(job.placement.clone())
-                    };
-                    layout.insert(id, grant);
-                }
-            }
+            let layout = self.plan_round(cluster);
             apply(cluster, &layout);
         }
         Ok(())

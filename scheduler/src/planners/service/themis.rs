@@ -21,11 +21,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::{Cluster, JobState};
+use crate::cluster::Cluster;
 use crate::error::{ConfigError, PolicyError};
 use crate::ids::{JobId, Time};
 use crate::planner::Planner;
-use crate::planners::give_out::{Rules, give_out, tightest};
+use crate::planners::give_out::{Rules, give_out, start_what_fits};
 use crate::planners::settings::check;
 use crate::planners::timer::RoundTimer;
 
@@ -160,14 +160,7 @@ impl Planner for Themis {
         };
         give_out(cluster, &order, rules, |_, _, _| true);
         // Counts of GPUs promise too much where CPU or memory is short: what they kept from others is offered again.
-        let mut slices = Vec::new();
-        for id in order {
-            if cluster.job(id).state == JobState::Pending
-                && let Some(placement) = tightest(cluster, id, &mut slices)
-            {
-                cluster.start(id, placement);
-            }
-        }
+        start_what_fits(cluster, &order);
         Ok(())
     }
 

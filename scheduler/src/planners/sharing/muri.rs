@@ -26,7 +26,7 @@ use crate::error::{ConfigError, PolicyError};
 use crate::ids::{GpuTypeId, JobId, Time};
 use crate::planner::Planner;
 use crate::planners::board::{Board, is_on_board};
-use crate::planners::give_out::tightest;
+use crate::planners::give_out::start_what_fits;
 use crate::planners::layout::{Grant, Layout, apply, start_fractions};
 use crate::planners::settings::check;
 use crate::planners::timer::RoundTimer;
@@ -296,14 +296,7 @@ impl Planner for Muri {
             apply(cluster, &layout);
         }
         // What is left, by the same order: gangs that found no place above may be smaller than what is free now.
-        let mut slices = Vec::new();
-        for id in order {
-            if cluster.job(id).state == JobState::Pending
-                && let Some(placement) = tightest(cluster, id, &mut slices)
-            {
-                cluster.start(id, placement);
-            }
-        }
+        start_what_fits(cluster, &order);
         Ok(())
     }
 

@@ -162,6 +162,12 @@ impl Pass {
         Ok(choice.unwrap_or(0))
     }
 
+    /// The scores of the last [`Pass::decide`], one per candidate. `[n]`
+    #[must_use]
+    pub fn scores(&self) -> &[f32] {
+        &self.scores[..self.set.len()]
+    }
+
     /// Runs a whole pass. Decisions are journalled by the cluster.
     ///
     /// # Errors

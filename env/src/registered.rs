@@ -7,7 +7,7 @@ use pleach_scheduler::cluster::Sharing;
 use crate::config::{EnvConfig, WorkloadConfig};
 use crate::workload::estimates::EstimateModel;
 use crate::workload::generate::{
-    GavelConfig, GeneratorConfig, HeliosLikeConfig, PhillyLikeConfig, SiaConfig, SynergyConfig,
+    GavelConfig, GeneratorConfig, HeliosLikeConfig, PhillyLikeConfig, PolluxConfig, SynergyConfig,
 };
 
 type Registered = (&'static str, &'static str, fn() -> EnvConfig);
@@ -36,7 +36,7 @@ pub(crate) const ALL: [Registered; 10] = [
     ),
     (
         "Pleach/PhillyGang-v1",
-        "philly-like gangs on 64 GPUs that may be stopped at a cost of 30 s, run times guessed from ended jobs",
+        "philly-like gangs on 64 GPUs with a queue, of which only the time limits are known, no preemption",
         philly_gang,
     ),
     (
@@ -61,7 +61,7 @@ pub(crate) const ALL: [Registered; 10] = [
     ),
     (
         "Pleach/Elastic-v1",
-        "jobs that run on any number of GPUs of three types, chosen at their start, no preemption",
+        "jobs of Pollux that run on any number of GPUs, chosen at their start, no preemption",
         elastic,
     ),
 ];
@@ -112,7 +112,7 @@ fn philly_queue() -> WorkloadConfig {
         num_nodes: 8,
         gpus_per_node: 8,
         nodes_per_rack: 4,
-        load: 1.5,
+        load: 2.5,
         run_time_s_max: 86_400.0,
         ..PhillyLikeConfig::default()
     }))
@@ -123,11 +123,7 @@ fn philly_gang() -> EnvConfig {
         workload: philly_queue(),
         ..EnvConfig::default()
     };
-    config.sim.capabilities.preemption = true;
-    config.sim.estimates = EstimateModel::History {
-        num_last: 10,
-        default_s: 3600.0,
-    };
+    config.sim.estimates = EstimateModel::UserLimit { default_s: 86_400.0 };
     config
 }
 
@@ -182,10 +178,10 @@ fn synergy() -> EnvConfig {
 
 fn elastic() -> EnvConfig {
     let mut config = EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::SiaPhilly(SiaConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::Pollux(PolluxConfig {
             jobs_per_hour: None,
             load: 1.5,
-            ..SiaConfig::default()
+            ..PolluxConfig::default()
         })),
         ..EnvConfig::default()
     };

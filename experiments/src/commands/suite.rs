@@ -53,12 +53,6 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
         }
         let mut judged = Vec::new();
         for (kind, env) in [("held-out", task.env()?), ("unseen", task.unseen_env()?)] {
-            let env = crate::settings::TrainSettings {
-                env,
-                ..settings.clone()
-            }
-            .narrowed()
-            .env;
             let bouts = episodes(&env, &seeds(args.seed, "test", args.workloads as usize))?;
             let field = baselines(env.sim.capabilities)?;
             let num_runs = bouts.len() * (field.len() + trained.len());
@@ -66,12 +60,8 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
             let judgement = judge(&env, &bouts, &field, &trained, &|| bar.step())?;
             bar.end();
             if !args.quiet {
-                let name = if kind == "unseen" {
-                    format!("{} jobs", task.unseen_name())
-                } else {
-                    task.id.to_string()
-                };
-                context.say(&line(&name, &judgement))?;
+                let name = if kind == "unseen" { task.unseen } else { task.id };
+                context.say(&line(name, &judgement))?;
             }
             judged.push((kind, judgement));
         }
@@ -80,7 +70,7 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
             .map(|(kind, judgement)| (kind.to_string(), json!(judgement)))
             .collect();
         records.push(
-            json!({"task": task.id, "unseen": task.unseen_name(), "best_training": best.1,
+            json!({"task": task.id, "unseen": task.unseen, "best_training": best.1,
             "best_validation_ratio": best.0, "judged": judged}),
         );
         if let Some(path) = &args.json {

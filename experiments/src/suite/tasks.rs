@@ -1,47 +1,70 @@
 //! The tasks: an environment to train in and be judged on, and workloads of another kind that nobody was trained on.
 
 use pleach_env::config::{EnvConfig, WorkloadConfig};
-use pleach_env::workload::generate::GeneratorConfig;
+use pleach_env::error::Error as EnvError;
+use pleach_env::workload::generate::{GeneratorConfig, PolluxConfig};
 
 use crate::error::Error;
 use crate::scenario::env_error;
 
 /// One task of the suite.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Task {
     /// The environment's id; a change that alters results bumps its version.
     pub id: &'static str,
-    /// Generator of the workloads that no policy was trained on, with its jobs and offered load.
-    unseen: (&'static str, usize, u32),
+    /// What the workloads are that no policy was trained on.
+    pub unseen: &'static str,
+    generator: fn() -> Result<GeneratorConfig, EnvError>,
 }
 
 /// All tasks.
 pub const TASKS: [Task; 6] = [
     Task {
         id: "Pleach/PhillyGang-v1",
-        unseen: ("itp-like", 300, 150),
+        unseen: "itp-like jobs",
+        generator: || preset("itp-like", 300),
     },
     Task {
         id: "Pleach/HeliosTenants-v1",
-        unseen: ("philly-like", 300, 150),
+        unseen: "philly-like jobs",
+        generator: || preset("philly-like", 300),
     },
     Task {
         id: "Pleach/GavelMulti-v1",
-        unseen: ("sia-philly", 300, 150),
+        unseen: "sia-philly jobs and GPU types",
+        generator: || preset("sia-philly", 300),
     },
     Task {
         id: "Pleach/PhillyShare-v1",
-        unseen: ("itp-like", 300, 150),
+        unseen: "itp-like jobs",
+        generator: || preset("itp-like", 300),
     },
     Task {
         id: "Pleach/Synergy-v1",
-        unseen: ("synergy-single", 300, 150),
+        unseen: "synergy-single jobs",
+        generator: || preset("synergy-single", 300),
     },
     Task {
         id: "Pleach/Elastic-v1",
-        unseen: ("sia-helios", 160, 150),
+        unseen: "pollux jobs on three GPU types",
+        generator: || {
+            Ok(GeneratorConfig::Pollux(PolluxConfig {
+                heterogeneous: true,
+                ncf: false,
+                jobs_per_hour: None,
+                load: UNSEEN_LOAD,
+                ..PolluxConfig::default()
+            }))
+        },
     },
 ];
+
+/// Offered load of the workloads that no policy was trained on: there is a queue. *Assumed*.
+const UNSEEN_LOAD: f64 = 1.5;
+
+fn preset(name: &str, num_jobs: usize) -> Result<GeneratorConfig, EnvError> {
+    Ok(GeneratorConfig::preset(name)?.resized(Some(num_jobs), Some(UNSEEN_LOAD)))
+}
 
 impl Task {
     /// The task with this id.
@@ -64,22 +87,13 @@ impl Task {
         EnvConfig::registered(self.id).map_err(env_error)
     }
 
-    /// Name of the generator that no policy was trained on.
-    #[must_use]
-    pub fn unseen_name(&self) -> &'static str {
-        self.unseen.0
-    }
-
     /// The same capabilities and knowledge on other jobs and another cluster.
     ///
     /// # Errors
     /// Not in practice: the presets exist.
     pub fn unseen_env(&self) -> Result<EnvConfig, Error> {
-        let (preset, num_jobs, load_percent) = self.unseen;
-        let generator = GeneratorConfig::preset(preset).map_err(env_error)?;
-        let load = f64::from(load_percent) / 100.0;
         Ok(EnvConfig {
-            workload: WorkloadConfig::Generate(generator.resized(Some(num_jobs), Some(load))),
+            workload: WorkloadConfig::Generate((self.generator)().map_err(env_error)?),
             ..self.env()?
         })
     }

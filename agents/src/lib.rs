@@ -10,6 +10,7 @@ mod backend;
 pub mod checkpoint;
 pub mod contract;
 pub mod error;
+pub mod histogram;
 pub mod imitation;
 pub mod inference;
 pub mod log;

@@ -119,6 +119,7 @@ pub fn agent_error(error: pleach_agents::error::Error) -> Error {
             Error::config(key, value, allowed, "See docs/learning.md.")
         }
         pleach_agents::error::Error::Env(error) => env_error(error),
+        pleach_agents::error::Error::Io { path, source } => Error::io("access", &path, source),
         other => Error::Failed(other.to_string()),
     }
 }

@@ -71,6 +71,12 @@ pub fn train(
     settings.validate()?;
     let settings = &settings.narrowed();
     let mut run = Run::open(settings, validation, seed, folder, clock)?;
+    learn(&mut run, report).map_err(|error| run.stopped(error))?;
+    run.finish()
+}
+
+fn learn(run: &mut Run<'_>, report: &mut Report<'_>) -> Result<(), Error> {
+    let (settings, validation, clock) = (run.settings, run.validation, run.clock);
     let mut envs =
         VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;
     let total = settings.train.num_updates;
@@ -101,7 +107,7 @@ pub fn train(
             ),
         );
     }
-    run.finish()
+    Ok(())
 }
 
 struct Run<'a> {
@@ -113,6 +119,8 @@ struct Run<'a> {
     logger: Logger,
     curve: Vec<CurvePoint>,
     num_frames: u64,
+    /// Updates that the newest checkpoint holds.
+    num_saved: u64,
     teacher: Option<String>,
 }
 
@@ -132,7 +140,8 @@ impl<'a> Run<'a> {
         let latest = Checkpoint::latest_good(&folder.join(CHECKPOINTS)).map_err(agent_error)?;
         let resumed = latest.good.is_some();
         let (trainer, num_frames) = match latest.good {
-            Some((_, checkpoint)) => {
+            Some((path, checkpoint)) => {
+                Checkpoint::remove_before(&path, settings.keep_last).map_err(agent_error)?;
                 let num_frames = checkpoint.num_frames;
                 (Trainer::resume(checkpoint).map_err(agent_error)?, num_frames)
             }
@@ -152,7 +161,9 @@ impl<'a> Run<'a> {
             curve = atomic_file::read_json(&history, VALIDATION_BYTES_MAX)?;
             curve.retain(|point| point.update <= trainer.num_updates());
         }
-        let logger = Logger::open(folder, num_frames, clock()).map_err(agent_error)?;
+        let mut logger = Logger::open(folder, resumed.then_some(num_frames), clock()).map_err(agent_error)?;
+        let of_run = serde_json::json!({ "seed": seed, "settings": settings });
+        logger.settings(&of_run, clock()).map_err(agent_error)?;
         let mut run = Run {
             settings,
             clock,
@@ -162,8 +173,10 @@ impl<'a> Run<'a> {
             logger,
             curve,
             num_frames,
+            num_saved: 0,
             teacher,
         };
+        run.num_saved = run.trainer.num_updates();
         if !resumed {
             run.imitate(seed)?;
             run.validate()?;
@@ -189,6 +202,17 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// What to say of an error that stops the run: what is kept, and how to go on.
+    fn stopped(&self, error: Error) -> Error {
+        let (folder, saved) = (self.folder.join(CHECKPOINTS), self.num_saved);
+        let kept = format!("the state after {saved} updates is kept in {}", folder.display());
+        match error {
+            Error::Io { .. } => Error::Failed(format!("{error}; {kept}. Mend it and go on with --resume")),
+            Error::Failed(_) => Error::Failed(format!("{error}; {kept}")),
+            other => other,
+        }
+    }
+
     fn validate(&mut self) -> Result<(), Error> {
         let policy = self.trainer.policy().map_err(agent_error)?;
         let ratio = self
@@ -207,22 +231,30 @@ impl<'a> Run<'a> {
                 .map_err(agent_error)?;
         }
         let figures = [("ratio_to_best_heuristic".to_string(), ratio)];
-        self.logger
-            .evaluation(self.num_frames, (self.clock)(), &figures)
+        let histograms = self.trainer.histograms().map_err(agent_error)?;
+        let (logger, now_unix_s) = (&mut self.logger, (self.clock)());
+        logger
+            .evaluation(self.num_frames, now_unix_s, &figures)
+            .and_then(|()| logger.histograms(self.num_frames, now_unix_s, &histograms))
             .map_err(agent_error)
     }
 
     fn save(&mut self) -> Result<(), Error> {
+        self.logger.sync().map_err(agent_error)?;
         atomic_file::write_json(&self.folder.join(VALIDATION_FILE), &self.curve)?;
         let folder = self.folder.join(CHECKPOINTS);
         self.trainer
             .checkpoint()
             .save_numbered(&folder, self.settings.keep_last)
             .map_err(agent_error)?;
+        self.num_saved = self.trainer.num_updates();
         Ok(())
     }
 
-    fn finish(self) -> Result<Trained, Error> {
+    fn finish(mut self) -> Result<Trained, Error> {
+        self.logger
+            .end(self.num_frames, (self.clock)())
+            .map_err(agent_error)?;
         let policy = LearnedPolicy::load(&self.folder.join(BEST_CHECKPOINT)).map_err(agent_error)?;
         Ok(Trained {
             policy: policy.named("ppo"),

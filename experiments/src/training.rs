@@ -162,8 +162,9 @@ impl<'a> Run<'a> {
             curve.retain(|point| point.update <= trainer.num_updates());
         }
         let mut logger = Logger::open(folder, resumed.then_some(num_frames), clock()).map_err(agent_error)?;
-        let of_run = serde_json::json!({ "seed": seed, "settings": settings });
-        logger.settings(&of_run, clock()).map_err(agent_error)?;
+        let mut all = serde_json::to_value(settings).unwrap_or_default();
+        all["seed"] = seed.into();
+        logger.settings(&all, clock()).map_err(agent_error)?;
         let mut run = Run {
             settings,
             clock,

@@ -1,12 +1,15 @@
 //! `kill -9` at random moments, fifty times, and the same bytes at the end.
 //!
 //! Moments are drawn over the time that a whole run takes, from a seed; where a run is when its moment comes is the
-//! machine's affair. Nothing is asserted of how far a run came, only of what it is worth when it is finished.
+//! machine's affair. Every other kill waits from its moment on until a file is half written. Nothing is asserted of how far
+//! a run came, only of what it is worth when it is finished.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::process::Child;
+use std::time::Instant;
 
+use pleach_agents::checkpoint::Checkpoint;
 use pleach_env::seed::Seed;
 use rand::RngExt as _;
 
@@ -16,37 +19,60 @@ const SIGKILL: i32 = 9;
 
 /// Starts the run of `settings` again and again, kills it `num_kills` times, and compares it with an uninterrupted one each
 /// time that it comes to its end. Odd starts have one thread, even ones two.
-fn kill_and_compare(settings: &str, num_kills: u32, seed: u64) {
+fn kill_and_compare(settings: &str, num_kills: usize, seed: u64) {
     let folder = tempfile::tempdir().unwrap();
-    let place = |name: &str| folder.path().join(name);
+    let (whole, killed) = (folder.path().join("whole"), folder.path().join("killed"));
     let began = Instant::now();
     tiny_run::succeed(&mut tiny_run::train(folder.path(), "whole", settings));
-    let mut whole = began.elapsed();
+    let time = began.elapsed();
     let mut random = Seed(seed).stream("moments", 0);
-    let (mut num_killed, mut num_starts, mut num_compared) = (0, 0, 0);
-    while num_killed < num_kills || num_compared == 0 {
+    let (mut saved, mut num_starts, mut num_compared) = (Vec::new(), 0, 0);
+    while saved.len() < num_kills || num_compared == 0 {
         num_starts += 1;
         let mut command = tiny_run::train(folder.path(), "killed", settings);
         command.args(["--threads", if num_starts % 2 == 1 { "1" } else { "2" }]);
-        let began = Instant::now();
         let mut child = command.spawn().unwrap();
-        if num_killed < num_kills {
-            std::thread::sleep(whole.mul_f64(random.random::<f64>()));
+        if saved.len() < num_kills {
+            std::thread::sleep(time.mul_f64(random.random::<f64>()));
+            if saved.len() % 2 == 1 {
+                wait_for_half_a_file(&mut child, &killed);
+            }
             child.kill().unwrap();
         }
         let status = child.wait().unwrap();
         if status.signal() == Some(SIGKILL) {
-            num_killed += 1;
+            saved.push(updates_saved(&killed));
             continue;
         }
         assert_eq!(status.code(), Some(0), "start {num_starts}");
-        // Finished before its moment: where machines grow faster, moments come sooner.
-        whole = whole.min(began.elapsed().max(Duration::from_millis(100)));
-        compare(&place("whole"), &place("killed"));
-        std::fs::remove_dir_all(place("killed")).unwrap();
+        compare(&whole, &killed);
+        std::fs::remove_dir_all(&killed).unwrap();
         num_compared += 1;
     }
-    eprintln!("{num_killed} kills in {num_starts} starts, {num_compared} whole runs compared");
+    saved.sort_unstable();
+    eprintln!("{num_kills} kills in {num_starts} starts, {num_compared} whole runs compared");
+    let counts = saved.chunk_by(|a, b| a == b);
+    let counts: Vec<_> = counts.map(|same| (same[0], same.len())).collect();
+    eprintln!("(updates saved, kills): {counts:?}");
+}
+
+/// Returns as soon as a temporary file is there, or when the run has ended.
+fn wait_for_half_a_file(child: &mut Child, run: &Path) {
+    while child.try_wait().unwrap().is_none() {
+        for folder in [run, &run.join("checkpoints")] {
+            let mut names = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            if names.any(|entry| entry.path().extension().is_some_and(|end| end == "tmp")) {
+                return;
+            }
+        }
+    }
+}
+
+/// Updates that the newest checkpoint holds; None before the first.
+fn updates_saved(run: &Path) -> Option<u64> {
+    let latest = Checkpoint::latest_good(&run.join("checkpoints")).unwrap();
+    assert!(latest.passed_over.is_empty(), "{:?}", latest.passed_over);
+    latest.good.map(|(_, checkpoint)| checkpoint.update)
 }
 
 fn compare(whole: &Path, killed: &Path) {
@@ -69,4 +95,33 @@ fn also_where_several_updates_are_lost_with_each_kill() {
         .replace("checkpoint_every = 1", "checkpoint_every = 6")
         .replace("validate_every = 1", "validate_every = 4");
     kill_and_compare(&settings, 20, 2);
+}
+
+/// Moments that are too short to be met by chance.
+#[test]
+fn a_kill_before_the_first_checkpoint_or_amid_clearing_up_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let [whole, killed] = ["whole", "killed"].map(|name| folder.path().join(name));
+    let train = |name: &str| tiny_run::succeed(&mut tiny_run::train(folder.path(), name, SETTINGS));
+    train("whole");
+    train("killed");
+    // Validated and logged, half of a line of it, and no checkpoint yet.
+    std::fs::remove_dir_all(killed.join("checkpoints")).unwrap();
+    for name in ["metrics.jsonl", "histograms.jsonl", "timing.jsonl"] {
+        let text = std::fs::read(killed.join(name)).unwrap();
+        std::fs::write(killed.join(name), &text[..text.len() - 5]).unwrap();
+    }
+    std::fs::write(killed.join("ppo.ckpt.tmp"), b"PLEACHCK").unwrap();
+    train("killed");
+    compare(&whole, &killed);
+    // The last checkpoint written, the one too many not yet removed.
+    let (oldest, newest) = (
+        "checkpoints/update-00000017.ckpt",
+        "checkpoints/update-00000018.ckpt",
+    );
+    std::fs::copy(killed.join(newest), killed.join(oldest)).unwrap();
+    std::fs::write(killed.join("checkpoints/update-00000020.ckpt.tmp"), b"PLEACHCK").unwrap();
+    std::fs::remove_file(killed.join("artefacts.json")).unwrap();
+    train("killed");
+    compare(&whole, &killed);
 }

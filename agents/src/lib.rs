@@ -28,4 +28,6 @@ pub mod trainer;
 #[cfg(test)]
 mod learning_tests;
 #[cfg(test)]
+mod semi_markov_tests;
+#[cfg(test)]
 mod toy;

@@ -7,9 +7,10 @@ use pleach_scheduler::policy::CandidateConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::prior::Prior;
 
 /// Observations and candidates of a training run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contract {
     /// Sizes of an observation.
@@ -20,6 +21,9 @@ pub struct Contract {
     pub candidates: CandidateConfig,
     /// What the environment was, in the caller's words: its id, estimates, load.
     pub trained_on: String,
+    /// The heuristic that the network corrects, if it does not decide alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior: Option<Prior>,
 }
 
 impl Contract {
@@ -32,6 +36,7 @@ impl Contract {
             schema_hash,
             candidates,
             trained_on: trained_on.into(),
+            prior: None,
         }
     }
 

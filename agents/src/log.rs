@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::error::Error;
+use crate::evolution::GenerationStats;
 use crate::histogram::Histogram;
 use crate::tensorboard::EventFile;
 use crate::trainer::UpdateStats;
@@ -67,9 +68,36 @@ impl Logger {
     /// [`Error::Io`] where a file cannot be written.
     pub fn update(&mut self, stats: &UpdateStats, now_unix_s: f64, frames_per_s: f64) -> Result<(), Error> {
         self.scalars(stats.num_frames, now_unix_s, tags(stats))?;
+        self.speed(stats.num_frames, now_unix_s, frames_per_s)
+    }
+
+    /// Notes a generation of evolution strategies.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where a file cannot be written.
+    pub fn generation(
+        &mut self,
+        stats: &GenerationStats,
+        now_unix_s: f64,
+        frames_per_s: f64,
+    ) -> Result<(), Error> {
+        let tags = [
+            ("charts/update", stats.update as f64),
+            ("charts/learning_rate", stats.learning_rate),
+            ("losses/fitness_mean", stats.fitness_mean),
+            ("losses/fitness_deviation", stats.fitness_deviation),
+            ("losses/fitness_best", stats.fitness_best),
+            ("losses/grad_norm", stats.grad_norm),
+        ];
+        let tags = tags.map(|(tag, value)| (tag.to_owned(), value)).into();
+        self.scalars(stats.num_frames, now_unix_s, tags)?;
+        self.speed(stats.num_frames, now_unix_s, frames_per_s)
+    }
+
+    fn speed(&mut self, num_frames: u64, now_unix_s: f64, frames_per_s: f64) -> Result<(), Error> {
         let speed = finite(vec![("charts/SPS".to_owned(), frames_per_s)]);
-        self.tensorboard.scalars(stats.num_frames, now_unix_s, &speed)?;
-        write_line(&mut self.timing, stats.num_frames, numbers(speed))
+        self.tensorboard.scalars(num_frames, now_unix_s, &speed)?;
+        write_line(&mut self.timing, num_frames, numbers(speed))
     }
 
     /// Notes an evaluation; each name becomes `eval/NAME`.

@@ -79,6 +79,14 @@ pub struct Entry {
     gain: f32,
 }
 
+impl Entry {
+    /// Whether it is a bias.
+    #[must_use]
+    pub fn is_bias(&self) -> bool {
+        self.name.ends_with("bias")
+    }
+}
+
 /// Index of each array in [`Layout::entries`].
 pub(crate) mod at {
     pub const ENCODER_0: usize = 0;

@@ -1,4 +1,5 @@
-//! A trained network as a scheduling policy: the score of a candidate is its logit, and nothing is drawn.
+//! A trained network as a scheduling policy: the score of a candidate is its logit, with the prior's where it corrects a
+//! heuristic, and nothing is drawn.
 
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use crate::contract::Contract;
 use crate::error::Error;
 use crate::inference::{Inference, Scratch};
 use crate::parameters::Layout;
+use crate::prior::PriorPolicy;
 use crate::rows::Row;
 
 /// The network of a checkpoint, for evaluation, as a teacher, or in production.
@@ -22,6 +24,7 @@ pub struct LearnedPolicy {
     scratch: Scratch,
     admissible: Vec<f32>,
     logits: Vec<f32>,
+    prior: Option<(PriorPolicy, Vec<f32>)>,
 }
 
 impl LearnedPolicy {
@@ -52,6 +55,8 @@ impl LearnedPolicy {
     pub fn new(contract: &Contract, inference: Inference) -> Result<LearnedPolicy, Error> {
         contract.check_schema(FeatureSchema::current().hash())?;
         let num_candidates = contract.spaces.num_candidates;
+        let prior = contract.prior.as_ref().map(PriorPolicy::new).transpose()?;
+        let prior = prior.map(|prior| (prior, vec![0.0; num_candidates]));
         Ok(LearnedPolicy {
             name: "learned".to_owned(),
             needs: contract.candidates.needs(),
@@ -59,6 +64,7 @@ impl LearnedPolicy {
             admissible: Vec::with_capacity(num_candidates * contract.spaces.num_features),
             logits: Vec::with_capacity(num_candidates),
             inference,
+            prior,
         })
     }
 
@@ -129,7 +135,16 @@ impl Policy for LearnedPolicy {
             observation.candidates,
             observation.mask,
             scores,
-        )
+        )?;
+        if let Some((prior, logits)) = &mut self.prior {
+            logits.resize(scores.len(), 0.0);
+            prior.logits(point, observation.mask, logits)?;
+            let admissible = scores.iter_mut().zip(logits).zip(observation.mask);
+            for ((score, prior), _) in admissible.filter(|(_, admissible)| **admissible) {
+                *score += *prior;
+            }
+        }
+        Ok(())
     }
 }
 

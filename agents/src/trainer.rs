@@ -15,6 +15,7 @@ use crate::advantage;
 use crate::checkpoint::Checkpoint;
 use crate::contract::Contract;
 use crate::error::Error;
+use crate::evolution::{self, EvolutionConfig, GenerationStats};
 use crate::histogram::Histogram;
 use crate::imitation::{Demonstrations, ImitationConfig, ImitationStats, clone_teacher};
 use crate::inference::Inference;
@@ -22,12 +23,26 @@ use crate::normaliser::Normaliser;
 use crate::parameters::{Layout, NetworkConfig, at};
 use crate::policy::LearnedPolicy;
 use crate::ppo::{self, Experience, PpoConfig, PpoStats, Schedule};
+use crate::prior::PriorPolicy;
 use crate::rollout::{Episode, Rollout};
+
+/// How a run learns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Learner {
+    /// Proximal policy optimisation, [`Trainer::update`].
+    #[default]
+    Ppo,
+    /// Evolution strategies, [`Trainer::evolve`].
+    Evolution,
+}
 
 /// All settings of a training run. Written next to everything it produced.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainConfig {
+    /// How it learns.
+    pub learner: Learner,
     /// Updates of the whole run, 0 for imitation alone; learning rate and entropy weight are annealed over them.
     pub num_updates: u64,
     /// Steps of each environment per update, T.
@@ -50,11 +65,14 @@ pub struct TrainConfig {
     pub ppo: PpoConfig,
     /// Behaviour cloning, used by [`Trainer::warm_start`].
     pub imitation: ImitationConfig,
+    /// Evolution strategies.
+    pub evolution: EvolutionConfig,
 }
 
 impl Default for TrainConfig {
     fn default() -> Self {
         TrainConfig {
+            learner: Learner::Ppo,
             num_updates: 200,
             num_steps: 256,
             restart_every: 1,
@@ -65,6 +83,7 @@ impl Default for TrainConfig {
             network: NetworkConfig::default(),
             ppo: PpoConfig::default(),
             imitation: ImitationConfig::default(),
+            evolution: EvolutionConfig::default(),
         }
     }
 }
@@ -93,7 +112,8 @@ impl TrainConfig {
         }
         self.network.check()?;
         self.ppo.check()?;
-        self.imitation.check()
+        self.imitation.check()?;
+        self.evolution.check()
     }
 }
 
@@ -144,7 +164,11 @@ impl Trainer {
     pub fn new(config: TrainConfig, contract: Contract, seed: Seed) -> Result<Self, Error> {
         config.check()?;
         let layout = Layout::new(config.network, contract.spaces)?;
-        let flat = layout.initial(seed);
+        let mut flat = layout.initial(seed);
+        if let Some(prior) = &contract.prior {
+            PriorPolicy::new(prior)?;
+            flat[layout.entries[at::POINTER_OUT].range.clone()].fill(0.0);
+        }
         Ok(Trainer {
             config,
             contract,
@@ -250,6 +274,58 @@ impl Trainer {
             self.running = None;
         }
         result.map_err(|error| self.name_update(error))
+    }
+
+    /// One generation of evolution strategies: `fitness` gets the policies of the population and the seed of the workloads that
+    /// all of them play, and returns one fitness each, larger being better, with the decisions that were made.
+    ///
+    /// # Errors
+    /// What `fitness` returns, [`Error::Contract`] for another number of figures than policies, [`Error::NotFinite`] for a
+    /// fitness that is not finite. The parameters and Adam are then those before.
+    pub fn evolve<E: From<Error>>(
+        &mut self,
+        fitness: impl FnOnce(&[LearnedPolicy], Seed) -> Result<(Vec<f64>, u64), E>,
+    ) -> Result<GenerationStats, E> {
+        let seed = self.seed.child("update", self.update);
+        let config = self.config.evolution;
+        let scales = evolution::scales(&self.layout);
+        let members = evolution::population(&self.flat, &scales, &config, seed)
+            .iter()
+            .map(|flat| LearnedPolicy::new(&self.contract, Inference::new(&self.layout, flat)?))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let (fitness, num_frames) = fitness(&members, seed.child("arrivals", 0))?;
+        if fitness.len() != members.len() {
+            return Err(Error::contract("figures of fitness", members.len(), fitness.len()).into());
+        }
+        if !fitness.iter().all(|value| value.is_finite()) {
+            return Err(Error::NotFinite { update: self.update }.into());
+        }
+        let descent = evolution::descent(&fitness, self.flat.len(), &config, seed);
+        let learning_rate = self.between(config.learning_rate, config.learning_rate_final);
+        // Adam works in units of the scales, where all parameters are of a size.
+        let (mut moved, mut adam) = (vec![0.0; self.flat.len()], self.adam.clone());
+        adam.step(&mut moved, &descent, learning_rate);
+        for (step, (x, scale)) in moved.iter_mut().zip(self.flat.iter().zip(&scales)) {
+            *step = x + scale * *step;
+        }
+        if !moved.iter().all(|parameter| parameter.is_finite()) {
+            return Err(Error::NotFinite { update: self.update }.into());
+        }
+        (self.flat, self.adam) = (moved, adam);
+        self.num_frames += num_frames;
+        let mean = fitness.iter().sum::<f64>() / fitness.len() as f64;
+        let square = fitness.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        let stats = GenerationStats {
+            update: self.update,
+            num_frames: self.num_frames,
+            learning_rate,
+            fitness_mean: mean,
+            fitness_deviation: (square / fitness.len() as f64).sqrt(),
+            fitness_best: fitness.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            grad_norm: crate::adam::norm(&descent),
+        };
+        self.update += 1;
+        Ok(stats)
     }
 
     fn name_update(&self, error: Error) -> Error {
@@ -373,14 +449,17 @@ impl Trainer {
         self.flat[bias.range.start] = new_bias;
     }
 
+    /// What goes linearly from `first` to `last` over the run.
+    fn between(&self, first: f64, last: f64) -> f64 {
+        let last_update = self.config.num_updates.saturating_sub(1).max(1) as f64;
+        first + (last - first) * (self.update as f64 / last_update).min(1.0)
+    }
+
     fn schedule(&self) -> Schedule {
-        let progress =
-            (self.update as f64 / self.config.num_updates.saturating_sub(1).max(1) as f64).min(1.0);
-        let between = |first: f64, last: f64| first + (last - first) * progress;
         let ppo = &self.config.ppo;
         Schedule {
-            learning_rate: between(ppo.learning_rate, ppo.learning_rate_final),
-            entropy_coef: between(ppo.entropy_coef, ppo.entropy_coef_final),
+            learning_rate: self.between(ppo.learning_rate, ppo.learning_rate_final),
+            entropy_coef: self.between(ppo.entropy_coef, ppo.entropy_coef_final),
             value_only: self.update < self.config.value_warmup_updates,
         }
     }

@@ -6,6 +6,7 @@ use pleach_env::config::EnvConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::fitness::{self, Objective};
 use crate::scenario::env_error;
 
 /// Everything that shapes a training run.
@@ -18,6 +19,11 @@ pub struct TrainSettings {
     pub warm_start: String,
     /// Steps of each environment that are shown by the one imitated.
     pub warm_start_steps: usize,
+    /// Whom the network corrects, instead of deciding alone: a heuristic's name, `best` for the best one on the validation
+    /// workloads, `none`. Nobody is imitated then.
+    pub prior: String,
+    /// How far the network must lift a candidate over the heuristic's choice, see [`Prior`](pleach_agents::prior::Prior).
+    pub prior_weight: f64,
     /// Workloads on which the best network is chosen.
     pub num_validation: usize,
     /// Updates between validations; 0 for one at the end only.
@@ -26,6 +32,8 @@ pub struct TrainSettings {
     pub checkpoint_every: u64,
     /// Numbered checkpoints that are kept.
     pub keep_last: usize,
+    /// Weights of the metrics that evolution strategies optimise.
+    pub objective: Objective,
     /// The learner.
     pub train: TrainConfig,
     /// The environment.
@@ -42,10 +50,13 @@ impl Default for TrainSettings {
             num_envs: 32,
             warm_start: "best".into(),
             warm_start_steps: 1000,
+            prior: "none".into(),
+            prior_weight: 1.0,
             num_validation: 256,
             validate_every: 5,
             checkpoint_every: 10,
             keep_last: 3,
+            objective: fitness::avg_jct(),
             train: TrainConfig {
                 num_steps: 1024,
                 group_size: 16,
@@ -83,6 +94,11 @@ impl TrainSettings {
     pub fn validate(&self) -> Result<(), Error> {
         self.env.validate().map_err(env_error)?;
         self.train.check().map_err(agent_error)?;
+        fitness::check(&self.objective)?;
+        if !(self.prior_weight.is_finite() && self.prior_weight > 0.0) {
+            let hint = "1 is a good start; more keeps the network closer to the heuristic.";
+            return Err(Error::config("prior_weight", self.prior_weight, "above 0", hint));
+        }
         if !self.num_envs.is_multiple_of(self.train.group_size) {
             let allowed = format!("a multiple of train.group_size = {}", self.train.group_size);
             let hint = "Give another --num-envs, or set group_size in --config.";
@@ -121,5 +137,11 @@ pub fn agent_error(error: pleach_agents::error::Error) -> Error {
         pleach_agents::error::Error::Env(error) => env_error(error),
         pleach_agents::error::Error::Io { path, source } => Error::io("access", &path, source),
         other => Error::Failed(other.to_string()),
+    }
+}
+
+impl From<pleach_agents::error::Error> for Error {
+    fn from(error: pleach_agents::error::Error) -> Error {
+        agent_error(error)
     }
 }

@@ -10,7 +10,8 @@ use pleach_agents::contract::Contract;
 use pleach_agents::imitation::Demonstrations;
 use pleach_agents::log::Logger;
 use pleach_agents::policy::LearnedPolicy;
-use pleach_agents::trainer::Trainer;
+use pleach_agents::prior::Prior;
+use pleach_agents::trainer::{Learner, Trainer};
 use pleach_env::seed::Seed;
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::AutoresetMode;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::atomic_file;
 use crate::contestant::{BEST_CHECKPOINT, Contestant};
 use crate::error::Error;
+use crate::fitness;
 use crate::scenario::env_error;
 use crate::settings::{TrainSettings, agent_error};
 use crate::validation::Validation;
@@ -76,19 +78,15 @@ pub fn train(
 }
 
 fn learn(run: &mut Run<'_>, report: &mut Report<'_>) -> Result<(), Error> {
-    let (settings, validation, clock) = (run.settings, run.validation, run.clock);
+    let (settings, validation) = (run.settings, run.validation);
     let mut envs =
         VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;
     let total = settings.train.num_updates;
     while !run.trainer.is_finished() {
-        let (started_s, frames) = (clock(), run.num_frames);
-        let stats = run.trainer.update(&mut envs).map_err(agent_error)?;
-        let elapsed_s = (clock() - started_s).max(1e-9);
-        run.num_frames = stats.num_frames;
-        let frames_per_s = (stats.num_frames - frames) as f64 / elapsed_s;
-        run.logger
-            .update(&stats, clock(), frames_per_s)
-            .map_err(agent_error)?;
+        let frames_per_s = match settings.train.learner {
+            Learner::Ppo => run.update(&mut envs)?,
+            Learner::Evolution => run.evolve()?,
+        };
         let done = run.trainer.num_updates();
         let due = settings.validate_every > 0 && done % settings.validate_every == 0;
         if due || done == total {
@@ -132,11 +130,13 @@ impl<'a> Run<'a> {
         folder: &'a Path,
         clock: &'a dyn Fn() -> f64,
     ) -> Result<Run<'a>, Error> {
-        let teacher = match settings.warm_start.as_str() {
+        let named = |name: &str| match name {
             "none" => None,
             "best" => Some(validation.best().to_string()),
             name => Some(name.to_string()),
         };
+        let prior = named(&settings.prior);
+        let teacher = named(&settings.warm_start).filter(|_| prior.is_none());
         let latest = Checkpoint::latest_good(&folder.join(CHECKPOINTS)).map_err(agent_error)?;
         let resumed = latest.good.is_some();
         let (trainer, num_frames) = match latest.good {
@@ -147,7 +147,10 @@ impl<'a> Run<'a> {
             }
             None => {
                 let trained_on = serde_json::to_string(&settings.env).unwrap_or_default();
-                let contract = Contract::current(settings.env.spaces(), settings.env.candidates, trained_on);
+                let mut contract =
+                    Contract::current(settings.env.spaces(), settings.env.candidates, trained_on);
+                let weight = settings.prior_weight;
+                contract.prior = prior.map(|policy| Prior { policy, weight });
                 (
                     Trainer::new(settings.train, contract, Seed(seed).child("training", 0))
                         .map_err(agent_error)?,
@@ -212,6 +215,37 @@ impl<'a> Run<'a> {
             Error::Failed(_) => Error::Failed(format!("{error}; {kept}")),
             other => other,
         }
+    }
+
+    /// One update of PPO; gives frames per second.
+    fn update(&mut self, envs: &mut VecEnv) -> Result<f64, Error> {
+        let started_s = (self.clock)();
+        let stats = self.trainer.update(envs).map_err(agent_error)?;
+        let frames_per_s = self.frames_per_s(started_s, stats.num_frames);
+        self.logger
+            .update(&stats, (self.clock)(), frames_per_s)
+            .map_err(agent_error)?;
+        Ok(frames_per_s)
+    }
+
+    /// One generation of evolution strategies; gives decided passes per second.
+    fn evolve(&mut self) -> Result<f64, Error> {
+        let (started_s, settings) = ((self.clock)(), self.settings);
+        let num_workloads = settings.train.evolution.num_workloads;
+        let stats = self.trainer.evolve(|members, seed| {
+            fitness::of_population(&settings.env, &settings.objective, num_workloads, members, seed)
+        })?;
+        let frames_per_s = self.frames_per_s(started_s, stats.num_frames);
+        self.logger
+            .generation(&stats, (self.clock)(), frames_per_s)
+            .map_err(agent_error)?;
+        Ok(frames_per_s)
+    }
+
+    fn frames_per_s(&mut self, started_s: f64, num_frames: u64) -> f64 {
+        let new = num_frames - self.num_frames;
+        self.num_frames = num_frames;
+        new as f64 / ((self.clock)() - started_s).max(1e-9)
     }
 
     fn validate(&mut self) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! Candidates: the admissible actions of one decision point, bounded in number whatever the cluster's size.
 
 use crate::cluster::{PlacementFacts, Slice};
-use crate::ids::JobId;
+use crate::ids::{GpuTypeId, JobId};
 use crate::lens::LensSet;
 
 /// What a candidate does.
@@ -28,6 +28,10 @@ pub struct Candidate {
     pub facts: Option<PlacementFacts>,
     /// The running job beside which it would be put; its GPUs are the placement.
     pub partner: Option<JobId>,
+    /// Rate of that job afterwards over its rate now; 1 without one. (0, 1]
+    pub partner_rate_ratio: f64,
+    /// The type on which GPUs would be held back, for reserve.
+    pub reserved_type: Option<GpuTypeId>,
     /// Lenses under which the job is the first of the whole queue.
     pub heads: LensSet,
     /// Believed time until the gang is free, s; for reserve.
@@ -43,12 +47,47 @@ impl Candidate {
             job,
             facts: None,
             partner: None,
+            partner_rate_ratio: 1.0,
+            reserved_type: None,
             heads: LensSet::NONE,
             wait_to_fit_s: 0.0,
             placement: 0..0,
             victims: 0..0,
         }
     }
+}
+
+/// What a candidate is worth beside what else its job could have: another GPU type, size, or share of a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Worth {
+    /// Believed time until the gang fits on the type where the job is fastest, s; 0 if the candidate is on it.
+    pub best_type_wait_s: f64,
+    /// How much sooner the job is believed to end if it waits for the best of the *other* types, over the time for which
+    /// the candidate would hold its GPUs; negative if later, 0 without another type. Not bounded.
+    pub end_gain: f64,
+    /// Speed of the class on the candidate's type over its mean over the cluster's types, over the same of the average class.
+    pub type_advantage: f64,
+    /// GPUs over what the job asked for.
+    pub size_ratio: f64,
+    /// Progress per GPU over that at the most efficient size; 1 unless elastic.
+    pub gpu_efficiency: f64,
+    /// CPU cores over the share of the node that is proportional to the GPUs.
+    pub cores_ratio: f64,
+    /// Rate with the candidate's CPU and memory over the rate with all that the class can use, (0, 1].
+    pub demand_rate_ratio: f64,
+}
+
+impl Worth {
+    /// Of jobs that can have nothing else.
+    pub const PLAIN: Worth = Worth {
+        best_type_wait_s: 0.0,
+        end_gain: 0.0,
+        type_advantage: 1.0,
+        size_ratio: 1.0,
+        gpu_efficiency: 1.0,
+        cores_ratio: 1.0,
+        demand_rate_ratio: 1.0,
+    };
 }
 
 /// The candidates of one decision point. Index 0 is always *hold*.
@@ -60,6 +99,8 @@ pub struct CandidateSet {
     pub(crate) rows: Vec<Candidate>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) victims: Vec<JobId>,
+    /// One for each row, or none at all where every row's is plain.
+    pub(crate) worths: Vec<Worth>,
 }
 
 /// Most candidates of one decision point, hold included.
@@ -70,6 +111,7 @@ impl CandidateSet {
         self.rows.clear();
         self.slices.clear();
         self.victims.clear();
+        self.worths.clear();
         self.rows.push(Candidate::new(CandidateKind::Hold, None));
         self.hold_refused = false;
     }
@@ -108,6 +150,13 @@ impl CandidateSet {
     #[must_use]
     pub fn get(&self, index: usize) -> Option<&Candidate> {
         self.rows.get(index)
+    }
+
+    /// What a candidate is worth beside what else its job could have. Plain where the needs under which it was enumerated
+    /// do not ask for features.
+    #[must_use]
+    pub fn worth(&self, index: usize) -> Worth {
+        self.worths.get(index).copied().unwrap_or(Worth::PLAIN)
     }
 
     /// The GPUs that a candidate would take.

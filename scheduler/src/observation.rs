@@ -2,7 +2,7 @@
 //!
 //! One writer serves everyone who looks: the environment writes into its caller's buffers, [`Observation`] into its own.
 
-use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
+use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES, Worth};
 use crate::cluster::Cluster;
 use crate::features::FeatureSchema;
 use crate::features::column::{self, Candidate as C, Global as G};
@@ -118,6 +118,8 @@ pub struct WriterScratch {
     wait_to_fit_s: Column,
     num_victims: Column,
     victims_remaining_s: Column,
+    partner_remaining_s: Column,
+    best_type_wait_s: Column,
 }
 
 impl Default for WriterScratch {
@@ -130,6 +132,8 @@ impl Default for WriterScratch {
             wait_to_fit_s: column,
             num_victims: column,
             victims_remaining_s: column,
+            partner_remaining_s: column,
+            best_type_wait_s: column,
         }
     }
 }
@@ -151,6 +155,8 @@ impl WriterScratch {
         let num_gpus = cluster.num_gpus() as f32;
         // Candidates of one job stand together and share what is said of the job.
         let mut shared = [0.0; NUM_CANDIDATE_FEATURES];
+        write_worth(&Worth::PLAIN, &mut shared);
+        put(&mut shared, C::PartnerRate, 1.0);
         let mut known = None;
         let (rows, _) = candidates.as_chunks_mut::<NUM_CANDIDATE_FEATURES>();
         for (index, (candidate, row)) in set.rows.iter().zip(rows).enumerate().take(MAX_CANDIDATES) {
@@ -168,6 +174,10 @@ impl WriterScratch {
             }
             *row = shared;
             self.write_action(candidate, index, row);
+            if let Some(worth) = set.worths.get(index) {
+                write_worth(worth, row);
+                row[C::BestTypeWaitS as usize] = self.best_type_wait_s[index];
+            }
             let left = free_after(cluster, set, candidate, free);
             put(row, C::Leftover, left as f32 / num_gpus);
             put(row, C::OldestSlack, slack.after(Some(job), left));
@@ -177,7 +187,11 @@ impl WriterScratch {
     /// Reads the facts of the offered jobs, each once, and works out the logarithmic columns of all candidates.
     fn gather(&mut self, cluster: &Cluster, set: &CandidateSet) {
         self.jobs.clear();
-        let (mut at, mut last, mut any_wait, mut any_victims) = (0, None, false, false);
+        let (mut at, mut last) = (0, None);
+        let (mut any_wait, mut any_victims, mut any_partner) = (false, false, false);
+        for (wait_s, worth) in self.best_type_wait_s.iter_mut().zip(&set.worths) {
+            *wait_s = worth.best_type_wait_s as f32;
+        }
         for (index, candidate) in set.rows.iter().enumerate().take(MAX_CANDIDATES) {
             let Some(job) = candidate.job else { continue };
             if last != Some(job) {
@@ -191,6 +205,10 @@ impl WriterScratch {
             self.duration_s[index] = self.jobs.resume_cost_s(at) + self.jobs.remaining_s(at) / rate as f32;
             self.wait_to_fit_s[index] = candidate.wait_to_fit_s as f32;
             any_wait |= candidate.kind == CandidateKind::Reserve;
+            any_partner |= candidate.partner.is_some();
+            self.partner_remaining_s[index] = candidate.partner.map_or(0.0, |partner| {
+                cluster.job(partner).remaining_s_at(cluster.now()) as f32
+            });
             let victims = set.victims(candidate);
             any_victims |= !victims.is_empty();
             self.num_victims[index] = victims.len() as f32;
@@ -206,6 +224,12 @@ impl WriterScratch {
             (C::WaitToFitS, &mut self.wait_to_fit_s, any_wait),
             (C::NumVictims, &mut self.num_victims, any_victims),
             (C::VictimsRemainingS, &mut self.victims_remaining_s, any_victims),
+            (C::PartnerRemainingS, &mut self.partner_remaining_s, any_partner),
+            (
+                C::BestTypeWaitS,
+                &mut self.best_type_wait_s,
+                !set.worths.is_empty(),
+            ),
         ];
         // Zero stays zero at any scale.
         for (feature, values, _) in columns.into_iter().filter(|(_, _, any)| *any) {
@@ -232,6 +256,11 @@ impl WriterScratch {
                 facts.num_nodes as f32 / facts.num_nodes_min as f32,
             );
             put(row, C::NumLeft, facts.num_left as f32);
+        }
+        if candidate.partner.is_some() {
+            row[C::IsBeside as usize] = 1.0;
+            put(row, C::PartnerRate, candidate.partner_rate_ratio as f32);
+            row[C::PartnerRemainingS as usize] = self.partner_remaining_s[index];
         }
         row[C::DurationS as usize] = self.duration_s[index];
         row[C::WaitToFitS as usize] = self.wait_to_fit_s[index];
@@ -276,6 +305,17 @@ impl Slack {
 #[inline(always)]
 fn put(row: &mut [f32; NUM_CANDIDATE_FEATURES], feature: C, raw: f32) {
     row[feature as usize] = column::CANDIDATE[feature as usize].encode(raw);
+}
+
+/// Writes what a candidate is worth beside what else its job could have, but for the logarithmic column.
+#[inline]
+fn write_worth(worth: &Worth, row: &mut [f32; NUM_CANDIDATE_FEATURES]) {
+    put(row, C::EndGain, worth.end_gain as f32);
+    put(row, C::TypeAdvantage, worth.type_advantage as f32);
+    put(row, C::SizeRatio, worth.size_ratio as f32);
+    put(row, C::GpuEfficiency, worth.gpu_efficiency as f32);
+    put(row, C::CoresRatio, worth.cores_ratio as f32);
+    put(row, C::DemandRate, worth.demand_rate_ratio as f32);
 }
 
 fn ratio(num_gpus: u32, cluster: &Cluster) -> f32 {
@@ -335,7 +375,19 @@ fn write_global(
         G::OldestWaitS,
         oldest.map_or(0.0, |job| (now - cluster.job(job).submit).as_secs_f64() as f32),
     );
+    let fastest = cluster.fastest_type();
+    put(
+        G::FreeFastest,
+        cluster.num_free_of(fastest) as f32 / cluster.num_gpus_of(fastest).max(1) as f32,
+    );
+    put(
+        G::BelievedDrainS,
+        (cluster.pending_gpu_s() / f64::from(cluster.num_gpus())) as f32,
+    );
 }
+
+#[cfg(test)]
+mod worth_tests;
 
 #[cfg(test)]
 mod tests {

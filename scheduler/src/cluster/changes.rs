@@ -42,6 +42,7 @@ impl Cluster {
             rate: 0.0,
             cost_left_s: 0.0,
             expected_finish: Time::MAX,
+            peak_per_gpu: 0.0,
             num_preemptions: 0,
             num_failures: 0,
             placement: Placement::new(),
@@ -411,6 +412,7 @@ impl Cluster {
     }
 
     fn enqueue(&mut self, id: JobId) {
+        self.jobs[id.index()].peak_per_gpu = self.best_per_gpu(id).unwrap_or(0.0);
         let (demand, keys) = (self.demand(id), self.queue_keys(id));
         self.tenants[demand.tenant.index()].pending_gpus += u64::from(demand.num_gpus);
         self.queue.insert(demand, id, keys);

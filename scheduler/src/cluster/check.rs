@@ -172,6 +172,15 @@ impl Cluster {
             }
         }
         assert_eq!(num_pending, self.queue.len(), "pending jobs");
+        let gpu_time = self.pending().map(|id| {
+            let remaining = self.queue_keys(id).remaining.0;
+            i128::from(remaining) * i128::from(self.job(id).request.num_gpus)
+        });
+        assert_eq!(
+            gpu_time.sum::<i128>() as f64 / 1e6,
+            self.pending_gpu_s(),
+            "GPU time of pending jobs"
+        );
         assert_eq!(num_running, self.num_running, "running jobs");
         assert_eq!(
             num_running,

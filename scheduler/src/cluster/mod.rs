@@ -23,6 +23,7 @@ mod shape;
 mod shared;
 mod stints;
 mod tables;
+mod worth;
 
 pub use ordered_set::OrderedSet;
 pub use place::{PlacementFacts, Template};
@@ -39,6 +40,7 @@ use serde::{Deserialize, Serialize};
 use shape::{Shapes, capacity};
 use shared::{SharedGpus, TypeFacts};
 use stints::Stints;
+use worth::TypeWorth;
 
 use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, JobId, NodeId, RackId, Time};
@@ -193,6 +195,7 @@ pub struct Cluster {
     class_types: Vec<u64>,
     /// Mean speed of all classes on each type: what a GPU of the type is worth to the average job.
     type_value: Vec<f64>,
+    worth: TypeWorth,
     /// What a first start and a restart of each class cost, s. `[class]`
     class_costs_s: Vec<(f64, f64)>,
     /// The cheapest restart of any class, s.
@@ -294,9 +297,10 @@ impl Cluster {
                     .fold(0, |mask, (kind, &speed)| mask | u64::from(speed > 0.0) << kind)
             })
             .collect();
-        let type_value = (0..num_types)
+        let type_value: Vec<f64> = (0..num_types)
             .map(|kind| classes.iter().map(|class| class.speed[kind]).sum::<f64>() / classes.len() as f64)
             .collect();
+        let free = FreeIndex::new(num_types, &nodes, &racks);
         let tenants = spec
             .tenants
             .iter()
@@ -308,7 +312,8 @@ impl Cluster {
             .collect();
         Ok(Cluster {
             classes: classes.to_vec(),
-            free: FreeIndex::new(num_types, &nodes, &racks),
+            worth: TypeWorth::new(classes, &type_value, &free.num_gpus),
+            free,
             nodes,
             racks,
             gpus: vec![None; num_gpus as usize],

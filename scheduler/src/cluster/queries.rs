@@ -186,6 +186,11 @@ impl Cluster {
     pub fn num_pending_gpus(&self) -> u64 {
         self.queue.num_gpus()
     }
+    /// Believed GPU time of all pending jobs, GPU·s; each GPU of a gang counts as a whole one.
+    #[must_use]
+    pub fn pending_gpu_s(&self) -> f64 {
+        self.queue.gpu_time_gpu_s()
+    }
     /// Number of running jobs.
     #[must_use]
     pub fn num_running(&self) -> usize {

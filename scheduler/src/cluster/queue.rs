@@ -211,6 +211,8 @@ pub(crate) struct Queue {
     groups: Vec<Group>,
     len: usize,
     num_gpus: u64,
+    /// Believed GPU time of all of them, GPU·µs.
+    gpu_time: i128,
 }
 
 /// Sort keys of a pending job; they cannot change while it waits.
@@ -236,6 +238,11 @@ impl Queue {
     /// GPUs that all pending jobs ask for.
     pub(crate) fn num_gpus(&self) -> u64 {
         self.num_gpus
+    }
+
+    /// Believed GPU time of all pending jobs, GPU·s; summed in whole microseconds, so in any order the same.
+    pub(crate) fn gpu_time_gpu_s(&self) -> f64 {
+        self.gpu_time as f64 / 1e6
     }
 
     /// Demands with at least one pending job, in a fixed order.
@@ -277,6 +284,7 @@ impl Queue {
         self.update_head(demand, row);
         self.len += 1;
         self.num_gpus += u64::from(demand.num_gpus);
+        self.gpu_time += i128::from(keys.remaining.0) * i128::from(demand.num_gpus);
     }
 
     pub(crate) fn remove(&mut self, demand: Demand, job: JobId, keys: QueueKeys) {
@@ -288,6 +296,7 @@ impl Queue {
         self.update_head(demand, row);
         self.len -= 1;
         self.num_gpus -= u64::from(demand.num_gpus);
+        self.gpu_time -= i128::from(keys.remaining.0) * i128::from(demand.num_gpus);
     }
 
     /// A group has changed: so may have its first jobs.

@@ -45,6 +45,16 @@ features! { CANDIDATE, Candidate:
     HeadShortest "is_shortest" [""] 0.0..1.0, Linear(1.0), "1 if it is the first of the whole queue by believed rest.";
     HeadGpuTime "is_smallest" [""] 0.0..1.0, Linear(1.0), "1 if it is the first of the whole queue by believed GPU time.";
     Deficit "tenant_deficit_rank" [""] 0.0..1.0, Linear(1.0), "Share of the offered jobs whose tenants hold less of their quota.";
+    IsBeside "is_beside" [""] 0.0..1.0, Linear(1.0), "1 if it puts the job beside a running one, on its GPUs.";
+    PartnerRate "partner_rate_ratio" [""] 0.0..1.0, Linear(1.0), "Rate of the running job beside which it is put, after over before; 1 without one.";
+    PartnerRemainingS "partner_remaining_s" ["s"] 0.0..1e8, Log(6.0), "Believed rest of that running job; 0 without one.";
+    BestTypeWaitS "best_type_wait_s" ["s"] 0.0..1e8, Log(6.0), "Believed time until the gang fits on the GPU type where the job is fastest; 0 if this is on it.";
+    EndGain "end_gain" [""] -1.0..1.0, Linear(1.0), "How much sooner the job is believed to end if it waits for the best of the other GPU types, over duration_s; negative if later.";
+    TypeAdvantage "type_advantage" [""] 0.0..4.0, Linear(2.0), "Speed of the job's class on this GPU type over its mean on all types, over the same of the average class; 1 with one type.";
+    SizeRatio "size_ratio" [""] 0.0..16.0, Linear(4.0), "GPUs of this start over what the job asked for; 1 unless it is elastic.";
+    GpuEfficiency "gpu_efficiency" [""] 0.0..1.0, Linear(1.0), "Progress per GPU here over that at the job's most efficient size; 1 unless it is elastic.";
+    CoresRatio "cores_ratio" [""] 0.0..8.0, Linear(2.0), "CPU cores that come with it over the share of the node that is proportional to its GPUs; 1 where CPU is not modelled.";
+    DemandRate "demand_rate_ratio" [""] 0.0..1.0, Linear(1.0), "Rate with these cores and this memory over the rate with all that the class can use.";
 }
 
 features! { GLOBAL, Global:
@@ -60,4 +70,6 @@ features! { GLOBAL, Global:
     ReservationExtra "reservation_extra_fraction" [""] 0.0..1.0, Linear(1.0), "GPUs that others may take beside the reservation, over all GPUs.";
     SmallestGpuTime "smallest_gpu_time_gpu_s" ["GPU s"] 0.0..1e10, Log(8.0), "Least believed GPU time of a waiting job.";
     OldestWaitS "oldest_wait_s" ["s"] 0.0..1e8, Log(6.0), "Waiting time of the oldest waiting job.";
+    FreeFastest "free_fastest_fraction" [""] 0.0..1.0, Linear(1.0), "Free GPUs of the type on which the average class is fastest, over all of that type.";
+    BelievedDrainS "believed_drain_s" ["s"] 0.0..1e8, Log(6.0), "Believed GPU time of all waiting jobs over the number of GPUs.";
 }

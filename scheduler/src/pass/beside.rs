@@ -33,7 +33,7 @@ pub(crate) fn best_partner(cluster: &Cluster, job: JobId) -> Option<(JobId, f64,
 }
 
 pub(super) fn push_beside(cluster: &Cluster, job: JobId, heads: LensSet, set: &mut CandidateSet) {
-    let Some((partner, own, _)) = best_partner(cluster, job) else {
+    let Some((partner, own, other)) = best_partner(cluster, job) else {
         return;
     };
     let start = set.slices.len();
@@ -43,6 +43,8 @@ pub(super) fn push_beside(cluster: &Cluster, job: JobId, heads: LensSet, set: &m
     let mut candidate = Candidate::new(CandidateKind::Start, Some(job));
     candidate.facts = Some(facts);
     candidate.partner = Some(partner);
+    // A partner has its GPUs to itself until now.
+    candidate.partner_rate_ratio = other;
     candidate.heads = heads;
     candidate.placement = start..set.slices.len();
     set.rows.push(candidate);

@@ -6,6 +6,7 @@ use super::over::push_preempts;
 use super::preempt::Stoppable;
 use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
+use super::weigh::weigh;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, Demand, PlacementFacts, Slice, Template};
 use crate::ids::{JobId, Time};
@@ -93,6 +94,9 @@ pub(crate) fn enumerate(
         }
     }
     set.rows.truncate(MAX_CANDIDATES);
+    if needs.observation {
+        weigh(cluster, ends, set);
+    }
     set.hold_refused = cluster.num_running() == 0 && set.rows.len() > 1;
 }
 
@@ -297,17 +301,18 @@ fn push_reserve(
 ) {
     let Demand { num_gpus, types, .. } = cluster.demand(job);
     let place = known.fits.iter().find(|(key, _)| *key == (types, num_gpus));
-    let wait_s = place.map(|(_, wait_s)| *wait_s).unwrap_or_else(|| {
+    let fit = place.map(|(_, fit)| *fit).unwrap_or_else(|| {
         let fit = |kind, num_gpus| ends.earliest_fit(cluster, kind, num_gpus);
         let found = Reservation::earliest_by(cluster, job, fit);
-        let wait_s = found.map(|found| (found.shadow - cluster.now()).as_secs_f64());
-        known.fits.push(((types, num_gpus), wait_s));
-        wait_s
+        let fit = found.map(|found| ((found.shadow - cluster.now()).as_secs_f64(), found.gpu_type));
+        known.fits.push(((types, num_gpus), fit));
+        fit
     });
-    if let Some(wait_s) = wait_s {
+    if let Some((wait_s, kind)) = fit {
         let mut candidate = Candidate::new(CandidateKind::Reserve, Some(job));
         candidate.heads = heads;
         candidate.wait_to_fit_s = wait_s;
+        candidate.reserved_type = Some(kind);
         set.rows.push(candidate);
     }
 }

@@ -12,10 +12,13 @@ use crate::ids::{ClassId, GpuTypeId, JobId, Time};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub(super) starts: Vec<(Ask, Range<usize>)>,
-    /// Believed time until a gang of this size is free on one of these types, s.
-    pub(super) fits: Vec<((u64, u32), Option<f64>)>,
+    /// When a gang of this size is believed to fit on one of these types.
+    pub(super) fits: Vec<((u64, u32), Option<Fit>)>,
     pub(super) overs: Vec<((Ask, Newcomer), Option<Over>)>,
 }
+
+/// Believed time until a gang is free, s, and on which type.
+pub(super) type Fit = (f64, GpuTypeId);
 
 /// What decides where a job may go and how fast it is there.
 #[derive(Clone, Copy, Debug, PartialEq)]

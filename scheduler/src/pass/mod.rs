@@ -12,6 +12,7 @@ mod preempt;
 mod remembered;
 mod reservation;
 mod scan;
+mod weigh;
 
 pub use reservation::Reservation;
 
@@ -121,7 +122,7 @@ impl Pass {
         self.enumerate(cluster, needs)
     }
 
-    /// The present decision point with its observation, for whoever decides outside.
+    /// The present decision point with its observation, for whoever decides outside; the needs of the pass must ask for it.
     pub fn observe(&mut self, cluster: &Cluster) -> &Observation {
         self.observation
             .fill(cluster, &self.set, self.reservation.as_ref());

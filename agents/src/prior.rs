@@ -1,0 +1,105 @@
+//! The residual mode: the network corrects a heuristic instead of replacing it.
+//!
+//! The heuristic orders the admissible candidates; the one in place k (0 is its choice) has the prior logit
+//! `-weight ln(1 + k)`, to which the network adds its own. The end of the pointer starts at zero, so the first policy *is* the
+//! heuristic, candidate for candidate, and training can only be accepted where it is better. Drawn from, it takes place k with
+//! a chance in proportion to `(1 + k)^-weight` (Zipf's law), so it tries the heuristic's runners-up first.
+//!
+//! # Source
+//! Residual policy learning: Silver et al., 2018; Johannink et al., ICRA'19. Zipf's law over places is ours.
+
+use std::sync::{Mutex, PoisonError};
+
+use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::heuristics;
+use pleach_scheduler::policy::{DecisionPoint, Policy};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// Which heuristic a network corrects.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prior {
+    /// The heuristic's name.
+    pub policy: String,
+    /// How far the network must lift a candidate over the heuristic's choice: by `weight ln(1 + k)`, above 0.
+    pub weight: f64,
+}
+
+/// A heuristic as prior logits.
+pub struct PriorPolicy {
+    prior: Prior,
+    /// Never locked: it is only there because a network is shared between threads before each takes a copy.
+    policy: Mutex<Box<dyn Policy>>,
+    scores: Vec<f32>,
+    order: Vec<(usize, f64)>,
+}
+
+impl PriorPolicy {
+    /// Makes the heuristic.
+    ///
+    /// # Errors
+    /// [`Error::Env`] for an unknown name, [`Error::Config`] for a weight that is not above 0.
+    pub fn new(prior: &Prior) -> Result<PriorPolicy, Error> {
+        if !(prior.weight.is_finite() && prior.weight > 0.0) {
+            return Err(Error::Config {
+                key: "prior.weight",
+                value: prior.weight.to_string(),
+                allowed: "must be above 0",
+            });
+        }
+        let policy = heuristics::by_name(&prior.policy).map_err(pleach_env::error::Error::Config)?;
+        Ok(PriorPolicy {
+            prior: prior.clone(),
+            policy: Mutex::new(policy),
+            scores: Vec::new(),
+            order: Vec::new(),
+        })
+    }
+
+    /// Writes one prior logit per candidate; masked ones get that of the last place.
+    ///
+    /// # Errors
+    /// What the heuristic reports.
+    pub fn logits(
+        &mut self,
+        point: DecisionPoint<'_>,
+        mask: &[bool],
+        logits: &mut [f32],
+    ) -> Result<(), PolicyError> {
+        self.scores.clear();
+        self.scores.resize(mask.len(), 0.0);
+        let policy = self.policy.get_mut().unwrap_or_else(PoisonError::into_inner);
+        policy.score(point, &mut self.scores)?;
+        let tie = policy.tie_key();
+        self.order.clear();
+        let admissible = (0..mask.len()).filter(|index| mask[*index]);
+        self.order
+            .extend(admissible.map(|index| (index, tie.of(point.cluster, point.candidates, index))));
+        let scores = &self.scores;
+        self.order.sort_unstable_by(|(a, key_a), (b, key_b)| {
+            let by_score = scores[*b].total_cmp(&scores[*a]);
+            by_score.then(key_a.total_cmp(key_b)).then(a.cmp(b))
+        });
+        let logit = |place: usize| (-self.prior.weight * (1.0 + place as f64).ln()) as f32;
+        logits.fill(logit(mask.len()));
+        for (place, (index, _)) in self.order.iter().enumerate() {
+            logits[*index] = logit(place);
+        }
+        Ok(())
+    }
+}
+
+impl Clone for PriorPolicy {
+    fn clone(&self) -> PriorPolicy {
+        // The name was known when this one was made.
+        PriorPolicy::new(&self.prior).unwrap_or_else(|error| unreachable!("{error}"))
+    }
+}
+
+impl std::fmt::Debug for PriorPolicy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.prior.fmt(f)
+    }
+}

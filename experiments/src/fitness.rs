@@ -1,0 +1,157 @@
+//! What evolution strategies optimise: figures of whole episodes, as they are reported, of policies as they are deployed.
+
+use std::collections::BTreeMap;
+
+use pleach_agents::policy::LearnedPolicy;
+use pleach_env::config::{EnvConfig, Source};
+use pleach_env::metrics::Metrics;
+use pleach_env::seed::Seed;
+use pleach_env::simulate::{SimConfig, simulate};
+use rayon::prelude::*;
+
+use crate::error::Error;
+use crate::metric::{Better, MAIN_METRIC, METRICS, Metric};
+use crate::scenario::env_error;
+
+/// Added to a metric before its logarithm, in its own unit, so that a wait of zero has one. *Assumed*.
+const FLOOR: f64 = 1e-3;
+
+/// Weights of metrics, by key. A policy's loss on a workload is the weighted sum of the logarithms of its metrics, so weights
+/// compare percents: 1 and 0.1 trade ten percent of one for one percent of the other. Metrics of which more is better count
+/// with the other sign.
+pub type Objective = BTreeMap<String, f64>;
+
+/// The average JCT alone.
+#[must_use]
+pub fn avg_jct() -> Objective {
+    BTreeMap::from([(MAIN_METRIC.to_string(), 1.0)])
+}
+
+/// Refuses an objective without a metric, with an unknown one, or with weights that are not above 0.
+///
+/// # Errors
+/// The key with what is allowed.
+pub fn check(objective: &Objective) -> Result<(), Error> {
+    let known: Vec<&str> = Metrics::default()
+        .fields()
+        .iter()
+        .map(|(key, _)| *key)
+        .filter(|key| Metric::find(key).is_some_and(|metric| metric.better != Better::Neither))
+        .collect();
+    let hint = "For example: objective = { avg_jct_s = 1.0, p99_jct_s = 0.2 }.";
+    if objective.is_empty() {
+        return Err(Error::config("objective", "{}", known.join(", "), hint));
+    }
+    for (key, weight) in objective {
+        if !known.contains(&key.as_str()) {
+            return Err(Error::config("objective", key, known.join(", "), hint));
+        }
+        if !(weight.is_finite() && *weight > 0.0) {
+            return Err(Error::config(
+                format!("objective.{key}"),
+                weight,
+                "a weight above 0",
+                hint,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The loss of one run; less is better.
+#[must_use]
+pub fn loss(objective: &Objective, metrics: &Metrics) -> f64 {
+    let fields = metrics.fields();
+    let term = |(key, weight): (&String, &f64)| {
+        let value = fields.iter().find(|(known, _)| known == key)?.1;
+        let better = METRICS.iter().find(|metric| metric.key == key)?.better;
+        let sign = if better == Better::Higher { -1.0 } else { 1.0 };
+        Some(sign * weight * (value + FLOOR).ln())
+    };
+    objective.iter().filter_map(term).sum()
+}
+
+/// Fitness of every member of a population, the mean over `num_workloads` workloads drawn from `seed` of its loss with the
+/// sign turned, and the number of passes that were decided. All members play the same workloads.
+///
+/// # Errors
+/// The first workload or run, in order, that fails.
+pub fn of_population(
+    env: &EnvConfig,
+    objective: &Objective,
+    num_workloads: usize,
+    members: &[LearnedPolicy],
+    seed: Seed,
+) -> Result<(Vec<f64>, u64), Error> {
+    let source = Source::open(env).map_err(env_error)?;
+    let seeds: Vec<Seed> = (0..num_workloads as u64)
+        .map(|index| seed.child("workload", index))
+        .collect();
+    let workloads = seeds
+        .par_iter()
+        .map(|seed| source.workload(env, *seed).map_err(env_error))
+        .collect::<Result<Vec<_>, Error>>()?;
+    let runs = (0..members.len() * num_workloads)
+        .into_par_iter()
+        .map(|index| {
+            let (member, workload) = (index / num_workloads, index % num_workloads);
+            let sim = SimConfig {
+                seed: seeds[workload].0,
+                ..env.sim.clone()
+            };
+            let mut policy = members[member].clone();
+            let run = simulate(&workloads[workload], &sim, &mut policy).map_err(env_error)?;
+            Ok((loss(objective, &run.metrics), run.num_passes))
+        })
+        .collect::<Result<Vec<(f64, u64)>, Error>>()?;
+    let fitness = runs
+        .chunks(num_workloads)
+        .map(|runs| -runs.iter().map(|(loss, _)| loss).sum::<f64>() / runs.len() as f64)
+        .collect();
+    Ok((fitness, runs.iter().map(|(_, passes)| passes).sum()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_trade_percents_and_more_of_a_good_thing_is_less_loss() {
+        let metrics = Metrics {
+            avg_jct_s: 100.0,
+            p99_jct_s: 1000.0,
+            utilisation: 0.5,
+            ..Metrics::default()
+        };
+        let objective = Objective::from([("avg_jct_s".into(), 1.0), ("p99_jct_s".into(), 0.1)]);
+        let changed = Metrics {
+            avg_jct_s: 99.0,
+            p99_jct_s: 1000.0 * (1.0_f64 / 0.99).powi(10),
+            ..metrics
+        };
+        // One percent off the average pays for ten percents on the tail, but for the floor.
+        assert!((loss(&objective, &metrics) - loss(&objective, &changed)).abs() < 1e-5);
+        let use_of_gpus = Objective::from([("utilisation".into(), 1.0)]);
+        let fuller = Metrics {
+            utilisation: 0.6,
+            ..metrics
+        };
+        assert!(loss(&use_of_gpus, &fuller) < loss(&use_of_gpus, &metrics));
+    }
+
+    #[test]
+    fn unknown_metrics_and_useless_weights_are_refused_with_the_allowed_set() {
+        for (key, weight, word) in [
+            ("jct", 1.0, "avg_slowdown"),
+            ("preemptions", 1.0, "avg_slowdown"),
+            ("avg_jct_s", 0.0, "above 0"),
+            ("avg_jct_s", f64::NAN, "above 0"),
+        ] {
+            let text = check(&Objective::from([(key.into(), weight)]))
+                .unwrap_err()
+                .to_string();
+            assert!(text.contains(word), "{text}");
+        }
+        assert!(check(&Objective::new()).is_err() && check(&avg_jct()).is_ok());
+    }
+}

@@ -144,7 +144,7 @@ impl Logger {
                 file.sync_data().map_err(Error::io(path))?;
             }
         }
-        Ok(())
+        self.tensorboard.sync()
     }
 
     /// Notes in TensorBoard that the run came to its end.

@@ -100,6 +100,11 @@ impl EventFile {
         self.summary(step, now_unix_s, [settings::session_end(now_unix_s)].into_iter())
     }
 
+    /// Brings all records to the disk.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.file.sync_data().map_err(Error::io(&self.path))
+    }
+
     fn summary(
         &mut self,
         step: u64,

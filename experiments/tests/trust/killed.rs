@@ -86,7 +86,7 @@ fn compare(whole: &Path, killed: &Path) {
 
 #[test]
 fn a_run_killed_at_random_moments_ends_in_the_same_bytes() {
-    kill_and_compare(SETTINGS, 30, 1);
+    kill_and_compare(SETTINGS, 24, 1);
 }
 
 #[test]
@@ -94,7 +94,12 @@ fn also_where_several_updates_are_lost_with_each_kill() {
     let settings = SETTINGS
         .replace("checkpoint_every = 1", "checkpoint_every = 6")
         .replace("validate_every = 1", "validate_every = 4");
-    kill_and_compare(&settings, 20, 2);
+    kill_and_compare(&settings, 16, 2);
+}
+
+#[test]
+fn also_with_evolution_strategies() {
+    kill_and_compare(&tiny_run::evolution(), 10, 3);
 }
 
 /// Moments that are too short to be met by chance.

@@ -25,6 +25,12 @@ context = 8
 num_epochs = 1
 ";
 
+/// The same with evolution strategies.
+pub fn evolution() -> String {
+    let evolution = "learner = 'evolution'\n[train.evolution]\nnum_pairs = 6\nnum_workloads = 2\n[train.ppo]";
+    SETTINGS.replace("[train.ppo]", evolution)
+}
+
 /// What holds the time of day, and is not compared.
 const CLOCKED: [&str; 2] = ["timing.jsonl", "tensorboard"];
 

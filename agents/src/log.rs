@@ -1,7 +1,7 @@
 //! What a run reports: TensorBoard events under the tags that researchers expect, and the same figures as JSON lines.
 //!
-//! `metrics.jsonl` holds nothing that depends on the clock, so two runs of one seed write the same bytes. Speed goes to
-//! TensorBoard and to `timing.jsonl` only.
+//! `metrics.jsonl` and `histograms.jsonl` hold nothing that depends on the clock, so two runs of one seed write the same bytes.
+//! Speed goes to TensorBoard and to `timing.jsonl` only.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;

@@ -122,6 +122,17 @@ impl TrainSettings {
                 ));
             }
         }
+        let restart_every = self.train.restart_every;
+        if !self.checkpoint_every.is_multiple_of(restart_every) {
+            let allowed = format!("a multiple of train.restart_every = {restart_every}");
+            let hint = "Elsewhere environments are amid their episodes, which no checkpoint holds.";
+            return Err(Error::config(
+                "checkpoint_every",
+                self.checkpoint_every,
+                allowed,
+                hint,
+            ));
+        }
         Ok(())
     }
 }

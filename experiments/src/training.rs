@@ -1,7 +1,8 @@
 //! A training run in a folder: imitation of a heuristic, then PPO, with validation, checkpoints and logs, resumable.
 //!
 //! The streams of seeds are separate: `training` draws what the learner plays, `validation` what the best network is
-//! chosen on, `test` what is reported. Resumed after a kill, a run ends in the same bytes.
+//! chosen on, `test` what is reported. Resumed after a kill, a run ends in the same bytes: what belongs to a checkpoint is
+//! on the disk before it, and what is beyond the newest one is made again.
 
 use std::path::Path;
 
@@ -88,11 +89,11 @@ fn learn(run: &mut Run<'_>, report: &mut Report<'_>) -> Result<(), Error> {
             Learner::Evolution => run.evolve()?,
         };
         let done = run.trainer.num_updates();
-        let due = settings.validate_every > 0 && done % settings.validate_every == 0;
+        let due = settings.validate_every > 0 && done.is_multiple_of(settings.validate_every);
         if due || done == total {
             run.validate()?;
         }
-        if done % settings.checkpoint_every == 0 || done == total {
+        if done.is_multiple_of(settings.checkpoint_every) || done == total {
             run.save()?;
         }
         let ratio = run.curve.last().map_or(f64::NAN, |point| point.ratio);

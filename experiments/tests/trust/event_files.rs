@@ -15,12 +15,11 @@ use crate::tiny_run::{self, SETTINGS};
 /// CRC-32C by table, rotated and offset as the format wants it.
 fn masked_crc(data: &[u8]) -> u32 {
     let table: Vec<u32> = (0..256)
-        .map(|byte| (0..8).fold(byte, |crc, _| crc >> 1 ^ (crc & 1) * 0x82f6_3b78))
+        .map(|byte| (0..8).fold(byte, |crc, _| (crc >> 1) ^ ((crc & 1) * 0x82f6_3b78)))
         .collect();
-    let crc = data.iter().fold(!0, |crc: u32, byte| {
-        table[usize::from(crc as u8 ^ byte)] ^ crc >> 8
-    });
-    (!crc >> 15 | !crc << 17).wrapping_add(0xa282_ead8)
+    let next = |crc: u32, byte: &u8| table[usize::from(crc as u8 ^ byte)] ^ (crc >> 8);
+    let crc = !data.iter().fold(!0, next);
+    crc.rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
 /// The records of a file; every checksum must agree, and the file must end with a record.

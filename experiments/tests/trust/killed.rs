@@ -90,9 +90,10 @@ fn a_run_killed_at_random_moments_ends_in_the_same_bytes() {
 }
 
 #[test]
-fn also_where_several_updates_are_lost_with_each_kill() {
+fn also_where_several_updates_are_lost_with_each_kill_and_episodes_go_on_over_updates() {
     let settings = SETTINGS
         .replace("checkpoint_every = 1", "checkpoint_every = 6")
+        .replace("[train]", "[train]\nrestart_every = 3")
         .replace("validate_every = 1", "validate_every = 4");
     kill_and_compare(&settings, 16, 2);
 }
@@ -100,6 +101,19 @@ fn also_where_several_updates_are_lost_with_each_kill() {
 #[test]
 fn also_with_evolution_strategies() {
     kill_and_compare(&tiny_run::evolution(), 10, 3);
+}
+
+#[test]
+fn checkpoints_amid_episodes_from_which_no_run_goes_on_exactly_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = SETTINGS.replace("[train]", "[train]\nrestart_every = 3");
+    let output = tiny_run::train(folder.path(), "run", &settings).output().unwrap();
+    let said = tiny_run::words(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("checkpoint_every = 1") && said.contains("train.restart_every = 3"),
+        "{said}"
+    );
 }
 
 /// Moments that are too short to be met by chance.

@@ -241,8 +241,9 @@ impl Inference {
             .apply(context, &self.pointer_context.bias, false, &mut scratch.shared);
         self.pointer_candidate
             .apply(encoded, &scratch.shared, true, first);
-        for (logit, hidden) in logits[..n].iter_mut().zip(first.chunks_exact(h)) {
-            *logit = dot(hidden, &self.pointer_out);
+        let hidden = first.chunks_exact(h).zip(row.prior);
+        for (logit, (hidden, prior)) in logits[..n].iter_mut().zip(hidden) {
+            *logit = dot(hidden, &self.pointer_out) + prior;
         }
         self.value
             .apply(context, &self.value.bias, true, &mut scratch.value);

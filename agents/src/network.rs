@@ -110,6 +110,17 @@ fn floats(data: burn::tensor::TensorData) -> Vec<f32> {
     data.convert::<f32>().into_vec().unwrap_or_default()
 }
 
+/// What a loss sees: the logits with the prior's, which have no parameters and so no derivative.
+fn outputs(logits: Tensor<Backend, 2>, values: Tensor<Backend, 2>, rows: &Rows) -> Cotangents {
+    let mut logits = to_vec(logits);
+    let priors = logits.iter_mut().zip(rows.prior());
+    priors.for_each(|(logit, prior)| *logit += prior);
+    Cotangents {
+        logits,
+        values: to_vec(values),
+    }
+}
+
 /// Logits and values of all decisions; each decision has at least one candidate.
 ///
 /// # Errors
@@ -117,10 +128,7 @@ fn floats(data: burn::tensor::TensorData) -> Vec<f32> {
 pub fn evaluate(layout: &Layout, flat: &[f32], rows: &Rows) -> Result<Cotangents, Error> {
     check(layout, flat, rows)?;
     let Forward { logits, values, .. } = forward(layout, flat, rows);
-    Ok(Cotangents {
-        logits: to_vec(logits),
-        values: to_vec(values),
-    })
+    Ok(outputs(logits, values, rows))
 }
 
 /// The gradient of a loss by the parameters. `loss` sees the outputs and returns its derivatives by them.
@@ -140,11 +148,7 @@ pub fn gradient(
         logits,
         values,
     } = forward(layout, flat, rows);
-    let outputs = Cotangents {
-        logits: to_vec(logits.clone()),
-        values: to_vec(values.clone()),
-    };
-    let by = loss(&outputs);
+    let by = loss(&outputs(logits.clone(), values.clone(), rows));
     let by_logits = matrix(&by.logits, [by.logits.len(), 1], &device);
     let by_values = matrix(&by.values, [by.values.len(), 1], &device);
     let gradients = ((logits * by_logits).sum() + (values * by_values).sum()).backward();

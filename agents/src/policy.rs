@@ -25,6 +25,8 @@ pub struct LearnedPolicy {
     admissible: Vec<f32>,
     logits: Vec<f32>,
     prior: Option<(PriorPolicy, Vec<f32>)>,
+    /// Prior logits of the admissible candidates; zero without a prior.
+    priors: Vec<f32>,
 }
 
 impl LearnedPolicy {
@@ -65,6 +67,7 @@ impl LearnedPolicy {
             logits: Vec::with_capacity(num_candidates),
             inference,
             prior,
+            priors: Vec::with_capacity(num_candidates),
         })
     }
 
@@ -101,10 +104,12 @@ impl LearnedPolicy {
         }
         let num_candidates = self.admissible.len() / f;
         self.logits.resize(num_candidates, 0.0);
+        self.priors.resize(num_candidates, 0.0);
         let row = Row {
             global,
             candidates: &self.admissible,
             num_candidates,
+            prior: &self.priors,
         };
         self.inference.forward(row, &mut self.scratch, &mut self.logits);
         let mut logits = self.logits.iter();
@@ -130,21 +135,19 @@ impl Policy for LearnedPolicy {
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         let observation = point.observation;
+        self.priors.clear();
+        if let Some((prior, logits)) = &mut self.prior {
+            logits.resize(scores.len(), 0.0);
+            prior.score(point, logits)?;
+            let admissible = logits.iter().zip(observation.mask).filter(|(_, mask)| **mask);
+            self.priors.extend(admissible.map(|(logit, _)| *logit));
+        }
         self.score_rows(
             observation.global,
             observation.candidates,
             observation.mask,
             scores,
-        )?;
-        if let Some((prior, logits)) = &mut self.prior {
-            logits.resize(scores.len(), 0.0);
-            prior.logits(point, observation.mask, logits)?;
-            let admissible = scores.iter_mut().zip(logits).zip(observation.mask);
-            for ((score, prior), _) in admissible.filter(|(_, admissible)| **admissible) {
-                *score += *prior;
-            }
-        }
-        Ok(())
+        )
     }
 }
 

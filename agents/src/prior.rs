@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::heuristics;
-use pleach_scheduler::policy::{DecisionPoint, Policy};
+use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -57,17 +57,24 @@ impl PriorPolicy {
             order: Vec::new(),
         })
     }
+}
+
+impl Policy for PriorPolicy {
+    fn name(&self) -> &str {
+        &self.prior.policy
+    }
+
+    /// Those of the heuristic are not asked: the candidates are the network's.
+    fn needs(&self) -> Needs {
+        Needs {
+            observation: false,
+            ..Needs::full()
+        }
+    }
 
     /// Writes one prior logit per candidate; masked ones get that of the last place.
-    ///
-    /// # Errors
-    /// What the heuristic reports.
-    pub fn logits(
-        &mut self,
-        point: DecisionPoint<'_>,
-        mask: &[bool],
-        logits: &mut [f32],
-    ) -> Result<(), PolicyError> {
+    fn score(&mut self, point: DecisionPoint<'_>, logits: &mut [f32]) -> Result<(), PolicyError> {
+        let mask = point.observation.mask;
         self.scores.clear();
         self.scores.resize(mask.len(), 0.0);
         let policy = self.policy.get_mut().unwrap_or_else(PoisonError::into_inner);

@@ -7,6 +7,7 @@
 use pleach_env::metrics::Metrics;
 use pleach_env::seed::Seed;
 use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_scheduler::policy::Policy;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
@@ -16,6 +17,7 @@ use crate::histogram::Histogram;
 use crate::inference::{Inference, Scratch};
 use crate::normaliser::Normaliser;
 use crate::parameters::uniform;
+use crate::prior::PriorPolicy;
 use crate::rows::{Row, Rows, action_of};
 use crate::softmax::{log_softmax, sample};
 
@@ -95,9 +97,13 @@ impl Track {
         inference: &Inference,
         normaliser: &Normaliser,
         observation: View<'_>,
+        prior: &[f32],
     ) -> Option<usize> {
         self.rows
             .push(observation.global, observation.candidates, observation.mask);
+        if !prior.is_empty() {
+            self.rows.set_prior(prior, observation.mask);
+        }
         let row = self.rows.row(self.rows.len() - 1);
         let n = row.num_candidates;
         if n == 0 {
@@ -173,6 +179,8 @@ pub struct Rollout {
     spaces: Spaces,
     tracks: Vec<Track>,
     actions: Vec<usize>,
+    /// One prior for each environment, and their logits, `[N, C]`; empty without a prior.
+    priors: (Vec<PriorPolicy>, Vec<f32>),
     /// Episodes that ended, by step and then by environment.
     pub episodes: Vec<Episode>,
 }
@@ -203,8 +211,18 @@ impl Rollout {
             spaces,
             tracks,
             actions: vec![0; num_envs],
+            priors: (Vec::new(), Vec::new()),
             episodes: Vec::new(),
         }
+    }
+
+    /// Lets the network correct a heuristic.
+    #[must_use]
+    pub fn with_prior(mut self, prior: &PriorPolicy) -> Rollout {
+        let num_envs = self.tracks.len();
+        let logits = vec![0.0; num_envs * self.spaces.num_candidates];
+        self.priors = (vec![prior.clone(); num_envs], logits);
+        self
     }
 
     /// Forgets the episodes in progress: the environments have been reset.
@@ -231,6 +249,12 @@ impl Rollout {
             track.begin(seed.stream("action", i as u64));
         }
         for step in 0..num_steps {
+            let (priors, prior_logits) = &mut self.priors;
+            if !priors.is_empty() {
+                let mut policies: Vec<&mut dyn Policy> =
+                    priors.iter_mut().map(|prior| prior as &mut dyn Policy).collect();
+                env.scores_of(&mut policies, prior_logits)?;
+            }
             let stuck = self
                 .tracks
                 .par_iter_mut()
@@ -238,7 +262,9 @@ impl Rollout {
                 .enumerate()
                 .with_min_len(4)
                 .map(|(i, (track, action))| {
-                    let decided = track.decide(inference, normaliser, view(batch, spaces, i));
+                    let c = spaces.num_candidates;
+                    let prior = prior_logits.get(i * c..(i + 1) * c).unwrap_or_default();
+                    let decided = track.decide(inference, normaliser, view(batch, spaces, i), prior);
                     *action = decided.unwrap_or(0);
                     usize::from(decided.is_none())
                 })

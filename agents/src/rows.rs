@@ -15,6 +15,8 @@ pub struct Rows {
     num_features: usize,
     global: Vec<f32>,
     candidates: Vec<f32>,
+    /// Prior logits, which a loss sees added to the network's; zero without a prior.
+    prior: Vec<f32>,
     /// Decision d has the candidates `ends[d] .. ends[d + 1]`.
     ends: Vec<usize>,
 }
@@ -28,6 +30,8 @@ pub struct Row<'a> {
     pub candidates: &'a [f32],
     /// n
     pub num_candidates: usize,
+    /// `[n]`, added to the network's logits.
+    pub prior: &'a [f32],
 }
 
 impl Rows {
@@ -39,6 +43,7 @@ impl Rows {
             num_features: spaces.num_features,
             global: Vec::new(),
             candidates: Vec::new(),
+            prior: Vec::new(),
             ends: vec![0],
         }
     }
@@ -49,6 +54,7 @@ impl Rows {
         Rows {
             global: Vec::new(),
             candidates: Vec::new(),
+            prior: Vec::new(),
             ends: vec![0],
             ..*self
         }
@@ -58,6 +64,7 @@ impl Rows {
     pub fn clear(&mut self) {
         self.global.clear();
         self.candidates.clear();
+        self.prior.clear();
         self.ends.truncate(1);
     }
 
@@ -92,12 +99,22 @@ impl Rows {
             }
         }
         self.ends.push(self.candidates.len() / self.num_features);
+        self.prior.resize(self.num_candidates(), 0.0);
+    }
+
+    /// Sets the prior logits of the last decision from those of all its candidates, `[C]`.
+    pub fn set_prior(&mut self, prior: &[f32], mask: &[bool]) {
+        let start = self.ends[self.len().saturating_sub(1)];
+        let admissible = prior.iter().zip(mask).filter(|(_, admissible)| **admissible);
+        let own = self.prior[start..].iter_mut();
+        own.zip(admissible).for_each(|(own, (prior, _))| *own = *prior);
     }
 
     /// Adds a decision that has no padding.
     pub fn push_row(&mut self, row: Row<'_>) {
         self.global.extend_from_slice(row.global);
         self.candidates.extend_from_slice(row.candidates);
+        self.prior.extend_from_slice(row.prior);
         self.ends.push(self.candidates.len() / self.num_features);
     }
 
@@ -106,6 +123,7 @@ impl Rows {
         let start = self.num_candidates();
         self.global.extend_from_slice(&other.global);
         self.candidates.extend_from_slice(&other.candidates);
+        self.prior.extend_from_slice(&other.prior);
         self.ends.extend(other.ends[1..].iter().map(|end| start + end));
     }
 
@@ -117,6 +135,7 @@ impl Rows {
             global: &self.global[index * self.num_global..(index + 1) * self.num_global],
             candidates: &self.candidates[start * self.num_features..end * self.num_features],
             num_candidates: end - start,
+            prior: &self.prior[start..end],
         }
     }
 
@@ -130,6 +149,12 @@ impl Rows {
     #[must_use]
     pub fn global(&self) -> &[f32] {
         &self.global
+    }
+
+    /// `[num_candidates]`
+    #[must_use]
+    pub fn prior(&self) -> &[f32] {
+        &self.prior
     }
 
     /// `[num_candidates, F]`

@@ -418,11 +418,11 @@ impl Trainer {
             .take()
             .filter(|(_, batch)| batch.reward.len() == num_envs);
         let restart = running.is_none() || self.update.is_multiple_of(self.config.restart_every);
+        let prior = self.contract.prior.as_ref().map(PriorPolicy::new).transpose()?;
         let (mut rollout, mut batch) = running.unwrap_or_else(|| {
-            (
-                Rollout::new(self.contract.spaces, num_envs, inference),
-                Batch::new(self.contract.spaces, num_envs),
-            )
+            let plain = Rollout::new(self.contract.spaces, num_envs, inference);
+            let rollout = prior.iter().fold(plain, Rollout::with_prior);
+            (rollout, Batch::new(self.contract.spaces, num_envs))
         });
         if restart {
             let group = |i: usize| (i / self.config.group_size) as u64;

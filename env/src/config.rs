@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
 use pleach_scheduler::policy::CandidateConfig;
@@ -12,12 +11,13 @@ use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::registered;
 use crate::reward::RewardConfig;
 use crate::seed::Seed;
 use crate::simulate::SimConfig;
 use crate::vector::Spaces;
 use crate::workload::Workload;
-use crate::workload::generate::{GavelConfig, GeneratorConfig, PhillyLikeConfig, generate};
+use crate::workload::generate::{GeneratorConfig, generate};
 use crate::workload::import::{ImportOptions, import};
 
 /// Where episodes come from.
@@ -66,79 +66,13 @@ impl Default for EnvConfig {
     }
 }
 
-type Registered = (&'static str, &'static str, fn() -> EnvConfig);
-
-/// The registered environments: id, one line, settings. A change that alters results bumps the version in the id.
-const REGISTERED: [Registered; 4] = [
-    (
-        "Pleach/Philly-v0",
-        "philly-like gangs on 64 GPUs, offered load 1.5, no preemption",
-        philly,
-    ),
-    (
-        "Pleach/PhillyPreempt-v0",
-        "the same with preemption at a cost of 30 s",
-        philly_preempt,
-    ),
-    (
-        "Pleach/PhillyShare-v0",
-        "the same without preemption, but two jobs may run on the same GPUs (MPS)",
-        philly_share,
-    ),
-    (
-        "Pleach/GavelMulti-v0",
-        "gangs of the Gavel mix on three GPU types, no preemption",
-        gavel_multi,
-    ),
-];
-
-fn philly() -> EnvConfig {
-    let generator = PhillyLikeConfig {
-        num_jobs: 200,
-        num_nodes: 8,
-        gpus_per_node: 8,
-        nodes_per_rack: 4,
-        load: 1.5,
-        run_time_s_max: 86_400.0,
-        ..PhillyLikeConfig::default()
-    };
-    EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(generator)),
-        ..EnvConfig::default()
-    }
-}
-
-fn philly_preempt() -> EnvConfig {
-    let mut config = philly();
-    config.sim.capabilities.preemption = true;
-    config
-}
-
-fn philly_share() -> EnvConfig {
-    let mut config = philly();
-    config.sim.capabilities.sharing = Sharing::Mps;
-    config.candidates.share = true;
-    config
-}
-
-fn gavel_multi() -> EnvConfig {
-    EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::GavelMulti(GavelConfig {
-            num_jobs: 200,
-            load: 1.0,
-            ..GavelConfig::default()
-        })),
-        ..EnvConfig::default()
-    }
-}
-
 impl EnvConfig {
     /// The settings registered under an id.
     ///
     /// # Errors
     /// An unknown id; the error lists the known ones.
     pub fn registered(id: &str) -> Result<EnvConfig, Error> {
-        match REGISTERED.iter().find(|(known, ..)| *known == id) {
+        match registered::ALL.iter().find(|(known, ..)| *known == id) {
             Some((_, _, config)) => Ok(config()),
             None => Err(Error::Config(ConfigError {
                 key: "env id".into(),
@@ -151,13 +85,13 @@ impl EnvConfig {
 
     /// All registered ids.
     pub fn ids() -> impl Iterator<Item = &'static str> {
-        REGISTERED.iter().map(|(id, ..)| *id)
+        registered::ALL.iter().map(|(id, ..)| *id)
     }
 
     /// What a registered environment is, in one line.
     #[must_use]
     pub fn describe(id: &str) -> Option<&'static str> {
-        REGISTERED
+        registered::ALL
             .iter()
             .find(|(known, ..)| *known == id)
             .map(|(_, line, _)| *line)

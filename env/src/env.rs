@@ -212,6 +212,20 @@ impl Env {
             None => Ok(0),
         }
     }
+
+    /// What a policy's scores are at the present decision point: `scores` is `[C]`, rows beyond the candidates are left
+    /// alone. Nothing is written before the first reset.
+    ///
+    /// # Errors
+    /// What the policy reports.
+    pub fn scores_of(&mut self, policy: &mut dyn Policy, scores: &mut [f32]) -> Result<(), PolicyError> {
+        if let Some(episode) = &self.episode {
+            self.pass.decide(episode.world.cluster(), policy)?;
+            let found = self.pass.scores();
+            scores[..found.len()].copy_from_slice(found);
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

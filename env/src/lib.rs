@@ -33,6 +33,7 @@ pub mod failures;
 pub mod metrics;
 pub mod occupancy;
 pub mod random;
+mod registered;
 pub mod reward;
 pub mod seed;
 pub mod simulate;

@@ -226,6 +226,17 @@ impl VectorEnv for VecEnv {
         slots.for_each(|((slot, action), row)| slot.error = slot.step(*action, mode, row).err());
         self.first_error()
     }
+
+    fn scores_of(&mut self, policies: &mut [&mut dyn Policy], scores: &mut [f32]) -> Result<(), Error> {
+        check_len(policies.len(), self.slots.len())?;
+        check_len(scores.len(), self.slots.len() * self.spaces.num_candidates)?;
+        let rows = scores.par_chunks_mut(self.spaces.num_candidates);
+        let slots = self.slots.par_iter_mut().zip(policies.par_iter_mut()).zip(rows);
+        slots.for_each(|((slot, policy), scores)| {
+            slot.error = slot.env.scores_of(&mut **policy, scores).err().map(Error::from);
+        });
+        self.first_error()
+    }
 }
 
 #[cfg(test)]

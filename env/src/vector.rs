@@ -3,6 +3,8 @@
 //! Words and rules are Gymnasium's: `terminated` and `truncated` are kept apart, buffers belong to the caller, and the
 //! autoreset mode is declared.
 
+use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::policy::Policy;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -133,4 +135,19 @@ pub trait VectorEnv {
     /// # Errors
     /// An action that is out of range or masked, or an environment that has ended.
     fn step(&mut self, actions: &[usize], batch: &mut Batch) -> Result<(), Error>;
+
+    /// Scores that policy i gives the candidates of environment i at its present decision point: `scores` is `[N, C]`,
+    /// rows beyond the candidates are left alone. An environment that has no decision points for policies refuses.
+    ///
+    /// # Errors
+    /// What a policy reports.
+    fn scores_of(&mut self, policies: &mut [&mut dyn Policy], scores: &mut [f32]) -> Result<(), Error> {
+        let _ = scores;
+        Err(Error::Config(ConfigError {
+            key: "prior".into(),
+            value: policies.first().map_or("", |policy| policy.name()).to_string(),
+            allowed: "none: this environment has no decision points that a heuristic could score".into(),
+            hint: "leave the prior out".into(),
+        }))
+    }
 }

@@ -26,6 +26,7 @@ pub mod run_folder;
 pub mod scenario;
 pub mod settings;
 pub mod stats;
+pub mod suite;
 pub mod sweep;
 pub mod table;
 pub mod tournament;

@@ -9,7 +9,7 @@ use clap::Parser;
 use pleach_experiments::cli::workload::WorkloadCommand;
 use pleach_experiments::cli::{Cli, Command};
 use pleach_experiments::commands::{
-    Context, bench, distill, evaluate, policies, quickstart, reproduce, sweep_unit, tournament, train,
+    Context, bench, distill, evaluate, policies, quickstart, reproduce, suite, sweep_unit, tournament, train,
     workload,
 };
 use pleach_experiments::error::{EXIT_DONE, Error};
@@ -47,6 +47,7 @@ fn threads_of(command: &Command) -> Option<u16> {
         Command::Distill(args) => args.run.threads,
         Command::Evaluate(args) => args.run.threads,
         Command::Tournament(args) => args.threads,
+        Command::Suite(args) => args.threads,
         Command::Reproduce(args) => args.threads,
         Command::Bench(args) => args.threads,
         Command::Workload(args) => match &args.command {
@@ -82,6 +83,7 @@ fn run(command: &Command) -> Result<u8, Error> {
         Command::Distill(args) => distill::run(args, &mut context)?,
         Command::Evaluate(args) => evaluate::run(args, &mut context)?,
         Command::Tournament(args) => tournament::run(args, &mut context)?,
+        Command::Suite(args) => suite::run(args, &mut context)?,
         Command::Reproduce(args) => reproduce::run(args, &mut context)?,
         Command::Bench(args) => bench::run(args, &mut context)?,
         Command::Policies(args) => policies::run(args, &mut context)?,

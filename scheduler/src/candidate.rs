@@ -1,6 +1,6 @@
 //! Candidates: the admissible actions of one decision point, bounded in number whatever the cluster's size.
 
-use crate::cluster::{PlacementFacts, Slice};
+use crate::cluster::{PlacementFacts, Shape, Slice};
 use crate::ids::{GpuTypeId, JobId};
 use crate::lens::LensSet;
 
@@ -30,6 +30,8 @@ pub struct Candidate {
     pub partner: Option<JobId>,
     /// Rate of that job afterwards over its rate now; 1 without one. (0, 1]
     pub partner_rate_ratio: f64,
+    /// What each GPU comes with where that is not what the job asked for.
+    pub granted: Option<Shape>,
     /// The type on which GPUs would be held back, for reserve.
     pub reserved_type: Option<GpuTypeId>,
     /// Lenses under which the job is the first of the whole queue.
@@ -48,6 +50,7 @@ impl Candidate {
             facts: None,
             partner: None,
             partner_rate_ratio: 1.0,
+            granted: None,
             reserved_type: None,
             heads: LensSet::NONE,
             wait_to_fit_s: 0.0,
@@ -65,6 +68,8 @@ pub struct Worth {
     /// How much sooner the job is believed to end if it waits for the best of the *other* types, over the time for which
     /// the candidate would hold its GPUs; negative if later, 0 without another type. Not bounded.
     pub end_gain: f64,
+    /// Believed time until the gang fits on that other type, s; 0 without one.
+    pub end_gain_wait_s: f64,
     /// Speed of the class on the candidate's type over its mean over the cluster's types, over the same of the average class.
     pub type_advantage: f64,
     /// GPUs over what the job asked for.
@@ -82,6 +87,7 @@ impl Worth {
     pub const PLAIN: Worth = Worth {
         best_type_wait_s: 0.0,
         end_gain: 0.0,
+        end_gain_wait_s: 0.0,
         type_advantage: 1.0,
         size_ratio: 1.0,
         gpu_efficiency: 1.0,

@@ -326,7 +326,7 @@ fn free_after(cluster: &Cluster, set: &CandidateSet, candidate: &Candidate, free
     let given: u32 = set
         .victims(candidate)
         .iter()
-        .map(|job| cluster.job(*job).request.num_gpus)
+        .map(|job| cluster.job(*job).num_held)
         .sum();
     (free + given).saturating_sub(candidate.facts.map_or(0, |facts| facts.num_gpus))
 }

@@ -38,6 +38,13 @@ pub struct Needs {
     pub reserve: bool,
     /// Offer to stop running jobs.
     pub preempt: bool,
+    /// Offer elastic jobs half and twice the GPUs that they asked for.
+    pub sizes: bool,
+    /// Offer jobs whose class has a surface over CPU and memory the least share with which it runs fastest.
+    pub cores: bool,
+    /// With `reserve`: offer a job that fits only on types slower than its best to hold GPUs back on the type on which it is
+    /// believed to end soonest.
+    pub wait_for_type: bool,
     /// Fill the features.
     pub observation: bool,
     /// Decide at least this often even without an event; for orders that change while nothing happens.
@@ -45,7 +52,12 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Everything: what a learned policy chooses among.
+    /// Whether it reads what else a job could have, [`Worth`](crate::candidate::Worth).
+    pub(crate) fn worths(&self) -> bool {
+        self.observation || self.sizes || self.cores || self.wait_for_type
+    }
+
+    /// What a learned policy chooses among unless it is told to look at other sizes, cores or types.
     #[must_use]
     pub const fn full() -> Needs {
         Needs {
@@ -56,6 +68,9 @@ impl Needs {
             templates: &[Template::Fastest, Template::BestValue, Template::Fragments],
             reserve: true,
             preempt: true,
+            sizes: false,
+            cores: false,
+            wait_for_type: false,
             observation: true,
             tick: None,
         }
@@ -72,6 +87,9 @@ impl Needs {
             templates: &[Template::Fastest],
             reserve: false,
             preempt: false,
+            sizes: false,
+            cores: false,
+            wait_for_type: false,
             observation: false,
             tick: None,
         }
@@ -95,6 +113,12 @@ pub struct CandidateConfig {
     pub preempt: bool,
     /// Offer to put jobs beside running ones, where the cluster can.
     pub share: bool,
+    /// Offer elastic jobs half and twice the GPUs that they asked for.
+    pub sizes: bool,
+    /// Offer jobs that are sensitive to CPU and memory the least share with which they run fastest.
+    pub cores: bool,
+    /// Offer to hold GPUs back for a job on the type where it is believed to end soonest, although it fits on a slower one.
+    pub wait_for_type: bool,
 }
 
 impl Default for CandidateConfig {
@@ -106,6 +130,9 @@ impl Default for CandidateConfig {
             reserve: true,
             preempt: true,
             share: false,
+            sizes: false,
+            cores: false,
+            wait_for_type: false,
         }
     }
 }
@@ -149,6 +176,9 @@ impl CandidateConfig {
             },
             reserve: self.reserve,
             preempt: self.preempt,
+            sizes: self.sizes,
+            cores: self.cores,
+            wait_for_type: self.wait_for_type,
             ..full
         }
     }

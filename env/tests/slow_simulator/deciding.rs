@@ -30,6 +30,7 @@ impl Slow {
     pub(super) fn decide(&mut self, policy: &str) {
         match policy {
             "srtf" | "las" => while self.start_or_preempt(policy) {},
+            "sjf-best-type" => while self.start_what_ends_first() {},
             "easy" => self.backfill("fifo", "fifo"),
             "easy-sjf" => self.backfill("fifo", "sjf"),
             "sjf-reserve" => self.backfill("sjf", "sjf"),
@@ -57,8 +58,8 @@ impl Slow {
             let job = &self.jobs[*id];
             match policy {
                 "fifo" | "fifo-skip" => 0.0,
-                // Where nothing can be shared, sharing changes nothing.
-                "sjf" | "srtf" | "sjf-share" => job.believed_rest_s(),
+                // Where nothing can be shared, sharing changes nothing; nor do sizes and cores that nobody can have.
+                "sjf" | "srtf" | "sjf-share" | "sjf-moldable" | "sjf-tuned" => job.believed_rest_s(),
                 "gpu-time" => job.believed_rest_s() * f64::from(job.gang),
                 "las" => f64::from(service_class(job.attained_gpu_s())),
                 "packing" => -f64::from(job.gang),
@@ -194,6 +195,57 @@ impl Slow {
 
     fn believed_end(&self, job: usize, rate: f64) -> f64 {
         f64::from(self.now) + self.startup_s(job) + self.jobs[job].believed_rest_s() / rate
+    }
+
+    /// Starts the job that would end first, on the fastest type that is free for it, unless it would end sooner on a type for
+    /// which it has to wait.
+    fn start_what_ends_first(&mut self) -> bool {
+        let mut starts = Vec::new();
+        for job in self.those(State::Waiting) {
+            let Some(kind) = self.fastest(job, &self.fitting_kinds(job)) else {
+                continue;
+            };
+            let row = &self.jobs[job];
+            let placement = self.place(row.gang, kind);
+            let end = self.believed_end(job, self.rate(job, &placement));
+            let others = (0..self.num_kinds)
+                .filter(|other| *other != kind && row.can_use(*other) && self.num_gpus(*other) >= row.gang);
+            // (end, wait) on each other type; of equal ends the lower type.
+            let mut best: Option<(f64, f64)> = None;
+            for other in others {
+                let wait_s = self.wait_s(job, other);
+                let end = self.believed_end(job, row.class.speed[other]) + wait_s;
+                if best.is_none_or(|(known, _)| end < known) {
+                    best = Some((end, wait_s));
+                }
+            }
+            if best.is_none_or(|(other, wait_s)| other >= end || wait_s == 0.0) {
+                starts.push((end, job, placement));
+            }
+        }
+        let first = starts.into_iter().min_by(|one, other| one.0.total_cmp(&other.0));
+        match first {
+            Some((_, job, placement)) => self.begin(job, &placement),
+            None => return false,
+        }
+        true
+    }
+
+    /// Believed time until enough GPUs of a type are free for a job.
+    fn wait_s(&self, job: usize, kind: usize) -> f64 {
+        let mut free = self.num_free(kind);
+        let mut running = self.those(State::Running);
+        running.retain(|other| self.kind_of(*other) == kind);
+        let end = |other: &usize| self.jobs[*other].believed_end.max(f64::from(self.now + 1));
+        running.sort_by(|one, other| end(one).total_cmp(&end(other)));
+        let mut wait_s = 0.0;
+        for other in running {
+            if free < self.jobs[job].gang {
+                wait_s = end(&other) - f64::from(self.now);
+                free += self.jobs[other].gang;
+            }
+        }
+        wait_s
     }
 
     /// EASY and its relatives: the head starts or GPUs are kept for it; then whoever does not delay it.

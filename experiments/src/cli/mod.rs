@@ -9,6 +9,7 @@ pub mod policies;
 pub mod quickstart;
 pub mod reproduce;
 pub mod run_args;
+pub mod suite;
 pub mod sweep;
 pub mod tournament;
 pub mod train;
@@ -23,6 +24,7 @@ pub use policies::PoliciesArgs;
 pub use quickstart::QuickstartArgs;
 pub use reproduce::ReproduceArgs;
 pub use run_args::RunArgs;
+pub use suite::SuiteArgs;
 pub use sweep::SweepArgs;
 pub use tournament::TournamentArgs;
 pub use train::TrainArgs;
@@ -65,6 +67,8 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Play all schedulers against each other on several kinds of workloads
     Tournament(TournamentArgs),
+    /// Train on six tasks and play the result against every scheduler
+    Suite(SuiteArgs),
     /// Run published results again and show ours beside them
     Reproduce(ReproduceArgs),
     /// Run thousands of independent units on one machine or under any batch system

@@ -7,6 +7,7 @@ pub mod evaluate;
 pub mod policies;
 pub mod quickstart;
 pub mod reproduce;
+pub mod suite;
 pub mod sweep_unit;
 pub mod tournament;
 pub mod train;

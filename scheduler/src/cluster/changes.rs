@@ -5,6 +5,7 @@ use super::rates::last_checkpoint_s;
 use super::shape::{Shape, ShapeId, units};
 use super::stints::Stint;
 use super::tables::{Decision, Job, JobState, Placement, Slice, Submission};
+use super::worth::WaitingPace;
 use super::{Cluster, Demand, PlacementFacts, bits, service_class};
 use crate::error::ConfigError;
 use crate::ids::{ClassId, GpuTypeId, JobId, Time};
@@ -42,7 +43,7 @@ impl Cluster {
             rate: 0.0,
             cost_left_s: 0.0,
             expected_finish: Time::MAX,
-            peak_per_gpu: 0.0,
+            pace: WaitingPace::NONE,
             num_preemptions: 0,
             num_failures: 0,
             placement: Placement::new(),
@@ -412,7 +413,7 @@ impl Cluster {
     }
 
     fn enqueue(&mut self, id: JobId) {
-        self.jobs[id.index()].peak_per_gpu = self.best_per_gpu(id).unwrap_or(0.0);
+        self.jobs[id.index()].pace = self.waiting_pace(id);
         let (demand, keys) = (self.demand(id), self.queue_keys(id));
         self.tenants[demand.tenant.index()].pending_gpus += u64::from(demand.num_gpus);
         self.queue.insert(demand, id, keys);

@@ -15,19 +15,33 @@ impl Cluster {
     #[inline]
     pub fn fits_on(&self, kind: GpuTypeId, demand: Demand) -> bool {
         if demand.shape == ShapeId::PLAIN {
-            return self.free.num_free[kind.index()] >= demand.num_gpus
-                && (!self.capabilities.consolidated || self.free.fits_consolidated(kind, demand.num_gpus));
+            return self.fits_plain(kind, demand.num_gpus);
         }
-        self.fits_shaped(kind, demand)
+        self.fits_shaped(kind, self.shape(demand.shape), demand.num_gpus)
+    }
+
+    /// Whether so many GPUs, each with what the shape says, are free on a type now, quotas apart.
+    #[must_use]
+    pub(crate) fn fits_gang(&self, kind: GpuTypeId, shape: Shape, num_gpus: u32) -> bool {
+        if shape == Shape::PLAIN {
+            self.fits_plain(kind, num_gpus)
+        } else {
+            self.fits_shaped(kind, shape, num_gpus)
+        }
+    }
+
+    #[inline]
+    fn fits_plain(&self, kind: GpuTypeId, num_gpus: u32) -> bool {
+        self.free.num_free[kind.index()] >= num_gpus
+            && (!self.capabilities.consolidated || self.free.fits_consolidated(kind, num_gpus))
     }
 
     #[inline(never)]
-    fn fits_shaped(&self, kind: GpuTypeId, demand: Demand) -> bool {
-        let shape = self.shape(demand.shape);
+    fn fits_shaped(&self, kind: GpuTypeId, shape: Shape, num_gpus: u32) -> bool {
         let mut found = 0_u32;
         for node in self.nodes.iter().filter(|node| node.gpu_type == kind) {
             found = found.saturating_add(self.hosts(node, shape));
-            if found >= demand.num_gpus {
+            if found >= num_gpus {
                 return true;
             }
         }
@@ -125,10 +139,22 @@ impl Cluster {
     /// Writes the placement of a job on one type; false (and nothing written) if it does not fit there.
     pub fn place_job(&self, template: Template, kind: GpuTypeId, id: JobId, out: &mut Vec<Slice>) -> bool {
         let demand = self.demand(id);
-        if demand.shape == ShapeId::PLAIN || template == Template::Beside {
-            return self.place(template, kind, demand.num_gpus, out);
+        self.place_gang(template, kind, self.shape(demand.shape), demand.num_gpus, out)
+    }
+
+    /// As [`Cluster::place_job`], for so many GPUs, each with what the shape says.
+    pub(crate) fn place_gang(
+        &self,
+        template: Template,
+        kind: GpuTypeId,
+        shape: Shape,
+        num_gpus: u32,
+        out: &mut Vec<Slice>,
+    ) -> bool {
+        if shape == Shape::PLAIN || template == Template::Beside {
+            return self.place(template, kind, num_gpus, out);
         }
-        self.place_shaped(template, kind, self.shape(demand.shape), demand.num_gpus, out)
+        self.place_shaped(template, kind, shape, num_gpus, out)
     }
 
     fn place_shaped(

@@ -32,6 +32,7 @@ pub use rates::{last_checkpoint_s, moved};
 pub use shape::{Shape, ShapeId};
 pub use shared::{PACKED_MAX, Resident, SharedGpu};
 pub use tables::{Decision, Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
+pub use worth::WaitingPace;
 
 pub(crate) use queue::{Head, Kept, Order, Queue, Rekey, Row, has_passed_first_class, service_class};
 

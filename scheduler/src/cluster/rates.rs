@@ -199,12 +199,17 @@ impl Cluster {
     /// What a placement is worth to a job with other CPU and memory than it asks for.
     #[must_use]
     pub fn facts_with(&self, id: JobId, placement: &[Slice], granted: ShapeId) -> PlacementFacts {
+        self.facts_of(id, placement, self.shape(granted))
+    }
+
+    /// As [`Cluster::facts_with`], of a shape that need have no number.
+    pub(crate) fn facts_of(&self, id: JobId, placement: &[Slice], granted: Shape) -> PlacementFacts {
         let class = self.jobs[id.index()].request.class;
         let mut facts = self.facts(class, placement);
         if let Some(elastic) = &self.classes[class.index()].elastic {
             (facts.locality, facts.rate) = self.elastic_rate(id, &elastic.profile, &facts);
         }
-        facts.rate *= self.input_speed(class, self.shape(granted), placement);
+        facts.rate *= self.input_speed(class, granted, placement);
         facts
     }
 
@@ -215,12 +220,24 @@ impl Cluster {
         let job = &self.jobs[id.index()];
         let noise = profile.noise(job.executed_s / job.request.estimate_s.value);
         let tightest = self.tightest(job.types, job.request.num_gpus).0;
-        let asked = profile.best(job.request.num_gpus, tightest, noise);
-        let here = profile.best(facts.num_gpus, facts.num_nodes, noise);
-        let ratio = match (here, asked) {
-            (Some(here), Some(asked)) => here.goodput / asked.goodput,
-            // Too many GPUs for the largest batch: it cannot run so.
-            _ => 0.0,
+        let goodput = |num_gpus: u32, num_nodes: u32| {
+            // While it waits its progress stands still.
+            let kept = match job.state {
+                JobState::Pending => job.pace.of(job.request.num_gpus, num_gpus, num_nodes),
+                _ => None,
+            };
+            kept.unwrap_or_else(|| {
+                let choice = profile.best(num_gpus, num_nodes, noise);
+                choice.map_or(0.0, |choice| choice.goodput)
+            })
+        };
+        let asked = goodput(job.request.num_gpus, tightest);
+        let here = goodput(facts.num_gpus, facts.num_nodes);
+        // Too many GPUs for the largest batch: it cannot run so.
+        let ratio = if here > 0.0 && asked > 0.0 {
+            here / asked
+        } else {
+            0.0
         };
         let speed = self.classes[job.request.class.index()].speed[facts.gpu_type.index()];
         (ratio.min(1.0), speed * ratio)

@@ -102,6 +102,11 @@ impl Shapes {
         self.rows[usize::from(id.0)]
     }
 
+    /// Whether [`Shapes::number`] has one for it.
+    pub(super) fn can_number(&self, shape: Shape) -> bool {
+        self.rows.len() <= usize::from(u16::MAX) || self.numbers.contains_key(&shape)
+    }
+
     /// Number of a shape, a new one where it was not seen before; none if there are too many.
     pub(super) fn number(&mut self, shape: Shape) -> Option<ShapeId> {
         if let Some(known) = self.numbers.get(&shape) {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::shape::ShapeId;
+use super::worth::WaitingPace;
 use crate::estimate::Estimate;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, RackId, TenantId, Time};
 use crate::spec::Resources;
@@ -209,10 +210,8 @@ pub struct Job {
     pub cost_left_s: f64,
     /// Believed end of the present run.
     pub expected_finish: Time,
-    /// Progress per GPU of an elastic job at its most efficient size over its progress at the size that it asked for, with the
-    /// noise scale at which it waits or began to run: the best of the sizes 1, 2, 4, ... and the one asked for, all at their
-    /// tightest. 0 for a job that is not elastic.
-    pub peak_per_gpu: f64,
+    /// How it scales if it is elastic, as it was when it last began to wait.
+    pub pace: WaitingPace,
     /// How often it was preempted.
     pub num_preemptions: u32,
     /// How often it was stopped by a failure, its own or a node's.

@@ -2,8 +2,8 @@
 //! worth to it.
 
 use super::Cluster;
-use super::shape::{Shape, ShapeId, units};
-use super::tables::{Node, Slice};
+use super::shape::{Shape, units};
+use super::tables::Slice;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId};
 use crate::spec::ModelClass;
 
@@ -53,6 +53,35 @@ impl TypeWorth {
     }
 }
 
+/// How an elastic job scales with the noise scale at which it waits: a goodput is a search over batches, too slow for every
+/// look at every placement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WaitingPace {
+    /// Goodput on half, all and twice of what it asked for, on one node and on several; 0 where it cannot run. `[size][nodes]`
+    goodput: [[f64; 2]; 3],
+    /// Progress per GPU at its most efficient size over its progress at the size that it asked for: the best of the sizes 1, 2,
+    /// 4, ... and the one asked for, all at their tightest. 0 for a job that is not elastic.
+    pub peak_per_gpu: f64,
+}
+
+impl WaitingPace {
+    /// Of a job that is not elastic.
+    pub(super) const NONE: WaitingPace = WaitingPace {
+        goodput: [[0.0; 2]; 3],
+        peak_per_gpu: 0.0,
+    };
+
+    fn sizes(asked: u32) -> [u32; 3] {
+        [asked / 2, asked, asked.saturating_mul(2)]
+    }
+
+    /// Goodput on so many GPUs, if it is kept. How many nodes more than one does not matter to the synchronisation.
+    pub(super) fn of(&self, asked: u32, num_gpus: u32, num_nodes: u32) -> Option<f64> {
+        let at = Self::sizes(asked).iter().position(|size| *size == num_gpus)?;
+        Some(self.goodput[at][usize::from(num_nodes > 1)])
+    }
+}
+
 impl Cluster {
     /// Speed of a class on a type over its mean over the cluster's types, over the same of the average class: what
     /// [`Template::BestValue`](super::Template::BestValue) makes most of. 1 with one type.
@@ -81,8 +110,8 @@ impl Cluster {
     /// CPU cores that a shape reserves over the share of the node that is proportional to its GPUs; 1 for a shape that
     /// reserves none, and where CPU is not modelled.
     #[must_use]
-    pub fn cores_ratio(&self, shape: ShapeId, node: NodeId) -> f64 {
-        let (shape, node): (Shape, &Node) = (self.shape(shape), &self.nodes[node.index()]);
+    pub fn cores_ratio(&self, shape: Shape, node: NodeId) -> f64 {
+        let node = &self.nodes[node.index()];
         if shape.cpu_milli == 0 || node.cpu_milli == 0 {
             return 1.0;
         }
@@ -92,7 +121,7 @@ impl Cluster {
     /// Rate of a class with what a shape reserves over its rate with the most CPU and memory that its surface knows, on the
     /// same GPUs; 1 for a class without a surface. (0, 1]
     #[must_use]
-    pub fn demand_rate_ratio(&self, class: ClassId, shape: ShapeId, placement: &[Slice]) -> f64 {
+    pub fn demand_rate_ratio(&self, class: ClassId, shape: Shape, placement: &[Slice]) -> f64 {
         let Some(surface) = &self.classes[class.index()].sensitivity else {
             return 1.0;
         };
@@ -100,9 +129,9 @@ impl Cluster {
         let all = Shape {
             cpu_milli: last(&surface.cores, 1000.0),
             memory_mib: last(&surface.memory_gib, 1024.0),
-            ..self.shape(shape)
+            ..shape
         };
-        let here = self.input_speed(class, self.shape(shape), placement);
+        let here = self.input_speed(class, shape, placement);
         (here / self.input_speed(class, all, placement)).min(1.0)
     }
 
@@ -116,27 +145,91 @@ impl Cluster {
         self.input_speed(job.request.class, self.shape(job.shape), slice.as_slice())
     }
 
-    /// What [`Job::peak_per_gpu`](super::Job::peak_per_gpu) is now; none for a job that is not elastic.
-    pub(super) fn best_per_gpu(&self, id: JobId) -> Option<f64> {
+    /// What each GPU of a job comes with at the least CPU and memory with which its class runs fastest, within what one node of
+    /// the type has for such a gang: Synergy's demand vector (OSDI'22, section 4.1). None for a class without a surface, a
+    /// fraction of a GPU, and where CPU or memory is not modelled.
+    #[must_use]
+    pub fn saturating_shape(&self, id: JobId, kind: GpuTypeId) -> Option<Shape> {
+        let request = &self.jobs[id.index()].request;
+        let surface = self.classes[request.class.index()].sensitivity.as_ref()?;
+        if request.resources.is_fractional() {
+            return None;
+        }
+        // Nodes of a rack are alike; each GPU of the gang can have its part of the roomiest node.
+        let (mut most, mut roomiest) = ((0, 0), None);
+        for rack in self.racks.iter().filter(|rack| rack.gpu_type == kind) {
+            let node = &self.nodes[rack.first_node.index()];
+            let gpus = request.num_gpus.min(node.num_gpus);
+            let part = (node.cpu_milli / gpus, node.memory_mib / gpus);
+            if part > most && part.1 > 0 {
+                (most, roomiest) = (part, Some(rack.first_node));
+            }
+        }
+        let slice = Slice {
+            node: roomiest?,
+            gpus: 1,
+        };
+        let speed = |cpu_milli: u32, memory_mib: u32| {
+            let shape = Shape {
+                cpu_milli,
+                memory_mib,
+                ..Shape::PLAIN
+            };
+            self.input_speed(request.class, shape, &[slice])
+        };
+        let enough = speed(most.0, most.1) - 1e-12;
+        let levels = |axis: &[f64], per: f64, most: u32, fast: &dyn Fn(u32) -> bool| {
+            let mut levels = axis.iter().map(|level| units(*level, per).min(most));
+            levels.find(|level| fast(*level)).unwrap_or(most)
+        };
+        let cpu_milli = levels(&surface.cores, 1000.0, most.0, &|cpu| {
+            speed(cpu, most.1) >= enough
+        });
+        let memory_mib = levels(&surface.memory_gib, 1024.0, most.1, &|memory| {
+            speed(cpu_milli, memory) >= enough
+        });
+        Some(Shape {
+            cpu_milli,
+            memory_mib,
+            ..Shape::PLAIN
+        })
+    }
+
+    /// Whether there is a number left for a shape.
+    pub(crate) fn can_number(&self, shape: Shape) -> bool {
+        self.shapes.can_number(shape)
+    }
+
+    /// What is looked up of an elastic job while it waits; plain for others.
+    pub(super) fn waiting_pace(&self, id: JobId) -> WaitingPace {
         let job = &self.jobs[id.index()];
-        let elastic = self.classes[job.request.class.index()].elastic.as_ref()?;
+        let Some(elastic) = &self.classes[job.request.class.index()].elastic else {
+            return WaitingPace::NONE;
+        };
         let profile = &elastic.profile;
         let noise = profile.noise(job.executed_s / job.request.estimate_s.value);
-        let goodput = |num_gpus: u32| {
-            let num_nodes = self.tightest(job.types, num_gpus).0;
-            let choice = (num_nodes != u32::MAX).then(|| profile.best(num_gpus, num_nodes, noise))??;
-            Some(choice.goodput)
+        let goodput = |num_gpus: u32, num_nodes: u32| {
+            let choice = profile.best(num_gpus, num_nodes, noise);
+            choice.map_or(0.0, |choice| choice.goodput)
         };
         let asked = job.request.num_gpus;
-        let reference = goodput(asked)?;
+        let mut pace = WaitingPace::NONE;
+        for (at, num_gpus) in WaitingPace::sizes(asked).into_iter().enumerate() {
+            pace.goodput[at] = [goodput(num_gpus, 1), goodput(num_gpus, 2)];
+        }
+        let tightest = |num_gpus: u32| match self.tightest(job.types, num_gpus).0 {
+            u32::MAX => 0.0,
+            num_nodes => pace
+                .of(asked, num_gpus, num_nodes)
+                .unwrap_or_else(|| goodput(num_gpus, num_nodes)),
+        };
         let sizes = (0..31).map(|power| 1_u32 << power);
-        let sizes = sizes
-            .take_while(|size| *size <= elastic.gpus_max)
-            .filter(|size| *size != asked);
-        let per_gpu = |size: u32| Some(goodput(size)? / f64::from(size));
+        let sizes = sizes.take_while(|size| *size <= elastic.gpus_max).chain([asked]);
         let best = sizes
-            .filter_map(per_gpu)
-            .fold(reference / f64::from(asked), f64::max);
-        Some(best / reference)
+            .map(|size| tightest(size) / f64::from(size))
+            .fold(0.0, f64::max);
+        let reference = tightest(asked);
+        pace.peak_per_gpu = if reference > 0.0 { best / reference } else { 0.0 };
+        pace
     }
 }

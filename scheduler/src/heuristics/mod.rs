@@ -2,27 +2,34 @@
 //!
 //! Each is a [`Policy`] that reads typed facts only and asks for the smallest candidate set that holds its choice.
 //! Given a larger set (that of a learned policy, say, to be its teacher) it makes the same choice; only the preemptive
-//! ones may not, because they look at more heads than that set has, and `fifo` where quotas bind, because it looks at
-//! heads tenant by tenant.
+//! ones may not, because they look at more heads than that set has, `fifo` where quotas bind, because it looks at
+//! heads tenant by tenant, and `sjf-best-type`, which looks at more jobs that fit. Those that choose sizes or cores need a set
+//! that offers them.
 //!
 //! # What is deliberately not here
 //! Nothing that must see the whole queue or plan a round: those are planners.
 
 mod backfill;
+mod best_type;
 mod fifo;
 mod greedy;
+mod moldable;
 mod preemptive;
 mod rank;
 mod sharing;
+mod tuned;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub use backfill::Backfill;
+pub use best_type::SjfBestType;
 pub use fifo::HeadOfLine;
 pub use greedy::Greedy;
+pub use moldable::SjfMoldable;
 pub use preemptive::{Las, Srtf};
 pub use sharing::SjfShare;
+pub use tuned::SjfTuned;
 
 use crate::error::ConfigError;
 use crate::policy::Policy;
@@ -70,6 +77,9 @@ infos! {
     "sjf-reserve", "backfill", "sjf with EASY's reservation", "run time estimate", "the shortest job or its reservation, then what does not delay it";
     "gpu-time-reserve", "backfill", "gpu-time with EASY's reservation", "run time estimate, gang size", "the job with least GPU-time or its reservation, then what does not delay it";
     "sjf-share", "sharing", "pair test of SJF-BSBF, IWQoS'24", "run time estimate, interference", "the shortest job that fits, else one beside a running job where that beats waiting";
+    "sjf-moldable", "elastic", "moldable jobs, Cirne and Berman, JPDC'02", "run time estimate, scaling", "the shortest job that fits, and half, all or twice its GPUs";
+    "sjf-tuned", "resource-sensitive", "profile and GREEDY of Synergy OSDI'22, as a queue order", "run time estimate, sensitivity", "the shortest job that fits, with the CPU and memory that it can use";
+    "sjf-best-type", "heterogeneity-aware", "min-min of Maheswaran et al., HCW'99", "run time estimate, speed on each type", "the job that ends first on a free type, unless waiting for another type ends it sooner";
 }
 
 /// The names that [`by_name`] knows.
@@ -97,6 +107,9 @@ pub fn by_name(name: &str) -> Result<Box<dyn Policy>, ConfigError> {
         "sjf-reserve" => Box::new(Backfill::sjf_reserve()),
         "gpu-time-reserve" => Box::new(Backfill::gpu_time_reserve()),
         "sjf-share" => Box::new(SjfShare),
+        "sjf-moldable" => Box::new(SjfMoldable),
+        "sjf-tuned" => Box::new(SjfTuned),
+        "sjf-best-type" => Box::new(SjfBestType),
         _ => {
             return Err(ConfigError {
                 key: "policy".into(),

@@ -25,13 +25,22 @@ pub(super) fn rank(
     scores: &mut [f32],
     mut key: impl FnMut(&Candidate, JobId) -> Option<Key>,
 ) {
-    let mut wanted: SmallVec<[(Key, usize); MAX_CANDIDATES]> = SmallVec::new();
+    rank_rows(point, scores, |_, candidate, job| key(candidate, job));
+}
+
+/// As [`rank`], with the index of the candidate and keys of any kind.
+pub(super) fn rank_rows<K: Ord + Copy>(
+    point: &DecisionPoint<'_>,
+    scores: &mut [f32],
+    mut key: impl FnMut(usize, &Candidate, JobId) -> Option<K>,
+) {
+    let mut wanted: SmallVec<[(K, usize); MAX_CANDIDATES]> = SmallVec::new();
     scores.fill(UNWANTED);
     if let Some(hold) = scores.first_mut() {
         *hold = HOLD;
     }
     for (index, candidate) in point.candidates.iter().enumerate() {
-        if let Some(key) = candidate.job.and_then(|job| key(candidate, job)) {
+        if let Some(key) = candidate.job.and_then(|job| key(index, candidate, job)) {
             wanted.push((key, index));
         }
     }

@@ -1,15 +1,16 @@
 //! Candidate enumeration: the first few jobs under each lens, times a few placements.
 
 use super::beside::push_beside;
+use super::gangs::{self, Gang};
 use super::known::{Ask, Known};
 use super::over::push_preempts;
 use super::preempt::Stoppable;
 use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
-use super::weigh::weigh;
+use super::weigh::{Alternatives, NEVER_S, weigh};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, Demand, PlacementFacts, Slice, Template};
-use crate::ids::{JobId, Time};
+use crate::cluster::{Cluster, Demand, PlacementFacts, Shape, Slice, Template};
+use crate::ids::{GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
 
@@ -30,11 +31,22 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// The earliest believed fit of a job, with what the last enumeration found of the running jobs' ends; the cluster is as
-    /// it was then.
-    pub(crate) fn earliest(&mut self, cluster: &Cluster, job: JobId) -> Option<Reservation> {
-        let fit = |kind, num_gpus| self.ends.earliest_fit(cluster, kind, num_gpus);
-        Reservation::earliest_by(cluster, job, fit)
+    /// The earliest believed fit of a job, on one type if that is given, with what the last enumeration found of the running
+    /// jobs' ends; the cluster is as it was then.
+    pub(crate) fn earliest(
+        &mut self,
+        cluster: &Cluster,
+        job: JobId,
+        kind: Option<GpuTypeId>,
+    ) -> Option<Reservation> {
+        let mut fit = |kind, num_gpus| self.ends.earliest_fit(cluster, kind, num_gpus);
+        match kind {
+            Some(kind) => {
+                let fit = fit(kind, cluster.demand(job).num_gpus)?;
+                Some(Reservation::on(cluster, job, kind, fit))
+            }
+            None => Reservation::earliest_by(cluster, job, fit),
+        }
     }
 
     /// A new pass begins.
@@ -83,6 +95,14 @@ pub(crate) fn enumerate(
         }
         if types != 0 {
             push_starts(cluster, needs, reservation, (*job, types), *heads, known, set);
+        }
+        if needs.sizes || needs.cores {
+            gangs::push_others(cluster, needs, reservation, *job, *heads, set);
+        }
+        if types != 0 {
+            if needs.wait_for_type && needs.reserve && reservation.is_none() {
+                push_wait(cluster, (*job, types), *heads, ends, set);
+            }
         } else {
             if needs.reserve && cluster.capabilities().reservation && reservation.is_none() {
                 push_reserve(cluster, *job, *heads, (ends, known), set);
@@ -94,7 +114,7 @@ pub(crate) fn enumerate(
         }
     }
     set.rows.truncate(MAX_CANDIDATES);
-    if needs.observation {
+    if needs.worths() {
         weigh(cluster, ends, set);
     }
     set.hold_refused = cluster.num_running() == 0 && set.rows.len() > 1;
@@ -176,16 +196,21 @@ fn open_types(cluster: &Cluster, reservation: Option<&Reservation>, job: JobId, 
 }
 
 /// What the placement of a start is worth; none if it would delay the reserved job.
-fn worth(
+pub(super) fn worth(
     cluster: &Cluster,
     reservation: Option<&Reservation>,
     job: JobId,
     slices: &[Slice],
+    granted: Shape,
 ) -> Option<PlacementFacts> {
-    let facts = cluster.job_facts(job, slices);
+    let facts = cluster.facts_of(job, slices, granted);
     let allowed = reservation.is_none_or(|held| {
         let end = believed_end(cluster, job, facts.rate);
-        held.allows(&cluster.demand(job), facts.gpu_type, end)
+        let demand = Demand {
+            num_gpus: facts.num_gpus,
+            ..cluster.demand(job)
+        };
+        held.allows(&demand, facts.gpu_type, end)
     });
     allowed.then_some(facts)
 }
@@ -199,6 +224,7 @@ fn may_backfill(
     slices: &mut Vec<Slice>,
 ) -> bool {
     let request = &cluster.job(job).request;
+    let shape = cluster.shape(cluster.job(job).shape);
     let types = open_types(cluster, Some(held), job, types);
     let Some(first) = needs.templates.first() else {
         return false;
@@ -217,7 +243,7 @@ fn may_backfill(
         slices.clear();
         let kind = cluster.preferred_type(*template, request.class, types);
         kind.is_some_and(|kind| cluster.place_job(*template, kind, job, slices))
-            && worth(cluster, Some(held), job, slices).is_some()
+            && worth(cluster, Some(held), job, slices, shape).is_some()
     })
 }
 
@@ -237,7 +263,7 @@ fn push_starts(
     known: &mut Known,
     set: &mut CandidateSet,
 ) {
-    let (request, first) = (&cluster.job(job).request, set.rows.len());
+    let first = set.rows.len();
     let ask = Ask::of(cluster, job);
     if reservation.is_none()
         && let Some((_, rows)) = known.starts.iter().find(|(other, _)| *other == ask)
@@ -250,43 +276,8 @@ fn push_starts(
         return;
     }
     let types = open_types(cluster, reservation, job, types);
-    let mut tight = 0_u64;
-    for template in needs.templates {
-        if *template == Template::Beside {
-            continue;
-        }
-        let Some(kind) = cluster.preferred_type(*template, request.class, types) else {
-            continue;
-        };
-        // Two templates that differ only in the type they prefer place alike on the same one.
-        if *template != Template::Fragments {
-            if tight >> kind.0 & 1 == 1 {
-                continue;
-            }
-            tight |= 1 << kind.0;
-        }
-        let start = set.slices.len();
-        if !cluster.place_job(*template, kind, job, &mut set.slices) {
-            continue;
-        }
-        let known = set.rows[first..]
-            .iter()
-            .any(|row| set.slices[row.placement.clone()] == set.slices[start..]);
-        let facts = if known {
-            None
-        } else {
-            worth(cluster, reservation, job, &set.slices[start..])
-        };
-        let Some(facts) = facts else {
-            set.slices.truncate(start);
-            continue;
-        };
-        let mut candidate = Candidate::new(CandidateKind::Start, Some(job));
-        candidate.facts = Some(facts);
-        candidate.heads = heads;
-        candidate.placement = start..set.slices.len();
-        set.rows.push(candidate);
-    }
+    let gang = Gang::asked(cluster, job);
+    gangs::push_gang(cluster, needs, reservation, (job, types), gang, heads, set);
     if reservation.is_none() {
         known.starts.push((ask, first..set.rows.len()));
     }
@@ -313,6 +304,30 @@ fn push_reserve(
         candidate.heads = heads;
         candidate.wait_to_fit_s = wait_s;
         candidate.reserved_type = Some(kind);
+        set.rows.push(candidate);
+    }
+}
+
+/// Holds GPUs back on the type where a job that fits now would end soonest if it waited for it.
+fn push_wait(
+    cluster: &Cluster,
+    (job, types): (JobId, u64),
+    heads: LensSet,
+    ends: &mut Ends,
+    set: &mut CandidateSet,
+) {
+    if !cluster.capabilities().reservation {
+        return;
+    }
+    if let Some(best) = Alternatives::of(cluster, ends, job).first
+        && types >> best.kind.0 & 1 == 0
+        && best.wait_s > 0.0
+        && best.wait_s < NEVER_S
+    {
+        let mut candidate = Candidate::new(CandidateKind::Reserve, Some(job));
+        candidate.heads = heads;
+        candidate.wait_to_fit_s = best.wait_s;
+        candidate.reserved_type = Some(best.kind);
         set.rows.push(candidate);
     }
 }

@@ -6,6 +6,7 @@
 mod beside;
 mod best;
 mod enumerate;
+mod gangs;
 mod known;
 mod over;
 mod preempt;
@@ -16,11 +17,12 @@ mod weigh;
 
 pub use reservation::Reservation;
 
-use enumerate::{Scratch, believed_end, enumerate};
+pub(crate) use enumerate::believed_end;
+use enumerate::{Scratch, enumerate};
 pub(crate) use preempt::least_remaining_s;
 
 use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Demand};
 use crate::error::PolicyError;
 use crate::features::FeatureSchema;
 use crate::observation::Observation;
@@ -104,19 +106,30 @@ impl Pass {
     /// If the index is not that of a present candidate; callers check it against [`Pass::candidates`].
     pub fn act(&mut self, cluster: &mut Cluster, needs: &Needs, action: usize) -> PassState {
         let candidate = &self.set.rows[action];
+        let kind = candidate.reserved_type;
         match (candidate.kind, candidate.job) {
             (CandidateKind::Hold, _) | (_, None) => return PassState::Closed,
-            (CandidateKind::Reserve, Some(job)) => self.reservation = self.scratch.earliest(cluster, job),
+            (CandidateKind::Reserve, Some(job)) => {
+                self.reservation = self.scratch.earliest(cluster, job, kind)
+            }
             (CandidateKind::Start | CandidateKind::Preempt, Some(job)) => {
                 for victim in &self.set.victims[candidate.victims.clone()] {
                     cluster.preempt(*victim);
                 }
                 if let (Some(facts), Some(reservation)) = (candidate.facts, &mut self.reservation) {
                     let end = believed_end(cluster, job, facts.rate);
-                    reservation.book(&cluster.demand(job), facts.gpu_type, end);
+                    let demand = Demand {
+                        num_gpus: facts.num_gpus,
+                        ..cluster.demand(job)
+                    };
+                    reservation.book(&demand, facts.gpu_type, end);
                 }
                 let placement = cluster.placement_of(&self.set.slices[candidate.placement.clone()]);
-                cluster.start(job, placement);
+                // Only shapes that have a number, or can have one, are offered.
+                match candidate.granted.and_then(|shape| cluster.number_shape(shape)) {
+                    Some(granted) => cluster.start_with(job, placement, granted),
+                    None => cluster.start(job, placement),
+                }
             }
         }
         self.enumerate(cluster, needs)
@@ -160,6 +173,12 @@ impl Pass {
             key.of(cluster, &self.set, index)
         });
         Ok(choice.unwrap_or(0))
+    }
+
+    /// The scores of the last [`Pass::decide`], one per candidate. `[n]`
+    #[must_use]
+    pub fn scores(&self) -> &[f32] {
+        &self.scores[..self.set.len()]
     }
 
     /// Runs a whole pass. Decisions are journalled by the cluster.
@@ -222,8 +241,9 @@ mod tests {
             events in events(40),
             choices in proptest::collection::vec(0_usize..64, 1..40),
             share in any::<bool>(),
+            wait_for_type in any::<bool>(),
         ) {
-            let needs = CandidateConfig { share, ..CandidateConfig::default() }.needs();
+            let needs = CandidateConfig { share, wait_for_type, ..CandidateConfig::default() }.needs();
             let (mut pass, mut choices) = (Pass::new(), choices.into_iter().cycle());
             let (mut scratch, mut set) = (Scratch::default(), CandidateSet::default());
             for event in events {

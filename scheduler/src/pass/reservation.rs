@@ -45,20 +45,31 @@ impl Reservation {
         let demand = cluster.demand(job);
         let mut best: Option<Reservation> = None;
         for kind in cluster.types_in(demand.types) {
-            if let Some((shadow, free)) = earliest_fit(kind, demand.num_gpus)
-                && best.is_none_or(|other| shadow < other.shadow)
+            if let Some(fit) = earliest_fit(kind, demand.num_gpus)
+                && best.is_none_or(|other| fit.0 < other.shadow)
             {
-                best = Some(Reservation {
-                    job,
-                    gpu_type: kind,
-                    shadow,
-                    extra: free - demand.num_gpus,
-                    tenant: demand.tenant,
-                    room: cluster.quota_left(demand.tenant).saturating_sub(demand.num_gpus),
-                });
+                best = Some(Reservation::on(cluster, job, kind, fit));
             }
         }
         best
+    }
+
+    /// A reservation on a type, where the gang is believed to fit at a time and so many GPUs to be free then.
+    pub(super) fn on(
+        cluster: &Cluster,
+        job: JobId,
+        kind: GpuTypeId,
+        (shadow, free): (Time, u32),
+    ) -> Reservation {
+        let demand = cluster.demand(job);
+        Reservation {
+            job,
+            gpu_type: kind,
+            shadow,
+            extra: free - demand.num_gpus,
+            tenant: demand.tenant,
+            room: cluster.quota_left(demand.tenant).saturating_sub(demand.num_gpus),
+        }
     }
 
     /// Whether a start on `kind` that is believed to end at `end` leaves the reserved job its GPUs and its quota in time.

@@ -11,17 +11,27 @@ use crate::cluster::{Cluster, ShapeId, Slice, Template};
 use crate::ids::{GpuTypeId, JobId};
 
 /// A wait for what never comes, s: the upper end of every feature of a time.
-const NEVER_S: f64 = 1e8;
+pub(super) const NEVER_S: f64 = 1e8;
 
-/// What is the same for all candidates of one job.
+/// What is the same for all candidates of one job, as it asked to run.
 #[derive(Clone, Copy, Debug)]
-struct Alternatives {
-    /// The type on which the job is fastest, and the believed time until its gang fits there, s.
-    fastest: Option<(GpuTypeId, f64)>,
-    /// The type on which it would end soonest if it waited, and in how many seconds.
-    first: Option<(GpuTypeId, f64)>,
-    /// In how many seconds it would end on the next best type.
-    second_s: f64,
+pub(super) struct Alternatives {
+    /// The type on which the job is fastest.
+    fastest: Option<Alternative>,
+    /// The type on which it would end soonest if it waited.
+    pub(super) first: Option<Alternative>,
+    /// The next best type.
+    second: Option<Alternative>,
+}
+
+/// A type for which a job could wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Alternative {
+    pub(super) kind: GpuTypeId,
+    /// Believed time until its gang fits there, s.
+    pub(super) wait_s: f64,
+    /// In how many seconds it would end there.
+    end_s: f64,
 }
 
 /// Writes the [`Worth`]s of all candidates; none where all are plain.
@@ -46,11 +56,11 @@ pub(super) fn weigh(cluster: &Cluster, ends: &mut Ends, set: &mut CandidateSet) 
 }
 
 impl Alternatives {
-    fn of(cluster: &Cluster, ends: &mut Ends, job: JobId) -> Alternatives {
+    pub(super) fn of(cluster: &Cluster, ends: &mut Ends, job: JobId) -> Alternatives {
         let mut found = Alternatives {
             fastest: None,
             first: None,
-            second_s: f64::INFINITY,
+            second: None,
         };
         if cluster.num_types() < 2 {
             return found;
@@ -68,17 +78,17 @@ impl Alternatives {
                 let fit = ends.earliest_fit(cluster, kind, demand.num_gpus);
                 fit.map_or(NEVER_S, |(at, _)| (at - cluster.now()).as_secs_f64())
             };
-            if fastest == Some(kind) {
-                found.fastest = Some((kind, wait_s));
-            }
             let rate = cluster.class(class).speed[kind.index()] * cluster.asked_input_speed(job, kind);
             let end_s = wait_s + cluster.resume_cost_s(job) + remaining_s / rate;
-            match found.first {
-                Some((_, first_s)) if end_s >= first_s => found.second_s = found.second_s.min(end_s),
-                first => {
-                    found.second_s = first.map_or(f64::INFINITY, |(_, first_s)| first_s);
-                    found.first = Some((kind, end_s));
-                }
+            let here = Alternative { kind, wait_s, end_s };
+            if fastest == Some(kind) {
+                found.fastest = Some(here);
+            }
+            let before = |other: &Alternative| end_s < other.end_s;
+            if found.first.as_ref().is_none_or(before) {
+                found.second = found.first.replace(here);
+            } else if found.second.as_ref().is_none_or(before) {
+                found.second = Some(here);
             }
         }
         found
@@ -98,7 +108,7 @@ fn worth(
     };
     let (speed, shape) = (
         cluster.class(request.class).speed[kind.index()],
-        cluster.job(job).shape,
+        row.granted.unwrap_or(cluster.shape(cluster.job(job).shape)),
     );
     // What is held back for a reserved gang is taken to be as it asks.
     let rate = || speed * cluster.asked_input_speed(job, kind);
@@ -119,21 +129,15 @@ fn worth(
     } else {
         0.0
     };
-    let other_s = match others.first {
-        Some((first, end_s)) if first != kind => end_s,
-        _ => others.second_s,
-    };
-    let (size, peak) = (f64::from(num_gpus), cluster.job(job).peak_per_gpu);
+    let other = others.first.filter(|first| first.kind != kind).or(others.second);
+    let (size, peak) = (f64::from(num_gpus), cluster.job(job).pace.peak_per_gpu);
     Worth {
         best_type_wait_s: match others.fastest {
-            Some((fastest, wait_s)) if fastest != kind => wait_s,
+            Some(fastest) if fastest.kind != kind => fastest.wait_s,
             _ => 0.0,
         },
-        end_gain: if other_s.is_finite() {
-            (wait_s + duration_s - other_s) / duration_s
-        } else {
-            0.0
-        },
+        end_gain: other.map_or(0.0, |other| (wait_s + duration_s - other.end_s) / duration_s),
+        end_gain_wait_s: other.map_or(0.0, |other| other.wait_s),
         type_advantage: cluster.type_advantage(request.class, kind),
         size_ratio: size / f64::from(request.num_gpus),
         gpu_efficiency: if peak > 0.0 {

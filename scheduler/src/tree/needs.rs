@@ -31,6 +31,15 @@ pub struct TreeNeeds {
     pub fitting: usize,
     /// Placements to try, in this order, without repetition; at least one.
     pub templates: Vec<TemplateName>,
+    /// Chooses sizes of elastic jobs; absent = false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sizes: bool,
+    /// Chooses shares of CPU and memory; absent = false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cores: bool,
+    /// Chooses to hold GPUs back on a faster type than a job could have now; absent = false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait_for_type: bool,
     /// Longest time between two passes, s; none = events only.
     pub tick_s: Option<f64>,
 }
@@ -115,6 +124,9 @@ impl TreeNeeds {
             tenants_in_order: needs.tenants_in_order,
             fitting: needs.fitting,
             templates: needs.templates.iter().copied().map(TemplateName::from).collect(),
+            sizes: needs.sizes,
+            cores: needs.cores,
+            wait_for_type: needs.wait_for_type,
             tick_s: needs.tick.map(Time::as_secs_f64),
         }
     }
@@ -158,6 +170,9 @@ impl TreeNeeds {
             templates,
             reserve: self.reservation,
             preempt: self.preemption,
+            sizes: self.sizes,
+            cores: self.cores,
+            wait_for_type: self.wait_for_type,
             observation: true,
             tick: self.tick_s.map(Time::from_secs_f64),
         })

@@ -1,6 +1,7 @@
 //! What the heuristics do, worked by hand and checked against slow oracles.
 
 mod by_hand;
+mod choices;
 mod in_order;
 mod properties;
 mod registry;

@@ -45,7 +45,13 @@ fn schedule_of(name: &str) -> Vec<(i64, i64)> {
 
 #[test]
 fn one_scenario_separates_all_heuristics() {
-    assert_eq!(AVERAGE_JCT_S.map(|(name, _)| name), names());
+    let (separated, others) = names().split_at(AVERAGE_JCT_S.len());
+    assert_eq!(AVERAGE_JCT_S.map(|(name, _)| name), separated);
+    // Where jobs can have no other size, cores or type, those who choose among them are shortest job first.
+    assert_eq!(others, ["sjf-moldable", "sjf-tuned", "sjf-best-type"]);
+    for name in others {
+        assert_eq!(schedule_of(name), schedule_of("sjf"), "{name}");
+    }
     for (number, (name, expected_s)) in AVERAGE_JCT_S.into_iter().enumerate() {
         assert_eq!(average_jct_s(&JOBS, &schedule_of(name)), expected_s, "{name}");
         for (other, _) in &AVERAGE_JCT_S[..number] {

@@ -1,0 +1,192 @@
+//! The registered environments. A change that alters results bumps the version in the id.
+//!
+//! Those of version 1 are the tasks of the suite: clusters with a queue, where order and placement matter.
+
+use pleach_scheduler::cluster::Sharing;
+
+use crate::config::{EnvConfig, WorkloadConfig};
+use crate::workload::estimates::EstimateModel;
+use crate::workload::generate::{
+    GavelConfig, GeneratorConfig, HeliosLikeConfig, PhillyLikeConfig, SiaConfig, SynergyConfig,
+};
+
+type Registered = (&'static str, &'static str, fn() -> EnvConfig);
+
+/// All of them: id, one line, settings.
+pub(crate) const ALL: [Registered; 10] = [
+    (
+        "Pleach/Philly-v0",
+        "philly-like gangs on 64 GPUs, offered load 1.5, no preemption",
+        philly,
+    ),
+    (
+        "Pleach/PhillyPreempt-v0",
+        "the same with preemption at a cost of 30 s",
+        philly_preempt,
+    ),
+    (
+        "Pleach/PhillyShare-v0",
+        "the same without preemption, but two jobs may run on the same GPUs (MPS)",
+        philly_share,
+    ),
+    (
+        "Pleach/GavelMulti-v0",
+        "gangs of the Gavel mix on three GPU types, no preemption",
+        gavel_multi,
+    ),
+    (
+        "Pleach/PhillyGang-v1",
+        "philly-like gangs on 64 GPUs that may be stopped at a cost of 30 s, run times guessed from ended jobs",
+        philly_gang,
+    ),
+    (
+        "Pleach/HeliosTenants-v1",
+        "helios-like gangs of five tenants with quotas on 128 GPUs, no preemption",
+        helios_tenants,
+    ),
+    (
+        "Pleach/GavelMulti-v1",
+        "the Gavel mix on three GPU types with a queue, no preemption",
+        gavel_queue,
+    ),
+    (
+        "Pleach/PhillyShare-v1",
+        "philly-like gangs with a queue; two jobs may run on the same GPUs (MPS), no preemption",
+        philly_share_queue,
+    ),
+    (
+        "Pleach/Synergy-v1",
+        "jobs that differ in the CPU cores they can use, no preemption",
+        synergy,
+    ),
+    (
+        "Pleach/Elastic-v1",
+        "jobs that run on any number of GPUs of three types, chosen at their start, no preemption",
+        elastic,
+    ),
+];
+
+fn philly() -> EnvConfig {
+    let generator = PhillyLikeConfig {
+        num_jobs: 200,
+        num_nodes: 8,
+        gpus_per_node: 8,
+        nodes_per_rack: 4,
+        load: 1.5,
+        run_time_s_max: 86_400.0,
+        ..PhillyLikeConfig::default()
+    };
+    EnvConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(generator)),
+        ..EnvConfig::default()
+    }
+}
+
+fn philly_preempt() -> EnvConfig {
+    let mut config = philly();
+    config.sim.capabilities.preemption = true;
+    config
+}
+
+fn philly_share() -> EnvConfig {
+    let mut config = philly();
+    config.sim.capabilities.sharing = Sharing::Mps;
+    config.candidates.share = true;
+    config
+}
+
+fn gavel_multi() -> EnvConfig {
+    EnvConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::GavelMulti(GavelConfig {
+            num_jobs: 200,
+            load: 1.0,
+            ..GavelConfig::default()
+        })),
+        ..EnvConfig::default()
+    }
+}
+
+fn philly_queue() -> WorkloadConfig {
+    WorkloadConfig::Generate(GeneratorConfig::PhillyLike(PhillyLikeConfig {
+        num_jobs: 300,
+        num_nodes: 8,
+        gpus_per_node: 8,
+        nodes_per_rack: 4,
+        load: 1.5,
+        run_time_s_max: 86_400.0,
+        ..PhillyLikeConfig::default()
+    }))
+}
+
+fn philly_gang() -> EnvConfig {
+    let mut config = EnvConfig {
+        workload: philly_queue(),
+        ..EnvConfig::default()
+    };
+    config.sim.capabilities.preemption = true;
+    config.sim.estimates = EstimateModel::History {
+        num_last: 10,
+        default_s: 3600.0,
+    };
+    config
+}
+
+fn helios_tenants() -> EnvConfig {
+    EnvConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::HeliosLike(HeliosLikeConfig {
+            num_jobs: 300,
+            load: 1.5,
+            run_time_s_max: 604_800.0,
+            ..HeliosLikeConfig::default()
+        })),
+        ..EnvConfig::default()
+    }
+}
+
+fn gavel_queue() -> EnvConfig {
+    EnvConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::GavelMulti(GavelConfig {
+            num_jobs: 300,
+            load: 1.5,
+            ..GavelConfig::default()
+        })),
+        ..EnvConfig::default()
+    }
+}
+
+fn philly_share_queue() -> EnvConfig {
+    let mut config = EnvConfig {
+        workload: philly_queue(),
+        ..EnvConfig::default()
+    };
+    config.sim.capabilities.sharing = Sharing::Mps;
+    config.candidates.share = true;
+    config
+}
+
+fn synergy() -> EnvConfig {
+    let mut config = EnvConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::SynergyMulti(SynergyConfig {
+            num_jobs: 300,
+            num_nodes: 8,
+            load: 2.0,
+            ..SynergyConfig::default()
+        })),
+        ..EnvConfig::default()
+    };
+    //CORES config.candidates.cores = true;
+    config
+}
+
+fn elastic() -> EnvConfig {
+    let mut config = EnvConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::SiaPhilly(SiaConfig {
+            jobs_per_hour: None,
+            load: 1.5,
+            ..SiaConfig::default()
+        })),
+        ..EnvConfig::default()
+    };
+    //SIZES config.candidates.sizes = true;
+    config
+}

@@ -1,0 +1,60 @@
+//! `pleach suite`: flags.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+use serde::Serialize;
+
+/// Trains on six kinds of clusters and plays the result against every scheduler with the same knowledge and capabilities, on
+/// held-out workloads and on jobs of a kind that nobody was trained on.
+#[derive(Args, Clone, Debug, Serialize)]
+#[command(after_help = "\
+Examples:
+  pleach suite                                          all tasks, five trainings each; goes on where it was stopped
+  pleach suite --task Pleach/GavelMulti-v1 --trainings 1
+  pleach suite --config mine.toml --out runs/mine       the same with settings of your own
+  pleach suite --smoke                                  a minute of everything, for a look
+
+A ratio is the interquartile mean over trainings and workloads of average JCT over that of the best baseline on the same
+workloads, with a 95 % bootstrap interval over both; below 1 the learned policies are better.")]
+pub struct SuiteArgs {
+    /// Tasks by id, repeated or with commas [default: all six]
+    #[arg(long, value_name = "ID", value_delimiter = ',', action = ArgAction::Append)]
+    pub task: Vec<String>,
+    /// Trainings of each task, each with a seed of its own
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub trainings: u32,
+    /// Held-out workloads of each kind
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub workloads: u32,
+    /// Settings of the learner in TOML, as for train; the environment in it is not used [default: experiments/configs/suite.toml]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Few updates and workloads, to see that all works
+    #[arg(long)]
+    pub smoke: bool,
+    /// Root of all randomness; trainings take seeds of their own from it
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Folder of the trainings, each in one of its own
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "runs/suite",
+        help_heading = "Output"
+    )]
+    #[serde(skip)]
+    pub out: PathBuf,
+    /// Also write the judgements as JSON to this file (schema in docs/cli.md)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[serde(skip)]
+    pub json: Option<PathBuf>,
+    /// Threads to use [default: all cores]. Results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Machine")]
+    #[serde(skip)]
+    pub threads: Option<u16>,
+    /// No progress bar and no tables; errors only
+    #[arg(long, short, help_heading = "Machine")]
+    #[serde(skip)]
+    pub quiet: bool,
+}

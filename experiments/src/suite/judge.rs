@@ -1,0 +1,126 @@
+//! All baselines and all trainings of a task on the same held-out workloads.
+
+use std::collections::BTreeMap;
+
+use pleach_env::config::EnvConfig;
+use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::planners;
+use serde::Serialize;
+
+use super::verdict::Verdict;
+use crate::contest::{Bout, contest};
+use crate::contestant::Contestant;
+use crate::error::Error;
+use crate::metric::MAIN_METRIC;
+use crate::results::PolicyRun;
+
+/// Seconds of search in every plan: baselines that play only where they are asked for.
+const SLOW: [&str; 2] = ["pollux", "hadare"];
+
+/// Every heuristic, and every planner that asks for no more than the cluster can do.
+///
+/// # Errors
+/// Not in practice: the names are known.
+pub fn baselines(capabilities: Capabilities) -> Result<Vec<Contestant>, Error> {
+    let mut all = Contestant::open_all(&[])?;
+    for name in planners::names() {
+        let planner = Contestant::planner(name, serde_json::Value::Null)?;
+        let able = planner.asks()?.missing_from(capabilities).is_empty();
+        if able && !SLOW.contains(&name) {
+            all.push(planner);
+        }
+    }
+    Ok(all)
+}
+
+/// What a task's trainings came to on one set of workloads.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judgement {
+    /// The baseline with the least geometric mean of average JCT on these very workloads.
+    pub baseline: String,
+    /// Geometric means of average JCT over the baseline's, of all baselines, best first.
+    pub baselines: Vec<(String, f64)>,
+    /// The baseline's mean gap to the lower bound of average JCT; none where there is no bound.
+    pub baseline_gap: Option<f64>,
+    /// The trained policies' mean gap.
+    pub learned_gap: Option<f64>,
+    /// Average JCT against the baseline.
+    pub avg_jct: Verdict,
+    /// 99th percentile of JCT against the baseline.
+    pub p99_jct: Verdict,
+    /// Geometric mean of average JCT over the baseline's, of each training.
+    pub trainings: Vec<f64>,
+    /// Workloads.
+    pub num_workloads: usize,
+}
+
+/// Plays `field` and the trained policies on `bouts`.
+///
+/// # Errors
+/// A run that fails.
+pub fn judge(
+    env: &EnvConfig,
+    bouts: &[Bout],
+    field: &[Contestant],
+    trained: &[Contestant],
+    progress: &(dyn Fn() + Sync),
+) -> Result<Judgement, Error> {
+    let all: Vec<Contestant> = field.iter().chain(trained).cloned().collect();
+    let runs = contest(bouts, &all, &env.sim, progress)?;
+    let by_name = |key: &str| -> BTreeMap<&str, Vec<f64>> {
+        let mut table: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for run in &runs {
+            table.entry(&run.policy).or_default().push(figure(run, key));
+        }
+        table
+    };
+    let jct_s = by_name(MAIN_METRIC);
+    let log_mean = |values: &[f64]| values.iter().map(|x| x.ln()).sum::<f64>() / values.len() as f64;
+    let mut ranking: Vec<(String, f64)> = field
+        .iter()
+        .map(|one| (one.name().to_string(), log_mean(&jct_s[one.name()])))
+        .collect();
+    ranking.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let (baseline, least) = ranking
+        .first()
+        .cloned()
+        .ok_or_else(|| Error::Failed("nobody to compare with".to_string()))?;
+    let ratios = |table: &BTreeMap<&str, Vec<f64>>| -> Vec<Vec<f64>> {
+        let base = &table[baseline.as_str()];
+        let over = |one: &Contestant| {
+            let own = table[one.name()].iter();
+            own.zip(base).map(|(own, base)| own / base).collect()
+        };
+        trained.iter().map(over).collect()
+    };
+    let verdict = |table: &BTreeMap<&str, Vec<f64>>| {
+        Verdict::of(&ratios(table)).ok_or_else(|| Error::Failed("no trainings to judge".to_string()))
+    };
+    let gaps = by_name("avg_jct_gap");
+    let mean_gap = |names: &[&str]| {
+        let values: Vec<f64> = names.iter().flat_map(|name| gaps[name].clone()).collect();
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        mean.is_finite().then_some(mean)
+    };
+    let names: Vec<&str> = trained.iter().map(Contestant::name).collect();
+    Ok(Judgement {
+        baselines: ranking
+            .into_iter()
+            .map(|(name, log)| (name, (log - least).exp()))
+            .collect(),
+        baseline_gap: mean_gap(&[&baseline]),
+        learned_gap: mean_gap(&names),
+        avg_jct: verdict(&jct_s)?,
+        p99_jct: verdict(&by_name("p99_jct_s"))?,
+        trainings: ratios(&jct_s)
+            .iter()
+            .map(|ratios| log_mean(ratios).exp())
+            .collect(),
+        num_workloads: bouts.len(),
+        baseline,
+    })
+}
+
+fn figure(run: &PolicyRun, key: &str) -> f64 {
+    run.metrics.get(key).copied().unwrap_or(f64::NAN)
+}

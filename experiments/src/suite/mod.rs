@@ -1,0 +1,13 @@
+//! The task suite: does learning win? Several trainings on each of six kinds of clusters, against every scheduler that we have
+//! with the same knowledge and capabilities, on held-out workloads and on jobs of a kind that nobody was trained on.
+
+mod judge;
+mod tasks;
+mod verdict;
+
+pub use judge::{Judgement, baselines, judge};
+pub use tasks::{TASKS, Task};
+pub use verdict::Verdict;
+
+/// The learner's settings for all tasks; the environment is the task's.
+pub const SETTINGS: &str = include_str!("../../configs/suite.toml");

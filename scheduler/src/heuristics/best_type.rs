@@ -1,0 +1,49 @@
+//! Shortest believed *end* first, over jobs and GPU types.
+//!
+//! # Source
+//! Min-min: of all jobs, each on the machine where it would complete first, the one that completes first (Maheswaran et al.,
+//! HCW'99; with minimum completion time, MCT, for a single job). A job that would complete sooner on a type that is busy
+//! now waits for it. Deviations: the type of a start is the fastest that is free; a wait is believed from the running jobs'
+//! ends alone, and GPUs are not held back meanwhile, so a shorter job may take them.
+
+use super::rank::rank_rows;
+use crate::candidate::CandidateKind;
+use crate::cluster::Template;
+use crate::error::PolicyError;
+use crate::lens::{Lens, LensSet};
+use crate::pass::believed_end;
+use crate::policy::{DecisionPoint, Needs, Policy};
+
+/// Starts the job that ends first, unless it would end sooner by waiting for another type.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SjfBestType;
+
+/// Jobs that fit now, shortest first, that are looked at: those that wait for another type must not hide all others.
+const FITTING: usize = 16;
+
+impl Policy for SjfBestType {
+    fn name(&self) -> &str {
+        "sjf-best-type"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            fitting: FITTING,
+            templates: &[Template::Fastest],
+            wait_for_type: true,
+            ..Needs::first_fitting(LensSet::of(Lens::Shortest))
+        }
+    }
+
+    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        rank_rows(&point, scores, |index, candidate, job| {
+            let facts = candidate
+                .facts
+                .filter(|_| candidate.kind == CandidateKind::Start && candidate.partner.is_none())?;
+            let worth = point.candidates.worth(index);
+            let waits = worth.end_gain > 0.0 && worth.end_gain_wait_s > 0.0;
+            (!waits).then(|| (believed_end(point.cluster, job, facts.rate), job))
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,48 @@
+//! Shortest job first, each with the CPU and memory that it can use.
+//!
+//! # Source
+//! Synergy (OSDI'22): the optimistic profile says the least CPU and memory with which a job runs fastest; GREEDY gives the first
+//! job of the queue that share where it can be had, and TUNE what was asked for where it cannot. Deviations: a policy cannot
+//! take back what running jobs have, so nothing is tuned afterwards, and who fits with neither waits.
+
+use super::rank::rank_rows;
+use crate::candidate::CandidateKind;
+use crate::cluster::Template;
+use crate::error::PolicyError;
+use crate::lens::{Lens, LensSet, lens_key};
+use crate::policy::{DecisionPoint, Needs, Policy};
+
+/// Shortest job first; of its starts the fastest, and of equally fast ones that with the share that saturates it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SjfTuned;
+
+/// Shortest jobs that may fit with less than they asked for.
+const HEADS: usize = 4;
+
+impl Policy for SjfTuned {
+    fn name(&self) -> &str {
+        "sjf-tuned"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            heads: HEADS,
+            templates: &[Template::Fastest],
+            cores: true,
+            ..Needs::first_fitting(LensSet::of(Lens::Shortest))
+        }
+    }
+
+    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        let cluster = point.cluster;
+        rank_rows(&point, scores, |_, candidate, job| {
+            let facts = candidate
+                .facts
+                .filter(|_| candidate.kind == CandidateKind::Start && candidate.partner.is_none())?;
+            let fastest_first = -(facts.rate * 1e9) as i64;
+            let rest = lens_key(cluster, Lens::Shortest, job);
+            Some((rest, job, fastest_first, candidate.granted.is_none()))
+        });
+        Ok(())
+    }
+}

@@ -144,14 +144,16 @@ fn helios_tenants() -> EnvConfig {
 }
 
 fn gavel_queue() -> EnvConfig {
-    EnvConfig {
+    let mut config = EnvConfig {
         workload: WorkloadConfig::Generate(GeneratorConfig::GavelMulti(GavelConfig {
             num_jobs: 300,
             load: 1.5,
             ..GavelConfig::default()
         })),
         ..EnvConfig::default()
-    }
+    };
+    config.candidates.wait_for_type = true;
+    config
 }
 
 fn philly_share_queue() -> EnvConfig {
@@ -174,7 +176,7 @@ fn synergy() -> EnvConfig {
         })),
         ..EnvConfig::default()
     };
-    //CORES config.candidates.cores = true;
+    config.candidates.cores = true;
     config
 }
 
@@ -187,6 +189,6 @@ fn elastic() -> EnvConfig {
         })),
         ..EnvConfig::default()
     };
-    //SIZES config.candidates.sizes = true;
+    config.candidates.sizes = true;
     config
 }

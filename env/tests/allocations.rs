@@ -61,12 +61,24 @@ fn busy(preemption: bool) -> EnvConfig {
     config
 }
 
+/// A workload whose jobs may have other types and sizes than the first that fits.
+fn other_types_and_sizes(preset: &str) -> EnvConfig {
+    let mut config = EnvConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::preset(preset).unwrap().with(150, 2.0)),
+        ..EnvConfig::default()
+    };
+    (config.candidates.sizes, config.candidates.wait_for_type) = (true, true);
+    config
+}
+
 #[test]
 fn a_warm_environment_allocates_nothing_over_thousands_of_steps() {
     let mut num_steps = 0;
     for config in [
         EnvConfig::registered("Pleach/PhillyPreempt-v0").unwrap(),
         EnvConfig::registered("Pleach/GavelMulti-v0").unwrap(),
+        other_types_and_sizes("gavel-multi"),
+        other_types_and_sizes("pollux"),
         busy(false),
         busy(true),
     ] {

@@ -291,4 +291,12 @@ mod tests {
         );
         assert_eq!(choose(&[0.0], &[false], |_| 0.0), None);
     }
+
+    #[test]
+    fn a_configuration_from_before_sizes_cores_and_types_still_means_what_it_meant() {
+        let old = r#"{"heads":2,"fitting":3,"templates":true,"reserve":true,"preempt":true,"share":false}"#;
+        let read: CandidateConfig = serde_json::from_str(old).unwrap();
+        assert_eq!(read, CandidateConfig::default());
+        assert_eq!(read.needs(), Needs::full());
+    }
 }

@@ -212,6 +212,9 @@ mod tests {
         for templates in ORDERS {
             let needs = Needs {
                 templates,
+                sizes: true,
+                cores: templates.len() > 1,
+                wait_for_type: templates.len() > 2,
                 tick: Some(Time::from_secs_f64(2.0)),
                 ..Needs::full()
             };

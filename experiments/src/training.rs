@@ -251,9 +251,9 @@ impl<'a> Run<'a> {
 
     fn validate(&mut self) -> Result<(), Error> {
         let policy = self.trainer.policy().map_err(agent_error)?;
-        let ratio = self
+        let (ratio, means) = self
             .validation
-            .ratio(&self.settings.env, Contestant::network("ppo", policy))?;
+            .judge(&self.settings.env, Contestant::network("ppo", policy))?;
         let point = CurvePoint {
             update: self.trainer.num_updates(),
             num_frames: self.num_frames,
@@ -266,7 +266,8 @@ impl<'a> Run<'a> {
                 .save(&self.folder.join(BEST_CHECKPOINT))
                 .map_err(agent_error)?;
         }
-        let figures = [("ratio_to_best_heuristic".to_string(), ratio)];
+        let mut figures = vec![("ratio_to_best_heuristic".to_string(), ratio)];
+        figures.extend(means);
         let histograms = self.trainer.histograms().map_err(agent_error)?;
         let (logger, now_unix_s) = (&mut self.logger, (self.clock)());
         logger

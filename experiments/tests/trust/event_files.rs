@@ -300,6 +300,8 @@ fn event_files_say_what_the_json_lines_say_record_by_record() {
         "losses/explained_variance",
         "train/avg_jct_s",
         "eval/ratio_to_best_heuristic",
+        "eval/avg_jct_s",
+        "eval/p99_jct_s",
     ] {
         assert!(said.scalars.contains_key(&(last, tag.to_owned())), "{tag}");
     }

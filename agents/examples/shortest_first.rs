@@ -65,7 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .elapsed()
             .map_or(0.0, |since| since.as_secs_f64())
     };
-    let mut logger = Logger::open(folder.as_ref(), 0, now_s())?;
+    let mut logger = Logger::open(folder.as_ref(), None, now_s())?;
     while !trainer.is_finished() {
         let start_s = now_s();
         let stats = trainer.update(&mut env)?;

@@ -27,6 +27,9 @@ use crate::normaliser::Normaliser;
 use crate::parameters::Layout;
 use crate::trainer::TrainConfig;
 
+/// How the name of a checkpoint ends, and how while it is written.
+const FINAL_EXTENSION: &str = "ckpt";
+const TEMPORARY_EXTENSION: &str = "ckpt.tmp";
 const MAGIC: &[u8; 8] = b"PLEACHCK";
 /// Version of the format that this crate writes and reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -114,15 +117,22 @@ impl Checkpoint {
     /// Writes the file under a temporary name, syncs it and renames it.
     ///
     /// # Errors
-    /// [`Error::Io`] where the folder cannot be written.
+    /// [`Error::Io`] where the folder cannot be written; the old file is then as it was.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
         let bytes = self.to_bytes(path)?;
-        let temporary = path.with_extension("ckpt.tmp");
-        let mut file = File::create(&temporary).map_err(Error::io(&temporary))?;
-        file.write_all(&bytes).map_err(Error::io(&temporary))?;
-        file.sync_all().map_err(Error::io(&temporary))?;
-        drop(file);
-        std::fs::rename(&temporary, path).map_err(Error::io(path))?;
+        let temporary = path.with_extension(TEMPORARY_EXTENSION);
+        let write = || {
+            let mut file = File::create(&temporary)?;
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            drop(file);
+            std::fs::rename(&temporary, path)
+        };
+        if let Err(source) = write() {
+            // Half a file is of no use, and its room may be what is missing.
+            let _ = std::fs::remove_file(&temporary);
+            return Err(Error::io(path)(source));
+        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         // Makes the rename durable where folders can be synced.
         if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
@@ -238,12 +248,27 @@ impl Checkpoint {
         std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
         let path = folder.join(format!("update-{:08}.ckpt", self.update));
         self.save(&path)?;
-        let mut files = numbered(folder)?;
-        files.truncate(files.len().saturating_sub(keep_last.max(1)));
-        for (_, old) in files.iter().filter(|(_, old)| *old != path) {
-            std::fs::remove_file(old).map_err(Error::io(old))?;
-        }
+        Checkpoint::remove_before(&path, keep_last)?;
         Ok(path)
+    }
+
+    /// Removes all but the `keep_last` newest (at least 1) numbered checkpoints up to `path`, and what a save that was
+    /// killed left. A run that goes on from `path` does so before anything else. Newer files, which could not be read,
+    /// stay until they are written again.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where a file cannot be removed.
+    pub fn remove_before(path: &Path, keep_last: usize) -> Result<(), Error> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let mut files = numbered(folder, FINAL_EXTENSION)?;
+        let up_to = files.iter().position(|(_, file)| file == path);
+        let num_kept = keep_last.max(1);
+        files.truncate((up_to.map_or(0, |index| index + 1)).saturating_sub(num_kept));
+        files.extend(numbered(folder, TEMPORARY_EXTENSION)?);
+        for (_, file) in &files {
+            std::fs::remove_file(file).map_err(Error::io(file))?;
+        }
+        Ok(())
     }
 
     /// The newest checkpoint of a folder that can be read. A folder that does not exist has none.
@@ -252,7 +277,7 @@ impl Checkpoint {
     /// [`Error::Io`] where the folder cannot be listed.
     pub fn latest_good(folder: &Path) -> Result<Latest, Error> {
         let mut passed_over = Vec::new();
-        for (_, path) in numbered(folder)?.into_iter().rev() {
+        for (_, path) in numbered(folder, FINAL_EXTENSION)?.into_iter().rev() {
             match Checkpoint::load(&path) {
                 Ok(checkpoint) => {
                     return Ok(Latest {
@@ -271,7 +296,7 @@ impl Checkpoint {
 }
 
 /// Numbered checkpoints of a folder, oldest first; none where there is no folder.
-fn numbered(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
+fn numbered(folder: &Path, extension: &str) -> Result<Vec<(u64, PathBuf)>, Error> {
     if !folder.exists() {
         return Ok(Vec::new());
     }
@@ -284,7 +309,7 @@ fn numbered(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
             .unwrap_or_default();
         let number = name
             .strip_prefix("update-")
-            .and_then(|rest| rest.strip_suffix(".ckpt"));
+            .and_then(|rest| rest.strip_suffix(extension)?.strip_suffix('.'));
         if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
             files.push((number, path));
         }
@@ -403,7 +428,7 @@ mod tests {
     #[test]
     fn the_newest_good_checkpoint_is_found_behind_a_damaged_one_and_old_ones_go() {
         let folder = tempfile::tempdir().unwrap();
-        for update in [1, 2, 10, 9] {
+        for update in [1, 2, 9, 10] {
             checkpoint(update).save_numbered(folder.path(), 3).unwrap();
         }
         assert!(!folder.path().join("update-00000001.ckpt").exists());
@@ -419,5 +444,24 @@ mod tests {
                 .good
                 .is_none()
         );
+    }
+
+    #[test]
+    fn going_on_clears_old_and_half_written_checkpoints_and_never_the_one_gone_on_from() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for update in [3, 4, 5] {
+            checkpoint(update).save_numbered(folder.path(), 9).unwrap();
+        }
+        std::fs::write(at("update-00000006.ckpt"), b"PLEACHCK").unwrap();
+        std::fs::write(at("update-00000007.ckpt.tmp"), b"PLEACHCK").unwrap();
+        let (good, _) = Checkpoint::latest_good(folder.path()).unwrap().good.unwrap();
+        Checkpoint::remove_before(&good, 1).unwrap();
+        let mut names: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["update-00000005.ckpt", "update-00000006.ckpt"]);
     }
 }

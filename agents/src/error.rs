@@ -48,7 +48,10 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A loss or a gradient that is not a number: the parameters are those before the update.
-    #[error("update {update}: the loss is not finite; the parameters before the update are kept")]
+    #[error(
+        "update {update}: the loss is not finite; the parameters before the update are kept. The same settings would fail \
+         at the same update again: try a lower learning_rate or max_grad_norm"
+    )]
     NotFinite {
         /// The update that was given up, counted from 0.
         update: u64,

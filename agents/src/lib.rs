@@ -11,6 +11,7 @@ pub mod checkpoint;
 pub mod contract;
 pub mod error;
 pub mod evolution;
+pub mod histogram;
 pub mod imitation;
 pub mod inference;
 pub mod log;
@@ -28,5 +29,7 @@ pub mod trainer;
 
 #[cfg(test)]
 mod learning_tests;
+#[cfg(test)]
+mod semi_markov_tests;
 #[cfg(test)]
 mod toy;

@@ -1,7 +1,7 @@
 //! What a run reports: TensorBoard events under the tags that researchers expect, and the same figures as JSON lines.
 //!
-//! `metrics.jsonl` holds nothing that depends on the clock, so two runs of one seed write the same bytes. Speed goes to
-//! TensorBoard and to `timing.jsonl` only.
+//! `metrics.jsonl` and `histograms.jsonl` hold nothing that depends on the clock, so two runs of one seed write the same bytes.
+//! Speed goes to TensorBoard and to `timing.jsonl` only.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::evolution::GenerationStats;
+use crate::histogram::Histogram;
 use crate::tensorboard::EventFile;
 use crate::trainer::UpdateStats;
 
@@ -19,32 +20,46 @@ use crate::trainer::UpdateStats;
 pub struct Logger {
     tensorboard: EventFile,
     metrics: (PathBuf, File),
+    histograms: (PathBuf, File),
     timing: (PathBuf, File),
+    resumed: bool,
 }
 
 impl Logger {
-    /// Opens the files of `folder`; a resumed run adds to them. The figures of updates from `num_frames` on, which a
-    /// resumed run makes again, are removed.
+    /// Opens the files of `folder`. `resumed_at` is None for a run that begins: what a broken-off one left is forgotten.
+    /// A run that goes on from a checkpoint gives its number of frames, and adds to the files: lines of later frames,
+    /// which will be made again, are cut off, and with them a last line that was cut short.
     ///
     /// # Errors
     /// [`Error::Io`] where the folder cannot be written.
-    pub fn open(folder: &Path, num_frames: u64, now_unix_s: f64) -> Result<Logger, Error> {
+    pub fn open(folder: &Path, resumed_at: Option<u64>, now_unix_s: f64) -> Result<Logger, Error> {
         std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
-        let metrics = folder.join("metrics.jsonl");
-        forget_after(&metrics, num_frames)?;
-        let append = |path: PathBuf| {
-            let file = OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(&path)
-                .map_err(Error::io(&path))?;
-            Ok::<_, Error>((path, file))
-        };
+        let lines = |name: &str| open_lines(folder.join(name), resumed_at);
         Ok(Logger {
-            metrics: append(metrics)?,
-            timing: append(folder.join("timing.jsonl"))?,
-            tensorboard: EventFile::create(&folder.join("tensorboard"), now_unix_s)?,
+            metrics: lines("metrics.jsonl")?,
+            histograms: lines("histograms.jsonl")?,
+            timing: lines("timing.jsonl")?,
+            tensorboard: EventFile::create(&folder.join("tensorboard"), resumed_at, now_unix_s)?,
+            resumed: resumed_at.is_some(),
         })
+    }
+
+    /// Notes the settings of the run, whatever they are: each leaf under the keys that lead to it, joined with dots. As
+    /// JSON they are the first line of `metrics.jsonl`, `hparams/KEY`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where a file cannot be written.
+    pub fn settings(&mut self, settings: &Value, now_unix_s: f64) -> Result<(), Error> {
+        let mut leaves = Vec::new();
+        collect_leaves("", settings, &mut leaves);
+        self.tensorboard.settings(now_unix_s, &leaves)?;
+        if self.resumed {
+            return Ok(());
+        }
+        let values = leaves
+            .into_iter()
+            .map(|(key, value)| (format!("hparams/{key}"), value));
+        write_line(&mut self.metrics, 0, values)
     }
 
     /// Notes an update; `frames_per_s` is `charts/SPS`.
@@ -82,7 +97,7 @@ impl Logger {
     fn speed(&mut self, num_frames: u64, now_unix_s: f64, frames_per_s: f64) -> Result<(), Error> {
         let speed = finite(vec![("charts/SPS".to_owned(), frames_per_s)]);
         self.tensorboard.scalars(num_frames, now_unix_s, &speed)?;
-        write_line(&mut self.timing, num_frames, &speed)
+        write_line(&mut self.timing, num_frames, numbers(speed))
     }
 
     /// Notes an evaluation; each name becomes `eval/NAME`.
@@ -101,11 +116,67 @@ impl Logger {
         self.scalars(num_frames, now_unix_s, tags.collect())
     }
 
+    /// Notes how numbers are spread, see [`Trainer::histograms`](crate::trainer::Trainer::histograms).
+    ///
+    /// # Errors
+    /// [`Error::Io`] where a file cannot be written.
+    pub fn histograms(
+        &mut self,
+        num_frames: u64,
+        now_unix_s: f64,
+        histograms: &[(String, Histogram)],
+    ) -> Result<(), Error> {
+        self.tensorboard.histograms(num_frames, now_unix_s, histograms)?;
+        let values = histograms
+            .iter()
+            .map(|(tag, histogram)| (tag.clone(), histogram.to_json()));
+        write_line(&mut self.histograms, num_frames, values)
+    }
+
+    /// Brings all lines to the disk: to be called before a checkpoint that they belong to is written.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where a file cannot be written.
+    pub fn sync(&self) -> Result<(), Error> {
+        for (path, file) in [&self.metrics, &self.histograms] {
+            // A pipe or a device cannot be synced.
+            if file.metadata().is_ok_and(|data| data.is_file()) {
+                file.sync_data().map_err(Error::io(path))?;
+            }
+        }
+        self.tensorboard.sync()
+    }
+
+    /// Notes in TensorBoard that the run came to its end.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the file cannot be written.
+    pub fn end(&mut self, num_frames: u64, now_unix_s: f64) -> Result<(), Error> {
+        self.tensorboard.end(num_frames, now_unix_s)
+    }
+
     fn scalars(&mut self, num_frames: u64, now_unix_s: f64, tags: Vec<(String, f64)>) -> Result<(), Error> {
         let tags = finite(tags);
         self.tensorboard.scalars(num_frames, now_unix_s, &tags)?;
-        write_line(&mut self.metrics, num_frames, &tags)
+        write_line(&mut self.metrics, num_frames, numbers(tags))
     }
+}
+
+/// Numbers, truths and texts of a tree under the keys that lead to them; lists and nothings as JSON.
+fn collect_leaves(key: &str, value: &Value, leaves: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let dot = if key.is_empty() { "" } else { "." };
+                collect_leaves(&format!("{key}{dot}{name}"), value, leaves);
+            }
+        }
+        leaf => leaves.push((key.to_owned(), leaf.clone())),
+    }
+}
+
+fn numbers(tags: Vec<(String, f64)>) -> impl Iterator<Item = (String, Value)> {
+    tags.into_iter().map(|(tag, value)| (tag, Value::from(value)))
 }
 
 fn finite(mut tags: Vec<(String, f64)>) -> Vec<(String, f64)> {
@@ -147,28 +218,46 @@ pub fn tags(stats: &UpdateStats) -> Vec<(String, f64)> {
     tags
 }
 
-fn write_line((path, file): &mut (PathBuf, File), step: u64, tags: &[(String, f64)]) -> Result<(), Error> {
+fn write_line(
+    (path, file): &mut (PathBuf, File),
+    step: u64,
+    values: impl Iterator<Item = (String, Value)>,
+) -> Result<(), Error> {
     let mut line = Map::new();
     line.insert("step".to_owned(), Value::from(step));
-    for (tag, value) in tags {
-        line.insert(tag.clone(), Value::from(*value));
-    }
-    writeln!(file, "{}", Value::Object(line)).map_err(Error::io(path))
+    line.extend(values);
+    let line = format!("{}\n", Value::Object(line));
+    file.write_all(line.as_bytes()).map_err(Error::io(path))
 }
 
-/// Keeps the lines of a JSONL file whose step is not beyond `num_frames`; a last line that was cut short goes too.
-fn forget_after(path: &Path, num_frames: u64) -> Result<(), Error> {
-    if !path.exists() {
-        return Ok(());
-    }
-    let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-    let kept = text.split_inclusive('\n').filter(|line| {
-        let step = serde_json::from_str::<Value>(line)
+/// Opens a JSONL file for adding to it, cut off behind the lines up to the step `resumed_at`; at 0 where a run begins.
+/// The file is cut and not written anew, so that being killed here loses nothing.
+fn open_lines(path: PathBuf, resumed_at: Option<u64>) -> Result<(PathBuf, File), Error> {
+    let open = || {
+        let file = OpenOptions::new().create(true).append(true).open(&path)?;
+        // A pipe or a device takes what comes.
+        if file.metadata()?.is_file() {
+            file.set_len(resumed_at.map_or(Ok(0), |last| length_up_to(&path, last))?)?;
+        }
+        Ok(file)
+    };
+    let file = open().map_err(Error::io(&path))?;
+    Ok((path, file))
+}
+
+/// Bytes of the whole lines whose step is not beyond `last`. Steps never fall from line to line.
+fn length_up_to(path: &Path, last: u64) -> std::io::Result<u64> {
+    let mut length = 0;
+    for line in std::fs::read(path)?.split_inclusive(|byte| *byte == b'\n') {
+        let step = serde_json::from_slice::<Value>(line)
             .ok()
             .and_then(|line| line["step"].as_u64());
-        line.ends_with('\n') && step.is_some_and(|step| step <= num_frames)
-    });
-    std::fs::write(path, kept.collect::<String>()).map_err(Error::io(path))
+        if !line.ends_with(b"\n") || step.is_none_or(|step| step > last) {
+            break;
+        }
+        length += line.len() as u64;
+    }
+    Ok(length)
 }
 
 #[cfg(test)]
@@ -199,7 +288,7 @@ mod tests {
     #[test]
     fn figures_go_to_both_files_and_speed_only_where_nothing_is_compared() {
         let folder = tempfile::tempdir().unwrap();
-        let mut logger = Logger::open(folder.path(), 0, 7.0).unwrap();
+        let mut logger = Logger::open(folder.path(), None, 7.0).unwrap();
         logger.update(&stats(0), 7.5, 1234.0).unwrap();
         logger
             .evaluation(100, 7.5, &[("avg_jct_s".to_owned(), 5.0)])
@@ -228,13 +317,54 @@ mod tests {
     #[test]
     fn a_resumed_run_drops_the_lines_that_it_will_write_again() {
         let folder = tempfile::tempdir().unwrap();
-        let mut logger = Logger::open(folder.path(), 0, 7.0).unwrap();
+        let mut logger = Logger::open(folder.path(), None, 7.0).unwrap();
         (0..3).for_each(|update| logger.update(&stats(update), 9.0, 1.0).unwrap());
         let path = folder.path().join("metrics.jsonl");
         let straight = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, format!("{straight}{{\"step\": 3")).unwrap();
-        let mut resumed = Logger::open(folder.path(), 100, 8.0).unwrap();
+        let mut resumed = Logger::open(folder.path(), Some(100), 8.0).unwrap();
         (1..3).for_each(|update| resumed.update(&stats(update), 9.0, 1.0).unwrap());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), straight);
+    }
+
+    #[test]
+    fn a_run_that_begins_forgets_what_a_broken_off_one_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.jsonl");
+        let begin = || {
+            let mut logger = Logger::open(folder.path(), None, 7.0).unwrap();
+            logger.evaluation(0, 7.0, &[("a".to_owned(), 1.0)]).unwrap();
+            std::fs::read_to_string(&path).unwrap()
+        };
+        assert_eq!(begin(), "{\"eval/a\":1.0,\"step\":0}\n");
+        assert_eq!(begin(), "{\"eval/a\":1.0,\"step\":0}\n");
+    }
+
+    #[test]
+    fn settings_are_the_first_line_under_the_keys_that_lead_to_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = serde_json::json!({"seed": 3, "train": {"rate": 0.5, "loads": [1, 2]}, "name": "x"});
+        let mut logger = Logger::open(folder.path(), None, 7.0).unwrap();
+        logger.settings(&settings, 7.0).unwrap();
+        let mut logger = Logger::open(folder.path(), Some(0), 8.0).unwrap();
+        logger.settings(&settings, 8.0).unwrap();
+        let written = std::fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+        let line: Value = serde_json::from_str(&written).unwrap();
+        let expected = serde_json::json!({
+            "step": 0, "hparams/seed": 3, "hparams/name": "x",
+            "hparams/train.rate": 0.5, "hparams/train.loads": [1, 2],
+        });
+        assert_eq!(line, expected);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_an_error_that_names_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/dev/full", folder.path().join("metrics.jsonl")).unwrap();
+        let mut logger = Logger::open(folder.path(), Some(0), 7.0).unwrap();
+        let error = logger.update(&stats(0), 7.5, 1.0).unwrap_err().to_string();
+        assert!(error.contains("metrics.jsonl: No space left"), "{error}");
+        logger.sync().unwrap();
     }
 }

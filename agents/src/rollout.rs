@@ -13,12 +13,16 @@ use rayon::prelude::*;
 
 use crate::advantage::{self, Steps};
 use crate::error::Error;
+use crate::histogram::Histogram;
 use crate::inference::{Inference, Scratch};
 use crate::normaliser::Normaliser;
 use crate::parameters::uniform;
 use crate::prior::PriorPolicy;
 use crate::rows::{Row, Rows, action_of};
 use crate::softmax::{log_softmax, sample};
+
+/// Decisions of each environment whose logits are shown as a histogram.
+const NUM_SHOWN: usize = 64;
 
 /// One finished episode.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -345,5 +349,32 @@ impl Rollout {
             all.advantages.extend_from_slice(&track.advantages);
         }
         all
+    }
+
+    /// How the figures of what was collected are spread, under their tags; the logits are what `inference` says now of
+    /// the first [`NUM_SHOWN`] decisions of each environment.
+    pub(crate) fn histograms(&self, inference: &Inference) -> Vec<(&'static str, Histogram)> {
+        let mut logits = Vec::new();
+        let mut scratch = inference.scratch(self.spaces.num_candidates);
+        let mut of_one = vec![0.0; self.spaces.num_candidates];
+        for track in &self.tracks {
+            for decision in 0..track.rows.len().min(NUM_SHOWN) {
+                let row = track.rows.row(decision);
+                inference.forward(row, &mut scratch, &mut of_one);
+                logits.extend_from_slice(&of_one[..row.num_candidates]);
+            }
+        }
+        let all = |of: fn(&Track) -> &[f32]| Histogram::of(self.tracks.iter().flat_map(of).copied());
+        let histograms = [
+            ("rollout/advantage", all(|track| &track.advantages)),
+            ("rollout/value", all(|track| &track.values)),
+            ("rollout/reward", all(|track| &track.rewards)),
+            ("rollout/action_logprob", all(|track| &track.logprobs)),
+            ("rollout/logit", Histogram::of(logits.iter().copied())),
+        ];
+        histograms
+            .into_iter()
+            .filter_map(|(tag, histogram)| Some((tag, histogram?)))
+            .collect()
     }
 }

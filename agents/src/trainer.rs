@@ -16,6 +16,7 @@ use crate::checkpoint::Checkpoint;
 use crate::contract::Contract;
 use crate::error::Error;
 use crate::evolution::{self, EvolutionConfig, GenerationStats};
+use crate::histogram::Histogram;
 use crate::imitation::{Demonstrations, ImitationConfig, ImitationStats, clone_teacher};
 use crate::inference::Inference;
 use crate::normaliser::Normaliser;
@@ -302,11 +303,15 @@ impl Trainer {
         let descent = evolution::descent(&fitness, self.flat.len(), &config, seed);
         let learning_rate = self.between(config.learning_rate, config.learning_rate_final);
         // Adam works in units of the scales, where all parameters are of a size.
-        let mut moved = vec![0.0; self.flat.len()];
-        self.adam.step(&mut moved, &descent, learning_rate);
-        for ((x, scale), step) in self.flat.iter_mut().zip(&scales).zip(&moved) {
-            *x += scale * step;
+        let (mut moved, mut adam) = (vec![0.0; self.flat.len()], self.adam.clone());
+        adam.step(&mut moved, &descent, learning_rate);
+        for (step, (x, scale)) in moved.iter_mut().zip(self.flat.iter().zip(&scales)) {
+            *step = x + scale * *step;
         }
+        if !moved.iter().all(|parameter| parameter.is_finite()) {
+            return Err(Error::NotFinite { update: self.update }.into());
+        }
+        (self.flat, self.adam) = (moved, adam);
         self.num_frames += num_frames;
         let mean = fitness.iter().sum::<f64>() / fitness.len() as f64;
         let square = fitness.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
@@ -373,6 +378,9 @@ impl Trainer {
             schedule,
             &mut random,
         )?;
+        if !self.flat.iter().all(|parameter| parameter.is_finite()) {
+            return Err(Error::NotFinite { update: self.update });
+        }
         self.num_frames += experience.rows.len() as u64;
         let stats = self.stats(ppo, explained_variance, schedule.learning_rate, &rollout.episodes);
         self.running = Some((rollout, batch));
@@ -475,6 +483,30 @@ impl Trainer {
             episodic_length: episodes.iter().map(|e| e.episodic_length as f64).sum::<f64>() / count,
             episodes: episodes.iter().filter_map(|e| e.metrics).collect(),
         }
+    }
+
+    /// How numbers are spread: the parameters of each part of the network (`parameters/PART`), and what the last update
+    /// saw (`rollout/...`; nothing before the first update after a start).
+    ///
+    /// # Errors
+    /// As [`Trainer::inference`].
+    pub fn histograms(&self) -> Result<Vec<(String, Histogram)>, Error> {
+        let part = |name: &'static str| name.split('.').next().unwrap_or(name);
+        let mut histograms = Vec::new();
+        for entries in self.layout.entries.chunk_by(|a, b| part(a.name) == part(b.name)) {
+            let range = entries[0].range.start..entries[entries.len() - 1].range.end;
+            if let Some(histogram) = Histogram::of(self.flat[range].iter().copied()) {
+                histograms.push((format!("parameters/{}", part(entries[0].name)), histogram));
+            }
+        }
+        if let Some((rollout, _)) = &self.running {
+            let seen = rollout.histograms(&self.inference()?);
+            histograms.extend(
+                seen.into_iter()
+                    .map(|(tag, histogram)| (tag.to_owned(), histogram)),
+            );
+        }
+        Ok(histograms)
     }
 
     /// Everything that the run needs to go on.

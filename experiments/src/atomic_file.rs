@@ -3,6 +3,7 @@
 //! Every artefact is written to a temporary name beside its place, synced to the disk, and renamed. A run that is killed at
 //! any instant leaves either the old file or the new one, and a reader never sees half of one.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,17 @@ pub const TEMPORARY_SUFFIX: &str = ".tmp";
 
 /// Keeps two writers of one process apart; the process id keeps two processes apart.
 static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
+
+/// A name that only our temporary files have: `.NAME.PROCESS.NUMBER.tmp`.
+#[must_use]
+pub fn is_temporary(name: &OsStr) -> bool {
+    let inner = name
+        .to_str()
+        .and_then(|name| name.strip_prefix('.')?.strip_suffix(TEMPORARY_SUFFIX));
+    let mut parts = inner.unwrap_or_default().rsplit('.');
+    let mut number = || parts.next().is_some_and(|part| part.parse::<u64>().is_ok());
+    number() && number() && parts.next().is_some()
+}
 
 /// Removes the temporary file unless the write came to its end, also when the writer panics.
 struct Temporary {

@@ -26,11 +26,12 @@ const ARTEFACTS_FILE: &str = "artefacts.json";
 /// What training writes with the time of day in it.
 const CLOCKED: [&str; 2] = ["timing.jsonl", "tensorboard"];
 /// What training goes on from or adds to; also there when a run is broken off, before anything is listed.
-const TRAINING_STATE: [&str; 6] = [
+const TRAINING_STATE: [&str; 7] = [
     "checkpoints",
     "ppo.ckpt",
     "validation.json",
     "metrics.jsonl",
+    "histograms.jsonl",
     "timing.jsonl",
     "tensorboard",
 ];
@@ -222,8 +223,8 @@ fn settle(path: &Path, wanted: &RunDescription, existing: Existing) -> Result<()
             "A file has this name; give another --out.",
         ));
     }
-    let empty = match fs::read_dir(path) {
-        Ok(mut entries) => entries.next().is_none(),
+    let empty = match remove_temporaries(path) {
+        Ok(num_others) => num_others == 0,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
         Err(source) => return Err(Error::io("read", path, source)),
     };
@@ -265,6 +266,21 @@ fn settle(path: &Path, wanted: &RunDescription, existing: Existing) -> Result<()
         ));
     }
     remove_if_there(&path.join(ARTEFACTS_FILE))
+}
+
+/// Removes what writers that were killed left in `folder`, and counts the other entries. A run that was killed at its
+/// first file is thereby as good as none.
+fn remove_temporaries(folder: &Path) -> std::io::Result<usize> {
+    let mut num_others = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if atomic_file::is_temporary(&entry.file_name()) && entry.file_type()?.is_file() {
+            fs::remove_file(entry.path())?;
+        } else {
+            num_others += 1;
+        }
+    }
+    Ok(num_others)
 }
 
 fn describe(run: &RunDescription) -> String {
@@ -422,6 +438,23 @@ mod tests {
         ));
         // Broken off, and of the same configuration: goes on.
         open(root.path(), 0.8, Existing::Refuse).unwrap();
+    }
+
+    #[test]
+    fn what_killed_writers_left_is_cleared_away_and_is_not_a_run() {
+        let root = tempfile::tempdir().unwrap();
+        let left = |name: &str| {
+            let path = root.path().join(name);
+            fs::write(&path, "{").unwrap();
+            path
+        };
+        // Killed before the first file had its name.
+        let first = left(".run.json.4711.0.tmp");
+        open(root.path(), 0.8, Existing::Refuse).unwrap();
+        let later = left(".validation.json.4711.12.tmp");
+        let own = left("notes.tmp");
+        open(root.path(), 0.8, Existing::Resume).unwrap();
+        assert!(!first.exists() && !later.exists() && own.exists());
     }
 
     #[test]

@@ -122,6 +122,17 @@ impl TrainSettings {
                 ));
             }
         }
+        let restart_every = self.train.restart_every;
+        if !self.checkpoint_every.is_multiple_of(restart_every) {
+            let allowed = format!("a multiple of train.restart_every = {restart_every}");
+            let hint = "Elsewhere environments are amid their episodes, which no checkpoint holds.";
+            return Err(Error::config(
+                "checkpoint_every",
+                self.checkpoint_every,
+                allowed,
+                hint,
+            ));
+        }
         Ok(())
     }
 }
@@ -135,6 +146,7 @@ pub fn agent_error(error: pleach_agents::error::Error) -> Error {
             Error::config(key, value, allowed, "See docs/learning.md.")
         }
         pleach_agents::error::Error::Env(error) => env_error(error),
+        pleach_agents::error::Error::Io { path, source } => Error::io("access", &path, source),
         other => Error::Failed(other.to_string()),
     }
 }

@@ -1,7 +1,8 @@
 //! A training run in a folder: imitation of a heuristic, then PPO, with validation, checkpoints and logs, resumable.
 //!
 //! The streams of seeds are separate: `training` draws what the learner plays, `validation` what the best network is
-//! chosen on, `test` what is reported. Resumed after a kill, a run ends in the same bytes.
+//! chosen on, `test` what is reported. Resumed after a kill, a run ends in the same bytes: what belongs to a checkpoint is
+//! on the disk before it, and what is beyond the newest one is made again.
 
 use std::path::Path;
 
@@ -73,6 +74,12 @@ pub fn train(
     settings.validate()?;
     let settings = &settings.narrowed();
     let mut run = Run::open(settings, validation, seed, folder, clock)?;
+    learn(&mut run, report).map_err(|error| run.stopped(error))?;
+    run.finish()
+}
+
+fn learn(run: &mut Run<'_>, report: &mut Report<'_>) -> Result<(), Error> {
+    let (settings, validation) = (run.settings, run.validation);
     let mut envs =
         VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;
     let total = settings.train.num_updates;
@@ -82,11 +89,11 @@ pub fn train(
             Learner::Evolution => run.evolve()?,
         };
         let done = run.trainer.num_updates();
-        let due = settings.validate_every > 0 && done % settings.validate_every == 0;
+        let due = settings.validate_every > 0 && done.is_multiple_of(settings.validate_every);
         if due || done == total {
             run.validate()?;
         }
-        if done % settings.checkpoint_every == 0 || done == total {
+        if done.is_multiple_of(settings.checkpoint_every) || done == total {
             run.save()?;
         }
         let ratio = run.curve.last().map_or(f64::NAN, |point| point.ratio);
@@ -99,7 +106,7 @@ pub fn train(
             ),
         );
     }
-    run.finish()
+    Ok(())
 }
 
 struct Run<'a> {
@@ -111,6 +118,8 @@ struct Run<'a> {
     logger: Logger,
     curve: Vec<CurvePoint>,
     num_frames: u64,
+    /// Updates that the newest checkpoint holds.
+    num_saved: u64,
     teacher: Option<String>,
 }
 
@@ -132,7 +141,8 @@ impl<'a> Run<'a> {
         let latest = Checkpoint::latest_good(&folder.join(CHECKPOINTS)).map_err(agent_error)?;
         let resumed = latest.good.is_some();
         let (trainer, num_frames) = match latest.good {
-            Some((_, checkpoint)) => {
+            Some((path, checkpoint)) => {
+                Checkpoint::remove_before(&path, settings.keep_last).map_err(agent_error)?;
                 let num_frames = checkpoint.num_frames;
                 (Trainer::resume(checkpoint).map_err(agent_error)?, num_frames)
             }
@@ -155,7 +165,10 @@ impl<'a> Run<'a> {
             curve = atomic_file::read_json(&history, VALIDATION_BYTES_MAX)?;
             curve.retain(|point| point.update <= trainer.num_updates());
         }
-        let logger = Logger::open(folder, num_frames, clock()).map_err(agent_error)?;
+        let mut logger = Logger::open(folder, resumed.then_some(num_frames), clock()).map_err(agent_error)?;
+        let mut all = serde_json::to_value(settings).unwrap_or_default();
+        all["seed"] = seed.into();
+        logger.settings(&all, clock()).map_err(agent_error)?;
         let mut run = Run {
             settings,
             clock,
@@ -165,8 +178,10 @@ impl<'a> Run<'a> {
             logger,
             curve,
             num_frames,
+            num_saved: 0,
             teacher,
         };
+        run.num_saved = run.trainer.num_updates();
         if !resumed {
             run.imitate(seed)?;
             run.validate()?;
@@ -190,6 +205,17 @@ impl<'a> Run<'a> {
             Demonstrations::collect(&mut envs, seed, num_steps, horizon_s, show).map_err(agent_error)?;
         self.trainer.warm_start(&shown).map_err(agent_error)?;
         Ok(())
+    }
+
+    /// What to say of an error that stops the run: what is kept, and how to go on.
+    fn stopped(&self, error: Error) -> Error {
+        let (folder, saved) = (self.folder.join(CHECKPOINTS), self.num_saved);
+        let kept = format!("the state after {saved} updates is kept in {}", folder.display());
+        match error {
+            Error::Io { .. } => Error::Failed(format!("{error}; {kept}. Mend it and go on with --resume")),
+            Error::Failed(_) => Error::Failed(format!("{error}; {kept}")),
+            other => other,
+        }
     }
 
     /// One update of PPO; gives frames per second.
@@ -225,9 +251,9 @@ impl<'a> Run<'a> {
 
     fn validate(&mut self) -> Result<(), Error> {
         let policy = self.trainer.policy().map_err(agent_error)?;
-        let ratio = self
+        let (ratio, means) = self
             .validation
-            .ratio(&self.settings.env, Contestant::network("ppo", policy))?;
+            .judge(&self.settings.env, Contestant::network("ppo", policy))?;
         let point = CurvePoint {
             update: self.trainer.num_updates(),
             num_frames: self.num_frames,
@@ -240,23 +266,32 @@ impl<'a> Run<'a> {
                 .save(&self.folder.join(BEST_CHECKPOINT))
                 .map_err(agent_error)?;
         }
-        let figures = [("ratio_to_best_heuristic".to_string(), ratio)];
-        self.logger
-            .evaluation(self.num_frames, (self.clock)(), &figures)
+        let mut figures = vec![("ratio_to_best_heuristic".to_string(), ratio)];
+        figures.extend(means);
+        let histograms = self.trainer.histograms().map_err(agent_error)?;
+        let (logger, now_unix_s) = (&mut self.logger, (self.clock)());
+        logger
+            .evaluation(self.num_frames, now_unix_s, &figures)
+            .and_then(|()| logger.histograms(self.num_frames, now_unix_s, &histograms))
             .map_err(agent_error)
     }
 
     fn save(&mut self) -> Result<(), Error> {
+        self.logger.sync().map_err(agent_error)?;
         atomic_file::write_json(&self.folder.join(VALIDATION_FILE), &self.curve)?;
         let folder = self.folder.join(CHECKPOINTS);
         self.trainer
             .checkpoint()
             .save_numbered(&folder, self.settings.keep_last)
             .map_err(agent_error)?;
+        self.num_saved = self.trainer.num_updates();
         Ok(())
     }
 
-    fn finish(self) -> Result<Trained, Error> {
+    fn finish(mut self) -> Result<Trained, Error> {
+        self.logger
+            .end(self.num_frames, (self.clock)())
+            .map_err(agent_error)?;
         let policy = LearnedPolicy::load(&self.folder.join(BEST_CHECKPOINT)).map_err(agent_error)?;
         Ok(Trained {
             policy: policy.named("ppo"),

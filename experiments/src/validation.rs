@@ -1,5 +1,7 @@
 //! Workloads on which networks and trees are chosen; what is reported comes from others.
 
+use std::collections::BTreeMap;
+
 use pleach_env::config::EnvConfig;
 
 use crate::contest::{Bout, contest};
@@ -58,6 +60,18 @@ impl Validation {
     /// # Errors
     /// Where a run fails.
     pub fn ratio(&self, env: &EnvConfig, contestant: Contestant) -> Result<f64, Error> {
+        Ok(self.judge(env, contestant)?.0)
+    }
+
+    /// The ratio, and the mean over the workloads of each metric.
+    ///
+    /// # Errors
+    /// Where a run fails.
+    pub fn judge(
+        &self,
+        env: &EnvConfig,
+        contestant: Contestant,
+    ) -> Result<(f64, BTreeMap<String, f64>), Error> {
         let runs = contest(&self.bouts, std::slice::from_ref(&contestant), &env.sim, &|| {})?;
         let jct_s = jct_s_of(&runs, contestant.name());
         let ratios: Vec<f64> = jct_s
@@ -65,7 +79,11 @@ impl Validation {
             .zip(&self.base_jct_s)
             .map(|(own, base)| own / base)
             .collect();
-        Ok(geometric_mean(&ratios))
+        let mut means = BTreeMap::new();
+        for (key, value) in runs.iter().flat_map(|run| &run.metrics) {
+            *means.entry(key.clone()).or_insert(0.0) += value / runs.len() as f64;
+        }
+        Ok((geometric_mean(&ratios), means))
     }
 }
 

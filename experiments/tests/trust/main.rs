@@ -1,0 +1,13 @@
+//! What a training run promises to whoever leaves it alone: killed at any moment, out of room, or with a loss that is no
+//! number, it goes on or stops with its last good state, and what it wrote can be read.
+
+#![allow(clippy::unwrap_used)]
+
+mod event_files;
+#[cfg(unix)]
+mod killed;
+#[cfg(unix)]
+mod no_room;
+mod not_finite;
+mod threads;
+mod tiny_run;

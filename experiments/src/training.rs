@@ -300,3 +300,81 @@ impl<'a> Run<'a> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pleach_agents::trainer::TrainConfig;
+
+    use super::*;
+    use crate::commands::train::env_of;
+    use crate::contest::contest;
+
+    fn settings(learner: Learner) -> TrainSettings {
+        let plain = TrainSettings::default();
+        TrainSettings {
+            env: env_of("Pleach/Philly-v0", Some(40), Some(2.0)).unwrap(),
+            num_envs: 4,
+            prior: "sjf-reserve".into(),
+            prior_weight: 0.1,
+            num_validation: 3,
+            train: TrainConfig {
+                learner,
+                num_updates: 0,
+                group_size: 2,
+                num_steps: 64,
+                ..plain.train
+            },
+            ..plain
+        }
+    }
+
+    fn trained(settings: &TrainSettings, folder: &Path) -> Trained {
+        let validation = Validation::new(&settings.env, 1, settings.num_validation).unwrap();
+        train(settings, &validation, 1, folder, &|| 0.0, &mut |_, _, _| {}).unwrap()
+    }
+
+    #[test]
+    fn a_network_that_corrects_a_heuristic_begins_as_that_heuristic_run_for_run() {
+        for learner in [Learner::Ppo, Learner::Evolution] {
+            let (settings, folder) = (settings(learner), tempfile::tempdir().unwrap());
+            let network = Contestant::network("learned", trained(&settings, folder.path()).policy);
+            let both = [Contestant::heuristic("sjf-reserve").unwrap(), network];
+            let validation = Validation::new(&settings.env, 1, 3).unwrap();
+            let runs = contest(&validation.bouts, &both, &settings.env.sim, &|| {}).unwrap();
+            for pair in runs.chunks(2) {
+                assert_eq!(pair[0].jct_s, pair[1].jct_s);
+            }
+        }
+    }
+
+    #[test]
+    fn both_learners_move_away_from_it_and_repeat_themselves() {
+        for learner in [Learner::Ppo, Learner::Evolution] {
+            let mut settings = settings(learner);
+            settings.train.num_updates = 2;
+            settings.train.evolution.num_pairs = 3;
+            settings.train.evolution.num_workloads = 2;
+            let run = || {
+                let folder = tempfile::tempdir().unwrap();
+                trained(&settings, folder.path());
+                let latest = Checkpoint::latest_good(&folder.path().join(CHECKPOINTS)).unwrap();
+                latest.good.unwrap().1
+            };
+            let (first, again) = (run(), run());
+            assert_eq!(first, again);
+            assert_eq!((first.update, first.contract.prior.is_some()), (2, true));
+            // The end of the pointer began at zero, which is no correction at all.
+            let layout =
+                pleach_agents::parameters::Layout::new(first.config.network, first.contract.spaces).unwrap();
+            let end = layout
+                .entries
+                .iter()
+                .find(|entry| entry.name == "pointer.out.weight");
+            assert!(
+                first.parameters[end.unwrap().range.clone()]
+                    .iter()
+                    .any(|w| *w != 0.0)
+            );
+        }
+    }
+}

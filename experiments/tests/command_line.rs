@@ -377,3 +377,32 @@ fn a_workload_survives_the_way_through_parquet_to_the_byte() {
     fs::write(folder.path().join("list.csv"), list).unwrap();
     say("workload convert --workload list.csv --format tiresias --to d.parquet");
 }
+
+#[test]
+fn a_suite_trains_judges_and_reads_its_trainings_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = "suite --smoke --task Pleach/GavelMulti-v1 --trainings 2 --workloads 2 --json s.json";
+    let first = pleach(folder.path(), line);
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let lines = text(&first.stdout);
+    assert!(
+        lines.contains("Pleach/GavelMulti-v1: avg JCT") && lines.contains("sia-philly"),
+        "{lines}"
+    );
+    let bytes = fs::read(folder.path().join("s.json")).unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    let judged = &value["tasks"][0]["judged"]["held-out"];
+    assert_eq!(judged["trainings"].as_array().unwrap().len(), 2);
+    assert_eq!(judged["baselines"][0][1], 1.0);
+    let trained = fs::read(folder.path().join("runs/suite/GavelMulti-v1-1/ppo.ckpt")).unwrap();
+    let again = pleach(folder.path(), line);
+    assert_eq!(text(&again.stdout), lines);
+    assert_eq!(fs::read(folder.path().join("s.json")).unwrap(), bytes);
+    assert_eq!(
+        fs::read(folder.path().join("runs/suite/GavelMulti-v1-1/ppo.ckpt")).unwrap(),
+        trained
+    );
+    let unknown = pleach(folder.path(), "suite --task Pleach/Phily");
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(&unknown.stderr).contains("Pleach/Synergy-v1"));
+}

@@ -18,8 +18,8 @@ use crate::validation::Validation;
 
 /// Largest configuration, bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
-/// Updates, validation workloads and workloads of a generation in a smoke run.
-const SMOKE: (u64, usize, usize) = (4, 4, 2);
+/// Updates, validation workloads, and pairs and workloads of a generation in a smoke run.
+const SMOKE: (u64, usize, usize, usize) = (3, 3, 3, 2);
 
 /// Trains and judges, one task after the other. What is trained already is read back.
 ///
@@ -89,7 +89,9 @@ fn settings(args: &SuiteArgs) -> Result<TrainSettings, Error> {
     if args.smoke {
         settings.train.num_updates = settings.train.num_updates.min(SMOKE.0);
         settings.num_validation = settings.num_validation.min(SMOKE.1);
-        settings.train.evolution.num_workloads = settings.train.evolution.num_workloads.min(SMOKE.2);
+        let evolution = &mut settings.train.evolution;
+        evolution.num_pairs = evolution.num_pairs.min(SMOKE.2);
+        evolution.num_workloads = evolution.num_workloads.min(SMOKE.3);
     }
     settings.validate()?;
     Ok(settings)

@@ -337,6 +337,7 @@ mod tests {
         let network = NetworkConfig {
             hidden: 8,
             context: 8,
+            ..NetworkConfig::default()
         };
         let config = TrainConfig {
             network,

@@ -173,13 +173,34 @@ impl Demonstrations {
     /// an action. Returns are discounted with `horizon_s`, and known for episodes that ended by themselves.
     ///
     /// # Errors
-    /// What the environments or the teacher return, and [`Error::Contract`] for a masked action.
+    /// As [`Demonstrations::correct`].
     pub fn collect<E: VectorEnv + ?Sized>(
         env: &mut E,
         seed: Seed,
         num_steps: usize,
         horizon_s: f64,
         mut teacher: impl FnMut(&mut E, usize, &Batch) -> Result<usize, pleach_env::error::Error>,
+    ) -> Result<Demonstrations, Error> {
+        Demonstrations::correct(env, seed, num_steps, horizon_s, |env, i, batch| {
+            let action = teacher(env, i, batch)?;
+            Ok((action, action))
+        })
+    }
+
+    /// Lets somebody play while a teacher says what it would have done: `both` returns the teacher's action and the one that is
+    /// taken. Returns are those of the player.
+    ///
+    /// # Source
+    /// DAgger: Ross et al., AISTATS'11.
+    ///
+    /// # Errors
+    /// What the environments or the teacher return, and [`Error::Contract`] for a masked action.
+    pub fn correct<E: VectorEnv + ?Sized>(
+        env: &mut E,
+        seed: Seed,
+        num_steps: usize,
+        horizon_s: f64,
+        mut both: impl FnMut(&mut E, usize, &Batch) -> Result<(usize, usize), pleach_env::error::Error>,
     ) -> Result<Demonstrations, Error> {
         let (spaces, num_envs) = (env.spaces(), env.num_envs());
         let Spaces {
@@ -196,13 +217,14 @@ impl Demonstrations {
         env.reset(&seeds, &mut batch)?;
         for _ in 0..num_steps {
             for (i, (track, _)) in tracks.iter_mut().enumerate() {
-                actions[i] = teacher(env, i, &batch)?;
+                let (taught, taken) = both(env, i, &batch)?;
+                actions[i] = taken;
                 let (global, mask) = (&batch.global[i * g..(i + 1) * g], &batch.mask[i * c..(i + 1) * c]);
                 track.push(
                     global,
                     &batch.candidates[i * c * f..(i + 1) * c * f],
                     mask,
-                    actions[i],
+                    taught,
                     None,
                 )?;
             }
@@ -376,6 +398,7 @@ mod tests {
             NetworkConfig {
                 hidden: 16,
                 context: 16,
+                ..NetworkConfig::default()
             },
             SPACES,
         )

@@ -134,6 +134,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 pub struct Scratch {
     first: Vec<f32>,
     encoded: Vec<f32>,
+    attention: Vec<f32>,
     pooled: Vec<f32>,
     context: [Vec<f32>; 2],
     shared: Vec<f32>,
@@ -145,6 +146,8 @@ pub struct Scratch {
 pub struct Inference {
     layout: Layout,
     encoder: [Dense; 2],
+    /// One query for each head, over the root of H. `[A, H]`
+    queries: Vec<f32>,
     context: [Dense; 2],
     pointer_candidate: Dense,
     pointer_context: Dense,
@@ -177,6 +180,7 @@ impl Inference {
                 dense(at::ENCODER_0, at::ENCODER_0_BIAS),
                 dense(at::ENCODER_1, at::ENCODER_1_BIAS),
             ],
+            queries: queries(layout, flat),
             context: [
                 dense(at::CONTEXT_0, at::CONTEXT_0_BIAS),
                 dense(at::CONTEXT_1, at::CONTEXT_1_BIAS),
@@ -204,7 +208,8 @@ impl Inference {
         Scratch {
             first: vec![0.0; num_candidates * h],
             encoded: vec![0.0; num_candidates * h],
-            pooled: vec![0.0; 2 * h + self.layout.num_global],
+            attention: vec![0.0; num_candidates],
+            pooled: vec![0.0; (2 + self.layout.config.heads) * h + self.layout.num_global],
             context: [vec![0.0; k], vec![0.0; k]],
             shared: vec![0.0; h],
             value: vec![0.0; k],
@@ -228,12 +233,18 @@ impl Inference {
         if scratch.encoded.len() < n * h {
             scratch.first.resize(n * h, 0.0);
             scratch.encoded.resize(n * h, 0.0);
+            scratch.attention.resize(n, 0.0);
         }
         let (first, encoded) = (&mut scratch.first[..n * h], &mut scratch.encoded[..n * h]);
         self.encoder[0].apply(row.candidates, &self.encoder[0].bias, true, first);
         self.encoder[1].apply(first, &self.encoder[1].bias, true, encoded);
-        pool(encoded, h, &mut scratch.pooled[..2 * h]);
-        scratch.pooled[2 * h..].copy_from_slice(row.global);
+        let (pooled, rest) = scratch.pooled.split_at_mut(2 * h);
+        pool(encoded, h, pooled);
+        let (heads, global) = rest.split_at_mut(self.queries.len());
+        for (query, out) in self.queries.chunks_exact(h).zip(heads.chunks_exact_mut(h)) {
+            attend(encoded, query, &mut scratch.attention[..n], out);
+        }
+        global.copy_from_slice(row.global);
         let [outer, context] = &mut scratch.context;
         self.context[0].apply(&scratch.pooled, &self.context[0].bias, true, outer);
         self.context[1].apply(outer, &self.context[1].bias, true, context);
@@ -265,6 +276,44 @@ impl pulp::WithSimd for ForwardPass<'_> {
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> f32 {
         self.inference.pass(self.row, self.scratch, self.logits)
+    }
+}
+
+/// The queries, row by row, each over the root of H.
+fn queries(layout: &Layout, flat: &[f32]) -> Vec<f32> {
+    let (heads, h) = (layout.config.heads, layout.config.hidden);
+    let weights = layout.slice(flat, at::QUERY);
+    let scale = 1.0 / (h as f32).sqrt();
+    let places = (0..heads).flat_map(|head| (0..h).map(move |code| code * heads + head));
+    places.map(|place| weights[place] * scale).collect()
+}
+
+/// Mean over the rows of `encoded` `[n, h]`, weighted by the softmax of their products with `query`; zero without rows.
+#[inline(always)]
+fn attend(encoded: &[f32], query: &[f32], weights: &mut [f32], out: &mut [f32]) {
+    out.fill(0.0);
+    let rows = || encoded.chunks_exact(query.len());
+    let mut largest = f32::NEG_INFINITY;
+    for (weight, row) in weights.iter_mut().zip(rows()) {
+        *weight = dot(row, query);
+        largest = largest.max(*weight);
+    }
+    let mut total = 0.0;
+    for (weight, row) in weights.iter_mut().zip(rows()) {
+        *weight = (*weight - largest).exp();
+        total += *weight;
+        add_all(out, *weight, row);
+    }
+    if total > 0.0 {
+        out.iter_mut().for_each(|out| *out /= total);
+    }
+}
+
+/// `sum += value * row`
+#[inline(always)]
+fn add_all(sum: &mut [f32], value: f32, row: &[f32]) {
+    for (sum, code) in sum.iter_mut().zip(row) {
+        *sum += value * code;
     }
 }
 

@@ -26,6 +26,7 @@ fn config(num_updates: u64, num_steps: usize) -> TrainConfig {
     let network = NetworkConfig {
         hidden: 16,
         context: 16,
+        ..NetworkConfig::default()
     };
     TrainConfig {
         num_updates,

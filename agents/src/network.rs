@@ -5,7 +5,7 @@
 //! hand, there is no padding and no masked softmax in tensors, and the tensor code is this one file.
 
 use burn::tensor::activation::relu;
-use burn::tensor::{Device, IndexingUpdateOp, Tensor};
+use burn::tensor::{Device, IndexingUpdateOp, Int, Tensor};
 use rayon::prelude::*;
 
 use crate::backend::{Backend, indices, matrix};
@@ -35,7 +35,11 @@ fn forward(layout: &Layout, flat: &[f32], rows: &Rows) -> Forward {
     let parameters: Vec<_> = layout
         .entries
         .iter()
-        .map(|entry| matrix(&flat[entry.range.clone()], entry.shape, &device).require_grad())
+        .map(|entry| match &flat[entry.range.clone()] {
+            // Without heads there are no queries: a tensor that nothing uses keeps the indices what they are.
+            [] => matrix(&[0.0], [1, 1], &device),
+            values => matrix(values, entry.shape, &device).require_grad(),
+        })
         .collect();
     let p = |index: usize| parameters[index].clone();
 
@@ -61,8 +65,12 @@ fn forward(layout: &Layout, flat: &[f32], rows: &Rows) -> Forward {
     let largest = indices(argmax(&encoded, rows, h), [num_decisions, h], &device);
     let max = encoded.clone().gather(0, largest);
 
-    let global = matrix(rows.global(), [num_decisions, layout.num_global], &device);
-    let pooled = Tensor::cat(vec![mean, max, global], 1);
+    let mut pooled = vec![mean, max];
+    if layout.config.heads > 0 {
+        pooled.extend(attended(&encoded, p(at::QUERY), &decision_of, rows));
+    }
+    pooled.push(matrix(rows.global(), [num_decisions, layout.num_global], &device));
+    let pooled = Tensor::cat(pooled, 1);
     let outer = relu(pooled.matmul(p(at::CONTEXT_0)) + p(at::CONTEXT_0_BIAS));
     let context = relu(outer.matmul(p(at::CONTEXT_1)) + p(at::CONTEXT_1_BIAS));
 
@@ -76,6 +84,46 @@ fn forward(layout: &Layout, flat: &[f32], rows: &Rows) -> Forward {
         logits,
         values,
     }
+}
+
+/// For each head the mean of a decision's codes `[B, H]`, weighted by the softmax of their products with the head's query over
+/// the root of H.
+///
+/// # Source
+/// Pooling by attention with learned queries: Lee et al., Set Transformer, ICML'19, section 3.2.
+fn attended(
+    encoded: &Tensor<Backend, 2>,
+    query: Tensor<Backend, 2>,
+    decision_of: &Tensor<Backend, 1, Int>,
+    rows: &Rows,
+) -> Vec<Tensor<Backend, 2>> {
+    let device = encoded.device();
+    let ([_, h], [_, heads]) = (encoded.dims(), query.dims());
+    let scores = encoded.clone().matmul(query).mul_scalar(1.0 / (h as f32).sqrt());
+    // The largest score of each decision is taken off before the exponential; as a shift it has no derivative.
+    let values = to_vec(scores.clone());
+    let mut shifts = vec![0.0; values.len()];
+    for decision in 0..rows.len() {
+        let span = rows.span(decision);
+        for head in 0..heads {
+            let at = |candidate: usize| candidate * heads + head;
+            let largest = span
+                .clone()
+                .fold(f32::NEG_INFINITY, |most, c| most.max(values[at(c)]));
+            span.clone().for_each(|c| shifts[at(c)] = largest);
+        }
+    }
+    let weights = (scores - matrix(&shifts, [rows.num_candidates(), heads], &device)).exp();
+    let sum = |values: Tensor<Backend, 2>| {
+        let [_, width] = values.dims();
+        let zeros = Tensor::<Backend, 2>::zeros([rows.len(), width], &device);
+        zeros.select_assign(0, decision_of.clone(), values, IndexingUpdateOp::Add)
+    };
+    let totals = sum(weights.clone());
+    let of_head = |tensor: &Tensor<Backend, 2>, head: usize| tensor.clone().narrow(1, head, 1);
+    (0..heads)
+        .map(|head| sum(encoded.clone() * of_head(&weights, head)) / of_head(&totals, head))
+        .collect()
 }
 
 /// Index of the largest code per decision and column, `[B, H]`; the first of equals. A gather at these indices is the
@@ -245,10 +293,15 @@ mod tests {
     };
 
     fn network() -> (Layout, Vec<f32>) {
+        network_of(0)
+    }
+
+    fn network_of(heads: usize) -> (Layout, Vec<f32>) {
         let layout = Layout::new(
             NetworkConfig {
                 hidden: 16,
                 context: 24,
+                heads,
             },
             SPACES,
         )
@@ -288,7 +341,11 @@ mod tests {
 
     #[test]
     fn plain_inference_equals_burn() {
-        let ((layout, flat), rows) = (network(), rows(30));
+        [0, 3].into_iter().for_each(plain_inference_equals_burn_with);
+    }
+
+    fn plain_inference_equals_burn_with(heads: usize) {
+        let ((layout, flat), rows) = (network_of(heads), rows(30));
         let outputs = evaluate(&layout, &flat, &rows).unwrap();
         let inference = Inference::new(&layout, &flat).unwrap();
         let (mut scratch, mut logits) = (inference.scratch(1), [0.0; 9]);
@@ -303,7 +360,11 @@ mod tests {
 
     #[test]
     fn logits_move_with_their_candidates_and_the_value_does_not_care() {
-        let ((layout, flat), rows) = (network(), rows(9));
+        [0, 2].into_iter().for_each(logits_move_with_their_candidates);
+    }
+
+    fn logits_move_with_their_candidates(heads: usize) {
+        let ((layout, flat), rows) = (network_of(heads), rows(9));
         let inference = Inference::new(&layout, &flat).unwrap();
         let (mut scratch, mut straight, mut turned) = (inference.scratch(9), [0.0; 9], [0.0; 9]);
         let row = rows.row(8);
@@ -321,7 +382,13 @@ mod tests {
 
     #[test]
     fn gradient_equals_finite_differences() {
-        let ((layout, mut flat), rows) = (network(), rows(12));
+        [0, 2]
+            .into_iter()
+            .for_each(gradient_equals_finite_differences_with);
+    }
+
+    fn gradient_equals_finite_differences_with(heads: usize) {
+        let ((layout, mut flat), rows) = (network_of(heads), rows(12));
         // Loss: a fixed random weighting of all outputs.
         let mut random = Seed(6).stream("test", 2);
         let mut draw = |n: usize| {

@@ -7,7 +7,8 @@
 //! |---|---|---|
 //! | `encoder.0.weight`, `encoder.0.bias` | `[F, H]`, `[H]` | shared over candidates |
 //! | `encoder.1.weight`, `encoder.1.bias` | `[H, H]`, `[H]` | |
-//! | `context.0.weight`, `context.0.bias` | `[2 H + G, K]`, `[K]` | input: mean, max, global features |
+//! | `attention.query.weight` | `[H, A]` | one query for each head; nothing where A = 0 |
+//! | `context.0.weight`, `context.0.bias` | `[(2 + A) H + G, K]`, `[K]` | input: mean, max, attended means, global features |
 //! | `context.1.weight`, `context.1.bias` | `[K, K]`, `[K]` | |
 //! | `pointer.candidate.weight` | `[H, H]` | the candidate's part of the pointer's hidden layer |
 //! | `pointer.context.weight`, `pointer.context.bias` | `[K, H]`, `[H]` | the context's part, once per decision |
@@ -35,6 +36,8 @@ pub struct NetworkConfig {
     pub hidden: usize,
     /// Width of the context, K: a multiple of 8, 8 to 1024.
     pub context: usize,
+    /// Heads of attention that pool the candidates besides mean and maximum, A: 0 to 8.
+    pub heads: usize,
 }
 
 impl Default for NetworkConfig {
@@ -42,15 +45,16 @@ impl Default for NetworkConfig {
         NetworkConfig {
             hidden: 32,
             context: 32,
+            heads: 0,
         }
     }
 }
 
 impl NetworkConfig {
-    /// Checks the widths.
+    /// Checks the sizes.
     ///
     /// # Errors
-    /// [`Error::Config`] for a width that is not a multiple of 8 from 8 to 1024.
+    /// [`Error::Config`] for a width that is not a multiple of 8 from 8 to 1024, or more than 8 heads.
     pub fn check(&self) -> Result<(), Error> {
         for (key, value) in [("network.hidden", self.hidden), ("network.context", self.context)] {
             if value == 0 || value % LANES != 0 || value > 1024 {
@@ -61,6 +65,13 @@ impl NetworkConfig {
                     allowed,
                 });
             }
+        }
+        if self.heads > 8 {
+            return Err(Error::Config {
+                key: "network.heads",
+                value: self.heads.to_string(),
+                allowed: "must be 0 to 8",
+            });
         }
         Ok(())
     }
@@ -93,18 +104,19 @@ pub(crate) mod at {
     pub const ENCODER_0_BIAS: usize = 1;
     pub const ENCODER_1: usize = 2;
     pub const ENCODER_1_BIAS: usize = 3;
-    pub const CONTEXT_0: usize = 4;
-    pub const CONTEXT_0_BIAS: usize = 5;
-    pub const CONTEXT_1: usize = 6;
-    pub const CONTEXT_1_BIAS: usize = 7;
-    pub const POINTER_CANDIDATE: usize = 8;
-    pub const POINTER_CONTEXT: usize = 9;
-    pub const POINTER_BIAS: usize = 10;
-    pub const POINTER_OUT: usize = 11;
-    pub const VALUE_0: usize = 12;
-    pub const VALUE_0_BIAS: usize = 13;
-    pub const VALUE_OUT: usize = 14;
-    pub const VALUE_OUT_BIAS: usize = 15;
+    pub const QUERY: usize = 4;
+    pub const CONTEXT_0: usize = 5;
+    pub const CONTEXT_0_BIAS: usize = 6;
+    pub const CONTEXT_1: usize = 7;
+    pub const CONTEXT_1_BIAS: usize = 8;
+    pub const POINTER_CANDIDATE: usize = 9;
+    pub const POINTER_CONTEXT: usize = 10;
+    pub const POINTER_BIAS: usize = 11;
+    pub const POINTER_OUT: usize = 12;
+    pub const VALUE_0: usize = 13;
+    pub const VALUE_0_BIAS: usize = 14;
+    pub const VALUE_OUT: usize = 15;
+    pub const VALUE_OUT_BIAS: usize = 16;
 }
 
 /// Names, shapes and places of all parameters.
@@ -127,12 +139,8 @@ impl Layout {
     /// As [`NetworkConfig::check`], and [`Error::Config`] for an observation without candidate features.
     pub fn new(config: NetworkConfig, spaces: Spaces) -> Result<Layout, Error> {
         config.check()?;
-        let (f, g, h, k) = (
-            spaces.num_features,
-            spaces.num_global,
-            config.hidden,
-            config.context,
-        );
+        let (f, g) = (spaces.num_features, spaces.num_global);
+        let (h, k, a) = (config.hidden, config.context, config.heads);
         if f == 0 {
             let allowed = "an observation needs at least one candidate feature";
             return Err(Error::Config {
@@ -142,12 +150,13 @@ impl Layout {
             });
         }
         let relu = std::f32::consts::SQRT_2;
-        let arrays: [(&'static str, [usize; 2], f32); 16] = [
+        let arrays: [(&'static str, [usize; 2], f32); 17] = [
             ("encoder.0.weight", [f, h], relu),
             ("encoder.0.bias", [1, h], 0.0),
             ("encoder.1.weight", [h, h], relu),
             ("encoder.1.bias", [1, h], 0.0),
-            ("context.0.weight", [2 * h + g, k], relu),
+            ("attention.query.weight", [h, a], 1.0),
+            ("context.0.weight", [(2 + a) * h + g, k], relu),
             ("context.0.bias", [1, k], 0.0),
             ("context.1.weight", [k, k], relu),
             ("context.1.bias", [1, k], 0.0),
@@ -251,6 +260,7 @@ mod tests {
             NetworkConfig {
                 hidden: 8,
                 context: 16,
+                heads: 0,
             },
             SPACES,
         )
@@ -288,7 +298,7 @@ mod tests {
     fn widths_that_the_inference_cannot_block_are_refused() {
         let error = NetworkConfig {
             hidden: 20,
-            context: 32,
+            ..NetworkConfig::default()
         }
         .check()
         .unwrap_err();

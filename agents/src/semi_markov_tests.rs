@@ -254,6 +254,7 @@ fn ppo_over_unequal_times_comes_within_five_percent_of_the_optimum_and_beats_eve
         network: NetworkConfig {
             hidden: 16,
             context: 16,
+            ..NetworkConfig::default()
         },
         ppo: PpoConfig {
             minibatch_size: 128,

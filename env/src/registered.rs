@@ -13,7 +13,7 @@ use crate::workload::generate::{
 type Registered = (&'static str, &'static str, fn() -> EnvConfig);
 
 /// All of them: id, one line, settings.
-pub(crate) const ALL: [Registered; 10] = [
+pub(crate) const ALL: [Registered; 11] = [
     (
         "Pleach/Philly-v0",
         "philly-like gangs on 64 GPUs, offered load 1.5, no preemption",
@@ -48,6 +48,11 @@ pub(crate) const ALL: [Registered; 10] = [
         "Pleach/GavelMulti-v1",
         "the Gavel mix on three GPU types with a queue, no preemption",
         gavel_queue,
+    ),
+    (
+        "Pleach/GavelShare-v1",
+        "the same, and two jobs may run on the same GPUs (MPS) as Gavel measured them",
+        gavel_share,
     ),
     (
         "Pleach/PhillyShare-v1",
@@ -157,6 +162,13 @@ fn philly_share_queue() -> EnvConfig {
         workload: philly_queue(),
         ..EnvConfig::default()
     };
+    config.sim.capabilities.sharing = Sharing::Mps;
+    config.candidates.share = true;
+    config
+}
+
+fn gavel_share() -> EnvConfig {
+    let mut config = gavel_queue();
     config.sim.capabilities.sharing = Sharing::Mps;
     config.candidates.share = true;
     config

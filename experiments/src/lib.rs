@@ -17,6 +17,7 @@ pub mod fitness;
 pub mod hash;
 pub mod inspect;
 pub mod metric;
+pub mod overrides;
 pub mod progress;
 pub mod pruning;
 pub mod report;

@@ -19,6 +19,9 @@ pub struct TrainSettings {
     pub warm_start: String,
     /// Steps of each environment that are shown by the one imitated.
     pub warm_start_steps: usize,
+    /// Rounds of DAgger after the first: the clone plays, the one imitated says what it would have done, and the clone learns
+    /// from all that was said so far.
+    pub dagger_rounds: u32,
     /// Whom the network corrects, instead of deciding alone: a heuristic's name, `best` for the best one on the validation
     /// workloads, `none`. Nobody is imitated then.
     pub prior: String,
@@ -50,6 +53,7 @@ impl Default for TrainSettings {
             num_envs: 32,
             warm_start: "best".into(),
             warm_start_steps: 1000,
+            dagger_rounds: 0,
             prior: "none".into(),
             prior_weight: 1.0,
             num_validation: 256,

@@ -200,10 +200,20 @@ impl<'a> Run<'a> {
             VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;
         let show = |envs: &mut VecEnv, index: usize, _: &_| Ok(envs.choice_of(index, &mut *teacher)?);
         let (num_steps, horizon_s) = (settings.warm_start_steps, settings.train.horizon_s);
-        let seed = Seed(seed).child("imitation", 0);
-        let shown =
-            Demonstrations::collect(&mut envs, seed, num_steps, horizon_s, show).map_err(agent_error)?;
+        let of_round = |round: u32| Seed(seed).child("imitation", u64::from(round));
+        let mut shown = Demonstrations::collect(&mut envs, of_round(0), num_steps, horizon_s, show)
+            .map_err(agent_error)?;
         self.trainer.warm_start(&shown).map_err(agent_error)?;
+        for round in 1..=settings.dagger_rounds {
+            let mut clone = self.trainer.policy().map_err(agent_error)?;
+            let both = |envs: &mut VecEnv, index: usize, _: &_| {
+                let taught = envs.choice_of(index, &mut *teacher)?;
+                Ok((taught, envs.choice_of(index, &mut clone)?))
+            };
+            let said = Demonstrations::correct(&mut envs, of_round(round), num_steps, horizon_s, both);
+            shown.extend(&said.map_err(agent_error)?);
+            self.trainer.warm_start(&shown).map_err(agent_error)?;
+        }
         Ok(())
     }
 
@@ -308,6 +318,28 @@ mod tests {
     use super::*;
     use crate::commands::train::env_of;
     use crate::contest::contest;
+
+    #[test]
+    fn dagger_asks_the_teacher_about_what_its_clone_runs_into() {
+        let mut settings = settings(Learner::Ppo);
+        settings.prior = "none".into();
+        settings.warm_start = "sjf".into();
+        settings.warm_start_steps = 40;
+        let ratio = |rounds: u32| {
+            let folder = tempfile::tempdir().unwrap();
+            let mut settings = settings.clone();
+            settings.dagger_rounds = rounds;
+            let trained = trained(&settings, folder.path());
+            let latest = Checkpoint::latest_good(&folder.path().join(CHECKPOINTS)).unwrap();
+            (trained.curve[0].ratio, latest.good.unwrap().1.parameters)
+        };
+        let ((once, first), (corrected, second)) = (ratio(0), ratio(3));
+        assert_ne!(first, second, "three rounds taught nothing");
+        assert!(
+            corrected.is_finite() && corrected < once * 1.1,
+            "{corrected} {once}"
+        );
+    }
 
     fn settings(learner: Learner) -> TrainSettings {
         let plain = TrainSettings::default();

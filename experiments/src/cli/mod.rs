@@ -67,7 +67,7 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Play all schedulers against each other on several kinds of workloads
     Tournament(TournamentArgs),
-    /// Train on six tasks and play the result against every scheduler
+    /// Train on seven tasks and play the result against every scheduler
     Suite(SuiteArgs),
     /// Run published results again and show ours beside them
     Reproduce(ReproduceArgs),

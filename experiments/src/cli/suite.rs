@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args};
 use serde::Serialize;
 
-/// Trains on six kinds of clusters and plays the result against every scheduler with the same knowledge and capabilities, on
+/// Trains on several kinds of clusters and plays the result against every scheduler with the same knowledge and capabilities, on
 /// held-out workloads and on jobs of a kind that nobody was trained on.
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(after_help = "\
@@ -13,12 +13,13 @@ Examples:
   pleach suite                                          all tasks, five trainings each; goes on where it was stopped
   pleach suite --task Pleach/GavelMulti-v1 --trainings 1
   pleach suite --config mine.toml --out runs/mine       the same with settings of your own
+  pleach suite --set train.learner=ppo --out runs/ppo   the same with the other learner
   pleach suite --smoke                                  a minute of everything, for a look
 
 A ratio is the interquartile mean over trainings and workloads of average JCT over that of the best baseline on the same
 workloads, with a 95 % bootstrap interval over both; below 1 the learned policies are better.")]
 pub struct SuiteArgs {
-    /// Tasks by id, repeated or with commas [default: all six]
+    /// Tasks by id, repeated or with commas [default: all]
     #[arg(long, value_name = "ID", value_delimiter = ',', action = ArgAction::Append)]
     pub task: Vec<String>,
     /// Trainings of each task, each with a seed of its own
@@ -30,6 +31,9 @@ pub struct SuiteArgs {
     /// Settings of the learner in TOML, as for train; the environment in it is not used [default: experiments/configs/suite.toml]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Change one setting of the learner, repeated: a key of settings.toml and its value
+    #[arg(long, value_name = "KEY=VALUE", action = ArgAction::Append)]
+    pub set: Vec<String>,
     /// Few updates and workloads, to see that all works
     #[arg(long)]
     pub smoke: bool,

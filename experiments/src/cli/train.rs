@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use serde::Serialize;
 
 use super::RunArgs;
@@ -15,6 +15,7 @@ Examples:
   pleach train                                          imitate the best heuristic, then PPO, on Pleach/Philly-v0
   pleach train --env Pleach/GavelMulti-v0 --env-steps 5000000 --num-envs 64 --out runs/mine
   pleach train --warm-start srtf --env-steps 0          only learn to do as a heuristic does
+  pleach train --set train.learner=evolution --set prior=best --set train.num_updates=100
   pleach train --config train.toml
   pleach train --out runs/mine --resume                 go on after an interruption
 
@@ -27,6 +28,9 @@ pub struct TrainArgs {
     /// Configuration in TOML; unknown keys are refused [default: the built-in one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// Change one setting of the learner, repeated: a key of settings.toml and its value
+    #[arg(long, value_name = "KEY=VALUE", action = ArgAction::Append)]
+    pub set: Vec<String>,
     /// Imitate this heuristic before PPO begins: a name, best (on the validation workloads), or none
     #[arg(long, value_name = "NAME")]
     pub warm_start: Option<String>,

@@ -8,6 +8,7 @@ use crate::commands::Context;
 use crate::commands::train::with_bar;
 use crate::contestant::Contestant;
 use crate::error::Error;
+use crate::overrides;
 use crate::progress::Bar;
 use crate::run_folder::{Existing, RunFolder};
 use crate::scenario::{episodes, seeds};
@@ -93,6 +94,7 @@ fn settings(args: &SuiteArgs) -> Result<TrainSettings, Error> {
         evolution.num_pairs = evolution.num_pairs.min(SMOKE.2);
         evolution.num_workloads = evolution.num_workloads.min(SMOKE.3);
     }
+    let settings = overrides::apply(&settings, &args.set)?;
     settings.validate()?;
     Ok(settings)
 }

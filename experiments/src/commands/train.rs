@@ -6,6 +6,7 @@ use crate::atomic_file::read_toml;
 use crate::cli::TrainArgs;
 use crate::commands::Context;
 use crate::error::Error;
+use crate::overrides;
 use crate::progress::Bar;
 use crate::run_folder::RunFolder;
 use crate::scenario::env_error;
@@ -160,6 +161,7 @@ fn settings(args: &TrainArgs) -> Result<TrainSettings, Error> {
     if let Some(env_steps) = args.env_steps {
         settings.train.num_updates = updates_for(&settings, env_steps);
     }
+    let settings = overrides::apply(&settings, &args.set)?;
     settings.validate()?;
     Ok(settings)
 }

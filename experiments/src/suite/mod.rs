@@ -1,4 +1,4 @@
-//! The task suite: does learning win? Several trainings on each of six kinds of clusters, against every scheduler that we have
+//! The task suite: does learning win? Several trainings on each of several kinds of clusters, against every scheduler that we have
 //! with the same knowledge and capabilities, on held-out workloads and on jobs of a kind that nobody was trained on.
 
 mod judge;

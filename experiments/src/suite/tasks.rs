@@ -18,7 +18,7 @@ pub struct Task {
 }
 
 /// All tasks.
-pub const TASKS: [Task; 6] = [
+pub const TASKS: [Task; 7] = [
     Task {
         id: "Pleach/PhillyGang-v1",
         unseen: "itp-like jobs",
@@ -31,6 +31,11 @@ pub const TASKS: [Task; 6] = [
     },
     Task {
         id: "Pleach/GavelMulti-v1",
+        unseen: "sia-philly jobs and GPU types",
+        generator: || preset("sia-philly", 300),
+    },
+    Task {
+        id: "Pleach/GavelShare-v1",
         unseen: "sia-philly jobs and GPU types",
         generator: || preset("sia-philly", 300),
     },

@@ -1,0 +1,105 @@
+//! `--set KEY=VALUE`: single values of a configuration, changed from the command line.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+
+/// `settings` with the value at each dotted key replaced: `train.evolution.sigma=0.3`. A value is TOML; what is no TOML is
+/// taken as text, so that `prior=sjf` needs no quotes.
+///
+/// # Errors
+/// [`Error::Config`] where a text has no `=`, a key does not exist, or the value is of another kind than the settings take.
+pub fn apply<T: Serialize + DeserializeOwned>(settings: &T, overrides: &[String]) -> Result<T, Error> {
+    let failed = |error: String| Error::Failed(format!("the settings cannot be written: {error}"));
+    let mut tree = toml::Value::try_from(settings).map_err(|error| failed(error.to_string()))?;
+    for text in overrides {
+        let Some((key, value)) = text.split_once('=') else {
+            let hint = "For example: --set train.evolution.sigma=0.3";
+            return Err(Error::config("set", text, "KEY=VALUE", hint));
+        };
+        let old = find(&mut tree, key)?;
+        *old = parse(value);
+    }
+    let shown = overrides.join(" ");
+    tree.try_into().map_err(|error: toml::de::Error| {
+        let allowed = error.message().to_string();
+        Error::config(
+            "set",
+            shown,
+            allowed,
+            "docs/learning.md lists the keys with their kinds.",
+        )
+    })
+}
+
+fn find<'a>(tree: &'a mut toml::Value, key: &str) -> Result<&'a mut toml::Value, Error> {
+    let mut place = tree;
+    for (depth, part) in key.split('.').enumerate() {
+        let known: Vec<String> = match place.as_table() {
+            Some(table) => table.keys().cloned().collect(),
+            None => Vec::new(),
+        };
+        // A table whose keys are free, such as the objective, takes new ones.
+        let is_free = depth > 0 && key.starts_with("objective.");
+        if !known.iter().any(|name| name == part) && !is_free {
+            let hint = "The keys are those of settings.toml in a run's folder.";
+            return Err(Error::config("set", key, known.join(", "), hint));
+        }
+        place = place
+            .as_table_mut()
+            .map(|table| table.entry(part).or_insert(toml::Value::Float(0.0)))
+            .ok_or_else(|| Error::config("set", key, "a key of a table", "See docs/learning.md."))?;
+    }
+    Ok(place)
+}
+
+fn parse(value: &str) -> toml::Value {
+    let line = format!("value = {value}");
+    let table: Option<toml::Table> = toml::from_str(&line).ok();
+    let parsed = table.and_then(|mut table| table.remove("value"));
+    parsed.unwrap_or_else(|| toml::Value::String(value.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_agents::trainer::Learner;
+
+    use super::*;
+    use crate::settings::TrainSettings;
+
+    fn set(overrides: &[&str]) -> Result<TrainSettings, Error> {
+        let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_string()).collect();
+        apply(&TrainSettings::default(), &overrides)
+    }
+
+    #[test]
+    fn values_are_replaced_at_any_depth_and_the_rest_stays() {
+        let changed = set(&[
+            "train.learner=evolution",
+            "train.evolution.sigma=0.25",
+            "prior=sjf",
+            "objective.p99_jct_s=0.2",
+        ])
+        .unwrap();
+        let mut expected = TrainSettings::default();
+        expected.train.learner = Learner::Evolution;
+        expected.train.evolution.sigma = 0.25;
+        expected.prior = "sjf".into();
+        expected.objective.insert("p99_jct_s".into(), 0.2);
+        assert_eq!(changed, expected);
+    }
+
+    #[test]
+    fn unknown_keys_and_values_of_another_kind_are_refused_with_what_is_known() {
+        for (text, word) in [
+            ("train.sigma=1", "evolution"),
+            ("train.evolution.sigma=big", "floating point"),
+            ("prior", "KEY=VALUE"),
+            ("num_envs.more=1", "num_envs.more"),
+        ] {
+            let message = set(&[text]).unwrap_err().to_string();
+            assert!(message.contains(word), "{text}: {message}");
+        }
+    }
+}

@@ -16,6 +16,7 @@
 //! | `value.0.weight`, `value.0.bias` | `[K, K]`, `[K]` | |
 //! | `value.out.weight`, `value.out.bias` | `[K, 1]`, `[1]` | |
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use pleach_env::seed::Seed;
@@ -210,7 +211,12 @@ impl Layout {
     pub fn initial(&self, seed: Seed) -> Vec<f32> {
         let mut flat = vec![0.0; self.num_parameters()];
         for (index, entry) in self.entries.iter().enumerate() {
-            let mut random = seed.stream("network", index as u64);
+            // Queries have a stream of their own, so that heads change no other first weight.
+            let mut random = match index.cmp(&at::QUERY) {
+                Ordering::Less => seed.stream("network", index as u64),
+                Ordering::Equal => seed.stream("network/attention", 0),
+                Ordering::Greater => seed.stream("network", index as u64 - 1),
+            };
             let bound = entry.gain * (3.0 / entry.shape[0] as f32).sqrt();
             for weight in &mut flat[entry.range.clone()] {
                 *weight = if bound == 0.0 {

@@ -23,13 +23,8 @@ pub fn apply<T: Serialize + DeserializeOwned>(settings: &T, overrides: &[String]
     }
     let shown = overrides.join(" ");
     tree.try_into().map_err(|error: toml::de::Error| {
-        let allowed = error.message().to_string();
-        Error::config(
-            "set",
-            shown,
-            allowed,
-            "docs/learning.md lists the keys with their kinds.",
-        )
+        let hint = format!("Here: {}. docs/learning.md lists the keys.", error.message());
+        Error::config("set", shown, "values of the kinds that the keys take", hint)
     })
 }
 
@@ -94,7 +89,7 @@ mod tests {
     fn unknown_keys_and_values_of_another_kind_are_refused_with_what_is_known() {
         for (text, word) in [
             ("train.sigma=1", "evolution"),
-            ("train.evolution.sigma=big", "floating point"),
+            ("train.evolution.sigma=big", "expected f64"),
             ("prior", "KEY=VALUE"),
             ("num_envs.more=1", "num_envs.more"),
         ] {

@@ -97,6 +97,12 @@ pub(crate) fn model(source: EstimateSource) -> EstimateModel {
     }
 }
 
+/// What `workload write` puts beside a list: the cluster, and model classes that are not asked for here.
+#[derive(Debug, serde::Deserialize)]
+struct Beside {
+    cluster: ClusterSpec,
+}
+
 /// Where jobs come from, once the name is known to be a preset, an environment or a file.
 #[derive(Clone, Debug)]
 enum Source<'a> {
@@ -139,6 +145,8 @@ impl WorkloadSource {
         };
         let spec: ClusterSpec = if path.extension().is_some_and(|extension| extension == "json") {
             read_json(path, CLUSTER_BYTES_MAX)?
+        } else if read_toml::<toml::Table>(path, CLUSTER_BYTES_MAX)?.contains_key("cluster") {
+            read_toml::<Beside>(path, CLUSTER_BYTES_MAX)?.cluster
         } else {
             read_toml(path, CLUSTER_BYTES_MAX)?
         };

@@ -384,6 +384,7 @@ mod tests {
         for learner in [Learner::Ppo, Learner::Evolution] {
             let mut settings = settings(learner);
             settings.train.num_updates = 2;
+            settings.train.value_warmup_updates = 0;
             settings.train.evolution.num_pairs = 3;
             settings.train.evolution.num_workloads = 2;
             let run = || {

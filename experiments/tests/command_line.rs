@@ -406,3 +406,17 @@ fn a_suite_trains_judges_and_reads_its_trainings_back() {
     assert_eq!(unknown.status.code(), Some(2));
     assert!(text(&unknown.stderr).contains("Pleach/Synergy-v1"));
 }
+
+#[test]
+fn the_cluster_that_is_written_beside_a_list_can_be_given_to_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = pleach(
+        folder.path(),
+        "workload write --workload philly-like --num-jobs 20 --to a.csv",
+    );
+    assert_eq!(write.status.code(), Some(0), "{}", text(&write.stderr));
+    let line =
+        "evaluate --workload helios-like --num-jobs 20 --cluster a.cluster.toml --policy fifo --seeds 1";
+    let evaluate = pleach(folder.path(), line);
+    assert_eq!(evaluate.status.code(), Some(0), "{}", text(&evaluate.stderr));
+}

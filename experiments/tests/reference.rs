@@ -1,0 +1,45 @@
+//! The reference policies that are part of the project: they are read by this version and are worth what docs/suite.md says.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use pleach_experiments::contest::contest;
+use pleach_experiments::contestant::Contestant;
+use pleach_experiments::scenario::{episodes, seeds};
+use pleach_experiments::suite::TASKS;
+
+fn reference(id: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../checkpoints/reference");
+    folder.join(format!("{}.ckpt", id.trim_start_matches("Pleach/")))
+}
+
+/// Geometric mean of average JCT over that of a heuristic, on a few of the held-out workloads.
+fn ratio(id: &str, heuristic: &str, num: usize) -> f64 {
+    let task = TASKS.into_iter().find(|task| task.id == id).unwrap();
+    let env = task.env().unwrap();
+    let bouts = episodes(&env, &seeds(0, "test", num)).unwrap();
+    let learned = Contestant::open(reference(id).to_str().unwrap()).unwrap();
+    let both = [Contestant::heuristic(heuristic).unwrap(), learned[0].clone()];
+    let runs = contest(&bouts, &both, &env.sim, &|| {}).unwrap();
+    let log = |pair: &[pleach_experiments::results::PolicyRun]| {
+        (pair[1].metrics["avg_jct_s"] / pair[0].metrics["avg_jct_s"]).ln()
+    };
+    (runs.chunks(2).map(log).sum::<f64>() / num as f64).exp()
+}
+
+#[test]
+fn every_task_has_a_reference_policy_that_this_version_reads() {
+    for task in TASKS {
+        let path = reference(task.id);
+        let found = Contestant::open(path.to_str().unwrap());
+        assert!(found.is_ok(), "{}: {:?}", path.display(), found.err());
+    }
+}
+
+#[test]
+fn on_several_gpu_types_it_is_far_ahead_of_the_best_heuristic() {
+    // 0.81 in docs/suite.md, over 40 workloads.
+    let ratio = ratio("Pleach/GavelMulti-v1", "sjf-best-type", 4);
+    assert!(ratio < 0.95, "{ratio}");
+}

@@ -14,7 +14,7 @@ use pleach_scheduler::tree::{Tree, TreePolicy};
 use crate::error::Error;
 
 /// The network that a training run found best, in its folder.
-pub const BEST_CHECKPOINT: &str = "ppo.ckpt";
+pub const BEST_CHECKPOINT: &str = "network.ckpt";
 /// The tree that a distillation gave, in its folder.
 pub const TREE_FILE: &str = "tree.json";
 
@@ -324,7 +324,7 @@ fn open_file(path: &Path) -> Result<Contestant, Error> {
         return Contestant::tree("tree", tree);
     }
     let policy = LearnedPolicy::load(path).map_err(|error| refused(error.to_string()))?;
-    Ok(Contestant::network("ppo", policy.named("ppo")))
+    Ok(Contestant::network("network", policy.named("network")))
 }
 
 /// Edit distance, for "did you mean".

@@ -28,7 +28,7 @@ const CLOCKED: [&str; 2] = ["timing.jsonl", "tensorboard"];
 /// What training goes on from or adds to; also there when a run is broken off, before anything is listed.
 const TRAINING_STATE: [&str; 7] = [
     "checkpoints",
-    "ppo.ckpt",
+    "network.ckpt",
     "validation.json",
     "metrics.jsonl",
     "histograms.jsonl",

@@ -263,7 +263,7 @@ impl<'a> Run<'a> {
         let policy = self.trainer.policy().map_err(agent_error)?;
         let (ratio, means) = self
             .validation
-            .judge(&self.settings.env, Contestant::network("ppo", policy))?;
+            .judge(&self.settings.env, Contestant::network("network", policy))?;
         let point = CurvePoint {
             update: self.trainer.num_updates(),
             num_frames: self.num_frames,
@@ -304,7 +304,7 @@ impl<'a> Run<'a> {
             .map_err(agent_error)?;
         let policy = LearnedPolicy::load(&self.folder.join(BEST_CHECKPOINT)).map_err(agent_error)?;
         Ok(Trained {
-            policy: policy.named("ppo"),
+            policy: policy.named("network"),
             curve: self.curve,
             teacher: self.teacher,
         })

@@ -129,17 +129,17 @@ num_epochs = 2
 #[test]
 fn a_quickstart_makes_the_same_bytes_at_any_number_of_threads_and_its_policies_can_be_used() {
     let folder = tempfile::tempdir().unwrap();
-    let line = "quickstart --num-jobs 30 --env-steps 1 --seeds 3 --leaves 8";
+    let line = "quickstart --num-jobs 30 --updates 1 --seeds 3 --leaves 8";
     let said = succeed(
         folder.path(),
         &format!("{line} --threads 1 --out a --json a.json"),
     );
-    assert!(said.contains("ppo") && said.contains("tree:"), "{said}");
+    assert!(said.contains("network") && said.contains("tree:"), "{said}");
     succeed(folder.path(), &format!("{line} --threads 2 --out b --quiet"));
     assert_same_files(&folder.path().join("a"), &folder.path().join("b"));
     let results: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.path().join("a.json")).unwrap()).unwrap();
-    for policy in ["fifo", "sjf", "fair-share", "ppo", "tree"] {
+    for policy in ["fifo", "sjf", "fair-share", "network", "tree"] {
         for key in ["avg_jct_s", "p99_jct_s", "makespan_s", "utilisation"] {
             let value = results["policies"][policy][key].as_f64();
             assert!(
@@ -153,7 +153,7 @@ fn a_quickstart_makes_the_same_bytes_at_any_number_of_threads_and_its_policies_c
         folder.path(),
         "evaluate --policy fifo,a,best=a/tree.json --seeds 2 --num-jobs 30",
     );
-    for name in ["fifo", "ppo", "tree", "best"] {
+    for name in ["fifo", "network", "tree", "best"] {
         assert!(
             table.lines().any(|line| line.starts_with(name)),
             "{name}: {table}"
@@ -314,11 +314,11 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
     write("column.csv", good.replace("num_gpus", "gpus").as_bytes());
     write("torn.csv.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 75]);
     write("tree.json", b"{\"schema\": 1}");
-    write("ppo.ckpt", b"not a checkpoint");
+    write("network.ckpt", b"not a checkpoint");
     for (line, words) in [
         ("evaluate --policy fofo", vec!["fofo", "fifo", "easy"]),
         ("evaluate --policy tree.json", vec!["tree.json"]),
-        ("evaluate --policy ppo.ckpt", vec!["ppo.ckpt"]),
+        ("evaluate --policy network.ckpt", vec!["network.ckpt"]),
         (
             "evaluate --workload nothing.csv",
             vec!["nothing.csv", "Pleach/Philly-v0"],
@@ -394,12 +394,12 @@ fn a_suite_trains_judges_and_reads_its_trainings_back() {
     let judged = &value["tasks"][0]["judged"]["held-out"];
     assert_eq!(judged["trainings"].as_array().unwrap().len(), 2);
     assert_eq!(judged["baselines"][0][1], 1.0);
-    let trained = fs::read(folder.path().join("runs/suite/GavelMulti-v1-1/ppo.ckpt")).unwrap();
+    let trained = fs::read(folder.path().join("runs/suite/GavelMulti-v1-1/network.ckpt")).unwrap();
     let again = pleach(folder.path(), line);
     assert_eq!(text(&again.stdout), lines);
     assert_eq!(fs::read(folder.path().join("s.json")).unwrap(), bytes);
     assert_eq!(
-        fs::read(folder.path().join("runs/suite/GavelMulti-v1-1/ppo.ckpt")).unwrap(),
+        fs::read(folder.path().join("runs/suite/GavelMulti-v1-1/network.ckpt")).unwrap(),
         trained
     );
     let unknown = pleach(folder.path(), "suite --task Pleach/Phily");

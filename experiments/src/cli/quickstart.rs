@@ -11,14 +11,14 @@ use super::number;
 #[command(after_help = "\
 Examples:
   pleach quickstart                                     a few minutes on a laptop
-  pleach quickstart --env-steps 40000 --num-jobs 60     a smoke test
-  pleach quickstart --env Pleach/GavelMulti-v0 --seed 1 --out runs/first
+  pleach quickstart --updates 4 --num-jobs 60           a smoke test
+  pleach quickstart --env Pleach/PhillyGang-v1 --seed 1 --out runs/first
 
-In the folder: report.html (read this first), tree.txt, tree.json, ppo.ckpt, results.csv, results.json, and the logs of
+In the folder: report.html (read this first), tree.txt, tree.json, network.ckpt, results.csv, results.json, and the logs of
 training for TensorBoard. Training, choosing and reporting use seeds that have nothing in common.")]
 pub struct QuickstartArgs {
     /// Environment to train and test in; `pleach workload list` names them
-    #[arg(long, value_name = "ID", default_value = "Pleach/Philly-v0")]
+    #[arg(long, value_name = "ID", default_value = "Pleach/GavelMulti-v1")]
     pub env: String,
     /// Offered load [default: the environment's]
     #[arg(long, value_name = "LOAD", value_parser = number::load)]
@@ -26,11 +26,11 @@ pub struct QuickstartArgs {
     /// Jobs in an episode [default: the environment's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     pub num_jobs: Option<u32>,
-    /// Decisions to train for; 0 only imitates the best heuristic
-    #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000_000))]
-    pub env_steps: u64,
+    /// Generations to train for; 0 leaves the network at the best heuristic
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub updates: u64,
     /// Leaves of the tree, at most
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(2..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(2..=1024))]
     pub leaves: u16,
     /// Held-out workloads to compare on
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]

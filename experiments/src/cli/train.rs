@@ -13,7 +13,7 @@ use super::number;
 #[command(after_help = "\
 Examples:
   pleach train                                          imitate the best heuristic, then PPO, on Pleach/Philly-v0
-  pleach train --env Pleach/GavelMulti-v0 --env-steps 5000000 --num-envs 64 --out runs/mine
+  pleach train --env Pleach/GavelMulti-v1 --env-steps 5000000 --num-envs 64 --out runs/mine
   pleach train --warm-start srtf --env-steps 0          only learn to do as a heuristic does
   pleach train --set train.learner=evolution --set prior=best --set train.num_updates=100
   pleach train --config train.toml

@@ -5,7 +5,7 @@ use pleach_distill::DistillConfig;
 use crate::cli::QuickstartArgs;
 use crate::commands::Context;
 use crate::commands::evaluate::COLUMNS;
-use crate::commands::train::{env_of, updates_for, with_bar};
+use crate::commands::train::{env_of, with_bar};
 use crate::contest::contest;
 use crate::contestant::{Contestant, TREE_FILE};
 use crate::error::Error;
@@ -45,7 +45,7 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     let start_s = (context.clock)();
     if !quiet {
         context.say(&format!(
-            "{}: {} updates of PPO, then a tree, then {} held-out workloads",
+            "{}: {} generations, then a tree, then {} held-out workloads",
             args.env, settings.train.num_updates, args.seeds
         ))?;
     }
@@ -58,7 +58,7 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     }
     let trained = with_bar(&settings, &validation, args.run.seed, &folder, quiet, context)?;
     let trained_s = (context.clock)();
-    let network = Contestant::network("ppo", trained.policy.clone());
+    let network = Contestant::network("network", trained.policy.clone());
 
     let sizes: Vec<usize> = [4, 8, 16, 32, 64, 128, 256, 512, 1024]
         .into_iter()
@@ -69,8 +69,8 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
         rounds: 5,
         episodes: 32,
         rows_max: 1_000_000,
-        // The gains to be kept are of the order of a hundredth.
-        tolerance: 0.002,
+        // A tree that can be read is worth a hundredth of the average JCT.
+        tolerance: 0.01,
         ..DistillConfig::default()
     };
     let bar = Bar::new(quiet, "distill", 0);
@@ -137,11 +137,9 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
 
 /// The settings of the training part.
 fn settings(args: &QuickstartArgs) -> Result<TrainSettings, Error> {
-    let mut settings = TrainSettings {
-        env: env_of(&args.env, args.num_jobs, args.load)?,
-        ..TrainSettings::default()
-    };
-    settings.train.num_updates = updates_for(&settings, args.env_steps);
+    let mut settings = crate::suite::settings()?;
+    settings.env = env_of(&args.env, args.num_jobs, args.load)?;
+    settings.train.num_updates = args.updates;
     settings.validate()?;
     Ok(settings)
 }
@@ -181,7 +179,7 @@ fn learning_curve(trained: &Trained, validation: &Validation) -> LearningCurve {
             "average JCT over that of {}, validation workloads",
             validation.best()
         ),
-        series: vec![("ppo".into(), points)],
+        series: vec![("network".into(), points)],
         baselines: validation
             .ranking
             .iter()

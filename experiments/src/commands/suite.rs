@@ -13,7 +13,7 @@ use crate::progress::Bar;
 use crate::run_folder::{Existing, RunFolder};
 use crate::scenario::{episodes, seeds};
 use crate::settings::TrainSettings;
-use crate::suite::{Judgement, SETTINGS, TASKS, Task, Verdict, baselines, judge};
+use crate::suite::{Judgement, TASKS, Task, Verdict, baselines, judge};
 use crate::training::Trained;
 use crate::validation::Validation;
 
@@ -85,7 +85,7 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
 fn settings(args: &SuiteArgs) -> Result<TrainSettings, Error> {
     let mut settings: TrainSettings = match &args.config {
         Some(path) => read_toml(path, CONFIG_BYTES_MAX)?,
-        None => toml::from_str(SETTINGS).map_err(|error| Error::Failed(error.to_string()))?,
+        None => crate::suite::settings()?,
     };
     if args.smoke {
         settings.train.num_updates = settings.train.num_updates.min(SMOKE.0);

@@ -9,5 +9,14 @@ pub use judge::{Judgement, baselines, judge};
 pub use tasks::{TASKS, Task};
 pub use verdict::Verdict;
 
+use crate::error::Error;
+use crate::settings::TrainSettings;
+
 /// The learner's settings for all tasks; the environment is the task's.
-pub const SETTINGS: &str = include_str!("../../configs/suite.toml");
+///
+/// # Errors
+/// Not in practice: the file is part of the program.
+pub fn settings() -> Result<TrainSettings, Error> {
+    let text = include_str!("../../configs/suite.toml");
+    toml::from_str(text).map_err(|error| Error::Failed(error.to_string()))
+}

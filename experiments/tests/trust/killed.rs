@@ -137,7 +137,7 @@ fn a_kill_before_the_first_checkpoint_or_amid_clearing_up_leaves_nothing_behind(
         let text = std::fs::read(killed.join(name)).unwrap();
         std::fs::write(killed.join(name), &text[..text.len() - 5]).unwrap();
     }
-    std::fs::write(killed.join("ppo.ckpt.tmp"), b"PLEACHCK").unwrap();
+    std::fs::write(killed.join("network.ckpt.tmp"), b"PLEACHCK").unwrap();
     train("killed");
     compare(&whole, &killed);
     // The last checkpoint written, the one too many not yet removed.

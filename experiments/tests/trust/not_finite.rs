@@ -47,7 +47,7 @@ fn assert_stops(settings: &str) {
     let evaluate = [
         "evaluate",
         "--policy",
-        "sjf,run/ppo.ckpt",
+        "sjf,run/network.ckpt",
         "--num-jobs",
         "20",
         "--seeds",

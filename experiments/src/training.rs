@@ -386,6 +386,8 @@ mod tests {
             settings.train.num_updates = 2;
             settings.train.value_warmup_updates = 0;
             settings.train.evolution.num_pairs = 3;
+            // So wide that members differ even on a few short lists.
+            settings.train.evolution.sigma = 2.0;
             settings.train.evolution.num_workloads = 2;
             let run = || {
                 let folder = tempfile::tempdir().unwrap();

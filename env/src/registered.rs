@@ -200,3 +200,16 @@ fn elastic() -> EnvConfig {
     config.candidates.sizes = true;
     config
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_registered_environment_is_the_same_after_a_file() {
+        for (id, _, config) in ALL {
+            let text = toml::to_string(&config()).unwrap();
+            assert_eq!(toml::from_str::<EnvConfig>(&text).unwrap(), config(), "{id}");
+        }
+    }
+}

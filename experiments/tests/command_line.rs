@@ -416,7 +416,7 @@ fn the_cluster_that_is_written_beside_a_list_can_be_given_to_another() {
     );
     assert_eq!(write.status.code(), Some(0), "{}", text(&write.stderr));
     let line =
-        "evaluate --workload helios-like --num-jobs 20 --cluster a.cluster.toml --policy fifo --seeds 1";
+        "evaluate --workload philly-like --num-jobs 20 --cluster a.cluster.toml --policy fifo --seeds 1";
     let evaluate = pleach(folder.path(), line);
     assert_eq!(evaluate.status.code(), Some(0), "{}", text(&evaluate.stderr));
 }

@@ -30,6 +30,7 @@ mod poisson;
 pub mod pollux;
 mod presets;
 mod quantiles;
+mod rate;
 mod sia;
 mod site;
 mod synergy;

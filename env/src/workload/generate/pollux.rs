@@ -37,8 +37,8 @@ pub struct PolluxConfig {
     pub heterogeneous: bool,
     /// Whether the short recommender jobs take part; Sia's lists leave them out.
     pub ncf: bool,
-    /// Mean arrival rate; absent = from the load.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Mean arrival rate; none, in files 0, = from the load.
+    #[serde(with = "super::rate")]
     pub jobs_per_hour: Option<f64>,
     /// Work of the gangs that are asked for over capacity, where no rate is given, 0.001 to 100.
     pub load: f64,

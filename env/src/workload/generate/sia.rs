@@ -37,8 +37,8 @@ pub struct SiaConfig {
     pub num_clusters: u32,
     /// Whether the cluster has three GPU types; else all are T4.
     pub heterogeneous: bool,
-    /// Mean arrival rate; absent = from the load.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Mean arrival rate; none, in files 0, = from the load.
+    #[serde(with = "super::rate")]
     pub jobs_per_hour: Option<f64>,
     /// Work over capacity between the first and the last arrival where no rate is given, 0.001 to 100.
     pub load: f64,

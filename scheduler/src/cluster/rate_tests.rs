@@ -3,7 +3,7 @@
 use super::*;
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
-use crate::physics::goodput::{Elastic, IterationTime};
+use crate::physics::goodput::Elastic;
 use crate::physics::links::{Fabric, Link, StepCost};
 use crate::physics::sensitivity::Sensitivity;
 use crate::spec::{ElasticJob, Resources};
@@ -121,23 +121,7 @@ fn cores_beyond_the_fair_share_speed_a_hungry_job_up_and_planners_may_grant_them
 fn an_elastic_job_runs_at_its_goodput_on_whatever_it_gets() {
     // Steps of 1 s whatever the batch up to 8 a GPU, synchronisation free, noise so large that no sample is wasted: the
     // goodput is proportional to the largest batch, 8 K.
-    let profile = Elastic {
-        time: IterationTime {
-            alpha_c: 1.0,
-            beta_c: 1e-12,
-            alpha_n: 0.0,
-            beta_n: 0.0,
-            alpha_r: 0.0,
-            beta_r: 0.0,
-            gamma: 1.0,
-        },
-        initial_batch: 1,
-        max_batch: 16,
-        min_local_batch: 1,
-        max_local_batch: 8,
-        noise_at_start: 1e12,
-        noise_at_end: 1e12,
-    };
+    let profile = Elastic::proportional(2);
     let class = ModelClass {
         elastic: Some(ElasticJob { gpus_max: 4, profile }),
         ..ModelClass::default()

@@ -5,7 +5,7 @@ use crate::cluster::{Capabilities, Sharing, Submission};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
 use crate::pass::Pass;
-use crate::physics::goodput::{Elastic, IterationTime};
+use crate::physics::goodput::Elastic;
 use crate::physics::sensitivity::Sensitivity;
 use crate::policy::CandidateConfig;
 use crate::spec::{ClusterSpec, ElasticJob, GpuTypeSpec, Load, ModelClass, Resources};
@@ -197,23 +197,7 @@ fn a_start_beside_another_job_says_what_that_costs_its_partner() {
 fn an_elastic_job_that_asks_for_more_gpus_than_it_can_use_well_is_told_so() {
     // A step takes 1 s whatever the batch up to 8 a GPU, at most 16 in all: 8 samples a second on one GPU (16 in two
     // steps), 16 on two and 16 on four. Per GPU that is 8, 8 and 4.
-    let profile = Elastic {
-        time: IterationTime {
-            alpha_c: 1.0,
-            beta_c: 1e-12,
-            alpha_n: 0.0,
-            beta_n: 0.0,
-            alpha_r: 0.0,
-            beta_r: 0.0,
-            gamma: 1.0,
-        },
-        initial_batch: 1,
-        max_batch: 16,
-        min_local_batch: 1,
-        max_local_batch: 8,
-        noise_at_start: 1e12,
-        noise_at_end: 1e12,
-    };
+    let profile = Elastic::proportional(2);
     let elastic = ModelClass {
         elastic: Some(ElasticJob { gpus_max: 4, profile }),
         ..ModelClass::default()

@@ -156,7 +156,7 @@ mod tests {
     use crate::estimate::{Estimate, Provenance};
     use crate::ids::{ClassId, TenantId};
     use crate::pass::Pass;
-    use crate::physics::goodput::{Elastic, IterationTime};
+    use crate::physics::goodput::Elastic;
     use crate::physics::sensitivity::Sensitivity;
     use crate::policy::CandidateConfig;
     use crate::spec::{ClusterSpec, ElasticJob, GpuTypeSpec, ModelClass, Resources};
@@ -207,23 +207,7 @@ mod tests {
 
     /// Steps of 1 s whatever the batch up to 8 a GPU, at most 16 in all: 8 samples a second on one GPU, 16 on two and more.
     fn elastic() -> Cluster {
-        let profile = Elastic {
-            time: IterationTime {
-                alpha_c: 1.0,
-                beta_c: 1e-12,
-                alpha_n: 0.0,
-                beta_n: 0.0,
-                alpha_r: 0.0,
-                beta_r: 0.0,
-                gamma: 1.0,
-            },
-            initial_batch: 1,
-            max_batch: 16,
-            min_local_batch: 1,
-            max_local_batch: 8,
-            noise_at_start: 1e12,
-            noise_at_end: 1e12,
-        };
+        let profile = Elastic::proportional(2);
         let class = ModelClass {
             elastic: Some(ElasticJob { gpus_max: 4, profile }),
             ..ModelClass::default()

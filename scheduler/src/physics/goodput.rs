@@ -114,6 +114,31 @@ pub struct Choice {
     pub total_batch: u32,
 }
 
+#[cfg(test)]
+impl Elastic {
+    /// Steps of 1 s whatever the batch up to 8 a GPU, free synchronisation, no sample wasted: k GPUs are k times as fast, up to
+    /// `most`.
+    pub(crate) fn proportional(most: u32) -> Elastic {
+        Elastic {
+            time: IterationTime {
+                alpha_c: 1.0,
+                beta_c: 1e-12,
+                alpha_n: 0.0,
+                beta_n: 0.0,
+                alpha_r: 0.0,
+                beta_r: 0.0,
+                gamma: 1.0,
+            },
+            initial_batch: 1,
+            max_batch: 8 * most,
+            min_local_batch: 1,
+            max_local_batch: 8,
+            noise_at_start: 1e12,
+            noise_at_end: 1e12,
+        }
+    }
+}
+
 impl Elastic {
     /// Gradient noise scale after this part of the training, `progress` in [0, 1]; log-linear between both ends.
     #[must_use]

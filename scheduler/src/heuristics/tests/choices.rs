@@ -5,7 +5,7 @@ use crate::estimate::{Estimate, Provenance};
 use crate::heuristics::by_name;
 use crate::ids::{ClassId, JobId, TenantId, Time};
 use crate::pass::Pass;
-use crate::physics::goodput::{Elastic, IterationTime};
+use crate::physics::goodput::Elastic;
 use crate::physics::sensitivity::Sensitivity;
 use crate::spec::{ClusterSpec, ElasticJob, GpuTypeSpec, ModelClass, Resources};
 
@@ -36,21 +36,9 @@ fn a_moldable_job_takes_the_size_at_which_it_ends_soonest_if_its_gpus_are_used_w
     // A step takes 1 s whatever the batch up to 8 a GPU, and of a batch B 8 / (7 + B) is useful: 64 / 15 = 4.27 samples a
     // second on one GPU, 128 / 23 = 5.57 on two, 256 / 39 = 6.56 on four. Per GPU, over one: 1, 0.65 and 0.38.
     let profile = Elastic {
-        time: IterationTime {
-            alpha_c: 1.0,
-            beta_c: 1e-12,
-            alpha_n: 0.0,
-            beta_n: 0.0,
-            alpha_r: 0.0,
-            beta_r: 0.0,
-            gamma: 1.0,
-        },
-        initial_batch: 1,
-        max_batch: 64,
-        min_local_batch: 1,
-        max_local_batch: 8,
         noise_at_start: 7.0,
         noise_at_end: 7.0,
+        ..Elastic::proportional(8)
     };
     let class = ModelClass {
         elastic: Some(ElasticJob { gpus_max: 8, profile }),
@@ -73,23 +61,7 @@ fn a_moldable_job_takes_the_size_at_which_it_ends_soonest_if_its_gpus_are_used_w
 #[test]
 fn half_a_moldable_job_starts_where_the_whole_does_not_fit() {
     // 16 samples a second from two GPUs on: of 2, 4 and 8 GPUs the job takes 2.
-    let profile = Elastic {
-        time: IterationTime {
-            alpha_c: 1.0,
-            beta_c: 1e-12,
-            alpha_n: 0.0,
-            beta_n: 0.0,
-            alpha_r: 0.0,
-            beta_r: 0.0,
-            gamma: 1.0,
-        },
-        initial_batch: 1,
-        max_batch: 16,
-        min_local_batch: 1,
-        max_local_batch: 8,
-        noise_at_start: 1e12,
-        noise_at_end: 1e12,
-    };
+    let profile = Elastic::proportional(2);
     let class = ModelClass {
         elastic: Some(ElasticJob { gpus_max: 8, profile }),
         ..ModelClass::default()

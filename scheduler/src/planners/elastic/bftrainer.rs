@@ -146,8 +146,9 @@ impl Planner for BfTrainer {
 mod tests {
     use super::*;
     use crate::ids::{NodeId, Time};
+    use crate::physics::goodput::Elastic;
     use crate::planners::elastic::tests::{
-        elastic_cluster, elastic_cluster_with, held_gpus, proportional, saturating, submit_class,
+        elastic_cluster, elastic_cluster_with, held_gpus, saturating, submit_class,
     };
 
     fn planner() -> BfTrainer {
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn jobs_shrink_when_nodes_leave_and_grow_when_they_return() {
-        let mut cluster = elastic_cluster(2, 4, &[proportional(16)]);
+        let mut cluster = elastic_cluster(2, 4, &[Elastic::proportional(16)]);
         let mut planner = planner();
         submit_class(&mut cluster, 0, 1, 1e6);
         planner.plan(&mut cluster).unwrap();
@@ -179,7 +180,8 @@ mod tests {
         // Forward 120 s, restart 50 s: to run on k GPUs instead of 4 brings 70 k, to stay 480. Job 0 has 4; when the other
         // job leaves, 6 GPUs bring 420 and 8 bring 560.
         for (others, expected) in [(2_u32, 4), (4, 8)] {
-            let mut cluster = elastic_cluster_with(1, 4 + others, &[proportional(16), saturating(16)], 50.0);
+            let mut cluster =
+                elastic_cluster_with(1, 4 + others, &[Elastic::proportional(16), saturating(16)], 50.0);
             let mut planner = planner();
             let rigid = submit_class(&mut cluster, 2, others, 1e6);
             planner.plan(&mut cluster).unwrap();
@@ -195,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_job_that_gains_most_from_a_gpu_gets_it() {
-        let mut cluster = elastic_cluster(1, 8, &[proportional(16), saturating(16)]);
+        let mut cluster = elastic_cluster(1, 8, &[Elastic::proportional(16), saturating(16)]);
         submit_class(&mut cluster, 1, 1, 1e6);
         submit_class(&mut cluster, 0, 1, 1e6);
         planner().plan(&mut cluster).unwrap();

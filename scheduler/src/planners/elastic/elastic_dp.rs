@@ -171,9 +171,7 @@ mod tests {
     use crate::cluster::JobState;
     use crate::ids::JobId;
     use crate::physics::goodput::Elastic;
-    use crate::planners::elastic::tests::{
-        elastic_cluster, held_gpus, proportional, saturating, submit_class,
-    };
+    use crate::planners::elastic::tests::{elastic_cluster, held_gpus, saturating, submit_class};
     use proptest::prelude::*;
 
     fn planner() -> ElasticDp {
@@ -183,7 +181,7 @@ mod tests {
     #[test]
     fn gpus_go_where_they_speed_a_job_up_and_are_dealt_anew_in_the_next_round() {
         // Classes: 0 is as fast as it has GPUs, 1 gains nothing beyond one. 8 GPUs: 1 for the second, 7 for the first.
-        let mut cluster = elastic_cluster(1, 8, &[proportional(16), saturating(16)]);
+        let mut cluster = elastic_cluster(1, 8, &[Elastic::proportional(16), saturating(16)]);
         let mut planner = planner();
         submit_class(&mut cluster, 0, 1, 1e5);
         submit_class(&mut cluster, 1, 1, 1e5);
@@ -206,7 +204,7 @@ mod tests {
     #[test]
     fn where_not_even_the_least_of_all_fits_the_newest_jobs_wait() {
         // Rigid gangs of 3, 2 and elastic ones on 4 GPUs: 3 + 1; the gang of 2 does not fit behind them.
-        let mut cluster = elastic_cluster(1, 4, &[proportional(16)]);
+        let mut cluster = elastic_cluster(1, 4, &[Elastic::proportional(16)]);
         submit_class(&mut cluster, 1, 3, 1e5);
         submit_class(&mut cluster, 0, 1, 1e5);
         submit_class(&mut cluster, 1, 2, 1e5);

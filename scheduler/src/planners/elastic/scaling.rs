@@ -198,7 +198,8 @@ impl Scaling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planners::elastic::tests::{elastic_cluster, proportional, submit_class};
+    use crate::physics::goodput::Elastic;
+    use crate::planners::elastic::tests::{elastic_cluster, submit_class};
 
     #[test]
     fn an_elastic_job_is_believed_to_run_at_the_rate_at_which_the_cluster_runs_it() {
@@ -229,7 +230,7 @@ mod tests {
     #[test]
     fn a_rigid_job_runs_on_its_gang_or_not_at_all() {
         // Classes: 0 is elastic, 1 rigid.
-        let mut cluster = elastic_cluster(2, 4, &[proportional(16)]);
+        let mut cluster = elastic_cluster(2, 4, &[Elastic::proportional(16)]);
         let id = submit_class(&mut cluster, 1, 3, 1000.0);
         let scaling = Paces::default().scaling(&cluster, id);
         let rates = [2, 3, 4].map(|num_gpus| scaling.rate_tight(GpuTypeId(0), num_gpus));

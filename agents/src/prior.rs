@@ -2,7 +2,8 @@
 //!
 //! The heuristic orders the admissible candidates; the one in place k (0 is its choice) has the prior logit
 //! `-weight ln(1 + k)`, to which the network adds its own. The end of the pointer starts at zero, so the first policy *is* the
-//! heuristic, candidate for candidate, and training can only be accepted where it is better. Drawn from, it takes place k with
+//! heuristic among the network's candidates. (A heuristic that looks at other jobs or sizes than these may choose otherwise when it
+//! is alone.) Drawn from, it takes place k with
 //! a chance in proportion to `(1 + k)^-weight` (Zipf's law), so it tries the heuristic's runners-up first.
 //!
 //! # Source

@@ -84,7 +84,7 @@ impl EvolutionConfig {
 pub struct GenerationStats {
     /// Number of the generation, from 0.
     pub update: u64,
-    /// Decisions of the run so far, this generation's included.
+    /// What the caller counts of the run so far, this generation's included: passes with something to decide.
     pub num_frames: u64,
     /// Step of Adam.
     pub learning_rate: f64,

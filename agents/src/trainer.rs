@@ -277,7 +277,7 @@ impl Trainer {
     }
 
     /// One generation of evolution strategies: `fitness` gets the policies of the population and the seed of the workloads that
-    /// all of them play, and returns one fitness each, larger being better, with the decisions that were made.
+    /// all of them play, and returns one fitness each, larger being better, with what counts as frames.
     ///
     /// # Errors
     /// What `fitness` returns, [`Error::Contract`] for another number of figures than policies, [`Error::NotFinite`] for a

@@ -71,19 +71,18 @@ pub fn loss(objective: &Objective, metrics: &Metrics) -> f64 {
     objective.iter().filter_map(term).sum()
 }
 
-/// Fitness of every member of a population, the mean over `num_workloads` workloads drawn from `seed` of its loss with the
+/// Fitness of every member of a population in an environment whose source of workloads is open, the mean over `num_workloads` workloads drawn from `seed` of its loss with the
 /// sign turned, and the number of passes that were decided. All members play the same workloads.
 ///
 /// # Errors
 /// The first workload or run, in order, that fails.
 pub fn of_population(
-    env: &EnvConfig,
+    (source, env): (&Source, &EnvConfig),
     objective: &Objective,
     num_workloads: usize,
     members: &[LearnedPolicy],
     seed: Seed,
 ) -> Result<(Vec<f64>, u64), Error> {
-    let source = Source::open(env).map_err(env_error)?;
     let seeds: Vec<Seed> = (0..num_workloads as u64)
         .map(|index| seed.child("workload", index))
         .collect();

@@ -18,33 +18,31 @@ pub fn apply<T: Serialize + DeserializeOwned>(settings: &T, overrides: &[String]
             let hint = "For example: --set train.evolution.sigma=0.3";
             return Err(Error::config("set", text, "KEY=VALUE", hint));
         };
-        let old = find(&mut tree, key)?;
-        *old = parse(value);
+        *place_of(&mut tree, key)? = parse(value);
     }
     let shown = overrides.join(" ");
     tree.try_into().map_err(|error: toml::de::Error| {
         let hint = format!("Here: {}. docs/learning.md lists the keys.", error.message());
-        Error::config("set", shown, "values of the kinds that the keys take", hint)
+        Error::config(
+            "set",
+            shown,
+            "keys of the settings with values of their kinds",
+            hint,
+        )
     })
 }
 
-fn find<'a>(tree: &'a mut toml::Value, key: &str) -> Result<&'a mut toml::Value, Error> {
+/// Where a key is, or would be: which keys there are is for the settings to say when they are read back.
+fn place_of<'a>(tree: &'a mut toml::Value, key: &str) -> Result<&'a mut toml::Value, Error> {
     let mut place = tree;
-    for (depth, part) in key.split('.').enumerate() {
-        let known: Vec<String> = match place.as_table() {
-            Some(table) => table.keys().cloned().collect(),
-            None => Vec::new(),
-        };
-        // A table whose keys are free, such as the objective, takes new ones.
-        let is_free = depth > 0 && key.starts_with("objective.");
-        if !known.iter().any(|name| name == part) && !is_free {
-            let hint = "The keys are those of settings.toml in a run's folder.";
-            return Err(Error::config("set", key, known.join(", "), hint));
-        }
-        place = place
+    for part in key.split('.') {
+        let hint = "The keys are those of settings.toml in a run's folder.";
+        let table = place
             .as_table_mut()
-            .map(|table| table.entry(part).or_insert(toml::Value::Float(0.0)))
-            .ok_or_else(|| Error::config("set", key, "a key of a table", "See docs/learning.md."))?;
+            .ok_or_else(|| Error::config("set", key, "a key of a table", hint))?;
+        place = table
+            .entry(part)
+            .or_insert_with(|| toml::Value::Table(toml::Table::new()));
     }
     Ok(place)
 }
@@ -75,6 +73,7 @@ mod tests {
             "train.evolution.sigma=0.25",
             "prior=sjf",
             "objective.p99_jct_s=0.2",
+            "env.max_steps=7",
         ])
         .unwrap();
         let mut expected = TrainSettings::default();
@@ -82,6 +81,8 @@ mod tests {
         expected.train.evolution.sigma = 0.25;
         expected.prior = "sjf".into();
         expected.objective.insert("p99_jct_s".into(), 0.2);
+        // A key that is absent by default.
+        expected.env.max_steps = Some(7);
         assert_eq!(changed, expected);
     }
 

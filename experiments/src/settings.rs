@@ -5,6 +5,7 @@ use pleach_agents::trainer::TrainConfig;
 use pleach_env::config::EnvConfig;
 use serde::{Deserialize, Serialize};
 
+use crate::contestant::Contestant;
 use crate::error::Error;
 use crate::fitness::{self, Objective};
 use crate::scenario::env_error;
@@ -99,6 +100,11 @@ impl TrainSettings {
         self.env.validate().map_err(env_error)?;
         self.train.check().map_err(agent_error)?;
         fitness::check(&self.objective)?;
+        for name in [&self.warm_start, &self.prior] {
+            if !matches!(name.as_str(), "best" | "none") {
+                Contestant::heuristic(name)?;
+            }
+        }
         if !(self.prior_weight.is_finite() && self.prior_weight > 0.0) {
             let hint = "1 is a good start; more keeps the network closer to the heuristic.";
             return Err(Error::config("prior_weight", self.prior_weight, "above 0", hint));

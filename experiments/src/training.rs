@@ -13,6 +13,7 @@ use pleach_agents::log::Logger;
 use pleach_agents::policy::LearnedPolicy;
 use pleach_agents::prior::Prior;
 use pleach_agents::trainer::{Learner, Trainer};
+use pleach_env::config::Source;
 use pleach_env::seed::Seed;
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::AutoresetMode;
@@ -78,15 +79,26 @@ pub fn train(
     run.finish()
 }
 
+/// What a learner plays in, opened once.
+enum Arena {
+    Steps(VecEnv),
+    Episodes(Source),
+}
+
 fn learn(run: &mut Run<'_>, report: &mut Report<'_>) -> Result<(), Error> {
     let (settings, validation) = (run.settings, run.validation);
-    let mut envs =
-        VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;
+    let mut arena = match settings.train.learner {
+        Learner::Ppo => {
+            let mode = AutoresetMode::SameStep;
+            Arena::Steps(VecEnv::new(&settings.env, settings.num_envs, mode).map_err(env_error)?)
+        }
+        Learner::Evolution => Arena::Episodes(Source::open(&settings.env).map_err(env_error)?),
+    };
     let total = settings.train.num_updates;
     while !run.trainer.is_finished() {
-        let frames_per_s = match settings.train.learner {
-            Learner::Ppo => run.update(&mut envs)?,
-            Learner::Evolution => run.evolve()?,
+        let frames_per_s = match &mut arena {
+            Arena::Steps(envs) => run.update(envs)?,
+            Arena::Episodes(source) => run.evolve(source)?,
         };
         let done = run.trainer.num_updates();
         let due = settings.validate_every > 0 && done.is_multiple_of(settings.validate_every);
@@ -240,11 +252,12 @@ impl<'a> Run<'a> {
     }
 
     /// One generation of evolution strategies; gives decided passes per second.
-    fn evolve(&mut self) -> Result<f64, Error> {
+    fn evolve(&mut self, source: &Source) -> Result<f64, Error> {
         let (started_s, settings) = ((self.clock)(), self.settings);
         let num_workloads = settings.train.evolution.num_workloads;
         let stats = self.trainer.evolve(|members, seed| {
-            fitness::of_population(&settings.env, &settings.objective, num_workloads, members, seed)
+            let arena = (source, &settings.env);
+            fitness::of_population(arena, &settings.objective, num_workloads, members, seed)
         })?;
         let frames_per_s = self.frames_per_s(started_s, stats.num_frames);
         self.logger

@@ -1,5 +1,6 @@
 //! `pleach train`: a network from imitation and PPO.
 
+use pleach_agents::trainer::Learner;
 use pleach_env::config::{EnvConfig, WorkloadConfig};
 
 use crate::atomic_file::read_toml;
@@ -154,14 +155,20 @@ fn settings(args: &TrainArgs) -> Result<TrainSettings, Error> {
     }
     if let Some(name) = &args.warm_start {
         settings.warm_start.clone_from(name);
-        if !matches!(name.as_str(), "best" | "none") {
-            crate::contestant::Contestant::heuristic(name)?;
-        }
     }
+    let mut settings = overrides::apply(&settings, &args.set)?;
     if let Some(env_steps) = args.env_steps {
+        if settings.train.learner == Learner::Evolution {
+            let hint = "Give the number of generations: --set train.num_updates=100.";
+            return Err(Error::config(
+                "env-steps",
+                env_steps,
+                "nothing with evolution strategies",
+                hint,
+            ));
+        }
         settings.train.num_updates = updates_for(&settings, env_steps);
     }
-    let settings = overrides::apply(&settings, &args.set)?;
     settings.validate()?;
     Ok(settings)
 }

@@ -13,6 +13,7 @@ pub mod commands;
 pub mod contest;
 pub mod contestant;
 pub mod error;
+pub mod fine_tuning;
 pub mod fitness;
 pub mod hash;
 pub mod inspect;

@@ -41,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use shape::{Shapes, capacity};
 use shared::{SharedGpus, TypeFacts};
 use stints::Stints;
-use worth::TypeWorth;
+use worth::{FirstGoodput, TypeWorth};
 
 use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, JobId, NodeId, RackId, Time};
@@ -197,6 +197,7 @@ pub struct Cluster {
     /// Mean speed of all classes on each type: what a GPU of the type is worth to the average job.
     type_value: Vec<f64>,
     worth: TypeWorth,
+    first_goodput: FirstGoodput,
     /// What a first start and a restart of each class cost, s. `[class]`
     class_costs_s: Vec<(f64, f64)>,
     /// The cheapest restart of any class, s.
@@ -314,6 +315,7 @@ impl Cluster {
         Ok(Cluster {
             classes: classes.to_vec(),
             worth: TypeWorth::new(classes, &type_value, &free.num_gpus),
+            first_goodput: FirstGoodput::new(),
             free,
             nodes,
             racks,

@@ -1,6 +1,8 @@
 //! What a job could have besides what it asks for: other GPU types, other sizes, other shares of a node, and what they are
 //! worth to it.
 
+use std::collections::BTreeMap;
+
 use super::Cluster;
 use super::shape::{Shape, units};
 use super::tables::Slice;
@@ -52,6 +54,10 @@ impl TypeWorth {
         }
     }
 }
+
+/// Goodput at the start of training by class, number of GPUs, and whether on several nodes. Jobs that have not run yet share
+/// it: a goodput is a search, and a queue may hold thousands of jobs of the same few models.
+pub(super) type FirstGoodput = BTreeMap<(ClassId, u32, bool), f64>;
 
 /// How an elastic job scales with the noise scale at which it waits: a goodput is a search over batches, too slow for every
 /// look at every placement.
@@ -201,23 +207,39 @@ impl Cluster {
     }
 
     /// What is looked up of an elastic job while it waits; plain for others.
-    pub(super) fn waiting_pace(&self, id: JobId) -> WaitingPace {
+    pub(super) fn waiting_pace(&mut self, id: JobId) -> WaitingPace {
+        let mut first = std::mem::take(&mut self.first_goodput);
+        let pace = self.pace_with(&mut first, id);
+        self.first_goodput = first;
+        pace
+    }
+
+    fn pace_with(&self, first: &mut FirstGoodput, id: JobId) -> WaitingPace {
         let job = &self.jobs[id.index()];
-        let Some(elastic) = &self.classes[job.request.class.index()].elastic else {
+        let class = job.request.class;
+        let Some(elastic) = &self.classes[class.index()].elastic else {
             return WaitingPace::NONE;
         };
         let profile = &elastic.profile;
         let noise = profile.noise(job.executed_s / job.request.estimate_s.value);
-        let goodput = |num_gpus: u32, num_nodes: u32| {
-            let choice = profile.best(num_gpus, num_nodes, noise);
-            choice.map_or(0.0, |choice| choice.goodput)
+        let mut goodput = |num_gpus: u32, num_nodes: u32| {
+            let search = || {
+                let choice = profile.best(num_gpus, num_nodes, noise);
+                choice.map_or(0.0, |choice| choice.goodput)
+            };
+            if job.executed_s > 0.0 {
+                return search();
+            }
+            *first
+                .entry((class, num_gpus, num_nodes > 1))
+                .or_insert_with(search)
         };
         let asked = job.request.num_gpus;
         let mut pace = WaitingPace::NONE;
         for (at, num_gpus) in WaitingPace::sizes(asked).into_iter().enumerate() {
             pace.goodput[at] = [goodput(num_gpus, 1), goodput(num_gpus, 2)];
         }
-        let tightest = |num_gpus: u32| match self.tightest(job.types, num_gpus).0 {
+        let mut tightest = |num_gpus: u32| match self.tightest(job.types, num_gpus).0 {
             u32::MAX => 0.0,
             num_nodes => pace
                 .of(asked, num_gpus, num_nodes)

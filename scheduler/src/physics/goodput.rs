@@ -174,32 +174,15 @@ impl Elastic {
     /// empty (too many GPUs for the largest batch) or there is no GPU.
     #[must_use]
     pub fn best(&self, num_gpus: u32, num_nodes: u32, noise: f64) -> Option<Choice> {
-        if num_gpus == 0 {
-            return None;
-        }
-        let least = self
-            .min_local_batch
-            .checked_mul(num_gpus)?
-            .max(self.initial_batch);
-        if least > self.max_batch {
-            return None;
-        }
-        let (low, high) = (f64::from(least), f64::from(self.max_batch));
-        let step = (high / low).powf(1.0 / f64::from(NUM_BATCHES - 1));
         let sync_s = self.time.sync_s(num_gpus, num_nodes);
         let mut batches = [Batch::default(); NUM_BATCHES as usize];
         let mut num_batches = 0;
-        let mut total = low;
-        for _ in 0..NUM_BATCHES {
-            let batch = self.batch(num_gpus, total.min(high));
+        for batch in self.batches(num_gpus) {
             // Where few samples go to many GPUs, neighbours are the same whole number of them.
-            if let Some(batch) = batch
-                && (num_batches == 0 || batches[num_batches - 1] != batch)
-            {
+            if num_batches == 0 || batches[num_batches - 1] != batch {
                 batches[num_batches] = batch;
                 num_batches += 1;
             }
-            total *= step;
         }
         let batches = &batches[..num_batches];
         // A few, far apart, say what is worth a closer look. The powers in a step's time are what costs.
@@ -218,6 +201,25 @@ impl Elastic {
             }
         }
         best
+    }
+
+    /// Whether [`Elastic::best`] finds a batch on so many GPUs.
+    #[must_use]
+    pub fn can_run_on(&self, num_gpus: u32) -> bool {
+        self.batches(num_gpus).next().is_some()
+    }
+
+    /// The batches that are looked at, smallest first.
+    fn batches(&self, num_gpus: u32) -> impl Iterator<Item = Batch> + use<'_> {
+        let least = self.min_local_batch.checked_mul(num_gpus).unwrap_or(0);
+        let (low, high) = (least.max(self.initial_batch), self.max_batch);
+        let num_batches = if least == 0 || low > high { 0 } else { NUM_BATCHES };
+        let (low, high) = (f64::from(low), f64::from(high));
+        let step = (high / low).powf(1.0 / f64::from(NUM_BATCHES - 1));
+        let totals = std::iter::successors(Some(low), move |total| Some(total * step));
+        totals
+            .take(num_batches as usize)
+            .filter_map(move |total| self.batch(num_gpus, total.min(high)))
     }
 
     /// The batch nearest to `total` that splits into whole samples: rounded up, or down at the largest batch.

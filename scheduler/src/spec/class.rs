@@ -58,8 +58,7 @@ impl ElasticJob {
     /// Whether its batch can be shared out over so many GPUs.
     #[must_use]
     pub fn can_hold(&self, num_gpus: u32) -> bool {
-        let ElasticJob { gpus_max, profile } = self;
-        num_gpus <= *gpus_max && profile.best(num_gpus, 1, profile.noise_at_start).is_some()
+        num_gpus <= self.gpus_max && self.profile.can_run_on(num_gpus)
     }
 }
 

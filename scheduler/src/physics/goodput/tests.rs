@@ -55,7 +55,8 @@ fn the_best_batch_on_one_gpu_is_found_by_hand() {
 fn more_gpus_than_samples_cannot_run() {
     assert!(PLAIN.best(1001, 200, 90.0).is_none());
     assert_eq!(PLAIN.speedup(1001, 200, 90.0), 0.0);
-    assert!(PLAIN.best(0, 0, 90.0).is_none());
+    assert!(PLAIN.best(0, 0, 90.0).is_none() && !PLAIN.can_run_on(0));
+    assert!(PLAIN.best(u32::MAX, 1, 90.0).is_none() && !PLAIN.can_run_on(u32::MAX));
     assert!(PLAIN.best(1000, 200, 90.0).is_some());
 }
 
@@ -153,7 +154,9 @@ proptest! {
         which in 0_usize..7, num_gpus in 1_u32..65, num_nodes in 1_u32..9, noise in 1.0_f64..1e9,
     ) {
         let model = POLLUX_MODELS.get(which).map_or(PLAIN, |(_, model)| *model);
-        prop_assert_eq!(model.best(num_gpus, num_nodes, noise), best_in_order(&model, num_gpus, num_nodes, noise));
+        let best = best_in_order(&model, num_gpus, num_nodes, noise);
+        prop_assert_eq!(model.can_run_on(num_gpus), best.is_some());
+        prop_assert_eq!(model.best(num_gpus, num_nodes, noise), best);
     }
 
     #[test]

@@ -116,6 +116,22 @@ impl Logger {
         self.scalars(num_frames, now_unix_s, tags.collect())
     }
 
+    /// Notes figures under tags of the caller's; nothing without any.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where a file cannot be written.
+    pub fn figures(
+        &mut self,
+        num_frames: u64,
+        now_unix_s: f64,
+        figures: Vec<(String, f64)>,
+    ) -> Result<(), Error> {
+        if figures.is_empty() {
+            return Ok(());
+        }
+        self.scalars(num_frames, now_unix_s, figures)
+    }
+
     /// Notes how numbers are spread, see [`Trainer::histograms`](crate::trainer::Trainer::histograms).
     ///
     /// # Errors

@@ -163,6 +163,7 @@ pub struct Trainer {
     adam: Adam,
     normaliser: Normaliser,
     reward_rate: RewardRate,
+    multipliers: Vec<f64>,
     update: u64,
     num_frames: u64,
     best_score: Option<f64>,
@@ -191,6 +192,7 @@ impl Trainer {
             flat,
             normaliser: Normaliser::default(),
             reward_rate: RewardRate::default(),
+            multipliers: Vec::new(),
             update: 0,
             num_frames: 0,
             best_score: None,
@@ -232,6 +234,18 @@ impl Trainer {
     #[must_use]
     pub fn reward_rate_per_s(&self) -> Option<f64> {
         self.config.average_reward.then_some(self.reward_rate.per_s)
+    }
+
+    /// Multipliers of the caller's constraints, none at first. What they price is the caller's affair; here they are kept with
+    /// the run, so that one that is resumed goes on with them.
+    #[must_use]
+    pub fn multipliers(&self) -> &[f64] {
+        &self.multipliers
+    }
+
+    /// Sets them; finite.
+    pub fn set_multipliers(&mut self, multipliers: Vec<f64>) {
+        self.multipliers = multipliers;
     }
 
     /// The present policy, for evaluation.
@@ -553,6 +567,7 @@ impl Trainer {
             best_score: self.best_score,
             normaliser: self.normaliser,
             reward_rate: self.reward_rate,
+            multipliers: self.multipliers.clone(),
             parameters: self.flat.clone(),
             adam: self.adam.clone(),
         }
@@ -580,7 +595,7 @@ impl Trainer {
         (trainer.flat, trainer.adam) = (checkpoint.parameters, checkpoint.adam);
         (trainer.update, trainer.num_frames) = (checkpoint.update, checkpoint.num_frames);
         (trainer.normaliser, trainer.best_score) = (checkpoint.normaliser, checkpoint.best_score);
-        trainer.reward_rate = checkpoint.reward_rate;
+        (trainer.reward_rate, trainer.multipliers) = (checkpoint.reward_rate, checkpoint.multipliers);
         Ok(trainer)
     }
 }

@@ -83,7 +83,11 @@ pub fn estimate(steps: Steps<'_>, criterion: Criterion, lambda: f64, advantages:
                 (1.0, reward - rate_per_s * steps.dt_s[t], steps.value_after(t))
             }
             Criterion::Discounted { horizon_s } => {
-                let next_value = if steps.terminated[t] { 0.0 } else { steps.value_after(t) };
+                let next_value = if steps.terminated[t] {
+                    0.0
+                } else {
+                    steps.value_after(t)
+                };
                 ((-steps.dt_s[t] / horizon_s).exp(), reward, next_value)
             }
         };
@@ -219,7 +223,12 @@ mod tests {
             bootstrap: &[99.0, 99.0, 4.0],
         };
         let mut advantages = [0.0; 3];
-        estimate(steps, Criterion::Average { rate_per_s: -0.5 }, 0.5, &mut advantages);
+        estimate(
+            steps,
+            Criterion::Average { rate_per_s: -0.5 },
+            0.5,
+            &mut advantages,
+        );
         let a2 = (-2.0 + 1.0) + 4.0 - 3.0;
         let a1 = -1.0 + 3.0 - 2.0;
         let a0 = (-4.0 + 5.0) + 2.0 - 1.0 + 0.5 * a1;

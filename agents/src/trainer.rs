@@ -117,7 +117,8 @@ impl TrainConfig {
             return refuse("gae_lambda", self.gae_lambda.to_string(), "must be 0 to 1");
         }
         if self.average_reward && self.learner == Learner::Evolution {
-            let allowed = "must be false with evolution strategies, which see figures of episodes and no rewards";
+            let allowed =
+                "must be false with evolution strategies, which see figures of episodes and no rewards";
             return refuse("average_reward", "true".to_owned(), allowed);
         }
         self.network.check()?;
@@ -282,7 +283,10 @@ impl Trainer {
     pub fn warm_start(&mut self, demonstrations: &Demonstrations) -> Result<ImitationStats, Error> {
         let (mut flat, mut normaliser) = (self.flat.clone(), self.normaliser);
         let config = &self.config.imitation;
-        let without_returns = self.config.average_reward.then(|| demonstrations.without_returns());
+        let without_returns = self
+            .config
+            .average_reward
+            .then(|| demonstrations.without_returns());
         let demonstrations = without_returns.as_ref().unwrap_or(demonstrations);
         let stats = clone_teacher(
             &self.layout,
@@ -304,7 +308,12 @@ impl Trainer {
     /// What the environments return, [`Error::Contract`] where sizes do not agree, [`Error::NotFinite`] for a loss or
     /// gradient that is not finite. The parameters, Adam and the normaliser are then those before the update.
     pub fn update(&mut self, env: &mut dyn VectorEnv) -> Result<UpdateStats, Error> {
-        let before = (self.flat.clone(), self.adam.clone(), self.normaliser, self.reward_rate);
+        let before = (
+            self.flat.clone(),
+            self.adam.clone(),
+            self.normaliser,
+            self.reward_rate,
+        );
         let result = self.try_update(env);
         if result.is_err() {
             (self.flat, self.adam, self.normaliser, self.reward_rate) = before;

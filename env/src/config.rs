@@ -218,7 +218,8 @@ impl Source {
                         key: "workload.mixture".into(),
                         value: format!("{} parts", parts.len()),
                         allowed: "at least one part, and none that is a mixture itself".into(),
-                        hint: "name the parts side by side; one that is listed twice comes twice as often".into(),
+                        hint: "name the parts side by side; one that is listed twice comes twice as often"
+                            .into(),
                     }));
                 }
                 let sources = parts.iter().map(Source::open_workload);
@@ -314,7 +315,10 @@ mod tests {
             }
         }
         // 100 each, with a deviation of 8.
-        assert!(counts.iter().all(|count| (70..=130).contains(count)), "{counts:?}");
+        assert!(
+            counts.iter().all(|count| (70..=130).contains(count)),
+            "{counts:?}"
+        );
         let text = toml::to_string(&config).unwrap();
         assert_eq!(toml::from_str::<EnvConfig>(&text).unwrap(), config);
     }

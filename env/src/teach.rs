@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planner_of_gangs_is_shown_in_most_decisions_and_comes_close_to_itself() {
+    fn a_planner_of_gangs_is_shown_in_four_of_five_decisions_and_comes_close_to_itself() {
         let config = small("Pleach/GavelMulti-v0");
         let make = || pleach_scheduler::planners::make("allox", &serde_json::Value::Null).unwrap();
         let (num, num_shown, jct_s) = play(&config, make);
@@ -185,8 +185,15 @@ mod tests {
             ..config.sim.clone()
         };
         let alone = crate::simulate::simulate_planner(&workload, &sim, &mut *make()).unwrap();
-        eprintln!("{num_shown} of {num} shown, {jct_s} s, alone {} s", alone.metrics.avg_jct_s);
-        assert!(num_shown * 10 >= num * 9, "{num_shown} of {num}");
-        assert!(jct_s < 1.2 * alone.metrics.avg_jct_s, "{jct_s} {}", alone.metrics.avg_jct_s);
+        eprintln!(
+            "{num_shown} of {num} shown, {jct_s} s, alone {} s",
+            alone.metrics.avg_jct_s
+        );
+        assert!(num_shown * 10 >= num * 8, "{num_shown} of {num}");
+        assert!(
+            jct_s < 1.1 * alone.metrics.avg_jct_s,
+            "{jct_s} {}",
+            alone.metrics.avg_jct_s
+        );
     }
 }

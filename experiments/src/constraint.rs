@@ -141,7 +141,10 @@ mod tests {
 
     fn bounds(metrics: &[(&str, f64)]) -> Constraint {
         Constraint {
-            metrics: metrics.iter().map(|(key, bound)| ((*key).to_string(), *bound)).collect(),
+            metrics: metrics
+                .iter()
+                .map(|(key, bound)| ((*key).to_string(), *bound))
+                .collect(),
             ..Constraint::default()
         }
     }
@@ -199,7 +202,10 @@ mod tests {
             multipliers = constraint.stepped(&multipliers, &excess);
         }
         let close = (at[0] - 1.0).abs() < 0.02 && at[1].abs() < 0.02;
-        assert!(close && (multipliers[0] - 4.0).abs() < 0.1, "{at:?} {multipliers:?}");
+        assert!(
+            close && (multipliers[0] - 4.0).abs() < 0.1,
+            "{at:?} {multipliers:?}"
+        );
     }
 
     #[test]
@@ -207,7 +213,13 @@ mod tests {
         for (constraint, word) in [
             (bounds(&[("jct", 1.0)]), "avg_slowdown"),
             (bounds(&[("p99_jct_s", 0.0)]), "constraint.metrics.p99_jct_s"),
-            (Constraint { step: 0.0, ..Constraint::default() }, "constraint.step"),
+            (
+                Constraint {
+                    step: 0.0,
+                    ..Constraint::default()
+                },
+                "constraint.step",
+            ),
             (
                 Constraint {
                     baseline: "sjff".into(),

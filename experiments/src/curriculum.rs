@@ -140,7 +140,11 @@ mod tests {
         };
         let stages: Vec<u64> = (0..10).map(|update| every.stage(update, 10, 1)).collect();
         assert_eq!(stages, (0..10).collect::<Vec<_>>(), "another with every update");
-        assert_eq!(GROWING.stage(0, 0, 1), 4, "a run without updates is in its last stage");
+        assert_eq!(
+            GROWING.stage(0, 0, 1),
+            4,
+            "a run without updates is in its last stage"
+        );
     }
 
     #[test]
@@ -172,7 +176,16 @@ mod tests {
         let num_jobs = Some([0, 5]);
         assert!(said(Curriculum { num_jobs, ..GROWING }, &env).contains("curriculum.num_jobs"));
         let num_stages = 1;
-        assert!(said(Curriculum { num_stages, ..GROWING }, &env).contains("curriculum.num_stages"));
+        assert!(
+            said(
+                Curriculum {
+                    num_stages,
+                    ..GROWING
+                },
+                &env
+            )
+            .contains("curriculum.num_stages")
+        );
         let until = f64::NAN;
         assert!(said(Curriculum { until, ..GROWING }, &env).contains("curriculum.until"));
         assert!(said(GROWING, &file).contains("come from a file"));

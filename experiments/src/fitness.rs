@@ -167,7 +167,9 @@ pub fn of_population(
         let excess = constraint::means(&lists);
         let loss = runs.iter().map(|(loss, _, _)| loss).sum::<f64>() / runs.len() as f64;
         if player < members.len() {
-            judged.fitness.push(-loss - constraint::charge(multipliers, &excess));
+            judged
+                .fitness
+                .push(-loss - constraint::charge(multipliers, &excess));
         } else {
             judged.excess = excess;
         }

@@ -36,4 +36,6 @@ pub mod sweep;
 pub mod table;
 pub mod tournament;
 pub mod training;
+#[cfg(test)]
+mod training_tests;
 pub mod validation;

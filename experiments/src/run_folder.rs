@@ -240,7 +240,9 @@ fn refuse_foreign(path: &Path) -> Result<(), Error> {
     };
     let mut empty = true;
     for entry in entries {
-        let name = entry.map_err(|source| Error::io("read", path, source))?.file_name();
+        let name = entry
+            .map_err(|source| Error::io("read", path, source))?
+            .file_name();
         empty &= atomic_file::is_temporary(&name) || name == LOCK_FILE;
     }
     if empty || path.join(RUN_FILE).is_file() {

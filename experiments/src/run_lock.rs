@@ -57,7 +57,10 @@ mod tests {
         let folder = place.path().join("new/run");
         let first = RunLock::take(&folder).unwrap();
         let said = RunLock::take(&folder).unwrap_err().to_string();
-        assert!(said.contains("no other process") && said.contains("new/run"), "{said}");
+        assert!(
+            said.contains("no other process") && said.contains("new/run"),
+            "{said}"
+        );
         assert!(!said.contains('\n'));
         drop(first);
         RunLock::take(&folder).unwrap();

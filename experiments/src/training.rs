@@ -32,7 +32,7 @@ use crate::settings::{TrainSettings, agent_error};
 use crate::validation::Validation;
 
 /// Folder of the numbered checkpoints within a run.
-const CHECKPOINTS: &str = "checkpoints";
+pub(crate) const CHECKPOINTS: &str = "checkpoints";
 /// History of validation within a run.
 const VALIDATION_FILE: &str = "validation.json";
 /// Largest history, bytes.
@@ -221,10 +221,15 @@ impl<'a> Run<'a> {
         let latest = Checkpoint::latest_good(&folder.join(CHECKPOINTS)).map_err(agent_error)?;
         let resumed = latest.good.is_some();
         for damaged in &latest.passed_over {
-            let from = latest.good.as_ref().map_or("the beginning".to_string(), |(path, _)| {
-                path.display().to_string()
-            });
-            report(News::Note(format!("passed over: {damaged}; going on from {from}")));
+            let from = latest
+                .good
+                .as_ref()
+                .map_or("the beginning".to_string(), |(path, _)| {
+                    path.display().to_string()
+                });
+            report(News::Note(format!(
+                "passed over: {damaged}; going on from {from}"
+            )));
         }
         let (trainer, num_frames) = match latest.good {
             Some((path, checkpoint)) => {
@@ -285,7 +290,8 @@ impl<'a> Run<'a> {
         let mut envs =
             VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;
         if planners::find(teacher).is_some() {
-            let shown = imitation::of_planner(teacher, &mut envs, settings, Seed(seed).child("imitation", 0))?;
+            let shown =
+                imitation::of_planner(teacher, &mut envs, settings, Seed(seed).child("imitation", 0))?;
             self.trainer.warm_start(&shown).map_err(agent_error)?;
             return Ok(());
         }
@@ -388,7 +394,9 @@ impl<'a> Run<'a> {
     fn validate(&mut self) -> Result<(), Error> {
         let policy = self.trainer.policy().map_err(agent_error)?;
         let env = &self.settings.env;
-        let runs = self.validation.runs(env, &Contestant::network("network", policy))?;
+        let runs = self
+            .validation
+            .runs(env, &Contestant::network("network", policy))?;
         let (ratio, means) = self.validation.judged(&runs);
         let excess = self.excess(&runs);
         let point = CurvePoint {
@@ -464,106 +472,5 @@ impl<'a> Run<'a> {
             curve: self.curve,
             teacher: self.teacher,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::commands::train::env_of;
-    use crate::contest::contest;
-
-    #[test]
-    fn dagger_asks_the_teacher_about_what_its_clone_runs_into() {
-        let mut settings = settings(Learner::Ppo);
-        settings.prior = "none".into();
-        settings.warm_start = "sjf".into();
-        settings.warm_start_steps = 40;
-        let ratio = |rounds: u32| {
-            let folder = tempfile::tempdir().unwrap();
-            let mut settings = settings.clone();
-            settings.dagger_rounds = rounds;
-            let trained = trained(&settings, folder.path());
-            let latest = Checkpoint::latest_good(&folder.path().join(CHECKPOINTS)).unwrap();
-            (trained.curve[0].ratio, latest.good.unwrap().1.parameters)
-        };
-        let ((once, first), (corrected, second)) = (ratio(0), ratio(3));
-        assert_ne!(first, second, "three rounds taught nothing");
-        assert!(
-            corrected.is_finite() && corrected < once * 1.1,
-            "{corrected} {once}"
-        );
-    }
-
-    fn settings(learner: Learner) -> TrainSettings {
-        let plain = TrainSettings::default();
-        TrainSettings {
-            env: env_of("Pleach/Philly-v0", Some(40), Some(2.0)).unwrap(),
-            num_envs: 4,
-            prior: "sjf-reserve".into(),
-            prior_weight: 0.1,
-            num_validation: 3,
-            train: TrainConfig {
-                learner,
-                num_updates: 0,
-                group_size: 2,
-                num_steps: 64,
-                ..plain.train
-            },
-            ..plain
-        }
-    }
-
-    fn trained(settings: &TrainSettings, folder: &Path) -> Trained {
-        let validation = Validation::new(&settings.env, 1, settings.num_validation).unwrap();
-        train(settings, &validation, 1, folder, &|| 0.0, &mut |_| {}).unwrap()
-    }
-
-    #[test]
-    fn a_network_that_corrects_a_heuristic_begins_as_that_heuristic_run_for_run() {
-        for learner in [Learner::Ppo, Learner::Evolution] {
-            let (settings, folder) = (settings(learner), tempfile::tempdir().unwrap());
-            let network = Contestant::network("learned", trained(&settings, folder.path()).policy);
-            let both = [Contestant::heuristic("sjf-reserve").unwrap(), network];
-            let validation = Validation::new(&settings.env, 1, 3).unwrap();
-            let runs = contest(&validation.bouts, &both, &settings.env.sim, &|| {}).unwrap();
-            for pair in runs.chunks(2) {
-                assert_eq!(pair[0].jct_s, pair[1].jct_s);
-            }
-        }
-    }
-
-    #[test]
-    fn both_learners_move_away_from_it_and_repeat_themselves() {
-        for learner in [Learner::Ppo, Learner::Evolution] {
-            let mut settings = settings(learner);
-            settings.train.num_updates = 2;
-            settings.train.value_warmup_updates = 0;
-            settings.train.evolution.num_pairs = 3;
-            // So wide that members differ even on a few short lists.
-            settings.train.evolution.sigma = 2.0;
-            settings.train.evolution.num_workloads = 2;
-            let run = || {
-                let folder = tempfile::tempdir().unwrap();
-                trained(&settings, folder.path());
-                let latest = Checkpoint::latest_good(&folder.path().join(CHECKPOINTS)).unwrap();
-                latest.good.unwrap().1
-            };
-            let (first, again) = (run(), run());
-            assert_eq!(first, again);
-            assert_eq!((first.update, first.contract.prior.is_some()), (2, true));
-            // The end of the pointer began at zero, which is no correction at all.
-            let layout =
-                pleach_agents::parameters::Layout::new(first.config.network, first.contract.spaces).unwrap();
-            let end = layout
-                .entries
-                .iter()
-                .find(|entry| entry.name == "pointer.out.weight");
-            assert!(
-                first.parameters[end.unwrap().range.clone()]
-                    .iter()
-                    .any(|w| *w != 0.0)
-            );
-        }
     }
 }

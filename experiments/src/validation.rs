@@ -33,7 +33,10 @@ impl Validation {
         let of_validation = seeds(seed, "validation", num);
         let bouts = episodes(env, &of_validation)?;
         let source = Source::open(env).map_err(env_error)?;
-        let parts = of_validation.iter().filter_map(|seed| source.part(*seed)).collect();
+        let parts = of_validation
+            .iter()
+            .filter_map(|seed| source.part(*seed))
+            .collect();
         let heuristics = Contestant::open_all(&[])?;
         let runs = contest(&bouts, &heuristics, &env.sim, &|| {})?;
         let mut ranking: Vec<(String, f64)> = heuristics

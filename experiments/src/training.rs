@@ -115,7 +115,7 @@ pub fn train(
 /// What a learner plays in, opened once for each stage of its curriculum.
 enum Arena {
     Steps(VecEnv),
-    Episodes(Source, EnvConfig),
+    Episodes(Source, Box<EnvConfig>),
 }
 
 impl Arena {
@@ -126,7 +126,7 @@ impl Arena {
                 let mode = AutoresetMode::SameStep;
                 Arena::Steps(VecEnv::new(&env, settings.num_envs, mode).map_err(env_error)?)
             }
-            Learner::Evolution => Arena::Episodes(Source::open(&env).map_err(env_error)?, env),
+            Learner::Evolution => Arena::Episodes(Source::open(&env).map_err(env_error)?, Box::new(env)),
         })
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use pleach_agents::checkpoint::Checkpoint;
 use pleach_agents::trainer::{Learner, TrainConfig};
 use pleach_env::config::WorkloadConfig;
-use pleach_env::workload::generate::GeneratorConfig;
+use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
 
 use crate::commands::train::env_of;
 use crate::constraint::Constraint;
@@ -198,8 +198,10 @@ fn average_rewards_go_on_with_their_rate() {
 #[test]
 fn a_mixture_is_trained_on_and_judged_part_by_part() {
     let part = |num_nodes: u32, load: f64| {
-        let mut config = pleach_env::workload::generate::PhillyLikeConfig::default();
-        config.num_nodes = num_nodes;
+        let config = PhillyLikeConfig {
+            num_nodes,
+            ..PhillyLikeConfig::default()
+        };
         WorkloadConfig::Generate(GeneratorConfig::PhillyLike(config).with(20, load))
     };
     let mut settings = moving(Learner::Evolution);

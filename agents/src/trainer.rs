@@ -201,6 +201,29 @@ impl Trainer {
         })
     }
 
+    /// Takes over the network of another run: its parameters and the scale of its values. Adam starts afresh.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] where the other network has another size, sees other features or corrects another heuristic; the
+    /// trainer is then as before.
+    pub fn go_on_from(&mut self, other: &Checkpoint) -> Result<(), Error> {
+        self.contract.check_schema(&other.contract.schema_hash)?;
+        let sizes = |network: NetworkConfig, spaces: Spaces| format!("{network:?} on {spaces:?}");
+        let own = sizes(self.config.network, self.contract.spaces);
+        let found = sizes(other.config.network, other.contract.spaces);
+        if own != found || self.flat.len() != other.parameters.len() {
+            return Err(Error::contract("network", own, found));
+        }
+        if self.contract.prior != other.contract.prior {
+            let text = |prior| format!("{prior:?}");
+            let (own, found) = (text(&self.contract.prior), text(&other.contract.prior));
+            return Err(Error::contract("corrected heuristic", own, found));
+        }
+        self.flat.clone_from(&other.parameters);
+        (self.adam, self.normaliser) = (Adam::new(self.flat.len()), other.normaliser);
+        Ok(())
+    }
+
     /// The settings.
     #[must_use]
     pub fn config(&self) -> &TrainConfig {

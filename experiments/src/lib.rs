@@ -15,6 +15,7 @@ pub mod contest;
 pub mod contestant;
 pub mod curriculum;
 pub mod error;
+pub mod fine_tuning;
 pub mod fitness;
 pub mod hash;
 pub mod imitation;

@@ -1,5 +1,7 @@
 //! Everything that shapes a training run, as it is written to and read from `settings.toml`.
 
+use std::path::PathBuf;
+
 use pleach_agents::ppo::PpoConfig;
 use pleach_agents::trainer::TrainConfig;
 use pleach_env::config::EnvConfig;
@@ -33,6 +35,9 @@ pub struct TrainSettings {
     pub prior: String,
     /// How far the network must lift a candidate over the heuristic's choice, see [`Prior`](pleach_agents::prior::Prior).
     pub prior_weight: f64,
+    /// The network to go on from, a checkpoint or a run's folder; see [`fine_tuning`](crate::fine_tuning).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fine_tune: Option<PathBuf>,
     /// Workloads on which the best network is chosen.
     pub num_validation: usize,
     /// Updates between validations; 0 for one at the end only.
@@ -68,6 +73,7 @@ impl Default for TrainSettings {
             dagger_rounds: 0,
             prior: "none".into(),
             prior_weight: 1.0,
+            fine_tune: None,
             num_validation: 256,
             validate_every: 5,
             checkpoint_every: 10,

@@ -24,6 +24,7 @@ use crate::atomic_file;
 use crate::constraint;
 use crate::contestant::{BEST_CHECKPOINT, Contestant};
 use crate::error::Error;
+use crate::fine_tuning::network_at;
 use crate::fitness::{self, Bounded};
 use crate::imitation;
 use crate::results::PolicyRun;
@@ -243,11 +244,12 @@ impl<'a> Run<'a> {
                     Contract::current(settings.env.spaces(), settings.env.candidates, trained_on);
                 let weight = settings.prior_weight;
                 contract.prior = prior.map(|policy| Prior { policy, weight });
-                (
-                    Trainer::new(settings.train, contract, Seed(seed).child("training", 0))
-                        .map_err(agent_error)?,
-                    0,
-                )
+                let seed = Seed(seed).child("training", 0);
+                let mut trainer = Trainer::new(settings.train, contract, seed).map_err(agent_error)?;
+                if let Some(place) = &settings.fine_tune {
+                    trainer.go_on_from(&network_at(place)?).map_err(agent_error)?;
+                }
+                (trainer, 0)
             }
         };
         let mut curve: Vec<CurvePoint> = Vec::new();

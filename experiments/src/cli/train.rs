@@ -17,6 +17,8 @@ Examples:
   pleach train --warm-start srtf --env-steps 0          only learn to do as a heuristic does
   pleach train --set train.learner=evolution --set prior=best --set train.num_updates=100
   pleach train --config train.toml
+  pleach train --fine-tune checkpoints/reference/GavelMulti-v1.ckpt --config mine.toml
+                                                        go on from a network with jobs and a cluster of your own
   pleach train --out runs/mine --resume                 go on after an interruption
 
 The configuration that was used is in the run's folder as settings.toml and can be given back with --config.
@@ -34,6 +36,9 @@ pub struct TrainArgs {
     /// Imitate this heuristic or planner before PPO begins: a name, best (on the validation workloads), or none
     #[arg(long, value_name = "NAME")]
     pub warm_start: Option<String>,
+    /// Go on from this network, a checkpoint or a run's folder, with the jobs and the cluster given here
+    #[arg(long, value_name = "PATH", conflicts_with = "warm_start")]
+    pub fine_tune: Option<PathBuf>,
     /// Decisions to train for [default: from the configuration]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=1_000_000_000_000))]
     pub env_steps: Option<u64>,

@@ -7,6 +7,7 @@ use crate::atomic_file::read_toml;
 use crate::cli::TrainArgs;
 use crate::commands::Context;
 use crate::error::Error;
+use crate::fine_tuning;
 use crate::overrides;
 use crate::progress::Bar;
 use crate::run_folder::RunFolder;
@@ -145,6 +146,10 @@ fn settings(args: &TrainArgs) -> Result<TrainSettings, Error> {
         settings.warm_start.clone_from(name);
     }
     let mut settings = overrides::apply(&settings, &args.set)?;
+    if let Some(place) = &args.fine_tune {
+        settings.fine_tune = Some(place.clone());
+    }
+    fine_tuning::adopt(&mut settings)?;
     if let Some(env_steps) = args.env_steps {
         if settings.train.learner == Learner::Evolution {
             let hint = "Give the number of generations: --set train.num_updates=100.";

@@ -26,6 +26,9 @@ use crate::error::ConfigError;
 /// Total batch sizes that are tried, log-spaced. Pollux's number.
 pub const NUM_BATCHES: u32 = 50;
 
+/// One batch of this many is looked at first, in the search for the best. Any number gives the same result.
+const SPARSE: usize = 10;
+
 /// The seven parameters of the time of an iteration, s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -67,13 +70,18 @@ impl IterationTime {
     /// Time of an iteration with `accumulation` gradient steps before the one that synchronises, s.
     #[must_use]
     pub fn iteration_s(&self, num_gpus: u32, num_nodes: u32, local_batch: f64, accumulation: u32) -> f64 {
-        let grad = self.grad_s(local_batch);
-        let sync = self.sync_s(num_gpus, num_nodes);
-        // Scaled by the longer of the two, so that no power overflows.
-        let longer = grad.max(sync);
-        let overlapped = longer
-            * ((grad / longer).powf(self.gamma) + (sync / longer).powf(self.gamma)).powf(1.0 / self.gamma);
-        f64::from(accumulation) * grad + overlapped
+        let grad_s = self.grad_s(local_batch);
+        f64::from(accumulation) * grad_s + self.overlapped_s(grad_s, self.sync_s(num_gpus, num_nodes))
+    }
+
+    /// Time of the last gradient step and the synchronisation that partly hides behind it, s; at least the longer of both.
+    fn overlapped_s(&self, grad_s: f64, sync_s: f64) -> f64 {
+        // Scaled by the longer of the two, so that no power overflows; its own power is then 1.
+        let (shorter, longer) = (grad_s.min(sync_s), grad_s.max(sync_s));
+        if shorter == 0.0 {
+            return longer;
+        }
+        longer * ((shorter / longer).powf(self.gamma) + 1.0).powf(1.0 / self.gamma)
     }
 }
 
@@ -112,6 +120,14 @@ pub struct Choice {
     pub accumulation: u32,
     /// Samples in a batch.
     pub total_batch: u32,
+}
+
+/// A total batch as it is split over GPUs and gradient steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Batch {
+    local: u32,
+    accumulation: u32,
+    total: u32,
 }
 
 #[cfg(test)]
@@ -170,46 +186,78 @@ impl Elastic {
         }
         let (low, high) = (f64::from(least), f64::from(self.max_batch));
         let step = (high / low).powf(1.0 / f64::from(NUM_BATCHES - 1));
+        let sync_s = self.time.sync_s(num_gpus, num_nodes);
+        let mut batches = [Batch::default(); NUM_BATCHES as usize];
+        let mut num_batches = 0;
         let mut total = low;
-        let mut best: Option<Choice> = None;
         for _ in 0..NUM_BATCHES {
-            if let Some(choice) = self.choice(num_gpus, num_nodes, noise, total.min(high))
-                && best.is_none_or(|best| choice.goodput > best.goodput)
+            let batch = self.batch(num_gpus, total.min(high));
+            // Where few samples go to many GPUs, neighbours are the same whole number of them.
+            if let Some(batch) = batch
+                && (num_batches == 0 || batches[num_batches - 1] != batch)
             {
-                best = Some(choice);
+                batches[num_batches] = batch;
+                num_batches += 1;
             }
             total *= step;
+        }
+        let batches = &batches[..num_batches];
+        // A few, far apart, say what is worth a closer look. The powers in a step's time are what costs.
+        let goodput = |batch: &Batch| self.choice(*batch, sync_s, noise).goodput;
+        let few = batches.iter().skip(SPARSE / 2).step_by(SPARSE).map(goodput);
+        let floor = few.fold(0.0, f64::max);
+        let mut best: Option<Choice> = None;
+        for batch in batches {
+            let most = self.goodput_most(*batch, sync_s, noise);
+            if most < floor || best.is_some_and(|best| most <= best.goodput) {
+                continue;
+            }
+            let choice = self.choice(*batch, sync_s, noise);
+            if best.is_none_or(|best| choice.goodput > best.goodput) {
+                best = Some(choice);
+            }
         }
         best
     }
 
     /// The batch nearest to `total` that splits into whole samples: rounded up, or down at the largest batch.
-    fn choice(&self, num_gpus: u32, num_nodes: u32, noise: f64, total: f64) -> Option<Choice> {
+    fn batch(&self, num_gpus: u32, total: f64) -> Option<Batch> {
         let per_gpu = total / f64::from(num_gpus);
         let accumulation =
             ((per_gpu / f64::from(self.max_local_batch) - 1e-9).ceil() as u32).saturating_sub(1);
         let steps = accumulation + 1;
-        let mut local_batch = (per_gpu / f64::from(steps) - 1e-9).ceil() as u32;
-        if u64::from(num_gpus) * u64::from(local_batch) * u64::from(steps) > u64::from(self.max_batch) {
-            local_batch = local_batch.saturating_sub(1);
+        let mut local = (per_gpu / f64::from(steps) - 1e-9).ceil() as u32;
+        if u64::from(num_gpus) * u64::from(local) * u64::from(steps) > u64::from(self.max_batch) {
+            local = local.saturating_sub(1);
         }
-        let total_batch = num_gpus * local_batch * steps;
-        if local_batch < self.min_local_batch || total_batch < self.initial_batch {
-            return None;
-        }
-        let seconds = self
-            .time
-            .iteration_s(num_gpus, num_nodes, f64::from(local_batch), accumulation);
-        let throughput = f64::from(total_batch) / seconds;
-        let efficiency = self.efficiency(noise, total_batch);
-        Some(Choice {
+        let total = num_gpus * local * steps;
+        (local >= self.min_local_batch && total >= self.initial_batch).then_some(Batch {
+            local,
+            accumulation,
+            total,
+        })
+    }
+
+    /// More goodput than a batch can have: as if gradient and synchronisation overlapped wholly. No powers.
+    fn goodput_most(&self, batch: Batch, sync_s: f64, noise: f64) -> f64 {
+        let grad_s = self.time.grad_s(f64::from(batch.local));
+        let seconds = f64::from(batch.accumulation) * grad_s + grad_s.max(sync_s);
+        f64::from(batch.total) / seconds * self.efficiency(noise, batch.total)
+    }
+
+    fn choice(&self, batch: Batch, sync_s: f64, noise: f64) -> Choice {
+        let grad_s = self.time.grad_s(f64::from(batch.local));
+        let seconds = f64::from(batch.accumulation) * grad_s + self.time.overlapped_s(grad_s, sync_s);
+        let throughput = f64::from(batch.total) / seconds;
+        let efficiency = self.efficiency(noise, batch.total);
+        Choice {
             goodput: throughput * efficiency,
             throughput,
             efficiency,
-            local_batch,
-            accumulation,
-            total_batch,
-        })
+            local_batch: batch.local,
+            accumulation: batch.accumulation,
+            total_batch: batch.total,
+        }
     }
 
     /// Goodput on this placement over goodput on one GPU; 0 where it cannot run there.
@@ -353,159 +401,4 @@ pub const POLLUX_MODELS: [(&str, Elastic); 6] = [
 ];
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// Gradient 1 s + 0.1 s a sample; sync 0.5 s on one node, 2 s on several; no overlap.
-    const PLAIN: Elastic = elastic(
-        [1.0, 0.1, 2.0, 0.2, 0.5, 0.1, 1.0],
-        [10, 1000],
-        [1, 20],
-        [90.0, 9000.0],
-    );
-
-    #[test]
-    fn the_time_of_an_iteration_is_the_sum_that_pollux_writes() {
-        let time = PLAIN.time;
-        // One GPU, 10 samples: 1 + 1 = 2 s.
-        assert!((time.iteration_s(1, 1, 10.0, 0) - 2.0).abs() < 1e-12);
-        // Four GPUs of one node: sync 0.5 + 0.1 x 2 = 0.7; two accumulation steps: 2 x 2 + 2 + 0.7 = 6.7 s.
-        assert!((time.iteration_s(4, 1, 10.0, 2) - 6.7).abs() < 1e-12);
-        // On two nodes: sync 2 + 0.2 x 2 = 2.4; 2 + 2.4 = 4.4 s.
-        assert!((time.iteration_s(4, 2, 10.0, 0) - 4.4).abs() < 1e-12);
-        // Full overlap tends to the longer of 2 and 2.4; gamma 2 gives the hypotenuse of 1.8 and 2.4 = 3.
-        let overlapped = IterationTime { gamma: 2.0, ..time };
-        assert!((overlapped.iteration_s(4, 2, 8.0, 0) - 3.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_batch_ten_times_as_large_is_worth_what_the_noise_says() {
-        // (90 + 10) / (90 + 100) = 0.526; with much noise (9,000 + 10) / (9,000 + 100) = 0.990.
-        assert!((PLAIN.efficiency(PLAIN.noise(0.0), 100) - 100.0 / 190.0).abs() < 1e-12);
-        assert!((PLAIN.efficiency(PLAIN.noise(1.0), 100) - 9010.0 / 9100.0).abs() < 1e-12);
-        // Half-way on a logarithmic scale: 900.
-        assert!((PLAIN.noise(0.5) - 900.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn the_best_batch_on_one_gpu_is_found_by_hand() {
-        // One GPU, one step: goodput(M) = M / (1 + 0.1 M) x 100 / (90 + M); derivative 0 where 0.1 M^2 = 90, M = 30.
-        // Beyond 20 samples steps are accumulated and each costs the constant second again, so 20 is best:
-        // 20 / 3 x 100 / 110 = 6.06 a second (at 30 in two steps: 30 / 5 x 100 / 120 = 5.0).
-        let best = PLAIN.best(1, 1, 90.0).unwrap();
-        assert_eq!(
-            (best.total_batch, best.local_batch, best.accumulation),
-            (20, 20, 0)
-        );
-        assert!((best.goodput - 20.0 / 3.0 * 100.0 / 110.0).abs() < 1e-9);
-        // Room for 40 samples: 30 is best, 30 / 4 x 100 / 120 = 6.25.
-        let roomy = Elastic {
-            max_local_batch: 40,
-            ..PLAIN
-        };
-        assert!((roomy.best(1, 1, 90.0).unwrap().goodput - 6.25).abs() < 0.01);
-    }
-
-    #[test]
-    fn more_gpus_than_samples_cannot_run() {
-        assert!(PLAIN.best(1001, 200, 90.0).is_none());
-        assert_eq!(PLAIN.speedup(1001, 200, 90.0), 0.0);
-        assert!(PLAIN.best(0, 0, 90.0).is_none());
-        assert!(PLAIN.best(1000, 200, 90.0).is_some());
-    }
-
-    #[test]
-    fn published_profiles_are_valid_scale_sublinearly_and_prefer_one_node() {
-        for (name, model) in POLLUX_MODELS {
-            model.validate().unwrap();
-            let noise = model.noise(0.5);
-            assert!((model.speedup(1, 1, noise) - 1.0).abs() < 1e-12);
-            for num_gpus in [2, 3, 4] {
-                let (one, several) = (
-                    model.speedup(num_gpus, 1, noise),
-                    model.speedup(num_gpus, num_gpus, noise),
-                );
-                assert!(one >= several, "{name} x{num_gpus}: {one} against {several}");
-                assert!(one <= f64::from(num_gpus) * 1.01, "{name} x{num_gpus}: {one}");
-            }
-        }
-        let imagenet = Elastic::from_name("imagenet").unwrap();
-        // A noisy gradient makes 16 GPUs worth more late in training than early.
-        assert!(imagenet.speedup(16, 4, imagenet.noise(1.0)) > imagenet.speedup(16, 4, imagenet.noise(0.0)));
-    }
-
-    #[test]
-    fn broken_parameters_are_refused_by_name() {
-        let mut broken = PLAIN;
-        broken.time.gamma = 0.5;
-        assert!(
-            broken
-                .validate()
-                .unwrap_err()
-                .to_string()
-                .contains("elastic.time.gamma")
-        );
-        let text = Elastic::from_name("vgg").unwrap_err().to_string();
-        assert!(text.contains("vgg") && text.contains("cifar10"), "{text}");
-    }
-
-    /// The slow obvious best: every whole batch that the model allows.
-    fn best_of_all(model: &Elastic, num_gpus: u32, num_nodes: u32, noise: f64) -> f64 {
-        let mut best = 0.0_f64;
-        for local_batch in model.min_local_batch..=model.max_local_batch {
-            for steps in 1_u32.. {
-                let total = num_gpus * local_batch * steps;
-                if total > model.max_batch {
-                    break;
-                }
-                if total >= model.initial_batch {
-                    let seconds =
-                        model
-                            .time
-                            .iteration_s(num_gpus, num_nodes, f64::from(local_batch), steps - 1);
-                    best = best.max(f64::from(total) / seconds * model.efficiency(noise, total));
-                }
-            }
-        }
-        best
-    }
-
-    proptest! {
-        #[test]
-        fn fifty_batches_are_within_five_percent_of_all_batches(
-            num_gpus in 1_u32..24, num_nodes in 1_u32..6, noise in 1.0_f64..1e5,
-        ) {
-            let found = PLAIN.best(num_gpus, num_nodes, noise).unwrap().goodput;
-            let best = best_of_all(&PLAIN, num_gpus, num_nodes, noise);
-            prop_assert!(found <= best + 1e-9);
-            prop_assert!(found >= 0.95 * best, "{found} of {best}");
-        }
-
-        #[test]
-        fn a_choice_keeps_its_bounds_and_noise_never_hurts(
-            which in 0_usize..6, num_gpus in 1_u32..17, num_nodes in 1_u32..5, noise in 1.0_f64..1e6,
-        ) {
-            let model = POLLUX_MODELS[which].1;
-            let choice = model.best(num_gpus, num_nodes, noise).unwrap();
-            prop_assert!(choice.total_batch >= model.initial_batch && choice.total_batch <= model.max_batch);
-            prop_assert!(choice.local_batch >= model.min_local_batch && choice.local_batch <= model.max_local_batch);
-            prop_assert_eq!(choice.total_batch, num_gpus * choice.local_batch * (choice.accumulation + 1));
-            prop_assert!(choice.efficiency > 0.0 && choice.efficiency <= 1.0);
-            prop_assert!(choice.goodput <= choice.throughput);
-            prop_assert!(model.best(num_gpus, num_nodes, noise * 2.0).unwrap().goodput >= choice.goodput - 1e-9);
-        }
-
-        #[test]
-        fn an_iteration_takes_between_the_longer_part_and_the_sum(
-            which in 0_usize..6, num_gpus in 1_u32..17, num_nodes in 1_u32..5, local_batch in 1.0_f64..200.0,
-        ) {
-            let time = POLLUX_MODELS[which].1.time;
-            let (grad, sync) = (time.grad_s(local_batch), time.sync_s(num_gpus, num_nodes));
-            let whole = time.iteration_s(num_gpus, num_nodes, local_batch, 0);
-            prop_assert!(whole >= grad.max(sync) * (1.0 - 1e-12) && whole <= (grad + sync) * (1.0 + 1e-12));
-            prop_assert!(time.iteration_s(num_gpus, num_nodes, local_batch + 1.0, 0) > whole);
-            prop_assert!(time.iteration_s(num_gpus, num_nodes, local_batch, 1) > whole);
-        }
-    }
-}
+mod tests;

@@ -48,7 +48,7 @@ pub struct CurvePoint {
     pub num_frames: u64,
     /// Average JCT against the best heuristic, see [`Validation::ratio`].
     pub ratio: f64,
-    /// Largest excess over a bound, see [`Constraint::excess`]; none without bounds.
+    /// Largest excess over a bound, see [`constraint::Constraint::excess`]; none without bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excess: Option<f64>,
 }

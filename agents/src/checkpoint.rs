@@ -4,7 +4,7 @@
 //! 8 bytes   PLEACHCK
 //! u32       format version, little-endian like all that follows
 //! u64       length of the header
-//! header    JSON: configuration, contract, seed, update, frames, best score, Adam's steps, normaliser, sizes
+//! header    JSON: configuration, contract, seed, update, frames, best score, Adam's steps, normaliser, reward rate, multipliers, sizes
 //! f32 ...   parameters, Adam's means, Adam's squares: num_parameters each
 //! 32 bytes  SHA-256 of everything above
 //! ```
@@ -25,6 +25,7 @@ use crate::contract::Contract;
 use crate::error::Error;
 use crate::normaliser::Normaliser;
 use crate::parameters::Layout;
+use crate::reward_rate::RewardRate;
 use crate::trainer::TrainConfig;
 
 /// How the name of a checkpoint ends, and how while it is written.
@@ -55,6 +56,10 @@ pub struct Checkpoint {
     pub best_score: Option<f64>,
     /// Scale of the value head.
     pub normaliser: Normaliser,
+    /// Reward per second, where average rewards are learnt.
+    pub reward_rate: RewardRate,
+    /// Multipliers of the caller's constraints, see [`Trainer::multipliers`](crate::trainer::Trainer::multipliers).
+    pub multipliers: Vec<f64>,
     /// All parameters, in [`Layout`]'s order.
     pub parameters: Vec<f32>,
     /// The optimiser.
@@ -81,6 +86,11 @@ struct Header {
     best_score: Option<f64>,
     adam_num_steps: u64,
     normaliser: Normaliser,
+    /// Absent where it was never observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reward_rate: Option<RewardRate>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    multipliers: Vec<f64>,
     num_parameters: usize,
 }
 
@@ -99,6 +109,8 @@ impl Checkpoint {
             best_score: self.best_score,
             adam_num_steps: self.adam.num_steps,
             normaliser: self.normaliser,
+            reward_rate: Some(self.reward_rate).filter(|rate| rate.num_batches > 0),
+            multipliers: self.multipliers.clone(),
             num_parameters: self.parameters.len(),
         };
         let header = serde_json::to_vec(&header).map_err(|error| refuse(path, error))?;
@@ -231,6 +243,8 @@ impl Checkpoint {
             num_frames: header.num_frames,
             best_score: header.best_score,
             normaliser: header.normaliser,
+            reward_rate: header.reward_rate.unwrap_or_default(),
+            multipliers: header.multipliers,
             parameters,
             adam: Adam {
                 mean,
@@ -359,6 +373,8 @@ mod tests {
             ..trainer.checkpoint()
         };
         checkpoint.normaliser.mean = -1.0e300 / 3.0;
+        checkpoint.multipliers = vec![0.1 + 0.2, 0.0];
+        checkpoint.reward_rate.observe(std::iter::empty());
         checkpoint.adam.mean[3] = f32::MIN_POSITIVE / 4.0;
         checkpoint
     }

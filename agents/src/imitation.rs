@@ -162,6 +162,16 @@ impl Demonstrations {
         Ok(())
     }
 
+    /// The same decisions, of which nobody knows what followed.
+    #[must_use]
+    pub fn without_returns(&self) -> Demonstrations {
+        Demonstrations {
+            rows: self.rows.clone(),
+            choices: self.choices.clone(),
+            returns: vec![f32::NAN; self.returns.len()],
+        }
+    }
+
     /// Adds all decisions of another list.
     pub fn extend(&mut self, other: &Demonstrations) {
         self.rows.extend(&other.rows);
@@ -183,12 +193,12 @@ impl Demonstrations {
     ) -> Result<Demonstrations, Error> {
         Demonstrations::correct(env, seed, num_steps, horizon_s, |env, i, batch| {
             let action = teacher(env, i, batch)?;
-            Ok((action, action))
+            Ok((Some(action), action))
         })
     }
 
     /// Lets somebody play while a teacher says what it would have done: `both` returns the teacher's action and the one that is
-    /// taken. Returns are those of the player.
+    /// taken. Returns are those of the player. Where the teacher says nothing, the decision is played and not learnt from.
     ///
     /// # Source
     /// DAgger: Ross et al., AISTATS'11.
@@ -200,7 +210,7 @@ impl Demonstrations {
         seed: Seed,
         num_steps: usize,
         horizon_s: f64,
-        mut both: impl FnMut(&mut E, usize, &Batch) -> Result<(usize, usize), pleach_env::error::Error>,
+        mut both: impl FnMut(&mut E, usize, &Batch) -> Result<(Option<usize>, usize), pleach_env::error::Error>,
     ) -> Result<Demonstrations, Error> {
         let (spaces, num_envs) = (env.spaces(), env.num_envs());
         let Spaces {
@@ -212,13 +222,17 @@ impl Demonstrations {
             .map(|i| seed.child("demonstration", i as u64).0)
             .collect();
         let mut batch = Batch::new(spaces, num_envs);
-        let mut tracks = vec![(Demonstrations::new(spaces), Vec::new()); num_envs];
+        let mut tracks = vec![(Demonstrations::new(spaces), Vec::new(), Vec::new()); num_envs];
         let mut actions = vec![0; num_envs];
         env.reset(&seeds, &mut batch)?;
         for _ in 0..num_steps {
-            for (i, (track, _)) in tracks.iter_mut().enumerate() {
+            for (i, (track, _, is_taught)) in tracks.iter_mut().enumerate() {
                 let (taught, taken) = both(env, i, &batch)?;
                 actions[i] = taken;
+                is_taught.push(taught.is_some());
+                let Some(taught) = taught else {
+                    continue;
+                };
                 let (global, mask) = (&batch.global[i * g..(i + 1) * g], &batch.mask[i * c..(i + 1) * c]);
                 track.push(
                     global,
@@ -229,14 +243,16 @@ impl Demonstrations {
                 )?;
             }
             env.step(&actions, &mut batch)?;
-            for (i, (_, outcomes)) in tracks.iter_mut().enumerate() {
+            for (i, (_, outcomes, _)) in tracks.iter_mut().enumerate() {
                 let ended = (batch.terminated[i], batch.truncated[i]);
                 outcomes.push((batch.reward[i], batch.dt_s[i], ended));
             }
         }
         let mut all = Demonstrations::new(spaces);
-        for (track, outcomes) in &mut tracks {
-            track.returns = returns(outcomes, horizon_s);
+        for (track, outcomes, is_taught) in &mut tracks {
+            let all_returns = returns(outcomes, horizon_s).into_iter().zip(is_taught);
+            let taught = all_returns.filter(|(_, is_taught)| **is_taught);
+            track.returns = taught.map(|(value, _)| value).collect();
             all.extend(track);
         }
         Ok(all)

@@ -21,6 +21,7 @@ pub mod parameters;
 pub mod policy;
 pub mod ppo;
 pub mod prior;
+pub mod reward_rate;
 pub mod rollout;
 pub mod rows;
 mod softmax;

@@ -116,6 +116,22 @@ impl Logger {
         self.scalars(num_frames, now_unix_s, tags.collect())
     }
 
+    /// Notes figures under tags of the caller's; nothing without any.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where a file cannot be written.
+    pub fn figures(
+        &mut self,
+        num_frames: u64,
+        now_unix_s: f64,
+        figures: Vec<(String, f64)>,
+    ) -> Result<(), Error> {
+        if figures.is_empty() {
+            return Ok(());
+        }
+        self.scalars(num_frames, now_unix_s, figures)
+    }
+
     /// Notes how numbers are spread, see [`Trainer::histograms`](crate::trainer::Trainer::histograms).
     ///
     /// # Errors
@@ -204,6 +220,9 @@ pub fn tags(stats: &UpdateStats) -> Vec<(String, f64)> {
     ]
     .map(|(tag, value)| (tag.to_owned(), value))
     .into();
+    if let Some(rate_per_s) = stats.reward_rate_per_s {
+        tags.push(("losses/reward_rate_per_s".to_owned(), rate_per_s));
+    }
     let count = stats.episodes.len() as f64;
     if let Some(first) = stats.episodes.first() {
         for (index, (name, _)) in first.fields().into_iter().enumerate() {

@@ -11,7 +11,7 @@ use pleach_env::vector::{Batch, Spaces, VectorEnv};
 use serde::{Deserialize, Serialize};
 
 use crate::adam::Adam;
-use crate::advantage;
+use crate::advantage::{self, Criterion};
 use crate::checkpoint::Checkpoint;
 use crate::contract::Contract;
 use crate::error::Error;
@@ -24,6 +24,7 @@ use crate::parameters::{Layout, NetworkConfig, at};
 use crate::policy::LearnedPolicy;
 use crate::ppo::{self, Experience, PpoConfig, PpoStats, Schedule};
 use crate::prior::PriorPolicy;
+use crate::reward_rate::RewardRate;
 use crate::rollout::{Episode, Rollout};
 
 /// How a run learns.
@@ -55,6 +56,10 @@ pub struct TrainConfig {
     pub group_size: usize,
     /// Time constant of the discount, s: a reward this far away counts 1/e. *Assumed* default: a day.
     pub horizon_s: f64,
+    /// Later rewards count as much as present ones, over their long-run average ([`Criterion::Average`]); `horizon_s` is then
+    /// not used. For PPO, on streams of jobs: an episode that runs to its last job is better the longer it takes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub average_reward: bool,
     /// Decay of the advantage's sum per decision, 0 to 1.
     pub gae_lambda: f64,
     /// In the first updates only the value head learns, so that an imitated policy is not spoiled by wild values.
@@ -78,6 +83,7 @@ impl Default for TrainConfig {
             restart_every: 1,
             group_size: 1,
             horizon_s: 86_400.0,
+            average_reward: false,
             gae_lambda: 0.95,
             value_warmup_updates: 0,
             network: NetworkConfig::default(),
@@ -110,6 +116,11 @@ impl TrainConfig {
         if !(0.0..=1.0).contains(&self.gae_lambda) {
             return refuse("gae_lambda", self.gae_lambda.to_string(), "must be 0 to 1");
         }
+        if self.average_reward && self.learner == Learner::Evolution {
+            let allowed =
+                "must be false with evolution strategies, which see figures of episodes and no rewards";
+            return refuse("average_reward", "true".to_owned(), allowed);
+        }
         self.network.check()?;
         self.ppo.check()?;
         self.imitation.check()?;
@@ -130,6 +141,8 @@ pub struct UpdateStats {
     pub ppo: PpoStats,
     /// Share of the returns' variance that the values explained; NaN where returns did not vary.
     pub explained_variance: f64,
+    /// Estimated reward per second, where average rewards are learnt.
+    pub reward_rate_per_s: Option<f64>,
     /// Episodes that ended in this update.
     pub num_episodes: usize,
     /// Their mean sum of rewards; NaN without episodes.
@@ -150,6 +163,8 @@ pub struct Trainer {
     flat: Vec<f32>,
     adam: Adam,
     normaliser: Normaliser,
+    reward_rate: RewardRate,
+    multipliers: Vec<f64>,
     update: u64,
     num_frames: u64,
     best_score: Option<f64>,
@@ -177,6 +192,8 @@ impl Trainer {
             layout,
             flat,
             normaliser: Normaliser::default(),
+            reward_rate: RewardRate::default(),
+            multipliers: Vec::new(),
             update: 0,
             num_frames: 0,
             best_score: None,
@@ -237,6 +254,24 @@ impl Trainer {
         &self.flat
     }
 
+    /// The estimated long-run reward per second, where average rewards are learnt.
+    #[must_use]
+    pub fn reward_rate_per_s(&self) -> Option<f64> {
+        self.config.average_reward.then_some(self.reward_rate.per_s)
+    }
+
+    /// Multipliers of the caller's constraints, none at first. What they price is the caller's affair; here they are kept with
+    /// the run, so that one that is resumed goes on with them.
+    #[must_use]
+    pub fn multipliers(&self) -> &[f64] {
+        &self.multipliers
+    }
+
+    /// Sets them; finite.
+    pub fn set_multipliers(&mut self, multipliers: Vec<f64>) {
+        self.multipliers = multipliers;
+    }
+
     /// The present policy, for evaluation.
     ///
     /// # Errors
@@ -263,13 +298,19 @@ impl Trainer {
         best
     }
 
-    /// Clones a teacher. Adam starts afresh.
+    /// Clones a teacher. Adam starts afresh. Where average rewards are learnt, the discounted returns that it had teach
+    /// nothing.
     ///
     /// # Errors
     /// As [`clone_teacher`]; the trainer is then as before.
     pub fn warm_start(&mut self, demonstrations: &Demonstrations) -> Result<ImitationStats, Error> {
         let (mut flat, mut normaliser) = (self.flat.clone(), self.normaliser);
         let config = &self.config.imitation;
+        let without_returns = self
+            .config
+            .average_reward
+            .then(|| demonstrations.without_returns());
+        let demonstrations = without_returns.as_ref().unwrap_or(demonstrations);
         let stats = clone_teacher(
             &self.layout,
             &mut flat,
@@ -290,10 +331,15 @@ impl Trainer {
     /// What the environments return, [`Error::Contract`] where sizes do not agree, [`Error::NotFinite`] for a loss or
     /// gradient that is not finite. The parameters, Adam and the normaliser are then those before the update.
     pub fn update(&mut self, env: &mut dyn VectorEnv) -> Result<UpdateStats, Error> {
-        let before = (self.flat.clone(), self.adam.clone(), self.normaliser);
+        let before = (
+            self.flat.clone(),
+            self.adam.clone(),
+            self.normaliser,
+            self.reward_rate,
+        );
         let result = self.try_update(env);
         if result.is_err() {
-            (self.flat, self.adam, self.normaliser) = before;
+            (self.flat, self.adam, self.normaliser, self.reward_rate) = before;
             self.running = None;
         }
         result.map_err(|error| self.name_update(error))
@@ -366,11 +412,19 @@ impl Trainer {
         rollout.collect(env, &mut batch, &inference, &self.normaliser, num_steps, seed)?;
         let TrainConfig {
             horizon_s,
+            average_reward,
             gae_lambda,
             group_size,
             ..
         } = self.config;
-        let mut decisions = rollout.decisions(horizon_s, gae_lambda, group_size);
+        let criterion = if average_reward {
+            self.reward_rate.observe(rollout.steps());
+            let rate_per_s = self.reward_rate.per_s;
+            Criterion::Average { rate_per_s }
+        } else {
+            Criterion::Discounted { horizon_s }
+        };
+        let mut decisions = rollout.decisions(criterion, gae_lambda, group_size);
         if !decisions.returns.iter().all(|value| value.is_finite()) {
             return Err(Error::NotFinite { update: self.update });
         }
@@ -501,6 +555,7 @@ impl Trainer {
             learning_rate,
             ppo,
             explained_variance,
+            reward_rate_per_s: self.reward_rate_per_s(),
             num_episodes: episodes.len(),
             episodic_return: episodes.iter().map(|e| e.episodic_return).sum::<f64>() / count,
             episodic_length: episodes.iter().map(|e| e.episodic_length as f64).sum::<f64>() / count,
@@ -543,6 +598,8 @@ impl Trainer {
             num_frames: self.num_frames,
             best_score: self.best_score,
             normaliser: self.normaliser,
+            reward_rate: self.reward_rate,
+            multipliers: self.multipliers.clone(),
             parameters: self.flat.clone(),
             adam: self.adam.clone(),
         }
@@ -570,6 +627,7 @@ impl Trainer {
         (trainer.flat, trainer.adam) = (checkpoint.parameters, checkpoint.adam);
         (trainer.update, trainer.num_frames) = (checkpoint.update, checkpoint.num_frames);
         (trainer.normaliser, trainer.best_score) = (checkpoint.normaliser, checkpoint.best_score);
+        (trainer.reward_rate, trainer.multipliers) = (checkpoint.reward_rate, checkpoint.multipliers);
         Ok(trainer)
     }
 }

@@ -36,6 +36,46 @@ pub enum WorkloadConfig {
         /// Jobs of one episode.
         num_jobs: usize,
     },
+    /// One of these for every episode, drawn by its seed with equal chances: several loads, sizes of cluster, kinds of jobs
+    /// or hardware. What a cluster can do and what a scheduler is told is the same for all. One that is listed twice comes
+    /// twice as often.
+    Mixture(Vec<WorkloadConfig>),
+}
+
+impl WorkloadConfig {
+    /// The same with another number of jobs in an episode, another offered load, or both; in a mixture, in every part.
+    ///
+    /// # Errors
+    /// A load for jobs that come from a file.
+    pub fn resized(self, num_jobs: Option<usize>, load: Option<f64>) -> Result<WorkloadConfig, Error> {
+        match (self, load) {
+            (WorkloadConfig::Generate(generator), _) => {
+                Ok(WorkloadConfig::Generate(generator.resized(num_jobs, load)))
+            }
+            (WorkloadConfig::Mixture(parts), _) => {
+                let parts = parts.into_iter().map(|part| part.resized(num_jobs, load));
+                Ok(WorkloadConfig::Mixture(parts.collect::<Result<_, _>>()?))
+            }
+            (WorkloadConfig::File { .. }, Some(load)) => Err(Error::Config(ConfigError {
+                key: "load".into(),
+                value: load.to_string(),
+                allowed: "none: the jobs come from a file".into(),
+                hint: "Leave out the load, or train on a generator.".into(),
+            })),
+            (
+                WorkloadConfig::File {
+                    path,
+                    options,
+                    num_jobs: own,
+                },
+                None,
+            ) => Ok(WorkloadConfig::File {
+                path,
+                options,
+                num_jobs: num_jobs.unwrap_or(own),
+            }),
+        }
+    }
 }
 
 /// Settings of an environment.
@@ -156,16 +196,35 @@ pub struct Source(Kind);
 enum Kind {
     Generate,
     File(Arc<Workload>),
+    Mixture(Vec<Source>),
 }
 
 impl Source {
     /// Opens the source that the settings name; a file is read once, here.
     ///
     /// # Errors
-    /// A file that cannot be read, or holds fewer jobs than an episode needs.
+    /// A file that cannot be read, or holds fewer jobs than an episode needs; a mixture without parts, or of mixtures.
     pub fn open(config: &EnvConfig) -> Result<Source, Error> {
-        match &config.workload {
+        Source::open_workload(&config.workload)
+    }
+
+    fn open_workload(workload: &WorkloadConfig) -> Result<Source, Error> {
+        match workload {
             WorkloadConfig::Generate(_) => Ok(Source(Kind::Generate)),
+            WorkloadConfig::Mixture(parts) => {
+                let nested = |part: &WorkloadConfig| matches!(part, WorkloadConfig::Mixture(_));
+                if parts.is_empty() || parts.iter().any(nested) {
+                    return Err(Error::Config(ConfigError {
+                        key: "workload.mixture".into(),
+                        value: format!("{} parts", parts.len()),
+                        allowed: "at least one part, and none that is a mixture itself".into(),
+                        hint: "name the parts side by side; one that is listed twice comes twice as often"
+                            .into(),
+                    }));
+                }
+                let sources = parts.iter().map(Source::open_workload);
+                Ok(Source(Kind::Mixture(sources.collect::<Result<_, _>>()?)))
+            }
             WorkloadConfig::File {
                 path,
                 options,
@@ -190,16 +249,100 @@ impl Source {
     /// # Errors
     /// Where the generator refuses its settings.
     pub fn workload(&self, config: &EnvConfig, seed: Seed) -> Result<Workload, Error> {
-        match (&self.0, &config.workload) {
+        self.draw(&config.workload, seed)
+    }
+
+    /// Which part of a mixture the episode with this seed is of, from 0; none without a mixture.
+    #[must_use]
+    pub fn part(&self, seed: Seed) -> Option<usize> {
+        match &self.0 {
+            Kind::Mixture(sources) => Some(seed.stream("mixture", 0).random_range(0..sources.len())),
+            Kind::Generate | Kind::File(_) => None,
+        }
+    }
+
+    fn draw(&self, workload: &WorkloadConfig, seed: Seed) -> Result<Workload, Error> {
+        match (&self.0, workload) {
+            (Kind::Mixture(sources), WorkloadConfig::Mixture(parts)) => {
+                let part = self.part(seed).unwrap_or(0);
+                sources[part].draw(&parts[part], seed)
+            }
             (Kind::File(all), WorkloadConfig::File { num_jobs, .. }) => {
                 let last = all.jobs.len().saturating_sub(*num_jobs);
                 let start = seed.stream("window", 0).random_range(0..=last);
                 Ok(all.slice(start, *num_jobs))
             }
             (_, WorkloadConfig::Generate(generator)) => generate(generator, seed.child("workload", 0)),
-            (Kind::Generate, WorkloadConfig::File { .. }) => {
+            (_, WorkloadConfig::File { .. } | WorkloadConfig::Mixture(_)) => {
                 unreachable!("the source was opened for these settings")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_jobs(num_jobs: usize) -> WorkloadConfig {
+        WorkloadConfig::Generate(GeneratorConfig::default().with(num_jobs, 0.8))
+    }
+
+    fn mixture(parts: Vec<WorkloadConfig>) -> EnvConfig {
+        EnvConfig {
+            workload: WorkloadConfig::Mixture(parts),
+            ..EnvConfig::default()
+        }
+    }
+
+    #[test]
+    fn an_episode_of_a_mixture_is_that_of_the_part_which_its_seed_draws() {
+        let parts = vec![of_jobs(10), of_jobs(20), of_jobs(20)];
+        let config = mixture(parts.clone());
+        let source = Source::open(&config).unwrap();
+        let mut counts = [0; 3];
+        for number in 0..300 {
+            let seed = Seed(number);
+            let part = source.part(seed).unwrap();
+            counts[part] += 1;
+            if number < 20 {
+                let alone = EnvConfig {
+                    workload: parts[part].clone(),
+                    ..EnvConfig::default()
+                };
+                let expected = Source::open(&alone).unwrap().workload(&alone, seed).unwrap();
+                assert_eq!(source.workload(&config, seed).unwrap(), expected);
+            }
+        }
+        // 100 each, with a deviation of 8.
+        assert!(
+            counts.iter().all(|count| (70..=130).contains(count)),
+            "{counts:?}"
+        );
+        let text = toml::to_string(&config).unwrap();
+        assert_eq!(toml::from_str::<EnvConfig>(&text).unwrap(), config);
+    }
+
+    #[test]
+    fn a_mixture_of_nothing_or_of_mixtures_is_refused() {
+        for parts in [vec![], vec![WorkloadConfig::Mixture(vec![of_jobs(10)])]] {
+            let text = Source::open(&mixture(parts)).unwrap_err().to_string();
+            assert!(text.contains("workload.mixture"), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_part_is_resized_and_a_load_for_a_file_is_refused() {
+        let resized = WorkloadConfig::Mixture(vec![of_jobs(10), of_jobs(20)]).resized(Some(30), None);
+        let expected = WorkloadConfig::Mixture(vec![of_jobs(30), of_jobs(30)]);
+        assert_eq!(resized.unwrap(), expected);
+        let file = |num_jobs| WorkloadConfig::File {
+            path: "jobs.csv".into(),
+            options: Box::default(),
+            num_jobs,
+        };
+        assert_eq!(file(10).resized(Some(30), None).unwrap(), file(30));
+        let text = file(10).resized(None, Some(0.5)).unwrap_err().to_string();
+        assert!(text.contains("come from a file"), "{text}");
     }
 }

@@ -14,6 +14,7 @@ use crate::error::{Error, StepError};
 use crate::metrics::Metrics;
 use crate::reward::Meter;
 use crate::seed::Seed;
+use crate::teach::Teacher;
 use crate::vector::{ObservationMut, Spaces, Step};
 use crate::world::{Instant, World};
 
@@ -210,6 +211,18 @@ impl Env {
         match &self.episode {
             Some(episode) => self.pass.decide(episode.world.cluster(), policy),
             None => Ok(0),
+        }
+    }
+
+    /// What a planner would start next at the present decision point, as a candidate; none where no candidate does it, and
+    /// before the first reset.
+    ///
+    /// # Errors
+    /// What the planner reports.
+    pub fn taught(&self, teacher: &mut Teacher) -> Result<Option<usize>, PolicyError> {
+        match &self.episode {
+            Some(episode) => teacher.choice(episode.world.cluster(), &self.pass),
+            None => Ok(None),
         }
     }
 

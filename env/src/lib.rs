@@ -37,6 +37,7 @@ mod registered;
 pub mod reward;
 pub mod seed;
 pub mod simulate;
+pub mod teach;
 pub mod vec_env;
 pub mod vector;
 pub mod workload;

@@ -11,6 +11,7 @@ use crate::config::EnvConfig;
 use crate::env::Env;
 use crate::error::{Error, StepError};
 use crate::seed::Seed;
+use crate::teach::Teacher;
 use crate::vector::{AutoresetMode, Batch, ObservationMut, Spaces, VectorEnv};
 
 #[derive(Debug)]
@@ -75,6 +76,17 @@ impl VecEnv {
     /// If there is no such environment.
     pub fn choice_of(&mut self, index: usize, policy: &mut dyn Policy) -> Result<usize, PolicyError> {
         self.slots[index].env.choice_of(policy)
+    }
+
+    /// What a planner would start next in environment `index`; see [`Env::taught`].
+    ///
+    /// # Errors
+    /// What the planner reports.
+    ///
+    /// # Panics
+    /// If there is no such environment.
+    pub fn taught(&self, index: usize, teacher: &mut Teacher) -> Result<Option<usize>, PolicyError> {
+        self.slots[index].env.taught(teacher)
     }
 
     fn first_error(&mut self) -> Result<(), Error> {

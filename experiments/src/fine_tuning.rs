@@ -78,7 +78,7 @@ mod tests {
 
     fn trained(settings: &TrainSettings, folder: &Path) -> (Trained, Validation) {
         let validation = Validation::new(&settings.env, 1, settings.num_validation).unwrap();
-        let trained = train(settings, &validation, 1, folder, &|| 0.0, &mut |_, _, _| {}).unwrap();
+        let trained = train(settings, &validation, 1, folder, &|| 0.0, &mut |_| {}).unwrap();
         (trained, validation)
     }
 

@@ -7,14 +7,17 @@ use pleach_env::config::{EnvConfig, Source};
 use pleach_env::metrics::Metrics;
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, simulate};
+use pleach_scheduler::policy::Policy;
 use rayon::prelude::*;
 
+use crate::constraint::{self, Constraint};
+use crate::contestant::Contestant;
 use crate::error::Error;
 use crate::metric::{Better, MAIN_METRIC, METRICS, Metric};
 use crate::scenario::env_error;
 
 /// Added to a metric before its logarithm, in its own unit, so that a wait of zero has one. *Assumed*.
-const FLOOR: f64 = 1e-3;
+pub(crate) const FLOOR: f64 = 1e-3;
 
 /// Weights of metrics, by key. A policy's loss on a workload is the weighted sum of the logarithms of its metrics, so weights
 /// compare percents: 1 and 0.1 trade ten percent of one for one percent of the other. Metrics of which more is better count
@@ -27,17 +30,23 @@ pub fn avg_jct() -> Objective {
     BTreeMap::from([(MAIN_METRIC.to_string(), 1.0)])
 }
 
+/// Keys of the metrics of which more or less is better.
+#[must_use]
+pub fn known_metrics() -> Vec<&'static str> {
+    Metrics::default()
+        .fields()
+        .iter()
+        .map(|(key, _)| *key)
+        .filter(|key| Metric::find(key).is_some_and(|metric| metric.better != Better::Neither))
+        .collect()
+}
+
 /// Refuses an objective without a metric, with an unknown one, or with weights that are not above 0.
 ///
 /// # Errors
 /// The key with what is allowed.
 pub fn check(objective: &Objective) -> Result<(), Error> {
-    let known: Vec<&str> = Metrics::default()
-        .fields()
-        .iter()
-        .map(|(key, _)| *key)
-        .filter(|key| Metric::find(key).is_some_and(|metric| metric.better != Better::Neither))
-        .collect();
+    let known = known_metrics();
     let hint = "For example: objective = { avg_jct_s = 1.0, p99_jct_s = 0.2 }.";
     if objective.is_empty() {
         return Err(Error::config("objective", "{}", known.join(", "), hint));
@@ -71,8 +80,33 @@ pub fn loss(objective: &Objective, metrics: &Metrics) -> f64 {
     objective.iter().filter_map(term).sum()
 }
 
-/// Fitness of every member of a population in an environment whose source of workloads is open, the mean over `num_workloads` workloads drawn from `seed` of its loss with the
-/// sign turned, and the number of passes that were decided. All members play the same workloads.
+/// What a population is held to besides the objective.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounded<'a> {
+    /// The bounds.
+    pub constraint: &'a Constraint,
+    /// Whose metrics they are held against.
+    pub baseline: &'a Contestant,
+    /// Their present multipliers; none before the first generation.
+    pub multipliers: &'a [f64],
+    /// The policy around which the population was drawn.
+    pub present: &'a LearnedPolicy,
+}
+
+/// What a generation is worth.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// Fitness of each member, larger being better.
+    pub fitness: Vec<f64>,
+    /// Passes that were decided by members and the present policy.
+    pub num_passes: u64,
+    /// Mean excess of the present policy over each bound, see [`Constraint::excess`]; empty without any.
+    pub excess: Vec<f64>,
+}
+
+/// Fitness of every member of a population in an environment whose source of workloads is open: the mean over `num_workloads`
+/// workloads drawn from `seed` of its loss with the sign turned, less what the multipliers charge. All members play the same
+/// workloads, and so do the baseline and the present policy where bounds are to be kept.
 ///
 /// # Errors
 /// The first workload or run, in order, that fails.
@@ -81,8 +115,9 @@ pub fn of_population(
     objective: &Objective,
     num_workloads: usize,
     members: &[LearnedPolicy],
+    bounded: Option<Bounded<'_>>,
     seed: Seed,
-) -> Result<(Vec<f64>, u64), Error> {
+) -> Result<Judged, Error> {
     let seeds: Vec<Seed> = (0..num_workloads as u64)
         .map(|index| seed.child("workload", index))
         .collect();
@@ -90,24 +125,63 @@ pub fn of_population(
         .par_iter()
         .map(|seed| source.workload(env, *seed).map_err(env_error))
         .collect::<Result<Vec<_>, Error>>()?;
-    let runs = (0..members.len() * num_workloads)
+    let play = |workload: usize, policy: &mut dyn Policy| {
+        let sim = SimConfig {
+            seed: seeds[workload].0,
+            ..env.sim.clone()
+        };
+        let run = simulate(&workloads[workload], &sim, policy).map_err(env_error)?;
+        Ok((run.metrics, run.num_passes))
+    };
+    let baseline = match &bounded {
+        Some(bounded) => (0..num_workloads)
+            .into_par_iter()
+            .map(|workload| play(workload, &mut *bounded.baseline.policy()?))
+            .collect::<Result<Vec<_>, Error>>()?,
+        None => Vec::new(),
+    };
+    let present = bounded.map(|bounded| bounded.present);
+    let players: Vec<&LearnedPolicy> = members.iter().chain(present).collect();
+    let runs = (0..players.len() * num_workloads)
         .into_par_iter()
         .map(|index| {
-            let (member, workload) = (index / num_workloads, index % num_workloads);
-            let sim = SimConfig {
-                seed: seeds[workload].0,
-                ..env.sim.clone()
-            };
-            let mut policy = members[member].clone();
-            let run = simulate(&workloads[workload], &sim, &mut policy).map_err(env_error)?;
-            Ok((loss(objective, &run.metrics), run.num_passes))
+            let workload = index % num_workloads;
+            let (metrics, num_passes) = play(workload, &mut players[index / num_workloads].clone())?;
+            let excess = bounded.map_or_else(Vec::new, |bounded| {
+                let base = &baseline[workload].0;
+                bounded
+                    .constraint
+                    .excess(|key| value_of(&metrics, key), |key| value_of(base, key))
+            });
+            Ok((loss(objective, &metrics), num_passes, excess))
         })
-        .collect::<Result<Vec<(f64, u64)>, Error>>()?;
-    let fitness = runs
-        .chunks(num_workloads)
-        .map(|runs| -runs.iter().map(|(loss, _)| loss).sum::<f64>() / runs.len() as f64)
-        .collect();
-    Ok((fitness, runs.iter().map(|(_, passes)| passes).sum()))
+        .collect::<Result<Vec<(f64, u64, Vec<f64>)>, Error>>()?;
+    let multipliers = bounded.map_or(&[][..], |bounded| bounded.multipliers);
+    let mut judged = Judged {
+        fitness: Vec::new(),
+        num_passes: runs.iter().map(|(_, passes, _)| passes).sum(),
+        excess: Vec::new(),
+    };
+    for (player, runs) in runs.chunks(num_workloads).enumerate() {
+        let lists: Vec<Vec<f64>> = runs.iter().map(|(_, _, excess)| excess.clone()).collect();
+        let excess = constraint::means(&lists);
+        let loss = runs.iter().map(|(loss, _, _)| loss).sum::<f64>() / runs.len() as f64;
+        if player < members.len() {
+            judged
+                .fitness
+                .push(-loss - constraint::charge(multipliers, &excess));
+        } else {
+            judged.excess = excess;
+        }
+    }
+    Ok(judged)
+}
+
+/// A metric by its key; not a number where there is none.
+fn value_of(metrics: &Metrics, key: &str) -> f64 {
+    let fields = metrics.fields();
+    let found = fields.iter().find(|(known, _)| *known == key);
+    found.map_or(f64::NAN, |(_, value)| *value)
 }
 
 #[cfg(test)]

@@ -37,6 +37,11 @@ impl Bar {
         self.0.set_message(message);
     }
 
+    /// One line on standard error that stays, whether there is a bar or not.
+    pub fn note(&self, line: &str) {
+        self.0.suspend(|| eprintln!("pleach: {line}"));
+    }
+
     /// Removes the bar.
     pub fn end(self) {
         self.0.finish_and_clear();

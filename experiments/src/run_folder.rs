@@ -6,6 +6,7 @@
 //!   config.toml      the whole configuration, defaults included
 //!   ...              what the command makes
 //!   artefacts.json   written last: names, sizes and hashes; its presence means finished
+//!   lock             empty; locked while a process works here, and not listed
 //! ```
 //! No file but the two logs of speed that training writes (`timing.jsonl`, `tensorboard/`) holds a clock reading, a host
 //! name or a path, and those two are not listed, so two runs of the same seed, configuration and version can be
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::atomic_file;
 use crate::error::Error;
 use crate::hash::{hash_bytes, hash_json};
+use crate::run_lock::{LOCK_FILE, RunLock};
 
 const RUN_FILE: &str = "run.json";
 const CONFIG_FILE: &str = "config.toml";
@@ -98,6 +100,8 @@ pub struct Artefact {
 pub struct RunFolder {
     path: PathBuf,
     description: RunDescription,
+    /// Nobody else works in the folder until this is dropped.
+    _lock: RunLock,
 }
 
 impl RunFolder {
@@ -125,10 +129,16 @@ impl RunFolder {
             config_hash: hash_json(&json),
         };
         let path = out.map_or_else(|| default_path(&description), Path::to_path_buf);
+        refuse_foreign(&path)?;
+        let lock = RunLock::take(&path)?;
         settle(&path, &description, existing)?;
         atomic_file::write_json(&path.join(RUN_FILE), &description)?;
         atomic_file::write(&path.join(CONFIG_FILE), text.as_bytes())?;
-        Ok(RunFolder { path, description })
+        Ok(RunFolder {
+            path,
+            description,
+            _lock: lock,
+        })
     }
 
     /// The folder.
@@ -212,8 +222,8 @@ fn default_path(description: &RunDescription) -> PathBuf {
     Path::new("runs").join(format!("{}-{short}-{}", description.command, description.seed))
 }
 
-/// Makes `path` ready for `wanted`, or says why not.
-fn settle(path: &Path, wanted: &RunDescription, existing: Existing) -> Result<(), Error> {
+/// Refuses a place that holds anything but a run of ours, before a file is put there.
+fn refuse_foreign(path: &Path) -> Result<(), Error> {
     let shown = path.display();
     if path.exists() && !path.is_dir() {
         return Err(Error::config(
@@ -223,22 +233,36 @@ fn settle(path: &Path, wanted: &RunDescription, existing: Existing) -> Result<()
             "A file has this name; give another --out.",
         ));
     }
-    let empty = match remove_temporaries(path) {
-        Ok(num_others) => num_others == 0,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(source) => return Err(Error::io("read", path, source)),
     };
-    if empty {
+    let mut empty = true;
+    for entry in entries {
+        let name = entry
+            .map_err(|source| Error::io("read", path, source))?
+            .file_name();
+        empty &= atomic_file::is_temporary(&name) || name == LOCK_FILE;
+    }
+    if empty || path.join(RUN_FILE).is_file() {
         return Ok(());
     }
+    let hint = "It holds files that are not a run of ours, and they stay untouched.";
+    Err(Error::config(
+        "out",
+        shown,
+        "a new or empty folder, or an earlier run",
+        hint,
+    ))
+}
+
+/// Makes `path`, which is ours and locked, ready for `wanted`, or says why not.
+fn settle(path: &Path, wanted: &RunDescription, existing: Existing) -> Result<(), Error> {
+    let shown = path.display();
+    remove_temporaries(path).map_err(|source| Error::io("read", path, source))?;
     if !path.join(RUN_FILE).is_file() {
-        let hint = "It holds files that are not a run of ours, and they stay untouched.";
-        return Err(Error::config(
-            "out",
-            shown,
-            "a new or empty folder, or an earlier run",
-            hint,
-        ));
+        return Ok(());
     }
     let finished = path.join(ARTEFACTS_FILE).is_file();
     if existing == Existing::Replace || (existing == Existing::Renew && finished) {
@@ -268,19 +292,16 @@ fn settle(path: &Path, wanted: &RunDescription, existing: Existing) -> Result<()
     remove_if_there(&path.join(ARTEFACTS_FILE))
 }
 
-/// Removes what writers that were killed left in `folder`, and counts the other entries. A run that was killed at its
-/// first file is thereby as good as none.
-fn remove_temporaries(folder: &Path) -> std::io::Result<usize> {
-    let mut num_others = 0;
+/// Removes what writers that were killed left in `folder`. A run that was killed at its first file is thereby as good as
+/// none.
+fn remove_temporaries(folder: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if atomic_file::is_temporary(&entry.file_name()) && entry.file_type()?.is_file() {
             fs::remove_file(entry.path())?;
-        } else {
-            num_others += 1;
         }
     }
-    Ok(num_others)
+    Ok(())
 }
 
 fn describe(run: &RunDescription) -> String {
@@ -346,7 +367,7 @@ fn collect_files(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<
                 .map(|part| part.to_string_lossy().into_owned())
                 .collect();
             let name = parts.join("/");
-            if !name.ends_with(atomic_file::TEMPORARY_SUFFIX) && name != ARTEFACTS_FILE {
+            if !name.ends_with(atomic_file::TEMPORARY_SUFFIX) && name != ARTEFACTS_FILE && name != LOCK_FILE {
                 files.push(name);
             }
         }
@@ -481,6 +502,7 @@ mod tests {
             sha256: String::new(),
         }];
         atomic_file::write_json(&out.join(ARTEFACTS_FILE), &hostile).unwrap();
+        drop(run);
         open(&out, 0.8, Existing::Replace).unwrap();
         assert_eq!(fs::read(root.path().join("precious")).unwrap(), b"x");
     }

@@ -115,7 +115,9 @@ impl WorkloadSource {
         if let Ok(config) = EnvConfig::registered(name) {
             return match config.workload {
                 WorkloadConfig::Generate(generator) => Ok(Source::Generated(self.adjusted(generator))),
-                WorkloadConfig::File { .. } => Err(Error::Failed(format!("{name} has no generator"))),
+                WorkloadConfig::File { .. } | WorkloadConfig::Mixture(_) => {
+                    Err(Error::Failed(format!("{name} has no generator")))
+                }
             };
         }
         if let Ok(generator) = GeneratorConfig::preset(name) {

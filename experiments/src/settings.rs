@@ -5,9 +5,13 @@ use std::path::PathBuf;
 use pleach_agents::ppo::PpoConfig;
 use pleach_agents::trainer::TrainConfig;
 use pleach_env::config::EnvConfig;
+use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::planners::{self, Asks};
 use serde::{Deserialize, Serialize};
 
+use crate::constraint::Constraint;
 use crate::contestant::Contestant;
+use crate::curriculum::Curriculum;
 use crate::error::Error;
 use crate::fitness::{self, Objective};
 use crate::scenario::env_error;
@@ -18,7 +22,8 @@ use crate::scenario::env_error;
 pub struct TrainSettings {
     /// Environments that step together.
     pub num_envs: usize,
-    /// Whom to imitate first: a heuristic's name, `best` for the best one on the validation workloads, `none`.
+    /// Whom to imitate first: the name of a heuristic or of a planner whose plans can be shown as candidates ([`check_teacher`]),
+    /// `best` for the best heuristic on the validation workloads, `none`.
     pub warm_start: String,
     /// Steps of each environment that are shown by the one imitated.
     pub warm_start_steps: usize,
@@ -43,6 +48,12 @@ pub struct TrainSettings {
     pub keep_last: usize,
     /// Weights of the metrics that evolution strategies optimise.
     pub objective: Objective,
+    /// What grows over training in what the learner plays.
+    #[serde(skip_serializing_if = "Curriculum::is_default")]
+    pub curriculum: Curriculum,
+    /// What a network must keep to, to be kept.
+    #[serde(skip_serializing_if = "Constraint::is_default")]
+    pub constraint: Constraint,
     /// The learner.
     pub train: TrainConfig,
     /// The environment.
@@ -68,6 +79,8 @@ impl Default for TrainSettings {
             checkpoint_every: 10,
             keep_last: 3,
             objective: fitness::avg_jct(),
+            curriculum: Curriculum::default(),
+            constraint: Constraint::default(),
             train: TrainConfig {
                 num_steps: 1024,
                 group_size: 16,
@@ -106,10 +119,23 @@ impl TrainSettings {
         self.env.validate().map_err(env_error)?;
         self.train.check().map_err(agent_error)?;
         fitness::check(&self.objective)?;
-        for name in [&self.warm_start, &self.prior] {
-            if !matches!(name.as_str(), "best" | "none") {
-                Contestant::heuristic(name)?;
+        self.curriculum.check(&self.env)?;
+        self.constraint.check()?;
+        if !matches!(self.prior.as_str(), "best" | "none") {
+            Contestant::heuristic(&self.prior)?;
+        }
+        if !matches!(self.warm_start.as_str(), "best" | "none") {
+            check_teacher(&self.warm_start, self.env.sim.capabilities)?;
+            if planners::find(&self.warm_start).is_some() && self.dagger_rounds > 0 {
+                let allowed = "0 with a planner as the teacher";
+                let hint = "A planner can say what it would do in its own schedule, not in a clone's.";
+                return Err(Error::config("dagger_rounds", self.dagger_rounds, allowed, hint));
             }
+        }
+        if self.train.average_reward && self.env.max_steps.is_none() {
+            let hint = "An episode that runs to its last job has a better average the longer it takes; cut it before.";
+            let allowed = "a number of steps with train.average_reward";
+            return Err(Error::config("env.max_steps", "none", allowed, hint));
         }
         if !(self.prior_weight.is_finite() && self.prior_weight > 0.0) {
             let hint = "1 is a good start; more keeps the network closer to the heuristic.";
@@ -151,6 +177,33 @@ impl TrainSettings {
         }
         Ok(())
     }
+}
+
+/// Refuses a teacher that cannot be imitated candidate by candidate: an unknown name, or a planner that stops running jobs,
+/// mixes GPU types, or shares GPUs where the cluster does not.
+///
+/// # Errors
+/// The name with what is allowed.
+pub fn check_teacher(name: &str, capabilities: Capabilities) -> Result<(), Error> {
+    let Some(planner) = planners::find(name) else {
+        return Contestant::heuristic(name).map(|_| ());
+    };
+    let can_teach = |asks: &Asks| !asks.preemption && !asks.mixed_types;
+    let missing = planner.asks.missing_from(capabilities);
+    if can_teach(&planner.asks) && missing.is_empty() {
+        return Ok(());
+    }
+    let hint = if can_teach(&planner.asks) {
+        format!("{name} needs {}.", missing.join(" and "))
+    } else {
+        format!("{name} stops running jobs or mixes GPU types, which no candidate does.")
+    };
+    let teachers: Vec<&str> = planners::entries()
+        .filter(|entry| can_teach(&entry.asks))
+        .map(|entry| entry.info.name)
+        .collect();
+    let allowed = format!("a heuristic, or one of the planners {}", teachers.join(", "));
+    Err(Error::config("warm_start", name, allowed, hint))
 }
 
 /// Turns a learner's error into ours.

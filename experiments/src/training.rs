@@ -12,24 +12,28 @@ use pleach_agents::imitation::Demonstrations;
 use pleach_agents::log::Logger;
 use pleach_agents::policy::LearnedPolicy;
 use pleach_agents::prior::Prior;
-use pleach_agents::trainer::{Learner, Trainer};
-use pleach_env::config::Source;
+use pleach_agents::trainer::{Learner, TrainConfig, Trainer};
+use pleach_env::config::{EnvConfig, Source};
 use pleach_env::seed::Seed;
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::AutoresetMode;
+use pleach_scheduler::planners;
 use serde::{Deserialize, Serialize};
 
 use crate::atomic_file;
+use crate::constraint;
 use crate::contestant::{BEST_CHECKPOINT, Contestant};
 use crate::error::Error;
 use crate::fine_tuning::network_at;
-use crate::fitness;
+use crate::fitness::{self, Bounded};
+use crate::imitation;
+use crate::results::PolicyRun;
 use crate::scenario::env_error;
 use crate::settings::{TrainSettings, agent_error};
 use crate::validation::Validation;
 
 /// Folder of the numbered checkpoints within a run.
-const CHECKPOINTS: &str = "checkpoints";
+pub(crate) const CHECKPOINTS: &str = "checkpoints";
 /// History of validation within a run.
 const VALIDATION_FILE: &str = "validation.json";
 /// Largest history, bytes.
@@ -44,6 +48,17 @@ pub struct CurvePoint {
     pub num_frames: u64,
     /// Average JCT against the best heuristic, see [`Validation::ratio`].
     pub ratio: f64,
+    /// Largest excess over a bound, see [`constraint::Constraint::excess`]; none without bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excess: Option<f64>,
+}
+
+impl CurvePoint {
+    /// The network kept to all bounds: it may be the one that is kept.
+    #[must_use]
+    pub fn is_admitted(&self) -> bool {
+        self.excess.is_none_or(|excess| excess <= 0.0)
+    }
 }
 
 /// What a training run gave.
@@ -57,8 +72,26 @@ pub struct Trained {
     pub teacher: Option<String>,
 }
 
-/// Progress of a run: updates made, updates in all, and a word on how it goes.
-pub type Report<'a> = dyn FnMut(u64, u64, String) + 'a;
+impl Trained {
+    /// The validation of the network that was kept.
+    #[must_use]
+    pub fn best(&self) -> Option<&CurvePoint> {
+        let admitted = self.curve.iter().filter(|point| point.is_admitted());
+        admitted.min_by(|a, b| a.ratio.total_cmp(&b.ratio))
+    }
+}
+
+/// What a run has to say while it goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// Updates made, updates in all, and a word on how it goes.
+    Updated(u64, u64, String),
+    /// One line that somebody should read.
+    Note(String),
+}
+
+/// Whom a run tells.
+pub type Report<'a> = dyn FnMut(News) + 'a;
 
 /// Trains in `folder`, going on from its last good checkpoint if there is one. `clock` gives seconds since
 /// 1970; it goes into TensorBoard and the log of speed only.
@@ -75,32 +108,50 @@ pub fn train(
 ) -> Result<Trained, Error> {
     settings.validate()?;
     let settings = &settings.narrowed();
-    let mut run = Run::open(settings, validation, seed, folder, clock)?;
+    let mut run = Run::open(settings, validation, seed, folder, clock, report)?;
     learn(&mut run, report).map_err(|error| run.stopped(error))?;
     run.finish()
 }
 
-/// What a learner plays in, opened once.
+/// What a learner plays in, opened once for each stage of its curriculum.
 enum Arena {
     Steps(VecEnv),
-    Episodes(Source),
+    Episodes(Source, Box<EnvConfig>),
+}
+
+impl Arena {
+    fn open(settings: &TrainSettings, stage: u64) -> Result<Arena, Error> {
+        let env = settings.curriculum.env_of(&settings.env, stage)?;
+        Ok(match settings.train.learner {
+            Learner::Ppo => {
+                let mode = AutoresetMode::SameStep;
+                Arena::Steps(VecEnv::new(&env, settings.num_envs, mode).map_err(env_error)?)
+            }
+            Learner::Evolution => Arena::Episodes(Source::open(&env).map_err(env_error)?, Box::new(env)),
+        })
+    }
 }
 
 fn learn(run: &mut Run<'_>, report: &mut Report<'_>) -> Result<(), Error> {
     let (settings, validation) = (run.settings, run.validation);
-    let mut arena = match settings.train.learner {
-        Learner::Ppo => {
-            let mode = AutoresetMode::SameStep;
-            Arena::Steps(VecEnv::new(&settings.env, settings.num_envs, mode).map_err(env_error)?)
-        }
-        Learner::Evolution => Arena::Episodes(Source::open(&settings.env).map_err(env_error)?),
-    };
     let total = settings.train.num_updates;
+    let mut stage = run.stage();
+    let mut arena = Arena::open(settings, stage)?;
     while !run.trainer.is_finished() {
-        let frames_per_s = match &mut arena {
-            Arena::Steps(envs) => run.update(envs)?,
-            Arena::Episodes(source) => run.evolve(source)?,
+        if stage != run.stage() {
+            stage = run.stage();
+            arena = Arena::open(settings, stage)?;
+        }
+        let (mut figures, frames_per_s) = match &mut arena {
+            Arena::Steps(envs) => (Vec::new(), run.update(envs)?),
+            Arena::Episodes(source, env) => run.evolve(source, env)?,
         };
+        if !settings.curriculum.is_default() {
+            figures.push(("charts/curriculum_stage".to_string(), stage as f64));
+        }
+        run.logger
+            .figures(run.num_frames, (run.clock)(), figures)
+            .map_err(agent_error)?;
         let done = run.trainer.num_updates();
         let due = settings.validate_every > 0 && done.is_multiple_of(settings.validate_every);
         if due || done == total {
@@ -110,14 +161,11 @@ fn learn(run: &mut Run<'_>, report: &mut Report<'_>) -> Result<(), Error> {
             run.save()?;
         }
         let ratio = run.curve.last().map_or(f64::NAN, |point| point.ratio);
-        report(
-            done,
-            total,
-            format!(
-                "JCT {ratio:.3} of {}, {frames_per_s:.0} frames/s",
-                validation.best()
-            ),
+        let message = format!(
+            "JCT {ratio:.3} of {}, {frames_per_s:.0} frames/s",
+            validation.best()
         );
+        report(News::Updated(done, total, message));
     }
     Ok(())
 }
@@ -134,6 +182,13 @@ struct Run<'a> {
     /// Updates that the newest checkpoint holds.
     num_saved: u64,
     teacher: Option<String>,
+    bounds: Option<Bounds>,
+}
+
+/// Whom the bounds are held against, and its runs on the validation workloads.
+struct Bounds {
+    baseline: Contestant,
+    runs: Vec<PolicyRun>,
 }
 
 impl<'a> Run<'a> {
@@ -143,6 +198,7 @@ impl<'a> Run<'a> {
         seed: u64,
         folder: &'a Path,
         clock: &'a dyn Fn() -> f64,
+        report: &mut Report<'_>,
     ) -> Result<Run<'a>, Error> {
         let named = |name: &str| match name {
             "none" => None,
@@ -151,8 +207,31 @@ impl<'a> Run<'a> {
         };
         let prior = named(&settings.prior);
         let teacher = named(&settings.warm_start).filter(|_| prior.is_none());
+        let bounds = match settings.constraint.is_empty() {
+            true => None,
+            false => {
+                let name = match settings.constraint.baseline.as_str() {
+                    "prior" => prior.clone().or_else(|| named("best")),
+                    name => named(name),
+                };
+                let baseline = Contestant::heuristic(&name.unwrap_or_default())?;
+                let runs = validation.runs(&settings.env, &baseline)?;
+                Some(Bounds { baseline, runs })
+            }
+        };
         let latest = Checkpoint::latest_good(&folder.join(CHECKPOINTS)).map_err(agent_error)?;
         let resumed = latest.good.is_some();
+        for damaged in &latest.passed_over {
+            let from = latest
+                .good
+                .as_ref()
+                .map_or("the beginning".to_string(), |(path, _)| {
+                    path.display().to_string()
+                });
+            report(News::Note(format!(
+                "passed over: {damaged}; going on from {from}"
+            )));
+        }
         let (trainer, num_frames) = match latest.good {
             Some((path, checkpoint)) => {
                 Checkpoint::remove_before(&path, settings.keep_last).map_err(agent_error)?;
@@ -194,6 +273,7 @@ impl<'a> Run<'a> {
             num_frames,
             num_saved: 0,
             teacher,
+            bounds,
         };
         run.num_saved = run.trainer.num_updates();
         if !resumed {
@@ -208,10 +288,16 @@ impl<'a> Run<'a> {
         let Some(teacher) = &self.teacher else {
             return Ok(());
         };
-        let mut teacher = Contestant::heuristic(teacher)?.policy()?;
         let settings = self.settings;
         let mut envs =
             VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;
+        if planners::find(teacher).is_some() {
+            let shown =
+                imitation::of_planner(teacher, &mut envs, settings, Seed(seed).child("imitation", 0))?;
+            self.trainer.warm_start(&shown).map_err(agent_error)?;
+            return Ok(());
+        }
+        let mut teacher = Contestant::heuristic(teacher)?.policy()?;
         let show = |envs: &mut VecEnv, index: usize, _: &_| Ok(envs.choice_of(index, &mut *teacher)?);
         let (num_steps, horizon_s) = (settings.warm_start_steps, settings.train.horizon_s);
         let of_round = |round: u32| Seed(seed).child("imitation", u64::from(round));
@@ -222,7 +308,7 @@ impl<'a> Run<'a> {
             let mut clone = self.trainer.policy().map_err(agent_error)?;
             let both = |envs: &mut VecEnv, index: usize, _: &_| {
                 let taught = envs.choice_of(index, &mut *teacher)?;
-                Ok((taught, envs.choice_of(index, &mut clone)?))
+                Ok((Some(taught), envs.choice_of(index, &mut clone)?))
             };
             let said = Demonstrations::correct(&mut envs, of_round(round), num_steps, horizon_s, both);
             shown.extend(&said.map_err(agent_error)?);
@@ -253,19 +339,52 @@ impl<'a> Run<'a> {
         Ok(frames_per_s)
     }
 
-    /// One generation of evolution strategies; gives decided passes per second.
-    fn evolve(&mut self, source: &Source) -> Result<f64, Error> {
+    /// The stage of the curriculum that the next update is of; always the same without one.
+    fn stage(&self) -> u64 {
+        let TrainConfig {
+            num_updates,
+            restart_every,
+            ..
+        } = self.settings.train;
+        let curriculum = &self.settings.curriculum;
+        if curriculum.is_default() {
+            return 0;
+        }
+        curriculum.stage(self.trainer.num_updates(), num_updates, restart_every)
+    }
+
+    /// One generation of evolution strategies; gives what there is to say of the bounds, and decided passes per second.
+    fn evolve(&mut self, source: &Source, env: &EnvConfig) -> Result<(Vec<(String, f64)>, f64), Error> {
         let (started_s, settings) = ((self.clock)(), self.settings);
         let num_workloads = settings.train.evolution.num_workloads;
+        let constraint = &settings.constraint;
+        let (present, multipliers) = (self.trainer.policy()?, self.trainer.multipliers().to_vec());
+        let bounded = self.bounds.as_ref().map(|bounds| Bounded {
+            constraint,
+            baseline: &bounds.baseline,
+            multipliers: &multipliers,
+            present: &present,
+        });
+        let mut excess = Vec::new();
         let stats = self.trainer.evolve(|members, seed| {
-            let arena = (source, &settings.env);
-            fitness::of_population(arena, &settings.objective, num_workloads, members, seed)
+            let arena = (source, env);
+            let judged =
+                fitness::of_population(arena, &settings.objective, num_workloads, members, bounded, seed)?;
+            excess = judged.excess;
+            Ok::<_, Error>((judged.fitness, judged.num_passes))
         })?;
+        let multipliers = constraint.stepped(&multipliers, &excess);
+        let mut figures = Vec::new();
+        for (key, (excess, multiplier)) in constraint.metrics.keys().zip(excess.iter().zip(&multipliers)) {
+            figures.push((format!("losses/excess_{key}"), *excess));
+            figures.push((format!("losses/multiplier_{key}"), *multiplier));
+        }
+        self.trainer.set_multipliers(multipliers);
         let frames_per_s = self.frames_per_s(started_s, stats.num_frames);
         self.logger
             .generation(&stats, (self.clock)(), frames_per_s)
             .map_err(agent_error)?;
-        Ok(frames_per_s)
+        Ok((figures, frames_per_s))
     }
 
     fn frames_per_s(&mut self, started_s: f64, num_frames: u64) -> f64 {
@@ -276,16 +395,20 @@ impl<'a> Run<'a> {
 
     fn validate(&mut self) -> Result<(), Error> {
         let policy = self.trainer.policy().map_err(agent_error)?;
-        let (ratio, means) = self
+        let env = &self.settings.env;
+        let runs = self
             .validation
-            .judge(&self.settings.env, Contestant::network("network", policy))?;
+            .runs(env, &Contestant::network("network", policy))?;
+        let (ratio, means) = self.validation.judged(&runs);
+        let excess = self.excess(&runs);
         let point = CurvePoint {
             update: self.trainer.num_updates(),
             num_frames: self.num_frames,
             ratio,
+            excess: excess.iter().map(|(_, excess)| *excess).reduce(f64::max),
         };
         self.curve.push(point);
-        if self.trainer.note_evaluation(-ratio.ln()) {
+        if point.is_admitted() && self.trainer.note_evaluation(-ratio.ln()) {
             self.trainer
                 .checkpoint()
                 .save(&self.folder.join(BEST_CHECKPOINT))
@@ -293,12 +416,31 @@ impl<'a> Run<'a> {
         }
         let mut figures = vec![("ratio_to_best_heuristic".to_string(), ratio)];
         figures.extend(means);
+        figures.extend(
+            excess
+                .into_iter()
+                .map(|(key, excess)| (format!("excess_{key}"), excess)),
+        );
         let histograms = self.trainer.histograms().map_err(agent_error)?;
         let (logger, now_unix_s) = (&mut self.logger, (self.clock)());
         logger
             .evaluation(self.num_frames, now_unix_s, &figures)
             .and_then(|()| logger.histograms(self.num_frames, now_unix_s, &histograms))
             .map_err(agent_error)
+    }
+
+    /// Mean excess of runs on the validation workloads over each bound.
+    fn excess(&self, runs: &[PolicyRun]) -> Vec<(String, f64)> {
+        let Some(bounds) = &self.bounds else {
+            return Vec::new();
+        };
+        let constraint = &self.settings.constraint;
+        let of_run = |(own, base): (&PolicyRun, &PolicyRun)| {
+            constraint.excess(|key| own.metrics[key], |key| base.metrics[key])
+        };
+        let each: Vec<Vec<f64>> = runs.iter().zip(&bounds.runs).map(of_run).collect();
+        let keys = constraint.metrics.keys().cloned();
+        keys.zip(constraint::means(&each)).collect()
     }
 
     fn save(&mut self) -> Result<(), Error> {
@@ -317,114 +459,20 @@ impl<'a> Run<'a> {
         self.logger
             .end(self.num_frames, (self.clock)())
             .map_err(agent_error)?;
+        if !self.curve.iter().any(CurvePoint::is_admitted) {
+            let excess = self.curve.iter().filter_map(|point| point.excess);
+            let nearest = excess.fold(f64::INFINITY, f64::min).exp();
+            return Err(Error::Failed(format!(
+                "no network kept to the constraint on the validation workloads: the nearest one is at {nearest:.3} of a \
+                 bound. The last state is kept in {}; train for longer, or loosen constraint.metrics",
+                self.folder.join(CHECKPOINTS).display()
+            )));
+        }
         let policy = LearnedPolicy::load(&self.folder.join(BEST_CHECKPOINT)).map_err(agent_error)?;
         Ok(Trained {
             policy: policy.named("network"),
             curve: self.curve,
             teacher: self.teacher,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use pleach_agents::trainer::TrainConfig;
-
-    use super::*;
-    use crate::commands::train::env_of;
-    use crate::contest::contest;
-
-    #[test]
-    fn dagger_asks_the_teacher_about_what_its_clone_runs_into() {
-        let mut settings = settings(Learner::Ppo);
-        settings.prior = "none".into();
-        settings.warm_start = "sjf".into();
-        settings.warm_start_steps = 40;
-        let ratio = |rounds: u32| {
-            let folder = tempfile::tempdir().unwrap();
-            let mut settings = settings.clone();
-            settings.dagger_rounds = rounds;
-            let trained = trained(&settings, folder.path());
-            let latest = Checkpoint::latest_good(&folder.path().join(CHECKPOINTS)).unwrap();
-            (trained.curve[0].ratio, latest.good.unwrap().1.parameters)
-        };
-        let ((once, first), (corrected, second)) = (ratio(0), ratio(3));
-        assert_ne!(first, second, "three rounds taught nothing");
-        assert!(
-            corrected.is_finite() && corrected < once * 1.1,
-            "{corrected} {once}"
-        );
-    }
-
-    fn settings(learner: Learner) -> TrainSettings {
-        let plain = TrainSettings::default();
-        TrainSettings {
-            env: env_of("Pleach/Philly-v0", Some(40), Some(2.0)).unwrap(),
-            num_envs: 4,
-            prior: "sjf-reserve".into(),
-            prior_weight: 0.1,
-            num_validation: 3,
-            train: TrainConfig {
-                learner,
-                num_updates: 0,
-                group_size: 2,
-                num_steps: 64,
-                ..plain.train
-            },
-            ..plain
-        }
-    }
-
-    fn trained(settings: &TrainSettings, folder: &Path) -> Trained {
-        let validation = Validation::new(&settings.env, 1, settings.num_validation).unwrap();
-        train(settings, &validation, 1, folder, &|| 0.0, &mut |_, _, _| {}).unwrap()
-    }
-
-    #[test]
-    fn a_network_that_corrects_a_heuristic_begins_as_that_heuristic_run_for_run() {
-        for learner in [Learner::Ppo, Learner::Evolution] {
-            let (settings, folder) = (settings(learner), tempfile::tempdir().unwrap());
-            let network = Contestant::network("learned", trained(&settings, folder.path()).policy);
-            let both = [Contestant::heuristic("sjf-reserve").unwrap(), network];
-            let validation = Validation::new(&settings.env, 1, 3).unwrap();
-            let runs = contest(&validation.bouts, &both, &settings.env.sim, &|| {}).unwrap();
-            for pair in runs.chunks(2) {
-                assert_eq!(pair[0].jct_s, pair[1].jct_s);
-            }
-        }
-    }
-
-    #[test]
-    fn both_learners_move_away_from_it_and_repeat_themselves() {
-        for learner in [Learner::Ppo, Learner::Evolution] {
-            let mut settings = settings(learner);
-            settings.train.num_updates = 2;
-            settings.train.value_warmup_updates = 0;
-            settings.train.evolution.num_pairs = 3;
-            // So wide that members differ even on a few short lists.
-            settings.train.evolution.sigma = 2.0;
-            settings.train.evolution.num_workloads = 2;
-            let run = || {
-                let folder = tempfile::tempdir().unwrap();
-                trained(&settings, folder.path());
-                let latest = Checkpoint::latest_good(&folder.path().join(CHECKPOINTS)).unwrap();
-                latest.good.unwrap().1
-            };
-            let (first, again) = (run(), run());
-            assert_eq!(first, again);
-            assert_eq!((first.update, first.contract.prior.is_some()), (2, true));
-            // The end of the pointer began at zero, which is no correction at all.
-            let layout =
-                pleach_agents::parameters::Layout::new(first.config.network, first.contract.spaces).unwrap();
-            let end = layout
-                .entries
-                .iter()
-                .find(|entry| entry.name == "pointer.out.weight");
-            assert!(
-                first.parameters[end.unwrap().range.clone()]
-                    .iter()
-                    .any(|w| *w != 0.0)
-            );
-        }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use pleach_env::config::EnvConfig;
+use pleach_env::config::{EnvConfig, Source};
 
 use crate::contest::{Bout, contest};
 use crate::contestant::Contestant;
 use crate::error::Error;
 use crate::metric::MAIN_METRIC;
 use crate::results::PolicyRun;
-use crate::scenario::{episodes, seeds};
+use crate::scenario::{env_error, episodes, seeds};
 
 /// Workloads on which policies are chosen, and what the heuristics do there.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct Validation {
     pub ranking: Vec<(String, f64)>,
     /// Average JCT of the best heuristic on each workload, s.
     pub base_jct_s: Vec<f64>,
+    /// Part of the mixture that each workload is of; empty without a mixture.
+    pub parts: Vec<usize>,
 }
 
 impl Validation {
@@ -28,7 +30,13 @@ impl Validation {
     /// # Errors
     /// Where a workload or a run fails.
     pub fn new(env: &EnvConfig, seed: u64, num: usize) -> Result<Validation, Error> {
-        let bouts = episodes(env, &seeds(seed, "validation", num))?;
+        let of_validation = seeds(seed, "validation", num);
+        let bouts = episodes(env, &of_validation)?;
+        let source = Source::open(env).map_err(env_error)?;
+        let parts = of_validation
+            .iter()
+            .filter_map(|seed| source.part(*seed))
+            .collect();
         let heuristics = Contestant::open_all(&[])?;
         let runs = contest(&bouts, &heuristics, &env.sim, &|| {})?;
         let mut ranking: Vec<(String, f64)> = heuristics
@@ -46,6 +54,7 @@ impl Validation {
             bouts,
             ranking,
             base_jct_s,
+            parts,
         })
     }
 
@@ -63,7 +72,8 @@ impl Validation {
         Ok(self.judge(env, contestant)?.0)
     }
 
-    /// The ratio, and the mean over the workloads of each metric.
+    /// The ratio, and the mean over the workloads of each metric; of a mixture also the ratio on the workloads of each part,
+    /// `ratio_to_best_heuristic_part_K` from 0.
     ///
     /// # Errors
     /// Where a run fails.
@@ -72,8 +82,21 @@ impl Validation {
         env: &EnvConfig,
         contestant: Contestant,
     ) -> Result<(f64, BTreeMap<String, f64>), Error> {
-        let runs = contest(&self.bouts, std::slice::from_ref(&contestant), &env.sim, &|| {})?;
-        let jct_s = jct_s_of(&runs, contestant.name());
+        Ok(self.judged(&self.runs(env, &contestant)?))
+    }
+
+    /// A policy's runs, one for each workload.
+    ///
+    /// # Errors
+    /// Where a run fails.
+    pub fn runs(&self, env: &EnvConfig, contestant: &Contestant) -> Result<Vec<PolicyRun>, Error> {
+        contest(&self.bouts, std::slice::from_ref(contestant), &env.sim, &|| {})
+    }
+
+    /// What a policy's runs on the workloads, in their order, are worth; see [`Validation::judge`].
+    #[must_use]
+    pub fn judged(&self, runs: &[PolicyRun]) -> (f64, BTreeMap<String, f64>) {
+        let jct_s: Vec<f64> = runs.iter().map(|run| run.metrics[MAIN_METRIC]).collect();
         let ratios: Vec<f64> = jct_s
             .iter()
             .zip(&self.base_jct_s)
@@ -83,7 +106,15 @@ impl Validation {
         for (key, value) in runs.iter().flat_map(|run| &run.metrics) {
             *means.entry(key.clone()).or_insert(0.0) += value / runs.len() as f64;
         }
-        Ok((geometric_mean(&ratios), means))
+        for part in 0..self.parts.iter().max().map_or(0, |last| last + 1) {
+            let of_part = ratios.iter().zip(&self.parts).filter(|(_, own)| **own == part);
+            let of_part: Vec<f64> = of_part.map(|(ratio, _)| *ratio).collect();
+            means.insert(
+                format!("ratio_to_best_heuristic_part_{part}"),
+                geometric_mean(&of_part),
+            );
+        }
+        (geometric_mean(&ratios), means)
     }
 }
 

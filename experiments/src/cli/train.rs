@@ -33,7 +33,7 @@ pub struct TrainArgs {
     /// Change one setting of the learner, repeated: a key of settings.toml and its value
     #[arg(long, value_name = "KEY=VALUE", action = ArgAction::Append)]
     pub set: Vec<String>,
-    /// Imitate this heuristic before PPO begins: a name, best (on the validation workloads), or none
+    /// Imitate this heuristic or planner before PPO begins: a name, best (on the validation workloads), or none
     #[arg(long, value_name = "NAME")]
     pub warm_start: Option<String>,
     /// Go on from this network, a checkpoint or a run's folder, with the jobs and the cluster given here

@@ -44,8 +44,7 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
         let mut best = (f64::INFINITY, 0);
         for training in 0..args.trainings {
             let one = train_one(task, &settings, args, training, context)?;
-            let validated = one.curve.iter().map(|point| point.ratio);
-            let ratio = validated.fold(f64::INFINITY, f64::min);
+            let ratio = one.best().map_or(f64::INFINITY, |point| point.ratio);
             if ratio < best.0 {
                 best = (ratio, training);
             }

@@ -1,7 +1,7 @@
 //! `pleach train`: a network from imitation and PPO.
 
 use pleach_agents::trainer::Learner;
-use pleach_env::config::{EnvConfig, WorkloadConfig};
+use pleach_env::config::EnvConfig;
 
 use crate::atomic_file::read_toml;
 use crate::cli::TrainArgs;
@@ -13,7 +13,7 @@ use crate::progress::Bar;
 use crate::run_folder::RunFolder;
 use crate::scenario::env_error;
 use crate::settings::TrainSettings;
-use crate::training::{Trained, train};
+use crate::training::{News, Trained, train};
 use crate::validation::Validation;
 
 /// Largest configuration, bytes.
@@ -43,7 +43,7 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
         args.run.quiet,
         context,
     )?;
-    let best = trained.curve.iter().min_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    let best = trained.best();
     if let Some(path) = &args.run.json {
         let value = serde_json::json!({
             "schema": 1,
@@ -88,7 +88,10 @@ pub fn with_bar(
     context: &Context<'_>,
 ) -> Result<Trained, Error> {
     let bar = Bar::new(quiet, "train", settings.train.num_updates);
-    let mut report = |done: u64, _: u64, message: String| bar.at(done, message);
+    let mut report = |news: News| match news {
+        News::Updated(done, _, message) => bar.at(done, message),
+        News::Note(line) => bar.note(&line),
+    };
     let trained = train(
         settings,
         validation,
@@ -112,23 +115,8 @@ pub fn env_of(id: &str, num_jobs: Option<u32>, load: Option<f64>) -> Result<EnvC
 }
 
 fn resize(env: &mut EnvConfig, num_jobs: Option<u32>, load: Option<f64>) -> Result<(), Error> {
-    match &mut env.workload {
-        WorkloadConfig::Generate(generator) => {
-            *generator = generator.clone().resized(num_jobs.map(|num| num as usize), load);
-        }
-        WorkloadConfig::File { num_jobs: jobs, .. } => {
-            if let Some(load) = load {
-                let hint = "Leave out --load, or train on a generator.";
-                return Err(Error::config(
-                    "load",
-                    load,
-                    "none: the jobs come from a file",
-                    hint,
-                ));
-            }
-            *jobs = num_jobs.map_or(*jobs, |num| num as usize);
-        }
-    }
+    let num_jobs = num_jobs.map(|num| num as usize);
+    env.workload = env.workload.clone().resized(num_jobs, load).map_err(env_error)?;
     Ok(())
 }
 

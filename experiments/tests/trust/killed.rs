@@ -151,3 +151,31 @@ fn a_kill_before_the_first_checkpoint_or_amid_clearing_up_leaves_nothing_behind(
     train("killed");
     compare(&whole, &killed);
 }
+
+#[test]
+fn a_second_process_is_turned_away_with_one_line_until_the_first_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let settings = SETTINGS.replace("num_updates = 20", "num_updates = 1000000");
+    let mut first = tiny_run::train(folder.path(), "run", &settings).spawn().unwrap();
+    // Written by whoever has the folder.
+    while !run.join("run.json").exists() {
+        assert_eq!(first.try_wait().unwrap(), None, "the first one ended");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let second = tiny_run::train(folder.path(), "run", &settings).output().unwrap();
+    let said = tiny_run::words(&second);
+    assert_eq!(
+        (second.status.code(), said.lines().count()),
+        (Some(2), 1),
+        "{said}"
+    );
+    assert!(
+        said.contains("no other process") && said.contains("--out"),
+        "{said}"
+    );
+    first.kill().unwrap();
+    first.wait().unwrap();
+    // Nothing has to be cleared away.
+    pleach_experiments::run_lock::RunLock::take(&run).unwrap();
+}

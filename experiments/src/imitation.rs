@@ -1,0 +1,60 @@
+//! A planner's plans as demonstrations: what it would start next, decision by decision, see [`pleach_env::teach`].
+//!
+//! Refused: a planner whose plans are shown in less than half of the decisions. What a network learned from the rest would
+//! not be what the planner does.
+
+use pleach_agents::imitation::Demonstrations;
+use pleach_env::seed::Seed;
+use pleach_env::teach::Teacher;
+use pleach_env::vec_env::VecEnv;
+use pleach_env::vector::{Batch, VectorEnv as _};
+
+use crate::contestant::Contestant;
+use crate::error::Error;
+use crate::settings::{TrainSettings, agent_error};
+
+/// Lets a planner play `warm_start_steps` steps in every environment; a fresh one in each episode.
+///
+/// # Errors
+/// A planner that fails, or whose plans are shown in less than half of the decisions.
+pub fn of_planner(
+    name: &str,
+    envs: &mut VecEnv,
+    settings: &TrainSettings,
+    seed: Seed,
+) -> Result<Demonstrations, Error> {
+    let planner = Contestant::planner(name, serde_json::Value::Null)?;
+    let mut teachers = (0..settings.num_envs)
+        .map(|_| Ok(Teacher::new(planner.make_planner()?)))
+        .collect::<Result<Vec<_>, Error>>()?;
+    let (num_steps, horizon_s) = (settings.warm_start_steps, settings.train.horizon_s);
+    let num_candidates = envs.spaces().num_candidates;
+    let mut failed = None;
+    let both = |envs: &mut VecEnv, index: usize, batch: &Batch| {
+        if batch.terminated[index] || batch.truncated[index] {
+            match planner.make_planner() {
+                Ok(fresh) => teachers[index] = Teacher::new(fresh),
+                Err(error) => failed = Some(error),
+            }
+        }
+        let taught = envs.taught(index, &mut teachers[index])?;
+        // What is not shown is played by holding, where that is allowed.
+        let mask = &batch.mask[index * num_candidates..(index + 1) * num_candidates];
+        let first = mask.iter().position(|admissible| *admissible);
+        Ok((taught, taught.or(first).unwrap_or(0)))
+    };
+    let shown = Demonstrations::correct(envs, seed, num_steps, horizon_s, both).map_err(agent_error)?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let num = num_steps * settings.num_envs;
+    if 2 * shown.len() < num {
+        let hint = format!(
+            "A candidate does what it plans in {} of {num} decisions; at least half are needed.",
+            shown.len()
+        );
+        let allowed = "a heuristic, or a planner of whole gangs that fits this environment";
+        return Err(Error::config("warm_start", name, allowed, hint));
+    }
+    Ok(shown)
+}

@@ -5,7 +5,7 @@
 //! study). Ties always go to the lowest node.
 
 use super::Cluster;
-use super::tables::Slice;
+use super::tables::{Slice, num_in};
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId};
 use crate::physics::links::{Spread, Tier};
 
@@ -66,7 +66,7 @@ impl Cluster {
                 }
             }
             num_gpus += slice.num_gpus();
-            num_left += (node.free & !slice.gpus).count_ones();
+            num_left += num_in(node.free & !slice.gpus);
         }
         let num_racks = self.num_racks(placement);
         let num_nodes = placement.len() as u32;
@@ -314,8 +314,12 @@ impl Cluster {
                 }
             }
         }
-        let single = out[start..].iter().filter(|slice| slice.num_gpus() >= num_gpus);
-        if let Some(best) = single.min_by_key(|slice| (slice.num_gpus(), slice.node)).copied() {
+        let single = out[start..]
+            .iter()
+            .map(|slice| (slice.num_gpus(), slice.node, slice.gpus));
+        let single = single.filter(|(num, ..)| *num >= num_gpus);
+        if let Some((_, node, gpus)) = single.min_by_key(|(num, node, _)| (*num, *node)) {
+            let best = Slice { node, gpus };
             out.truncate(start);
             out.push(Slice {
                 node: best.node,

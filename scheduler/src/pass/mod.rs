@@ -19,7 +19,6 @@ pub use reservation::Reservation;
 
 pub(crate) use enumerate::believed_end;
 use enumerate::{Scratch, enumerate};
-pub(crate) use preempt::least_remaining_s;
 
 use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, Demand};
@@ -113,9 +112,11 @@ impl Pass {
                 self.reservation = self.scratch.earliest(cluster, job, kind)
             }
             (CandidateKind::Start | CandidateKind::Preempt, Some(job)) => {
-                for victim in &self.set.victims[candidate.victims.clone()] {
+                let victims = &self.set.victims[candidate.victims.clone()];
+                for victim in victims {
                     cluster.preempt(*victim);
                 }
+                self.scratch.stopped(victims);
                 if let (Some(facts), Some(reservation)) = (candidate.facts, &mut self.reservation) {
                     let end = believed_end(cluster, job, facts.rate);
                     let demand = Demand {

@@ -2,7 +2,9 @@
 
 use super::stints::Stint;
 use super::tables::{Decision, Job, Node, Rack, Tenant};
-use super::{Capabilities, Cluster, Demand, Kept, Order, OrderedSet, Queue, SharedGpu, Sharing, bits};
+use super::{
+    Capabilities, Cluster, Demand, Kept, Order, OrderedSet, Queue, ShapeId, SharedGpu, Sharing, bits,
+};
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
 use crate::spec::ModelClass;
 
@@ -59,6 +61,14 @@ impl Cluster {
     #[must_use]
     #[inline]
     pub fn fitting_types(&self, demand: Demand) -> u64 {
+        // Most demands on a busy cluster fit nowhere, which one number tells.
+        if demand.shape == ShapeId::PLAIN && demand.num_gpus > self.free.num_free_max {
+            return 0;
+        }
+        self.fitting_types_one_by_one(demand)
+    }
+
+    fn fitting_types_one_by_one(&self, demand: Demand) -> u64 {
         if !self.has_room(demand) {
             return 0;
         }

@@ -40,6 +40,16 @@ pub struct Candidate {
     pub wait_to_fit_s: f64,
     pub(crate) placement: std::ops::Range<usize>,
     pub(crate) victims: std::ops::Range<usize>,
+    pub(crate) stopped: Stopped,
+}
+
+/// What the victims of a candidate leave behind together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Stopped {
+    /// GPUs that they hold.
+    pub(crate) num_gpus: u32,
+    /// Shortest believed rest among them, s; 0 without victims.
+    pub(crate) remaining_s_min: f64,
 }
 
 impl Candidate {
@@ -56,6 +66,7 @@ impl Candidate {
             wait_to_fit_s: 0.0,
             placement: 0..0,
             victims: 0..0,
+            stopped: Stopped::default(),
         }
     }
 }

@@ -73,6 +73,18 @@ impl Time {
         Time((self.0.div_euclid(span.0) + 1).saturating_mul(span.0))
     }
 
+    /// The span since another point of the clock; negative if that is later. Points of the clock are not negative, so this
+    /// is one instruction where the difference of any two spans must mind the ends of the range.
+    #[must_use]
+    #[inline]
+    pub fn since(self, other: Time) -> Time {
+        debug_assert!(
+            self.0 >= 0 && other.0 >= 0,
+            "{self:?} or {other:?} is no point of the clock"
+        );
+        Time(self.0 - other.0)
+    }
+
     /// Seconds as a float, for rates and reports.
     #[must_use]
     #[inline]

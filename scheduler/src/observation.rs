@@ -8,7 +8,7 @@ use crate::features::FeatureSchema;
 use crate::features::column::{self, Candidate as C, Global as G};
 use crate::ids::{JobId, Time};
 use crate::lens::{Lens, oldest_two};
-use crate::pass::{Reservation, least_remaining_s};
+use crate::pass::Reservation;
 
 mod jobs;
 
@@ -112,28 +112,38 @@ impl Observation {
 #[derive(Clone, Debug)]
 pub struct WriterScratch {
     jobs: JobTable,
-    /// Row of the table that each candidate is about.
-    job_of: [u8; MAX_CANDIDATES],
-    duration_s: Column,
-    wait_to_fit_s: Column,
-    num_victims: Column,
-    victims_remaining_s: Column,
-    partner_remaining_s: Column,
+    /// Where the numbers of each candidate are.
+    places: [Place; MAX_CANDIDATES],
+    /// Times of the candidates, s: of each one its duration, and behind that the other one if it has any.
+    times_s: [f32; 2 * MAX_CANDIDATES],
+    /// The same, scaled.
+    times: [f32; 2 * MAX_CANDIDATES],
     best_type_wait_s: Column,
+    best_type_waits: Column,
+    /// Scaled numbers of victims, by number.
+    num_victims: Column,
+}
+
+/// Where the numbers of a candidate are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// Row in the table of jobs.
+    job: u8,
+    /// Its first time.
+    time: u8,
 }
 
 impl Default for WriterScratch {
     fn default() -> WriterScratch {
-        let column = [0.0; MAX_CANDIDATES];
+        let num_victims = |number: usize| column::CANDIDATE[C::NumVictims as usize].encode(number as f32);
         WriterScratch {
             jobs: JobTable::default(),
-            job_of: [0; MAX_CANDIDATES],
-            duration_s: column,
-            wait_to_fit_s: column,
-            num_victims: column,
-            victims_remaining_s: column,
-            partner_remaining_s: column,
-            best_type_wait_s: column,
+            places: [Place::default(); MAX_CANDIDATES],
+            times_s: [0.0; 2 * MAX_CANDIDATES],
+            times: [0.0; 2 * MAX_CANDIDATES],
+            best_type_wait_s: [0.0; MAX_CANDIDATES],
+            best_type_waits: [0.0; MAX_CANDIDATES],
+            num_victims: std::array::from_fn(num_victims),
         }
     }
 }
@@ -158,8 +168,10 @@ impl WriterScratch {
         write_worth(&Worth::PLAIN, &mut shared);
         put(&mut shared, C::PartnerRate, 1.0);
         let mut known = None;
+        let num = set.rows.len().min(MAX_CANDIDATES);
         let (rows, _) = candidates.as_chunks_mut::<NUM_CANDIDATE_FEATURES>();
-        for (index, (candidate, row)) in set.rows.iter().zip(rows).enumerate().take(MAX_CANDIDATES) {
+        let rows = set.rows[..num].iter().zip(&self.places).zip(rows);
+        for (index, ((candidate, place), row)) in rows.enumerate() {
             let Some(job) = candidate.job else {
                 row.fill(0.0);
                 put(row, C::IsHold, 1.0);
@@ -167,87 +179,91 @@ impl WriterScratch {
                 put(row, C::OldestSlack, slack.after(None, free));
                 continue;
             };
-            let at = usize::from(self.job_of[index]);
-            if known != Some(at) {
-                known = Some(at);
-                self.jobs.write(at, num_gpus, &mut shared);
+            if known != Some(place.job) {
+                known = Some(place.job);
+                self.jobs.write(usize::from(place.job), num_gpus, &mut shared);
             }
             *row = shared;
-            self.write_action(candidate, index, row);
+            self.write_action(candidate, *place, row);
             if let Some(worth) = set.worths.get(index) {
                 write_worth(worth, row);
-                row[C::BestTypeWaitS as usize] = self.best_type_wait_s[index];
+                row[C::BestTypeWaitS as usize] = self.best_type_waits[index];
             }
-            let left = free_after(cluster, set, candidate, free);
+            let taken = candidate.facts.map_or(0, |facts| facts.num_gpus);
+            let left = (free + candidate.stopped.num_gpus).saturating_sub(taken);
             put(row, C::Leftover, left as f32 / num_gpus);
             put(row, C::OldestSlack, slack.after(Some(job), left));
         }
     }
 
-    /// Reads the facts of the offered jobs, each once, and works out the logarithmic columns of all candidates.
+    /// Reads the facts of the offered jobs, each once, and scales the times of all candidates.
     fn gather(&mut self, cluster: &Cluster, set: &CandidateSet) {
         self.jobs.clear();
-        let (mut at, mut last) = (0, None);
-        let (mut any_wait, mut any_victims, mut any_partner) = (false, false, false);
-        for (wait_s, worth) in self.best_type_wait_s.iter_mut().zip(&set.worths) {
-            *wait_s = worth.best_type_wait_s as f32;
-        }
-        for (index, candidate) in set.rows.iter().enumerate().take(MAX_CANDIDATES) {
+        let (mut at, mut last, mut num_times) = (0, None, 0);
+        for (candidate, place) in set.rows.iter().zip(&mut self.places) {
             let Some(job) = candidate.job else { continue };
             if last != Some(job) {
                 last = Some(job);
                 at = self.jobs.read(cluster, job);
             }
-            self.job_of[index] = at as u8;
+            *place = Place {
+                job: at as u8,
+                time: num_times as u8,
+            };
             let rate = candidate
                 .facts
+                .as_ref()
                 .map_or(self.jobs.best_speed(at), |facts| facts.rate);
-            self.duration_s[index] = self.jobs.resume_cost_s(at) + self.jobs.remaining_s(at) / rate as f32;
-            self.wait_to_fit_s[index] = candidate.wait_to_fit_s as f32;
-            any_wait |= candidate.kind == CandidateKind::Reserve;
-            any_partner |= candidate.partner.is_some();
-            self.partner_remaining_s[index] = candidate.partner.map_or(0.0, |partner| {
-                cluster.job(partner).remaining_s_at(cluster.now()) as f32
-            });
-            let victims = set.victims(candidate);
-            any_victims |= !victims.is_empty();
-            self.num_victims[index] = victims.len() as f32;
-            self.victims_remaining_s[index] = if victims.is_empty() {
-                0.0
-            } else {
-                least_remaining_s(cluster, victims, cluster.now()) as f32
+            let duration_s = self.jobs.resume_cost_s(at) + self.jobs.remaining_s(at) / rate as f32;
+            let other_s = match (candidate.kind, candidate.partner) {
+                (CandidateKind::Reserve, _) => Some(candidate.wait_to_fit_s),
+                (CandidateKind::Preempt, _) => Some(candidate.stopped.remaining_s_min),
+                (_, Some(partner)) => Some(cluster.job(partner).remaining_s_at(cluster.now())),
+                (_, None) => None,
             };
+            self.times_s[num_times] = duration_s;
+            num_times += 1;
+            if let Some(other_s) = other_s {
+                self.times_s[num_times] = other_s as f32;
+                num_times += 1;
+            }
         }
         self.jobs.encode();
-        let columns = [
-            (C::DurationS, &mut self.duration_s, true),
-            (C::WaitToFitS, &mut self.wait_to_fit_s, any_wait),
-            (C::NumVictims, &mut self.num_victims, any_victims),
-            (C::VictimsRemainingS, &mut self.victims_remaining_s, any_victims),
-            (C::PartnerRemainingS, &mut self.partner_remaining_s, any_partner),
-            (
-                C::BestTypeWaitS,
-                &mut self.best_type_wait_s,
-                !set.worths.is_empty(),
-            ),
-        ];
-        // Zero stays zero at any scale.
-        for (feature, values, _) in columns.into_iter().filter(|(_, _, any)| *any) {
-            jobs::encode(&column::CANDIDATE[feature as usize], values, set.len());
+        let feature = &column::CANDIDATE[C::DurationS as usize];
+        jobs::encode(feature, &self.times_s, &mut self.times, num_times);
+        if !set.worths.is_empty() {
+            for (wait_s, worth) in self.best_type_wait_s.iter_mut().zip(&set.worths) {
+                *wait_s = worth.best_type_wait_s as f32;
+            }
+            let feature = &column::CANDIDATE[C::BestTypeWaitS as usize];
+            let (raw, scaled) = (&self.best_type_wait_s, &mut self.best_type_waits);
+            jobs::encode(feature, raw, scaled, set.len());
         }
     }
 
     #[inline]
-    fn write_action(&self, candidate: &Candidate, index: usize, row: &mut [f32; NUM_CANDIDATE_FEATURES]) {
-        let kind = match candidate.kind {
-            CandidateKind::Hold => C::IsHold,
-            CandidateKind::Start => C::IsStart,
-            CandidateKind::Reserve => C::IsReserve,
-            CandidateKind::Preempt => C::IsPreempt,
-        };
-        row[kind as usize] = 1.0;
-        if let Some(facts) = candidate.facts {
-            let best = self.jobs.best_speed(usize::from(self.job_of[index]));
+    fn write_action(&self, candidate: &Candidate, place: Place, row: &mut [f32; NUM_CANDIDATE_FEATURES]) {
+        let at = usize::from(place.time);
+        row[C::DurationS as usize] = self.times[at];
+        match candidate.kind {
+            CandidateKind::Hold => row[C::IsHold as usize] = 1.0,
+            CandidateKind::Start => row[C::IsStart as usize] = 1.0,
+            CandidateKind::Reserve => {
+                row[C::IsReserve as usize] = 1.0;
+                row[C::WaitToFitS as usize] = self.times[at + 1];
+            }
+            CandidateKind::Preempt => {
+                row[C::IsPreempt as usize] = 1.0;
+                row[C::VictimsRemainingS as usize] = self.times[at + 1];
+                let number = candidate.victims.len();
+                match self.num_victims.get(number) {
+                    Some(scaled) => row[C::NumVictims as usize] = *scaled,
+                    None => put(row, C::NumVictims, number as f32),
+                }
+            }
+        }
+        if let Some(facts) = &candidate.facts {
+            let best = self.jobs.best_speed(usize::from(place.job));
             put(row, C::Speed, (facts.rate / best) as f32);
             put(row, C::Locality, facts.locality as f32);
             put(
@@ -260,12 +276,8 @@ impl WriterScratch {
         if candidate.partner.is_some() {
             row[C::IsBeside as usize] = 1.0;
             put(row, C::PartnerRate, candidate.partner_rate_ratio as f32);
-            row[C::PartnerRemainingS as usize] = self.partner_remaining_s[index];
+            row[C::PartnerRemainingS as usize] = self.times[at + 1];
         }
-        row[C::DurationS as usize] = self.duration_s[index];
-        row[C::WaitToFitS as usize] = self.wait_to_fit_s[index];
-        row[C::NumVictims as usize] = self.num_victims[index];
-        row[C::VictimsRemainingS as usize] = self.victims_remaining_s[index];
         for (lens, column) in [
             (Lens::Arrival, C::HeadArrival),
             (Lens::Shortest, C::HeadShortest),
@@ -322,15 +334,6 @@ fn ratio(num_gpus: u32, cluster: &Cluster) -> f32 {
     num_gpus as f32 / cluster.num_gpus() as f32
 }
 
-fn free_after(cluster: &Cluster, set: &CandidateSet, candidate: &Candidate, free: u32) -> u32 {
-    let given: u32 = set
-        .victims(candidate)
-        .iter()
-        .map(|job| cluster.job(*job).num_held)
-        .sum();
-    (free + given).saturating_sub(candidate.facts.map_or(0, |facts| facts.num_gpus))
-}
-
 fn write_global(
     cluster: &Cluster,
     reservation: Option<&Reservation>,
@@ -340,7 +343,7 @@ fn write_global(
     row.fill(0.0);
     let mut put = |feature: G, raw: f32| row[feature as usize] = column::GLOBAL[feature as usize].encode(raw);
     let now = cluster.now();
-    let seconds_to = |time: Time| (time - now).as_secs_f64().max(0.0) as f32;
+    let seconds_to = |time: Time| time.since(now).as_secs_f64().max(0.0) as f32;
     let kinds = || cluster.types_in(u64::MAX >> (64 - cluster.num_types()));
     put(G::Free, ratio(cluster.num_free(), cluster));
     let node_max = kinds()

@@ -111,6 +111,13 @@ impl Cluster {
             );
         }
         assert_eq!(free_of, self.free.num_free, "free GPUs of each type");
+        assert_eq!(
+            free_of.iter().max(),
+            Some(&self.free.num_free_max),
+            "most free GPUs of a type"
+        );
+        let not_up = self.nodes.iter().filter(|node| node.state != NodeState::Up);
+        assert_eq!(not_up.count(), self.num_not_up, "nodes that are not up");
         for kind in self.types_in(u64::MAX >> (64 - self.num_types())) {
             let nodes = self.nodes.iter().filter(|node| node.gpu_type == kind);
             let levels: BTreeSet<u32> = nodes

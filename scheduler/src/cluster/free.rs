@@ -13,6 +13,8 @@ pub(crate) struct FreeIndex {
     levels: Vec<u64>,
     /// Free GPUs of each type.
     pub(crate) num_free: Vec<u32>,
+    /// Free GPUs of the type that has most of them.
+    pub(crate) num_free_max: u32,
     /// GPUs of each type.
     pub(crate) num_gpus: Vec<u32>,
     /// Most GPUs in one node of each type.
@@ -27,6 +29,7 @@ impl FreeIndex {
             by_free: Vec::new(),
             levels: vec![0; num_types],
             num_free: vec![0; num_types],
+            num_free_max: 0,
             num_gpus: vec![0; num_types],
             node_gpus_max: vec![0; num_types],
             rack_gpus_max: vec![0; num_types],
@@ -37,6 +40,7 @@ impl FreeIndex {
             index.num_free[kind] += node.num_free();
             index.node_gpus_max[kind] = index.node_gpus_max[kind].max(node.num_gpus);
         }
+        index.num_free_max = index.num_free.iter().copied().max().unwrap_or(0);
         for rack in racks {
             let kind = rack.gpu_type.index();
             index.rack_gpus_max[kind] = index.rack_gpus_max[kind].max(rack.num_gpus);
@@ -65,6 +69,7 @@ impl FreeIndex {
             self.by_free[kind][free as usize].insert(id);
             self.levels[kind] |= level(free);
             self.num_free[kind] = self.num_free[kind] - free_before + free;
+            self.num_free_max = self.num_free.iter().copied().max().unwrap_or(0);
         }
     }
 

@@ -194,6 +194,10 @@ pub struct Cluster {
     stints: Stints,
     /// Bit mask of the types on which each class can run.
     class_types: Vec<u64>,
+    /// Best speed of each class on any type. `[class]`
+    class_speed_max: Vec<f64>,
+    /// Best speed of any class on each type. `[type]`
+    type_speed_max: Vec<f64>,
     /// Mean speed of all classes on each type: what a GPU of the type is worth to the average job.
     type_value: Vec<f64>,
     worth: TypeWorth,
@@ -210,6 +214,8 @@ pub struct Cluster {
     borrowing: bool,
     capabilities: Capabilities,
     now: Time,
+    /// Nodes that are draining or down.
+    num_not_up: usize,
     decisions: Vec<Decision>,
     /// Running jobs whose rate has changed through others since this was last asked.
     rerated: Vec<JobId>,
@@ -302,6 +308,7 @@ impl Cluster {
         let type_value: Vec<f64> = (0..num_types)
             .map(|kind| classes.iter().map(|class| class.speed[kind]).sum::<f64>() / classes.len() as f64)
             .collect();
+        let fastest = |speeds: &mut dyn Iterator<Item = f64>| speeds.fold(0.0, f64::max);
         let free = FreeIndex::new(num_types, &nodes, &racks);
         let tenants = spec
             .tenants
@@ -338,6 +345,13 @@ impl Cluster {
             num_running: 0,
             stints: Stints::new(num_types),
             class_types,
+            class_speed_max: classes
+                .iter()
+                .map(|class| fastest(&mut class.speed.iter().copied()))
+                .collect(),
+            type_speed_max: (0..num_types)
+                .map(|kind| fastest(&mut classes.iter().map(|class| class.speed[kind])))
+                .collect(),
             type_value,
             pairs: PairTable::new(
                 &spec.pairs,
@@ -362,6 +376,7 @@ impl Cluster {
             borrowing: spec.borrowing,
             capabilities,
             now: Time::ZERO,
+            num_not_up: 0,
             decisions: Vec::new(),
             rerated: Vec::new(),
             spare: Vec::new(),

@@ -20,6 +20,8 @@ impl Cluster {
         let idle = node.free | node.withheld;
         let offered = if state == NodeState::Up { idle } else { 0 };
         let (before, rack) = (node.num_free(), node.rack);
+        self.num_not_up -= usize::from(node.state != NodeState::Up);
+        self.num_not_up += usize::from(state != NodeState::Up);
         node.state = state;
         (node.free, node.withheld) = (offered, idle & !offered);
         let after = node.num_free();

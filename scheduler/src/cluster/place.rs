@@ -5,7 +5,7 @@
 //! study). Ties always go to the lowest node.
 
 use super::Cluster;
-use super::tables::Slice;
+use super::tables::{Slice, num_in};
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId};
 use crate::physics::links::{Spread, Tier};
 
@@ -66,7 +66,7 @@ impl Cluster {
                 }
             }
             num_gpus += slice.num_gpus();
-            num_left += (node.free & !slice.gpus).count_ones();
+            num_left += num_in(node.free & !slice.gpus);
         }
         let num_racks = self.num_racks(placement);
         let num_nodes = placement.len() as u32;
@@ -300,9 +300,14 @@ impl Cluster {
     ) -> bool {
         let start = out.len();
         // The victims' nodes with all that would be free there, gathered in place at the end of `out`.
+        let mut seen = SeenNodes::default();
         for victim in victims {
             for slice in &self.jobs[victim.index()].placement {
-                match out[start..].iter_mut().find(|other| other.node == slice.node) {
+                let known = match seen.insert(slice.node) {
+                    true => out[start..].iter_mut().find(|other| other.node == slice.node),
+                    false => None,
+                };
+                match known {
                     Some(other) => other.gpus |= slice.gpus,
                     None => {
                         let free = self.nodes[slice.node.index()].free;
@@ -314,8 +319,12 @@ impl Cluster {
                 }
             }
         }
-        let single = out[start..].iter().filter(|slice| slice.num_gpus() >= num_gpus);
-        if let Some(best) = single.min_by_key(|slice| (slice.num_gpus(), slice.node)).copied() {
+        let single = out[start..]
+            .iter()
+            .map(|slice| (slice.num_gpus(), slice.node, slice.gpus));
+        let single = single.filter(|(num, ..)| *num >= num_gpus);
+        if let Some((_, node, gpus)) = single.min_by_key(|(num, node, _)| (*num, *node)) {
+            let best = Slice { node, gpus };
             out.truncate(start);
             out.push(Slice {
                 node: best.node,
@@ -342,7 +351,7 @@ impl Cluster {
                 if rest == 0 {
                     break 'fill;
                 }
-                if !out[start..].iter().any(|slice| slice.node == node) {
+                if !(seen.may_hold(node) && out[start..].iter().any(|slice| slice.node == node)) {
                     rest -= self.push_slice(node, rest, out);
                 }
             }
@@ -351,6 +360,23 @@ impl Cluster {
             out.truncate(start);
         }
         rest == 0
+    }
+}
+
+/// Nodes that may have been seen, by the last bits of their ids: who has not been need not be looked for.
+#[derive(Clone, Copy, Debug, Default)]
+struct SeenNodes(u64);
+
+impl SeenNodes {
+    fn may_hold(self, node: NodeId) -> bool {
+        self.0 >> (node.0 % 64) & 1 == 1
+    }
+
+    /// Whether it may have been seen before.
+    fn insert(&mut self, node: NodeId) -> bool {
+        let before = self.may_hold(node);
+        self.0 |= 1 << (node.0 % 64);
+        before
     }
 }
 

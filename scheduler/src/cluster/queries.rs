@@ -2,7 +2,9 @@
 
 use super::stints::Stint;
 use super::tables::{Decision, Job, Node, Rack, Tenant};
-use super::{Capabilities, Cluster, Demand, Kept, OrderedSet, Queue, SharedGpu, Sharing, bits};
+use super::{
+    Capabilities, Cluster, Demand, Kept, Order, OrderedSet, Queue, ShapeId, SharedGpu, Sharing, bits,
+};
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
 use crate::spec::ModelClass;
 
@@ -59,12 +61,24 @@ impl Cluster {
     #[must_use]
     #[inline]
     pub fn fitting_types(&self, demand: Demand) -> u64 {
+        // Most demands on a busy cluster fit nowhere, which one number tells.
+        if demand.shape == ShapeId::PLAIN && demand.num_gpus > self.free.num_free_max {
+            return 0;
+        }
+        self.fitting_types_one_by_one(demand)
+    }
+
+    fn fitting_types_one_by_one(&self, demand: Demand) -> u64 {
         if !self.has_room(demand) {
             return 0;
         }
-        bits(demand.types)
-            .filter(|&kind| self.fits_on(GpuTypeId(kind as u8), demand))
-            .fold(0, |mask, kind| mask | 1 << kind)
+        let (mut rest, mut fitting) = (demand.types, 0);
+        while rest != 0 {
+            let kind = rest.trailing_zeros();
+            rest &= rest - 1;
+            fitting |= u64::from(self.fits_on(GpuTypeId(kind as u8), demand)) << kind;
+        }
+        fitting
     }
 
     pub(crate) fn queue(&self) -> &Queue {
@@ -116,6 +130,18 @@ impl Cluster {
     #[must_use]
     pub fn class(&self, id: ClassId) -> &ModelClass {
         &self.classes[id.index()]
+    }
+    /// The best speed of a class on any type.
+    #[must_use]
+    #[inline]
+    pub fn best_speed_of(&self, id: ClassId) -> f64 {
+        self.class_speed_max[id.index()]
+    }
+    /// The best speed of any class on a type.
+    #[must_use]
+    #[inline]
+    pub fn best_speed_on(&self, kind: GpuTypeId) -> f64 {
+        self.type_speed_max[kind.index()]
     }
     /// One tenant.
     #[must_use]
@@ -170,11 +196,17 @@ impl Cluster {
     /// Least believed GPU time of a pending job, GPU·s; zero without one.
     #[must_use]
     pub fn smallest_pending_gpu_s(&self) -> f64 {
-        let firsts = self.queue.heads().iter().map(|head| {
-            let (rest, _) = head.first(Kept::Remaining);
-            Time(rest).as_secs_f64() * f64::from(head.demand.num_gpus)
+        let firsts = self.queue.firsts(Order::GpuTime);
+        let least = firsts.first().map_or(0, |first| first.key);
+        // Rounding may put a product before a slightly smaller one, but not before one that is smaller by three roundings.
+        let bound = least.saturating_add(least >> 50).saturating_add(1);
+        let near = firsts.iter().take_while(|first| first.key <= bound);
+        let gpu_s = near.filter_map(|first| {
+            let group = self.queue.group(first.row);
+            let (rest, _) = group.rows(Kept::Remaining).first()?;
+            Some(Time(*rest).as_secs_f64() * f64::from(group.num_gpus))
         });
-        firsts.min_by(f64::total_cmp).unwrap_or(0.0)
+        gpu_s.min_by(f64::total_cmp).unwrap_or(0.0)
     }
     /// Number of pending jobs.
     #[must_use]

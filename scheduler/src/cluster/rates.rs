@@ -75,6 +75,9 @@ impl Cluster {
     #[must_use]
     pub fn gives_back_whole_gpus(&self, id: JobId) -> bool {
         let job = &self.jobs[id.index()];
+        if self.num_not_up == 0 && !self.capabilities.mixed_types {
+            return !job.is_sharing;
+        }
         let up = |slice: &Slice| self.nodes[slice.node.index()].state == super::NodeState::Up;
         let of_type = |slice: &Slice| self.nodes[slice.node.index()].gpu_type == job.gpu_type;
         !job.is_sharing && job.placement.iter().all(|slice| up(slice) && of_type(slice))

@@ -33,7 +33,7 @@ impl Stint {
     /// GPU·s received until `now`, as [`Job::attained_gpu_s_at`] says of the job.
     #[inline]
     pub(crate) fn attained_gpu_s_at(&self, now: Time) -> f64 {
-        self.attained_gpu_s + self.gpus_held * (now - self.run_start).as_secs_f64().max(0.0)
+        self.attained_gpu_s + self.gpus_held * now.since(self.run_start).as_secs_f64().max(0.0)
     }
 }
 

@@ -9,6 +9,26 @@ use crate::estimate::Estimate;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, RackId, TenantId, Time};
 use crate::spec::Resources;
 
+/// Number of GPUs in a mask. Most nodes have at most eight, and where the processor is not known to count bits, a look into a
+/// table takes a quarter of the instructions.
+#[inline]
+pub(super) fn num_in(gpus: u64) -> u32 {
+    const NUM_IN: [u8; 256] = {
+        let mut num = [0; 256];
+        let mut mask = 1;
+        while mask < 256 {
+            num[mask] = num[mask >> 1] + (mask & 1) as u8;
+            mask += 1;
+        }
+        num
+    };
+    if gpus < 256 {
+        u32::from(NUM_IN[gpus as usize])
+    } else {
+        gpus.count_ones()
+    }
+}
+
 /// GPUs of one node, as a bit mask over the node's GPU indexes (bit 0 = GPU 0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
@@ -21,8 +41,9 @@ pub struct Slice {
 impl Slice {
     /// Number of GPUs in the slice.
     #[must_use]
+    #[inline]
     pub fn num_gpus(self) -> u32 {
-        self.gpus.count_ones()
+        num_in(self.gpus)
     }
 }
 
@@ -76,8 +97,9 @@ pub struct Node {
 impl Node {
     /// Number of free GPUs.
     #[must_use]
+    #[inline]
     pub fn num_free(&self) -> u32 {
-        self.free.count_ones()
+        num_in(self.free)
     }
 
     /// The lowest `num` free GPUs as a mask. Slurm packs the lowest index first, and so do we.

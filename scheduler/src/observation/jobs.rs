@@ -92,9 +92,8 @@ impl JobTable {
         self.num += 1;
         let remaining_s = job.remaining_s_at(now) as f32;
         let num_gpus = job.request.num_gpus as f32;
-        let wait_s = (now - job.submit).as_secs_f64() as f32;
-        let speed = &cluster.class(job.request.class).speed;
-        self.best_speed[at] = speed.iter().copied().fold(0.0, f64::max);
+        let wait_s = now.since(job.submit).as_secs_f64() as f32;
+        self.best_speed[at] = cluster.best_speed_of(job.request.class);
         self.resume_cost_s[at] = cluster.resume_cost_s(id) as f32;
         let mut put = |raw: Raw, value: f32| self.raw[raw as usize][at] = value;
         put(Raw::NumGpus, num_gpus);
@@ -116,12 +115,8 @@ impl JobTable {
     pub(super) fn encode(&mut self) {
         let num = self.num;
         for ((raw, feature), encoded) in ENCODED.into_iter().zip(&mut self.encoded) {
-            encode_into(
-                &column::CANDIDATE[feature as usize],
-                &self.raw[raw as usize],
-                encoded,
-                num,
-            );
+            let feature = &column::CANDIDATE[feature as usize];
+            encode(feature, &self.raw[raw as usize], encoded, num);
         }
         let others = num.saturating_sub(1).max(1) as f32;
         for ((raw, _), ranks) in RANKED.into_iter().zip(&mut self.ranks) {
@@ -159,14 +154,9 @@ impl JobTable {
     }
 }
 
-/// Clamps and scales the first `num` values of a column in place, as [`Feature::encode`] does one.
-pub(super) fn encode(feature: &Feature, values: &mut Column, num: usize) {
-    let raw = *values;
-    encode_into(feature, &raw, values, num);
-}
-
-/// As [`encode`], into another column.
-fn encode_into(feature: &Feature, raw: &Column, encoded: &mut Column, num: usize) {
+/// Clamps and scales the first `num` values of a column into another, as [`Feature::encode`] does one. Values past them, up to
+/// a multiple of [`LANES`], which the columns' length is, mean nothing.
+pub(super) fn encode<const N: usize>(feature: &Feature, raw: &[f32; N], encoded: &mut [f32; N], num: usize) {
     let num = num.next_multiple_of(LANES);
     let rows = encoded[..num].iter_mut().zip(&raw[..num]);
     // Decided once for all: a loop without a choice in it is one for the vector units.
@@ -212,10 +202,10 @@ mod tests {
             feature in 0..column::CANDIDATE.len(),
         ) {
             let feature = &column::CANDIDATE[feature];
-            let mut all = [0.0; MAX_CANDIDATES];
+            let (mut all, mut encoded) = ([0.0; MAX_CANDIDATES], [0.0; MAX_CANDIDATES]);
             all[..values.len()].copy_from_slice(&values);
-            encode(feature, &mut all, values.len());
-            for (value, encoded) in values.iter().zip(all) {
+            encode(feature, &all, &mut encoded, values.len());
+            for (value, encoded) in values.iter().zip(encoded) {
                 prop_assert_eq!(feature.encode(*value).to_bits(), encoded.to_bits());
             }
         }

@@ -9,7 +9,7 @@ use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
 use super::weigh::{Alternatives, NEVER_S, weigh};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, Demand, PlacementFacts, Shape, Slice, Template};
+use crate::cluster::{Cluster, Demand, Head, Kept, PlacementFacts, Shape, Slice, Template};
 use crate::ids::{GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
@@ -47,6 +47,11 @@ impl Scratch {
             }
             None => Reservation::earliest_by(cluster, job, fit),
         }
+    }
+
+    /// These jobs were stopped in this pass.
+    pub(crate) fn stopped(&mut self, jobs: &[JobId]) {
+        self.stoppable.stopped(jobs);
     }
 
     /// A new pass begins.
@@ -147,7 +152,11 @@ fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>
             let mut kinds = cluster.types_in(types);
             !needs.templates.is_empty() && kinds.all(|kind| held.allows(demand, kind, Time::MAX))
         };
-        scan.run_allowed(cluster, needs, at_any_end, |job, types| {
+        let in_time = |head: &Head, types| {
+            let mut kinds = cluster.types_in(types);
+            kinds.any(|kind| held.allows(&head.demand, kind, earliest_end(cluster, head, kind)))
+        };
+        scan.run_allowed(cluster, needs, (at_any_end, in_time), |job, types| {
             may_backfill(cluster, needs, held, (job, types), slices)
         });
     }
@@ -252,6 +261,14 @@ pub(crate) fn believed_end(cluster: &Cluster, job: JobId, rate: f64) -> Time {
     let row = cluster.job(job);
     let cost_s = cluster.resume_cost_s(job);
     cluster.now() + Time::from_secs_f64(cost_s + row.remaining_s_at(cluster.now()) / rate)
+}
+
+/// A time before which no job of a demand can end if it starts now on a type: the shortest would run as the fastest class.
+fn earliest_end(cluster: &Cluster, head: &Head, kind: GpuTypeId) -> Time {
+    let (rest_us, _) = head.first(Kept::Remaining);
+    // Keys are rounded to a microsecond, or to what a float tells apart.
+    let rest = Time(rest_us - 1 - (rest_us >> 50));
+    cluster.now() + Time::from_secs_f64(rest.as_secs_f64() / cluster.best_speed_on(kind))
 }
 
 fn push_starts(

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::preempt::Newcomer;
-use crate::candidate::CandidateSet;
+use crate::candidate::{CandidateSet, Stopped};
 use crate::cluster::{Cluster, Demand, PlacementFacts, ShapeId};
 use crate::ids::{ClassId, GpuTypeId, JobId, Time};
 
@@ -56,8 +56,18 @@ pub(super) struct Over {
     pub(super) victims: Range<usize>,
     /// Believed end of the last job that was looked at.
     pub(super) last_end: Time,
-    /// Where the gang would go; worked out for the first job that may.
-    pub(super) place: Option<(Range<usize>, PlacementFacts)>,
+    /// Worked out for the first job that may.
+    place: Option<Place>,
+}
+
+/// Where a gang would go over its victims, and what that does to them.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) slices: Range<usize>,
+    pub(super) facts: PlacementFacts,
+    pub(super) stopped: Stopped,
+    /// The newcomer must end before this for the restart of every victim to be paid for.
+    pub(super) end_max: Time,
 }
 
 impl Known {
@@ -69,6 +79,14 @@ impl Known {
 }
 
 impl Over {
+    pub(super) fn new(victims: Range<usize>, last_end: Time) -> Over {
+        Over {
+            victims,
+            last_end,
+            place: None,
+        }
+    }
+
     /// Where the gang would go; none if what is free with the victims' GPUs is too little.
     pub(super) fn place(
         &mut self,
@@ -76,7 +94,7 @@ impl Over {
         job: JobId,
         kind: GpuTypeId,
         set: &mut CandidateSet,
-    ) -> Option<(Range<usize>, PlacementFacts)> {
+    ) -> Option<&Place> {
         if self.place.is_none() {
             let CandidateSet { slices, victims, .. } = set;
             let start = slices.len();
@@ -84,11 +102,38 @@ impl Over {
             let placed = cluster.place_over(kind, num_gpus, &victims[self.victims.clone()], slices);
             let loose = cluster.capabilities().consolidated && !cluster.is_consolidated(&slices[start..]);
             if placed && !loose {
-                self.place = Some((start..slices.len(), cluster.job_facts(job, &slices[start..])));
+                self.place = Some(Place::over(
+                    cluster,
+                    &victims[self.victims.clone()],
+                    start..slices.len(),
+                    cluster.job_facts(job, &slices[start..]),
+                ));
             } else {
                 slices.truncate(start);
             }
         }
-        self.place.clone()
+        self.place.as_ref()
+    }
+}
+
+impl Place {
+    fn over(cluster: &Cluster, victims: &[JobId], slices: Range<usize>, facts: PlacementFacts) -> Place {
+        let (mut num_gpus, mut remaining_s_min, mut end_max) = (0, f64::INFINITY, Time::MAX);
+        for victim in victims {
+            let job = cluster.job(*victim);
+            num_gpus += job.num_held;
+            remaining_s_min = f64::min(remaining_s_min, job.remaining_s_at(cluster.now()));
+            let cost = Time::from_secs_f64(cluster.restart_cost_s(*victim));
+            end_max = end_max.min(job.expected_finish - cost);
+        }
+        Place {
+            slices,
+            facts,
+            stopped: Stopped {
+                num_gpus,
+                remaining_s_min: if victims.is_empty() { 0.0 } else { remaining_s_min },
+            },
+            end_max,
+        }
     }
 }

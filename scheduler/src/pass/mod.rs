@@ -19,7 +19,6 @@ pub use reservation::Reservation;
 
 pub(crate) use enumerate::believed_end;
 use enumerate::{Scratch, enumerate};
-pub(crate) use preempt::least_remaining_s;
 
 use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, Demand};
@@ -113,9 +112,11 @@ impl Pass {
                 self.reservation = self.scratch.earliest(cluster, job, kind)
             }
             (CandidateKind::Start | CandidateKind::Preempt, Some(job)) => {
-                for victim in &self.set.victims[candidate.victims.clone()] {
+                let victims = &self.set.victims[candidate.victims.clone()];
+                for victim in victims {
                     cluster.preempt(*victim);
                 }
+                self.scratch.stopped(victims);
                 if let (Some(facts), Some(reservation)) = (candidate.facts, &mut self.reservation) {
                     let end = believed_end(cluster, job, facts.rate);
                     let demand = Demand {
@@ -201,9 +202,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::candidate::Candidate;
+    use crate::candidate::{Candidate, Stopped};
     use crate::cluster::{Capabilities, Sharing};
     use crate::heuristics::tests::world::{cluster_with, events, happen};
+    use crate::ids::JobId;
     use crate::policy::CandidateConfig;
 
     /// All that a policy can see of a candidate, and all that carrying it out depends on.
@@ -219,6 +221,21 @@ mod tests {
             )
         };
         set.iter().map(facts).collect()
+    }
+
+    fn slowly_stopped(cluster: &Cluster, victims: &[JobId]) -> Stopped {
+        let jobs = || victims.iter().map(|victim| cluster.job(*victim));
+        let remaining_s = jobs().map(|job| job.remaining_s_at(cluster.now()));
+        Stopped {
+            num_gpus: jobs().map(|job| job.num_held).sum(),
+            remaining_s_min: remaining_s.min_by(f64::total_cmp).unwrap_or(0.0),
+        }
+    }
+
+    fn bits_of(observation: &Observation) -> Vec<u32> {
+        let seen = observation.as_ref();
+        let numbers = seen.global.iter().chain(seen.candidates);
+        numbers.map(|number| number.to_bits()).collect()
     }
 
     fn clusters() -> impl Strategy<Value = Cluster> {
@@ -255,6 +272,12 @@ mod tests {
                     enumerate(&cluster, &needs, pass.reservation(), &mut scratch, &mut set);
                     prop_assert_eq!(facts_of(pass.candidates()), facts_of(&set));
                     prop_assert_eq!(pass.candidates().hold_refused, set.hold_refused);
+                    for row in &set.rows {
+                        prop_assert_eq!(row.stopped, slowly_stopped(&cluster, set.victims(row)));
+                    }
+                    let mut fresh = Observation::default();
+                    fresh.fill(&cluster, &set, pass.reservation());
+                    prop_assert_eq!(bits_of(pass.observe(&cluster)), bits_of(&fresh));
                     let action = choices.next().unwrap() % set.len();
                     let action = if set.is_admissible(action) { action } else { 1 };
                     state = pass.act(&mut cluster, &needs, action);

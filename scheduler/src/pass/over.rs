@@ -35,7 +35,7 @@ pub(super) fn push_preempts(
         (
             Lens::Shortest,
             Newcomer::Shorter {
-                own_end_s: if uniform { f64::NEG_INFINITY } else { own_end_s },
+                own_end_s: (!uniform).then_some(own_end_s),
             },
         ),
         (Lens::LeastAttained, Newcomer::ServedLess { class: served_class }),
@@ -49,11 +49,7 @@ pub(super) fn push_preempts(
             let start = set.victims.len();
             let gang = (kind, demand.num_gpus);
             let last = find_victims(cluster, gang, newcomer, stoppable, &mut set.victims);
-            let over = last.map(|last_end| Over {
-                victims: start..set.victims.len(),
-                last_end,
-                place: None,
-            });
+            let over = last.map(|last_end| Over::new(start..set.victims.len(), last_end));
             known.overs.push((key, over));
             known.overs.len() - 1
         });
@@ -64,33 +60,28 @@ pub(super) fn push_preempts(
         if lens == Lens::Shortest && (over.last_end - now).as_secs_f64() <= least_s {
             continue;
         }
-        let Some((placement, facts)) = over.place(cluster, job, kind, set) else {
+        let victims = over.victims.clone();
+        let Some(place) = over.place(cluster, job, kind, set) else {
             continue;
         };
-        let victims = &set.victims[over.victims.clone()];
-        if lens == Lens::Shortest && !pays(cluster, job, facts.rate, victims) {
+        // On a loose placement it may end too late; two jobs would then stop each other in turn.
+        let pays = |end: Time| victims.is_empty() || end < place.end_max;
+        if lens == Lens::Shortest && !pays(believed_end(cluster, job, place.facts.rate)) {
             continue;
         }
-        let same = |row: &Candidate| &set.victims[row.victims.clone()] == victims;
+        let same = |row: &Candidate| {
+            row.victims == victims || set.victims[row.victims.clone()] == set.victims[victims.clone()]
+        };
         let mut rows = set.rows[first..].iter();
         if rows.any(|row| row.kind == CandidateKind::Preempt && same(row)) {
             continue;
         }
         let mut candidate = Candidate::new(CandidateKind::Preempt, Some(job));
-        candidate.facts = Some(facts);
+        candidate.facts = Some(place.facts);
         candidate.heads = heads;
-        candidate.placement = placement;
-        candidate.victims = over.victims.clone();
+        candidate.placement = place.slices.clone();
+        candidate.victims = victims;
+        candidate.stopped = place.stopped;
         set.rows.push(candidate);
     }
-}
-
-/// Whether a job that runs at `rate` ends so much before each of these running jobs that a restart is paid for. On a loose
-/// placement it may end too late; two jobs would then stop each other in turn.
-fn pays(cluster: &Cluster, job: JobId, rate: f64, victims: &[JobId]) -> bool {
-    let end = believed_end(cluster, job, rate);
-    victims.iter().all(|victim| {
-        let cost = Time::from_secs_f64(cluster.restart_cost_s(*victim));
-        cluster.job(*victim).expected_finish > end + cost
-    })
 }

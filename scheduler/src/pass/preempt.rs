@@ -15,7 +15,8 @@ use crate::ids::{GpuTypeId, JobId, Time};
 pub(crate) enum Newcomer {
     /// The jobs with the longest rest go first, as long as they end later than the newcomer, which ends in `own_end_s` at
     /// its best, and a restart besides.
-    Shorter { own_end_s: f64 },
+    /// Without an end, whenever the newcomer ends: whether that pays is then up to the caller.
+    Shorter { own_end_s: Option<f64> },
     /// The jobs that received most go first, as long as they are of a higher service class than the newcomer's.
     ServedLess { class: u8 },
 }
@@ -34,8 +35,8 @@ pub(crate) struct Stoppable {
 struct StoppableOfType {
     /// The first so many, latest believed end first.
     latest: Vec<(Time, Running)>,
-    /// The first so many that have left the first service class, most attained service first.
-    served: Vec<(f64, Running)>,
+    /// The first so many that have left the first service class with their classes, most attained service first.
+    served: Vec<(u8, Running)>,
     rest: BinaryHeap<Attained>,
 }
 
@@ -43,17 +44,19 @@ struct StoppableOfType {
 #[derive(Clone, Copy, Debug)]
 struct Running {
     job: JobId,
-    num_held: u32,
-    /// Whether the GPUs are free for others then; asked again where that can change.
-    whole: bool,
+    /// GPUs that are free for others then; 0 if it may not be stopped, which nobody may who started at this instant. Where
+    /// jobs may share GPUs it is asked again whether all of them are.
+    num_given: u32,
 }
 
 impl Running {
-    fn of(cluster: &Cluster, job: JobId) -> Running {
+    fn of(cluster: &Cluster, id: JobId) -> Running {
+        let job = cluster.job(id);
+        let may_stop = job.run_start < cluster.now() && job.state == JobState::Running;
+        let gives = may_stop && (cluster.may_share() || cluster.gives_back_whole_gpus(id));
         Running {
-            job,
-            num_held: cluster.job(job).num_held,
-            whole: cluster.gives_back_whole_gpus(job),
+            job: id,
+            num_given: if gives { job.num_held } else { 0 },
         }
     }
 }
@@ -103,49 +106,81 @@ impl Stoppable {
         }
     }
 
+    /// These jobs were stopped at the same instant: they have nothing more to give.
+    pub(super) fn stopped(&mut self, jobs: &[JobId]) {
+        for StoppableOfType { latest, served, .. } in &mut self.types {
+            let latest = latest.iter_mut().map(|(_, running)| running);
+            let served = served.iter_mut().map(|(_, running)| running);
+            for running in latest.chain(served).filter(|running| jobs.contains(&running.job)) {
+                running.num_given = 0;
+            }
+        }
+    }
+
     fn forget_ends(&mut self) {
         self.types.iter_mut().for_each(|rows| rows.latest.clear());
     }
 
-    fn of_type(&mut self, cluster: &Cluster, kind: GpuTypeId) -> &mut StoppableOfType {
+    /// The jobs of a type, with those that have received service gathered if they are wanted.
+    fn of_type(&mut self, cluster: &Cluster, kind: GpuTypeId, served: bool) -> &mut StoppableOfType {
         if self.types.len() < cluster.num_types() {
             self.types
                 .resize_with(cluster.num_types(), StoppableOfType::default);
         }
-        &mut self.types[kind.index()]
+        let rows = &mut self.types[kind.index()];
+        if served && self.known >> kind.0 & 1 == 0 {
+            self.known |= 1 << kind.0;
+            rows.gather_served(cluster, kind);
+        }
+        rows
+    }
+}
+
+impl StoppableOfType {
+    fn gather_served(&mut self, cluster: &Cluster, kind: GpuTypeId) {
+        let StoppableOfType { served, rest, .. } = self;
+        served.clear();
+        let mut rows = std::mem::take(rest).into_vec();
+        rows.clear();
+        rows.extend(cluster.stints_of(kind).iter().filter_map(|stint| {
+            let (gpu_s, job) = (stint.attained_gpu_s_at(cluster.now()), stint.job);
+            has_passed_first_class(gpu_s).then_some(Attained { gpu_s, job })
+        }));
+        *rest = BinaryHeap::from(rows);
     }
 
-    /// The job at a place of the order by believed end, from 0 on; none past the last.
+    /// The job at a place of the order by believed end, from 0 on; none past the last. All before it have been looked at.
+    #[inline(always)]
     fn latest(&mut self, cluster: &Cluster, kind: GpuTypeId, place: usize) -> Option<(Time, Running)> {
-        let latest = &mut self.of_type(cluster, kind).latest;
-        while latest.len() <= place {
-            let last = latest.last().map(|(end, running)| (*end, running.job));
-            let (end, job) = cluster.running_of(kind).last_before(last.as_ref())?;
-            latest.push((*end, Running::of(cluster, *job)));
+        if place == self.latest.len() {
+            self.next_latest(cluster, kind)?;
         }
-        Some(latest[place])
+        self.latest.get(place).copied()
     }
 
-    /// The job at a place of the order by attained service, from 0 on; none past the last.
-    fn served(&mut self, cluster: &Cluster, kind: GpuTypeId, place: usize) -> Option<(f64, Running)> {
-        let known = self.known >> kind.0 & 1 == 1;
-        self.known |= 1 << kind.0;
-        let StoppableOfType { served, rest, .. } = self.of_type(cluster, kind);
-        if !known {
-            served.clear();
-            let mut rows = std::mem::take(rest).into_vec();
-            rows.clear();
-            rows.extend(cluster.stints_of(kind).iter().filter_map(|stint| {
-                let (gpu_s, job) = (stint.attained_gpu_s_at(cluster.now()), stint.job);
-                has_passed_first_class(gpu_s).then_some(Attained { gpu_s, job })
-            }));
-            *rest = BinaryHeap::from(rows);
+    #[inline(never)]
+    fn next_latest(&mut self, cluster: &Cluster, kind: GpuTypeId) -> Option<()> {
+        let last = self.latest.last().map(|(end, running)| (*end, running.job));
+        let (end, job) = cluster.running_of(kind).last_before(last.as_ref())?;
+        self.latest.push((*end, Running::of(cluster, *job)));
+        Some(())
+    }
+
+    /// The job at a place of the order by attained service, as [`StoppableOfType::latest`].
+    #[inline(always)]
+    fn served(&mut self, cluster: &Cluster, place: usize) -> Option<(u8, Running)> {
+        if place == self.served.len() {
+            self.next_served(cluster)?;
         }
-        while served.len() <= place {
-            let Attained { gpu_s, job } = rest.pop()?;
-            served.push((gpu_s, Running::of(cluster, job)));
-        }
-        Some(served[place])
+        self.served.get(place).copied()
+    }
+
+    #[inline(never)]
+    fn next_served(&mut self, cluster: &Cluster) -> Option<()> {
+        let Attained { gpu_s, job } = self.rest.pop()?;
+        let running = Running::of(cluster, job);
+        self.served.push((service_class(gpu_s), running));
+        Some(())
     }
 }
 
@@ -167,22 +202,23 @@ pub(crate) fn find_victims(
     }
     let may_share = cluster.may_share();
     let mut take = |victim: Running| {
-        if free < wanted {
-            let running = cluster.job(victim.job);
-            let may_stop = running.run_start < now && running.state == JobState::Running;
-            let whole = match may_share {
-                true => cluster.gives_back_whole_gpus(victim.job),
-                false => victim.whole,
-            };
-            if may_stop && whole {
-                free += victim.num_held;
-                out.push(victim.job);
-            }
+        if free < wanted && victim.num_given > 0 && (!may_share || cluster.gives_back_whole_gpus(victim.job))
+        {
+            free += victim.num_given;
+            out.push(victim.job);
         }
         free >= wanted
     };
+    let is_served = matches!(newcomer, Newcomer::ServedLess { .. });
+    let stoppable = stoppable.of_type(cluster, kind, is_served);
     let last = match newcomer {
-        Newcomer::Shorter { own_end_s } => {
+        Newcomer::Shorter { own_end_s: None } => (0..)
+            .map_while(|place| stoppable.latest(cluster, kind, place))
+            .find(|(_, victim)| take(*victim))
+            .map(|(end, _)| end),
+        Newcomer::Shorter {
+            own_end_s: Some(own_end_s),
+        } => {
             let least_s = own_end_s + cluster.restart_cost_s_min();
             let rest_s = |end: Time| (end - now).as_secs_f64();
             (0..)
@@ -193,8 +229,8 @@ pub(crate) fn find_victims(
                 .map(|(end, _)| end)
         }
         Newcomer::ServedLess { class } => (0..)
-            .map_while(|place| stoppable.served(cluster, kind, place))
-            .take_while(|(gpu_s, _)| service_class(*gpu_s) > class)
+            .map_while(|place| stoppable.served(cluster, place))
+            .take_while(|(higher, _)| *higher > class)
             .find(|(_, victim)| take(*victim))
             .map(|(_, victim)| cluster.job(victim.job).expected_finish),
     };
@@ -204,7 +240,7 @@ pub(crate) fn find_victims(
     }
     // A large last victim can make earlier small ones superfluous: spare those that would lose least first.
     let mut position = out.len();
-    while position > start {
+    while free > wanted && position > start {
         position -= 1;
         let held = cluster.job(out[position]).num_held;
         if free - held >= wanted {
@@ -213,12 +249,4 @@ pub(crate) fn find_victims(
         }
     }
     last
-}
-
-/// Shortest believed rest among the victims, s.
-pub(crate) fn least_remaining_s(cluster: &Cluster, victims: &[JobId], now: Time) -> f64 {
-    victims
-        .iter()
-        .map(|victim| cluster.job(*victim).remaining_s_at(now))
-        .fold(f64::INFINITY, f64::min)
 }

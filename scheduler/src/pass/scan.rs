@@ -226,12 +226,12 @@ impl Scan {
     }
 
     /// Looks for fitting jobs among those that `allowed` lets through, given the types on which they fit; the heads stay as
-    /// they are. `all_allowed` says of a demand that its every job would be let through.
+    /// they are. `all_allowed` says of a demand that its every job would be let through, `any_allowed` whether one might be.
     pub(super) fn run_allowed(
         &mut self,
         cluster: &Cluster,
         needs: &Needs,
-        all_allowed: impl Fn(&Demand, u64) -> bool,
+        (all_allowed, any_allowed): (impl Fn(&Demand, u64) -> bool, impl Fn(&Head, u64) -> bool),
         mut allowed: impl FnMut(JobId, u64) -> bool,
     ) {
         let num = needs.fitting;
@@ -244,6 +244,9 @@ impl Scan {
                 continue;
             }
             let all = all_allowed(&head.demand, types);
+            if !all && !any_allowed(head, types) {
+                continue;
+            }
             let verdicts = &mut self.verdicts;
             let mut allowed = |job: JobId| all || verdicts.of(job, || allowed(job, types));
             let group = cluster.queue().group(head.row);
@@ -301,7 +304,7 @@ mod tests {
 
     use super::*;
     use crate::heuristics::by_name;
-    use crate::heuristics::tests::world::{cluster, events, happen, watched_pass};
+    use crate::heuristics::tests::world::{cluster, events, happen, pending, watched_pass};
     use crate::lens::first_jobs;
 
     proptest! {
@@ -341,7 +344,10 @@ mod tests {
                         prop_assert_eq!(scan.fitting(lens), &found, "fitting, {:?}", lens);
                     }
                     let odd = |job: JobId| job.0 % 2 == 1 || all_of(&cluster.demand(job));
-                    scan.run_allowed(&cluster, &needs, |demand, _| all_of(demand), |job, _| odd(job));
+                    let any_odd = |head: &Head, _| pending(&cluster).into_iter().any(|job| {
+                        cluster.demand(job) == head.demand && odd(job)
+                    });
+                    scan.run_allowed(&cluster, &needs, (|demand: &Demand, _| all_of(demand), any_odd), |job, _| odd(job));
                     for lens in Lens::ALL {
                         let fits = |demand: &Demand| cluster.fitting_types(*demand) != 0;
                         first_jobs(&cluster, lens, fitting, fits, odd, &mut found);

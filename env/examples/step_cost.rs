@@ -1,0 +1,69 @@
+//! What a step of an environment costs: `step_cost SCENARIO STEPS [SECONDS]`.
+//!
+//! Plays random admissible actions from seed 1, prints a digest of all observations, rewards and times, so that two versions
+//! can be held to each other, and then steps per second if asked. `busy` is the environment of `pleach bench`; any registered
+//! id is one. Instructions are counted under `valgrind --tool=callgrind --toggle-collect='pleach_env::env::Env::step'`.
+
+#![allow(clippy::unwrap_used)]
+
+use std::time::Instant;
+
+use pleach_env::config::{EnvConfig, WorkloadConfig};
+use pleach_env::random::random_action;
+use pleach_env::seed::Seed;
+use pleach_env::vec_env::VecEnv;
+use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
+use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
+
+fn busy() -> EnvConfig {
+    let generator = PhillyLikeConfig {
+        num_jobs: 2000,
+        num_nodes: 32,
+        load: 1.5,
+        run_time_s_max: 86_400.0,
+        ..PhillyLikeConfig::default()
+    };
+    let mut config = EnvConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(generator)),
+        ..EnvConfig::default()
+    };
+    config.sim.capabilities.preemption = true;
+    config
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let [_, scenario, num_steps, seconds @ ..] = &args[..] else {
+        return eprintln!("step_cost SCENARIO STEPS [SECONDS]");
+    };
+    let config = match scenario.as_str() {
+        "busy" => busy(),
+        id => EnvConfig::registered(id).unwrap(),
+    };
+    let mut envs = VecEnv::new(&config, 1, AutoresetMode::SameStep).unwrap();
+    let mut batch = Batch::new(envs.spaces(), 1);
+    envs.reset(&[1], &mut batch).unwrap();
+    let mut rng = Seed(1).stream("bench", 0);
+    let mut step = |batch: &mut Batch| {
+        let action = random_action(&batch.mask, &mut rng);
+        envs.step(&[action], batch).unwrap();
+    };
+    let mut digest = 1_u64;
+    for _ in 0..num_steps.parse().unwrap() {
+        step(&mut batch);
+        let numbers = batch.global.iter().chain(&batch.candidates).chain(&batch.reward);
+        let bits = numbers.map(|number| u64::from(number.to_bits()));
+        for bits in bits.chain([batch.dt_s[0].to_bits()]) {
+            digest = (digest ^ bits).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+        }
+    }
+    println!("{scenario}: digest {digest:016x}");
+    if let [seconds] = seconds {
+        let (start, limit_s, mut num) = (Instant::now(), seconds.parse().unwrap(), 0);
+        while start.elapsed().as_secs_f64() < limit_s {
+            (0..1000).for_each(|_| step(&mut batch));
+            num += 1000;
+        }
+        println!("{:.0} steps/s", f64::from(num) / start.elapsed().as_secs_f64());
+    }
+}

@@ -28,6 +28,7 @@ pub mod rows;
 mod softmax;
 mod tensorboard;
 pub mod trainer;
+mod unit;
 
 #[cfg(test)]
 mod learning_tests;

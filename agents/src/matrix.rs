@@ -4,8 +4,6 @@
 //! its time on packing and bookkeeping; here weights are packed once for a minibatch, and four rows times sixteen columns of
 //! a result stay in registers. A sum runs over its terms in order, by fused multiply-adds, and begins with what the result
 //! held before. So results do not depend on threads, on how rows are cut into blocks, or on the vector unit.
-//!
-//! No closures around what a [`Unit`] does: a closure is compiled for any processor, and a call is all that is left of it.
 
 #![expect(
     clippy::needless_range_loop,
@@ -15,123 +13,12 @@
 use std::array;
 
 use crate::parameters::LANES;
+use crate::unit::{Unit, Work};
 
 /// Rows of a result that are kept in registers.
 const BLOCK: usize = 4;
 /// Rows over which [`accumulate`] sums before it goes to other columns: they fit the first cache.
-const ROWS: usize = 64;
-
-/// Eight numbers at once.
-pub(crate) trait Unit: Copy {
-    /// Eight numbers.
-    type Lanes: Copy;
-    /// Eight times the same.
-    fn splat(self, value: f32) -> Self::Lanes;
-    /// Eight from memory.
-    fn load(self, values: &[f32; LANES]) -> Self::Lanes;
-    /// Eight to memory.
-    fn store(self, lanes: Self::Lanes) -> [f32; LANES];
-    /// `a b + c`, rounded once.
-    fn mul_add(self, a: Self::Lanes, b: Self::Lanes, c: Self::Lanes) -> Self::Lanes;
-    /// Runs `work` in a function that is compiled for this unit.
-    fn perform<W: Work>(self, work: W) -> W::Output;
-}
-
-/// Any processor; `mul_add` is a call where there is no instruction for it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Plain;
-
-impl Unit for Plain {
-    type Lanes = [f32; LANES];
-
-    #[inline(always)]
-    fn splat(self, value: f32) -> Self::Lanes {
-        [value; LANES]
-    }
-
-    #[inline(always)]
-    fn load(self, values: &[f32; LANES]) -> Self::Lanes {
-        *values
-    }
-
-    #[inline(always)]
-    fn store(self, lanes: Self::Lanes) -> [f32; LANES] {
-        lanes
-    }
-
-    #[inline(always)]
-    fn mul_add(self, a: Self::Lanes, b: Self::Lanes, c: Self::Lanes) -> Self::Lanes {
-        let mut sum = c;
-        for lane in 0..LANES {
-            sum[lane] = a[lane].mul_add(b[lane], c[lane]);
-        }
-        sum
-    }
-
-    fn perform<W: Work>(self, work: W) -> W::Output {
-        work.run(self)
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Unit for pulp::x86::V3 {
-    type Lanes = pulp::f32x8;
-
-    #[inline(always)]
-    fn splat(self, value: f32) -> Self::Lanes {
-        self.splat_f32x8(value)
-    }
-
-    #[inline(always)]
-    fn load(self, values: &[f32; LANES]) -> Self::Lanes {
-        pulp::cast(*values)
-    }
-
-    #[inline(always)]
-    fn store(self, lanes: Self::Lanes) -> [f32; LANES] {
-        pulp::cast(lanes)
-    }
-
-    #[inline(always)]
-    fn mul_add(self, a: Self::Lanes, b: Self::Lanes, c: Self::Lanes) -> Self::Lanes {
-        self.mul_add_f32x8(a, b, c)
-    }
-
-    #[inline(always)]
-    fn perform<W: Work>(self, work: W) -> W::Output {
-        pulp::Simd::vectorize(self, OnV3(work, self))
-    }
-}
-
-/// Something to compute on whatever unit there is. `run` is to be inlined, so that all of it is compiled for that unit.
-pub(crate) trait Work {
-    /// What comes out.
-    type Output;
-    /// Computes it.
-    fn run<U: Unit>(self, unit: U) -> Self::Output;
-}
-
-/// Runs `work` on the best unit of this processor.
-pub(crate) fn on_this_processor<W: Work>(work: W) -> W::Output {
-    #[cfg(target_arch = "x86_64")]
-    if let Some(unit) = pulp::x86::V3::try_new() {
-        return unit.perform(work);
-    }
-    Plain.perform(work)
-}
-
-#[cfg(target_arch = "x86_64")]
-struct OnV3<W>(W, pulp::x86::V3);
-
-#[cfg(target_arch = "x86_64")]
-impl<W: Work> pulp::WithSimd for OnV3<W> {
-    type Output = W::Output;
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> W::Output {
-        self.0.run(self.1)
-    }
-}
+const ROWS: usize = 32;
 
 /// A matrix `[inputs, outputs]` in panels of eight columns.
 #[derive(Clone, Debug)]
@@ -170,13 +57,29 @@ impl Panels {
     }
 }
 
+/// `out = x weights + bias` for the rows of `x`, through a rectifier.
+#[inline(always)]
+pub(crate) fn layer<U: Unit>(unit: U, x: &[f32], weights: &Panels, bias: &[f32], out: &mut Vec<f32>) {
+    out.resize(x.len() / weights.inputs * weights.outputs, 0.0);
+    let (start, rectify) = (Some(bias), true);
+    unit.perform(Multiply {
+        x,
+        weights,
+        start,
+        rectify,
+        out,
+    });
+}
+
 /// `out += x weights` for the rows of `x`, then a rectifier where `rectify`.
 #[inline(always)]
 pub(crate) fn multiply<U: Unit>(unit: U, x: &[f32], weights: &Panels, rectify: bool, out: &mut [f32]) {
     debug_assert_eq!(x.len() / weights.inputs, out.len() / weights.outputs);
+    let start = None;
     unit.perform(Multiply {
         x,
         weights,
+        start,
         rectify,
         out,
     });
@@ -185,6 +88,8 @@ pub(crate) fn multiply<U: Unit>(unit: U, x: &[f32], weights: &Panels, rectify: b
 struct Multiply<'a> {
     x: &'a [f32],
     weights: &'a Panels,
+    /// What each row of the result begins with, in place of what it held. `[outputs]`
+    start: Option<&'a [f32]>,
     rectify: bool,
     out: &'a mut [f32],
 }
@@ -197,6 +102,7 @@ impl Work for Multiply<'_> {
         let Multiply {
             x,
             weights,
+            start,
             rectify,
             out,
         } = self;
@@ -208,37 +114,53 @@ impl Work for Multiply<'_> {
             .chunks_exact(BLOCK * inputs)
             .zip(out.chunks_exact_mut(BLOCK * outputs))
         {
-            some_rows::<U, BLOCK>(unit, x, weights, rectify, out);
+            some_rows::<U, BLOCK>(unit, x, weights, (start, rectify), out);
         }
         for (x, out) in x_rest
             .chunks_exact(inputs)
             .zip(out_rest.chunks_exact_mut(outputs))
         {
-            some_rows::<U, 1>(unit, x, weights, rectify, out);
+            some_rows::<U, 1>(unit, x, weights, (start, rectify), out);
         }
     }
 }
 
 #[inline(always)]
-fn some_rows<U: Unit, const R: usize>(unit: U, x: &[f32], weights: &Panels, rectify: bool, out: &mut [f32]) {
+fn some_rows<U: Unit, const R: usize>(
+    unit: U,
+    x: &[f32],
+    weights: &Panels,
+    (start, rectify): (Option<&[f32]>, bool),
+    out: &mut [f32],
+) {
     let x: [&[f32]; R] = array::from_fn(|row| &x[row * weights.inputs..][..weights.inputs]);
     let pairs = weights.panels.chunks_exact(2 * weights.inputs);
     let single = pairs.remainder();
     let mut column = 0;
     for pair in pairs {
         let (first, second) = pair.split_at(weights.inputs);
+        let from = start.map(|start| &start[column..]);
+        let panels = [first, second];
         tile::<U, R, 2>(
             unit,
             x,
-            [first, second],
-            rectify,
+            panels,
+            (from, rectify),
             &mut out[column..],
             weights.outputs,
         );
         column += 2 * LANES;
     }
     if !single.is_empty() {
-        tile::<U, R, 1>(unit, x, [single], rectify, &mut out[column..], weights.outputs);
+        let from = start.map(|start| &start[column..]);
+        tile::<U, R, 1>(
+            unit,
+            x,
+            [single],
+            (from, rectify),
+            &mut out[column..],
+            weights.outputs,
+        );
     }
 }
 
@@ -248,7 +170,7 @@ fn tile<U: Unit, const R: usize, const P: usize>(
     unit: U,
     x: [&[f32]; R],
     panels: [&[[f32; LANES]]; P],
-    rectify: bool,
+    (start, rectify): (Option<&[f32]>, bool),
     out: &mut [f32],
     stride: usize,
 ) {
@@ -257,7 +179,10 @@ fn tile<U: Unit, const R: usize, const P: usize>(
     let mut sums = [[unit.splat(0.0); P]; R];
     for row in 0..R {
         for panel in 0..P {
-            sums[row][panel] = unit.load(lanes(out, row * stride + panel * LANES));
+            sums[row][panel] = match start {
+                Some(start) => unit.load(lanes(start, panel * LANES)),
+                None => unit.load(lanes(out, row * stride + panel * LANES)),
+            };
         }
     }
     for input in 0..inputs {
@@ -427,6 +352,7 @@ pub(crate) fn through_rectifier(d: &mut [f32], out: &[f32]) {
 mod tests {
     use super::*;
     use crate::parameters::uniform;
+    use crate::unit::{Plain, on_this_processor};
     use pleach_env::seed::Seed;
 
     struct Both<'a> {

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-FRAMES = HERE.parent.parent / "target/release/examples/frames"
+FRAMES = Path(os.environ.get("FRAMES", HERE.parent.parent / "target/release/examples/frames"))
 PARTS = ["update", "collect", "learn"]
 
 

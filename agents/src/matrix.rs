@@ -5,7 +5,7 @@
 //! a result stay in registers. A sum runs over its terms in order, by fused multiply-adds, and begins with what the result
 //! held before. So results do not depend on threads, on how rows are cut into blocks, or on the vector unit.
 
-#![expect(
+#![allow(
     clippy::needless_range_loop,
     reason = "indices that the compiler knows keep sums in registers, and closures are compiled for any processor"
 )]

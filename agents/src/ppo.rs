@@ -29,12 +29,12 @@ pub enum Gradients {
     /// Burn.
     #[default]
     Burn,
-    /// Plain Rust, differentiated by hand: the same bytes on every processor with or without vector units, and faster on CPUs.
+    /// Plain Rust, differentiated by hand: every sum in one order and rounded alike whatever the vector unit, and faster on CPUs.
     Plain,
 }
 
 impl Gradients {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+    /// By reference because serde asks so.
     fn is_default(&self) -> bool {
         *self == Gradients::default()
     }

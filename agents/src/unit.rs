@@ -4,7 +4,7 @@
 //! together, once, everywhere.
 //!
 //! No closures around what a unit does: a closure is compiled for any processor, and a call is all that is left of it.
-#![expect(
+#![allow(
     clippy::needless_range_loop,
     reason = "indices that the compiler knows keep sums in registers"
 )]

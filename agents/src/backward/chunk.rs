@@ -61,7 +61,9 @@ impl Scratch {
 
     /// Gathers the chunk's observations: what they say of candidates; prior logits go to `logits`.
     fn gather(&mut self, rows: &Rows, decisions: &[usize]) {
-        (self.ends.clear(), self.x.clear(), self.logits.clear());
+        self.ends.clear();
+        self.x.clear();
+        self.logits.clear();
         self.ends.push(0);
         for decision in decisions {
             let row = rows.row(*decision);

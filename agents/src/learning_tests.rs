@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::imitation::Demonstrations;
 use crate::inference::Inference;
 use crate::parameters::NetworkConfig;
-use crate::ppo::PpoConfig;
+use crate::ppo::{Gradients, PpoConfig};
 use crate::rows::{Rows, action_of};
 use crate::softmax::argmax;
 use crate::toy::{Bandit, CAPACITY, Many, Toy, TwoQueues, observe_queues, queue_values};
@@ -61,7 +61,15 @@ fn greedy(
 
 #[test]
 fn ppo_finds_the_best_arm_of_a_masked_contextual_bandit() {
-    let (mut env, mut trainer) = (Many::<Bandit>::new(16), trainer::<Bandit>(config(30, 64)));
+    [Gradients::Burn, Gradients::Plain]
+        .into_iter()
+        .for_each(ppo_finds_the_best_arm_with);
+}
+
+fn ppo_finds_the_best_arm_with(gradients: Gradients) {
+    let mut config = config(30, 64);
+    config.ppo.gradients = gradients;
+    let (mut env, mut trainer) = (Many::<Bandit>::new(16), trainer::<Bandit>(config));
     while !trainer.is_finished() {
         trainer.update(&mut env).unwrap();
     }
@@ -159,17 +167,18 @@ fn a_cloned_policy_survives_the_updates_in_which_only_the_value_learns() {
 }
 
 /// Final checkpoint of a run that stops, saves and loads after `stops` updates, on `num_threads` threads.
-fn run(num_threads: usize, stops: &[u64]) -> (Checkpoint, Vec<UpdateStats>) {
+fn run(num_threads: usize, stops: &[u64], gradients: Gradients) -> (Checkpoint, Vec<UpdateStats>) {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(num_threads)
         .build()
         .unwrap();
     pool.install(|| {
         let folder = tempfile::tempdir().unwrap();
-        let config = TrainConfig {
+        let mut config = TrainConfig {
             group_size: 2,
             ..config(6, 50)
         };
+        config.ppo.gradients = gradients;
         let (mut env, mut trainer) = (Many::<TwoQueues>::new(8), trainer::<TwoQueues>(config));
         let mut all = Vec::new();
         while !trainer.is_finished() {
@@ -186,11 +195,44 @@ fn run(num_threads: usize, stops: &[u64]) -> (Checkpoint, Vec<UpdateStats>) {
 
 #[test]
 fn a_resumed_run_equals_a_straight_one_bit_for_bit_at_any_number_of_threads() {
-    let straight = run(1, &[]);
-    assert_eq!(straight.0, run(1, &[0, 2, 5]).0);
-    let two = run(2, &[3]);
-    assert_eq!(straight.0, two.0);
-    assert_eq!(format!("{:?}", straight.1), format!("{:?}", two.1));
+    for gradients in [Gradients::Burn, Gradients::Plain] {
+        let straight = run(1, &[], gradients);
+        assert_eq!(straight.0, run(1, &[0, 2, 5], gradients).0);
+        for num_threads in [2, 4] {
+            let other = run(num_threads, &[3], gradients);
+            assert_eq!(straight.0, other.0);
+            assert_eq!(format!("{:?}", straight.1), format!("{:?}", other.1));
+        }
+    }
+}
+
+#[test]
+fn a_run_with_plain_gradients_begins_as_one_with_burns() {
+    let [burn, plain] = [Gradients::Burn, Gradients::Plain].map(|gradients| run(2, &[], gradients).1);
+    // 400 decisions, so nine gradient steps of Adam lie between the two figures.
+    let (burn, plain) = (&burn[0].ppo, &plain[0].ppo);
+    assert_eq!(burn.num_steps, plain.num_steps);
+    for (burn, plain) in [
+        (burn.policy_loss, plain.policy_loss),
+        (burn.value_loss, plain.value_loss),
+        (burn.entropy, plain.entropy),
+        (burn.grad_norm, plain.grad_norm),
+    ] {
+        assert!(
+            (burn - plain).abs() < 1e-3 * burn.abs().max(0.1),
+            "{burn} {plain}"
+        );
+    }
+}
+
+#[test]
+fn settings_with_the_default_gradients_are_written_as_before_there_was_a_choice() {
+    let mut config = PpoConfig::default();
+    assert!(!serde_json::to_string(&config).unwrap().contains("gradients"));
+    config.gradients = Gradients::Plain;
+    let text = serde_json::to_string(&config).unwrap();
+    assert!(text.contains(r#""gradients":"plain""#), "{text}");
+    assert_eq!(serde_json::from_str::<PpoConfig>(&text).unwrap(), config);
 }
 
 #[test]

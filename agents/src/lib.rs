@@ -7,6 +7,7 @@
 pub mod adam;
 pub mod advantage;
 mod backend;
+mod backward;
 pub mod checkpoint;
 pub mod contract;
 pub mod error;
@@ -15,6 +16,7 @@ pub mod histogram;
 pub mod imitation;
 pub mod inference;
 pub mod log;
+mod matrix;
 pub mod network;
 pub mod normaliser;
 pub mod parameters;
@@ -27,6 +29,7 @@ pub mod rows;
 mod softmax;
 mod tensorboard;
 pub mod trainer;
+mod unit;
 
 #[cfg(test)]
 mod learning_tests;

@@ -174,7 +174,7 @@ fn outputs(logits: Tensor<Backend, 2>, values: Tensor<Backend, 2>, rows: &Rows) 
 /// # Errors
 /// [`Error::Contract`] where sizes of observations or parameters are not the layout's.
 pub fn evaluate(layout: &Layout, flat: &[f32], rows: &Rows) -> Result<Cotangents, Error> {
-    check(layout, flat, rows)?;
+    check(layout, flat, rows, 0..rows.len())?;
     let Forward { logits, values, .. } = forward(layout, flat, rows);
     Ok(outputs(logits, values, rows))
 }
@@ -189,7 +189,7 @@ pub fn gradient(
     rows: &Rows,
     loss: impl FnOnce(&Cotangents) -> Cotangents,
 ) -> Result<Vec<f32>, Error> {
-    check(layout, flat, rows)?;
+    check(layout, flat, rows, 0..rows.len())?;
     let device = Device::<Backend>::default();
     let Forward {
         parameters,
@@ -211,7 +211,7 @@ pub fn gradient(
 
 /// Decisions whose gradient is computed at once, by one thread: what fits a core's cache, and always the same number,
 /// so that sums do not depend on the number of threads.
-const CHUNK: usize = 64;
+pub(crate) const CHUNK: usize = 64;
 
 /// The gradient of a loss that is a sum over `decisions` of `rows`. `loss` gets a decision, its logits and its value,
 /// writes the derivatives by the logits and returns the derivative by the value and `N` figures; the figures are
@@ -259,7 +259,13 @@ pub fn sum_of_gradients<const N: usize>(
     Ok((sum, figures))
 }
 
-fn check(layout: &Layout, flat: &[f32], rows: &Rows) -> Result<(), Error> {
+/// Sizes agree, and each of `decisions` has a candidate.
+pub(crate) fn check(
+    layout: &Layout,
+    flat: &[f32],
+    rows: &Rows,
+    mut decisions: impl Iterator<Item = usize>,
+) -> Result<(), Error> {
     rows.check(layout.num_global, layout.num_features)?;
     if flat.len() != layout.num_parameters() {
         return Err(Error::contract(
@@ -268,7 +274,7 @@ fn check(layout: &Layout, flat: &[f32], rows: &Rows) -> Result<(), Error> {
             flat.len(),
         ));
     }
-    let empty = (0..rows.len()).find(|decision| rows.span(*decision).is_empty());
+    let empty = decisions.find(|decision| rows.span(*decision).is_empty());
     empty.map_or(Ok(()), |decision| {
         Err(Error::contract(
             "admissible candidates",

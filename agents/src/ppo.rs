@@ -17,10 +17,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::adam::{self, Adam};
 use crate::error::Error;
-use crate::network::sum_of_gradients;
 use crate::parameters::{Layout, shuffled};
 use crate::rows::Rows;
 use crate::softmax::{entropy, log_softmax};
+use crate::{backward, network};
+
+/// Who computes gradients. Both agree to rounding, so a run is one or the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gradients {
+    /// Burn.
+    #[default]
+    Burn,
+    /// Plain Rust, differentiated by hand: every sum in one order and rounded alike whatever the vector unit, and faster on CPUs.
+    Plain,
+}
+
+impl Gradients {
+    /// By reference because serde asks so.
+    fn is_default(&self) -> bool {
+        *self == Gradients::default()
+    }
+}
 
 /// Settings of PPO.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +64,9 @@ pub struct PpoConfig {
     pub learning_rate: f64,
     /// Learning rate of the last update; linear between.
     pub learning_rate_final: f64,
+    /// Who computes gradients. Left out where it is the default, so that files of older runs keep their bytes.
+    #[serde(skip_serializing_if = "Gradients::is_default")]
+    pub gradients: Gradients,
 }
 
 impl Default for PpoConfig {
@@ -61,6 +82,7 @@ impl Default for PpoConfig {
             max_grad_norm: 0.5,
             learning_rate: 1e-3,
             learning_rate_final: 1e-4,
+            gradients: Gradients::Burn,
         }
     }
 }
@@ -260,7 +282,11 @@ pub fn improve(
                 ];
                 (config.value_coef as f32 * error * share, figures)
             };
-            let (mut gradient, figures) = sum_of_gradients(layout, flat, &experience.rows, decisions, loss)?;
+            let rows = &experience.rows;
+            let (mut gradient, figures) = match config.gradients {
+                Gradients::Burn => network::sum_of_gradients(layout, flat, rows, decisions, loss)?,
+                Gradients::Plain => backward::sum_of_gradients(layout, flat, rows, decisions, loss)?,
+            };
             if schedule.value_only {
                 gradient[..layout.value_head().start].fill(0.0);
             }

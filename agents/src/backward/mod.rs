@@ -1,0 +1,263 @@
+//! The gradient of the set network in plain Rust: the same function as [`crate::network`], differentiated by hand.
+//!
+//! A tensor library makes a graph and a tensor of every intermediate result, and packs every matrix anew. Here the weights are
+//! packed once for a minibatch, decisions go through in chunks that stay in a core's cache, and what a chunk needs lies in
+//! buffers that are used again. Chunks have the same size whatever the number of threads and are added in order, those of a
+//! large minibatch in at most sixteen parts; every sum
+//! has one order ([`crate::matrix`]), so results depend neither on threads nor on the vector unit, apart from the system's
+//! `exp` and `ln` in losses and attention.
+//!
+//! Held to Burn's gradient, which is held to finite differences. It differs from it in the last bits, so a run is one or the
+//! other: [`crate::ppo::Gradients`].
+
+mod attention;
+mod chunk;
+
+use rayon::prelude::*;
+
+use crate::error::Error;
+use crate::matrix::Panels;
+use crate::network::{CHUNK, check};
+use crate::parameters::{Layout, at};
+use crate::rows::Rows;
+use crate::unit::{Unit, Work, on_this_processor};
+
+use chunk::{Scratch, zeros};
+
+/// The weights of one minibatch, packed for both directions.
+struct Packed<'a> {
+    layout: &'a Layout,
+    flat: &'a [f32],
+    forward: [Panels; 7],
+    /// The same transposed, but for the first layer, whose inputs have no gradient; of the first of the context, the part
+    /// that sees codes.
+    backward: [Panels; 6],
+}
+
+/// Layers in the order of [`Packed::forward`]; those of [`Packed::backward`] begin with the second.
+const LAYERS: [usize; 7] = [
+    at::ENCODER_0,
+    at::ENCODER_1,
+    at::CONTEXT_0,
+    at::CONTEXT_1,
+    at::POINTER_CANDIDATE,
+    at::POINTER_CONTEXT,
+    at::VALUE_0,
+];
+
+impl<'a> Packed<'a> {
+    fn new(layout: &'a Layout, flat: &'a [f32]) -> Packed<'a> {
+        let codes = (2 + layout.config.heads) * layout.config.hidden;
+        let transposed = |layer: usize| {
+            let [inputs, outputs] = layout.entries[layer].shape;
+            let rows = if layer == at::CONTEXT_0 { codes } else { inputs };
+            Panels::transposed(layout.slice(flat, layer), outputs, rows)
+        };
+        Packed {
+            forward: LAYERS
+                .map(|layer| Panels::of(layout.slice(flat, layer), layout.entries[layer].shape[1])),
+            backward: std::array::from_fn(|index| transposed(LAYERS[index + 1])),
+            layout,
+            flat,
+        }
+    }
+
+    fn of(&self, index: usize) -> &'a [f32] {
+        self.layout.slice(self.flat, index)
+    }
+}
+
+/// One chunk of decisions.
+struct Chunk<'a, L, const N: usize> {
+    net: &'a Packed<'a>,
+    rows: &'a Rows,
+    decisions: &'a [usize],
+    loss: &'a L,
+    scratch: &'a mut Scratch,
+    /// What the chunk's gradient is added to.
+    gradient: &'a mut [f32],
+}
+
+impl<L, const N: usize> Work for Chunk<'_, L, N>
+where
+    L: Fn(usize, &[f32], f32, &mut [f32]) -> (f32, [f64; N]),
+{
+    type Output = [f64; N];
+
+    #[inline(always)]
+    fn run<U: Unit>(self, unit: U) -> Self::Output {
+        let Chunk {
+            net,
+            rows,
+            decisions,
+            loss,
+            scratch,
+            gradient,
+        } = self;
+        scratch.forward(unit, net, rows, decisions);
+        let mut figures = [0.0; N];
+        zeros(&mut scratch.by_logits, scratch.logits.len());
+        scratch.by_values.clear();
+        for (position, decision) in decisions.iter().enumerate() {
+            let span = scratch.span(position);
+            let (logits, value) = (&scratch.logits[span.clone()], scratch.values[position]);
+            let (by_value, terms) = loss(*decision, logits, value, &mut scratch.by_logits[span]);
+            scratch.by_values.push(by_value);
+            figures.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+        }
+        scratch.backward(unit, net, gradient);
+        figures
+    }
+}
+
+/// Parts of a minibatch that are summed on their own, at most: enough for the cores of a machine, and few against the cost of a
+/// list of all parameters for each. *Assumed.*
+const MAX_PARTS: usize = 16;
+
+/// As [`crate::network::sum_of_gradients`], in plain Rust. How a minibatch is cut depends on its size alone.
+///
+/// # Errors
+/// [`Error::Contract`] where sizes of observations or parameters are not the layout's.
+pub fn sum_of_gradients<const N: usize>(
+    layout: &Layout,
+    flat: &[f32],
+    rows: &Rows,
+    decisions: &[usize],
+    loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> (f32, [f64; N]) + Sync,
+) -> Result<(Vec<f32>, [f64; N]), Error> {
+    check(layout, flat, rows, decisions.iter().copied())?;
+    let net = Packed::new(layout, flat);
+    let share = CHUNK * decisions.len().div_ceil(CHUNK * MAX_PARTS).max(1);
+    let parts: Vec<_> = decisions
+        .par_chunks(share)
+        .map_init(Scratch::default, |scratch, part| {
+            let (mut sum, mut figures) = (vec![0.0; flat.len()], [0.0; N]);
+            for decisions in part.chunks(CHUNK) {
+                let terms = on_this_processor(Chunk {
+                    net: &net,
+                    rows,
+                    decisions,
+                    loss: &loss,
+                    scratch,
+                    gradient: &mut sum,
+                });
+                figures.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+            }
+            (sum, figures)
+        })
+        .collect();
+    let (mut sum, mut figures) = (vec![0.0; flat.len()], [0.0; N]);
+    for (part, terms) in parts {
+        sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        figures.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+    }
+    Ok((sum, figures))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network;
+    use crate::parameters::{NetworkConfig, uniform};
+    use pleach_env::seed::Seed;
+    use pleach_env::vector::Spaces;
+
+    /// Sizes that are no multiples of anything, and decisions of 1 to 9 candidates.
+    const SPACES: Spaces = Spaces {
+        num_global: 3,
+        num_candidates: 9,
+        num_features: 5,
+    };
+
+    fn network_and_rows(hidden: usize, heads: usize, num_decisions: usize) -> (Layout, Vec<f32>, Rows) {
+        let layout = Layout::new(
+            NetworkConfig {
+                hidden,
+                context: 24,
+                heads,
+            },
+            SPACES,
+        )
+        .unwrap();
+        let mut random = Seed(5).stream("test", 0);
+        let mut draw = |n: usize| {
+            (0..n)
+                .map(|_| 2.0 * uniform(&mut random) as f32 - 1.0)
+                .collect::<Vec<_>>()
+        };
+        let mut flat = layout.initial(Seed(3));
+        let shifts = draw(flat.len());
+        flat.iter_mut()
+            .zip(shifts)
+            .for_each(|(weight, shift)| *weight += 0.2 * shift);
+        let mut rows = Rows::new(SPACES);
+        for decision in 0..num_decisions {
+            let n = 1 + decision % 9;
+            let (global, candidates, prior) = (draw(3), draw(n * 5), draw(n));
+            rows.push(&global, &candidates, &vec![true; n]);
+            rows.set_prior(&prior, &vec![true; n]);
+        }
+        (layout, flat, rows)
+    }
+
+    /// A loss whose derivatives depend on all that a loss sees.
+    fn loss(decision: usize, logits: &[f32], value: f32, by_logits: &mut [f32]) -> (f32, [f64; 2]) {
+        for (index, (by, logit)) in by_logits.iter_mut().zip(logits).enumerate() {
+            *by = logit + (decision + index) as f32 % 3.0 - 1.0;
+        }
+        let sum = logits.iter().map(|logit| f64::from(*logit)).sum();
+        (value - decision as f32 % 5.0, [sum, f64::from(value)])
+    }
+
+    #[test]
+    fn the_gradient_is_burns_with_and_without_attention() {
+        // The last one is large enough for parts of several chunks.
+        for (hidden, heads, num) in [(16, 0, 150), (24, 3, 150), (8, 1, 1_100)] {
+            let (layout, flat, rows) = network_and_rows(hidden, heads, num);
+            let decisions: Vec<usize> = (0..num).rev().collect();
+            let (ours, figures) = sum_of_gradients(&layout, &flat, &rows, &decisions, loss).unwrap();
+            let (burns, wanted) = network::sum_of_gradients(&layout, &flat, &rows, &decisions, loss).unwrap();
+            for entry in &layout.entries {
+                let (ours, burns) = (&ours[entry.range.clone()], &burns[entry.range.clone()]);
+                let size = burns.iter().fold(0.0_f32, |most, by| most.max(by.abs()));
+                assert!(burns.is_empty() || size > 0.0, "{} has no gradient", entry.name);
+                for (ours, burns) in ours.iter().zip(burns) {
+                    assert!(
+                        (ours - burns).abs() <= 2e-5 * size,
+                        "{}: {ours} {burns} of {size}",
+                        entry.name
+                    );
+                }
+            }
+            for (figure, wanted) in figures.iter().zip(wanted) {
+                assert!((figure - wanted).abs() < 1e-2, "{figure} {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_gradient_does_not_depend_on_the_number_of_threads() {
+        let (layout, flat, rows) = network_and_rows(16, 2, 1_100);
+        let decisions: Vec<usize> = (0..1_100).collect();
+        let on = |num_threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(num_threads)
+                .build()
+                .unwrap();
+            pool.install(|| sum_of_gradients(&layout, &flat, &rows, &decisions, loss))
+                .unwrap()
+        };
+        let one = on(1);
+        assert_eq!(one, on(2));
+        assert_eq!(one, on(4));
+    }
+
+    #[test]
+    fn a_decision_without_candidates_is_an_error() {
+        let (layout, flat, mut rows) = network_and_rows(8, 0, 2);
+        rows.push(&[0.0; 3], &[0.0; 5], &[false]);
+        let error = sum_of_gradients(&layout, &flat, &rows, &[0, 2], loss).unwrap_err();
+        assert!(error.to_string().contains("0 in decision 2"), "{error}");
+        assert!(sum_of_gradients(&layout, &flat, &rows, &[0, 1], loss).is_ok());
+    }
+}

@@ -1,0 +1,442 @@
+//! Products of small matrices in plain Rust: what a gradient of the set network is made of.
+//!
+//! Matrices here have some hundreds of rows and 8 to a few hundred columns. At these sizes a general product spends much of
+//! its time on packing and bookkeeping; here weights are packed once for a minibatch, and four rows times sixteen columns of
+//! a result stay in registers. A sum runs over its terms in order, by fused multiply-adds, and begins with what the result
+//! held before. So results do not depend on threads, on how rows are cut into blocks, or on the vector unit.
+
+#![allow(
+    clippy::needless_range_loop,
+    reason = "indices that the compiler knows keep sums in registers, and closures are compiled for any processor"
+)]
+
+use std::array;
+
+use crate::parameters::LANES;
+use crate::unit::{Unit, Work};
+
+/// Rows of a result that are kept in registers.
+const BLOCK: usize = 4;
+/// Rows over which [`accumulate`] sums before it goes to other columns: they fit the first cache.
+const ROWS: usize = 32;
+
+/// A matrix `[inputs, outputs]` in panels of eight columns.
+#[derive(Clone, Debug)]
+pub(crate) struct Panels {
+    inputs: usize,
+    outputs: usize,
+    /// `[outputs / 8, inputs]` times eight columns.
+    panels: Vec<[f32; LANES]>,
+}
+
+impl Panels {
+    /// `at(input, output)` is the matrix; `outputs` is a multiple of eight.
+    fn pack(inputs: usize, outputs: usize, at: impl Fn(usize, usize) -> f32) -> Panels {
+        debug_assert_eq!(outputs % LANES, 0);
+        let columns = (0..outputs).step_by(LANES);
+        let panels = columns
+            .flat_map(|column| (0..inputs).map(move |input| (column, input)))
+            .map(|(column, input)| array::from_fn(|lane| at(input, column + lane)));
+        Panels {
+            inputs,
+            outputs,
+            panels: panels.collect(),
+        }
+    }
+
+    /// A row-major matrix of `outputs` columns.
+    pub(crate) fn of(weights: &[f32], outputs: usize) -> Panels {
+        Panels::pack(weights.len() / outputs, outputs, |input, output| {
+            weights[input * outputs + output]
+        })
+    }
+
+    /// The first `rows` rows of a row-major matrix of `columns` columns, transposed.
+    pub(crate) fn transposed(weights: &[f32], columns: usize, rows: usize) -> Panels {
+        Panels::pack(columns, rows, |input, output| weights[output * columns + input])
+    }
+}
+
+/// `out = x weights + bias` for the rows of `x`, through a rectifier.
+#[inline(always)]
+pub(crate) fn layer<U: Unit>(unit: U, x: &[f32], weights: &Panels, bias: &[f32], out: &mut Vec<f32>) {
+    out.resize(x.len() / weights.inputs * weights.outputs, 0.0);
+    let (start, rectify) = (Some(bias), true);
+    unit.perform(Multiply {
+        x,
+        weights,
+        start,
+        rectify,
+        out,
+    });
+}
+
+/// `out += x weights` for the rows of `x`, then a rectifier where `rectify`.
+#[inline(always)]
+pub(crate) fn multiply<U: Unit>(unit: U, x: &[f32], weights: &Panels, rectify: bool, out: &mut [f32]) {
+    debug_assert_eq!(x.len() / weights.inputs, out.len() / weights.outputs);
+    let start = None;
+    unit.perform(Multiply {
+        x,
+        weights,
+        start,
+        rectify,
+        out,
+    });
+}
+
+struct Multiply<'a> {
+    x: &'a [f32],
+    weights: &'a Panels,
+    /// What each row of the result begins with, in place of what it held. `[outputs]`
+    start: Option<&'a [f32]>,
+    rectify: bool,
+    out: &'a mut [f32],
+}
+
+impl Work for Multiply<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<U: Unit>(self, unit: U) {
+        let Multiply {
+            x,
+            weights,
+            start,
+            rectify,
+            out,
+        } = self;
+        let (inputs, outputs) = (weights.inputs, weights.outputs);
+        let whole = x.len() / (BLOCK * inputs) * BLOCK;
+        let (x, x_rest) = x.split_at(whole * inputs);
+        let (out, out_rest) = out.split_at_mut(whole * outputs);
+        for (x, out) in x
+            .chunks_exact(BLOCK * inputs)
+            .zip(out.chunks_exact_mut(BLOCK * outputs))
+        {
+            some_rows::<U, BLOCK>(unit, x, weights, (start, rectify), out);
+        }
+        for (x, out) in x_rest
+            .chunks_exact(inputs)
+            .zip(out_rest.chunks_exact_mut(outputs))
+        {
+            some_rows::<U, 1>(unit, x, weights, (start, rectify), out);
+        }
+    }
+}
+
+#[inline(always)]
+fn some_rows<U: Unit, const R: usize>(
+    unit: U,
+    x: &[f32],
+    weights: &Panels,
+    (start, rectify): (Option<&[f32]>, bool),
+    out: &mut [f32],
+) {
+    let x: [&[f32]; R] = array::from_fn(|row| &x[row * weights.inputs..][..weights.inputs]);
+    let pairs = weights.panels.chunks_exact(2 * weights.inputs);
+    let single = pairs.remainder();
+    let mut column = 0;
+    for pair in pairs {
+        let (first, second) = pair.split_at(weights.inputs);
+        let from = start.map(|start| &start[column..]);
+        let panels = [first, second];
+        tile::<U, R, 2>(
+            unit,
+            x,
+            panels,
+            (from, rectify),
+            &mut out[column..],
+            weights.outputs,
+        );
+        column += 2 * LANES;
+    }
+    if !single.is_empty() {
+        let from = start.map(|start| &start[column..]);
+        tile::<U, R, 1>(
+            unit,
+            x,
+            [single],
+            (from, rectify),
+            &mut out[column..],
+            weights.outputs,
+        );
+    }
+}
+
+/// R rows times P panels of a result that starts at `out` and whose rows are `stride` apart.
+#[inline(always)]
+fn tile<U: Unit, const R: usize, const P: usize>(
+    unit: U,
+    x: [&[f32]; R],
+    panels: [&[[f32; LANES]]; P],
+    (start, rectify): (Option<&[f32]>, bool),
+    out: &mut [f32],
+    stride: usize,
+) {
+    let inputs = panels[0].len();
+    let (x, panels) = (x.map(|x| &x[..inputs]), panels.map(|panel| &panel[..inputs]));
+    let mut sums = [[unit.splat(0.0); P]; R];
+    for row in 0..R {
+        for panel in 0..P {
+            sums[row][panel] = match start {
+                Some(start) => unit.load(lanes(start, panel * LANES)),
+                None => unit.load(lanes(out, row * stride + panel * LANES)),
+            };
+        }
+    }
+    for input in 0..inputs {
+        let mut weights = [unit.splat(0.0); P];
+        for panel in 0..P {
+            weights[panel] = unit.load(&panels[panel][input]);
+        }
+        for row in 0..R {
+            let value = unit.splat(x[row][input]);
+            for panel in 0..P {
+                sums[row][panel] = unit.mul_add(value, weights[panel], sums[row][panel]);
+            }
+        }
+    }
+    for row in 0..R {
+        for panel in 0..P {
+            let sum = unit.store(sums[row][panel]);
+            *lanes_mut(out, row * stride + panel * LANES) = if rectify {
+                sum.map(|value| value.max(0.0))
+            } else {
+                sum
+            };
+        }
+    }
+}
+
+/// `out += x^T d`, where `x` is `[m, inputs]`, `d` `[m, outputs]` and `out` `[inputs, outputs]`; `outputs` is a multiple of
+/// eight.
+#[inline(always)]
+pub(crate) fn accumulate<U: Unit>(unit: U, x: &[f32], d: &[f32], outputs: usize, out: &mut [f32]) {
+    debug_assert_eq!(
+        (outputs % LANES, x.len() * outputs),
+        (0, d.len() * (out.len() / outputs))
+    );
+    unit.perform(Accumulate { x, d, outputs, out });
+}
+
+struct Accumulate<'a> {
+    x: &'a [f32],
+    d: &'a [f32],
+    outputs: usize,
+    out: &'a mut [f32],
+}
+
+impl Work for Accumulate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<U: Unit>(self, unit: U) {
+        let Accumulate { x, d, outputs, out } = self;
+        let inputs = out.len() / outputs;
+        for (x, d) in x.chunks(ROWS * inputs).zip(d.chunks(ROWS * outputs)) {
+            let whole = inputs / BLOCK * BLOCK;
+            let (blocks, rest) = out.split_at_mut(whole * outputs);
+            for (block, out) in blocks.chunks_exact_mut(BLOCK * outputs).enumerate() {
+                strip::<U, BLOCK>(unit, (x, inputs, block * BLOCK), (d, outputs), out);
+            }
+            for (row, out) in rest.chunks_exact_mut(outputs).enumerate() {
+                strip::<U, 1>(unit, (x, inputs, whole + row), (d, outputs), out);
+            }
+        }
+    }
+}
+
+/// R rows of a result of [`accumulate`], from row `first`.
+#[inline(always)]
+fn strip<U: Unit, const R: usize>(
+    unit: U,
+    x: (&[f32], usize, usize),
+    (d, outputs): (&[f32], usize),
+    out: &mut [f32],
+) {
+    let mut column = 0;
+    while column + 2 * LANES <= outputs {
+        outer::<U, R, 2>(unit, x, (d, outputs, column), out);
+        column += 2 * LANES;
+    }
+    if column < outputs {
+        outer::<U, R, 1>(unit, x, (d, outputs, column), out);
+    }
+}
+
+#[inline(always)]
+fn outer<U: Unit, const R: usize, const P: usize>(
+    unit: U,
+    (x, inputs, first): (&[f32], usize, usize),
+    (d, outputs, column): (&[f32], usize, usize),
+    out: &mut [f32],
+) {
+    let mut sums = [[unit.splat(0.0); P]; R];
+    for row in 0..R {
+        for panel in 0..P {
+            sums[row][panel] = unit.load(lanes(out, row * outputs + column + panel * LANES));
+        }
+    }
+    for (x, d) in x.chunks_exact(inputs).zip(d.chunks_exact(outputs)) {
+        let (x, d) = (&x[first..first + R], &d[column..column + P * LANES]);
+        let mut right = [unit.splat(0.0); P];
+        for panel in 0..P {
+            right[panel] = unit.load(lanes(d, panel * LANES));
+        }
+        for row in 0..R {
+            let value = unit.splat(x[row]);
+            for panel in 0..P {
+                sums[row][panel] = unit.mul_add(value, right[panel], sums[row][panel]);
+            }
+        }
+    }
+    for row in 0..R {
+        for panel in 0..P {
+            *lanes_mut(out, row * outputs + column + panel * LANES) = unit.store(sums[row][panel]);
+        }
+    }
+}
+
+#[inline(always)]
+fn lanes(values: &[f32], start: usize) -> &[f32; LANES] {
+    &values[start..start + LANES].as_chunks().0[0]
+}
+
+#[inline(always)]
+fn lanes_mut(values: &mut [f32], start: usize) -> &mut [f32; LANES] {
+    &mut values[start..start + LANES].as_chunks_mut().0[0]
+}
+
+/// `out += ` the sum of the rows of `d`.
+#[inline(always)]
+pub(crate) fn add_rows(d: &[f32], out: &mut [f32]) {
+    for row in d.chunks_exact(out.len()) {
+        for (out, value) in out.iter_mut().zip(row) {
+            *out += value;
+        }
+    }
+}
+
+/// `out += value * row`
+#[inline(always)]
+pub(crate) fn add_scaled(out: &mut [f32], value: f32, row: &[f32]) {
+    for (out, x) in out.iter_mut().zip(row) {
+        *out = value.mul_add(*x, *out);
+    }
+}
+
+/// Sum of products in eight running sums, added in order, and then the rest of the list.
+#[inline(always)]
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let mut sums = [0.0_f32; LANES];
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..LANES {
+            sums[lane] = a[lane].mul_add(b[lane], sums[lane]);
+        }
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f32>() + rest
+}
+
+/// Puts zero where the rectifier had let nothing through.
+#[inline(always)]
+pub(crate) fn through_rectifier(d: &mut [f32], out: &[f32]) {
+    for (d, out) in d.iter_mut().zip(out) {
+        *d = if *out > 0.0 { *d } else { 0.0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::uniform;
+    use crate::unit::{Plain, on_this_processor};
+    use pleach_env::seed::Seed;
+
+    struct Both<'a> {
+        x: &'a [f32],
+        weights: &'a Panels,
+        d: &'a [f32],
+    }
+
+    impl Work for Both<'_> {
+        type Output = [Vec<f32>; 2];
+
+        #[inline(always)]
+        fn run<U: Unit>(self, unit: U) -> [Vec<f32>; 2] {
+            let (inputs, outputs) = (self.weights.inputs, self.weights.outputs);
+            let mut product = vec![0.5; self.x.len() / inputs * outputs];
+            multiply(unit, self.x, self.weights, true, &mut product);
+            let mut outer = vec![0.25; inputs * outputs];
+            accumulate(unit, self.x, self.d, outputs, &mut outer);
+            [product, outer]
+        }
+    }
+
+    /// Sizes that cut into whole blocks, and ones that do not: rows, inputs, panels of eight outputs.
+    const SIZES: [(usize, usize, usize); 6] = [
+        (1, 1, 1),
+        (4, 8, 2),
+        (7, 13, 3),
+        (64, 32, 4),
+        (130, 9, 1),
+        (65, 40, 5),
+    ];
+
+    #[test]
+    fn products_are_those_of_three_loops_and_the_same_on_every_unit() {
+        for (m, inputs, panels) in SIZES {
+            let (outputs, mut random) = (panels * LANES, Seed(m as u64).stream("test", 0));
+            let mut draw = |n: usize| {
+                (0..n)
+                    .map(|_| uniform(&mut random) as f32 - 0.5)
+                    .collect::<Vec<_>>()
+            };
+            let (x, weights, d) = (draw(m * inputs), draw(inputs * outputs), draw(m * outputs));
+            let panels = Panels::of(&weights, outputs);
+            let work = || Both {
+                x: &x,
+                weights: &panels,
+                d: &d,
+            };
+            let [product, outer] = on_this_processor(work());
+            assert_eq!(work().run(Plain), [product.clone(), outer.clone()]);
+            let sum = |n: usize, a: &dyn Fn(usize) -> f32, b: &dyn Fn(usize) -> f32| -> f32 {
+                (0..n).map(|t| f64::from(a(t)) * f64::from(b(t))).sum::<f64>() as f32
+            };
+            for (place, found) in product.iter().enumerate() {
+                let (row, column) = (place / outputs, place % outputs);
+                let wanted = 0.5
+                    + sum(inputs, &|i| x[row * inputs + i], &|i| {
+                        weights[i * outputs + column]
+                    });
+                assert!((found - wanted.max(0.0)).abs() < 1e-5, "{found} {wanted}");
+            }
+            for (place, found) in outer.iter().enumerate() {
+                let (input, column) = (place / outputs, place % outputs);
+                let wanted = 0.25
+                    + sum(m, &|row| x[row * inputs + input], &|row| {
+                        d[row * outputs + column]
+                    });
+                assert!((found - wanted).abs() < 1e-5, "{found} {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn transposed_panels_hold_columns_for_rows() {
+        // [8 rows, 2 columns]; entry (row, column) is 10 row + column.
+        let weights: Vec<f32> = (0..16).map(|i| (10 * (i / 2) + i % 2) as f32).collect();
+        let panels = Panels::transposed(&weights, 2, 8);
+        assert_eq!((panels.inputs, panels.outputs), (2, 8));
+        assert_eq!(panels.panels[1], [1.0, 11.0, 21.0, 31.0, 41.0, 51.0, 61.0, 71.0]);
+    }
+
+    #[test]
+    fn a_dot_product_counts_what_does_not_fill_a_vector() {
+        let (a, b): (Vec<f32>, Vec<f32>) = ((1..=10).map(|i| i as f32).collect(), vec![2.0; 10]);
+        assert_eq!(dot(&a, &b), 110.0);
+    }
+}

@@ -3,7 +3,7 @@
 
 use pleach_env::bound::LowerBounds;
 use pleach_env::error::Error as EnvError;
-use pleach_env::simulate::{SimConfig, SimResult, simulate, simulate_planner};
+use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
 use pleach_env::workload::Workload;
 use rayon::prelude::*;
 
@@ -65,12 +65,9 @@ fn run(bout: &Bout, contestant: &Contestant, sim: &SimConfig) -> Result<PolicyRu
         seed: bout.seed,
         ..sim.clone()
     };
-    let result = if contestant.is_planner() {
-        simulate_planner(&bout.workload, &config, contestant.make_planner()?.as_mut())
-    } else {
-        simulate(&bout.workload, &config, &mut contestant.policy()?)
-    };
-    let result = result.map_err(|error| failed(contestant, bout, error))?;
+    let mut planner = contestant.make_planner()?;
+    let result = simulate_planner(&bout.workload, &config, planner.as_mut())
+        .map_err(|error| failed(contestant, bout, error))?;
     Ok(record(contestant.name(), bout, result))
 }
 

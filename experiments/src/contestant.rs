@@ -228,7 +228,7 @@ impl Contestant {
         if path.exists() {
             return Ok(vec![open_file(path)?.named(label)]);
         }
-        let known: Vec<&str> = heuristics::names()
+        let known: Vec<&'static str> = heuristics::names()
             .iter()
             .copied()
             .chain(planners::names())
@@ -237,11 +237,7 @@ impl Contestant {
             "{}, or a checkpoint, a policy file or a run's folder",
             known.join(", ")
         );
-        let nearest = known
-            .iter()
-            .min_by_key(|name| distance(name, place))
-            .copied()
-            .unwrap_or("fifo");
+        let nearest = heuristics::nearest_of(&known, place).unwrap_or("fifo");
         Err(Error::config(
             "policy",
             place,
@@ -325,21 +321,6 @@ fn open_file(path: &Path) -> Result<Contestant, Error> {
     }
     let policy = LearnedPolicy::load(path).map_err(|error| refused(error.to_string()))?;
     Ok(Contestant::network("network", policy.named("network")))
-}
-
-/// Edit distance, for "did you mean".
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let next = (diagonal + usize::from(x != y))
-                .min(row[j] + 1)
-                .min(row[j + 1] + 1);
-            diagonal = std::mem::replace(&mut row[j + 1], next);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

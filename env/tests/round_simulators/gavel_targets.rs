@@ -20,7 +20,7 @@ use super::gavel::{Run, pair_speeds, runs, speeds, targets, workload};
 use super::golden::{folder, number, rows};
 
 /// The jobs that were there when targets were computed, with the kinds numbered by class.
-fn snapshot(workload: &Workload, jobs: &[JobId], pairs: &PairSpeeds) -> Snapshot {
+pub(super) fn snapshot(workload: &Workload, jobs: &[JobId], pairs: &PairSpeeds) -> Snapshot {
     let num_types = workload.cluster.gpu_types.len();
     let mut gpus = vec![0.0; num_types];
     for group in &workload.cluster.node_groups {
@@ -71,15 +71,15 @@ fn snapshot(workload: &Workload, jobs: &[JobId], pairs: &PairSpeeds) -> Snapshot
     snapshot
 }
 
-/// The least share under some targets.
-fn least(snapshot: &Snapshot, norms: &[f64], targets: &Targets) -> f64 {
+/// Work per second of each job under some targets. `[job of the snapshot]`
+pub(super) fn speeds_under(snapshot: &Snapshot, targets: &Targets) -> Vec<f64> {
     let places: BTreeMap<JobId, usize> = snapshot
         .jobs
         .iter()
         .enumerate()
         .map(|(at, job)| (job.0, at))
         .collect();
-    let mut speeds = vec![0.0; norms.len()];
+    let mut speeds = vec![0.0; snapshot.jobs.len()];
     for (party, times) in targets {
         let jobs: Vec<usize> = party.jobs().map(|job| places[&job]).collect();
         for (kind, time) in times.iter().enumerate() {
@@ -96,12 +96,18 @@ fn least(snapshot: &Snapshot, norms: &[f64], targets: &Targets) -> f64 {
             }
         }
     }
+    speeds
+}
+
+/// The least share under some targets.
+fn least(snapshot: &Snapshot, norms: &[f64], targets: &Targets) -> f64 {
+    let speeds = speeds_under(snapshot, targets);
     let shares = speeds.iter().zip(norms).map(|(speed, norm)| speed / norm);
     shares.fold(f64::INFINITY, f64::min)
 }
 
 /// Steps that each job has done by a time, from the recorded rounds. `(finish of the round's part, job, steps)`
-fn steps(folder: &Path) -> Vec<(f64, usize, f64)> {
+pub(super) fn steps(folder: &Path) -> Vec<(f64, usize, f64)> {
     let mut steps = Vec::new();
     for row in rows(&folder.join("rounds.csv.gz")) {
         let jobs = row["job_or_pair"].trim_matches(['(', ')']).split(", ");

@@ -9,5 +9,6 @@
 mod blox;
 mod gavel;
 mod gavel_targets;
+mod gavel_worth;
 mod golden;
 mod synergy;

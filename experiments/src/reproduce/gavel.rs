@@ -162,7 +162,7 @@ fn load(effort: &Effort) -> Result<Reproduction, Error> {
         .iter()
         .map(|(_, name, value)| (*name, value.clone()))
         .collect();
-    let jcts = jcts_h(effort, "G1", &named, &loads, 1)?;
+    let jcts = jcts_h(effort, "G1", &named, &loads, 3)?;
     let targets = [
         Target::Between { low: 4.05, high: 5.5 },
         Target::Within {
@@ -242,7 +242,7 @@ fn rounds(effort: &Effort) -> Result<Reproduction, Error> {
         .map(|round_s| ("gavel-las", json!({ "round_s": round_s })))
         .collect();
     let of_policy = vec![loads[..num_loads].to_vec(); policies.len()];
-    let jcts = jcts_h(effort, "G2", &policies, &of_policy, 1)?;
+    let jcts = jcts_h(effort, "G2", &policies, &of_policy, 3)?;
     let mut reproduction = Reproduction::default();
     for (number, load) in loads[..num_loads].iter().enumerate() {
         let ratio = |seed: usize| jcts[3][number][seed] / jcts[0][number][seed];

@@ -45,10 +45,18 @@ const STEPS: [f64; 14] = [
 /// Pods that come at once. They are placed one by one, in their order.
 const BATCH: usize = 32;
 
+/// Where the list of 2023 may lie in a folder of published lists.
+const LISTS: [&str; 4] = [
+    "openb_pod_list_default.csv",
+    "openb_pod_list_default.csv.gz",
+    "traces/alibaba_openb_2023/openb_pod_list_default.csv",
+    "traces/alibaba_openb_2023/openb_pod_list_default.csv.gz",
+];
+
 fn source(effort: &Effort) -> Result<(Workload, bool), Error> {
     if let Some(folder) = &effort.data {
-        for name in ["openb_pod_list_default.csv", "openb_pod_list_default.csv.gz"] {
-            let path = folder.join(name);
+        let places = LISTS.iter().map(|place| folder.join(place));
+        for path in places {
             if path.exists() {
                 let (workload, _) = import(&path, &ImportOptions::default()).map_err(env_error)?;
                 return Ok((workload, true));

@@ -122,9 +122,15 @@ pub fn by_name(name: &str) -> Result<Box<dyn Policy>, ConfigError> {
 }
 
 fn nearest(name: &str) -> &'static str {
+    nearest_of(NAMES, name).unwrap_or_default()
+}
+
+/// The known name that resembles a word most, whatever its case, for "did you mean"; none if no name is known.
+#[must_use]
+pub fn nearest_of(known: &[&'static str], name: &str) -> Option<&'static str> {
     let lower = name.to_lowercase();
-    let best = NAMES.iter().min_by_key(|known| edit_distance(known, &lower));
-    best.copied().unwrap_or_default()
+    let best = known.iter().min_by_key(|known| edit_distance(known, &lower));
+    best.copied()
 }
 
 /// Levenshtein's distance: insertions, removals and replacements from one word to the other.

@@ -20,6 +20,7 @@ mod settings;
 pub mod timer;
 
 pub mod allox;
+mod answer;
 pub mod elastic;
 pub mod gavel;
 pub mod hadar;

@@ -1,5 +1,6 @@
 //! AlloX: who runs on which GPU in which place, by the matching of least total time.
 
+mod matching;
 mod planner;
 
 pub use planner::{Allox, AlloxConfig};

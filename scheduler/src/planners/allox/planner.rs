@@ -18,12 +18,11 @@
 //! - On a type with N GPUs, queues of more than `waiting / N` + 3 places are not looked at.
 //! - An idle cluster starts the earliest job that fits, should the matched ones not fit for lack of CPU, memory or quota.
 //!
-//! The matching is that of the crate `pathfinding` (Kuhn-Munkres, O(jobs^2 places)), on whole microseconds.
+//! How it is found without looking at every GPU: the file `matching`.
 
-use pathfinding::matrix::Matrix;
-use pathfinding::prelude::kuhn_munkres_min;
 use serde::{Deserialize, Serialize};
 
+use super::matching::{Machine, matching};
 use crate::cluster::{Cluster, JobState, NodeState, Placement, Template};
 use crate::error::{ConfigError, PolicyError};
 use crate::ids::{GpuTypeId, JobId};
@@ -56,22 +55,6 @@ impl Default for AlloxConfig {
 #[derive(Clone, Debug)]
 pub struct Allox {
     config: AlloxConfig,
-}
-
-/// A place in the queue of a GPU.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Place {
-    gpu: usize,
-    /// 1 = the last.
-    from_end: i64,
-}
-
-/// A GPU as the matching sees it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Machine {
-    gpu_type: GpuTypeId,
-    /// Until it is free, µs.
-    busy_us: i64,
 }
 
 impl Allox {
@@ -117,7 +100,7 @@ fn types(cluster: &Cluster, id: JobId) -> impl Iterator<Item = GpuTypeId> + use<
     cluster.types_in(cluster.job(id).types)
 }
 
-/// What a job has still to do on a type, GPU·µs; at most about a year's worth on a thousand GPUs, so that sums fit.
+/// What a job has still to do on a type, GPU·µs; at most about a year's worth on a thousand GPUs.
 fn time_us(cluster: &Cluster, id: JobId, kind: GpuTypeId) -> i64 {
     let job = cluster.job(id);
     let speed = cluster.class(job.request.class).speed[kind.index()].max(1e-9);
@@ -149,47 +132,17 @@ fn machines(cluster: &Cluster) -> Vec<Machine> {
     machines
 }
 
-/// The places that a number of jobs may need.
-fn places(machines: &[Machine], num_types: usize, num_jobs: usize) -> Vec<Place> {
-    let mut num_of = vec![0; num_types];
-    machines
-        .iter()
-        .for_each(|machine| num_of[machine.gpu_type.index()] += 1);
-    let mut places = Vec::new();
-    for (gpu, machine) in machines.iter().enumerate() {
-        let num: usize = num_of[machine.gpu_type.index()];
-        let deepest = num_jobs.min(num_jobs.div_ceil(num) + 3);
-        places.extend((1..=deepest as i64).map(|from_end| Place { gpu, from_end }));
-    }
-    places
-}
-
-/// The place of each job in the matching of least cost; none for all if there are fewer places than jobs.
-fn matching(cluster: &Cluster, jobs: &[JobId], machines: &[Machine], places: &[Place]) -> Vec<Option<Place>> {
-    if jobs.is_empty() || places.len() < jobs.len() {
-        return vec![None; jobs.len()];
-    }
-    // Far above every sum of costs that can be, so that it is taken only where a job has nowhere else to go.
-    let never = i64::MAX / (4 * places.len() as i64).max(1 << 12);
-    let mut costs = Matrix::new(jobs.len(), places.len(), never);
-    for (row, id) in jobs.iter().enumerate() {
-        let times: Vec<Option<i64>> = (0..cluster.num_types())
-            .map(|kind| {
-                let can_run = cluster.job(*id).types >> kind & 1 == 1;
-                can_run.then(|| time_us(cluster, *id, GpuTypeId(kind as u8)))
-            })
-            .collect();
-        for (column, place) in places.iter().enumerate() {
-            let machine = machines[place.gpu];
-            if let Some(time_us) = times[machine.gpu_type.index()] {
-                costs[(row, column)] = (place.from_end * time_us + machine.busy_us).min(never - 1);
-            }
-        }
-    }
-    let (_, columns) = kuhn_munkres_min(&costs);
-    let rows = columns.into_iter().enumerate();
-    rows.map(|(row, column)| (costs[(row, column)] < never).then(|| places[column]))
-        .collect()
+/// The time of each job on each type, none where it cannot run. `[job][type]`
+fn times_us(cluster: &Cluster, jobs: &[JobId]) -> Vec<Vec<Option<i64>>> {
+    let of_job = |id: &JobId| {
+        let kinds = 0..cluster.num_types();
+        let of_type = |kind: usize| {
+            let can_run = cluster.job(*id).types >> kind & 1 == 1;
+            can_run.then(|| time_us(cluster, *id, GpuTypeId(kind as u8)))
+        };
+        kinds.map(of_type).collect()
+    };
+    jobs.iter().map(of_job).collect()
 }
 
 impl Planner for Allox {
@@ -204,8 +157,7 @@ impl Planner for Allox {
         if jobs.is_empty() || machines.iter().all(|machine| machine.busy_us > 0) {
             return Ok(());
         }
-        let places = places(&machines, cluster.num_types(), jobs.len());
-        let matched = matching(cluster, &jobs, &machines, &places);
+        let matched = matching(&times_us(cluster, &jobs), &machines);
         // The first in the queue of each GPU: the one farthest from its end.
         let mut first: Vec<Option<(i64, JobId)>> = vec![None; machines.len()];
         for (id, place) in jobs.iter().zip(matched) {
@@ -262,6 +214,7 @@ fn start_any(cluster: &mut Cluster) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::matching::Place;
     use super::*;
     use crate::planners::tests::{multi_type_cluster, place, preemptive_cluster, running, submit};
     use proptest::prelude::*;
@@ -345,8 +298,7 @@ mod tests {
             let jobs: Vec<JobId> = (0..work.len()).map(|id| JobId(id as u32)).collect();
             let mut machines = machines(&cluster);
             machines[0].busy_us = i64::from(busy_s) * 1_000_000;
-            let places = places(&machines, 2, jobs.len());
-            let matched = matching(&cluster, &jobs, &machines, &places);
+            let matched = matching(&times_us(&cluster, &jobs), &machines);
             let cost = |(id, place): (&JobId, &Option<Place>)| {
                 let place = place.unwrap();
                 let machine = machines[place.gpu];

@@ -12,6 +12,7 @@
 //! a GPU have no part in it. A job's speed beside another is the cluster's model of it (its table of pairs where there is one).
 
 pub mod config;
+pub mod finish_time;
 pub mod max_min;
 pub mod policies;
 pub mod programme;
@@ -20,7 +21,8 @@ pub mod snapshot;
 mod tests;
 
 use config::{Common, CostConfig, HierarchicalConfig};
-use policies::{GavelPolicy, IsolatedTime, Objective};
+use finish_time::IsolatedTime;
+use policies::{GavelPolicy, Objective};
 use serde_json::Value;
 
 use super::{Asks, Entry, settings};

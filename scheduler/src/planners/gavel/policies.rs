@@ -16,7 +16,9 @@
 //! # Deviations
 //! - An optimum is rarely unique. The released code takes what an interior-point solver ends at; we take, of the optima, one
 //!   with the most progress over all jobs.
-//! - Makespan is one programme, not a bisection with 5 % tolerance. Bisection for fairness stops at 0.1 %.
+//! - Makespan is one programme, not a bisection with 5 % tolerance. Those of finish-time fairness: [`finish_time`](super::finish_time).
+//! - Cost counts progress as a part of a job's fastest speed and per GPU of its gang; the released code adds up steps per second,
+//!   so that models with small steps come first.
 //! - FIFO in the released code hands out types greedily; this is the paper's programme. Jobs so far back that those before
 //!   them want twice the cluster are left out and take only what is left over.
 //! - Where more jobs differ than `exact_jobs_max`, what they are due is rounded up to 1/32 of its power of two, so that jobs
@@ -26,6 +28,7 @@
 use std::collections::BTreeMap;
 
 use super::config::{Common, CostConfig, HierarchicalConfig, Inside, Weights};
+use super::finish_time::{IsolatedTime, Progress, fairest};
 use super::max_min::{Due, Filled, fill};
 use super::programme::{Group, Shares, TimeProgram, group_by};
 use super::snapshot::Snapshot;
@@ -49,13 +52,6 @@ pub enum Objective {
     Cost(CostConfig),
     /// Fair among tenants, then within each.
     Hierarchical(HierarchicalConfig),
-}
-
-/// How long each job would have run so far with 1/n of the cluster.
-#[derive(Clone, Debug, Default)]
-pub struct IsolatedTime {
-    /// Time, s, and what remained when it was last counted, s of the reference run.
-    by_job: BTreeMap<JobId, (f64, f64)>,
 }
 
 /// What a programme knows of a job besides its kind.
@@ -130,10 +126,15 @@ impl GavelPolicy {
     }
 }
 
-type Solved = Result<(Vec<Group>, Shares), Unsolved>;
+/// The groups of jobs, and how much time they spend where.
+pub type Solved = Result<(Vec<Group>, Shares), Unsolved>;
 
 /// Groups jobs by kind and norm, and fills the water to one level.
-fn by_norm(snapshot: &Snapshot, norms: &[f64], common: &Common) -> Result<(Vec<Group>, Filled), Unsolved> {
+pub(super) fn by_norm(
+    snapshot: &Snapshot,
+    norms: &[f64],
+    common: &Common,
+) -> Result<(Vec<Group>, Filled), Unsolved> {
     let is_exact = norms.len() <= common.exact_jobs_max;
     let key = |norm: f64| {
         if is_exact {
@@ -186,68 +187,21 @@ fn makespan(snapshot: &Snapshot, work: &[Work], common: &Common) -> Solved {
     Ok((groups, filled.shares))
 }
 
-/// Steps of the bisection at most.
-const BISECTIONS_MAX: usize = 24;
-
 fn finish_time(snapshot: &Snapshot, work: &[Work], isolated: &mut IsolatedTime, common: &Common) -> Solved {
-    // Time in isolation: what it would have taken so far, and what it would still take. `[job]`
-    let mut alone_s = Vec::new();
-    let mut by_job = BTreeMap::new();
-    for (job, (id, _)) in snapshot.jobs.iter().enumerate() {
-        let speed = snapshot.equal_share(job, true).max(1e-12);
-        let remaining_s = work[job].remaining_s;
-        let (so_far_s, before_s) = isolated
-            .by_job
-            .get(id)
-            .copied()
-            .unwrap_or((0.0, work[job].total_s));
-        let so_far_s = so_far_s + (before_s - remaining_s).max(0.0) / speed;
-        by_job.insert(*id, (so_far_s, remaining_s));
-        alone_s.push(so_far_s + remaining_s / speed);
-    }
-    isolated.by_job = by_job;
-    // The work per second that each job needs for a ratio of `rho`; none where it is too late for that.
-    let needs = |rho: f64| -> Option<Vec<f64>> {
-        let needs = work.iter().zip(&alone_s).map(|(job, alone_s)| {
-            let left_s = rho * alone_s - job.age_s;
-            (left_s > 0.0).then(|| job.remaining_s / left_s)
-        });
-        needs.collect()
-    };
-    let meets = |rho: f64| -> Result<Option<(Vec<Group>, Filled)>, Unsolved> {
-        let Some(needs) = needs(rho) else {
-            return Ok(None);
-        };
-        let found = by_norm(snapshot, &needs, common)?;
-        Ok((found.1.least >= 1.0).then_some(found))
-    };
-    let too_late = |(job, alone_s): (&Work, &f64)| job.age_s / alone_s;
-    let mut low = work.iter().zip(&alone_s).map(too_late).fold(0.0, f64::max);
-    // Isolation gives everybody its time alone from now on: no ratio is worse than that of the oldest and slowest job.
-    let worst = |(job, alone_s): (&Work, &f64)| (job.age_s + alone_s) / alone_s;
-    let mut high = work.iter().zip(&alone_s).map(worst).fold(1.0, f64::max) * 1.1;
-    let mut best = meets(high)?;
-    for _ in 0..BISECTIONS_MAX {
-        if best.is_none() {
-            // Rounding, or a job that runs nowhere now: allow more.
-            high *= 2.0;
-            best = meets(high)?;
-            continue;
-        }
-        if high - low <= 1e-3 * high {
-            break;
-        }
-        let middle = 0.5 * (low + high);
-        match meets(middle)? {
-            Some(found) => (high, best) = (middle, Some(found)),
-            None => low = middle,
-        }
-    }
-    let (groups, filled) = best.ok_or(Unsolved::Infeasible)?;
-    Ok((groups, filled.shares))
+    let claims = isolated.claims(snapshot, |job| Progress {
+        remaining_s: work[job].remaining_s,
+        age_s: work[job].age_s,
+        total_s: work[job].total_s,
+    });
+    let found = fairest(snapshot, &claims, common)?;
+    Ok((found.groups, found.shares))
 }
 
-fn fifo(snapshot: &Snapshot, common: &Common) -> Solved {
+/// In the order of arrival.
+///
+/// # Errors
+/// Why there is no answer.
+pub fn fifo(snapshot: &Snapshot, common: &Common) -> Solved {
     // Those so far back that nothing can be left for them are not asked about.
     let room = 2.0 * snapshot.gpus.iter().sum::<f64>();
     let mut wanted = 0.0;
@@ -289,8 +243,17 @@ fn cost(snapshot: &Snapshot, work: &[Work], config: &CostConfig, common: &Common
         }
     };
     let needs: Vec<f64> = (0..snapshot.jobs.len()).map(need).collect();
+    most_progress(snapshot, &needs, &config.prices, common)
+}
+
+/// Most progress for the price of the GPUs, each job at least as fast as it needs to be, if all can be. `prices` of the types
+/// are 1 where the list ends; `needs` are in work per second, 0 for none. `[type]`, `[job]`
+///
+/// # Errors
+/// Why there is no answer.
+pub fn most_progress(snapshot: &Snapshot, needs: &[f64], prices: &[f64], common: &Common) -> Solved {
     let groups = group_by(snapshot, |job| needs[job].to_bits());
-    let price = |kind: usize| config.prices.get(kind).copied().unwrap_or(1.0);
+    let price = |kind: usize| prices.get(kind).copied().unwrap_or(1.0);
     let mut time = TimeProgram::new(snapshot, &groups, common.pairs_max);
     // Two that share GPUs split the bill.
     time.add_worth_by_type(|kind| 1.0 / price(kind));

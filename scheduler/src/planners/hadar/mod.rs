@@ -2,6 +2,7 @@
 
 pub mod dual;
 pub mod find_alloc;
+mod forks;
 #[allow(clippy::module_inception)] // The system's name is the line's name.
 mod hadar;
 mod hadare;

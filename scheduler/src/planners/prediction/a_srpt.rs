@@ -22,11 +22,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::heavy_edge::{JobGraph, heavy_edge};
+use super::roomiest::place;
 use super::virtual_machine::VirtualMachine;
-use crate::cluster::{Cluster, JobState, Placement, Slice, Template};
+use crate::cluster::{Cluster, JobState};
 use crate::error::{ConfigError, PolicyError};
-use crate::ids::{JobId, NodeId, Time};
+use crate::ids::{JobId, Time};
 use crate::planner::Planner;
 use crate::planners::board::{Board, is_on_board};
 use crate::planners::give_out::tightest;
@@ -174,48 +174,6 @@ impl ASrpt {
     }
 }
 
-/// The heavy-edge placement of a gang on the nodes of its fastest type that have most GPUs free.
-fn place(cluster: &Cluster, board: &Board, id: JobId) -> Option<Placement> {
-    let job = cluster.job(id);
-    let class = job.request.class;
-    let kind = cluster.preferred_type(
-        Template::Fastest,
-        class,
-        cluster.fitting_types(cluster.demand(id)),
-    )?;
-    let shape = cluster.shape(job.shape);
-    let nodes = board.spaces().iter().enumerate();
-    let of_type = nodes.filter(|(_, space)| space.gpu_type == kind && space.free != 0);
-    let mut rooms: Vec<(u32, NodeId)> = of_type
-        .map(|(index, _)| NodeId(index as u32))
-        .map(|node| (board.hosts(node, shape), node))
-        .collect();
-    // The roomiest nodes that it takes to hold the gang; the others would stay empty.
-    rooms.sort_unstable_by_key(|(room, node)| (std::cmp::Reverse(*room), *node));
-    let num_gpus = job.request.num_gpus;
-    let mut total = 0;
-    let needed = rooms.iter().take_while(|(room, _)| {
-        let more = total < num_gpus;
-        total += room;
-        more
-    });
-    let num_needed = needed.count();
-    rooms.truncate(num_needed);
-    let counts: Vec<u32> = rooms.iter().map(|(room, _)| *room).collect();
-    let graph = if cluster.class(class).step.is_some() {
-        JobGraph::Ring
-    } else {
-        JobGraph::Clique
-    };
-    let members = heavy_edge(&graph, num_gpus as usize, &counts)?;
-    let slice = |(index, (_, node)): (usize, &(u32, NodeId))| {
-        let num = members.iter().filter(|other| **other == index).count() as u32;
-        (num > 0).then(|| board.lowest(*node, num))
-    };
-    let slices: Vec<Slice> = rooms.iter().enumerate().filter_map(slice).collect();
-    Some(Placement::from_slice(&slices))
-}
-
 impl Planner for ASrpt {
     fn name(&self) -> &str {
         "a-srpt"
@@ -265,8 +223,9 @@ impl Planner for ASrpt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Capabilities;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster::{Capabilities, Placement, Slice};
+    use crate::ids::NodeId;
     use crate::planners::tests::{place as start, running};
     use crate::spec::{ClusterSpec, LocalityFactors, ModelClass};
 

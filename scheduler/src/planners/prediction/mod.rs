@@ -2,6 +2,7 @@
 
 mod a_srpt;
 mod heavy_edge;
+mod roomiest;
 mod virtual_machine;
 
 pub use a_srpt::{ASrpt, ASrptConfig};

@@ -4,6 +4,7 @@ mod calendar;
 mod conservative;
 mod drf;
 mod philly;
+mod victims;
 
 pub use conservative::{Conservative, ConservativeConfig};
 pub use drf::{Drf, DrfConfig, Weights, dominant_share};

@@ -20,11 +20,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::victims::room_for;
 use crate::cluster::{Cluster, Demand, JobState, PlacementFacts, Slice};
 use crate::error::{ConfigError, PolicyError};
-use crate::ids::{JobId, TenantId, Time};
+use crate::ids::{JobId, Time};
 use crate::planner::Planner;
-use crate::planners::board::{Board, is_on_board};
+use crate::planners::board::is_on_board;
 use crate::planners::give_out::tightest;
 use crate::planners::settings::check;
 
@@ -191,7 +192,7 @@ impl Philly {
             if !due || !is_on_board(job) || self.num_tries(cluster.now(), id) == 0 {
                 continue;
             }
-            if let Some((victims, placement)) = self.room_for(cluster, id) {
+            if let Some((victims, placement)) = room_for(cluster, id) {
                 for victim in victims {
                     cluster.preempt(victim);
                 }
@@ -199,66 +200,6 @@ impl Philly {
             }
         }
     }
-
-    /// The jobs to stop for a job, and where it then runs.
-    fn room_for(&self, cluster: &Cluster, id: JobId) -> Option<(Vec<JobId>, crate::cluster::Placement)> {
-        let job = cluster.job(id);
-        let milli = |tenant: usize| {
-            let tenant = &cluster.tenants()[tenant];
-            (tenant.used_milli, u64::from(tenant.quota_gpus) * 1000)
-        };
-        let mut above: Vec<(u64, u64)> = (0..cluster.tenants().len()).map(milli).collect();
-        // Newest first.
-        let mut running: Vec<(Time, JobId)> = cluster
-            .running()
-            .filter(|id| is_on_board(cluster.job(*id)) && cluster.gives_back_whole_gpus(*id))
-            .filter(|id| job.types >> cluster.job(*id).gpu_type.0 & 1 == 1)
-            .map(|id| (cluster.job(id).run_start, id))
-            .collect();
-        running.sort_unstable_by(|a, b| b.cmp(a));
-        let mut board = Board::as_is(cluster);
-        let mut victims: Vec<JobId> = Vec::new();
-        loop {
-            let most = (0..above.len())
-                .filter(|at| *at != job.request.tenant.index() && above[*at].0 > above[*at].1)
-                .max_by_key(|at| (above[*at].0 - above[*at].1, std::cmp::Reverse(*at)))?;
-            let spare = above[most].0 - above[most].1;
-            let of_tenant = running.iter().position(|(_, victim)| {
-                let victim = cluster.job(*victim);
-                victim.request.tenant.index() == most && victim.milli_held() <= spare
-            });
-            let Some(position) = of_tenant else {
-                // Nothing that it can spare; look at the next one.
-                above[most].0 = above[most].1;
-                continue;
-            };
-            let (_, victim) = running.remove(position);
-            above[most].0 -= cluster.job(victim).milli_held();
-            let shape = cluster.shape(cluster.job(victim).granted);
-            for slice in &cluster.job(victim).placement {
-                board.give_back(*slice, shape);
-            }
-            victims.push(victim);
-            let shape = cluster.shape(job.shape);
-            let fits = cluster
-                .types_in(job.types)
-                .find_map(|kind| board.tightest(kind, job.request.num_gpus, shape));
-            if let Some(placement) = fits {
-                // Who was chosen early may turn out not to be needed.
-                return Some((needed(cluster, victims, &placement), placement));
-            }
-        }
-    }
-}
-
-/// Those of the jobs that hold GPUs of a placement, or CPU and memory on its nodes.
-fn needed(cluster: &Cluster, jobs: Vec<JobId>, placement: &[Slice]) -> Vec<JobId> {
-    let touches = |id: &JobId| {
-        let held = &cluster.job(*id).placement;
-        held.iter()
-            .any(|held| placement.iter().any(|slice| slice.node == held.node))
-    };
-    jobs.into_iter().filter(touches).collect()
 }
 
 /// How tight a placement is.
@@ -285,8 +226,7 @@ fn locality(cluster: &Cluster, id: JobId, placement: &[Slice]) -> Locality {
 #[must_use]
 pub fn waits_for_fair_share(cluster: &Cluster, id: JobId) -> bool {
     let request = &cluster.job(id).request;
-    let tenant: TenantId = request.tenant;
-    let tenant = cluster.tenant(tenant);
+    let tenant = cluster.tenant(request.tenant);
     let milli = u64::from(request.num_gpus) * u64::from(request.resources.gpu_milli);
     tenant.used_milli + milli > u64::from(tenant.quota_gpus) * 1000
 }

@@ -1,12 +1,14 @@
 //! Schedulers that go by the service that jobs have had: what they received, or how much sharing has cost them.
 
 mod gittins;
+mod queues;
 mod themis;
 mod tiresias;
 
 pub use gittins::GittinsIndex;
+pub use queues::TiresiasConfig;
 pub use themis::{Themis, ThemisConfig};
-pub use tiresias::{Tiresias, TiresiasConfig};
+pub use tiresias::Tiresias;
 
 use super::{Asks, Entry, settings};
 use crate::heuristics::Info;

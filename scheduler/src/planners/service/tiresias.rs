@@ -17,77 +17,13 @@
 //! - The Gittins index is computed from the jobs that ended under this planner; before the first has ended, and in the last
 //!   queue, the order is that of first starts.
 
-use serde::{Deserialize, Serialize};
-
 use super::GittinsIndex;
+use super::queues::TiresiasConfig;
 use crate::cluster::{Cluster, JobState};
 use crate::error::{ConfigError, PolicyError};
 use crate::ids::{JobId, Time};
 use crate::planner::Planner;
 use crate::planners::give_out::{Rules, give_out};
-use crate::planners::settings::check;
-
-/// Settings of [`Tiresias`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TiresiasConfig {
-    /// Service at which a job leaves each queue but the last, GPU·s; ascending, 1 to 16 of them.
-    pub thresholds_gpu_s: Vec<f64>,
-    /// Quantum of the Gittins index, GPU·s, > 0.
-    pub quantum_gpu_s: f64,
-    /// A waiting job of a later queue goes back to the first when it has waited so many times what it has run; none = never.
-    pub promote_after: Option<f64>,
-    /// Gangs of a class that runs slower than this part of its speed on more nodes than necessary wait for a consolidated
-    /// placement. 0 = none, 0 to 1. *Assumed.*
-    pub consolidate_below: f64,
-}
-
-impl Default for TiresiasConfig {
-    fn default() -> TiresiasConfig {
-        TiresiasConfig {
-            thresholds_gpu_s: vec![3250.0, 7200.0, 18_000.0],
-            quantum_gpu_s: 3250.0,
-            promote_after: None,
-            consolidate_below: 0.8,
-        }
-    }
-}
-
-impl TiresiasConfig {
-    fn validate(&self, name: &str) -> Result<(), ConfigError> {
-        let limits = &self.thresholds_gpu_s;
-        let ascending = limits.is_sorted_by(|a, b| a < b) && limits.iter().all(|limit| *limit > 0.0);
-        let shown = format!("{limits:?}");
-        let ok = ascending && (1..=16).contains(&limits.len());
-        check(
-            name,
-            "thresholds_gpu_s",
-            shown,
-            ok,
-            "1 to 16 ascending numbers above 0",
-        )?;
-        let quantum = self.quantum_gpu_s;
-        let ok = quantum > 0.0 && quantum <= 1e12;
-        check(name, "quantum_gpu_s", quantum, ok, "above 0, at most 1e12")?;
-        let knob = self.promote_after.unwrap_or(1.0);
-        let ok = knob > 0.0 && knob <= 1e9;
-        check(
-            name,
-            "promote_after",
-            knob,
-            ok,
-            "above 0, at most 1e9, or left out",
-        )?;
-        let part = self.consolidate_below;
-        check(
-            name,
-            "consolidate_below",
-            part,
-            (0.0..=1.0).contains(&part),
-            "0 to 1",
-        )
-    }
-}
 
 /// The planner.
 #[derive(Clone, Debug)]
@@ -144,12 +80,6 @@ impl Tiresias {
         all_gpu_s - self.forgiven_gpu_s[id.index()]
     }
 
-    fn queue_of(&self, attained_gpu_s: f64) -> usize {
-        // A microsecond of rounding must not keep a job in its queue until the next event.
-        let passed = |limit: &&f64| attained_gpu_s >= **limit - 1e-3;
-        self.config.thresholds_gpu_s.iter().take_while(passed).count()
-    }
-
     /// Notes who came, who left and who waits too long.
     fn look(&mut self, cluster: &Cluster) {
         let now = cluster.now();
@@ -176,7 +106,7 @@ impl Tiresias {
             let attained_gpu_s = self.attained_gpu_s(cluster, id);
             let waited_s = (now - self.waits_since[id.index()]).as_secs_f64();
             let ran_s = attained_gpu_s / job.request.gpus();
-            if self.queue_of(attained_gpu_s) > 0 && waited_s >= knob * ran_s {
+            if self.config.queue_of(attained_gpu_s) > 0 && waited_s >= knob * ran_s {
                 self.forgiven_gpu_s[id.index()] = job.attained_gpu_s;
             }
         }
@@ -187,7 +117,7 @@ impl Tiresias {
         let last = self.config.thresholds_gpu_s.len();
         let key = |id: JobId| {
             let attained_gpu_s = self.attained_gpu_s(cluster, id);
-            let queue = self.queue_of(attained_gpu_s);
+            let queue = self.config.queue_of(attained_gpu_s);
             let index = if self.by_index && queue < last {
                 self.index.at(attained_gpu_s, self.config.quantum_gpu_s)
             } else {
@@ -210,7 +140,10 @@ impl Tiresias {
         let now = cluster.now();
         let demotions = cluster.running().filter_map(|id| {
             let attained_gpu_s = self.attained_gpu_s(cluster, id);
-            let limit = self.config.thresholds_gpu_s.get(self.queue_of(attained_gpu_s))?;
+            let limit = self
+                .config
+                .thresholds_gpu_s
+                .get(self.config.queue_of(attained_gpu_s))?;
             let rest_s = (limit - attained_gpu_s) / cluster.job(id).gpus_held();
             Some(now + Time::from_secs_f64(rest_s))
         });
@@ -219,7 +152,7 @@ impl Tiresias {
             let knob = self
                 .config
                 .promote_after
-                .filter(|_| self.queue_of(attained_gpu_s) > 0)?;
+                .filter(|_| self.config.queue_of(attained_gpu_s) > 0)?;
             let wait_s = knob * attained_gpu_s / cluster.job(id).request.gpus();
             Some(self.waits_since[id.index()] + Time::from_secs_f64(wait_s))
         });

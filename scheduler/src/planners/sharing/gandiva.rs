@@ -21,12 +21,13 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::draw_together::draw_together;
 use super::turns::{Party, take_turns};
 use crate::cluster::{Cluster, JobState, Sharing};
 use crate::error::{ConfigError, PolicyError};
 use crate::ids::{ClassId, JobId, Time};
 use crate::planner::Planner;
-use crate::planners::board::{Board, is_on_board};
+use crate::planners::board::is_on_board;
 use crate::planners::give_out::tightest;
 use crate::planners::layout::start_fractions;
 use crate::planners::settings::check;
@@ -214,48 +215,6 @@ impl Gandiva {
             });
         }
     }
-
-    /// Draws gangs together that lie on more nodes than they need, those that gain most first.
-    fn draw_together(&self, cluster: &mut Cluster) {
-        if !cluster.capabilities().preemption {
-            return;
-        }
-        let mut moves: Vec<(f64, JobId)> = Vec::new();
-        for id in cluster.running() {
-            let job = cluster.job(id);
-            let spread = job.placement.len() > 1 && !job.is_sharing && !job.is_forked;
-            if let Some(gain) = self.better(cluster, id).filter(|_| spread) {
-                moves.push((gain.0, id));
-            }
-        }
-        moves.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        for (_, id) in moves.into_iter().take(self.config.moves_max) {
-            // Those before it may have taken its place.
-            if let Some((_, placement)) = self.better(cluster, id) {
-                let granted = cluster.job(id).granted;
-                cluster.preempt(id);
-                cluster.start_with(id, placement, granted);
-            }
-        }
-    }
-
-    /// A tighter placement for a running gang, if it pays for the restart, and how much faster it is.
-    fn better(&self, cluster: &Cluster, id: JobId) -> Option<(f64, crate::cluster::Placement)> {
-        let job = cluster.job(id);
-        if job.placement.len() < 2 || !is_on_board(job) {
-            return None;
-        }
-        let board = Board::without(cluster, [id]);
-        let placement = board.tightest(job.gpu_type, job.num_held, cluster.shape(job.granted))?;
-        if placement.len() >= job.placement.len() {
-            return None;
-        }
-        let rate = cluster.facts_with(id, &placement, job.granted).rate;
-        let rest_s = job.remaining_s_at(cluster.now());
-        let saved_s = rest_s / job.rate - rest_s / rate;
-        let pays = rate >= self.config.move_gain * job.rate && saved_s > cluster.restart_cost_s(id);
-        pays.then_some((rate / job.rate, placement))
-    }
 }
 
 /// Whether two jobs run beside each other.
@@ -287,7 +246,7 @@ impl Planner for Gandiva {
         if now >= self.turn_ends {
             let quantum = self.quantum(cluster);
             self.turn(cluster, quantum);
-            self.draw_together(cluster);
+            draw_together(cluster, &self.config);
             self.turn_ends = now + quantum;
         }
         self.try_pairs(cluster);

@@ -1,5 +1,6 @@
 //! Schedulers that put several jobs on one GPU.
 
+mod draw_together;
 mod gandiva;
 mod hfta;
 mod hosts;

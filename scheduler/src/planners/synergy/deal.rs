@@ -15,54 +15,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use super::wish::{Counts, Holding, Inputs, Wish, add, beyond, fits, scaled};
 use crate::ids::JobId;
-
-/// CPU and host memory.
-pub type Inputs = [f64; 2];
-
-/// GPUs of a gang by server.
-pub type Counts = BTreeMap<usize, u32>;
-
-/// What a gang may get beside its GPUs. Everything is per GPU.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Wish {
-    /// Size of the gang.
-    pub num_gpus: u32,
-    /// The least with which it runs fastest.
-    pub best: Inputs,
-    /// The proportional share, or [`Wish::best`] where that is no more of either.
-    pub tuned: Inputs,
-    /// Where it would rather stay than go elsewhere; empty = nowhere.
-    pub stays: Counts,
-}
-
-impl Wish {
-    /// A gang that would like `best` and is due `fair`, both per GPU.
-    #[must_use]
-    pub fn new(num_gpus: u32, best: Inputs, fair: Inputs) -> Wish {
-        Wish {
-            num_gpus,
-            best,
-            tuned: if fits(best, fair) { best } else { fair },
-            stays: Counts::new(),
-        }
-    }
-}
-
-/// What a gang holds.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Holding {
-    /// What it may get.
-    pub wish: Wish,
-    /// GPUs by server.
-    pub counts: Counts,
-    /// CPU and memory with each GPU.
-    pub each: Inputs,
-    /// Whether that is what is best for it.
-    pub is_best: bool,
-    /// Whether it was looked for as a whole on one server, not GPU by GPU.
-    pub is_whole: bool,
-}
 
 /// A server while it is dealt out.
 #[derive(Clone, Debug, PartialEq)]
@@ -300,27 +254,6 @@ impl Deal {
             );
         }
     }
-}
-
-fn scaled(inputs: Inputs, by: f64) -> Inputs {
-    inputs.map(|input| input * by)
-}
-
-fn fits(wanted: Inputs, free: Inputs) -> bool {
-    wanted.iter().zip(free).all(|(wanted, free)| *wanted <= free)
-}
-
-fn add(into: &mut Inputs, other: Inputs, sign: f64) {
-    for (part, other) in into.iter_mut().zip(other) {
-        *part += sign * other;
-    }
-}
-
-/// What `wanted` asks beyond `free`.
-fn beyond(wanted: Inputs, free: Inputs) -> Inputs {
-    let mut need = wanted;
-    add(&mut need, free, -1.0);
-    need.map(|part| part.max(0.0))
 }
 
 #[cfg(test)]

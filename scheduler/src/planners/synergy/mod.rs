@@ -5,14 +5,17 @@ mod optimum;
 mod order;
 mod planner;
 mod profile;
+mod round;
 #[cfg(test)]
 mod tests;
+mod wish;
 
-pub use deal::{Counts, Deal, Holding, Inputs, Server, Wish};
+pub use deal::{Deal, Server};
 pub use optimum::{Choice, Group, Optimum, optimum, worthwhile};
 pub use order::Order;
 pub use planner::{Grant, Synergy, SynergyConfig};
 pub use profile::{Profile, Profiles};
+pub use wish::{Counts, Holding, Inputs, Wish};
 
 use serde_json::Value;
 

@@ -21,7 +21,7 @@
 //!   not fit falls back as there.
 //! - Where the programme has no answer (asked-for shares that do not fit, too many terms), the round is TUNE's.
 
-use super::deal::Inputs;
+use super::wish::Inputs;
 use crate::planners::program::{Column, Limits, Program};
 
 /// What a job can be given, per GPU, and its speed then.

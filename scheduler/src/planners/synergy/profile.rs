@@ -12,8 +12,8 @@
 
 use std::collections::BTreeMap;
 
-use super::deal::{Counts, Inputs, Wish};
 use super::optimum::{Choice, worthwhile};
+use super::wish::{Counts, Inputs, Wish};
 use crate::cluster::{Cluster, Node, Shape, ShapeId};
 use crate::ids::{ClassId, GpuTypeId, JobId};
 use crate::physics::sensitivity::{Sensitivity, Share};

@@ -9,6 +9,7 @@ pub mod advantage;
 mod backend;
 pub mod checkpoint;
 pub mod contract;
+pub mod device;
 pub mod error;
 pub mod evolution;
 pub mod histogram;
@@ -17,6 +18,8 @@ pub mod inference;
 pub mod log;
 pub mod network;
 pub mod normaliser;
+#[cfg(any(test, feature = "cuda", feature = "wgpu"))]
+mod padded;
 pub mod parameters;
 pub mod policy;
 pub mod ppo;
@@ -27,6 +30,8 @@ mod softmax;
 mod tensorboard;
 pub mod trainer;
 
+#[cfg(all(test, any(feature = "cuda", feature = "wgpu")))]
+mod device_tests;
 #[cfg(test)]
 mod learning_tests;
 #[cfg(test)]

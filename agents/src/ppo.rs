@@ -16,6 +16,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::adam::{self, Adam};
+use crate::device::Device;
 use crate::error::Error;
 use crate::network::sum_of_gradients;
 use crate::parameters::{Layout, shuffled};
@@ -227,9 +228,9 @@ struct PolicyTerms {
 ///
 /// # Errors
 /// [`Error::NotFinite`] where a gradient is not finite (the caller restores what it had, and knows the number of the
-/// update), [`Error::Contract`] where sizes do not agree.
+/// update), [`Error::Contract`] where sizes do not agree, [`Error::Device`] where the device fails.
 pub fn improve(
-    layout: &Layout,
+    (layout, device): (&Layout, Device),
     flat: &mut [f32],
     adam: &mut Adam,
     experience: &Experience,
@@ -260,7 +261,8 @@ pub fn improve(
                 ];
                 (config.value_coef as f32 * error * share, figures)
             };
-            let (mut gradient, figures) = sum_of_gradients(layout, flat, &experience.rows, decisions, loss)?;
+            let (mut gradient, figures) =
+                sum_of_gradients((layout, device), flat, &experience.rows, decisions, loss)?;
             if schedule.value_only {
                 gradient[..layout.value_head().start].fill(0.0);
             }

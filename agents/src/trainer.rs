@@ -14,6 +14,7 @@ use crate::adam::Adam;
 use crate::advantage;
 use crate::checkpoint::Checkpoint;
 use crate::contract::Contract;
+use crate::device::Device;
 use crate::error::Error;
 use crate::evolution::{self, EvolutionConfig, GenerationStats};
 use crate::histogram::Histogram;
@@ -147,6 +148,7 @@ pub struct Trainer {
     contract: Contract,
     seed: Seed,
     layout: Layout,
+    device: Device,
     flat: Vec<f32>,
     adam: Adam,
     normaliser: Normaliser,
@@ -175,6 +177,7 @@ impl Trainer {
             seed,
             adam: Adam::new(flat.len()),
             layout,
+            device: Device::Cpu,
             flat,
             normaliser: Normaliser::default(),
             update: 0,
@@ -182,6 +185,12 @@ impl Trainer {
             best_score: None,
             running: None,
         })
+    }
+
+    /// The same run with its gradients taken on `device`, which is no part of its state: a checkpoint goes on on any.
+    #[must_use]
+    pub fn on(self, device: Device) -> Self {
+        Trainer { device, ..self }
     }
 
     /// The settings.
@@ -248,7 +257,7 @@ impl Trainer {
         let (mut flat, mut normaliser) = (self.flat.clone(), self.normaliser);
         let config = &self.config.imitation;
         let stats = clone_teacher(
-            &self.layout,
+            (&self.layout, self.device),
             &mut flat,
             &mut normaliser,
             demonstrations,
@@ -370,7 +379,7 @@ impl Trainer {
         let mut random = seed.stream("minibatch", 0);
         let (flat, adam, config) = (&mut self.flat, &mut self.adam, &self.config.ppo);
         let ppo = ppo::improve(
-            &self.layout,
+            (&self.layout, self.device),
             flat,
             adam,
             &experience,

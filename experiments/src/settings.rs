@@ -1,7 +1,8 @@
 //! Everything that shapes a training run, as it is written to and read from `settings.toml`.
 
+use pleach_agents::device::Device;
 use pleach_agents::ppo::PpoConfig;
-use pleach_agents::trainer::TrainConfig;
+use pleach_agents::trainer::{Learner, TrainConfig};
 use pleach_env::config::EnvConfig;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,9 @@ pub struct TrainSettings {
     pub train: TrainConfig,
     /// The environment.
     pub env: EnvConfig,
+    /// Where gradients are taken. A matter of the machine and not of the run, so it is in no file: a run may go on elsewhere.
+    #[serde(skip)]
+    pub device: Device,
 }
 
 /// *Assumed*, by trial on `Pleach/Philly-v0`. What mattered: whole episodes in a rollout (`num_steps`), a horizon that is
@@ -76,6 +80,7 @@ impl Default for TrainSettings {
                 ..TrainConfig::default()
             },
             env: EnvConfig::default(),
+            device: Device::Cpu,
         }
     }
 }
@@ -100,6 +105,7 @@ impl TrainSettings {
         self.env.validate().map_err(env_error)?;
         self.train.check().map_err(agent_error)?;
         fitness::check(&self.objective)?;
+        self.check_device()?;
         for name in [&self.warm_start, &self.prior] {
             if !matches!(name.as_str(), "best" | "none") {
                 Contestant::heuristic(name)?;
@@ -140,6 +146,30 @@ impl TrainSettings {
                 "checkpoint_every",
                 self.checkpoint_every,
                 allowed,
+                hint,
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl TrainSettings {
+    /// Whether this build has the device, and the learner a use for it.
+    fn check_device(&self) -> Result<(), Error> {
+        let name = self.device.name();
+        if !self.device.is_built_in() {
+            let built_in = Device::ALL.into_iter().filter(|device| device.is_built_in());
+            let names: Vec<&str> = built_in.map(Device::name).collect();
+            let allowed = format!("{} in this build", names.join(", "));
+            let hint = format!("Build with: cargo build --release --features {name}");
+            return Err(Error::config("device", name, allowed, hint));
+        }
+        if self.device != Device::Cpu && self.train.learner == Learner::Evolution {
+            let hint = "They take no gradients. Leave out --device, or learn with --set train.learner=ppo.";
+            return Err(Error::config(
+                "device",
+                name,
+                "cpu with evolution strategies",
                 hint,
             ));
         }

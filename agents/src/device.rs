@@ -162,11 +162,11 @@ mod probe {
             }
         };
         let found = found.get_or_init(|| {
-            let tried = quietly(|| {
+            quietly(|| {
                 let description = describe();
-                compare(device).map(|()| description)
-            });
-            tried.and_then(|gradient| gradient.map_err(|error| error.to_string()))
+                compare(device).map_err(|error| error.to_string())?;
+                Ok(description)
+            })
         });
         found.clone().map_err(|reason| {
             device.failed(&format!(
@@ -187,8 +187,8 @@ mod probe {
         format!("{}.", line.trim_end_matches('.'))
     }
 
-    /// Runs `work`; a panic in it, or in a thread that works for it, becomes its first message.
-    fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    /// Runs `work`. Where it fails, the first panic of any thread says why best: what follows from it says less.
+    fn quietly<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         let first = Arc::new(Mutex::new(None));
         let before = panic::take_hook();
         let heard = Arc::clone(&first);
@@ -199,10 +199,12 @@ mod probe {
         }));
         let result = panic::catch_unwind(AssertUnwindSafe(work));
         panic::set_hook(before);
-        result.map_err(|_| {
-            let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
-            first.take().unwrap_or_default()
-        })
+        let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match result {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(reason)) => Err(first.unwrap_or(reason)),
+            Err(_) => Err(first.unwrap_or_default()),
+        }
     }
 
     /// Compares a gradient of three decisions with the CPU's.

@@ -157,13 +157,6 @@ impl TrainSettings {
     /// Whether this build has the device, and the learner a use for it.
     fn check_device(&self) -> Result<(), Error> {
         let name = self.device.name();
-        if !self.device.is_built_in() {
-            let built_in = Device::ALL.into_iter().filter(|device| device.is_built_in());
-            let names: Vec<&str> = built_in.map(Device::name).collect();
-            let allowed = format!("{} in this build", names.join(", "));
-            let hint = format!("Build with: cargo build --release --features {name}");
-            return Err(Error::config("device", name, allowed, hint));
-        }
         if self.device != Device::Cpu && self.train.learner == Learner::Evolution {
             let hint = "They take no gradients. Leave out --device, or learn with --set train.learner=ppo.";
             return Err(Error::config(
@@ -172,6 +165,13 @@ impl TrainSettings {
                 "cpu with evolution strategies",
                 hint,
             ));
+        }
+        if !self.device.is_built_in() {
+            let built_in = Device::ALL.into_iter().filter(|device| device.is_built_in());
+            let names: Vec<&str> = built_in.map(Device::name).collect();
+            let allowed = format!("{} in this build", names.join(", "));
+            let hint = format!("Build with: cargo build --release --features {name}");
+            return Err(Error::config("device", name, allowed, hint));
         }
         Ok(())
     }

@@ -1,13 +1,35 @@
 #!/usr/bin/env bash
-# Passes every test of the project, cheapest first. Needs only Rust.
+# Passes every test of the project, cheapest first. Needs only Rust. PLEACH_CHECK_WGPU=1 adds the tests of devices.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 step() { printf '\n== %s\n' "$*"; "$@"; }
+skip() { printf '\n== tests of devices: skipped: %s\n' "$*"; }
+
+# A loader of Vulkan and at least one driver; Mesa's for CPUs is installed where that is possible.
+has_vulkan() {
+  ldconfig -p 2>/dev/null | grep 'libvulkan\.so\.1' >/dev/null || return 1
+  compgen -G '/usr/share/vulkan/icd.d/*.json' >/dev/null || compgen -G '/etc/vulkan/icd.d/*.json' >/dev/null
+}
+find_vulkan() {
+  has_vulkan && return
+  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+  timeout 300 apt-get -q update && timeout 300 apt-get -qy install --no-install-recommends libvulkan1 mesa-vulkan-drivers
+  has_vulkan
+}
 
 step cargo fmt --all --check
 step cargo clippy --workspace --all-targets --locked -- -D warnings
 step cargo check -p pleach-env --no-default-features --locked
 step cargo test --workspace --locked
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps --locked
+
+# Two hundred crates more, hence only where it is asked for. Both features in one build, so that cuda is compiled too.
+if [ "${PLEACH_CHECK_WGPU:-0}" != 1 ]; then
+  skip 'PLEACH_CHECK_WGPU=1 ./check.sh runs them on wgpu'
+elif ! find_vulkan; then
+  skip 'no driver of Vulkan is here, and none can be installed (Debian: libvulkan1, mesa-vulkan-drivers)'
+else
+  step timeout 3600 cargo test -p pleach-agents --lib --profile device --features cuda,wgpu --locked -- device --include-ignored
+fi
 printf '\nall checks passed\n'

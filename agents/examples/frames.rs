@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use pleach_agents::adam::Adam;
+use pleach_agents::advantage::Criterion;
 use pleach_agents::contract::Contract;
+use pleach_agents::device::Device;
 use pleach_agents::inference::Inference;
 use pleach_agents::normaliser::Normaliser;
 use pleach_agents::parameters::{Layout, NetworkConfig};
@@ -126,7 +128,10 @@ fn main() -> Result<(), Error> {
     let collected = repeat(if what == "update" { seconds } else { 0.0 }, || {
         collect(&mut rollout)
     })?;
-    let decisions = rollout.decisions(config.horizon_s, config.gae_lambda, 1);
+    let criterion = Criterion::Discounted {
+        horizon_s: config.horizon_s,
+    };
+    let decisions = rollout.decisions(criterion, config.gae_lambda, 1);
     let mut experience = Experience {
         returns: decisions
             .returns
@@ -155,7 +160,7 @@ fn main() -> Result<(), Error> {
     let mut random = seed.stream("minibatch", 0);
     let learnt = repeat(seconds, || {
         ppo::improve(
-            &layout,
+            (&layout, Device::Cpu),
             &mut moved,
             &mut adam,
             &experience,

@@ -26,6 +26,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A device that gradients cannot be taken on.
+    #[error("device {device}: {reason}")]
+    Device {
+        /// Its name, as in `--device`.
+        device: &'static str,
+        /// Why not, on one line.
+        reason: String,
+    },
     /// Two sides that must agree and do not: feature schemas, sizes of observations, lengths of lists.
     #[error("{what}: expected {expected}, found {found}")]
     Contract {

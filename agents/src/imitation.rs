@@ -9,6 +9,7 @@ use pleach_env::vector::{Batch, Spaces, VectorEnv};
 use serde::{Deserialize, Serialize};
 
 use crate::adam::{self, Adam};
+use crate::device::Device;
 use crate::error::Error;
 use crate::network::sum_of_gradients;
 use crate::normaliser::Normaliser;
@@ -292,9 +293,10 @@ pub struct ImitationStats {
 /// Clones the teacher: changes `flat`, and sets the normaliser from the returns where any is known.
 ///
 /// # Errors
-/// [`Error::NotFinite`] where a gradient is not finite, [`Error::Contract`] where sizes do not agree.
+/// [`Error::NotFinite`] where a gradient is not finite, [`Error::Contract`] where sizes do not agree, [`Error::Device`] where
+/// the device fails.
 pub fn clone_teacher(
-    layout: &Layout,
+    (layout, device): (&Layout, Device),
     flat: &mut [f32],
     normaliser: &mut Normaliser,
     demonstrations: &Demonstrations,
@@ -352,7 +354,7 @@ pub fn clone_teacher(
                 (config.value_coef as f32 * error * share, figures)
             };
             let (mut gradient, figures) =
-                sum_of_gradients(layout, flat, &demonstrations.rows, decisions, loss)?;
+                sum_of_gradients((layout, device), flat, &demonstrations.rows, decisions, loss)?;
             let norm = adam::norm(&gradient);
             if !norm.is_finite() {
                 return Err(Error::NotFinite { update: 0 });
@@ -426,7 +428,15 @@ mod tests {
                 learning_rate: 5e-3,
                 ..ImitationConfig::default()
             };
-            let stats = clone_teacher(&layout, &mut flat, &mut normaliser, &train, &config, Seed(3)).unwrap();
+            let stats = clone_teacher(
+                (&layout, Device::Cpu),
+                &mut flat,
+                &mut normaliser,
+                &train,
+                &config,
+                Seed(3),
+            )
+            .unwrap();
             (flat, stats)
         };
         let (flat, stats) = clone();

@@ -10,6 +10,7 @@ mod backend;
 mod backward;
 pub mod checkpoint;
 pub mod contract;
+pub mod device;
 pub mod error;
 pub mod evolution;
 pub mod histogram;
@@ -19,6 +20,8 @@ pub mod log;
 mod matrix;
 pub mod network;
 pub mod normaliser;
+#[cfg(any(test, feature = "cuda", feature = "wgpu"))]
+mod padded;
 pub mod parameters;
 pub mod policy;
 pub mod ppo;
@@ -31,6 +34,8 @@ mod tensorboard;
 pub mod trainer;
 mod unit;
 
+#[cfg(all(test, any(feature = "cuda", feature = "wgpu")))]
+mod device_tests;
 #[cfg(test)]
 mod learning_tests;
 #[cfg(test)]

@@ -5,10 +5,11 @@
 //! hand, there is no padding and no masked softmax in tensors, and the tensor code is this one file.
 
 use burn::tensor::activation::relu;
-use burn::tensor::{Device, IndexingUpdateOp, Int, Tensor};
+use burn::tensor::{IndexingUpdateOp, Int, Tensor};
 use rayon::prelude::*;
 
 use crate::backend::{Backend, indices, matrix};
+use crate::device::Device;
 use crate::error::Error;
 use crate::parameters::{Layout, at};
 use crate::rows::Rows;
@@ -30,7 +31,7 @@ struct Forward {
 }
 
 fn forward(layout: &Layout, flat: &[f32], rows: &Rows) -> Forward {
-    let device = Device::<Backend>::default();
+    let device = burn::tensor::Device::<Backend>::default();
     let (num_decisions, num_candidates, h) = (rows.len(), rows.num_candidates(), layout.config.hidden);
     let parameters: Vec<_> = layout
         .entries
@@ -190,7 +191,7 @@ pub fn gradient(
     loss: impl FnOnce(&Cotangents) -> Cotangents,
 ) -> Result<Vec<f32>, Error> {
     check(layout, flat, rows, 0..rows.len())?;
-    let device = Device::<Backend>::default();
+    let device = burn::tensor::Device::<Backend>::default();
     let Forward {
         parameters,
         logits,
@@ -209,50 +210,55 @@ pub fn gradient(
     Ok(flat_gradient)
 }
 
-/// Decisions whose gradient is computed at once, by one thread: what fits a core's cache, and always the same number,
-/// so that sums do not depend on the number of threads.
+/// Decisions whose gradient is computed at once on the CPU, by one thread: what fits a core's cache, and always the same
+/// number, so that sums do not depend on the number of threads.
 pub(crate) const CHUNK: usize = 64;
 
 /// The gradient of a loss that is a sum over `decisions` of `rows`. `loss` gets a decision, its logits and its value,
 /// writes the derivatives by the logits and returns the derivative by the value and `N` figures; the figures are
-/// summed. Chunks run in parallel and are added in order.
+/// summed. On the CPU chunks run in parallel and are added in order; a device gets as many decisions at once as fit it.
 ///
 /// # Errors
-/// As [`gradient`].
+/// As [`gradient`], and [`Error::Device`] where the device fails.
 pub fn sum_of_gradients<const N: usize>(
-    layout: &Layout,
+    (layout, device): (&Layout, Device),
     flat: &[f32],
     rows: &Rows,
     decisions: &[usize],
     loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> (f32, [f64; N]) + Sync,
 ) -> Result<(Vec<f32>, [f64; N]), Error> {
-    let parts = decisions
-        .par_chunks(CHUNK)
-        .map(|decisions| {
-            let mut chunk = rows.empty_like();
-            decisions
-                .iter()
-                .for_each(|decision| chunk.push_row(rows.row(*decision)));
-            let mut figures = [0.0; N];
-            let part = gradient(layout, flat, &chunk, |outputs| {
-                let mut by = Cotangents {
-                    logits: vec![0.0; outputs.logits.len()],
-                    values: Vec::new(),
-                };
-                for (position, decision) in decisions.iter().enumerate() {
-                    let span = chunk.span(position);
-                    let (logits, value) = (&outputs.logits[span.clone()], outputs.values[position]);
-                    let (by_value, terms) = loss(*decision, logits, value, &mut by.logits[span]);
-                    by.values.push(by_value);
-                    figures.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
-                }
-                by
-            })?;
-            Ok((part, figures))
-        })
-        .collect::<Result<Vec<_>, Error>>()?;
+    let part = |decisions: &[usize]| {
+        let mut chunk = rows.empty_like();
+        decisions
+            .iter()
+            .for_each(|decision| chunk.push_row(rows.row(*decision)));
+        let mut figures = [0.0; N];
+        let part = device.gradient(layout, flat, &chunk, |outputs| {
+            let mut by = Cotangents {
+                logits: vec![0.0; outputs.logits.len()],
+                values: Vec::new(),
+            };
+            for (position, decision) in decisions.iter().enumerate() {
+                let span = chunk.span(position);
+                let (logits, value) = (&outputs.logits[span.clone()], outputs.values[position]);
+                let (by_value, terms) = loss(*decision, logits, value, &mut by.logits[span]);
+                by.values.push(by_value);
+                figures.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+            }
+            by
+        })?;
+        Ok((part, figures))
+    };
+    let parts: Result<Vec<_>, Error> = match device {
+        Device::Cpu => decisions.par_chunks(CHUNK).map(part).collect(),
+        _ => {
+            let sizes = decisions.iter().map(|decision| rows.span(*decision).len());
+            let at_once = Device::decisions_at_once(layout, sizes.max().unwrap_or(1));
+            decisions.chunks(at_once).map(part).collect()
+        }
+    };
     let (mut sum, mut figures) = (vec![0.0; flat.len()], [0.0; N]);
-    for (part, terms) in parts {
+    for (part, terms) in parts? {
         sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
         figures.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
     }
@@ -285,7 +291,7 @@ pub(crate) fn check(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::inference::Inference;
     use crate::parameters::{NetworkConfig, uniform};
@@ -302,7 +308,7 @@ mod tests {
         network_of(0)
     }
 
-    fn network_of(heads: usize) -> (Layout, Vec<f32>) {
+    pub(crate) fn network_of(heads: usize) -> (Layout, Vec<f32>) {
         let layout = Layout::new(
             NetworkConfig {
                 hidden: 16,
@@ -329,7 +335,7 @@ mod tests {
         (layout, flat)
     }
 
-    fn rows(num_decisions: usize) -> Rows {
+    pub(crate) fn rows(num_decisions: usize) -> Rows {
         let mut random = Seed(5).stream("test", 1);
         let mut rows = Rows::new(SPACES);
         for decision in 0..num_decisions {

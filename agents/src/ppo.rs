@@ -16,6 +16,7 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::adam::{self, Adam};
+use crate::device::Device;
 use crate::error::Error;
 use crate::parameters::{Layout, shuffled};
 use crate::rows::Rows;
@@ -249,9 +250,9 @@ struct PolicyTerms {
 ///
 /// # Errors
 /// [`Error::NotFinite`] where a gradient is not finite (the caller restores what it had, and knows the number of the
-/// update), [`Error::Contract`] where sizes do not agree.
+/// update), [`Error::Contract`] where sizes do not agree, [`Error::Device`] where the device fails.
 pub fn improve(
-    layout: &Layout,
+    (layout, device): (&Layout, Device),
     flat: &mut [f32],
     adam: &mut Adam,
     experience: &Experience,
@@ -284,7 +285,7 @@ pub fn improve(
             };
             let rows = &experience.rows;
             let (mut gradient, figures) = match config.gradients {
-                Gradients::Burn => network::sum_of_gradients(layout, flat, rows, decisions, loss)?,
+                Gradients::Burn => network::sum_of_gradients((layout, device), flat, rows, decisions, loss)?,
                 Gradients::Plain => backward::sum_of_gradients(layout, flat, rows, decisions, loss)?,
             };
             if schedule.value_only {

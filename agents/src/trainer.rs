@@ -14,6 +14,7 @@ use crate::adam::Adam;
 use crate::advantage::{self, Criterion};
 use crate::checkpoint::Checkpoint;
 use crate::contract::Contract;
+use crate::device::Device;
 use crate::error::Error;
 use crate::evolution::{self, EvolutionConfig, GenerationStats};
 use crate::histogram::Histogram;
@@ -160,6 +161,7 @@ pub struct Trainer {
     contract: Contract,
     seed: Seed,
     layout: Layout,
+    device: Device,
     flat: Vec<f32>,
     adam: Adam,
     normaliser: Normaliser,
@@ -190,6 +192,7 @@ impl Trainer {
             seed,
             adam: Adam::new(flat.len()),
             layout,
+            device: Device::Cpu,
             flat,
             normaliser: Normaliser::default(),
             reward_rate: RewardRate::default(),
@@ -222,6 +225,12 @@ impl Trainer {
         self.flat.clone_from(&other.parameters);
         (self.adam, self.normaliser) = (Adam::new(self.flat.len()), other.normaliser);
         Ok(())
+    }
+
+    /// The same run with its gradients taken on `device`, which is no part of its state: a checkpoint goes on on any.
+    #[must_use]
+    pub fn on(self, device: Device) -> Self {
+        Trainer { device, ..self }
     }
 
     /// The settings.
@@ -312,7 +321,7 @@ impl Trainer {
             .then(|| demonstrations.without_returns());
         let demonstrations = without_returns.as_ref().unwrap_or(demonstrations);
         let stats = clone_teacher(
-            &self.layout,
+            (&self.layout, self.device),
             &mut flat,
             &mut normaliser,
             demonstrations,
@@ -447,7 +456,7 @@ impl Trainer {
         let mut random = seed.stream("minibatch", 0);
         let (flat, adam, config) = (&mut self.flat, &mut self.adam, &self.config.ppo);
         let ppo = ppo::improve(
-            &self.layout,
+            (&self.layout, self.device),
             flat,
             adam,
             &experience,

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use pleach_agents::ppo::PpoConfig;
-use pleach_agents::trainer::TrainConfig;
+use pleach_agents::device::Device;
+use pleach_agents::ppo::{Gradients, PpoConfig};
+use pleach_agents::trainer::{Learner, TrainConfig};
 use pleach_env::config::EnvConfig;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::planners::{self, Asks};
@@ -58,6 +59,9 @@ pub struct TrainSettings {
     pub train: TrainConfig,
     /// The environment.
     pub env: EnvConfig,
+    /// Where gradients are taken. A matter of the machine and not of the run, so it is in no file: a run may go on elsewhere.
+    #[serde(skip)]
+    pub device: Device,
 }
 
 /// *Assumed*, by trial on `Pleach/Philly-v0`. What mattered: whole episodes in a rollout (`num_steps`), a horizon that is
@@ -95,6 +99,7 @@ impl Default for TrainSettings {
                 ..TrainConfig::default()
             },
             env: EnvConfig::default(),
+            device: Device::Cpu,
         }
     }
 }
@@ -119,6 +124,7 @@ impl TrainSettings {
         self.env.validate().map_err(env_error)?;
         self.train.check().map_err(agent_error)?;
         fitness::check(&self.objective)?;
+        self.check_device()?;
         self.curriculum.check(&self.env)?;
         self.constraint.check()?;
         if !matches!(self.prior.as_str(), "best" | "none") {
@@ -204,6 +210,34 @@ pub fn check_teacher(name: &str, capabilities: Capabilities) -> Result<(), Error
         .collect();
     let allowed = format!("a heuristic, or one of the planners {}", teachers.join(", "));
     Err(Error::config("warm_start", name, allowed, hint))
+}
+
+impl TrainSettings {
+    /// Whether this build has the device, and the learner a use for it.
+    fn check_device(&self) -> Result<(), Error> {
+        let name = self.device.name();
+        if self.device != Device::Cpu && self.train.learner == Learner::Evolution {
+            let hint = "They take no gradients. Leave out --device, or learn with --set train.learner=ppo.";
+            return Err(Error::config(
+                "device",
+                name,
+                "cpu with evolution strategies",
+                hint,
+            ));
+        }
+        if self.device != Device::Cpu && self.train.ppo.gradients == Gradients::Plain {
+            let hint = "Plain gradients are for CPUs. Leave out train.ppo.gradients, or --device.";
+            return Err(Error::config("device", name, "cpu with plain gradients", hint));
+        }
+        if !self.device.is_built_in() {
+            let built_in = Device::ALL.into_iter().filter(|device| device.is_built_in());
+            let names: Vec<&str> = built_in.map(Device::name).collect();
+            let allowed = format!("{} in this build", names.join(", "));
+            let hint = format!("Build with: cargo build --release --features {name}");
+            return Err(Error::config("device", name, allowed, hint));
+        }
+        Ok(())
+    }
 }
 
 /// Turns a learner's error into ours.

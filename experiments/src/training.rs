@@ -8,6 +8,7 @@ use std::path::Path;
 
 use pleach_agents::checkpoint::Checkpoint;
 use pleach_agents::contract::Contract;
+use pleach_agents::device::Device;
 use pleach_agents::imitation::Demonstrations;
 use pleach_agents::log::Logger;
 use pleach_agents::policy::LearnedPolicy;
@@ -236,7 +237,8 @@ impl<'a> Run<'a> {
             Some((path, checkpoint)) => {
                 Checkpoint::remove_before(&path, settings.keep_last).map_err(agent_error)?;
                 let num_frames = checkpoint.num_frames;
-                (Trainer::resume(checkpoint).map_err(agent_error)?, num_frames)
+                let trainer = Trainer::resume(checkpoint).map_err(agent_error)?;
+                (trainer.on(settings.device), num_frames)
             }
             None => {
                 let trained_on = serde_json::to_string(&settings.env).unwrap_or_default();
@@ -249,7 +251,7 @@ impl<'a> Run<'a> {
                 if let Some(place) = &settings.fine_tune {
                     trainer.go_on_from(&network_at(place)?).map_err(agent_error)?;
                 }
-                (trainer, 0)
+                (trainer.on(settings.device), 0)
             }
         };
         let mut curve: Vec<CurvePoint> = Vec::new();
@@ -261,6 +263,9 @@ impl<'a> Run<'a> {
         let mut logger = Logger::open(folder, resumed.then_some(num_frames), clock()).map_err(agent_error)?;
         let mut all = serde_json::to_value(settings).unwrap_or_default();
         all["seed"] = seed.into();
+        if settings.device != Device::Cpu {
+            all["device"] = settings.device.name().into();
+        }
         logger.settings(&all, clock()).map_err(agent_error)?;
         let mut run = Run {
             settings,

@@ -351,6 +351,29 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
         ),
         ("quickstart --leaves 0", vec!["0"]),
         ("train --num-envs 7", vec!["num_envs = 7", "group_size = 16"]),
+        ("train --device gpu", vec!["gpu", "cpu, cuda, wgpu"]),
+        (
+            "train --device cuda --set train.learner=evolution",
+            vec!["device = cuda", "cpu with evolution strategies", "--device"],
+        ),
+        #[cfg(not(feature = "cuda"))]
+        (
+            "train --device cuda",
+            vec![
+                "device = cuda",
+                "in this build",
+                "cargo build --release --features cuda",
+            ],
+        ),
+        #[cfg(not(feature = "wgpu"))]
+        (
+            "train --device wgpu",
+            vec![
+                "device = wgpu",
+                "in this build",
+                "cargo build --release --features wgpu",
+            ],
+        ),
     ] {
         let output = pleach(folder.path(), line);
         let said = text(&output.stderr);

@@ -14,10 +14,11 @@ Examples:
   pleach bench --only simulator,tree --seconds 10
   pleach bench --only env --scaling                     the environment, then the long curve
   pleach bench --json bench.json                        for tracking over commits
+  pleach bench --only devices                           from which minibatch on a GPU pays
 
 Build with --release first; numbers of a debug build mean nothing.")]
 pub struct BenchArgs {
-    /// Parts to measure, repeated or with commas [default: all]
+    /// Parts to measure, repeated or with commas [default: all but devices]
     #[arg(long, value_enum, value_delimiter = ',', action = ArgAction::Append, value_name = "PART")]
     pub only: Vec<BenchPart>,
     /// Time to spend on each part, seconds
@@ -59,4 +60,6 @@ pub enum BenchPart {
     Tree,
     /// Time of one plan of every planner
     Planners,
+    /// Decisions per second of gradients, on every device that is there
+    Devices,
 }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgAction, Args};
+use pleach_agents::device::Device;
 use serde::Serialize;
 
 use super::RunArgs;
@@ -19,10 +21,12 @@ Examples:
   pleach train --config train.toml
   pleach train --fine-tune checkpoints/reference/GavelMulti-v1.ckpt --config mine.toml
                                                         go on from a network with jobs and a cluster of your own
+  pleach train --device wgpu --set train.ppo.minibatch_size=8192   needs a build with --features wgpu
   pleach train --out runs/mine --resume                 go on after an interruption
 
 The configuration that was used is in the run's folder as settings.toml and can be given back with --config.
-The same seed gives the same bytes on any number of threads, resumed or not.")]
+The same seed gives the same bytes on any number of threads, resumed or not, on the CPU. A GPU rounds differently, so that
+its runs equal those of the CPU within rounding at first and part later; a run may go on on another device.")]
 pub struct TrainArgs {
     /// Environment id [default: from the configuration, or else Pleach/Philly-v0]
     #[arg(long, value_name = "ID")]
@@ -51,6 +55,12 @@ pub struct TrainArgs {
     /// Jobs in an episode [default: from the environment]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     pub num_jobs: Option<u32>,
+    /// Where gradients are taken: cuda and wgpu need a build with that feature, a driver, and a minibatch of thousands of
+    /// decisions to pay (pleach bench --only devices says how many)
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", help_heading = "Machine",
+        value_parser = PossibleValuesParser::new(Device::ALL.map(Device::name)).map(|name| Device::named(&name).unwrap_or_default()))]
+    #[serde(skip)]
+    pub device: Device,
     /// Seed, output and machine.
     #[command(flatten)]
     #[serde(skip)]

@@ -1,5 +1,6 @@
 //! `pleach bench`: speed on this machine. The only command whose output depends on the clock.
 
+mod devices;
 mod planning;
 mod scaling;
 
@@ -104,6 +105,15 @@ pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
             plan_ms.insert(point.name, [point.median_ms, point.mean_ms, point.max_ms]);
         }
         report.insert("plan_ms".into(), json!(plan_ms));
+    }
+    // Only where it is asked for: a device may take a minute to start.
+    if args.only.contains(&BenchPart::Devices) {
+        let mut decisions_per_s = BTreeMap::new();
+        for point in devices::measure(args, context)? {
+            rows.push((format!("gradient {}", point.name), point.per_s, "decisions/s"));
+            decisions_per_s.insert(point.name, point.per_s);
+        }
+        report.insert("gradient_decisions_per_s".into(), json!(decisions_per_s));
     }
     if args.scaling {
         for point in scaling::curve(args, context)? {

@@ -1,5 +1,6 @@
 //! `pleach train`: a network from imitation and PPO.
 
+use pleach_agents::device::Device;
 use pleach_agents::trainer::Learner;
 use pleach_env::config::EnvConfig;
 
@@ -12,7 +13,7 @@ use crate::overrides;
 use crate::progress::Bar;
 use crate::run_folder::RunFolder;
 use crate::scenario::env_error;
-use crate::settings::TrainSettings;
+use crate::settings::{TrainSettings, agent_error};
 use crate::training::{News, Trained, train};
 use crate::validation::Validation;
 
@@ -25,6 +26,13 @@ const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// A configuration that cannot be used, a folder in the way, a run that fails.
 pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let settings = settings(args)?;
+    let device = settings.device.probe().map_err(agent_error)?;
+    if settings.device != Device::Cpu && !args.run.quiet {
+        context.say(&format!(
+            "gradients are taken on {}: {device}",
+            settings.device.name()
+        ))?;
+    }
     let folder = RunFolder::open(
         "train",
         &settings,
@@ -162,6 +170,7 @@ fn settings(args: &TrainArgs) -> Result<TrainSettings, Error> {
         }
         settings.train.num_updates = updates_for(&settings, env_steps);
     }
+    settings.device = args.device;
     settings.validate()?;
     Ok(settings)
 }

@@ -1,0 +1,196 @@
+//! The set network in Burn for devices that work on many rows at once: every decision has the same number of candidates,
+//! and those that are padding are masked.
+//!
+//! The same function as `network`, which is written for one core of a CPU: there decisions lie one after another without
+//! padding, and sums over a decision are additions at an index. On a GPU such additions run one after another, and the
+//! look at the codes in main memory that finds their maxima empties its queue. Here a sum over a decision is a sum over an
+//! axis, and nothing is read back but outputs and gradients. The two are held to each other in the tests.
+
+use burn::tensor::activation::relu;
+use burn::tensor::backend::AutodiffBackend;
+use burn::tensor::{Tensor, TensorData, Transaction};
+
+use crate::network::Cotangents;
+use crate::parameters::{Layout, at};
+use crate::rows::Rows;
+
+/// Added to the scores of padding before a softmax.
+const FAR_BELOW: f32 = -1e9;
+
+/// The tensors of one forward pass over B decisions padded to C candidates.
+struct Forward<B: AutodiffBackend> {
+    parameters: Vec<Tensor<B, 2>>,
+    /// `[B C, 1]`
+    logits: Tensor<B, 2>,
+    /// `[B, 1]`
+    values: Tensor<B, 2>,
+}
+
+fn tensor<B: AutodiffBackend, const D: usize>(data: Vec<f32>, shape: [usize; D]) -> Tensor<B, D> {
+    Tensor::from_data(TensorData::new(data, shape), &B::Device::default())
+}
+
+/// Copies lists of `width` numbers per candidate to their padded places; the rest is zero.
+fn pad(values: &[f32], rows: &Rows, most: usize, width: usize) -> Vec<f32> {
+    let mut padded = vec![0.0; rows.len() * most * width];
+    for (decision, padded) in padded.chunks_exact_mut(most * width).enumerate() {
+        let span = rows.span(decision);
+        padded[..span.len() * width].copy_from_slice(&values[span.start * width..span.end * width]);
+    }
+    padded
+}
+
+fn forward<B: AutodiffBackend>(layout: &Layout, flat: &[f32], rows: &Rows, most: usize) -> Forward<B> {
+    let (num, h, heads) = (rows.len(), layout.config.hidden, layout.config.heads);
+    let parameters: Vec<_> = layout
+        .entries
+        .iter()
+        .map(|entry| match &flat[entry.range.clone()] {
+            [] => tensor(vec![0.0], [1, 1]),
+            values => tensor::<B, 2>(values.to_vec(), entry.shape).require_grad(),
+        })
+        .collect();
+    let p = |index: usize| parameters[index].clone();
+
+    let cells = pad(rows.candidates(), rows, most, layout.num_features);
+    let x = tensor::<B, 2>(cells, [num * most, layout.num_features]);
+    let first = relu(x.matmul(p(at::ENCODER_0)) + p(at::ENCODER_0_BIAS));
+    let encoded = relu(first.matmul(p(at::ENCODER_1)) + p(at::ENCODER_1_BIAS));
+
+    let here = pad(&vec![1.0; rows.num_candidates()], rows, most, 1);
+    let shares = (0..num).map(|decision| 1.0 / rows.span(decision).len().max(1) as f32);
+    let shares = tensor::<B, 2>(shares.collect(), [num, 1]);
+    let mask = tensor::<B, 3>(here.clone(), [num, most, 1]);
+    // Codes come out of a rectifier, so that padding of zero is never above them.
+    let codes = encoded.clone().reshape([num, most, h]) * mask;
+    let mean = codes.clone().sum_dim(1).reshape([num, h]) * shares;
+    let max = codes.clone().max_dim(1).reshape([num, h]);
+
+    let mut pooled = vec![mean, max];
+    if heads > 0 {
+        let scores = encoded.clone().matmul(p(at::QUERY));
+        let scores = scores
+            .mul_scalar(1.0 / (h as f32).sqrt())
+            .reshape([num, most, heads]);
+        let below = here.iter().map(|here| (1.0 - here) * FAR_BELOW).collect();
+        let scores = scores + tensor::<B, 3>(below, [num, most, 1]);
+        // The largest score is taken off before the exponential; as a shift it has no derivative.
+        let largest = scores.clone().detach().max_dim(1);
+        let weights = (scores - largest).exp();
+        let totals = weights.clone().sum_dim(1).swap_dims(1, 2);
+        let means = weights.swap_dims(1, 2).matmul(codes) / totals;
+        pooled.push(means.reshape([num, heads * h]));
+    }
+    pooled.push(tensor(rows.global().to_vec(), [num, layout.num_global]));
+    let pooled = Tensor::cat(pooled, 1);
+    let outer = relu(pooled.matmul(p(at::CONTEXT_0)) + p(at::CONTEXT_0_BIAS));
+    let context = relu(outer.matmul(p(at::CONTEXT_1)) + p(at::CONTEXT_1_BIAS));
+
+    let shared = context.clone().matmul(p(at::POINTER_CONTEXT)) + p(at::POINTER_BIAS);
+    let own = encoded.matmul(p(at::POINTER_CANDIDATE));
+    let hidden = relu(own.reshape([num, most, h]) + shared.reshape([num, 1, h]));
+    let logits = hidden.reshape([num * most, h]).matmul(p(at::POINTER_OUT));
+    let value = relu(context.matmul(p(at::VALUE_0)) + p(at::VALUE_0_BIAS));
+    let values = value.matmul(p(at::VALUE_OUT)) + p(at::VALUE_OUT_BIAS);
+    Forward {
+        parameters,
+        logits,
+        values,
+    }
+}
+
+/// Lists of numbers that were read at once.
+fn lists(transaction: Transaction<impl burn::tensor::backend::Backend>) -> Result<Vec<Vec<f32>>, String> {
+    let data = transaction.try_execute().map_err(|error| error.to_string())?;
+    data.into_iter()
+        .map(|data| data.into_vec::<f32>().map_err(|error| format!("{error:?}")))
+        .collect()
+}
+
+/// The gradient of a loss by the parameters. `loss` sees the outputs without padding and returns its derivatives by them. Each
+/// decision has at least one candidate, and sizes are the layout's.
+///
+/// # Errors
+/// What the device says where it cannot be used any more.
+pub(crate) fn gradient<B: AutodiffBackend>(
+    layout: &Layout,
+    flat: &[f32],
+    rows: &Rows,
+    loss: impl FnOnce(&Cotangents) -> Cotangents,
+) -> Result<Vec<f32>, String> {
+    let spans = || (0..rows.len()).map(|decision| rows.span(decision));
+    let most = spans().map(|span| span.len()).max().unwrap_or(1);
+    let forward = forward::<B>(layout, flat, rows, most);
+    let (logits, values) = (forward.logits.clone().inner(), forward.values.clone().inner());
+    let read = lists(Transaction::default().register(logits).register(values))?;
+    let [padded, values] = <[Vec<f32>; 2]>::try_from(read).unwrap_or_default();
+    let mut outputs = Cotangents {
+        logits: Vec::with_capacity(rows.num_candidates()),
+        values,
+    };
+    for (decision, span) in spans().enumerate() {
+        let logits = &padded[decision * most..decision * most + span.len()];
+        let priors = &rows.prior()[span];
+        let sums = logits.iter().zip(priors).map(|(logit, prior)| logit + prior);
+        outputs.logits.extend(sums);
+    }
+    let by = loss(&outputs);
+    let by_logits = tensor::<B, 2>(pad(&by.logits, rows, most, 1), [rows.len() * most, 1]);
+    let by_values = tensor::<B, 2>(by.values, [rows.len(), 1]);
+    let sum = (forward.logits * by_logits).sum() + (forward.values * by_values).sum();
+    let gradients = sum.backward();
+    let parameters = layout.entries.iter().zip(&forward.parameters);
+    let (entries, tensors): (Vec<_>, Vec<_>) = parameters
+        .filter_map(|(entry, parameter)| Some((entry, parameter.grad(&gradients)?)))
+        .unzip();
+    let all = tensors
+        .into_iter()
+        .fold(Transaction::default(), Transaction::register);
+    let mut flat_gradient = vec![0.0; flat.len()];
+    for (entry, gradient) in entries.iter().zip(lists(all)?) {
+        flat_gradient[entry.range.clone()].copy_from_slice(&gradient);
+    }
+    Ok(flat_gradient)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Backend;
+    use crate::network;
+    use crate::network::tests::{network_of, rows};
+
+    #[test]
+    fn padded_and_ragged_networks_are_one_function_with_one_derivative() {
+        for heads in [0, 3] {
+            let ((layout, flat), mut rows) = (network_of(heads), rows(40));
+            rows.set_prior(&[0.5, -2.0, 0.25, 1.0], &[true; 4]);
+            let seen = std::cell::RefCell::new(Vec::new());
+            let loss = |outputs: &Cotangents| {
+                seen.borrow_mut().push(outputs.clone());
+                Cotangents {
+                    logits: outputs.logits.iter().map(|logit| logit.sin()).collect(),
+                    values: outputs.values.iter().map(|value| value - 1.0).collect(),
+                }
+            };
+            let ragged = network::gradient(&layout, &flat, &rows, loss).unwrap();
+            let padded = gradient::<Backend>(&layout, &flat, &rows, loss).unwrap();
+            let seen = seen.into_inner();
+            let close = |a: &[f32], b: &[f32], what: &str| {
+                assert_eq!(a.len(), b.len());
+                for (a, b) in a.iter().zip(b) {
+                    assert!((a - b).abs() < 1e-5 * (1.0 + a.abs()), "{what}: {a} {b}");
+                }
+            };
+            close(&seen[0].logits, &seen[1].logits, "logits");
+            close(&seen[0].values, &seen[1].values, "values");
+            for entry in &layout.entries {
+                close(
+                    &ragged[entry.range.clone()],
+                    &padded[entry.range.clone()],
+                    entry.name,
+                );
+            }
+        }
+    }
+}

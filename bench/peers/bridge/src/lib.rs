@@ -55,8 +55,8 @@ impl Handle {
 pub unsafe extern "C" fn pleach_new(id: *const c_char, num_envs: usize) -> *mut Handle {
     // SAFETY: the caller's promise.
     let id = unsafe { CStr::from_ptr(id) }.to_string_lossy();
-    let envs = EnvConfig::registered(&id)
-        .and_then(|config| VecEnv::new(&config, num_envs, AutoresetMode::SameStep));
+    let envs =
+        EnvConfig::registered(&id).and_then(|config| VecEnv::new(&config, num_envs, AutoresetMode::SameStep));
     let Ok(envs) = envs else {
         return ptr::null_mut();
     };

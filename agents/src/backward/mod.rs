@@ -157,6 +157,7 @@ pub fn sum_of_gradients<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::Device;
     use crate::network;
     use crate::parameters::{NetworkConfig, uniform};
     use pleach_env::seed::Seed;
@@ -216,7 +217,8 @@ mod tests {
             let (layout, flat, rows) = network_and_rows(hidden, heads, num);
             let decisions: Vec<usize> = (0..num).rev().collect();
             let (ours, figures) = sum_of_gradients(&layout, &flat, &rows, &decisions, loss).unwrap();
-            let (burns, wanted) = network::sum_of_gradients(&layout, &flat, &rows, &decisions, loss).unwrap();
+            let (burns, wanted) =
+                network::sum_of_gradients((&layout, Device::Cpu), &flat, &rows, &decisions, loss).unwrap();
             for entry in &layout.entries {
                 let (ours, burns) = (&ours[entry.range.clone()], &burns[entry.range.clone()]);
                 let size = burns.iter().fold(0.0_f32, |most, by| most.max(by.abs()));

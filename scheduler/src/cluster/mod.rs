@@ -322,7 +322,7 @@ impl Cluster {
         Ok(Cluster {
             classes: classes.to_vec(),
             worth: TypeWorth::new(classes, &type_value, &free.num_gpus),
-            first_goodput: FirstGoodput::new(),
+            first_goodput: FirstGoodput::new(classes, num_gpus),
             free,
             nodes,
             racks,

@@ -1,8 +1,6 @@
 //! What a job could have besides what it asks for: other GPU types, other sizes, other shares of a node, and what they are
 //! worth to it.
 
-use std::collections::BTreeMap;
-
 use super::Cluster;
 use super::shape::{Shape, units};
 use super::tables::Slice;
@@ -56,8 +54,43 @@ impl TypeWorth {
 }
 
 /// Goodput at the start of training by class, number of GPUs, and whether on several nodes. Jobs that have not run yet share
-/// it: a goodput is a search, and a queue may hold thousands of jobs of the same few models.
-pub(super) type FirstGoodput = BTreeMap<(ClassId, u32, bool), f64>;
+/// it: a goodput is a search, and a queue may hold thousands of jobs of the same few models. It is filled as it is asked for, and
+/// has its memory from the start.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FirstGoodput {
+    /// NaN for what was not asked for yet. `[class][num_gpus][one node, several]`
+    classes: Vec<Vec<[f64; 2]>>,
+}
+
+impl FirstGoodput {
+    /// For jobs that ask for up to `num_gpus`, all of the cluster, and look at twice as many.
+    pub(super) fn new(classes: &[ModelClass], num_gpus: u32) -> FirstGoodput {
+        let sizes = |class: &ModelClass| {
+            let most = class.elastic.map_or(0, |elastic| elastic.gpus_max.min(num_gpus));
+            vec![[f64::NAN; 2]; if most > 0 { 2 * most as usize + 1 } else { 0 }]
+        };
+        FirstGoodput {
+            classes: classes.iter().map(sizes).collect(),
+        }
+    }
+
+    fn get(
+        &mut self,
+        class: ClassId,
+        num_gpus: u32,
+        is_on_several: bool,
+        search: impl FnOnce() -> f64,
+    ) -> f64 {
+        let Some(kept) = self.classes[class.index()].get_mut(num_gpus as usize) else {
+            return search();
+        };
+        let kept = &mut kept[usize::from(is_on_several)];
+        if kept.is_nan() {
+            *kept = search();
+        }
+        *kept
+    }
+}
 
 /// How an elastic job scales with the noise scale at which it waits: a goodput is a search over batches, too slow for every
 /// look at every placement.
@@ -230,9 +263,7 @@ impl Cluster {
             if job.executed_s > 0.0 {
                 return search();
             }
-            *first
-                .entry((class, num_gpus, num_nodes > 1))
-                .or_insert_with(search)
+            first.get(class, num_gpus, num_nodes > 1, search)
         };
         let asked = job.request.num_gpus;
         let mut pace = WaitingPace::NONE;

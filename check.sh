@@ -24,7 +24,7 @@ step cargo check -p pleach-env --no-default-features --locked
 step cargo test --workspace --locked
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps --locked
 
-# Two hundred crates more, hence only where it is asked for. Both features in one build, so that cuda is compiled too.
+# A quarter of an hour of processor time to compile, hence only where it is asked for. Both features in one build, so that cuda is compiled too.
 if [ "${PLEACH_CHECK_WGPU:-0}" != 1 ]; then
   skip 'PLEACH_CHECK_WGPU=1 ./check.sh runs them on wgpu'
 elif ! find_vulkan; then

@@ -176,14 +176,16 @@ mod probe {
         })
     }
 
-    /// The first line, without the names of files that were looked for, with a full stop.
+    /// The first line, without what was looked for or comes next, with a full stop.
     fn sentence(reason: &str) -> String {
         let line = reason
             .lines()
             .map(str::trim)
             .find(|line| !line.is_empty())
             .unwrap_or("no reason given");
-        let line = line.split(" - searched").next().unwrap_or(line);
+        let line = [" - searched", ". Falling back"]
+            .into_iter()
+            .fold(line, |line, end| line.split(end).next().unwrap_or(line));
         let line: String = line.chars().take(200).collect();
         format!("{}.", line.trim_end_matches('.'))
     }

@@ -31,6 +31,7 @@ pub mod rollout;
 pub mod rows;
 mod softmax;
 mod tensorboard;
+mod train_config;
 pub mod trainer;
 mod unit;
 

@@ -1,0 +1,110 @@
+//! Settings of a training run, written next to everything that it produced.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::evolution::EvolutionConfig;
+use crate::imitation::ImitationConfig;
+use crate::parameters::NetworkConfig;
+use crate::ppo::PpoConfig;
+
+/// How a run learns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Learner {
+    /// Proximal policy optimisation, [`Trainer::update`](crate::trainer::Trainer::update).
+    #[default]
+    Ppo,
+    /// Evolution strategies, [`Trainer::evolve`](crate::trainer::Trainer::evolve).
+    Evolution,
+}
+
+/// All settings of a training run. Written next to everything it produced.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainConfig {
+    /// How it learns.
+    pub learner: Learner,
+    /// Updates of the whole run, 0 for imitation alone; learning rate and entropy weight are annealed over them.
+    pub num_updates: u64,
+    /// Steps of each environment per update, T.
+    pub num_steps: usize,
+    /// Updates between restarts of the environments. With more than 1, later parts of episodes that are longer than
+    /// `num_steps` are seen, and a resumed run is bit-equal only where the checkpoint was taken at a multiple.
+    pub restart_every: u64,
+    /// Neighbouring environments that share their arrivals, and whose advantages are centred; 1 for none. Divides the
+    /// number of environments.
+    pub group_size: usize,
+    /// Time constant of the discount, s: a reward this far away counts 1/e. *Assumed* default: a day.
+    pub horizon_s: f64,
+    /// Later rewards count as much as present ones, over their long-run average ([`Criterion::Average`](crate::advantage::Criterion::Average)); `horizon_s` is then
+    /// not used. For PPO, on streams of jobs: an episode that runs to its last job is better the longer it takes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub average_reward: bool,
+    /// Decay of the advantage's sum per decision, 0 to 1.
+    pub gae_lambda: f64,
+    /// In the first updates only the value head learns, so that an imitated policy is not spoiled by wild values.
+    pub value_warmup_updates: u64,
+    /// Sizes of the network.
+    pub network: NetworkConfig,
+    /// PPO.
+    pub ppo: PpoConfig,
+    /// Behaviour cloning, used by [`Trainer::warm_start`](crate::trainer::Trainer::warm_start).
+    pub imitation: ImitationConfig,
+    /// Evolution strategies.
+    pub evolution: EvolutionConfig,
+}
+
+impl Default for TrainConfig {
+    fn default() -> Self {
+        TrainConfig {
+            learner: Learner::Ppo,
+            num_updates: 200,
+            num_steps: 256,
+            restart_every: 1,
+            group_size: 1,
+            horizon_s: 86_400.0,
+            average_reward: false,
+            gae_lambda: 0.95,
+            value_warmup_updates: 0,
+            network: NetworkConfig::default(),
+            ppo: PpoConfig::default(),
+            imitation: ImitationConfig::default(),
+            evolution: EvolutionConfig::default(),
+        }
+    }
+}
+
+impl TrainConfig {
+    /// Checks all ranges.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for the first value that is out of its range.
+    pub fn check(&self) -> Result<(), Error> {
+        let refuse = |key, value: String, allowed| Err(Error::Config { key, value, allowed });
+        for (key, value) in [
+            ("num_steps", self.num_steps as u64),
+            ("restart_every", self.restart_every),
+            ("group_size", self.group_size as u64),
+        ] {
+            if value == 0 {
+                return refuse(key, "0".to_owned(), "must be at least 1");
+            }
+        }
+        if !(self.horizon_s.is_finite() && self.horizon_s > 0.0) {
+            return refuse("horizon_s", self.horizon_s.to_string(), "must be above 0");
+        }
+        if !(0.0..=1.0).contains(&self.gae_lambda) {
+            return refuse("gae_lambda", self.gae_lambda.to_string(), "must be 0 to 1");
+        }
+        if self.average_reward && self.learner == Learner::Evolution {
+            let allowed =
+                "must be false with evolution strategies, which see figures of episodes and no rewards";
+            return refuse("average_reward", "true".to_owned(), allowed);
+        }
+        self.network.check()?;
+        self.ppo.check()?;
+        self.imitation.check()?;
+        self.evolution.check()
+    }
+}

@@ -6,7 +6,7 @@
 //!
 //! With parameters `x = x_0 + s z`, where `s` is the scale of each array's first weights, members are `z + sigma e_i` and
 //! `z - sigma e_i` for `num_pairs` draws `e_i` of a standard normal (antithetic). Fitness becomes its centred rank in
-//! `[-1/2, 1/2]`, and the direction `sum rank_i e_i / (n sigma)` goes through Adam. The value head is left alone.
+//! `[-1/2, 1/2]`, and the direction `sum rank_i e_i / (n sigma)` goes through Adam. The value head is not learnt.
 //!
 //! Everybody in a generation plays the same workloads, so the arrivals' luck is the same for all and ranks compare policies.
 //!
@@ -34,6 +34,8 @@ pub struct EvolutionConfig {
     pub learning_rate: f64,
     /// Step of Adam in the last generation; linear between.
     pub learning_rate_final: f64,
+    /// Part of each parameter that a generation takes off, over the step of Adam; at least 0.
+    pub weight_decay: f64,
 }
 
 impl Default for EvolutionConfig {
@@ -44,6 +46,7 @@ impl Default for EvolutionConfig {
             sigma: 0.1,
             learning_rate: 0.03,
             learning_rate_final: 0.005,
+            weight_decay: 0.0,
         }
     }
 }
@@ -71,9 +74,13 @@ impl EvolutionConfig {
                 return refuse(key, value.to_string(), "must be above 0");
             }
         }
-        if !(self.learning_rate_final.is_finite() && self.learning_rate_final >= 0.0) {
-            let value = self.learning_rate_final.to_string();
-            return refuse("evolution.learning_rate_final", value, "must be at least 0");
+        for (key, value) in [
+            ("evolution.learning_rate_final", self.learning_rate_final),
+            ("evolution.weight_decay", self.weight_decay),
+        ] {
+            if !(value.is_finite() && value >= 0.0) {
+                return refuse(key, value.to_string(), "must be at least 0");
+            }
         }
         Ok(())
     }

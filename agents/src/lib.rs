@@ -13,6 +13,7 @@ pub mod contract;
 pub mod device;
 pub mod error;
 pub mod evolution;
+pub mod folding;
 pub mod histogram;
 pub mod imitation;
 pub mod inference;

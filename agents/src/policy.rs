@@ -78,6 +78,12 @@ impl LearnedPolicy {
         self
     }
 
+    /// Names, shapes and places of its parameters.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        self.inference.layout()
+    }
+
     /// Scores of the admissible candidates; the masked ones get the smallest finite number.
     fn score_rows(
         &mut self,

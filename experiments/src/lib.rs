@@ -17,6 +17,7 @@ pub mod curriculum;
 pub mod error;
 pub mod fine_tuning;
 pub mod fitness;
+pub mod folding;
 pub mod hash;
 pub mod imitation;
 pub mod inspect;
@@ -37,6 +38,4 @@ pub mod sweep;
 pub mod table;
 pub mod tournament;
 pub mod training;
-#[cfg(test)]
-mod training_tests;
 pub mod validation;

@@ -93,15 +93,20 @@ impl Validation {
         contest(&self.bouts, std::slice::from_ref(contestant), &env.sim, &|| {})
     }
 
+    /// Average JCT of a policy's runs on the workloads, in their order, over the best heuristic's.
+    #[must_use]
+    pub fn ratios(&self, runs: &[PolicyRun]) -> Vec<f64> {
+        let jct_s = runs.iter().map(|run| run.metrics[MAIN_METRIC]);
+        jct_s
+            .zip(&self.base_jct_s)
+            .map(|(own, base)| own / base)
+            .collect()
+    }
+
     /// What a policy's runs on the workloads, in their order, are worth; see [`Validation::judge`].
     #[must_use]
     pub fn judged(&self, runs: &[PolicyRun]) -> (f64, BTreeMap<String, f64>) {
-        let jct_s: Vec<f64> = runs.iter().map(|run| run.metrics[MAIN_METRIC]).collect();
-        let ratios: Vec<f64> = jct_s
-            .iter()
-            .zip(&self.base_jct_s)
-            .map(|(own, base)| own / base)
-            .collect();
+        let ratios = self.ratios(runs);
         let mut means = BTreeMap::new();
         for (key, value) in runs.iter().flat_map(|run| &run.metrics) {
             *means.entry(key.clone()).or_insert(0.0) += value / runs.len() as f64;
@@ -118,6 +123,25 @@ impl Validation {
     }
 }
 
+/// The upper end of a one-sided 95 % interval of the geometric mean of `own / first`, over the same workloads in the same order:
+/// where it is below 1, being better is no luck of the draw of workloads. The interval is normal, of logarithms; with one
+/// workload it is the ratio itself.
+#[must_use]
+pub fn highest_ratio(own: &[f64], first: &[f64]) -> f64 {
+    /// 95 % of a standard normal number lie below.
+    const QUANTILE: f64 = 1.645;
+    let gains: Vec<f64> = own
+        .iter()
+        .zip(first)
+        .map(|(own, first)| (own / first).ln())
+        .collect();
+    let num = gains.len().max(1) as f64;
+    let mean = gains.iter().sum::<f64>() / num;
+    let square = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>();
+    let deviation = (square / (num - 1.0).max(1.0)).sqrt();
+    (mean + QUANTILE * deviation / num.sqrt()).exp()
+}
+
 fn jct_s_of(runs: &[PolicyRun], policy: &str) -> Vec<f64> {
     runs.iter()
         .filter(|run| run.policy == policy)
@@ -127,4 +151,26 @@ fn jct_s_of(runs: &[PolicyRun], policy: &str) -> Vec<f64> {
 
 fn geometric_mean(values: &[f64]) -> f64 {
     (values.iter().map(|value| value.ln()).sum::<f64>() / values.len().max(1) as f64).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_lucky_workload_is_not_enough_to_be_better() {
+        let first = [1.0; 8];
+        // Half a percent worse everywhere but for one workload: 4 % better in the mean, by luck.
+        let mut lucky = [1.005; 8];
+        lucky[3] = 0.7;
+        assert!(geometric_mean(&lucky) < 0.97 && highest_ratio(&lucky, &first) > 1.0);
+        // By hand: ln 0.97 and ln 0.99 in turn, mean -0.020255, deviation 0.010903 (n - 1), root of 8 is 2.828427.
+        let steady = [0.97, 0.99, 0.97, 0.99, 0.97, 0.99, 0.97, 0.99];
+        let by_hand = (-0.020_255_f64 + 1.645 * 0.010_903 / 2.828_427).exp();
+        assert!((highest_ratio(&steady, &first) - by_hand).abs() < 1e-5);
+        // Against a first network that was bad, being less bad counts.
+        assert!(highest_ratio(&[1.5, 1.6], &[3.0, 3.1]) < 1.0);
+        assert!((highest_ratio(&[0.9], &[1.0]) - 0.9).abs() < 1e-12);
+        assert_eq!(highest_ratio(&first, &first), 1.0);
+    }
 }

@@ -57,7 +57,7 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
             let field = baselines(env.sim.capabilities)?;
             let num_runs = bouts.len() * (field.len() + trained.len());
             let bar = Bar::new(args.quiet, kind, num_runs as u64);
-            let judgement = judge(&env, &bouts, &field, &trained, &|| bar.step())?;
+            let judgement = judge(&env, &bouts, &field, (&trained, best.1 as usize), &|| bar.step())?;
             bar.end();
             if !args.quiet {
                 let name = if kind == "unseen" { task.unseen } else { task.id };
@@ -131,12 +131,15 @@ fn line(name: &str, judgement: &Judgement) -> String {
         .map(|ratio| format!("{ratio:.3}"))
         .collect();
     format!(
-        "{name}: avg JCT {} of {}, p99 JCT {}; gap to the bound {} -> {}; trainings {}",
+        "{name}: avg JCT {} of {}, p99 JCT {}; gap to the bound {} -> {}; trainings {}; best on validation: {} avg JCT {}, p99 JCT {}",
         show(&judgement.avg_jct),
         judgement.baseline,
         show(&judgement.p99_jct),
         percent(judgement.baseline_gap),
         percent(judgement.learned_gap),
         each.join(" "),
+        judgement.kept.training,
+        show(&judgement.kept.avg_jct),
+        show(&judgement.kept.p99_jct),
     )
 }

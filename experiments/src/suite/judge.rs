@@ -46,11 +46,26 @@ pub struct Judgement {
     pub p99_jct: Verdict,
     /// Geometric mean of average JCT over the baseline's, of each training.
     pub trainings: Vec<f64>,
+    /// The training that a user would keep: the best on its validation workloads.
+    pub kept: Kept,
     /// Workloads.
     pub num_workloads: usize,
 }
 
-/// Plays `field` and the trained policies on `bouts`.
+/// One training against the baseline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Kept {
+    /// Number of the training, from 0.
+    pub training: usize,
+    /// Average JCT against the baseline.
+    pub avg_jct: Verdict,
+    /// Geometric mean of average JCT over the baseline's.
+    pub avg_jct_geometric: f64,
+    /// 99th percentile of JCT against the baseline.
+    pub p99_jct: Verdict,
+}
+
+/// Plays `field` and the trained policies on `bouts`; `kept` is the place of the one that was best on validation workloads.
 ///
 /// # Errors
 /// A run that fails.
@@ -58,7 +73,7 @@ pub fn judge(
     env: &EnvConfig,
     bouts: &[Bout],
     field: &[Contestant],
-    trained: &[Contestant],
+    (trained, kept): (&[Contestant], usize),
     progress: &(dyn Fn() + Sync),
 ) -> Result<Judgement, Error> {
     let all: Vec<Contestant> = field.iter().chain(trained).cloned().collect();
@@ -89,9 +104,11 @@ pub fn judge(
         };
         trained.iter().map(over).collect()
     };
-    let verdict = |table: &BTreeMap<&str, Vec<f64>>| {
-        Verdict::of(&ratios(table)).ok_or_else(|| Error::Failed("no trainings to judge".to_string()))
+    let verdict_of = |ratios: &[Vec<f64>]| {
+        Verdict::of(ratios).ok_or_else(|| Error::Failed("no trainings to judge".to_string()))
     };
+    let (jct, tail) = (ratios(&jct_s), ratios(&by_name("p99_jct_s")));
+    let of_kept = |ratios: &[Vec<f64>]| ratios.get(kept).cloned().into_iter().collect::<Vec<_>>();
     let gaps = by_name("avg_jct_gap");
     let mean_gap = |names: &[&str]| {
         let values: Vec<f64> = names.iter().flat_map(|name| gaps[name].clone()).collect();
@@ -106,12 +123,15 @@ pub fn judge(
             .collect(),
         baseline_gap: mean_gap(&[&baseline]),
         learned_gap: mean_gap(&names),
-        avg_jct: verdict(&jct_s)?,
-        p99_jct: verdict(&by_name("p99_jct_s"))?,
-        trainings: ratios(&jct_s)
-            .iter()
-            .map(|ratios| log_mean(ratios).exp())
-            .collect(),
+        avg_jct: verdict_of(&jct)?,
+        p99_jct: verdict_of(&tail)?,
+        trainings: jct.iter().map(|ratios| log_mean(ratios).exp()).collect(),
+        kept: Kept {
+            training: kept,
+            avg_jct: verdict_of(&of_kept(&jct))?,
+            avg_jct_geometric: jct.get(kept).map_or(f64::NAN, |ratios| log_mean(ratios).exp()),
+            p99_jct: verdict_of(&of_kept(&tail))?,
+        },
         num_workloads: bouts.len(),
         baseline,
     })

@@ -94,12 +94,13 @@ fn a_run_killed_at_random_moments_ends_in_the_same_bytes() {
     kill_and_compare(SETTINGS, 24, 1);
 }
 
-/// And where the network corrects a heuristic instead of replacing it.
+/// And where the network corrects a heuristic instead of replacing it, with gradients in plain Rust.
 #[test]
 fn also_where_several_updates_are_lost_with_each_kill_and_episodes_go_on_over_updates() {
     let settings = SETTINGS
         .replace("checkpoint_every = 1", "checkpoint_every = 6")
         .replace("[train]", "[train]\nrestart_every = 3")
+        .replace("[train.ppo]", "[train.ppo]\ngradients = 'plain'")
         .replace("warm_start =", "prior =")
         .replace("validate_every = 1", "validate_every = 4");
     kill_and_compare(&settings, 16, 2);

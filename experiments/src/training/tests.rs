@@ -300,3 +300,23 @@ fn a_damaged_checkpoint_that_is_passed_over_is_noted_in_one_line() {
     assert!(!notes[0].contains('\n'));
     assert_eq!(latest(folder.path()), end);
 }
+
+#[test]
+fn the_network_that_is_kept_does_not_read_what_never_varied() {
+    let (settings, folder) = (moving(Learner::Evolution), tempfile::tempdir().unwrap());
+    let before = trained(&settings, folder.path()).policy;
+    let path = folder.path().join(BEST_CHECKPOINT);
+    let kept = Checkpoint::load(&path).unwrap();
+    let (h, f) = (before.layout().config.hidden, before.layout().num_features);
+    let unread = |parameters: &[f32]| {
+        let rows = parameters[..f * h].chunks(h);
+        rows.filter(|row| row.iter().all(|weight| *weight == 0.0)).count()
+    };
+    // One GPU type, no sharing, nothing elastic: some features must be constant there, others cannot be.
+    let num_unread = unread(&kept.parameters);
+    assert!(num_unread > 0 && num_unread < f, "{num_unread} of {f}");
+    assert_eq!(unread(&latest(folder.path()).parameters), 0);
+    let again = trained(&settings, folder.path());
+    assert_eq!(again.curve.len(), 2);
+    assert_eq!(Checkpoint::load(&path).unwrap(), kept);
+}

@@ -1,0 +1,206 @@
+//! Taking the features that never varied in training out of a network.
+//!
+//! On a cluster of one GPU type every feature that tells types apart is a constant, and what the network has learned to
+//! multiply it by is chance: a constant times a weight is a part of a bias, and nothing in training tells them apart. On
+//! another cluster the feature moves, and that chance decides. So a network that is done is folded: the product goes into the
+//! bias, the weight becomes zero. Where the feature has its one value the network says what it said before, within rounding;
+//! elsewhere it does as it would there.
+//!
+//! Training itself does not know of it: a run that goes on goes on from weights that were not folded.
+
+use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
+
+use crate::parameters::{Layout, at};
+use crate::policy::LearnedPolicy;
+
+/// Smallest and largest value of every feature that a policy has decided by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FeatureRanges {
+    /// `[G]`
+    global: Vec<(f32, f32)>,
+    /// `[F]`, over admissible candidates.
+    candidates: Vec<(f32, f32)>,
+}
+
+impl FeatureRanges {
+    /// Nothing seen yet.
+    #[must_use]
+    pub fn new(layout: &Layout) -> FeatureRanges {
+        let nothing = (f32::INFINITY, f32::NEG_INFINITY);
+        FeatureRanges {
+            global: vec![nothing; layout.num_global],
+            candidates: vec![nothing; layout.num_features],
+        }
+    }
+
+    /// Looks at one decision: `global` is `[G]`, `candidates` is `[C, F]`, `mask` is `[C]`.
+    pub fn observe(&mut self, global: &[f32], candidates: &[f32], mask: &[bool]) {
+        widen(&mut self.global, global);
+        let rows = candidates.chunks_exact(self.candidates.len().max(1));
+        for (row, _) in rows.zip(mask).filter(|(_, admissible)| **admissible) {
+            widen(&mut self.candidates, row);
+        }
+    }
+
+    /// Both together; the order does not matter.
+    #[must_use]
+    pub fn merge(mut self, other: &FeatureRanges) -> FeatureRanges {
+        for (own, other) in [
+            (&mut self.global, &other.global),
+            (&mut self.candidates, &other.candidates),
+        ] {
+            for (own, other) in own.iter_mut().zip(other) {
+                *own = (own.0.min(other.0), own.1.max(other.1));
+            }
+        }
+        self
+    }
+}
+
+fn widen(ranges: &mut [(f32, f32)], values: &[f32]) {
+    for (range, value) in ranges.iter_mut().zip(values) {
+        *range = (range.0.min(*value), range.1.max(*value));
+    }
+}
+
+/// Folds every feature that had one value into the bias of its layer; returns how many these are. Features that were never
+/// seen are left alone.
+pub fn fold(layout: &Layout, flat: &mut [f32], ranges: &FeatureRanges) -> usize {
+    let (h, heads) = (layout.config.hidden, layout.config.heads);
+    // The context's layer reads the pooled codes first.
+    let pooled = (2 + heads) * h;
+    let layers = [
+        (at::ENCODER_0, at::ENCODER_0_BIAS, 0, &ranges.candidates),
+        (at::CONTEXT_0, at::CONTEXT_0_BIAS, pooled, &ranges.global),
+    ];
+    let mut num_folded = 0;
+    for (weight, bias, first_row, ranges) in layers {
+        let (weight, bias) = (&layout.entries[weight], &layout.entries[bias]);
+        let width = weight.shape[1];
+        for (feature, (least, most)) in ranges.iter().enumerate() {
+            if least != most {
+                continue;
+            }
+            num_folded += 1;
+            let start = weight.range.start + (first_row + feature) * width;
+            for output in 0..width {
+                flat[bias.range.start + output] += least * flat[start + output];
+                flat[start + output] = 0.0;
+            }
+        }
+    }
+    num_folded
+}
+
+/// A network at work, with somebody who notes what it sees.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    policy: LearnedPolicy,
+    seen: FeatureRanges,
+}
+
+impl Watched {
+    /// Nothing seen yet.
+    #[must_use]
+    pub fn new(policy: LearnedPolicy) -> Watched {
+        let seen = FeatureRanges::new(policy.layout());
+        Watched { policy, seen }
+    }
+
+    /// What it has seen.
+    #[must_use]
+    pub fn into_seen(self) -> FeatureRanges {
+        self.seen
+    }
+}
+
+impl Policy for Watched {
+    fn name(&self) -> &str {
+        self.policy.name()
+    }
+
+    fn needs(&self) -> Needs {
+        self.policy.needs()
+    }
+
+    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        let seen = point.observation;
+        self.seen.observe(seen.global, seen.candidates, seen.mask);
+        self.policy.score(point, scores)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_env::seed::Seed;
+    use pleach_env::vector::Spaces;
+
+    use super::*;
+    use crate::inference::Inference;
+    use crate::parameters::NetworkConfig;
+    use crate::rows::Row;
+
+    #[test]
+    fn a_folded_network_says_the_same_where_features_are_constant_and_does_not_read_them_elsewhere() {
+        let spaces = Spaces {
+            num_global: 3,
+            num_candidates: 4,
+            num_features: 4,
+        };
+        for heads in [0, 2] {
+            let config = NetworkConfig {
+                hidden: 8,
+                context: 8,
+                heads,
+            };
+            let layout = Layout::new(config, spaces).unwrap();
+            let mut flat = layout.initial(Seed(5));
+            // The pointer's end is nearly zero at first; weights of one size show more.
+            for (index, x) in flat.iter_mut().enumerate() {
+                *x += 0.1 * ((index % 7) as f32 - 3.0);
+            }
+            let (global, mut candidates) = ([0.5, -1.0, 2.0], vec![0.0_f32; 12]);
+            for (index, x) in candidates.iter_mut().enumerate() {
+                *x = if index % 4 == 2 {
+                    0.75
+                } else {
+                    (index as f32).sin()
+                };
+            }
+            // The fourth row is masked, so its third feature does not count.
+            candidates.extend([1.0, 1.0, -9.0, 1.0]);
+            let mut ranges = FeatureRanges::new(&layout);
+            let mask = [true, true, true, false];
+            ranges.observe(&[0.1, -1.0, 2.0], &candidates, &mask);
+            let mut other = FeatureRanges::new(&layout);
+            other.observe(&global, &candidates, &mask);
+            let ranges = ranges.merge(&other);
+            let mut folded = flat.clone();
+            assert_eq!(fold(&layout, &mut folded, &ranges), 3);
+            let logits = |flat: &[f32], global: &[f32], candidates: &[f32]| {
+                let inference = Inference::new(&layout, flat).unwrap();
+                let mut logits = vec![0.0; 3];
+                let row = Row {
+                    global,
+                    candidates,
+                    num_candidates: 3,
+                    prior: &[0.0; 3],
+                };
+                inference.forward(row, &mut inference.scratch(3), &mut logits);
+                logits
+            };
+            let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-4);
+            let said = logits(&flat, &global, &candidates[..12]);
+            assert!(near(&said, &logits(&folded, &global, &candidates[..12])));
+            let mut moved = candidates[..12].to_vec();
+            moved[6] = 3.0;
+            let away = [0.5, 4.0, -2.0];
+            assert!(near(&said, &logits(&folded, &away, &moved)));
+            assert!(!near(&said, &logits(&flat, &away, &moved)));
+            let again = folded.clone();
+            assert_eq!(fold(&layout, &mut folded, &ranges), 3);
+            assert_eq!(folded, again);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The training loop as a state machine that can stop and go on between any two updates.
+//!
+//! Everything that an update reads is in the [`Checkpoint`]: configuration, seed, number
+//! of the update, parameters, Adam, normaliser. Each update restarts the environments from seeds derived from (seed,
+//! update, group), so nothing of an environment needs to be saved, and N updates equal k updates, a save, a load and
+//! N - k updates, bit for bit, on one machine at any number of threads.
+
+mod evolve;
+mod update;
+
+use pleach_env::seed::Seed;
+use pleach_env::vector::{Batch, Spaces};
+
+use crate::adam::Adam;
+use crate::checkpoint::Checkpoint;
+use crate::contract::Contract;
+use crate::device::Device;
+use crate::error::Error;
+use crate::histogram::Histogram;
+use crate::imitation::{Demonstrations, ImitationStats, clone_teacher};
+use crate::inference::Inference;
+use crate::normaliser::Normaliser;
+use crate::parameters::{Layout, NetworkConfig, at};
+use crate::policy::LearnedPolicy;
+use crate::prior::PriorPolicy;
+use crate::reward_rate::RewardRate;
+use crate::rollout::Rollout;
+
+pub use self::update::UpdateStats;
+pub use crate::train_config::{Learner, TrainConfig};
+
+/// A training run.
+#[derive(Clone, Debug)]
+pub struct Trainer {
+    config: TrainConfig,
+    contract: Contract,
+    seed: Seed,
+    layout: Layout,
+    device: Device,
+    flat: Vec<f32>,
+    adam: Adam,
+    normaliser: Normaliser,
+    reward_rate: RewardRate,
+    multipliers: Vec<f64>,
+    update: u64,
+    num_frames: u64,
+    best_score: Option<f64>,
+    running: Option<(Rollout, Batch)>,
+}
+
+impl Trainer {
+    /// A run that has not begun.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a setting that is out of its range.
+    pub fn new(config: TrainConfig, contract: Contract, seed: Seed) -> Result<Self, Error> {
+        config.check()?;
+        let layout = Layout::new(config.network, contract.spaces)?;
+        let mut flat = layout.initial(seed);
+        if let Some(prior) = &contract.prior {
+            PriorPolicy::new(prior)?;
+            flat[layout.entries[at::POINTER_OUT].range.clone()].fill(0.0);
+        }
+        Ok(Trainer {
+            config,
+            contract,
+            seed,
+            adam: Adam::new(flat.len()),
+            layout,
+            device: Device::Cpu,
+            flat,
+            normaliser: Normaliser::default(),
+            reward_rate: RewardRate::default(),
+            multipliers: Vec::new(),
+            update: 0,
+            num_frames: 0,
+            best_score: None,
+            running: None,
+        })
+    }
+
+    /// Takes over the network of another run: its parameters and the scale of its values. Adam starts afresh.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] where the other network has another size, sees other features or corrects another heuristic; the
+    /// trainer is then as before.
+    pub fn go_on_from(&mut self, other: &Checkpoint) -> Result<(), Error> {
+        self.contract.check_schema(&other.contract.schema_hash)?;
+        let sizes = |network: NetworkConfig, spaces: Spaces| format!("{network:?} on {spaces:?}");
+        let own = sizes(self.config.network, self.contract.spaces);
+        let found = sizes(other.config.network, other.contract.spaces);
+        if own != found || self.flat.len() != other.parameters.len() {
+            return Err(Error::contract("network", own, found));
+        }
+        if self.contract.prior != other.contract.prior {
+            let text = |prior| format!("{prior:?}");
+            let (own, found) = (text(&self.contract.prior), text(&other.contract.prior));
+            return Err(Error::contract("corrected heuristic", own, found));
+        }
+        self.flat.clone_from(&other.parameters);
+        (self.adam, self.normaliser) = (Adam::new(self.flat.len()), other.normaliser);
+        Ok(())
+    }
+
+    /// The same run with its gradients taken on `device`, which is no part of its state: a checkpoint goes on on any.
+    #[must_use]
+    pub fn on(self, device: Device) -> Self {
+        Trainer { device, ..self }
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &TrainConfig {
+        &self.config
+    }
+
+    /// Updates made so far.
+    #[must_use]
+    pub fn num_updates(&self) -> u64 {
+        self.update
+    }
+
+    /// All updates of the configuration have been made.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.update >= self.config.num_updates
+    }
+
+    /// Names, shapes and places of the parameters.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// All parameters, in the layout's order.
+    #[must_use]
+    pub fn parameters(&self) -> &[f32] {
+        &self.flat
+    }
+
+    /// The estimated long-run reward per second, where average rewards are learnt.
+    #[must_use]
+    pub fn reward_rate_per_s(&self) -> Option<f64> {
+        self.config.average_reward.then_some(self.reward_rate.per_s)
+    }
+
+    /// Multipliers of the caller's constraints, none at first. What they price is the caller's affair; here they are kept with
+    /// the run, so that one that is resumed goes on with them.
+    #[must_use]
+    pub fn multipliers(&self) -> &[f64] {
+        &self.multipliers
+    }
+
+    /// Sets them; finite.
+    pub fn set_multipliers(&mut self, multipliers: Vec<f64>) {
+        self.multipliers = multipliers;
+    }
+
+    /// The present policy, for evaluation.
+    ///
+    /// # Errors
+    /// None in practice: the lengths agree.
+    pub fn inference(&self) -> Result<Inference, Error> {
+        Inference::new(&self.layout, &self.flat)
+    }
+
+    /// The present policy as a scheduling policy.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] where the run's feature schema is not this program's.
+    pub fn policy(&self) -> Result<LearnedPolicy, Error> {
+        LearnedPolicy::new(&self.contract, self.inference()?)
+    }
+
+    /// Notes the score of an evaluation of the present policy, larger being better, and says whether it is the best so
+    /// far. The best score is in the checkpoint, so that a resumed run goes on comparing.
+    pub fn note_evaluation(&mut self, score: f64) -> bool {
+        let best = score.is_finite() && self.best_score.is_none_or(|best| score > best);
+        if best {
+            self.best_score = Some(score);
+        }
+        best
+    }
+
+    /// Clones a teacher. Adam starts afresh. Where average rewards are learnt, the discounted returns that it had teach
+    /// nothing.
+    ///
+    /// # Errors
+    /// As [`clone_teacher`]; the trainer is then as before.
+    pub fn warm_start(&mut self, demonstrations: &Demonstrations) -> Result<ImitationStats, Error> {
+        let (mut flat, mut normaliser) = (self.flat.clone(), self.normaliser);
+        let config = &self.config.imitation;
+        let without_returns = self
+            .config
+            .average_reward
+            .then(|| demonstrations.without_returns());
+        let demonstrations = without_returns.as_ref().unwrap_or(demonstrations);
+        let stats = clone_teacher(
+            (&self.layout, self.device),
+            &mut flat,
+            &mut normaliser,
+            demonstrations,
+            config,
+            self.seed,
+        )
+        .map_err(|error| self.name_update(error))?;
+        (self.flat, self.normaliser) = (flat, normaliser);
+        self.adam = Adam::new(self.flat.len());
+        Ok(stats)
+    }
+
+    /// How numbers are spread: the parameters of each part of the network (`parameters/PART`), and what the last update
+    /// saw (`rollout/...`; nothing before the first update after a start).
+    ///
+    /// # Errors
+    /// As [`Trainer::inference`].
+    pub fn histograms(&self) -> Result<Vec<(String, Histogram)>, Error> {
+        let part = |name: &'static str| name.split('.').next().unwrap_or(name);
+        let mut histograms = Vec::new();
+        for entries in self.layout.entries.chunk_by(|a, b| part(a.name) == part(b.name)) {
+            let range = entries[0].range.start..entries[entries.len() - 1].range.end;
+            if let Some(histogram) = Histogram::of(self.flat[range].iter().copied()) {
+                histograms.push((format!("parameters/{}", part(entries[0].name)), histogram));
+            }
+        }
+        if let Some((rollout, _)) = &self.running {
+            let seen = rollout.histograms(&self.inference()?);
+            histograms.extend(
+                seen.into_iter()
+                    .map(|(tag, histogram)| (tag.to_owned(), histogram)),
+            );
+        }
+        Ok(histograms)
+    }
+
+    /// Everything that the run needs to go on.
+    #[must_use]
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            config: self.config,
+            contract: self.contract.clone(),
+            seed: self.seed,
+            update: self.update,
+            num_frames: self.num_frames,
+            best_score: self.best_score,
+            normaliser: self.normaliser,
+            reward_rate: self.reward_rate,
+            multipliers: self.multipliers.clone(),
+            parameters: self.flat.clone(),
+            adam: self.adam.clone(),
+        }
+    }
+
+    /// Goes on from a checkpoint.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a setting that is out of its range, [`Error::Contract`] where the number of parameters is
+    /// not that of the network.
+    pub fn resume(checkpoint: Checkpoint) -> Result<Trainer, Error> {
+        let mut trainer = Trainer::new(checkpoint.config, checkpoint.contract, checkpoint.seed)?;
+        let expected = trainer.flat.len();
+        for found in [
+            &checkpoint.parameters,
+            &checkpoint.adam.mean,
+            &checkpoint.adam.square,
+        ]
+        .map(Vec::len)
+        {
+            if found != expected {
+                return Err(Error::contract("number of parameters", expected, found));
+            }
+        }
+        (trainer.flat, trainer.adam) = (checkpoint.parameters, checkpoint.adam);
+        (trainer.update, trainer.num_frames) = (checkpoint.update, checkpoint.num_frames);
+        (trainer.normaliser, trainer.best_score) = (checkpoint.normaliser, checkpoint.best_score);
+        (trainer.reward_rate, trainer.multipliers) = (checkpoint.reward_rate, checkpoint.multipliers);
+        Ok(trainer)
+    }
+
+    fn name_update(&self, error: Error) -> Error {
+        match error {
+            Error::NotFinite { .. } => Error::NotFinite { update: self.update },
+            other => other,
+        }
+    }
+
+    /// What goes linearly from `first` to `last` over the run.
+    fn between(&self, first: f64, last: f64) -> f64 {
+        let last_update = self.config.num_updates.saturating_sub(1).max(1) as f64;
+        first + (last - first) * (self.update as f64 / last_update).min(1.0)
+    }
+}

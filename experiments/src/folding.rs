@@ -1,0 +1,41 @@
+//! The last step of a training: the best network is folded, see [`pleach_agents::folding`].
+
+use std::path::Path;
+
+use pleach_agents::checkpoint::Checkpoint;
+use pleach_agents::folding::{FeatureRanges, Watched, fold};
+use pleach_agents::policy::LearnedPolicy;
+use pleach_env::simulate::{SimConfig, simulate};
+use rayon::prelude::*;
+
+use crate::contest::Bout;
+use crate::error::Error;
+use crate::scenario::env_error;
+use crate::settings::agent_error;
+
+/// Takes what never varies on the bouts out of the network of a file, writes the file again, and returns the network.
+/// Doing it twice changes nothing.
+///
+/// # Errors
+/// A file that is no checkpoint or cannot be written; the first run, in order, that fails.
+pub fn fold_network(path: &Path, bouts: &[Bout], sim: &SimConfig) -> Result<LearnedPolicy, Error> {
+    let mut network = Checkpoint::load(path).map_err(agent_error)?;
+    let policy = LearnedPolicy::from_checkpoint(&network).map_err(agent_error)?;
+    let seen = bouts
+        .par_iter()
+        .map(|bout| {
+            let sim = SimConfig {
+                seed: bout.seed,
+                ..sim.clone()
+            };
+            let mut watched = Watched::new(policy.clone());
+            simulate(&bout.workload, &sim, &mut watched).map_err(env_error)?;
+            Ok(watched.into_seen())
+        })
+        .collect::<Result<Vec<FeatureRanges>, Error>>()?;
+    let nothing = FeatureRanges::new(policy.layout());
+    let seen = seen.iter().fold(nothing, FeatureRanges::merge);
+    fold(policy.layout(), &mut network.parameters, &seen);
+    network.save(path).map_err(agent_error)?;
+    LearnedPolicy::from_checkpoint(&network).map_err(agent_error)
+}

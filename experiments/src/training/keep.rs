@@ -1,0 +1,118 @@
+//! What a run judges, keeps and leaves behind.
+
+use super::run::Run;
+use super::{CHECKPOINTS, CurvePoint, Trained, VALIDATION_FILE};
+use crate::atomic_file;
+use crate::constraint;
+use crate::contestant::{BEST_CHECKPOINT, Contestant};
+use crate::error::Error;
+use crate::folding;
+use crate::results::PolicyRun;
+use crate::settings::agent_error;
+use crate::validation;
+
+impl Run<'_> {
+    pub(super) fn validate(&mut self) -> Result<(), Error> {
+        let policy = self.trainer.policy().map_err(agent_error)?;
+        let env = &self.settings.env;
+        let runs = self
+            .validation
+            .runs(env, &Contestant::network("network", policy))?;
+        let (ratio, means) = self.validation.judged(&runs);
+        let ratios = self.validation.ratios(&runs);
+        let excess = self.excess(&runs);
+        let over_first = |first: &CurvePoint| validation::highest_ratio(&ratios, &first.ratios);
+        let point = CurvePoint {
+            update: self.trainer.num_updates(),
+            num_frames: self.num_frames,
+            ratio,
+            excess: excess.iter().map(|(_, excess)| *excess).reduce(f64::max),
+            over_first_high: self
+                .curve
+                .first()
+                .filter(|first| first.keeps_bounds())
+                .map(over_first),
+            ratios: ratios.clone(),
+        };
+        let is_admitted = point.is_admitted();
+        self.curve.push(point);
+        if is_admitted && self.trainer.note_evaluation(-ratio.ln()) {
+            self.trainer
+                .checkpoint()
+                .save(&self.folder.join(BEST_CHECKPOINT))
+                .map_err(agent_error)?;
+        }
+        let mut figures = vec![("ratio_to_best_heuristic".to_string(), ratio)];
+        figures.extend(means);
+        figures.extend(
+            excess
+                .into_iter()
+                .map(|(key, excess)| (format!("excess_{key}"), excess)),
+        );
+        let histograms = self.trainer.histograms().map_err(agent_error)?;
+        let (logger, now_unix_s) = (&mut self.logger, (self.clock)());
+        logger
+            .evaluation(self.num_frames, now_unix_s, &figures)
+            .and_then(|()| logger.histograms(self.num_frames, now_unix_s, &histograms))
+            .map_err(agent_error)
+    }
+
+    /// Mean excess of runs on the validation workloads over each bound.
+    fn excess(&self, runs: &[PolicyRun]) -> Vec<(String, f64)> {
+        let Some(bounds) = &self.bounds else {
+            return Vec::new();
+        };
+        let constraint = &self.settings.constraint;
+        let of_run = |(own, base): (&PolicyRun, &PolicyRun)| {
+            constraint.excess(|key| own.metrics[key], |key| base.metrics[key])
+        };
+        let each: Vec<Vec<f64>> = runs.iter().zip(&bounds.runs).map(of_run).collect();
+        let keys = constraint.metrics.keys().cloned();
+        keys.zip(constraint::means(&each)).collect()
+    }
+
+    pub(super) fn save(&mut self) -> Result<(), Error> {
+        self.logger.sync().map_err(agent_error)?;
+        atomic_file::write_json(&self.folder.join(VALIDATION_FILE), &self.curve)?;
+        let folder = self.folder.join(CHECKPOINTS);
+        self.trainer
+            .checkpoint()
+            .save_numbered(&folder, self.settings.keep_last)
+            .map_err(agent_error)?;
+        self.num_saved = self.trainer.num_updates();
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<Trained, Error> {
+        self.logger
+            .end(self.num_frames, (self.clock)())
+            .map_err(agent_error)?;
+        if !self.curve.iter().any(CurvePoint::is_admitted) {
+            let excess = self.curve.iter().filter_map(|point| point.excess);
+            let nearest = excess.fold(f64::INFINITY, f64::min).exp();
+            return Err(Error::Failed(format!(
+                "no network kept to the constraint on the validation workloads: the nearest one is at {nearest:.3} of a \
+                 bound. The last state is kept in {}; train for longer, or loosen constraint.metrics",
+                self.folder.join(CHECKPOINTS).display()
+            )));
+        }
+        let path = self.folder.join(BEST_CHECKPOINT);
+        let policy = folding::fold_network(&path, &self.validation.bouts, &self.settings.env.sim)?;
+        Ok(Trained {
+            policy: policy.named("network"),
+            curve: self.curve,
+            teacher: self.teacher,
+        })
+    }
+
+    /// What to say of an error that stops the run: what is kept, and how to go on.
+    pub(super) fn stopped(&self, error: Error) -> Error {
+        let (folder, saved) = (self.folder.join(CHECKPOINTS), self.num_saved);
+        let kept = format!("the state after {saved} updates is kept in {}", folder.display());
+        match error {
+            Error::Io { .. } => Error::Failed(format!("{error}; {kept}. Mend it and go on with --resume")),
+            Error::Failed(_) => Error::Failed(format!("{error}; {kept}")),
+            other => other,
+        }
+    }
+}

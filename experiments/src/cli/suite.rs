@@ -6,7 +6,7 @@ use clap::{ArgAction, Args};
 use serde::Serialize;
 
 /// Trains on several kinds of clusters and plays the result against every scheduler with the same knowledge and capabilities, on
-/// held-out workloads and on jobs of a kind that nobody was trained on.
+/// held-out workloads, on lists four times as long, and on jobs of a kind that nobody was trained on.
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +25,7 @@ pub struct SuiteArgs {
     /// Trainings of each task, each with a seed of its own
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub trainings: u32,
-    /// Held-out workloads of each kind
+    /// Held-out workloads of each kind; half as many of the long ones
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub workloads: u32,
     /// Settings of the learner in TOML, as for train; the environment in it is not used [default: experiments/configs/suite.toml]

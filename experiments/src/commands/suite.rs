@@ -13,7 +13,7 @@ use crate::progress::Bar;
 use crate::run_folder::{Existing, RunFolder};
 use crate::scenario::{episodes, seeds};
 use crate::settings::TrainSettings;
-use crate::suite::{Judgement, TASKS, Task, Verdict, baselines, judge};
+use crate::suite::{Judgement, LONGER, TASKS, Task, Verdict, baselines, judge};
 use crate::training::Trained;
 use crate::validation::Validation;
 
@@ -52,16 +52,25 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
             trained.push(Contestant::network(&name, one.policy.named(name.clone())));
         }
         let mut judged = Vec::new();
-        for (kind, env) in [("held-out", task.env()?), ("unseen", task.unseen_env()?)] {
-            let bouts = episodes(&env, &seeds(args.seed, "test", args.workloads as usize))?;
+        let num = args.workloads as usize;
+        for (kind, env, num) in [
+            ("held-out", task.env()?, num),
+            ("longer", task.longer_env()?, num.div_ceil(2)),
+            ("unseen", task.unseen_env()?, num),
+        ] {
+            let bouts = episodes(&env, &seeds(args.seed, "test", num))?;
             let field = baselines(env.sim.capabilities)?;
             let num_runs = bouts.len() * (field.len() + trained.len());
             let bar = Bar::new(args.quiet, kind, num_runs as u64);
             let judgement = judge(&env, &bouts, &field, (&trained, best.1 as usize), &|| bar.step())?;
             bar.end();
             if !args.quiet {
-                let name = if kind == "unseen" { task.unseen } else { task.id };
-                context.say(&line(name, &judgement))?;
+                let name = match kind {
+                    "unseen" => task.unseen.to_string(),
+                    "longer" => format!("lists of {} jobs", LONGER * task.num_jobs),
+                    _ => task.id.to_string(),
+                };
+                context.say(&line(&name, &judgement))?;
             }
             judged.push((kind, judgement));
         }

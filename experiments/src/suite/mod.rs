@@ -1,12 +1,13 @@
 //! The task suite: does learning win? Several trainings on each of several kinds of clusters, against every scheduler that we have
-//! with the same knowledge and capabilities, on held-out workloads and on jobs of a kind that nobody was trained on.
+//! with the same knowledge and capabilities, on held-out workloads, on lists four times as long, and on jobs of a kind
+//! that nobody was trained on.
 
 mod judge;
 mod tasks;
 mod verdict;
 
 pub use judge::{Judgement, baselines, judge};
-pub use tasks::{TASKS, Task};
+pub use tasks::{LONGER, TASKS, Task};
 pub use verdict::Verdict;
 
 use crate::error::Error;

@@ -12,6 +12,8 @@ use crate::scenario::env_error;
 pub struct Task {
     /// The environment's id; a change that alters results bumps its version.
     pub id: &'static str,
+    /// Jobs of an episode.
+    pub num_jobs: usize,
     /// What the workloads are that no policy was trained on.
     pub unseen: &'static str,
     generator: fn() -> Result<GeneratorConfig, EnvError>,
@@ -21,36 +23,43 @@ pub struct Task {
 pub const TASKS: [Task; 7] = [
     Task {
         id: "Pleach/PhillyGang-v1",
+        num_jobs: 300,
         unseen: "itp-like jobs",
         generator: || preset("itp-like", 300),
     },
     Task {
         id: "Pleach/HeliosTenants-v1",
+        num_jobs: 300,
         unseen: "philly-like jobs",
         generator: || preset("philly-like", 300),
     },
     Task {
         id: "Pleach/GavelMulti-v1",
+        num_jobs: 300,
         unseen: "sia-philly jobs and GPU types",
         generator: || preset("sia-philly", 300),
     },
     Task {
         id: "Pleach/GavelShare-v1",
+        num_jobs: 300,
         unseen: "sia-philly jobs and GPU types",
         generator: || preset("sia-philly", 300),
     },
     Task {
         id: "Pleach/PhillyShare-v1",
+        num_jobs: 300,
         unseen: "itp-like jobs",
         generator: || preset("itp-like", 300),
     },
     Task {
         id: "Pleach/Synergy-v1",
+        num_jobs: 300,
         unseen: "synergy-single jobs",
         generator: || preset("synergy-single", 300),
     },
     Task {
         id: "Pleach/Elastic-v1",
+        num_jobs: 160,
         unseen: "pollux jobs on three GPU types",
         generator: || {
             Ok(GeneratorConfig::Pollux(PolluxConfig {
@@ -63,6 +72,10 @@ pub const TASKS: [Task; 7] = [
         },
     },
 ];
+
+/// Jobs of a long list over those of the episodes that are trained on: most of an episode goes by in filling and emptying the
+/// cluster, most of a long list with a queue. *Assumed*.
+pub const LONGER: usize = 4;
 
 /// Offered load of the workloads that no policy was trained on: there is a queue. *Assumed*.
 const UNSEEN_LOAD: f64 = 1.5;
@@ -92,6 +105,19 @@ impl Task {
         EnvConfig::registered(self.id).map_err(env_error)
     }
 
+    /// What is trained in, with longer lists of jobs.
+    ///
+    /// # Errors
+    /// Not in practice: all tasks have generators.
+    pub fn longer_env(&self) -> Result<EnvConfig, Error> {
+        let env = self.env()?;
+        let workload = env.workload.resized(Some(LONGER * self.num_jobs), None);
+        Ok(EnvConfig {
+            workload: workload.map_err(env_error)?,
+            ..env
+        })
+    }
+
     /// The same capabilities and knowledge on other jobs and another cluster.
     ///
     /// # Errors
@@ -119,6 +145,12 @@ mod tests {
                 env.validate().unwrap();
                 let bouts = episodes(&env, &seeds(0, "test", 1)).unwrap();
                 assert!(bouts[0].workload.jobs.len() >= 100, "{}", task.id);
+            }
+        }
+        for task in TASKS {
+            for (env, times) in [(task.env().unwrap(), 1), (task.longer_env().unwrap(), LONGER)] {
+                let bouts = episodes(&env, &seeds(0, "test", 1)).unwrap();
+                assert_eq!(bouts[0].workload.jobs.len(), times * task.num_jobs, "{}", task.id);
             }
         }
         let text = Task::find("Pleach/Philly").unwrap_err().to_string();

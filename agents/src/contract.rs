@@ -6,6 +6,7 @@ use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::CandidateConfig;
 use serde::{Deserialize, Serialize};
 
+use crate::constants::Constants;
 use crate::error::Error;
 use crate::prior::Prior;
 
@@ -24,6 +25,9 @@ pub struct Contract {
     /// The heuristic that the network corrects, if it does not decide alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prior: Option<Prior>,
+    /// Features that never varied where the network was judged: where they do, the heuristic that it corrects decides alone.
+    #[serde(default, skip_serializing_if = "Constants::is_empty")]
+    pub constants: Constants,
 }
 
 impl Contract {
@@ -37,6 +41,7 @@ impl Contract {
             candidates,
             trained_on: trained_on.into(),
             prior: None,
+            constants: Constants::default(),
         }
     }
 

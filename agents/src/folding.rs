@@ -11,6 +11,7 @@
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 
+use crate::constants::Constants;
 use crate::parameters::{Layout, at};
 use crate::policy::LearnedPolicy;
 
@@ -43,6 +44,20 @@ impl FeatureRanges {
         }
     }
 
+    /// The features that had one value. One that was never seen is none of them.
+    #[must_use]
+    pub fn constants(&self) -> Constants {
+        let of = |ranges: &[(f32, f32)]| {
+            let columns = ranges.iter().enumerate();
+            let constant = columns.filter(|(_, (least, most))| least == most);
+            constant.map(|(column, (least, _))| (column, *least)).collect()
+        };
+        Constants {
+            global: of(&self.global),
+            candidates: of(&self.candidates),
+        }
+    }
+
     /// Both together; the order does not matter.
     #[must_use]
     pub fn merge(mut self, other: &FeatureRanges) -> FeatureRanges {
@@ -64,33 +79,26 @@ fn widen(ranges: &mut [(f32, f32)], values: &[f32]) {
     }
 }
 
-/// Folds every feature that had one value into the bias of its layer; returns how many these are. Features that were never
-/// seen are left alone.
-pub fn fold(layout: &Layout, flat: &mut [f32], ranges: &FeatureRanges) -> usize {
+/// Folds features that had one value into the biases of their layers.
+pub fn fold(layout: &Layout, flat: &mut [f32], constants: &Constants) {
     let (h, heads) = (layout.config.hidden, layout.config.heads);
     // The context's layer reads the pooled codes first.
     let pooled = (2 + heads) * h;
     let layers = [
-        (at::ENCODER_0, at::ENCODER_0_BIAS, 0, &ranges.candidates),
-        (at::CONTEXT_0, at::CONTEXT_0_BIAS, pooled, &ranges.global),
+        (at::ENCODER_0, at::ENCODER_0_BIAS, 0, &constants.candidates),
+        (at::CONTEXT_0, at::CONTEXT_0_BIAS, pooled, &constants.global),
     ];
-    let mut num_folded = 0;
-    for (weight, bias, first_row, ranges) in layers {
+    for (weight, bias, first_row, constants) in layers {
         let (weight, bias) = (&layout.entries[weight], &layout.entries[bias]);
         let width = weight.shape[1];
-        for (feature, (least, most)) in ranges.iter().enumerate() {
-            if least != most {
-                continue;
-            }
-            num_folded += 1;
+        for (feature, value) in constants {
             let start = weight.range.start + (first_row + feature) * width;
             for output in 0..width {
-                flat[bias.range.start + output] += least * flat[start + output];
+                flat[bias.range.start + output] += value * flat[start + output];
                 flat[start + output] = 0.0;
             }
         }
     }
-    num_folded
 }
 
 /// A network at work, with somebody who notes what it sees.
@@ -177,7 +185,10 @@ mod tests {
             other.observe(&global, &candidates, &mask);
             let ranges = ranges.merge(&other);
             let mut folded = flat.clone();
-            assert_eq!(fold(&layout, &mut folded, &ranges), 3);
+            let constants = ranges.constants();
+            assert_eq!(constants.global, [(1, -1.0), (2, 2.0)]);
+            assert_eq!(constants.candidates, [(2, 0.75)]);
+            fold(&layout, &mut folded, &constants);
             let logits = |flat: &[f32], global: &[f32], candidates: &[f32]| {
                 let inference = Inference::new(&layout, flat).unwrap();
                 let mut logits = vec![0.0; 3];
@@ -199,7 +210,7 @@ mod tests {
             assert!(near(&said, &logits(&folded, &away, &moved)));
             assert!(!near(&said, &logits(&flat, &away, &moved)));
             let again = folded.clone();
-            assert_eq!(fold(&layout, &mut folded, &ranges), 3);
+            fold(&layout, &mut folded, &constants);
             assert_eq!(folded, again);
         }
     }

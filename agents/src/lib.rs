@@ -9,6 +9,7 @@ pub mod advantage;
 mod backend;
 mod backward;
 pub mod checkpoint;
+pub mod constants;
 pub mod contract;
 pub mod device;
 pub mod error;

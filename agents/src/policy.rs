@@ -1,5 +1,5 @@
 //! A trained network as a scheduling policy: the score of a candidate is its logit, with the prior's where it corrects a
-//! heuristic, and nothing is drawn.
+//! heuristic, and nothing is drawn. Where a feature that never varied in training has another value, the heuristic decides alone.
 
 use std::path::Path;
 
@@ -8,6 +8,7 @@ use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 
 use crate::checkpoint::Checkpoint;
+use crate::constants::Constants;
 use crate::contract::Contract;
 use crate::error::Error;
 use crate::inference::{Inference, Scratch};
@@ -25,6 +26,7 @@ pub struct LearnedPolicy {
     admissible: Vec<f32>,
     logits: Vec<f32>,
     prior: Option<(PriorPolicy, Vec<f32>)>,
+    constants: Constants,
     /// Prior logits of the admissible candidates; zero without a prior.
     priors: Vec<f32>,
 }
@@ -67,6 +69,7 @@ impl LearnedPolicy {
             logits: Vec::with_capacity(num_candidates),
             inference,
             prior,
+            constants: contract.constants.clone(),
             priors: Vec::with_capacity(num_candidates),
         })
     }
@@ -147,6 +150,14 @@ impl Policy for LearnedPolicy {
             prior.score(point, logits)?;
             let admissible = logits.iter().zip(observation.mask).filter(|(_, mask)| **mask);
             self.priors.extend(admissible.map(|(logit, _)| *logit));
+            let (global, candidates) = (observation.global, observation.candidates);
+            if !self.constants.hold(global, candidates, observation.mask) {
+                for (score, (logit, admissible)) in scores.iter_mut().zip(logits.iter().zip(observation.mask))
+                {
+                    *score = if *admissible { *logit } else { f32::MIN };
+                }
+                return PolicyError::check_finite(scores);
+            }
         }
         self.score_rows(
             observation.global,

@@ -34,8 +34,9 @@ pub fn fold_network(path: &Path, bouts: &[Bout], sim: &SimConfig) -> Result<Lear
         })
         .collect::<Result<Vec<FeatureRanges>, Error>>()?;
     let nothing = FeatureRanges::new(policy.layout());
-    let seen = seen.iter().fold(nothing, FeatureRanges::merge);
-    fold(policy.layout(), &mut network.parameters, &seen);
+    let constants = seen.iter().fold(nothing, FeatureRanges::merge).constants();
+    fold(policy.layout(), &mut network.parameters, &constants);
+    network.contract.constants = constants;
     network.save(path).map_err(agent_error)?;
     LearnedPolicy::from_checkpoint(&network).map_err(agent_error)
 }

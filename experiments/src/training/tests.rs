@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pleach_agents::checkpoint::Checkpoint;
+use pleach_agents::policy::LearnedPolicy;
 use pleach_agents::trainer::{Learner, TrainConfig};
 use pleach_env::config::WorkloadConfig;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
@@ -319,4 +320,26 @@ fn the_network_that_is_kept_does_not_read_what_never_varied() {
     let again = trained(&settings, folder.path());
     assert_eq!(again.curve.len(), 2);
     assert_eq!(Checkpoint::load(&path).unwrap(), kept);
+}
+
+#[test]
+fn where_what_never_varied_has_another_value_the_heuristic_decides_alone() {
+    let (settings, folder) = (moving(Learner::Evolution), tempfile::tempdir().unwrap());
+    trained(&settings, folder.path());
+    // Weights that are large enough to be heard above the heuristic.
+    let mut moved = latest(folder.path());
+    moved.parameters.iter_mut().for_each(|weight| *weight *= 4.0);
+    let validation = Validation::new(&settings.env, 1, 3).unwrap();
+    let jct_s = |contestant: Contestant| -> Vec<Vec<f64>> {
+        let runs = validation.runs(&settings.env, &contestant).unwrap();
+        runs.into_iter().map(|run| run.jct_s).collect()
+    };
+    let network = |checkpoint: &Checkpoint| {
+        let policy = LearnedPolicy::from_checkpoint(checkpoint).unwrap();
+        jct_s(Contestant::network("learned", policy))
+    };
+    let heuristic = jct_s(Contestant::heuristic(&settings.prior).unwrap());
+    assert_ne!(network(&moved), heuristic);
+    moved.contract.constants.global = vec![(0, -7.0)];
+    assert_eq!(network(&moved), heuristic);
 }

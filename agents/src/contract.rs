@@ -6,7 +6,6 @@ use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::CandidateConfig;
 use serde::{Deserialize, Serialize};
 
-use crate::constants::Constants;
 use crate::error::Error;
 use crate::prior::Prior;
 
@@ -25,9 +24,10 @@ pub struct Contract {
     /// The heuristic that the network corrects, if it does not decide alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prior: Option<Prior>,
-    /// Features that never varied where the network was judged: where they do, the heuristic that it corrects decides alone.
-    #[serde(default, skip_serializing_if = "Constants::is_empty")]
-    pub constants: Constants,
+    /// The network was judged on clusters of one GPU type only: where there are several, the heuristic that it corrects decides
+    /// alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_type: bool,
 }
 
 impl Contract {
@@ -41,7 +41,7 @@ impl Contract {
             candidates,
             trained_on: trained_on.into(),
             prior: None,
-            constants: Constants::default(),
+            one_type: false,
         }
     }
 

@@ -11,9 +11,17 @@
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 
-use crate::constants::Constants;
 use crate::parameters::{Layout, at};
 use crate::policy::LearnedPolicy;
+
+/// Features that had one value, with it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Constants {
+    /// Columns of the global features.
+    pub global: Vec<(usize, f32)>,
+    /// Columns of the features of admissible candidates.
+    pub candidates: Vec<(usize, f32)>,
+}
 
 /// Smallest and largest value of every feature that a policy has decided by.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +113,10 @@ pub fn fold(layout: &Layout, flat: &mut [f32], constants: &Constants) {
 #[derive(Clone, Debug)]
 pub struct Watched {
     policy: LearnedPolicy,
-    seen: FeatureRanges,
+    /// Features that it has decided by.
+    pub seen: FeatureRanges,
+    /// It has met a cluster with several GPU types.
+    pub several_types: bool,
 }
 
 impl Watched {
@@ -113,13 +124,11 @@ impl Watched {
     #[must_use]
     pub fn new(policy: LearnedPolicy) -> Watched {
         let seen = FeatureRanges::new(policy.layout());
-        Watched { policy, seen }
-    }
-
-    /// What it has seen.
-    #[must_use]
-    pub fn into_seen(self) -> FeatureRanges {
-        self.seen
+        Watched {
+            policy,
+            seen,
+            several_types: false,
+        }
     }
 }
 
@@ -135,6 +144,7 @@ impl Policy for Watched {
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         let seen = point.observation;
         self.seen.observe(seen.global, seen.candidates, seen.mask);
+        self.several_types |= point.cluster.num_types() > 1;
         self.policy.score(point, scores)
     }
 }

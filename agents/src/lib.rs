@@ -9,7 +9,6 @@ pub mod advantage;
 mod backend;
 mod backward;
 pub mod checkpoint;
-pub mod constants;
 pub mod contract;
 pub mod device;
 pub mod error;

@@ -1,5 +1,5 @@
 //! A trained network as a scheduling policy: the score of a candidate is its logit, with the prior's where it corrects a
-//! heuristic, and nothing is drawn. Where a feature that never varied in training has another value, the heuristic decides alone.
+//! heuristic, and nothing is drawn. One that has only met clusters of one GPU type leaves those with several to the heuristic.
 
 use std::path::Path;
 
@@ -8,7 +8,6 @@ use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 
 use crate::checkpoint::Checkpoint;
-use crate::constants::Constants;
 use crate::contract::Contract;
 use crate::error::Error;
 use crate::inference::{Inference, Scratch};
@@ -26,7 +25,7 @@ pub struct LearnedPolicy {
     admissible: Vec<f32>,
     logits: Vec<f32>,
     prior: Option<(PriorPolicy, Vec<f32>)>,
-    constants: Constants,
+    one_type: bool,
     /// Prior logits of the admissible candidates; zero without a prior.
     priors: Vec<f32>,
 }
@@ -69,7 +68,7 @@ impl LearnedPolicy {
             logits: Vec::with_capacity(num_candidates),
             inference,
             prior,
-            constants: contract.constants.clone(),
+            one_type: contract.one_type,
             priors: Vec::with_capacity(num_candidates),
         })
     }
@@ -150,8 +149,7 @@ impl Policy for LearnedPolicy {
             prior.score(point, logits)?;
             let admissible = logits.iter().zip(observation.mask).filter(|(_, mask)| **mask);
             self.priors.extend(admissible.map(|(logit, _)| *logit));
-            let (global, candidates) = (observation.global, observation.candidates);
-            if !self.constants.hold(global, candidates, observation.mask) {
+            if self.one_type && point.cluster.num_types() > 1 {
                 for (score, (logit, admissible)) in scores.iter_mut().zip(logits.iter().zip(observation.mask))
                 {
                     *score = if *admissible { *logit } else { f32::MIN };

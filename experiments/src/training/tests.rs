@@ -14,6 +14,7 @@ use crate::contest::contest;
 use crate::contestant::{BEST_CHECKPOINT, Contestant};
 use crate::curriculum::Curriculum;
 use crate::error::Error;
+use crate::fine_tuning::network_at;
 use crate::settings::TrainSettings;
 use crate::training::{CHECKPOINTS, News, Trained, train};
 use crate::validation::Validation;
@@ -323,23 +324,34 @@ fn the_network_that_is_kept_does_not_read_what_never_varied() {
 }
 
 #[test]
-fn where_what_never_varied_has_another_value_the_heuristic_decides_alone() {
+fn a_network_that_has_met_one_gpu_type_leaves_clusters_with_several_to_the_heuristic() {
     let (settings, folder) = (moving(Learner::Evolution), tempfile::tempdir().unwrap());
     trained(&settings, folder.path());
     // Weights that are large enough to be heard above the heuristic.
     let mut moved = latest(folder.path());
     moved.parameters.iter_mut().for_each(|weight| *weight *= 4.0);
-    let validation = Validation::new(&settings.env, 1, 3).unwrap();
-    let jct_s = |contestant: Contestant| -> Vec<Vec<f64>> {
-        let runs = validation.runs(&settings.env, &contestant).unwrap();
-        runs.into_iter().map(|run| run.jct_s).collect()
+    assert!(moved.parameters != network_at(folder.path()).unwrap().parameters);
+    assert!(network_at(folder.path()).unwrap().contract.one_type);
+    let mut played = |workload: &str, one_type: bool| {
+        let env = env_of(workload, Some(40), Some(2.0)).unwrap();
+        let validation = Validation::new(&env, 1, 3).unwrap();
+        moved.contract.one_type = one_type;
+        let network = LearnedPolicy::from_checkpoint(&moved).unwrap();
+        [
+            Contestant::heuristic(&settings.prior).unwrap(),
+            Contestant::network("learned", network),
+        ]
+        .map(|one| {
+            let runs = validation.runs(&env, &one).unwrap();
+            runs.into_iter().map(|run| run.jct_s).collect::<Vec<_>>()
+        })
     };
-    let network = |checkpoint: &Checkpoint| {
-        let policy = LearnedPolicy::from_checkpoint(checkpoint).unwrap();
-        jct_s(Contestant::network("learned", policy))
-    };
-    let heuristic = jct_s(Contestant::heuristic(&settings.prior).unwrap());
-    assert_ne!(network(&moved), heuristic);
-    moved.contract.constants.global = vec![(0, -7.0)];
-    assert_eq!(network(&moved), heuristic);
+    for (workload, one_type, steps_aside) in [
+        ("Pleach/GavelMulti-v0", true, true),
+        ("Pleach/GavelMulti-v0", false, false),
+        ("Pleach/Philly-v0", true, false),
+    ] {
+        let [heuristic, network] = played(workload, one_type);
+        assert_eq!(heuristic == network, steps_aside, "{workload} {one_type}");
+    }
 }

@@ -6,6 +6,7 @@ use crate::atomic_file::{self, read_toml};
 use crate::cli::SuiteArgs;
 use crate::commands::Context;
 use crate::commands::train::with_bar;
+use crate::constraint::Constraint;
 use crate::contestant::Contestant;
 use crate::error::Error;
 use crate::overrides;
@@ -98,6 +99,8 @@ fn settings(args: &SuiteArgs) -> Result<TrainSettings, Error> {
     if args.smoke {
         settings.train.num_updates = settings.train.num_updates.min(SMOKE.0);
         settings.num_validation = settings.num_validation.min(SMOKE.1);
+        // So few workloads say nothing of a tail.
+        settings.constraint = Constraint::default();
         let evolution = &mut settings.train.evolution;
         evolution.num_pairs = evolution.num_pairs.min(SMOKE.2);
         evolution.num_workloads = evolution.num_workloads.min(SMOKE.3);

@@ -9,15 +9,15 @@ pub struct CurvePoint {
     pub update: u64,
     /// Environment steps made.
     pub num_frames: u64,
-    /// Average JCT against the best heuristic, see [`Validation::ratio`].
+    /// Average JCT against the best heuristic, see [`Validation::ratio`](crate::validation::Validation::ratio).
     pub ratio: f64,
-    /// Largest excess over a bound, see [`constraint::Constraint::excess`]; none without bounds.
+    /// Largest excess over a bound, see [`Constraint::excess`](crate::constraint::Constraint::excess); none without bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excess: Option<f64>,
     /// Average JCT against the best heuristic, workload by workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<f64>,
-    /// The highest that the ratio to the run's first network may well be, see [`validation::highest_ratio`]; none for the
+    /// The highest that the ratio to the run's first network may well be, see [`highest_ratio`](crate::validation::highest_ratio); none for the
     /// first, and where the first did not keep to the bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_first_high: Option<f64>,

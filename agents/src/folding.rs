@@ -15,7 +15,7 @@ use crate::parameters::{Layout, at};
 use crate::policy::LearnedPolicy;
 
 /// Features that had one value, with it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Constants {
     /// Columns of the global features.
     pub global: Vec<(usize, f32)>,
@@ -113,10 +113,7 @@ pub fn fold(layout: &Layout, flat: &mut [f32], constants: &Constants) {
 #[derive(Clone, Debug)]
 pub struct Watched {
     policy: LearnedPolicy,
-    /// Features that it has decided by.
-    pub seen: FeatureRanges,
-    /// It has met a cluster with several GPU types.
-    pub several_types: bool,
+    seen: FeatureRanges,
 }
 
 impl Watched {
@@ -124,11 +121,13 @@ impl Watched {
     #[must_use]
     pub fn new(policy: LearnedPolicy) -> Watched {
         let seen = FeatureRanges::new(policy.layout());
-        Watched {
-            policy,
-            seen,
-            several_types: false,
-        }
+        Watched { policy, seen }
+    }
+
+    /// Features that it has decided by.
+    #[must_use]
+    pub fn into_seen(self) -> FeatureRanges {
+        self.seen
     }
 }
 
@@ -144,7 +143,6 @@ impl Policy for Watched {
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         let seen = point.observation;
         self.seen.observe(seen.global, seen.candidates, seen.mask);
-        self.several_types |= point.cluster.num_types() > 1;
         self.policy.score(point, scores)
     }
 }

@@ -13,16 +13,15 @@ use crate::error::Error;
 use crate::scenario::env_error;
 use crate::settings::agent_error;
 
-/// Takes what never varies on the bouts out of the network of a file, notes whether clusters had one GPU type only, writes the file
-/// again, and returns the network.
-/// Doing it twice changes nothing.
+/// Takes what never varies on the bouts out of the network of a file, notes whether all their clusters have one GPU type, writes
+/// the file again, and returns the network. Doing it twice changes nothing.
 ///
 /// # Errors
 /// A file that is no checkpoint or cannot be written; the first run, in order, that fails.
 pub fn fold_network(path: &Path, bouts: &[Bout], sim: &SimConfig) -> Result<LearnedPolicy, Error> {
     let mut network = Checkpoint::load(path).map_err(agent_error)?;
     let policy = LearnedPolicy::from_checkpoint(&network).map_err(agent_error)?;
-    let watched = bouts
+    let seen = bouts
         .par_iter()
         .map(|bout| {
             let sim = SimConfig {
@@ -31,15 +30,15 @@ pub fn fold_network(path: &Path, bouts: &[Bout], sim: &SimConfig) -> Result<Lear
             };
             let mut watched = Watched::new(policy.clone());
             simulate(&bout.workload, &sim, &mut watched).map_err(env_error)?;
-            Ok(watched)
+            Ok(watched.into_seen())
         })
-        .collect::<Result<Vec<Watched>, Error>>()?;
-    let seen = watched.iter().map(|one| &one.seen);
-    let constants = seen
-        .fold(FeatureRanges::new(policy.layout()), FeatureRanges::merge)
-        .constants();
+        .collect::<Result<Vec<FeatureRanges>, Error>>()?;
+    let nothing = FeatureRanges::new(policy.layout());
+    let constants = seen.iter().fold(nothing, FeatureRanges::merge).constants();
     fold(policy.layout(), &mut network.parameters, &constants);
-    network.contract.one_type = !watched.iter().any(|one| one.several_types);
+    network.contract.one_type = bouts
+        .iter()
+        .all(|bout| bout.workload.cluster.gpu_types.len() == 1);
     network.save(path).map_err(agent_error)?;
     LearnedPolicy::from_checkpoint(&network).map_err(agent_error)
 }

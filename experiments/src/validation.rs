@@ -82,7 +82,8 @@ impl Validation {
         env: &EnvConfig,
         contestant: Contestant,
     ) -> Result<(f64, BTreeMap<String, f64>), Error> {
-        Ok(self.judged(&self.runs(env, &contestant)?))
+        let runs = self.runs(env, &contestant)?;
+        Ok(self.judged(&runs, &self.ratios(&runs)))
     }
 
     /// A policy's runs, one for each workload.
@@ -103,10 +104,10 @@ impl Validation {
             .collect()
     }
 
-    /// What a policy's runs on the workloads, in their order, are worth; see [`Validation::judge`].
+    /// What a policy's runs on the workloads, in their order, with their [`Validation::ratios`], are worth; see
+    /// [`Validation::judge`].
     #[must_use]
-    pub fn judged(&self, runs: &[PolicyRun]) -> (f64, BTreeMap<String, f64>) {
-        let ratios = self.ratios(runs);
+    pub fn judged(&self, runs: &[PolicyRun], ratios: &[f64]) -> (f64, BTreeMap<String, f64>) {
         let mut means = BTreeMap::new();
         for (key, value) in runs.iter().flat_map(|run| &run.metrics) {
             *means.entry(key.clone()).or_insert(0.0) += value / runs.len() as f64;
@@ -119,7 +120,7 @@ impl Validation {
                 geometric_mean(&of_part),
             );
         }
-        (geometric_mean(&ratios), means)
+        (geometric_mean(ratios), means)
     }
 }
 

@@ -59,8 +59,6 @@ pub struct Kept {
     pub training: usize,
     /// Average JCT against the baseline.
     pub avg_jct: Verdict,
-    /// Geometric mean of average JCT over the baseline's.
-    pub avg_jct_geometric: f64,
     /// 99th percentile of JCT against the baseline.
     pub p99_jct: Verdict,
 }
@@ -129,7 +127,6 @@ pub fn judge(
         kept: Kept {
             training: kept,
             avg_jct: verdict_of(&of_kept(&jct))?,
-            avg_jct_geometric: jct.get(kept).map_or(f64::NAN, |ratios| log_mean(ratios).exp()),
             p99_jct: verdict_of(&of_kept(&tail))?,
         },
         num_workloads: bouts.len(),

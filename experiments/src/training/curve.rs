@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::validation::highest_ratio;
+
 /// One validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
@@ -15,24 +17,43 @@ pub struct CurvePoint {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excess: Option<f64>,
     /// Average JCT against the best heuristic, workload by workload.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ratios: Vec<f64>,
-    /// The highest that the ratio to the run's first network may well be, see [`highest_ratio`](crate::validation::highest_ratio); none for the
-    /// first, and where the first did not keep to the bounds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over_first_high: Option<f64>,
 }
 
 impl CurvePoint {
-    /// The network kept to all bounds and is no worse than the first by more than luck: it may be the one that is kept.
+    /// Whether the network may be the one that is kept: it kept to all bounds, and if the run's first network did too, it is
+    /// better than that one by more than luck, see [`highest_ratio`]. The first one itself needs only keep to the bounds.
     #[must_use]
-    pub fn is_admitted(&self) -> bool {
-        self.keeps_bounds() && self.over_first_high.is_none_or(|high| high < 1.0)
+    pub fn is_admitted(&self, first: &CurvePoint) -> bool {
+        let is_first = self.update == first.update;
+        let is_better = || highest_ratio(&self.ratios, &first.ratios) < 1.0;
+        self.keeps_bounds() && (is_first || !first.keeps_bounds() || is_better())
     }
 
-    /// The network kept to all bounds.
-    #[must_use]
-    pub fn keeps_bounds(&self) -> bool {
+    fn keeps_bounds(&self) -> bool {
         self.excess.is_none_or(|excess| excess <= 0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_network_is_only_replaced_by_what_keeps_to_the_bounds_and_is_surely_better() {
+        let point = |update: u64, ratio: f64, excess: f64| CurvePoint {
+            update,
+            num_frames: 0,
+            ratio,
+            excess: Some(excess),
+            ratios: vec![ratio, ratio * 1.02, ratio * 0.98],
+        };
+        let first = point(0, 1.0, -0.1);
+        assert!(first.is_admitted(&first) && point(10, 0.9, 0.0).is_admitted(&first));
+        assert!(!point(10, 1.0, -0.1).is_admitted(&first));
+        assert!(!point(10, 0.9, 0.01).is_admitted(&first));
+        // Where the first one breaks a bound there is nothing to be better than.
+        let broken = point(0, 1.0, 0.1);
+        assert!(!broken.is_admitted(&broken) && point(10, 1.1, 0.0).is_admitted(&broken));
     }
 }

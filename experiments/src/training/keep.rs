@@ -9,7 +9,6 @@ use crate::error::Error;
 use crate::folding;
 use crate::results::PolicyRun;
 use crate::settings::agent_error;
-use crate::validation;
 
 impl Run<'_> {
     pub(super) fn validate(&mut self) -> Result<(), Error> {
@@ -18,23 +17,17 @@ impl Run<'_> {
         let runs = self
             .validation
             .runs(env, &Contestant::network("network", policy))?;
-        let (ratio, means) = self.validation.judged(&runs);
         let ratios = self.validation.ratios(&runs);
+        let (ratio, means) = self.validation.judged(&runs, &ratios);
         let excess = self.excess(&runs);
-        let over_first = |first: &CurvePoint| validation::highest_ratio(&ratios, &first.ratios);
         let point = CurvePoint {
             update: self.trainer.num_updates(),
             num_frames: self.num_frames,
             ratio,
             excess: excess.iter().map(|(_, excess)| *excess).reduce(f64::max),
-            over_first_high: self
-                .curve
-                .first()
-                .filter(|first| first.keeps_bounds())
-                .map(over_first),
-            ratios: ratios.clone(),
+            ratios,
         };
-        let is_admitted = point.is_admitted();
+        let is_admitted = point.is_admitted(self.curve.first().unwrap_or(&point));
         self.curve.push(point);
         if is_admitted && self.trainer.note_evaluation(-ratio.ln()) {
             self.trainer
@@ -87,7 +80,9 @@ impl Run<'_> {
         self.logger
             .end(self.num_frames, (self.clock)())
             .map_err(agent_error)?;
-        if !self.curve.iter().any(CurvePoint::is_admitted) {
+        let first = self.curve.first();
+        let may_be_kept = |point: &CurvePoint| first.is_some_and(|first| point.is_admitted(first));
+        if !self.curve.iter().any(may_be_kept) {
             let excess = self.curve.iter().filter_map(|point| point.excess);
             let nearest = excess.fold(f64::INFINITY, f64::min).exp();
             return Err(Error::Failed(format!(

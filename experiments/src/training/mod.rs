@@ -48,7 +48,8 @@ impl Trained {
     /// The validation of the network that was kept.
     #[must_use]
     pub fn best(&self) -> Option<&CurvePoint> {
-        let admitted = self.curve.iter().filter(|point| point.is_admitted());
+        let first = self.curve.first()?;
+        let admitted = self.curve.iter().filter(|point| point.is_admitted(first));
         admitted.min_by(|a, b| a.ratio.total_cmp(&b.ratio))
     }
 }

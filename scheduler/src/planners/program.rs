@@ -5,7 +5,8 @@
 //! too many terms is refused before it is solved, and a search over whole numbers ends after so many nodes with the best
 //! that it has found. What to do without an answer (keep what was planned, share equally) is the planner's to say.
 //!
-//! An answer meets every row within 1e-7 of the numbers in it, so keep those near 1: divide a row by its largest factor.
+//! An answer meets every row within 1e-7 of the numbers in it (5e-7 where rows had to be loosened to find one), so keep those
+//! near 1: divide a row by its largest factor.
 
 use microlp::{ComparisonOp, Error, OptimizationDirection, Problem, SolutionStatus, SolveOptions, Variable};
 
@@ -36,6 +37,43 @@ struct Row {
     terms: Vec<(Column, f64)>,
     comparison: ComparisonOp,
     limit: f64,
+}
+
+/// How a programme is told to the solver. Where many vertices are nearly the same point, rounding can lead its pivots round in
+/// a circle. With the columns in another order they may take another way to the same optimum; with each row loosened by a
+/// little, and by another little than the next one, the vertices lie apart (Charnes, Econometrica 1952).
+#[derive(Clone, Copy, Debug)]
+struct Telling {
+    columns_reversed: bool,
+    /// How far a row's limit is moved at least, as a part of the larger of it and 1; at most twice as far.
+    loosened: f64,
+}
+
+impl Telling {
+    /// As stated first, so a programme that the solver can do is solved once.
+    const ALL: [Telling; 3] = [
+        Telling::new(false, 0.0),
+        Telling::new(true, 0.0),
+        Telling::new(false, 2e-7),
+    ];
+
+    const fn new(columns_reversed: bool, loosened: f64) -> Telling {
+        Telling {
+            columns_reversed,
+            loosened,
+        }
+    }
+
+    /// The limit of row number `place` of `num`.
+    fn limit(self, row: &Row, place: usize, num: usize) -> f64 {
+        let part = self.loosened * (1.0 + place as f64 / num as f64);
+        let by = part * row.limit.abs().max(1.0);
+        match row.comparison {
+            ComparisonOp::Le => row.limit + by,
+            ComparisonOp::Ge => row.limit - by,
+            ComparisonOp::Eq => row.limit,
+        }
+    }
 }
 
 /// A programme: maximise the worth of the columns under the rows.
@@ -152,8 +190,24 @@ impl Program {
         if terms > terms_max {
             return Err(Unsolved::TooLarge { terms, terms_max });
         }
+        let mut failed = None;
+        for telling in Telling::ALL {
+            match self.solve_told(telling, known, limits) {
+                Err(Unsolved::Failed(reason)) => failed.get_or_insert(reason),
+                other => return other,
+            };
+        }
+        Err(Unsolved::Failed(failed.unwrap_or_default()))
+    }
+
+    fn solve_told(
+        &self,
+        telling: Telling,
+        known: Option<&[f64]>,
+        limits: Limits,
+    ) -> Result<Answer, Unsolved> {
         let mut problem = Problem::new(OptimizationDirection::Maximize);
-        let add = |range: &Range| {
+        let mut add = |range: &Range| {
             if range.is_whole {
                 // A range that was changed may lie between two whole numbers: then it is empty, as it must be.
                 problem.add_integer_var(range.worth, (range.low.ceil() as i32, range.high.floor() as i32))
@@ -161,13 +215,21 @@ impl Program {
                 problem.add_var(range.worth, (range.low, range.high))
             }
         };
-        let variables: Vec<Variable> = self.columns.iter().map(add).collect();
-        for row in &self.rows {
+        let mut variables: Vec<Variable> = if telling.columns_reversed {
+            self.columns.iter().rev().map(&mut add).collect()
+        } else {
+            self.columns.iter().map(&mut add).collect()
+        };
+        if telling.columns_reversed {
+            variables.reverse();
+        }
+        for (place, row) in self.rows.iter().enumerate() {
             let terms = row
                 .terms
                 .iter()
                 .map(|(column, factor)| (variables[column.0], *factor));
-            problem.add_constraint(terms, row.comparison, row.limit);
+            let limit = telling.limit(row, place, self.rows.len());
+            problem.add_constraint(terms, row.comparison, limit);
         }
         let mut options = SolveOptions::default();
         options.node_limit = Some(limits.nodes_max);

@@ -17,7 +17,7 @@ use crate::planners::program::{Column, Limits, Unsolved};
 /// How far a group must be raised to count as one that can be, as a part of its share.
 const RAISED: f64 = 1e-4;
 /// What a level may fall short of its optimum so that the next programme is not empty by rounding, as a part of it.
-const SLACK: f64 = 1e-7;
+pub(super) const SLACK: f64 = 1e-7;
 
 /// What the groups are due.
 #[derive(Clone, Debug)]
@@ -185,7 +185,8 @@ fn raised_of(
                 due.norms[*group] * levels[*group].max(f64::MIN_POSITIVE),
             );
             terms.push((extra, -1.0));
-            time.program.at_least(terms, 1.0);
+            // With the slack of the levels: without it a level that is too high by rounding leaves no room for anybody.
+            time.program.at_least(terms, 1.0 - SLACK);
             extra
         })
         .collect();

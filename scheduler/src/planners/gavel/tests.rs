@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::config::{Inside, Weights};
-use super::max_min::{Due, Filled, fill};
+use super::max_min::{Due, Filled, SLACK, fill};
 use super::policies::las_norms;
 use super::programme::{Group, Shares, TimeProgram, group_by};
 use super::snapshot::{Kind, Snapshot};
@@ -342,7 +342,9 @@ proptest! {
             time.add_worth(number, 1.0 / of_groups[number]);
             for (other, kept) in full.levels.iter().enumerate().filter(|(other, _)| *other != number) {
                 let terms = time.throughput(other).to_vec();
-                time.program.at_least(terms, kept.min(*level) * of_groups[other] * (1.0 - 1e-6));
+                // The slack of the filling: where one group's time is worth a thousand times as much to another, ten times the
+                // slack is half a percent.
+                time.program.at_least(terms, kept.min(*level) * of_groups[other] * (1.0 - SLACK));
             }
             let (answer, _) = time.solve(Limits::default()).unwrap();
             prop_assert!(answer.worth <= level * 1.001 + 1e-6, "group {} at {} could have {}", number, level, answer.worth);

@@ -409,22 +409,25 @@ fn a_suite_trains_judges_and_reads_its_trainings_back() {
     assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
     let lines = text(&first.stdout);
     assert!(
-        lines.contains("Pleach/GavelMulti-v1: avg JCT") && lines.contains("sia-philly"),
+        lines.contains("Pleach/GavelMulti-v1, trained on lists of 900: avg JCT")
+            && lines.contains("sia-philly"),
         "{lines}"
     );
     let bytes = fs::read(folder.path().join("s.json")).unwrap();
     let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-    let judged = &value["tasks"][0]["judged"]["held-out"];
-    assert_eq!(judged["trainings"].as_array().unwrap().len(), 2);
-    assert_eq!(judged["baselines"][0][1], 1.0);
-    let trained = fs::read(folder.path().join("runs/suite/GavelMulti-v1-1/network.ckpt")).unwrap();
+    let stages = value["tasks"][0]["stages"].as_array().unwrap();
+    assert_eq!(stages.len(), 2);
+    for stage in stages {
+        let judged = &stage["judged"]["held-out"];
+        assert_eq!(judged["trainings"].as_array().unwrap().len(), 2);
+        assert_eq!(judged["baselines"][0][1], 1.0);
+    }
+    let of_second = "runs/suite/GavelMulti-v1-1-longer/network.ckpt";
+    let trained = fs::read(folder.path().join(of_second)).unwrap();
     let again = pleach(folder.path(), line);
     assert_eq!(text(&again.stdout), lines);
     assert_eq!(fs::read(folder.path().join("s.json")).unwrap(), bytes);
-    assert_eq!(
-        fs::read(folder.path().join("runs/suite/GavelMulti-v1-1/network.ckpt")).unwrap(),
-        trained
-    );
+    assert_eq!(fs::read(folder.path().join(of_second)).unwrap(), trained);
     let unknown = pleach(folder.path(), "suite --task Pleach/Phily");
     assert_eq!(unknown.status.code(), Some(2));
     assert!(text(&unknown.stderr).contains("Pleach/Synergy-v1"));

@@ -13,7 +13,8 @@ Examples:
   pleach suite                                          all tasks, five trainings each; goes on where it was stopped
   pleach suite --task Pleach/GavelMulti-v1 --trainings 1
   pleach suite --config mine.toml --out runs/mine       the same with settings of your own
-  pleach suite --set train.learner=ppo --out runs/ppo   the same with the other learner
+  pleach suite --set train.learner=ppo --stages 1 --out runs/ppo
+                                                        the other learner, on the task's lists only
   pleach suite --smoke                                  a minute of everything, for a look
 
 A ratio is the interquartile mean over trainings and workloads of average JCT over that of the best baseline on the same
@@ -28,10 +29,16 @@ pub struct SuiteArgs {
     /// Held-out workloads of each kind; half as many of the long ones
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub workloads: u32,
+    /// Stages of a training: 1 for lists as long as the task's only, 2 to go on with lists three times as long
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub stages: u8,
     /// Settings of the learner in TOML, as for train; the environment in it is not used [default: experiments/configs/suite.toml]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Change one setting of the learner, repeated: a key of settings.toml and its value
+    /// The same for the second stage [default: experiments/configs/suite-longer.toml]
+    #[arg(long, value_name = "FILE")]
+    pub config_longer: Option<PathBuf>,
+    /// Change one setting of the learner in all stages, repeated: a key of settings.toml and its value
     #[arg(long, value_name = "KEY=VALUE", action = ArgAction::Append)]
     pub set: Vec<String>,
     /// Few updates and workloads, to see that all works

@@ -140,7 +140,7 @@ const SHORT_RUN: (f64, f64) = (0.3, 0.15);
 
 /// The settings of the training part.
 fn settings(args: &QuickstartArgs) -> Result<TrainSettings, Error> {
-    let mut settings = crate::suite::settings()?;
+    let mut settings = crate::suite::Stage::AsLong.settings()?;
     settings.env = env_of(&args.env, args.num_jobs, args.load)?;
     settings.train.num_updates = args.updates;
     // The suite's wide steps find more in the end, but take the first thirty generations of a run to settle.

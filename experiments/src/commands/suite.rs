@@ -1,5 +1,7 @@
 //! `pleach suite`: trainings, judgements, one table.
 
+use std::path::Path;
+
 use serde_json::json;
 
 use crate::atomic_file::{self, read_toml};
@@ -9,12 +11,13 @@ use crate::commands::train::with_bar;
 use crate::constraint::Constraint;
 use crate::contestant::Contestant;
 use crate::error::Error;
+use crate::fine_tuning;
 use crate::overrides;
 use crate::progress::Bar;
 use crate::run_folder::{Existing, RunFolder};
 use crate::scenario::{episodes, seeds};
 use crate::settings::TrainSettings;
-use crate::suite::{Judgement, LONGER, TASKS, Task, Verdict, baselines, judge};
+use crate::suite::{Judgement, LONGER, Learned, Stage, TASKS, Task, Verdict, baselines, judge};
 use crate::training::Trained;
 use crate::validation::Validation;
 
@@ -36,66 +39,80 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
             .map(|id| Task::find(id))
             .collect::<Result<_, _>>()?
     };
-    let learner = settings(args)?;
+    let stages = stages(args)?;
     let mut records = Vec::new();
     for task in tasks {
-        let mut settings = learner.clone();
-        settings.env = task.env()?;
-        let mut trained = Vec::new();
-        let mut best = (f64::INFINITY, 0);
-        for training in 0..args.trainings {
-            let one = train_one(task, &settings, args, training, context)?;
-            let ratio = one.best().map_or(f64::INFINITY, |point| point.ratio);
-            if ratio < best.0 {
-                best = (ratio, training);
-            }
-            let name = format!("learned-{training}");
-            trained.push(Contestant::network(&name, one.policy.named(name.clone())));
+        let mut learned: Vec<Learned> = Vec::new();
+        let mut best_ratios = Vec::new();
+        for (stage, settings) in &stages {
+            let (trained, best_ratio) = train_all(task, *stage, settings, args, context)?;
+            learned.push(trained);
+            best_ratios.push(best_ratio);
         }
-        let mut judged = Vec::new();
+        let mut judged = vec![serde_json::Map::new(); stages.len()];
         let num = args.workloads as usize;
         for (kind, env, num) in [
             ("held-out", task.env()?, num),
-            ("longer", task.longer_env()?, num.div_ceil(2)),
+            ("longer", task.env_times(LONGER)?, num.div_ceil(2)),
             ("unseen", task.unseen_env()?, num),
         ] {
             let bouts = episodes(&env, &seeds(args.seed, "test", num))?;
             let field = baselines(env.sim.capabilities)?;
-            let num_runs = bouts.len() * (field.len() + trained.len());
+            let num_trained: usize = learned.iter().map(|stage| stage.trained.len()).sum();
+            let num_runs = bouts.len() * (field.len() + num_trained);
             let bar = Bar::new(args.quiet, kind, num_runs as u64);
-            let judgement = judge(&env, &bouts, &field, (&trained, best.1 as usize), &|| bar.step())?;
+            let judgements = judge(&env, &bouts, &field, &learned, &|| bar.step())?;
             bar.end();
-            if !args.quiet {
-                let name = match kind {
-                    "unseen" => task.unseen.to_string(),
-                    "longer" => format!("lists of {} jobs", LONGER * task.num_jobs),
-                    _ => task.id.to_string(),
-                };
-                context.say(&line(&name, &judgement))?;
+            let name = match kind {
+                "unseen" => task.unseen.to_string(),
+                "longer" => format!("lists of {} jobs", LONGER * task.num_jobs),
+                _ => task.id.to_string(),
+            };
+            for ((stage, _), (judgement, judged)) in stages.iter().zip(judgements.iter().zip(&mut judged)) {
+                if !args.quiet {
+                    let num_jobs = stage.times() * task.num_jobs;
+                    let name = format!("{name}, trained on lists of {num_jobs}");
+                    context.say(&line(&name, judgement))?;
+                }
+                judged.insert(kind.to_string(), json!(judgement));
             }
-            judged.push((kind, judgement));
         }
-        let judged: serde_json::Map<String, serde_json::Value> = judged
-            .into_iter()
-            .map(|(kind, judgement)| (kind.to_string(), json!(judgement)))
-            .collect();
-        records.push(
-            json!({"task": task.id, "unseen": task.unseen, "best_training": best.1,
-            "best_validation_ratio": best.0, "judged": judged}),
-        );
+        let of_stage = |(place, judged): (usize, serde_json::Map<String, serde_json::Value>)| {
+            let stage = stages[place].0;
+            json!({"stage": stage.name(), "num_jobs": stage.times() * task.num_jobs, "best_training": learned[place].kept,
+                "best_validation_ratio": best_ratios[place], "judged": judged})
+        };
+        let of_stages: Vec<serde_json::Value> = judged.into_iter().enumerate().map(of_stage).collect();
+        records.push(json!({"task": task.id, "unseen": task.unseen, "stages": of_stages}));
         if let Some(path) = &args.json {
-            let value = json!({"schema": 1, "command": "suite", "tasks": records});
+            let value = json!({"schema": 2, "command": "suite", "tasks": records});
             atomic_file::write_json(path, &value)?;
         }
     }
     Ok(())
 }
 
-fn settings(args: &SuiteArgs) -> Result<TrainSettings, Error> {
-    let mut settings: TrainSettings = match &args.config {
-        Some(path) => read_toml(path, CONFIG_BYTES_MAX)?,
-        None => crate::suite::settings()?,
+/// The stages that are gone through, and their settings.
+fn stages(args: &SuiteArgs) -> Result<Vec<(Stage, TrainSettings)>, Error> {
+    let of_stage = |stage: Stage| {
+        let file = match stage {
+            Stage::AsLong => &args.config,
+            Stage::Longer => &args.config_longer,
+        };
+        let settings = match file {
+            Some(path) => read_toml(path, CONFIG_BYTES_MAX)?,
+            None => stage.settings()?,
+        };
+        Ok((stage, ready(settings, args)?))
     };
+    Stage::ALL
+        .into_iter()
+        .take(args.stages.into())
+        .map(of_stage)
+        .collect()
+}
+
+fn ready(mut settings: TrainSettings, args: &SuiteArgs) -> Result<TrainSettings, Error> {
     if args.smoke {
         settings.train.num_updates = settings.train.num_updates.min(SMOKE.0);
         settings.num_validation = settings.num_validation.min(SMOKE.1);
@@ -110,15 +127,48 @@ fn settings(args: &SuiteArgs) -> Result<TrainSettings, Error> {
     Ok(settings)
 }
 
-fn train_one(
+/// All trainings of a task in one stage, and the best ratio on validation workloads.
+fn train_all(
     task: Task,
+    stage: Stage,
     settings: &TrainSettings,
     args: &SuiteArgs,
+    context: &Context<'_>,
+) -> Result<(Learned, f64), Error> {
+    let mut settings = settings.clone();
+    settings.env = task.env_times(stage.times())?;
+    let mut learned = Learned {
+        trained: Vec::new(),
+        kept: 0,
+    };
+    let mut best_ratio = f64::INFINITY;
+    for training in 0..args.trainings {
+        if stage == Stage::Longer {
+            let first = args.out.join(Stage::AsLong.folder(task, training));
+            settings.fine_tune = Some(first);
+            fine_tuning::adopt(&mut settings)?;
+        }
+        let place = args.out.join(stage.folder(task, training));
+        let one = train_one(&place, &settings, training, args, context)?;
+        let ratio = one.best().map_or(f64::INFINITY, |point| point.ratio);
+        if ratio < best_ratio {
+            (best_ratio, learned.kept) = (ratio, training as usize);
+        }
+        let name = format!("learned-{}-{training}", stage.name());
+        let network = Contestant::network(&name, one.policy.named(name.clone()));
+        learned.trained.push(network);
+    }
+    Ok((learned, best_ratio))
+}
+
+/// One training, begun, gone on with or read back.
+fn train_one(
+    place: &Path,
+    settings: &TrainSettings,
     training: u32,
-    context: &mut Context<'_>,
+    args: &SuiteArgs,
+    context: &Context<'_>,
 ) -> Result<Trained, Error> {
-    let name = task.id.trim_start_matches("Pleach/");
-    let place = args.out.join(format!("{name}-{training}"));
     // Each training has its own workloads to learn from and to choose on; the held-out ones are the same for all.
     let seed = args.seed.wrapping_mul(1000) + u64::from(training);
     let existing = if place.join("run.json").is_file() {
@@ -126,7 +176,7 @@ fn train_one(
     } else {
         Existing::Refuse
     };
-    let folder = RunFolder::open("train", settings, seed, Some(&place), existing)?;
+    let folder = RunFolder::open("train", settings, seed, Some(place), existing)?;
     let validation = Validation::new(&settings.env, seed, settings.num_validation)?;
     let trained = with_bar(settings, &validation, seed, &folder, args.quiet, context)?;
     folder.finish()?;

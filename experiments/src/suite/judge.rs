@@ -63,7 +63,16 @@ pub struct Kept {
     pub p99_jct: Verdict,
 }
 
-/// Plays `field` and the trained policies on `bouts`; `kept` is the place of the one that was best on validation workloads.
+/// What the trainings of one stage gave.
+#[derive(Clone, Debug)]
+pub struct Learned {
+    /// The network of each training, with names of their own.
+    pub trained: Vec<Contestant>,
+    /// Which of them was best on its validation workloads.
+    pub kept: usize,
+}
+
+/// Plays `field` and the trained policies of all stages on `bouts`; a judgement for each stage.
 ///
 /// # Errors
 /// A run that fails.
@@ -71,9 +80,10 @@ pub fn judge(
     env: &EnvConfig,
     bouts: &[Bout],
     field: &[Contestant],
-    (trained, kept): (&[Contestant], usize),
+    stages: &[Learned],
     progress: &(dyn Fn() + Sync),
-) -> Result<Judgement, Error> {
+) -> Result<Vec<Judgement>, Error> {
+    let trained = stages.iter().flat_map(|stage| &stage.trained);
     let all: Vec<Contestant> = field.iter().chain(trained).cloned().collect();
     let runs = contest(bouts, &all, &env.sim, progress)?;
     let by_name = |key: &str| -> BTreeMap<&str, Vec<f64>> {
@@ -94,44 +104,47 @@ pub fn judge(
         .first()
         .cloned()
         .ok_or_else(|| Error::Failed("nobody to compare with".to_string()))?;
-    let ratios = |table: &BTreeMap<&str, Vec<f64>>| -> Vec<Vec<f64>> {
-        let base = &table[baseline.as_str()];
-        let over = |one: &Contestant| {
-            let own = table[one.name()].iter();
-            own.zip(base).map(|(own, base)| own / base).collect()
-        };
-        trained.iter().map(over).collect()
-    };
-    let verdict_of = |ratios: &[Vec<f64>]| {
-        Verdict::of(ratios).ok_or_else(|| Error::Failed("no trainings to judge".to_string()))
-    };
-    let (jct, tail) = (ratios(&jct_s), ratios(&by_name("p99_jct_s")));
-    let of_kept = |ratios: &[Vec<f64>]| ratios.get(kept).cloned().into_iter().collect::<Vec<_>>();
-    let gaps = by_name("avg_jct_gap");
+    let (tail_s, gaps) = (by_name("p99_jct_s"), by_name("avg_jct_gap"));
     let mean_gap = |names: &[&str]| {
         let values: Vec<f64> = names.iter().flat_map(|name| gaps[name].clone()).collect();
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
         mean.is_finite().then_some(mean)
     };
-    let names: Vec<&str> = trained.iter().map(Contestant::name).collect();
-    Ok(Judgement {
-        baselines: ranking
-            .into_iter()
-            .map(|(name, log)| (name, (log - least).exp()))
-            .collect(),
-        baseline_gap: mean_gap(&[&baseline]),
-        learned_gap: mean_gap(&names),
-        avg_jct: verdict_of(&jct)?,
-        p99_jct: verdict_of(&tail)?,
-        trainings: jct.iter().map(|ratios| log_mean(ratios).exp()).collect(),
-        kept: Kept {
-            training: kept,
-            avg_jct: verdict_of(&of_kept(&jct))?,
-            p99_jct: verdict_of(&of_kept(&tail))?,
-        },
-        num_workloads: bouts.len(),
-        baseline,
-    })
+    let verdict_of = |ratios: &[Vec<f64>]| {
+        Verdict::of(ratios).ok_or_else(|| Error::Failed("no trainings to judge".to_string()))
+    };
+    let of_stage = |stage: &Learned| -> Result<Judgement, Error> {
+        let ratios = |table: &BTreeMap<&str, Vec<f64>>| -> Vec<Vec<f64>> {
+            let base = &table[baseline.as_str()];
+            let over = |one: &Contestant| {
+                let own = table[one.name()].iter();
+                own.zip(base).map(|(own, base)| own / base).collect()
+            };
+            stage.trained.iter().map(over).collect()
+        };
+        let (jct, tail) = (ratios(&jct_s), ratios(&tail_s));
+        let of_kept = |ratios: &[Vec<f64>]| ratios.get(stage.kept).cloned().into_iter().collect::<Vec<_>>();
+        let names: Vec<&str> = stage.trained.iter().map(Contestant::name).collect();
+        Ok(Judgement {
+            baseline: baseline.clone(),
+            baselines: ranking
+                .iter()
+                .map(|(name, log)| (name.clone(), (log - least).exp()))
+                .collect(),
+            baseline_gap: mean_gap(&[&baseline]),
+            learned_gap: mean_gap(&names),
+            avg_jct: verdict_of(&jct)?,
+            p99_jct: verdict_of(&tail)?,
+            trainings: jct.iter().map(|ratios| log_mean(ratios).exp()).collect(),
+            kept: Kept {
+                training: stage.kept,
+                avg_jct: verdict_of(&of_kept(&jct))?,
+                p99_jct: verdict_of(&of_kept(&tail))?,
+            },
+            num_workloads: bouts.len(),
+        })
+    };
+    stages.iter().map(of_stage).collect()
 }
 
 fn figure(run: &PolicyRun, key: &str) -> f64 {

@@ -1,23 +1,16 @@
 //! The task suite: does learning win? Several trainings on each of several kinds of clusters, against every scheduler that we have
 //! with the same knowledge and capabilities, on held-out workloads, on lists four times as long, and on jobs of a kind
 //! that nobody was trained on.
+//!
+//! A training has two stages: on lists as long as the task's, and, going on from the network that was best there, on lists three
+//! times as long. Both networks are judged.
 
 mod judge;
+mod stage;
 mod tasks;
 mod verdict;
 
-pub use judge::{Judgement, baselines, judge};
+pub use judge::{Judgement, Learned, baselines, judge};
+pub use stage::Stage;
 pub use tasks::{LONGER, TASKS, Task};
 pub use verdict::Verdict;
-
-use crate::error::Error;
-use crate::settings::TrainSettings;
-
-/// The learner's settings for all tasks; the environment is the task's.
-///
-/// # Errors
-/// Not in practice: the file is part of the program.
-pub fn settings() -> Result<TrainSettings, Error> {
-    let text = include_str!("../../configs/suite.toml");
-    toml::from_str(text).map_err(|error| Error::Failed(error.to_string()))
-}

@@ -73,7 +73,7 @@ pub const TASKS: [Task; 7] = [
     },
 ];
 
-/// Jobs of a long list over those of the episodes that are trained on: most of an episode goes by in filling and emptying the
+/// Jobs of a long list over those of the task's: most of an episode goes by in filling and emptying the
 /// cluster, most of a long list with a queue. *Assumed*.
 pub const LONGER: usize = 4;
 
@@ -105,13 +105,13 @@ impl Task {
         EnvConfig::registered(self.id).map_err(env_error)
     }
 
-    /// What is trained in, with longer lists of jobs.
+    /// The same with lists of so many times as many jobs.
     ///
     /// # Errors
     /// Not in practice: all tasks have generators.
-    pub fn longer_env(&self) -> Result<EnvConfig, Error> {
+    pub fn env_times(&self, times: usize) -> Result<EnvConfig, Error> {
         let env = self.env()?;
-        let workload = env.workload.resized(Some(LONGER * self.num_jobs), None);
+        let workload = env.workload.resized(Some(times * self.num_jobs), None);
         Ok(EnvConfig {
             workload: workload.map_err(env_error)?,
             ..env
@@ -148,7 +148,10 @@ mod tests {
             }
         }
         for task in TASKS {
-            for (env, times) in [(task.env().unwrap(), 1), (task.longer_env().unwrap(), LONGER)] {
+            for (env, times) in [
+                (task.env().unwrap(), 1),
+                (task.env_times(LONGER).unwrap(), LONGER),
+            ] {
                 let bouts = episodes(&env, &seeds(0, "test", 1)).unwrap();
                 assert_eq!(bouts[0].workload.jobs.len(), times * task.num_jobs, "{}", task.id);
             }

@@ -49,34 +49,7 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
             learned.push(trained);
             best_ratios.push(best_ratio);
         }
-        let mut judged = vec![serde_json::Map::new(); stages.len()];
-        let num = args.workloads as usize;
-        for (kind, env, num) in [
-            ("held-out", task.env()?, num),
-            ("longer", task.env_times(LONGER)?, num.div_ceil(2)),
-            ("unseen", task.unseen_env()?, num),
-        ] {
-            let bouts = episodes(&env, &seeds(args.seed, "test", num))?;
-            let field = baselines(env.sim.capabilities)?;
-            let num_trained: usize = learned.iter().map(|stage| stage.trained.len()).sum();
-            let num_runs = bouts.len() * (field.len() + num_trained);
-            let bar = Bar::new(args.quiet, kind, num_runs as u64);
-            let judgements = judge(&env, &bouts, &field, &learned, &|| bar.step())?;
-            bar.end();
-            let name = match kind {
-                "unseen" => task.unseen.to_string(),
-                "longer" => format!("lists of {} jobs", LONGER * task.num_jobs),
-                _ => task.id.to_string(),
-            };
-            for ((stage, _), (judgement, judged)) in stages.iter().zip(judgements.iter().zip(&mut judged)) {
-                if !args.quiet {
-                    let num_jobs = stage.times() * task.num_jobs;
-                    let name = format!("{name}, trained on lists of {num_jobs}");
-                    context.say(&line(&name, judgement))?;
-                }
-                judged.insert(kind.to_string(), json!(judgement));
-            }
-        }
+        let judged = judge_all(task, &stages, &learned, args, context)?;
         let of_stage = |(place, judged): (usize, serde_json::Map<String, serde_json::Value>)| {
             let stage = stages[place].0;
             json!({"stage": stage.name(), "num_jobs": stage.times() * task.num_jobs, "best_training": learned[place].kept,
@@ -90,6 +63,45 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Judges the trainings of all stages of a task on each kind of workloads. `[stage]`
+fn judge_all(
+    task: Task,
+    stages: &[(Stage, TrainSettings)],
+    learned: &[Learned],
+    args: &SuiteArgs,
+    context: &mut Context<'_>,
+) -> Result<Vec<serde_json::Map<String, serde_json::Value>>, Error> {
+    let mut judged = vec![serde_json::Map::new(); stages.len()];
+    let num = args.workloads as usize;
+    for (kind, env, num) in [
+        ("held-out", task.env()?, num),
+        ("longer", task.env_times(LONGER)?, num.div_ceil(2)),
+        ("unseen", task.unseen_env()?, num),
+    ] {
+        let bouts = episodes(&env, &seeds(args.seed, "test", num))?;
+        let field = baselines(env.sim.capabilities)?;
+        let num_trained: usize = learned.iter().map(|stage| stage.trained.len()).sum();
+        let num_runs = bouts.len() * (field.len() + num_trained);
+        let bar = Bar::new(args.quiet, kind, num_runs as u64);
+        let judgements = judge(&env, &bouts, &field, learned, &|| bar.step())?;
+        bar.end();
+        let name = match kind {
+            "unseen" => task.unseen.to_string(),
+            "longer" => format!("lists of {} jobs", LONGER * task.num_jobs),
+            _ => task.id.to_string(),
+        };
+        for ((stage, _), (judgement, judged)) in stages.iter().zip(judgements.iter().zip(&mut judged)) {
+            if !args.quiet {
+                let num_jobs = stage.times() * task.num_jobs;
+                let name = format!("{name}, trained on lists of {num_jobs}");
+                context.say(&line(&name, judgement))?;
+            }
+            judged.insert(kind.to_string(), json!(judgement));
+        }
+    }
+    Ok(judged)
 }
 
 /// The stages that are gone through, and their settings.

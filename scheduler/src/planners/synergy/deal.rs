@@ -15,8 +15,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::wish::{Counts, Holding, Inputs, Wish, add, beyond, fits, scaled};
+use super::wish::{Counts, Holding, Inputs, Wish, add, fits, scaled};
 use crate::ids::JobId;
+
+/// A server is short of something where less than this is free: what is below is rounding.
+const SHORT: f64 = 1e-9;
 
 /// A server while it is dealt out.
 #[derive(Clone, Debug, PartialEq)]
@@ -184,8 +187,9 @@ impl Deal {
     /// Takes the jobs of a server back to their tuned share, in order of servers spanned and then of CPU and memory per
     /// GPU, until `wanted` would fit; also those on the way that have nothing to give.
     fn make_room(&mut self, number: usize, wanted: Inputs) {
-        let mut need = beyond(wanted, self.servers[number].free);
-        if need == [0.0; 2] {
+        let mut need = wanted;
+        add(&mut need, self.servers[number].free, -1.0);
+        if fits(need, [0.0; 2]) {
             return;
         }
         let held = &self.held;
@@ -202,13 +206,16 @@ impl Deal {
                 wish, counts, each, ..
             } = &self.held[job];
             let count = f64::from(counts[&number]);
-            let excess = beyond(scaled(*each, count), scaled(wish.tuned, count));
-            need = beyond(need, excess);
+            // Who gives cores back may be due more memory than it held, and the other way round.
+            let mut given = scaled(*each, count);
+            add(&mut given, scaled(wish.tuned, count), -1.0);
+            add(&mut need, given, -1.0);
             givers.push(*job);
-            if need == [0.0; 2] {
+            if fits(need, [0.0; 2]) {
                 break;
             }
         }
+        let mut touched = Vec::new();
         for job in givers {
             let Some(holding) = self.held.get_mut(&job) else {
                 continue;
@@ -219,6 +226,15 @@ impl Deal {
                 let (free, count) = (&mut self.servers[*server].free, f64::from(*count));
                 add(free, scaled(before, count), 1.0);
                 add(free, scaled(after, count), -1.0);
+                touched.push(*server);
+            }
+        }
+        // The same on the other servers of a gang: then its peers there go back to their shares too. Ends, since everybody
+        // goes back once, and shares fit.
+        for server in touched {
+            let is_short = self.servers[server].free.iter().any(|free| *free < -SHORT);
+            if is_short {
+                self.make_room(server, [0.0; 2]);
             }
         }
     }

@@ -65,10 +65,3 @@ pub(super) fn add(into: &mut Inputs, other: Inputs, sign: f64) {
         *part += sign * other;
     }
 }
-
-/// What `wanted` asks beyond `free`.
-pub(super) fn beyond(wanted: Inputs, free: Inputs) -> Inputs {
-    let mut need = wanted;
-    add(&mut need, free, -1.0);
-    need.map(|part| part.max(0.0))
-}

@@ -21,7 +21,7 @@ const BLOCK: usize = 4;
 const ROWS: usize = 32;
 
 /// A matrix `[inputs, outputs]` in panels of eight columns.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Panels {
     inputs: usize,
     outputs: usize,
@@ -30,30 +30,34 @@ pub(crate) struct Panels {
 }
 
 impl Panels {
-    /// `at(input, output)` is the matrix; `outputs` is a multiple of eight.
-    fn pack(inputs: usize, outputs: usize, at: impl Fn(usize, usize) -> f32) -> Panels {
+    /// A row-major matrix of `outputs` columns, a multiple of eight.
+    #[cfg(test)]
+    pub(crate) fn of(weights: &[f32], outputs: usize) -> Panels {
+        let mut panels = Panels::default();
+        panels.pack(weights, outputs);
+        panels
+    }
+
+    /// Takes in a row-major matrix of `outputs` columns, a multiple of eight, in place of what was there.
+    pub(crate) fn pack(&mut self, weights: &[f32], outputs: usize) {
         debug_assert_eq!(outputs % LANES, 0);
-        let columns = (0..outputs).step_by(LANES);
-        let panels = columns
-            .flat_map(|column| (0..inputs).map(move |input| (column, input)))
-            .map(|(column, input)| array::from_fn(|lane| at(input, column + lane)));
-        Panels {
-            inputs,
-            outputs,
-            panels: panels.collect(),
+        (self.inputs, self.outputs) = (weights.len() / outputs, outputs);
+        self.panels.clear();
+        for column in (0..outputs).step_by(LANES) {
+            let rows = weights.chunks_exact(outputs);
+            self.panels.extend(rows.map(|row| *lanes(row, column)));
         }
     }
 
-    /// A row-major matrix of `outputs` columns.
-    pub(crate) fn of(weights: &[f32], outputs: usize) -> Panels {
-        Panels::pack(weights.len() / outputs, outputs, |input, output| {
-            weights[input * outputs + output]
-        })
-    }
-
-    /// The first `rows` rows of a row-major matrix of `columns` columns, transposed.
-    pub(crate) fn transposed(weights: &[f32], columns: usize, rows: usize) -> Panels {
-        Panels::pack(columns, rows, |input, output| weights[output * columns + input])
+    /// Takes in the first `rows` rows, a multiple of eight, of a row-major matrix of `columns` columns, transposed.
+    pub(crate) fn pack_transposed(&mut self, weights: &[f32], columns: usize, rows: usize) {
+        debug_assert_eq!(rows % LANES, 0);
+        (self.inputs, self.outputs) = (columns, rows);
+        self.panels.clear();
+        for block in weights[..rows * columns].chunks_exact(LANES * columns) {
+            let transposed = |column: usize| array::from_fn(|row| block[row * columns + column]);
+            self.panels.extend((0..columns).map(transposed));
+        }
     }
 }
 
@@ -429,7 +433,8 @@ mod tests {
     fn transposed_panels_hold_columns_for_rows() {
         // [8 rows, 2 columns]; entry (row, column) is 10 row + column.
         let weights: Vec<f32> = (0..16).map(|i| (10 * (i / 2) + i % 2) as f32).collect();
-        let panels = Panels::transposed(&weights, 2, 8);
+        let mut panels = Panels::of(&weights, 8);
+        panels.pack_transposed(&weights, 2, 8);
         assert_eq!((panels.inputs, panels.outputs), (2, 8));
         assert_eq!(panels.panels[1], [1.0, 11.0, 21.0, 31.0, 41.0, 51.0, 61.0, 71.0]);
     }

@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::parameters::{Layout, shuffled};
 use crate::rows::Rows;
 use crate::softmax::{entropy, log_softmax};
+pub use crate::backward::Workspace;
 use crate::{backward, network};
 
 /// Who computes gradients. Both agree to rounding, so a run is one or the other.
@@ -252,7 +253,7 @@ struct PolicyTerms {
 /// [`Error::NotFinite`] where a gradient is not finite (the caller restores what it had, and knows the number of the
 /// update), [`Error::Contract`] where sizes do not agree, [`Error::Device`] where the device fails.
 pub fn improve(
-    (layout, device): (&Layout, Device),
+    (layout, device, workspace): (&Layout, Device, &mut Workspace),
     flat: &mut [f32],
     adam: &mut Adam,
     experience: &Experience,
@@ -284,14 +285,20 @@ pub fn improve(
                 (config.value_coef as f32 * error * share, figures)
             };
             let rows = &experience.rows;
-            let (mut gradient, figures) = match config.gradients {
-                Gradients::Burn => network::sum_of_gradients((layout, device), flat, rows, decisions, loss)?,
-                Gradients::Plain => backward::sum_of_gradients(layout, flat, rows, decisions, loss)?,
+            let mut of_burn;
+            let (gradient, figures) = match config.gradients {
+                Gradients::Burn => {
+                    of_burn = network::sum_of_gradients((layout, device), flat, rows, decisions, loss)?;
+                    (&mut of_burn.0[..], of_burn.1)
+                }
+                Gradients::Plain => {
+                    backward::sum_of_gradients((layout, workspace), flat, rows, decisions, loss)?
+                }
             };
             if schedule.value_only {
                 gradient[..layout.value_head().start].fill(0.0);
             }
-            let norm = adam::norm(&gradient);
+            let norm = adam::norm(gradient);
             if !norm.is_finite() || figures.iter().any(|figure| !figure.is_finite()) {
                 return Err(Error::NotFinite { update: 0 });
             }
@@ -304,8 +311,8 @@ pub fn improve(
                 stats.early_stop = true;
                 break 'epochs;
             }
-            adam::clip(&mut gradient, norm, config.max_grad_norm);
-            adam.step(flat, &gradient, schedule.learning_rate);
+            adam::clip(gradient, norm, config.max_grad_norm);
+            adam.step(flat, gradient, schedule.learning_rate);
             stats.num_steps += 1;
         }
     }

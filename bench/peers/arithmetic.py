@@ -18,8 +18,9 @@ def main():
     parser.add_argument("--hidden", type=int, nargs="+", default=[32, 128])
     parser.add_argument("--minibatch", type=int, nargs="+", default=[256, 4096])
     parser.add_argument("--ragged-only", action="store_true", help="leave out the padded network")
+    parser.add_argument("--wait", choices=["passive", "active"], default="passive", help="what idle threads of PyTorch do")
     args = parser.parse_args()
-    environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "RAYON_NUM_THREADS": str(args.threads)}
+    environment = {**os.environ, "OMP_WAIT_POLICY": args.wait.upper(), "RAYON_NUM_THREADS": str(args.threads)}
     print("| hidden | minibatch | learner | us per decision, wall | cpu | candidates |\n|---|---|---|---|---|---|")
     for hidden in args.hidden:
         for minibatch in args.minibatch:

@@ -38,10 +38,12 @@ def main():
     parser.add_argument("--hidden", type=int, nargs="+", default=[32, 128])
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--ragged-only", action="store_true", help="leave out the padded networks")
+    parser.add_argument("--wait", choices=["passive", "active"], default="passive", help="what idle threads of PyTorch do")
     parser.add_argument("--jsonl", help="keeps every line")
     args = parser.parse_args()
     # Threads of PyTorch that wait go to sleep: spinning ones would be counted as work, and on a busy machine keep others out.
-    environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "RAYON_NUM_THREADS": str(args.threads)}
+    # For wall-clock time on an idle one they may spin (`--wait active`).
+    environment = {**os.environ, "OMP_WAIT_POLICY": args.wait.upper(), "RAYON_NUM_THREADS": str(args.threads)}
     kept = open(args.jsonl, "a") if args.jsonl else None
     for hidden in args.hidden:
         rounds = {}

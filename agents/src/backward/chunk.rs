@@ -11,7 +11,7 @@ use super::Packed;
 use super::attention::{attend, query, through_attention};
 
 /// What a chunk of B decisions with m candidates needs; kept from chunk to chunk.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
     /// Candidates of decision d: `ends[d] .. ends[d + 1]`.
     ends: Vec<usize>,

@@ -12,6 +12,7 @@ use pleach_env::seed::Seed;
 use pleach_env::vector::{Batch, Spaces};
 
 use crate::adam::Adam;
+use crate::ppo::Workspace;
 use crate::checkpoint::Checkpoint;
 use crate::contract::Contract;
 use crate::device::Device;
@@ -46,6 +47,7 @@ pub struct Trainer {
     num_frames: u64,
     best_score: Option<f64>,
     running: Option<(Rollout, Batch)>,
+    workspace: Workspace,
 }
 
 impl Trainer {
@@ -76,6 +78,7 @@ impl Trainer {
             num_frames: 0,
             best_score: None,
             running: None,
+            workspace: Workspace::default(),
         })
     }
 

@@ -103,7 +103,7 @@ impl Trainer {
         let mut random = seed.stream("minibatch", 0);
         let (flat, adam, config) = (&mut self.flat, &mut self.adam, &self.config.ppo);
         let ppo = ppo::improve(
-            (&self.layout, self.device),
+            (&self.layout, self.device, &mut self.workspace),
             flat,
             adam,
             &experience,

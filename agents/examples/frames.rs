@@ -95,6 +95,8 @@ fn main() -> Result<(), Error> {
             gradients: if plain { Gradients::Plain } else { Gradients::Burn },
             ..PpoConfig::default()
         },
+        overlap: settings.get("overlap", false)?,
+        num_updates: u64::MAX,
         ..TrainConfig::default()
     };
     let id: String = settings.get("env", "Pleach/Philly-v0".to_owned())?;

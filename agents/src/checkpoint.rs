@@ -5,7 +5,8 @@
 //! u32       format version, little-endian like all that follows
 //! u64       length of the header
 //! header    JSON: configuration, contract, seed, update, frames, best score, Adam's steps, normaliser, reward rate, multipliers, sizes
-//! f32 ...   parameters, Adam's means, Adam's squares: num_parameters each
+//! f32 ...   parameters, Adam's means, Adam's squares: num_parameters each; where another network plays the next rollout, also
+//!           its parameters
 //! 32 bytes  SHA-256 of everything above
 //! ```
 //!
@@ -26,7 +27,7 @@ use crate::error::Error;
 use crate::normaliser::Normaliser;
 use crate::parameters::Layout;
 use crate::reward_rate::RewardRate;
-use crate::trainer::TrainConfig;
+use crate::trainer::{Behaviour, TrainConfig};
 
 /// How the name of a checkpoint ends, and how while it is written.
 const FINAL_EXTENSION: &str = "ckpt";
@@ -64,6 +65,8 @@ pub struct Checkpoint {
     pub parameters: Vec<f32>,
     /// The optimiser.
     pub adam: Adam,
+    /// Who plays the next rollout, where it is not this network.
+    pub behaviour: Option<Behaviour>,
 }
 
 /// What [`Checkpoint::latest_good`] found.
@@ -91,6 +94,9 @@ struct Header {
     reward_rate: Option<RewardRate>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     multipliers: Vec<f64>,
+    /// Absent where this network plays its own rollouts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    behaviour_normaliser: Option<Normaliser>,
     num_parameters: usize,
 }
 
@@ -111,6 +117,7 @@ impl Checkpoint {
             normaliser: self.normaliser,
             reward_rate: Some(self.reward_rate).filter(|rate| rate.num_batches > 0),
             multipliers: self.multipliers.clone(),
+            behaviour_normaliser: self.behaviour.as_ref().map(|network| network.normaliser),
             num_parameters: self.parameters.len(),
         };
         let header = serde_json::to_vec(&header).map_err(|error| refuse(path, error))?;
@@ -118,7 +125,9 @@ impl Checkpoint {
         bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
         bytes.extend_from_slice(&(header.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&header);
-        for numbers in [&self.parameters, &self.adam.mean, &self.adam.square] {
+        let behaviour = self.behaviour.as_ref().map(|network| &network.parameters);
+        let lists = [&self.parameters, &self.adam.mean, &self.adam.square];
+        for numbers in lists.into_iter().chain(behaviour) {
             bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
         }
         let checksum = Sha256::digest(&bytes);
@@ -214,7 +223,9 @@ impl Checkpoint {
         let layout = Layout::new(header.config.network, header.contract.spaces)
             .map_err(|error| refuse(path, error))?;
         let count = header.num_parameters;
-        if count != layout.num_parameters() || count > MAX_PARAMETERS || payload.len() != 3 * 4 * count {
+        let num_lists = 3 + usize::from(header.behaviour_normaliser.is_some());
+        let fits = count == layout.num_parameters() && count <= MAX_PARAMETERS;
+        if !fits || payload.len() != num_lists * 4 * count {
             let reason = format!(
                 "{count} parameters in {} bytes; the network has {}",
                 payload.len(),
@@ -227,12 +238,13 @@ impl Checkpoint {
             .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
         let mut take = || numbers.by_ref().take(count).collect::<Vec<f32>>();
         let (parameters, mean, square) = (take(), take(), take());
-        if !parameters
-            .iter()
-            .chain(&mean)
-            .chain(&square)
-            .all(|number| number.is_finite())
-        {
+        let behaviour = header.behaviour_normaliser.map(|normaliser| Behaviour {
+            parameters: take(),
+            normaliser,
+        });
+        let others = behaviour.iter().map(|network| &network.parameters);
+        let lists = [&parameters, &mean, &square].into_iter().chain(others);
+        if !lists.flatten().all(|number| number.is_finite()) {
             return Err(refuse(path, "a parameter is not finite"));
         }
         Ok(Checkpoint {
@@ -251,6 +263,7 @@ impl Checkpoint {
                 square,
                 num_steps: header.adam_num_steps,
             },
+            behaviour,
         })
     }
 
@@ -376,6 +389,9 @@ mod tests {
         checkpoint.multipliers = vec![0.1 + 0.2, 0.0];
         checkpoint.reward_rate.observe(std::iter::empty());
         checkpoint.adam.mean[3] = f32::MIN_POSITIVE / 4.0;
+        let normaliser = Normaliser::default();
+        let parameters = checkpoint.parameters.iter().map(|x| x / 3.0).collect();
+        checkpoint.behaviour = (update == 3).then_some(Behaviour { parameters, normaliser });
         checkpoint
     }
 

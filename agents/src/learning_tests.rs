@@ -62,19 +62,23 @@ fn greedy(
 
 #[test]
 fn ppo_finds_the_best_arm_of_a_masked_contextual_bandit() {
-    for gradients in [Gradients::Burn, Gradients::Plain] {
-        let share = bandit_share(gradients, Device::Cpu);
+    for (gradients, overlap) in [
+        (Gradients::Burn, false),
+        (Gradients::Plain, false),
+        (Gradients::Plain, true),
+    ] {
+        let share = bandit_share(gradients, overlap, Device::Cpu);
         assert!(
             share > 0.95,
-            "{gradients:?}: {share} of the way from chance to the best"
+            "{gradients:?}, overlap {overlap}: {share} of the way from chance to the best"
         );
     }
 }
 
 /// How far from chance (0) to the best arm (1) the bandit's learned policy is.
-pub(crate) fn bandit_share(gradients: Gradients, device: Device) -> f32 {
+pub(crate) fn bandit_share(gradients: Gradients, overlap: bool, device: Device) -> f32 {
     let mut config = config(30, 64);
-    config.ppo.gradients = gradients;
+    (config.ppo.gradients, config.overlap) = (gradients, overlap);
     let mut env = Many::<Bandit>::new(16);
     let mut trainer = trainer::<Bandit>(config).on(device);
     while !trainer.is_finished() {
@@ -175,7 +179,11 @@ fn a_cloned_policy_survives_the_updates_in_which_only_the_value_learns() {
 }
 
 /// Final checkpoint of a run that stops, saves and loads after `stops` updates, on `num_threads` threads.
-fn run(num_threads: usize, stops: &[u64], gradients: Gradients) -> (Checkpoint, Vec<UpdateStats>) {
+fn run(
+    num_threads: usize,
+    stops: &[u64],
+    (gradients, overlap): (Gradients, bool),
+) -> (Checkpoint, Vec<UpdateStats>) {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(num_threads)
         .build()
@@ -184,6 +192,7 @@ fn run(num_threads: usize, stops: &[u64], gradients: Gradients) -> (Checkpoint, 
         let folder = tempfile::tempdir().unwrap();
         let mut config = TrainConfig {
             group_size: 2,
+            overlap,
             ..config(6, 50)
         };
         config.ppo.gradients = gradients;
@@ -203,11 +212,16 @@ fn run(num_threads: usize, stops: &[u64], gradients: Gradients) -> (Checkpoint, 
 
 #[test]
 fn a_resumed_run_equals_a_straight_one_bit_for_bit_at_any_number_of_threads() {
-    for gradients in [Gradients::Burn, Gradients::Plain] {
-        let straight = run(1, &[], gradients);
-        assert_eq!(straight.0, run(1, &[0, 2, 5], gradients).0);
+    let ways = [
+        (Gradients::Burn, false),
+        (Gradients::Plain, false),
+        (Gradients::Plain, true),
+    ];
+    for way in ways {
+        let straight = run(1, &[], way);
+        assert_eq!(straight.0, run(1, &[0, 2, 5], way).0);
         for num_threads in [2, 4] {
-            let other = run(num_threads, &[3], gradients);
+            let other = run(num_threads, &[3], way);
             assert_eq!(straight.0, other.0);
             assert_eq!(format!("{:?}", straight.1), format!("{:?}", other.1));
         }
@@ -215,8 +229,63 @@ fn a_resumed_run_equals_a_straight_one_bit_for_bit_at_any_number_of_threads() {
 }
 
 #[test]
+fn with_overlap_each_rollout_is_played_by_the_network_of_the_update_before() {
+    let settings = |overlap| TrainConfig {
+        overlap,
+        ..config(3, 50)
+    };
+    let (mut env, mut trainer) = (Many::<TwoQueues>::new(8), trainer::<TwoQueues>(settings(true)));
+    let (mut networks, mut stats) = (vec![trainer.checkpoint()], Vec::new());
+    while !trainer.is_finished() {
+        stats.push(trainer.update(&mut env).unwrap());
+        networks.push(trainer.checkpoint());
+    }
+    let behind = |k: usize| networks[k].behaviour.as_ref().map(|network| &network.parameters);
+    assert_eq!(behind(0), None);
+    assert_eq!(behind(1), Some(&networks[0].parameters));
+    assert_eq!(behind(2), Some(&networks[1].parameters));
+    assert_eq!(behind(3), None, "nothing is played that nobody learns from");
+    // What update k meets is what a trainer without overlap meets there with the network of update k - 1.
+    for (k, behaviour) in [(0, 0), (1, 0), (2, 1)] {
+        let straight = Checkpoint {
+            config: settings(false),
+            update: k,
+            behaviour: None,
+            ..networks[behaviour].clone()
+        };
+        let mut straight = Trainer::resume(straight).unwrap();
+        let wanted = straight.update(&mut Many::<TwoQueues>::new(8)).unwrap();
+        let met = |stats: &UpdateStats| (stats.num_episodes, stats.episodic_return, stats.episodic_length);
+        assert_eq!(met(&stats[k as usize]), met(&wanted), "update {k}");
+    }
+    assert_ne!(stats[1].episodic_return, stats[2].episodic_return);
+}
+
+#[test]
+fn an_environment_that_fails_ahead_leaves_the_last_good_state() {
+    let settings = TrainConfig {
+        overlap: true,
+        ..config(10, 20)
+    };
+    let (mut env, mut trainer) = (Many::<TwoQueues>::new(4), trainer::<TwoQueues>(settings));
+    trainer.update(&mut env).unwrap();
+    let good = trainer.checkpoint();
+    env.nan_at = Some(30);
+    // What is learnt from has been played already, so the loss is found an update later.
+    trainer.update(&mut env).unwrap();
+    let later = trainer.checkpoint();
+    assert_ne!(later, good);
+    let error = trainer.update(&mut env).unwrap_err();
+    assert!(matches!(error, Error::NotFinite { update: 2 }), "{error}");
+    assert_eq!(trainer.checkpoint(), later);
+    env.nan_at = None;
+    trainer.update(&mut env).unwrap();
+    assert_eq!(trainer.num_updates(), 3);
+}
+
+#[test]
 fn a_run_with_plain_gradients_begins_as_one_with_burns() {
-    let [burn, plain] = [Gradients::Burn, Gradients::Plain].map(|gradients| run(2, &[], gradients).1);
+    let [burn, plain] = [Gradients::Burn, Gradients::Plain].map(|gradients| run(2, &[], (gradients, false)).1);
     // 400 decisions, so nine gradient steps of Adam lie between the two figures.
     let (burn, plain) = (&burn[0].ppo, &plain[0].ppo);
     assert_eq!(burn.num_steps, plain.num_steps);

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::parameters::uniform;
 
 /// One environment with candidates `[C, F]`.
-pub(crate) trait Toy {
+pub(crate) trait Toy: Send {
     const SPACES: Spaces;
     fn begin(random: ChaCha8Rng) -> Self;
     /// Writes the observation; buffers are zeroed.

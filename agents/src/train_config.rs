@@ -32,6 +32,10 @@ pub struct TrainConfig {
     /// Updates between restarts of the environments. With more than 1, later parts of episodes that are longer than
     /// `num_steps` are seen, and a resumed run is bit-equal only where the checkpoint was taken at a multiple.
     pub restart_every: u64,
+    /// The next rollout is played while the learner learns from this one, by the network as it was before: one update
+    /// behind. For PPO with `restart_every` 1.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub overlap: bool,
     /// Neighbouring environments that share their arrivals, and whose advantages are centred; 1 for none. Divides the
     /// number of environments.
     pub group_size: usize,
@@ -62,6 +66,7 @@ impl Default for TrainConfig {
             num_updates: 200,
             num_steps: 256,
             restart_every: 1,
+            overlap: false,
             group_size: 1,
             horizon_s: 86_400.0,
             average_reward: false,
@@ -101,6 +106,10 @@ impl TrainConfig {
             let allowed =
                 "must be false with evolution strategies, which see figures of episodes and no rewards";
             return refuse("average_reward", "true".to_owned(), allowed);
+        }
+        if self.overlap && (self.learner == Learner::Evolution || self.restart_every != 1) {
+            let allowed = "must be false with evolution strategies, and with restart_every above 1";
+            return refuse("overlap", "true".to_owned(), allowed);
         }
         self.network.check()?;
         self.ppo.check()?;

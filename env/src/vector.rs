@@ -115,8 +115,8 @@ impl Batch {
     }
 }
 
-/// N environments that step together. The learner knows only this.
-pub trait VectorEnv {
+/// N environments that step together. The learner knows only this. They may be stepped on another thread than the one that learns.
+pub trait VectorEnv: Send {
     /// Sizes of one environment's observation.
     fn spaces(&self) -> Spaces;
 

@@ -6,6 +6,7 @@
 //! N - k updates, bit for bit, on one machine at any number of threads.
 
 mod evolve;
+mod stage;
 mod update;
 
 use pleach_env::seed::Seed;
@@ -27,6 +28,7 @@ use crate::prior::PriorPolicy;
 use crate::reward_rate::RewardRate;
 use crate::rollout::Rollout;
 
+pub use self::stage::Behaviour;
 pub use self::update::UpdateStats;
 pub use crate::train_config::{Learner, TrainConfig};
 
@@ -46,7 +48,12 @@ pub struct Trainer {
     update: u64,
     num_frames: u64,
     best_score: Option<f64>,
+    /// Who plays the next rollout, where it is not the present network.
+    behaviour: Option<Behaviour>,
+    /// What the last update learnt from.
     running: Option<(Rollout, Batch)>,
+    /// What the next one will, where it has been played.
+    ahead: Option<(Rollout, Batch)>,
     workspace: Workspace,
 }
 
@@ -77,7 +84,9 @@ impl Trainer {
             update: 0,
             num_frames: 0,
             best_score: None,
+            behaviour: None,
             running: None,
+            ahead: None,
             workspace: Workspace::default(),
         })
     }
@@ -251,6 +260,7 @@ impl Trainer {
             multipliers: self.multipliers.clone(),
             parameters: self.flat.clone(),
             adam: self.adam.clone(),
+            behaviour: self.behaviour.clone(),
         }
     }
 
@@ -262,13 +272,13 @@ impl Trainer {
     pub fn resume(checkpoint: Checkpoint) -> Result<Trainer, Error> {
         let mut trainer = Trainer::new(checkpoint.config, checkpoint.contract, checkpoint.seed)?;
         let expected = trainer.flat.len();
-        for found in [
+        let behaviour = checkpoint.behaviour.as_ref().map(|network| &network.parameters);
+        let lists = [
             &checkpoint.parameters,
             &checkpoint.adam.mean,
             &checkpoint.adam.square,
-        ]
-        .map(Vec::len)
-        {
+        ];
+        for found in lists.into_iter().chain(behaviour).map(Vec::len) {
             if found != expected {
                 return Err(Error::contract("number of parameters", expected, found));
             }
@@ -277,6 +287,7 @@ impl Trainer {
         (trainer.update, trainer.num_frames) = (checkpoint.update, checkpoint.num_frames);
         (trainer.normaliser, trainer.best_score) = (checkpoint.normaliser, checkpoint.best_score);
         (trainer.reward_rate, trainer.multipliers) = (checkpoint.reward_rate, checkpoint.multipliers);
+        trainer.behaviour = checkpoint.behaviour;
         Ok(trainer)
     }
 

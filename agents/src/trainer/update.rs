@@ -1,14 +1,13 @@
 //! One update of PPO.
 
 use pleach_env::metrics::Metrics;
-use pleach_env::seed::Seed;
-use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_env::vector::{Spaces, VectorEnv};
 use serde::{Deserialize, Serialize};
 
+use super::stage::{Behaviour, Stage};
 use super::{TrainConfig, Trainer};
 use crate::advantage::{self, Criterion};
 use crate::error::Error;
-use crate::inference::Inference;
 use crate::parameters::at;
 use crate::ppo::{self, Experience, PpoStats, Schedule};
 use crate::prior::PriorPolicy;
@@ -40,7 +39,8 @@ pub struct UpdateStats {
 }
 
 impl Trainer {
-    /// One update: a rollout of `num_steps` steps per environment, and PPO on it.
+    /// One update: a rollout of `num_steps` steps per environment, and PPO on it. With `overlap` the next rollout is played
+    /// meanwhile, by the network as it was before.
     ///
     /// # Errors
     /// What the environments return, [`Error::Contract`] where sizes do not agree, [`Error::NotFinite`] for a loss or
@@ -51,21 +51,62 @@ impl Trainer {
             self.adam.clone(),
             self.normaliser,
             self.reward_rate,
+            self.behaviour.clone(),
         );
         let result = self.try_update(env);
         if result.is_err() {
-            (self.flat, self.adam, self.normaliser, self.reward_rate) = before;
-            self.running = None;
+            (self.flat, self.adam, self.normaliser, self.reward_rate, self.behaviour) = before;
+            (self.running, self.ahead) = (None, None);
         }
         result.map_err(|error| self.name_update(error))
     }
 
     fn try_update(&mut self, env: &mut dyn VectorEnv) -> Result<UpdateStats, Error> {
+        self.check_env(env)?;
         let seed = self.seed.child("update", self.update);
-        let inference = self.inference()?;
-        let (mut rollout, mut batch) = self.start(env, &inference, seed)?;
-        let num_steps = self.config.num_steps;
-        rollout.collect(env, &mut batch, &inference, &self.normaliser, num_steps, seed)?;
+        let present = Behaviour {
+            parameters: self.flat.clone(),
+            normaliser: self.normaliser,
+        };
+        let (mut rollout, batch) = match self.ahead.take() {
+            Some((rollout, batch)) if batch.reward.len() == env.num_envs() => (rollout, batch),
+            _ => {
+                let behaviour = self.behaviour.as_ref().unwrap_or(&present);
+                let buffers = self.running.take();
+                self.stage(self.update)?.play(behaviour, env, buffers)?
+            }
+        };
+        let (experience, explained_variance) = self.experience(&mut rollout)?;
+        let schedule = self.schedule();
+        let num_updates = self.config.num_updates;
+        let next = (self.config.overlap && self.update + 1 < num_updates).then_some(self.update + 1);
+        let next = next.map(|update| self.stage(update)).transpose()?;
+        let (buffers, is_ahead) = (self.running.take_if(|_| next.is_some()), next.is_some());
+        let (flat, adam, workspace) = (&mut self.flat, &mut self.adam, &mut self.workspace);
+        let (layout, device, config) = (&self.layout, self.device, &self.config.ppo);
+        let learn = || {
+            let random = &mut seed.stream("minibatch", 0);
+            let on = (layout, device, workspace);
+            ppo::improve(on, flat, adam, &experience, config, schedule, random)
+        };
+        let (ppo, ahead) = rayon::join(learn, || {
+            next.map(|stage| stage.play(&present, env, buffers)).transpose()
+        });
+        let ppo = ppo?;
+        if !self.flat.iter().all(|parameter| parameter.is_finite()) {
+            return Err(Error::NotFinite { update: self.update });
+        }
+        self.ahead = ahead?;
+        self.behaviour = is_ahead.then_some(present);
+        self.num_frames += experience.rows.len() as u64;
+        let stats = self.stats(ppo, explained_variance, schedule.learning_rate, &rollout.episodes);
+        self.running = Some((rollout, batch));
+        self.update += 1;
+        Ok(stats)
+    }
+
+    /// What PPO learns from, and the share of the returns' variance that the values explained. Takes notice of the returns.
+    fn experience(&mut self, rollout: &mut Rollout) -> Result<(Experience, f64), Error> {
         let TrainConfig {
             horizon_s,
             average_reward,
@@ -87,47 +128,18 @@ impl Trainer {
         let explained_variance = advantage::explained_variance(&decisions.values, &decisions.returns);
         self.observe_returns(&decisions.returns);
         advantage::normalise(&mut decisions.advantages);
-        let normaliser = self.normaliser;
+        let returns = decisions.returns.iter();
         let experience = Experience {
             rows: decisions.rows,
             choices: decisions.choices,
             logprobs: decisions.logprobs,
             advantages: decisions.advantages,
-            returns: decisions
-                .returns
-                .iter()
-                .map(|value| normaliser.normalise(*value))
-                .collect(),
+            returns: returns.map(|value| self.normaliser.normalise(*value)).collect(),
         };
-        let schedule = self.schedule();
-        let mut random = seed.stream("minibatch", 0);
-        let (flat, adam, config) = (&mut self.flat, &mut self.adam, &self.config.ppo);
-        let ppo = ppo::improve(
-            (&self.layout, self.device, &mut self.workspace),
-            flat,
-            adam,
-            &experience,
-            config,
-            schedule,
-            &mut random,
-        )?;
-        if !self.flat.iter().all(|parameter| parameter.is_finite()) {
-            return Err(Error::NotFinite { update: self.update });
-        }
-        self.num_frames += experience.rows.len() as u64;
-        let stats = self.stats(ppo, explained_variance, schedule.learning_rate, &rollout.episodes);
-        self.running = Some((rollout, batch));
-        self.update += 1;
-        Ok(stats)
+        Ok((experience, explained_variance))
     }
 
-    /// Buffers and first observations of an update.
-    fn start(
-        &mut self,
-        env: &mut dyn VectorEnv,
-        inference: &Inference,
-        seed: Seed,
-    ) -> Result<(Rollout, Batch), Error> {
+    fn check_env(&self, env: &dyn VectorEnv) -> Result<(), Error> {
         let num_envs = env.num_envs();
         if env.spaces() != self.contract.spaces {
             let text = |spaces: Spaces| format!("{spaces:?}");
@@ -146,26 +158,20 @@ impl Trainer {
                 allowed,
             });
         }
-        let running = self
-            .running
-            .take()
-            .filter(|(_, batch)| batch.reward.len() == num_envs);
-        let restart = running.is_none() || self.update.is_multiple_of(self.config.restart_every);
-        let prior = self.contract.prior.as_ref().map(PriorPolicy::new).transpose()?;
-        let (mut rollout, mut batch) = running.unwrap_or_else(|| {
-            let plain = Rollout::new(self.contract.spaces, num_envs, inference);
-            let rollout = prior.iter().fold(plain, Rollout::with_prior);
-            (rollout, Batch::new(self.contract.spaces, num_envs))
-        });
-        if restart {
-            let group = |i: usize| (i / self.config.group_size) as u64;
-            let seeds: Vec<u64> = (0..num_envs)
-                .map(|i| seed.child("arrivals", group(i)).0)
-                .collect();
-            env.reset(&seeds, &mut batch)?;
-            rollout.restart();
-        }
-        Ok((rollout, batch))
+        Ok(())
+    }
+
+    /// How the rollout of an update is played.
+    fn stage(&self, update: u64) -> Result<Stage, Error> {
+        Ok(Stage {
+            layout: self.layout.clone(),
+            spaces: self.contract.spaces,
+            prior: self.contract.prior.as_ref().map(PriorPolicy::new).transpose()?,
+            group_size: self.config.group_size,
+            num_steps: self.config.num_steps,
+            restart: update.is_multiple_of(self.config.restart_every),
+            seed: self.seed.child("update", update),
+        })
     }
 
     /// Updates the normaliser and keeps the values what they were.

@@ -428,6 +428,33 @@ fn a_suite_trains_judges_and_reads_its_trainings_back() {
     assert_eq!(text(&again.stdout), lines);
     assert_eq!(fs::read(folder.path().join("s.json")).unwrap(), bytes);
     assert_eq!(fs::read(folder.path().join(of_second)).unwrap(), trained);
+    // One stage, and a second one with settings of its own, which goes on from the same first.
+    let of = "--task Pleach/GavelMulti-v1 --trainings 1 --workloads 2 --out runs/other";
+    let one = pleach(
+        folder.path(),
+        &format!("suite --smoke --stages 1 {of} --json one.json"),
+    );
+    assert!(!text(&one.stdout).contains("lists of 900"), "{}", text(&one.stdout));
+    assert!(text(&one.stdout).contains("lists of 300"), "{}", text(&one.stdout));
+    let bytes = fs::read(folder.path().join("one.json")).unwrap();
+    let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(value["tasks"][0]["stages"].as_array().unwrap().len(), 1);
+    let settings = "[train]\nlearner = 'evolution'\nnum_updates = 1\n";
+    fs::write(folder.path().join("mine.toml"), settings).unwrap();
+    let two = pleach(
+        folder.path(),
+        &format!("suite --smoke --config-longer mine.toml {of}"),
+    );
+    assert_eq!(two.status.code(), Some(0), "{}", text(&two.stderr));
+    let updates = |name: &str| {
+        let path = folder.path().join("runs/other").join(name).join("config.toml");
+        let settings: toml::Table = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        settings["train"]["num_updates"].as_integer()
+    };
+    assert_eq!(
+        ["GavelMulti-v1-0", "GavelMulti-v1-0-longer"].map(updates),
+        [Some(3), Some(1)]
+    );
     let unknown = pleach(folder.path(), "suite --task Pleach/Phily");
     assert_eq!(unknown.status.code(), Some(2));
     assert!(text(&unknown.stderr).contains("Pleach/Synergy-v1"));

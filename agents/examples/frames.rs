@@ -79,7 +79,7 @@ fn main() -> Result<(), Error> {
     let seconds: f64 = settings.get("seconds", 3.0)?;
     let num_envs: usize = settings.get("envs", 16)?;
     let hidden: usize = settings.get("hidden", 32)?;
-    let plain = settings.get("gradients", "burn".to_owned())? == "plain";
+    let plain = settings.get("gradients", "plain".to_owned())? == "plain";
     let mut config = TrainConfig {
         num_steps: settings.get("steps", 256)?,
         network: NetworkConfig {
@@ -173,7 +173,7 @@ fn main() -> Result<(), Error> {
         Ok(num_rows as u64)
     })?;
     let mut line = json!({
-        "who": if plain { "pleach-plain" } else { "pleach" }, "hidden": hidden, "candidates_mean": candidates_mean, "parameters": flat.len(),
+        "who": if plain { "pleach" } else { "pleach-burn" }, "hidden": hidden, "candidates_mean": candidates_mean, "parameters": flat.len(),
         "learn": learnt,
     });
     if what == "update" {

@@ -24,18 +24,24 @@ use crate::softmax::{entropy, log_softmax};
 pub use crate::backward::Workspace;
 use crate::{backward, network};
 
-/// Who computes gradients. Both agree to rounding, so a run is one or the other.
+/// Who computes gradients. All agree to rounding, so a run is one or the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Gradients {
-    /// Burn.
+    /// Plain Rust on the CPU, Burn on any other device.
     #[default]
+    Auto,
+    /// Burn.
     Burn,
     /// Plain Rust, differentiated by hand: every sum in one order and rounded alike whatever the vector unit, and faster on CPUs.
     Plain,
 }
 
 impl Gradients {
+    fn is_plain_on(self, device: Device) -> bool {
+        self == Gradients::Plain || self == Gradients::Auto && device == Device::Cpu
+    }
+
     /// By reference because serde asks so.
     fn is_default(&self) -> bool {
         *self == Gradients::default()
@@ -66,7 +72,7 @@ pub struct PpoConfig {
     pub learning_rate: f64,
     /// Learning rate of the last update; linear between.
     pub learning_rate_final: f64,
-    /// Who computes gradients. Left out where it is the default, so that files of older runs keep their bytes.
+    /// Who computes gradients. Left out of files where it is the default.
     #[serde(skip_serializing_if = "Gradients::is_default")]
     pub gradients: Gradients,
 }
@@ -84,7 +90,7 @@ impl Default for PpoConfig {
             max_grad_norm: 0.5,
             learning_rate: 1e-3,
             learning_rate_final: 1e-4,
-            gradients: Gradients::Burn,
+            gradients: Gradients::Auto,
         }
     }
 }
@@ -286,14 +292,11 @@ pub fn improve(
             };
             let rows = &experience.rows;
             let mut of_burn;
-            let (gradient, figures) = match config.gradients {
-                Gradients::Burn => {
-                    of_burn = network::sum_of_gradients((layout, device), flat, rows, decisions, loss)?;
-                    (&mut of_burn.0[..], of_burn.1)
-                }
-                Gradients::Plain => {
-                    backward::sum_of_gradients((layout, workspace), flat, rows, decisions, loss)?
-                }
+            let (gradient, figures) = if config.gradients.is_plain_on(device) {
+                backward::sum_of_gradients((layout, workspace), flat, rows, decisions, loss)?
+            } else {
+                of_burn = network::sum_of_gradients((layout, device), flat, rows, decisions, loss)?;
+                (&mut of_burn.0[..], of_burn.1)
             };
             if schedule.value_only {
                 gradient[..layout.value_head().start].fill(0.0);

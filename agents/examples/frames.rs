@@ -158,7 +158,8 @@ fn main() -> Result<(), Error> {
         config.ppo.num_epochs = 1;
         config.ppo.minibatch_size = num_rows;
     }
-    let (mut moved, mut adam, mut workspace) = (flat.clone(), Adam::new(flat.len()), ppo::Workspace::default());
+    let (mut moved, mut adam, mut workspace) =
+        (flat.clone(), Adam::new(flat.len()), ppo::Workspace::default());
     let mut random = seed.stream("minibatch", 0);
     let learnt = repeat(seconds, || {
         ppo::improve(

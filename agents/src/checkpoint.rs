@@ -391,7 +391,10 @@ mod tests {
         checkpoint.adam.mean[3] = f32::MIN_POSITIVE / 4.0;
         let normaliser = Normaliser::default();
         let parameters = checkpoint.parameters.iter().map(|x| x / 3.0).collect();
-        checkpoint.behaviour = (update == 3).then_some(Behaviour { parameters, normaliser });
+        checkpoint.behaviour = (update == 3).then_some(Behaviour {
+            parameters,
+            normaliser,
+        });
         checkpoint
     }
 

@@ -285,7 +285,8 @@ fn an_environment_that_fails_ahead_leaves_the_last_good_state() {
 
 #[test]
 fn a_run_with_plain_gradients_begins_as_one_with_burns() {
-    let [burn, plain] = [Gradients::Burn, Gradients::Plain].map(|gradients| run(2, &[], (gradients, false)).1);
+    let [burn, plain] =
+        [Gradients::Burn, Gradients::Plain].map(|gradients| run(2, &[], (gradients, false)).1);
     // 400 decisions, so nine gradient steps of Adam lie between the two figures.
     let (burn, plain) = (&burn[0].ppo, &plain[0].ppo);
     assert_eq!(burn.num_steps, plain.num_steps);

@@ -16,12 +16,12 @@ use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::adam::{self, Adam};
+pub use crate::backward::Workspace;
 use crate::device::Device;
 use crate::error::Error;
 use crate::parameters::{Layout, shuffled};
 use crate::rows::Rows;
 use crate::softmax::{entropy, log_softmax};
-pub use crate::backward::Workspace;
 use crate::{backward, network};
 
 /// Who computes gradients. All agree to rounding, so a run is one or the other.

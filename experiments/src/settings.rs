@@ -145,7 +145,12 @@ impl TrainSettings {
         }
         if self.train.overlap && !self.curriculum.is_default() {
             let hint = "The next rollout is played before its stage begins; leave out curriculum or overlap.";
-            return Err(Error::config("train.overlap", true, "false with a curriculum", hint));
+            return Err(Error::config(
+                "train.overlap",
+                true,
+                "false with a curriculum",
+                hint,
+            ));
         }
         if !(self.prior_weight.is_finite() && self.prior_weight > 0.0) {
             let hint = "1 is a good start; more keeps the network closer to the heuristic.";

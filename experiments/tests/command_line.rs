@@ -434,8 +434,16 @@ fn a_suite_trains_judges_and_reads_its_trainings_back() {
         folder.path(),
         &format!("suite --smoke --stages 1 {of} --json one.json"),
     );
-    assert!(!text(&one.stdout).contains("lists of 900"), "{}", text(&one.stdout));
-    assert!(text(&one.stdout).contains("lists of 300"), "{}", text(&one.stdout));
+    assert!(
+        !text(&one.stdout).contains("lists of 900"),
+        "{}",
+        text(&one.stdout)
+    );
+    assert!(
+        text(&one.stdout).contains("lists of 300"),
+        "{}",
+        text(&one.stdout)
+    );
     let bytes = fs::read(folder.path().join("one.json")).unwrap();
     let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(value["tasks"][0]["stages"].as_array().unwrap().len(), 1);

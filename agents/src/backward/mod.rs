@@ -300,11 +300,16 @@ mod tests {
         let (layout, flat, mut rows) = network_and_rows(8, 0, 2);
         rows.push(&[0.0; 3], &[0.0; 5], &[false]);
         let mut workspace = Workspace::default();
-        let mut sum =
-            |decisions: &[usize]| match sum_of_gradients((&layout, &mut workspace), &flat, &rows, decisions, loss) {
-                Ok(_) => String::new(),
-                Err(error) => error.to_string(),
-            };
+        let mut sum = |decisions: &[usize]| match sum_of_gradients(
+            (&layout, &mut workspace),
+            &flat,
+            &rows,
+            decisions,
+            loss,
+        ) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        };
         let error = sum(&[0, 2]);
         assert!(error.contains("0 in decision 2"), "{error}");
         assert_eq!(sum(&[0, 1]), "");

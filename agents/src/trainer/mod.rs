@@ -13,7 +13,6 @@ use pleach_env::seed::Seed;
 use pleach_env::vector::{Batch, Spaces};
 
 use crate::adam::Adam;
-use crate::ppo::Workspace;
 use crate::checkpoint::Checkpoint;
 use crate::contract::Contract;
 use crate::device::Device;
@@ -24,6 +23,7 @@ use crate::inference::Inference;
 use crate::normaliser::Normaliser;
 use crate::parameters::{Layout, NetworkConfig, at};
 use crate::policy::LearnedPolicy;
+use crate::ppo::Workspace;
 use crate::prior::PriorPolicy;
 use crate::reward_rate::RewardRate;
 use crate::rollout::Rollout;

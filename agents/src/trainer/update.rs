@@ -55,7 +55,13 @@ impl Trainer {
         );
         let result = self.try_update(env);
         if result.is_err() {
-            (self.flat, self.adam, self.normaliser, self.reward_rate, self.behaviour) = before;
+            (
+                self.flat,
+                self.adam,
+                self.normaliser,
+                self.reward_rate,
+                self.behaviour,
+            ) = before;
             (self.running, self.ahead) = (None, None);
         }
         result.map_err(|error| self.name_update(error))

@@ -6,7 +6,7 @@
 //! N - k updates, bit for bit, on one machine at any number of threads.
 
 mod evolve;
-mod stage;
+mod play;
 mod update;
 
 use pleach_env::seed::Seed;
@@ -28,7 +28,7 @@ use crate::prior::PriorPolicy;
 use crate::reward_rate::RewardRate;
 use crate::rollout::Rollout;
 
-pub use self::stage::Behaviour;
+pub use self::play::Behaviour;
 pub use self::update::UpdateStats;
 pub use crate::train_config::{Learner, TrainConfig};
 

@@ -4,7 +4,7 @@ use pleach_env::metrics::Metrics;
 use pleach_env::vector::{Spaces, VectorEnv};
 use serde::{Deserialize, Serialize};
 
-use super::stage::{Behaviour, Stage};
+use super::play::{Behaviour, Play};
 use super::{TrainConfig, Trainer};
 use crate::advantage::{self, Criterion};
 use crate::error::Error;
@@ -79,14 +79,14 @@ impl Trainer {
             _ => {
                 let behaviour = self.behaviour.as_ref().unwrap_or(&present);
                 let buffers = self.running.take();
-                self.stage(self.update)?.play(behaviour, env, buffers)?
+                self.play_of(self.update)?.run(behaviour, env, buffers)?
             }
         };
         let (experience, explained_variance) = self.experience(&mut rollout)?;
         let schedule = self.schedule();
         let num_updates = self.config.num_updates;
         let next = (self.config.overlap && self.update + 1 < num_updates).then_some(self.update + 1);
-        let next = next.map(|update| self.stage(update)).transpose()?;
+        let next = next.map(|update| self.play_of(update)).transpose()?;
         let (buffers, is_ahead) = (self.running.take_if(|_| next.is_some()), next.is_some());
         let (flat, adam, workspace) = (&mut self.flat, &mut self.adam, &mut self.workspace);
         let (layout, device, config) = (&self.layout, self.device, &self.config.ppo);
@@ -96,7 +96,7 @@ impl Trainer {
             ppo::improve(on, flat, adam, &experience, config, schedule, random)
         };
         let (ppo, ahead) = rayon::join(learn, || {
-            next.map(|stage| stage.play(&present, env, buffers)).transpose()
+            next.map(|play| play.run(&present, env, buffers)).transpose()
         });
         let ppo = ppo?;
         if !self.flat.iter().all(|parameter| parameter.is_finite()) {
@@ -168,8 +168,8 @@ impl Trainer {
     }
 
     /// How the rollout of an update is played.
-    fn stage(&self, update: u64) -> Result<Stage, Error> {
-        Ok(Stage {
+    fn play_of(&self, update: u64) -> Result<Play, Error> {
+        Ok(Play {
             layout: self.layout.clone(),
             spaces: self.contract.spaces,
             prior: self.contract.prior.as_ref().map(PriorPolicy::new).transpose()?,

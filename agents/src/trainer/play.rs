@@ -24,7 +24,7 @@ pub struct Behaviour {
 }
 
 /// A rollout to be played.
-pub(super) struct Stage {
+pub(super) struct Play {
     pub(super) layout: Layout,
     pub(super) spaces: Spaces,
     pub(super) prior: Option<PriorPolicy>,
@@ -35,9 +35,9 @@ pub(super) struct Stage {
     pub(super) seed: Seed,
 }
 
-impl Stage {
-    /// Plays it in the buffers of an earlier one, if they fit.
-    pub(super) fn play(
+impl Play {
+    /// Plays in the buffers of an earlier rollout, if they fit.
+    pub(super) fn run(
         self,
         behaviour: &Behaviour,
         env: &mut dyn VectorEnv,

@@ -283,6 +283,37 @@ fn an_environment_that_fails_ahead_leaves_the_last_good_state() {
     assert_eq!(trainer.num_updates(), 3);
 }
 
+/// What the CPU takes by default, and what other devices take: `device_tests` asks the same of each.
+#[test]
+fn the_first_updates_with_plain_gradients_lead_where_burns_do() {
+    let parameters = |gradients| {
+        let mut config = config(6, 50);
+        config.ppo.gradients = gradients;
+        let (mut env, mut run) = (Many::<TwoQueues>::new(8), trainer::<TwoQueues>(config));
+        run.warm_start(&demonstrations(&mut env, 50)).unwrap();
+        let updates = (0..4).map(|_| {
+            run.update(&mut env).unwrap();
+            run.parameters().to_vec()
+        });
+        updates.collect::<Vec<_>>()
+    };
+    let [plain, burn] = [Gradients::Auto, Gradients::Burn].map(parameters);
+    assert_eq!(
+        plain,
+        parameters(Gradients::Plain),
+        "plain is what auto takes here"
+    );
+    for (plain, burn) in plain.iter().zip(&burn) {
+        assert_ne!(plain, burn);
+        let size = burn.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+        let apart = plain
+            .iter()
+            .zip(burn)
+            .fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
+        assert!(apart < 1e-4 * size, "{apart} of {size}");
+    }
+}
+
 #[test]
 fn a_run_with_plain_gradients_begins_as_one_with_burns() {
     let [burn, plain] =

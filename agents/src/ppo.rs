@@ -38,8 +38,23 @@ pub enum Gradients {
 }
 
 impl Gradients {
-    fn is_plain_on(self, device: Device) -> bool {
-        self == Gradients::Plain || self == Gradients::Auto && device == Device::Cpu
+    /// The gradient of a loss that is a sum over decisions, and the sums of its figures, as [`network::sum_of_gradients`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn sum<'a, const N: usize>(
+        self,
+        (layout, device, workspace): (&Layout, Device, &'a mut Workspace),
+        flat: &[f32],
+        rows: &Rows,
+        decisions: &[usize],
+        loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> (f32, [f64; N]) + Sync,
+    ) -> Result<(&'a mut [f32], [f64; N]), Error> {
+        if self == Gradients::Plain || self == Gradients::Auto && device == Device::Cpu {
+            return backward::sum_of_gradients((layout, workspace), flat, rows, decisions, loss);
+        }
+        let (sum, figures) = network::sum_of_gradients((layout, device), flat, rows, decisions, loss)?;
+        Ok((workspace.hold(sum), figures))
     }
 
     /// By reference because serde asks so.
@@ -291,13 +306,8 @@ pub fn improve(
                 (config.value_coef as f32 * error * share, figures)
             };
             let rows = &experience.rows;
-            let mut of_burn;
-            let (gradient, figures) = if config.gradients.is_plain_on(device) {
-                backward::sum_of_gradients((layout, workspace), flat, rows, decisions, loss)?
-            } else {
-                of_burn = network::sum_of_gradients((layout, device), flat, rows, decisions, loss)?;
-                (&mut of_burn.0[..], of_burn.1)
-            };
+            let on = (layout, device, &mut *workspace);
+            let (gradient, figures) = config.gradients.sum(on, flat, rows, decisions, loss)?;
             if schedule.value_only {
                 gradient[..layout.value_head().start].fill(0.0);
             }

@@ -35,6 +35,14 @@ pub struct Workspace {
     sum: Vec<f32>,
 }
 
+impl Workspace {
+    /// Keeps a sum that was computed elsewhere.
+    pub(crate) fn hold(&mut self, sum: Vec<f32>) -> &mut [f32] {
+        self.sum = sum;
+        &mut self.sum
+    }
+}
+
 /// A part of a minibatch: its share of the gradient, and what it is computed in.
 #[derive(Clone, Debug, Default)]
 struct Part {

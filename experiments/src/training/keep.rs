@@ -1,5 +1,7 @@
 //! What a run judges, keeps and leaves behind.
 
+use pleach_agents::checkpoint::Checkpoint;
+
 use super::run::Run;
 use super::{CHECKPOINTS, CurvePoint, Trained, VALIDATION_FILE};
 use crate::atomic_file;
@@ -30,8 +32,12 @@ impl Run<'_> {
         let is_admitted = point.is_admitted(self.curve.first().unwrap_or(&point));
         self.curve.push(point);
         if is_admitted && self.trainer.note_evaluation(-ratio.ln()) {
-            self.trainer
-                .checkpoint()
+            // For use and not for going on: who plays the next rollout is none of its affair.
+            let network = Checkpoint {
+                behaviour: None,
+                ..self.trainer.checkpoint()
+            };
+            network
                 .save(&self.folder.join(BEST_CHECKPOINT))
                 .map_err(agent_error)?;
         }

@@ -1,4 +1,4 @@
-//! `kill -9` at random moments, fifty times, and the same bytes at the end.
+//! `kill -9` at random moments, sixty times, and the same bytes at the end.
 //!
 //! Moments are drawn over the time that a whole run takes, from a seed; where a run is when its moment comes is the
 //! machine's affair. Every other kill waits from its moment on until a file is half written. Nothing is asserted of how far

@@ -4,8 +4,8 @@
 //! copies to the device and back are in it. Rollouts are not: they stay on the CPU, see the part `ppo`.
 
 use pleach_agents::device::Device;
-use pleach_agents::network::sum_of_gradients;
 use pleach_agents::parameters::{Layout, NetworkConfig};
+use pleach_agents::ppo::{Gradients, Workspace};
 use pleach_agents::rows::Rows;
 use pleach_env::config::EnvConfig;
 use pleach_env::seed::Seed;
@@ -106,12 +106,14 @@ fn gradients(
     let layout = Layout::new(config, env.spaces()).map_err(agent_error)?;
     let flat = layout.initial(Seed(args.seed));
     let decisions: Vec<usize> = (0..minibatch).collect();
-    let step = || -> Result<u64, Error> {
+    let mut workspace = Workspace::default();
+    let mut step = || -> Result<u64, Error> {
         let loss = |_: usize, logits: &[f32], value: f32, by_logits: &mut [f32]| {
             by_logits.copy_from_slice(logits);
             (value, [])
         };
-        let gradient = sum_of_gradients((&layout, device), &flat, rows, &decisions, loss);
+        let on = (&layout, device, &mut workspace);
+        let gradient = Gradients::Auto.sum(on, &flat, rows, &decisions, loss);
         std::hint::black_box(gradient.map_err(agent_error)?.0);
         Ok(minibatch as u64)
     };

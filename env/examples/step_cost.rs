@@ -1,8 +1,8 @@
 //! What a step of an environment costs: `step_cost SCENARIO STEPS [SECONDS]`.
 //!
 //! Plays random admissible actions from seed 1, prints a digest of all observations, rewards and times, so that two versions
-//! can be held to each other, and then steps per second if asked. `busy` is the environment of `pleach bench`; any registered
-//! id is one. Instructions are counted under `valgrind --tool=callgrind --toggle-collect='pleach_env::env::Env::step'`.
+//! can be held to each other, and then steps per second if asked. `busy` is the environment of `pleach bench`, `busy-starts` the
+//! same without preemption; any registered id is one. Instructions are counted under `valgrind --tool=callgrind --toggle-collect='pleach_env::env::Env::step'`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
 
-fn busy() -> EnvConfig {
+fn busy(preemption: bool) -> EnvConfig {
     let generator = PhillyLikeConfig {
         num_jobs: 2000,
         num_nodes: 32,
@@ -27,7 +27,7 @@ fn busy() -> EnvConfig {
         workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(generator)),
         ..EnvConfig::default()
     };
-    config.sim.capabilities.preemption = true;
+    config.sim.capabilities.preemption = preemption;
     config
 }
 
@@ -37,7 +37,8 @@ fn main() {
         return eprintln!("step_cost SCENARIO STEPS [SECONDS]");
     };
     let config = match scenario.as_str() {
-        "busy" => busy(),
+        "busy" => busy(true),
+        "busy-starts" => busy(false),
         id => EnvConfig::registered(id).unwrap(),
     };
     let mut envs = VecEnv::new(&config, 1, AutoresetMode::SameStep).unwrap();

@@ -1,6 +1,7 @@
 //! `pleach bench`: speed on this machine. The only command whose output depends on the clock.
 
 mod devices;
+mod environment;
 mod planning;
 mod scaling;
 
@@ -9,12 +10,11 @@ use std::path::PathBuf;
 
 use pleach_agents::contract::Contract;
 use pleach_agents::trainer::Trainer;
-use pleach_env::config::{EnvConfig, WorkloadConfig};
-use pleach_env::random::random_action;
+use pleach_env::config::EnvConfig;
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
+use pleach_env::vector::AutoresetMode;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::workload::import::{ImportOptions, import};
@@ -63,18 +63,26 @@ pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
         report.insert("sim_jobs_per_s".into(), json!(jobs_per_s));
     }
     if wants(BenchPart::Env) {
-        let steps_per_s = env(args, context, 1, 1)?;
-        rows.push(("environment, one core".into(), steps_per_s, "steps/s"));
-        report.insert("env_steps_per_s".into(), json!(steps_per_s));
-        let num_envs = args.num_envs as usize;
-        let batches = [1, 2].map(|threads| env(args, context, num_envs, threads));
-        let [one, two] = batches;
-        let (one, two) = (one?, two?);
+        let figures = environment::measure(args, context)?;
+        for (kind, key, speed) in [
+            ("environment", "env", figures.one),
+            ("environment without preemption", "env_starts", figures.starts),
+        ] {
+            rows.push((format!("{kind}, one core"), speed.steps_per_s, "steps/s"));
+            rows.push((
+                format!("{kind}, offered"),
+                speed.num_candidates,
+                "candidates a step",
+            ));
+            report.insert(format!("{key}_steps_per_s"), json!(speed.steps_per_s));
+            report.insert(format!("{key}_num_candidates"), json!(speed.num_candidates));
+        }
+        let num_envs = args.num_envs;
+        let [one, two] = figures.threads.map(|speed| speed.steps_per_s);
         rows.push((format!("{num_envs} environments, one thread"), one, "steps/s"));
         rows.push((format!("{num_envs} environments, two threads"), two, "steps/s"));
         report.insert("env_two_threads_ratio".into(), json!(two / one));
-        let written_per_s = memory(args, context)?;
-        let bytes = observation_bytes(args);
+        let (written_per_s, bytes) = (figures.written_bytes_per_s, figures.observation_bytes);
         rows.push(("memory, writing".into(), written_per_s / 1e6, "MB/s"));
         rows.push((
             "floor: writing observations".into(),
@@ -203,70 +211,6 @@ fn simulator(args: &BenchArgs, context: &mut Context<'_>) -> Result<BTreeMap<Str
     Ok(jobs_per_s)
 }
 
-/// A busy cluster of 256 GPUs with preemption, where decision points offer many candidates.
-fn busy(args: &BenchArgs) -> EnvConfig {
-    let generator = PhillyLikeConfig {
-        num_jobs: 2000,
-        num_nodes: 32,
-        load: 1.5,
-        run_time_s_max: 86_400.0,
-        ..PhillyLikeConfig::default()
-    };
-    let mut config = EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(generator)),
-        ..EnvConfig::default()
-    };
-    config.sim.capabilities.preemption = true;
-    config.sim.seed = args.seed;
-    config
-}
-
-/// Steps per second of all environments together.
-fn env(args: &BenchArgs, context: &Context<'_>, num_envs: usize, num_threads: usize) -> Result<f64, Error> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(num_threads).build();
-    let pool = pool.map_err(|error| Error::Failed(error.to_string()))?;
-    let mut envs = VecEnv::new(&busy(args), num_envs, AutoresetMode::SameStep).map_err(env_error)?;
-    let mut batch = Batch::new(envs.spaces(), num_envs);
-    let seeds: Vec<u64> = (args.seed..).take(num_envs).collect();
-    envs.reset(&seeds, &mut batch).map_err(env_error)?;
-    let num_candidates = envs.spaces().num_candidates;
-    let mut rng = Seed(args.seed).stream("bench", 0);
-    let mut actions = vec![0; num_envs];
-    let mut steps = || -> Result<u64, Error> {
-        for _ in 0..1000_usize.div_ceil(num_envs) {
-            for (action, mask) in actions.iter_mut().zip(batch.mask.chunks(num_candidates)) {
-                *action = random_action(mask, &mut rng);
-            }
-            envs.step(&actions, &mut batch).map_err(env_error)?;
-        }
-        Ok((1000_usize.div_ceil(num_envs) * num_envs) as u64)
-    };
-    // The first episode's start is not busy yet.
-    for _ in 0..20 * num_envs {
-        pool.install(&mut steps)?;
-    }
-    rate(args, context, || pool.install(&mut steps))
-}
-
-/// Bytes of one observation: all rows, also those that are only set to zero.
-fn observation_bytes(args: &BenchArgs) -> f64 {
-    let spaces = busy(args).spaces();
-    let floats = spaces.num_global + spaces.num_candidates * spaces.num_features;
-    (floats * size_of::<f32>() + spaces.num_candidates) as f64
-}
-
-/// Bytes per second that one core writes into memory larger than any cache.
-fn memory(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
-    let mut bytes = vec![0_u8; 1 << 29];
-    let mut value = 0;
-    rate(args, context, || {
-        value = (value + 1) % 251;
-        bytes.fill(value);
-        std::hint::black_box(&bytes);
-        Ok(bytes.len() as u64)
-    })
-}
-
 fn ppo(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
     let env = EnvConfig::registered("Pleach/Philly-v0").map_err(env_error)?;
     let settings = TrainSettings {
@@ -288,12 +232,13 @@ fn ppo(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
 /// A tree of 16 leaves that imitates SRTF, asked at busy decision points with their features at hand.
 fn tree(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
     use pleach_scheduler::policy::DecisionPoint;
-    let source = pleach_env::config::Source::open(&busy(args)).map_err(env_error)?;
-    let workload = source.workload(&busy(args), Seed(args.seed)).map_err(env_error)?;
+    let env = environment::busy(args, true);
+    let source = pleach_env::config::Source::open(&env).map_err(env_error)?;
+    let workload = source.workload(&env, Seed(args.seed)).map_err(env_error)?;
     let mut tree = bench_tree(args)?;
     let needs = Needs::full();
-    let capabilities = busy(args).sim.capabilities;
-    let estimates = busy(args).sim.estimates.estimates(&workload, Seed(args.seed));
+    let capabilities = env.sim.capabilities;
+    let estimates = env.sim.estimates.estimates(&workload, Seed(args.seed));
     let mut world = pleach_env::world::World::new(&workload, capabilities, &estimates)
         .map_err(|error| Error::Config(Box::new(error)))?;
     let mut pass = Pass::new();

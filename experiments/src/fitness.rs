@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use crate::constraint::{self, Constraint};
 use crate::contestant::Contestant;
 use crate::error::Error;
-use crate::metric::{Better, MAIN_METRIC, METRICS, Metric};
+use crate::metric::{Better, MAIN_METRIC, Metric};
 use crate::scenario::env_error;
 
 /// Added to a metric before its logarithm, in its own unit, so that a wait of zero has one. *Assumed*.
@@ -67,17 +67,41 @@ pub fn check(objective: &Objective) -> Result<(), Error> {
     Ok(())
 }
 
-/// The loss of one run; less is better.
+/// The loss of one run, whose metrics `of` gives by key; less is better.
 #[must_use]
-pub fn loss(objective: &Objective, metrics: &Metrics) -> f64 {
-    let fields = metrics.fields();
+pub fn loss(objective: &Objective, of: impl Fn(&str) -> f64) -> f64 {
     let term = |(key, weight): (&String, &f64)| {
-        let value = fields.iter().find(|(known, _)| known == key)?.1;
-        let better = METRICS.iter().find(|metric| metric.key == key)?.better;
+        let better = Metric::find(key)?.better;
         let sign = if better == Better::Higher { -1.0 } else { 1.0 };
-        Some(sign * weight * (value + FLOOR).ln())
+        Some(sign * weight * (of(key) + FLOOR).ln())
     };
     objective.iter().filter_map(term).sum()
+}
+
+/// What one run costs, for ratios of two policies on a workload: `exp(loss)`; of the average JCT alone that JCT itself, so
+/// that the ratio is the one that tables show.
+#[must_use]
+pub fn price(objective: &Objective, of: impl Fn(&str) -> f64) -> f64 {
+    match *objective == avg_jct() {
+        true => of(MAIN_METRIC),
+        false => loss(objective, of).exp(),
+    }
+}
+
+/// An objective in words: `average JCT`, or `avg_jct_s x p99_jct_s^0.2`, with a minus where more is better.
+#[must_use]
+pub fn in_words(objective: &Objective) -> String {
+    if *objective == avg_jct() {
+        return "average JCT".to_string();
+    }
+    let term = |(key, weight): (&String, &f64)| {
+        let higher = Metric::find(key).is_some_and(|metric| metric.better == Better::Higher);
+        match if higher { -weight } else { *weight } {
+            1.0 => key.clone(),
+            weight => format!("{key}^{weight}"),
+        }
+    };
+    objective.iter().map(term).collect::<Vec<_>>().join(" x ")
 }
 
 /// What a population is held to besides the objective.
@@ -153,7 +177,7 @@ pub fn of_population(
                     .constraint
                     .excess(|key| value_of(&metrics, key), |key| value_of(base, key))
             });
-            Ok((loss(objective, &metrics), num_passes, excess))
+            Ok((loss(objective, |key| value_of(&metrics, key)), num_passes, excess))
         })
         .collect::<Result<Vec<(f64, u64, Vec<f64>)>, Error>>()?;
     let multipliers = bounded.map_or(&[][..], |bounded| bounded.multipliers);
@@ -203,6 +227,7 @@ mod tests {
             ..metrics
         };
         // One percent off the average pays for ten percents on the tail, but for the floor.
+        let loss = |objective: &Objective, metrics: &Metrics| loss(objective, |key| value_of(metrics, key));
         assert!((loss(&objective, &metrics) - loss(&objective, &changed)).abs() < 1e-5);
         let use_of_gpus = Objective::from([("utilisation".into(), 1.0)]);
         let fuller = Metrics {
@@ -210,6 +235,23 @@ mod tests {
             ..metrics
         };
         assert!(loss(&use_of_gpus, &fuller) < loss(&use_of_gpus, &metrics));
+    }
+
+    #[test]
+    fn a_price_is_the_jct_alone_or_a_product_of_powers() {
+        let of = |key: &str| match key {
+            "avg_jct_s" => 123.456,
+            "p99_jct_s" => 1000.0,
+            _ => 0.5,
+        };
+        assert_eq!(price(&avg_jct(), of), 123.456);
+        assert_eq!(in_words(&avg_jct()), "average JCT");
+        let weights = [("avg_jct_s", 1.0), ("p99_jct_s", 0.5), ("utilisation", 2.0)];
+        let mixed: Objective = weights.map(|(key, weight)| (key.to_string(), weight)).into();
+        // 123.456 x sqrt(1000) / 0.5^2, but for the floor.
+        let by_hand = 123.456 * 31.622_777 / 0.25;
+        assert!((price(&mixed, of) / by_hand - 1.0).abs() < 0.01);
+        assert_eq!(in_words(&mixed), "avg_jct_s x p99_jct_s^0.5 x utilisation^-2");
     }
 
     #[test]

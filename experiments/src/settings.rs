@@ -47,7 +47,7 @@ pub struct TrainSettings {
     pub checkpoint_every: u64,
     /// Numbered checkpoints that are kept.
     pub keep_last: usize,
-    /// Weights of the metrics that evolution strategies optimise.
+    /// Weights of the metrics that evolution strategies optimise, and by which the network that is kept is chosen whoever learns.
     pub objective: Objective,
     /// What grows over training in what the learner plays.
     #[serde(skip_serializing_if = "Curriculum::is_default")]

@@ -7,7 +7,7 @@ use pleach_env::config::{EnvConfig, Source};
 use crate::contest::{Bout, contest};
 use crate::contestant::Contestant;
 use crate::error::Error;
-use crate::metric::MAIN_METRIC;
+use crate::fitness::{self, Objective};
 use crate::results::PolicyRun;
 use crate::scenario::{env_error, episodes, seeds};
 
@@ -16,20 +16,30 @@ use crate::scenario::{env_error, episodes, seeds};
 pub struct Validation {
     /// The workloads.
     pub bouts: Vec<Bout>,
-    /// Heuristics with their geometric mean of average JCT, s, best first.
+    /// What is to be little: policies are compared by its [price](fitness::price), the average JCT if nothing else is said.
+    pub objective: Objective,
+    /// Heuristics with the geometric mean of their prices, best first.
     pub ranking: Vec<(String, f64)>,
-    /// Average JCT of the best heuristic on each workload, s.
-    pub base_jct_s: Vec<f64>,
+    /// Price of the best heuristic on each workload.
+    pub base_prices: Vec<f64>,
     /// Part of the mixture that each workload is of; empty without a mixture.
     pub parts: Vec<usize>,
 }
 
 impl Validation {
-    /// Draws the workloads and runs all heuristics on them.
+    /// Draws the workloads and runs all heuristics on them; the average JCT is what is to be little.
     ///
     /// # Errors
     /// Where a workload or a run fails.
     pub fn new(env: &EnvConfig, seed: u64, num: usize) -> Result<Validation, Error> {
+        Validation::by(&fitness::avg_jct(), env, seed, num)
+    }
+
+    /// As [`Validation::new`], with an objective.
+    ///
+    /// # Errors
+    /// As [`Validation::new`].
+    pub fn by(objective: &Objective, env: &EnvConfig, seed: u64, num: usize) -> Result<Validation, Error> {
         let of_validation = seeds(seed, "validation", num);
         let bouts = episodes(env, &of_validation)?;
         let source = Source::open(env).map_err(env_error)?;
@@ -39,21 +49,24 @@ impl Validation {
             .collect();
         let heuristics = Contestant::open_all(&[])?;
         let runs = contest(&bouts, &heuristics, &env.sim, &|| {})?;
+        let prices_of = |policy: &str| -> Vec<f64> {
+            let runs = runs.iter().filter(|run| run.policy == policy);
+            runs.map(|run| price_of(objective, run)).collect()
+        };
         let mut ranking: Vec<(String, f64)> = heuristics
             .iter()
             .map(|heuristic| {
-                (
-                    heuristic.name().to_string(),
-                    geometric_mean(&jct_s_of(&runs, heuristic.name())),
-                )
+                let name = heuristic.name();
+                (name.to_string(), geometric_mean(&prices_of(name)))
             })
             .collect();
         ranking.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let base_jct_s = jct_s_of(&runs, &ranking[0].0);
+        let base_prices = prices_of(&ranking[0].0);
         Ok(Validation {
             bouts,
+            objective: objective.clone(),
             ranking,
-            base_jct_s,
+            base_prices,
             parts,
         })
     }
@@ -64,7 +77,7 @@ impl Validation {
         &self.ranking[0].0
     }
 
-    /// Geometric mean over the workloads of a policy's average JCT over the best heuristic's; below 1 is better.
+    /// Geometric mean over the workloads of a policy's price over the best heuristic's; below 1 is better.
     ///
     /// # Errors
     /// Where a run fails.
@@ -94,12 +107,12 @@ impl Validation {
         contest(&self.bouts, std::slice::from_ref(contestant), &env.sim, &|| {})
     }
 
-    /// Average JCT of a policy's runs on the workloads, in their order, over the best heuristic's.
+    /// Prices of a policy's runs on the workloads, in their order, over the best heuristic's.
     #[must_use]
     pub fn ratios(&self, runs: &[PolicyRun]) -> Vec<f64> {
-        let jct_s = runs.iter().map(|run| run.metrics[MAIN_METRIC]);
-        jct_s
-            .zip(&self.base_jct_s)
+        let prices = runs.iter().map(|run| price_of(&self.objective, run));
+        prices
+            .zip(&self.base_prices)
             .map(|(own, base)| own / base)
             .collect()
     }
@@ -143,11 +156,8 @@ pub fn highest_ratio(own: &[f64], first: &[f64]) -> f64 {
     (mean + QUANTILE * deviation / num.sqrt()).exp()
 }
 
-fn jct_s_of(runs: &[PolicyRun], policy: &str) -> Vec<f64> {
-    runs.iter()
-        .filter(|run| run.policy == policy)
-        .map(|run| run.metrics[MAIN_METRIC])
-        .collect()
+fn price_of(objective: &Objective, run: &PolicyRun) -> f64 {
+    fitness::price(objective, |key| run.metrics[key])
 }
 
 fn geometric_mean(values: &[f64]) -> f64 {
@@ -157,6 +167,26 @@ fn geometric_mean(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heuristics_are_ranked_by_the_objective() {
+        let env = crate::commands::train::env_of("Pleach/Philly-v0", Some(300), Some(4.0)).unwrap();
+        let makespan = Objective::from([("makespan_s".to_string(), 1.0)]);
+        let validation = Validation::by(&makespan, &env, 1, 3).unwrap();
+        for (name, price) in &validation.ranking {
+            let runs = validation
+                .runs(&env, &Contestant::heuristic(name).unwrap())
+                .unwrap();
+            let by_hand = runs.iter().map(|run| (run.metrics["makespan_s"] + 1e-3).ln());
+            let by_hand = by_hand.sum::<f64>() / 3.0;
+            assert!((price.ln() - by_hand).abs() < 1e-9, "{name}");
+        }
+        let by_jct = Validation::new(&env, 1, 3).unwrap();
+        let names = |validation: &Validation| -> Vec<String> {
+            validation.ranking.iter().map(|(name, _)| name.clone()).collect()
+        };
+        assert_ne!(names(&validation), names(&by_jct));
+    }
 
     #[test]
     fn one_lucky_workload_is_not_enough_to_be_better() {

@@ -49,7 +49,12 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
             args.env, settings.train.num_updates, args.seeds
         ))?;
     }
-    let validation = Validation::new(&settings.env, args.run.seed, settings.num_validation)?;
+    let validation = Validation::by(
+        &settings.objective,
+        &settings.env,
+        args.run.seed,
+        settings.num_validation,
+    )?;
     if !quiet {
         context.say(&format!(
             "best heuristic on the validation workloads: {}",

@@ -189,7 +189,7 @@ fn train_one(
         Existing::Refuse
     };
     let folder = RunFolder::open("train", settings, seed, Some(place), existing)?;
-    let validation = Validation::new(&settings.env, seed, settings.num_validation)?;
+    let validation = Validation::by(&settings.objective, &settings.env, seed, settings.num_validation)?;
     let trained = with_bar(settings, &validation, seed, &folder, args.quiet, context)?;
     folder.finish()?;
     Ok(trained)

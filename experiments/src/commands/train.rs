@@ -9,6 +9,7 @@ use crate::cli::TrainArgs;
 use crate::commands::Context;
 use crate::error::Error;
 use crate::fine_tuning;
+use crate::fitness;
 use crate::overrides;
 use crate::progress::Bar;
 use crate::run_folder::RunFolder;
@@ -42,7 +43,12 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     )?;
     let text = toml::to_string_pretty(&settings).map_err(|error| Error::Failed(error.to_string()))?;
     folder.write("settings.toml", text.as_bytes())?;
-    let validation = Validation::new(&settings.env, args.run.seed, settings.num_validation)?;
+    let validation = Validation::by(
+        &settings.objective,
+        &settings.env,
+        args.run.seed,
+        settings.num_validation,
+    )?;
     let trained = with_bar(
         &settings,
         &validation,
@@ -68,9 +74,10 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     if !args.run.quiet {
         if let Some(best) = best {
             context.say(&format!(
-                "best on {} validation workloads: {:.3} of the average JCT of {}, after {} updates",
+                "best on {} validation workloads: {:.3} of the {} of {}, after {} updates",
                 settings.num_validation,
                 best.ratio,
+                fitness::in_words(&settings.objective),
                 validation.best(),
                 best.update
             ))?;

@@ -11,12 +11,12 @@ pub struct CurvePoint {
     pub update: u64,
     /// Environment steps made.
     pub num_frames: u64,
-    /// Average JCT against the best heuristic, see [`Validation::ratio`](crate::validation::Validation::ratio).
+    /// Price of the objective against the best heuristic, see [`Validation::ratio`](crate::validation::Validation::ratio).
     pub ratio: f64,
     /// Largest excess over a bound, see [`Constraint::excess`](crate::constraint::Constraint::excess); none without bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excess: Option<f64>,
-    /// Average JCT against the best heuristic, workload by workload.
+    /// The same, workload by workload.
     pub ratios: Vec<f64>,
 }
 

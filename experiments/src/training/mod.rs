@@ -20,6 +20,7 @@ use pleach_env::vector::AutoresetMode;
 
 use self::run::Run;
 use crate::error::Error;
+use crate::fitness;
 use crate::scenario::env_error;
 use crate::settings::{TrainSettings, agent_error};
 use crate::validation::Validation;
@@ -108,6 +109,11 @@ impl Arena {
 fn learn(run: &mut Run<'_>, report: &mut Report<'_>) -> Result<(), Error> {
     let (settings, validation) = (run.settings, run.validation);
     let total = settings.train.num_updates;
+    let judged = if settings.objective == fitness::avg_jct() {
+        "JCT"
+    } else {
+        "objective"
+    };
     let mut stage = run.stage();
     let mut arena = Arena::open(settings, stage)?;
     while !run.trainer.is_finished() {
@@ -135,7 +141,7 @@ fn learn(run: &mut Run<'_>, report: &mut Report<'_>) -> Result<(), Error> {
         }
         let ratio = run.curve.last().map_or(f64::NAN, |point| point.ratio);
         let message = format!(
-            "JCT {ratio:.3} of {}, {frames_per_s:.0} frames/s",
+            "{judged} {ratio:.3} of {}, {frames_per_s:.0} frames/s",
             validation.best()
         );
         report(News::Updated(done, total, message));

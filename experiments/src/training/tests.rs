@@ -66,7 +66,7 @@ fn trained(settings: &TrainSettings, folder: &Path) -> Trained {
 
 /// The run, and what it noted.
 fn told(settings: &TrainSettings, folder: &Path) -> (Result<Trained, Error>, Vec<String>) {
-    let validation = Validation::new(&settings.env, 1, settings.num_validation).unwrap();
+    let validation = Validation::by(&settings.objective, &settings.env, 1, settings.num_validation).unwrap();
     let mut notes = Vec::new();
     let mut report = |news| {
         if let News::Note(line) = news {
@@ -125,6 +125,37 @@ fn a_network_that_corrects_a_heuristic_begins_as_that_heuristic_run_for_run() {
         for pair in runs.chunks(2) {
             assert_eq!(pair[0].jct_s, pair[1].jct_s);
         }
+    }
+}
+
+#[test]
+fn the_network_that_is_kept_is_the_best_by_the_objective_whoever_learns() {
+    for learner in [Learner::Ppo, Learner::Evolution] {
+        let mut settings = moving(learner);
+        settings.objective = [("makespan_s".to_string(), 1.0), ("utilisation".to_string(), 0.5)].into();
+        settings.validate_every = 1;
+        let folder = tempfile::tempdir().unwrap();
+        let trained = trained(&settings, folder.path());
+        let validation =
+            Validation::by(&settings.objective, &settings.env, 1, settings.num_validation).unwrap();
+        let best = Contestant::heuristic(validation.best()).unwrap();
+        let kept = Contestant::network("network", trained.policy.clone());
+        let runs = |one: &Contestant| validation.runs(&settings.env, one).unwrap();
+        let (kept, base) = (runs(&kept), runs(&best));
+        let log_ratios = kept.iter().zip(&base).map(|(own, base)| {
+            let ratio = |key: &str| own.metrics[key] / base.metrics[key];
+            ratio("makespan_s").ln() - 0.5 * ratio("utilisation").ln()
+        });
+        let by_hand = (log_ratios.sum::<f64>() / base.len() as f64).exp();
+        let said = trained.best().unwrap().ratio;
+        // But for the floor under logarithms.
+        assert!((said / by_hand - 1.0).abs() < 1e-3, "{said} {by_hand}");
+        let least = trained
+            .curve
+            .iter()
+            .map(|point| point.ratio)
+            .fold(f64::INFINITY, f64::min);
+        assert!(said == least || said == trained.curve[0].ratio);
     }
 }
 

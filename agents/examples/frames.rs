@@ -149,6 +149,7 @@ fn main() -> Result<(), Error> {
     let num_rows = experience.rows.len();
     let candidates_mean = experience.rows.num_candidates() as f64 / num_rows as f64;
     let schedule = Schedule {
+        is_stale: false,
         learning_rate: 1e-4,
         entropy_coef: 0.01,
         value_only: false,

@@ -103,10 +103,13 @@ pub fn estimate(steps: Steps<'_>, criterion: Criterion, lambda: f64, advantages:
 /// Two clocks that differ by less are the same instant, s: sums of the same intervals in another order.
 const SAME_INSTANT_S: f64 = 1e-6;
 
-/// Episode, counted from the start of the rollout, and simulated time in it, s, of each decision.
+/// Episode, counted from the restart of the environments, and simulated time in it, s.
+pub type Clock = (u32, f64);
+
+/// The clock of each decision, and that of the decision after the last one. `first` is the first decision's.
 #[must_use]
-pub fn clocks(steps: Steps<'_>) -> Vec<(u32, f64)> {
-    let (mut episode, mut now_s) = (0, 0.0);
+pub fn clocks(steps: Steps<'_>, first: Clock) -> (Vec<Clock>, Clock) {
+    let (mut episode, mut now_s) = first;
     let mut clocks = Vec::with_capacity(steps.dt_s.len());
     for t in 0..steps.dt_s.len() {
         clocks.push((episode, now_s));
@@ -115,13 +118,13 @@ pub fn clocks(steps: Steps<'_>) -> Vec<(u32, f64)> {
             (episode, now_s) = (episode + 1, 0.0);
         }
     }
-    clocks
+    (clocks, (episode, now_s))
 }
 
 /// Subtracts from each advantage the mean advantage of the *other* environments of the group at the same instant: that
 /// of their last decision in the same episode that is not later. What all share is the luck of the arrivals.
 /// Environments that are not in that episode do not count; where none is, nothing is subtracted.
-pub fn centre(clocks: &[Vec<(u32, f64)>], advantages: &mut [Vec<f32>]) {
+pub fn centre(clocks: &[Vec<Clock>], advantages: &mut [Vec<f32>]) {
     let original: Vec<Vec<f32>> = advantages.to_vec();
     for (own, advantages) in advantages.iter_mut().enumerate() {
         let mut cursor = vec![0_usize; clocks.len()];
@@ -129,7 +132,7 @@ pub fn centre(clocks: &[Vec<(u32, f64)>], advantages: &mut [Vec<f32>]) {
             let (episode, now_s) = clocks[own][t];
             let (mut sum, mut count) = (0.0, 0_u32);
             for (other, at) in clocks.iter().enumerate().filter(|(other, _)| *other != own) {
-                let later = |(e, s): (u32, f64)| e > episode || (e == episode && s > now_s + SAME_INSTANT_S);
+                let later = |(e, s): Clock| e > episode || (e == episode && s > now_s + SAME_INSTANT_S);
                 while cursor[other] < at.len() && !later(at[cursor[other]]) {
                     cursor[other] += 1;
                 }
@@ -280,7 +283,11 @@ mod tests {
             truncated: &[false, false, true, false],
             bootstrap: &[0.0; 4],
         };
-        assert_eq!(clocks(steps), [(0, 0.0), (0, 1.0), (1, 0.0), (2, 0.0)]);
+        let (at, next) = clocks(steps, (0, 0.0));
+        assert_eq!(at, [(0, 0.0), (0, 1.0), (1, 0.0), (2, 0.0)]);
+        // The next rollout goes on in the same episodes.
+        assert_eq!(clocks(steps, next).0[0], next);
+        assert_eq!(clocks(steps, (3, 7.5)).0[..3], [(3, 7.5), (3, 8.5), (4, 0.0)]);
     }
 
     #[test]

@@ -174,8 +174,29 @@ fn a_cloned_policy_survives_the_updates_in_which_only_the_value_learns() {
     }
     assert_eq!(before[..head.start], trainer.parameters()[..head.start]);
     assert_ne!(before[head.clone()], trainer.parameters()[head.clone()]);
-    trainer.update(&mut env).unwrap();
+    let stats = trainer.update(&mut env).unwrap();
     assert_ne!(before[..head.start], trainer.parameters()[..head.start]);
+    // Steps of the value head alone are none of the policy's: Adam corrects its moments by how often they were moved.
+    assert_eq!(
+        trainer.checkpoint().adam.num_steps,
+        u64::from(stats.ppo.num_steps)
+    );
+}
+
+#[test]
+fn what_a_rollout_that_is_one_update_behind_differs_by_does_not_stop_the_epochs() {
+    let mut config = config(12, 64);
+    (config.overlap, config.ppo.target_kl, config.ppo.learning_rate) = (true, 0.004, 1e-2);
+    let (mut env, mut trainer) = (Many::<Bandit>::new(16), trainer::<Bandit>(config));
+    let (mut num_far, mut num_stopped) = (0, 0);
+    while !trainer.is_finished() {
+        let stats = trainer.update(&mut env).unwrap().ppo;
+        assert!(stats.num_steps > 0, "{stats:?}");
+        num_far += u32::from(stats.approx_kl > 1.5 * config.ppo.target_kl);
+        num_stopped += u32::from(stats.early_stop);
+    }
+    // It does differ, and steps of this update that go too far still stop them.
+    assert!(num_far > 3 && num_stopped > 0, "{num_far} {num_stopped}");
 }
 
 /// Final checkpoint of a run that stops, saves and loads after `stops` updates, on `num_threads` threads.

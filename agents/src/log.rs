@@ -209,6 +209,7 @@ pub fn tags(stats: &UpdateStats) -> Vec<(String, f64)> {
         ("charts/episodic_return", stats.episodic_return),
         ("charts/episodic_length", stats.episodic_length),
         ("charts/learning_rate", stats.learning_rate),
+        ("charts/gradient_steps", f64::from(ppo.num_steps)),
         ("losses/policy_loss", ppo.policy_loss),
         ("losses/value_loss", ppo.value_loss),
         ("losses/entropy", ppo.entropy),

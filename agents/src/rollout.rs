@@ -11,7 +11,7 @@ use pleach_scheduler::policy::Policy;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use crate::advantage::{self, Criterion, Steps};
+use crate::advantage::{self, Clock, Criterion, Steps};
 use crate::error::Error;
 use crate::histogram::Histogram;
 use crate::inference::{Inference, Scratch};
@@ -54,6 +54,10 @@ struct Track {
     logprobs_all: Vec<f32>,
     last: Rows,
     episode: (f64, u64),
+    /// When the rollout's first decision was taken.
+    began: Clock,
+    /// When the next one is.
+    next: Clock,
 }
 
 impl Track {
@@ -75,6 +79,8 @@ impl Track {
             logprobs_all: vec![0.0; spaces.num_candidates],
             last: Rows::new(spaces),
             episode: (0.0, 0),
+            began: (0, 0.0),
+            next: (0, 0.0),
         }
     }
 
@@ -88,6 +94,7 @@ impl Track {
         self.terminated.clear();
         self.truncated.clear();
         self.bootstrap.clear();
+        self.began = self.next;
         self.random = random;
     }
 
@@ -125,6 +132,11 @@ impl Track {
             .push(observation.global, observation.candidates, observation.mask);
         let row: Row<'_> = self.last.row(0);
         normaliser.denormalise(inference.forward(row, &mut self.scratch, &mut self.logits))
+    }
+
+    /// The clock of each decision, and of the one after the last.
+    fn clocks(&self) -> (Vec<Clock>, Clock) {
+        advantage::clocks(self.steps(), self.began)
     }
 
     fn steps(&self) -> Steps<'_> {
@@ -227,7 +239,9 @@ impl Rollout {
 
     /// Forgets the episodes in progress: the environments have been reset.
     pub fn restart(&mut self) {
-        self.tracks.iter_mut().for_each(|track| track.episode = (0.0, 0));
+        for track in &mut self.tracks {
+            (track.episode, track.next) = ((0.0, 0), (0, 0.0));
+        }
     }
 
     /// Takes `num_steps` steps from the observations in `batch`. `seed` is that of this update.
@@ -303,6 +317,9 @@ impl Rollout {
                 }
             }
         }
+        for track in &mut self.tracks {
+            track.next = track.clocks().1;
+        }
         Ok(())
     }
 
@@ -337,10 +354,7 @@ impl Rollout {
         }
         if group_size > 1 {
             for group in self.tracks.chunks_mut(group_size) {
-                let clocks: Vec<_> = group
-                    .iter()
-                    .map(|track| advantage::clocks(track.steps()))
-                    .collect();
+                let clocks: Vec<_> = group.iter().map(|track| track.clocks().0).collect();
                 let mut advantages: Vec<_> = group
                     .iter_mut()
                     .map(|track| std::mem::take(&mut track.advantages))

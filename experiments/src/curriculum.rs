@@ -15,7 +15,7 @@
 //! Growing episodes: Decima (Mao et al., SIGCOMM'19), which draws their ends instead. From easy to hard lists of jobs:
 //! RLScheduler (Zhang et al., SC'20), which sorts lists by their spread instead. Stages of load and the defaults are *assumed*.
 
-use pleach_env::config::EnvConfig;
+use pleach_env::config::{EnvConfig, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -81,6 +81,20 @@ impl Curriculum {
             return refuse("until", self.until.to_string(), "above 0 to 1");
         }
         self.env_of(env, 0).map(|_| ())
+    }
+
+    /// Sees whether the jobs of the first and of the last stage are there, so that no run ends half-way for want of them.
+    ///
+    /// # Errors
+    /// A workload that cannot be read or has fewer jobs than a stage wants.
+    pub fn open_ends(&self, env: &EnvConfig) -> Result<(), Error> {
+        if self.is_default() {
+            return Ok(());
+        }
+        for stage in [0, self.num_stages - 1] {
+            Source::open(&self.env_of(env, stage)?).map_err(env_error)?;
+        }
+        Ok(())
     }
 
     /// The stage of an update, from 0. Environments go on over `restart_every` updates, and their stage with them.
@@ -190,5 +204,31 @@ mod tests {
         assert!(said(Curriculum { until, ..GROWING }, &env).contains("curriculum.until"));
         assert!(said(GROWING, &file).contains("come from a file"));
         assert!(GROWING.check(&env).is_ok());
+    }
+
+    #[test]
+    fn a_last_stage_with_more_jobs_than_the_file_has_is_refused_before_anything_is_played() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs.csv");
+        let generator = GeneratorConfig::default().with(20, 1.0);
+        let workload =
+            pleach_env::workload::generate::generate(&generator, pleach_env::seed::Seed(1)).unwrap();
+        workload.write(&path).unwrap();
+        let env = EnvConfig {
+            workload: WorkloadConfig::File {
+                path,
+                options: Box::default(),
+                num_jobs: 10,
+            },
+            ..EnvConfig::default()
+        };
+        let to = |last| Curriculum {
+            num_jobs: Some([5, last]),
+            load: None,
+            ..GROWING
+        };
+        to(20).open_ends(&env).unwrap();
+        to(21).check(&env).unwrap();
+        assert!(to(21).open_ends(&env).is_err());
     }
 }

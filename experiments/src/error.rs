@@ -62,6 +62,9 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// A training of which no network may be kept: none held to its bounds.
+    #[error("{0}")]
+    NothingKept(String),
     /// Something else failed while it ran.
     #[error("{0}")]
     Failed(String),
@@ -133,7 +136,7 @@ impl Error {
                 ..
             } if source.kind() == io::ErrorKind::NotFound => EXIT_CONFIG,
             Error::Temporary(_) => EXIT_AGAIN,
-            Error::Io { .. } | Error::Failed(_) => EXIT_FAILED,
+            Error::Io { .. } | Error::NothingKept(_) | Error::Failed(_) => EXIT_FAILED,
         }
     }
 }

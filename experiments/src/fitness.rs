@@ -78,13 +78,14 @@ pub fn loss(objective: &Objective, of: impl Fn(&str) -> f64) -> f64 {
     objective.iter().filter_map(term).sum()
 }
 
-/// What one run costs, for ratios of two policies on a workload: `exp(loss)`; of the average JCT alone that JCT itself, so
-/// that the ratio is the one that tables show.
+/// What one run costs over another on the same workload: the ratio of `exp(loss)`; of the average JCT alone that of the JCTs, as
+/// tables show it. Both functions give a metric by its key.
 #[must_use]
-pub fn price(objective: &Objective, of: impl Fn(&str) -> f64) -> f64 {
+pub fn ratio(objective: &Objective, own: impl Fn(&str) -> f64, base: impl Fn(&str) -> f64) -> f64 {
     match *objective == avg_jct() {
-        true => of(MAIN_METRIC),
-        false => loss(objective, of).exp(),
+        true => own(MAIN_METRIC) / base(MAIN_METRIC),
+        // The difference, for each alone may be too large for a number.
+        false => (loss(objective, own) - loss(objective, base)).exp(),
     }
 }
 
@@ -238,20 +239,30 @@ mod tests {
     }
 
     #[test]
-    fn a_price_is_the_jct_alone_or_a_product_of_powers() {
-        let of = |key: &str| match key {
+    fn a_ratio_is_that_of_the_jct_alone_or_a_product_of_powers() {
+        let own = |key: &str| match key {
             "avg_jct_s" => 123.456,
-            "p99_jct_s" => 1000.0,
+            "p99_jct_s" => 4000.0,
             _ => 0.5,
         };
-        assert_eq!(price(&avg_jct(), of), 123.456);
+        let base = |key: &str| match key {
+            "avg_jct_s" => 246.0,
+            "p99_jct_s" => 1000.0,
+            _ => 0.25,
+        };
+        assert_eq!(ratio(&avg_jct(), own, base), 123.456 / 246.0);
         assert_eq!(in_words(&avg_jct()), "average JCT");
         let weights = [("avg_jct_s", 1.0), ("p99_jct_s", 0.5), ("utilisation", 2.0)];
         let mixed: Objective = weights.map(|(key, weight)| (key.to_string(), weight)).into();
-        // 123.456 x sqrt(1000) / 0.5^2, but for the floor.
-        let by_hand = 123.456 * 31.622_777 / 0.25;
-        assert!((price(&mixed, of) / by_hand - 1.0).abs() < 0.01);
+        // 123.456 / 246 x sqrt(4) / 2^2, but for the floor.
+        let by_hand = 123.456 / 246.0 * 2.0 / 4.0;
+        assert!((ratio(&mixed, own, base) / by_hand - 1.0).abs() < 0.01);
         assert_eq!(in_words(&mixed), "avg_jct_s x p99_jct_s^0.5 x utilisation^-2");
+        // Weights are worth something beside each other only; so large ones must not run out of numbers.
+        let heavy: Objective = weights
+            .map(|(key, weight)| (key.to_string(), 400.0 * weight))
+            .into();
+        assert!(ratio(&heavy, own, own) == 1.0 && ratio(&heavy, own, base) < 1e-100);
     }
 
     #[test]

@@ -16,12 +16,12 @@ use crate::scenario::{env_error, episodes, seeds};
 pub struct Validation {
     /// The workloads.
     pub bouts: Vec<Bout>,
-    /// What is to be little: policies are compared by its [price](fitness::price), the average JCT if nothing else is said.
+    /// What is to be little: policies are compared by its [ratio](fitness::ratio), of the average JCTs if nothing else is said.
     pub objective: Objective,
-    /// Heuristics with the geometric mean of their prices, best first.
+    /// Heuristics with their ratios to the best one, which comes first.
     pub ranking: Vec<(String, f64)>,
-    /// Price of the best heuristic on each workload.
-    pub base_prices: Vec<f64>,
+    /// What the best heuristic did, workload by workload.
+    pub base: Vec<PolicyRun>,
     /// Part of the mixture that each workload is of; empty without a mixture.
     pub parts: Vec<usize>,
 }
@@ -49,24 +49,32 @@ impl Validation {
             .collect();
         let heuristics = Contestant::open_all(&[])?;
         let runs = contest(&bouts, &heuristics, &env.sim, &|| {})?;
-        let prices_of = |policy: &str| -> Vec<f64> {
+        let of = |policy: &str| -> Vec<PolicyRun> {
             let runs = runs.iter().filter(|run| run.policy == policy);
-            runs.map(|run| price_of(objective, run)).collect()
+            runs.cloned().collect()
         };
+        // Who is first does not depend on whom all are compared with.
+        let first = of(heuristics[0].name());
         let mut ranking: Vec<(String, f64)> = heuristics
             .iter()
             .map(|heuristic| {
                 let name = heuristic.name();
-                (name.to_string(), geometric_mean(&prices_of(name)))
+                (
+                    name.to_string(),
+                    geometric_mean(&ratios(objective, &of(name), &first)),
+                )
             })
             .collect();
         ranking.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let base_prices = prices_of(&ranking[0].0);
+        let base = of(&ranking[0].0);
+        for (name, ratio) in &mut ranking {
+            *ratio = geometric_mean(&ratios(objective, &of(name), &base));
+        }
         Ok(Validation {
             bouts,
             objective: objective.clone(),
             ranking,
-            base_prices,
+            base,
             parts,
         })
     }
@@ -77,7 +85,7 @@ impl Validation {
         &self.ranking[0].0
     }
 
-    /// Geometric mean over the workloads of a policy's price over the best heuristic's; below 1 is better.
+    /// Geometric mean over the workloads of a policy's ratio to the best heuristic; below 1 is better.
     ///
     /// # Errors
     /// Where a run fails.
@@ -107,14 +115,10 @@ impl Validation {
         contest(&self.bouts, std::slice::from_ref(contestant), &env.sim, &|| {})
     }
 
-    /// Prices of a policy's runs on the workloads, in their order, over the best heuristic's.
+    /// Ratios of a policy's runs on the workloads, in their order, to the best heuristic's.
     #[must_use]
     pub fn ratios(&self, runs: &[PolicyRun]) -> Vec<f64> {
-        let prices = runs.iter().map(|run| price_of(&self.objective, run));
-        prices
-            .zip(&self.base_prices)
-            .map(|(own, base)| own / base)
-            .collect()
+        ratios(&self.objective, runs, &self.base)
     }
 
     /// What a policy's runs on the workloads, in their order, with their [`Validation::ratios`], are worth; see
@@ -156,8 +160,11 @@ pub fn highest_ratio(own: &[f64], first: &[f64]) -> f64 {
     (mean + QUANTILE * deviation / num.sqrt()).exp()
 }
 
-fn price_of(objective: &Objective, run: &PolicyRun) -> f64 {
-    fitness::price(objective, |key| run.metrics[key])
+fn ratios(objective: &Objective, runs: &[PolicyRun], base: &[PolicyRun]) -> Vec<f64> {
+    let ratio = |(own, base): (&PolicyRun, &PolicyRun)| {
+        fitness::ratio(objective, |key| own.metrics[key], |key| base.metrics[key])
+    };
+    runs.iter().zip(base).map(ratio).collect()
 }
 
 fn geometric_mean(values: &[f64]) -> f64 {
@@ -173,13 +180,16 @@ mod tests {
         let env = crate::commands::train::env_of("Pleach/Philly-v0", Some(300), Some(4.0)).unwrap();
         let makespan = Objective::from([("makespan_s".to_string(), 1.0)]);
         let validation = Validation::by(&makespan, &env, 1, 3).unwrap();
-        for (name, price) in &validation.ranking {
+        assert_eq!(validation.ranking[0].1, 1.0);
+        for (name, ratio) in &validation.ranking {
             let runs = validation
                 .runs(&env, &Contestant::heuristic(name).unwrap())
                 .unwrap();
-            let by_hand = runs.iter().map(|run| (run.metrics["makespan_s"] + 1e-3).ln());
+            let pairs = runs.iter().zip(&validation.base);
+            let by_hand =
+                pairs.map(|(own, base)| (own.metrics["makespan_s"] / base.metrics["makespan_s"]).ln());
             let by_hand = by_hand.sum::<f64>() / 3.0;
-            assert!((price.ln() - by_hand).abs() < 1e-9, "{name}");
+            assert!((ratio.ln() - by_hand).abs() < 1e-6 && *ratio >= 1.0, "{name}");
         }
         let by_jct = Validation::new(&env, 1, 3).unwrap();
         let names = |validation: &Validation| -> Vec<String> {

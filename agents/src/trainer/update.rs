@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::play::{Behaviour, Play};
 use super::{TrainConfig, Trainer};
+use crate::adam::Adam;
 use crate::advantage::{self, Criterion};
 use crate::error::Error;
 use crate::parameters::at;
@@ -83,6 +84,11 @@ impl Trainer {
             }
         };
         let (experience, explained_variance) = self.experience(&mut rollout)?;
+        if self.update > 0 && self.update == self.config.value_warmup_updates {
+            // The policy's moments are zero and Adam has counted the value head's steps: with those its first steps would be
+            // scaled for moments that have long settled, several times too large.
+            self.adam = Adam::new(self.flat.len());
+        }
         let schedule = self.schedule();
         let num_updates = self.config.num_updates;
         let next = (self.config.overlap && self.update + 1 < num_updates).then_some(self.update + 1);
@@ -200,6 +206,7 @@ impl Trainer {
             learning_rate: self.between(ppo.learning_rate, ppo.learning_rate_final),
             entropy_coef: self.between(ppo.entropy_coef, ppo.entropy_coef_final),
             value_only: self.update < self.config.value_warmup_updates,
+            is_stale: self.behaviour.is_some(),
         }
     }
 

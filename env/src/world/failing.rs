@@ -74,8 +74,8 @@ impl World {
         self.stopped(id);
         let interval_s = self.cluster.capabilities().checkpoint_interval_s;
         let truth = &mut self.truth[id.index()];
-        let done_s = truth.work_s - truth.rest_s;
-        let kept_s = last_checkpoint_s(done_s, interval_s);
+        let done_s = truth.done_s();
+        let kept_s = last_checkpoint_s(done_s, interval_s).max(truth.saved_s.min(done_s));
         truth.lost_s += done_s - kept_s;
         truth.rest_s = truth.work_s - kept_s;
         self.requeued(id);

@@ -120,6 +120,7 @@ impl World {
                     since: Time::ZERO,
                     rate: 0.0,
                     cost_left_s: 0.0,
+                    saved_s: 0.0,
                     lost_s: 0.0,
                     fate: None,
                     num_failed_trials: 0,
@@ -251,6 +252,8 @@ impl World {
                 Decision::Preempt { job } => {
                     self.requeued(*job);
                     self.stopped(*job);
+                    let truth = &mut self.truth[job.index()];
+                    truth.saved_s = truth.done_s();
                 }
             }
             self.cluster.recycle(decision);
@@ -291,21 +294,22 @@ impl World {
         if job.state != JobState::Running || job.run_start != now {
             return;
         }
+        let class = self.cluster.class(job.request.class);
         let truth = &mut self.truth[id.index()];
         // The scheduler's beliefs about rate and restart cost are true in this model; only run times are hidden.
         (truth.since, truth.rate, truth.cost_left_s) = (now, job.rate, job.cost_left_s);
         if let Some(overheads @ Overheads::TaccEmpirical) = &self.cluster.capabilities().overheads
             && job.num_preemptions + job.num_failures > 0
             && !self.cluster.capabilities().restart_cost_is_work
+            && class.restart_cost_s.is_none()
         {
-            // The scheduler believes the median; the truth is drawn for every restart.
+            // The scheduler believes the median; the truth is drawn for every restart. A cost of the class' own is known.
             let draw = self
                 .seed
                 .child("restart", u64::from(id.0))
                 .child("run", u64::from(truth.run))
                 .0;
-            let moved = moved(self.cluster.class(job.request.class));
-            truth.cost_left_s += overheads.migration_s(moved, draw) - self.cluster.restart_cost_s(id);
+            truth.cost_left_s += overheads.migration_s(moved(class), draw) - self.cluster.restart_cost_s(id);
         }
         self.push_finish(id);
     }

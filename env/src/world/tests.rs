@@ -188,6 +188,51 @@ fn a_failed_node_costs_the_work_since_the_last_checkpoint_and_the_restart() {
 }
 
 #[test]
+fn a_failure_takes_nothing_back_that_a_preemption_wrote_down() {
+    // a runs from 0 to 45 s and from 50 s on; a checkpoint every 30 s of work and one at 45 s by the preemption. The node fails at
+    // 60 s with 55 s of work done: 10 s are lost. With periodic checkpoints later than that one, theirs counts.
+    for (failure_s, lost_s) in [(60.0, 10.0), (70.0, 5.0)] {
+        let mut world = pair(Capabilities {
+            restart_cost_s: 0.0,
+            checkpoint_interval_s: Some(30.0),
+            ..Capabilities::default()
+        });
+        let change = |at_s, state| crate::capacity::CapacityChange { at_s, node: 0, state };
+        let config = CapacityConfig {
+            changes: vec![
+                change(45.0, pleach_scheduler::cluster::NodeState::Draining),
+                change(50.0, pleach_scheduler::cluster::NodeState::Up),
+                change(failure_s, pleach_scheduler::cluster::NodeState::Down),
+                change(90.0, pleach_scheduler::cluster::NodeState::Up),
+            ],
+            ..CapacityConfig::default()
+        };
+        world.set_capacity(&config, Seed(0)).unwrap();
+        while world.advance() == Instant::Event {
+            let cluster = world.cluster();
+            let is_pending = |id: u32| {
+                cluster
+                    .jobs()
+                    .get(id as usize)
+                    .is_some_and(|job| job.state == JobState::Pending)
+            };
+            let next = [0, 1].into_iter().find(|id| is_pending(*id));
+            if cluster.now() == Time::from_secs_f64(45.0) {
+                world.cluster_mut().preempt(JobId(0));
+            } else if let Some(next) = next.filter(|_| cluster.num_free() == 1) {
+                start(&mut world, next, 0b1);
+            }
+            world.carry_out();
+            world.cluster().check();
+        }
+        let outcomes: Vec<JobOutcome> = world.outcomes().copied().collect();
+        assert_eq!((outcomes[0].lost_s, outcomes[0].num_failures), (lost_s, 1));
+        let done_s = failure_s - 5.0 - lost_s;
+        assert_eq!(outcomes[0].finish_s, 90.0 + 100.0 - done_s);
+    }
+}
+
+#[test]
 fn killed_jobs_stop_early_failed_trials_are_tried_again_and_hopeless_jobs_are_given_up() {
     let jobs: Vec<_> = (0..300)
         .map(|n| job(&n.to_string(), f64::from(n) * 1e6, 1, 500.0))

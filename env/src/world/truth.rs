@@ -22,6 +22,8 @@ pub(super) struct Truth {
     pub(super) rate: f64,
     /// Start-up cost of the present run that was unpaid at `since`, s.
     pub(super) cost_left_s: f64,
+    /// Work that its last preemption wrote down, in seconds of the reference run.
+    pub(super) saved_s: f64,
     /// Work that was done and lost again, in seconds of the reference run.
     pub(super) lost_s: f64,
     /// What becomes of it whatever the schedule; none: it does all its work.
@@ -42,6 +44,11 @@ impl Truth {
     /// What a second in the system adds to the job's slowdown.
     pub(super) fn weight(&self) -> f64 {
         1.0 / self.isolated_s.max(SLOWDOWN_BOUND_S)
+    }
+
+    /// Work that is done, in seconds of the reference run.
+    pub(super) fn done_s(&self) -> f64 {
+        self.work_s - self.rest_s
     }
 
     /// Books what was paid and done at the present rate.

@@ -74,6 +74,8 @@ pub struct Job {
     pub first_start: u32,
     /// When it was done.
     pub finish: u32,
+    /// Work done when it was last preempted, which writes a checkpoint.
+    saved_s: f64,
     /// How often it was stopped.
     pub num_preemptions: u32,
     /// How often a node failed under it.
@@ -176,6 +178,7 @@ impl Slow {
             believed_end: 0.0,
             first_start: u32::MAX,
             finish: 0,
+            saved_s: 0.0,
             num_preemptions: 0,
             num_failures: 0,
             held_s: 0,
@@ -254,6 +257,7 @@ impl Slow {
                         Some(interval_s) => (done_s / interval_s).floor() * interval_s,
                         None => done_s,
                     };
+                    let kept_s = if kept_s > job.saved_s { kept_s } else { job.saved_s };
                     job.rest_s = job.work_s - kept_s;
                 }
             }

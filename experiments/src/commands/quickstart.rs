@@ -179,7 +179,6 @@ fn compare(
 }
 
 fn learning_curve(trained: &Trained, validation: &Validation) -> LearningCurve {
-    let base_jct_s = validation.ranking[0].1;
     let points = trained
         .curve
         .iter()
@@ -191,11 +190,6 @@ fn learning_curve(trained: &Trained, validation: &Validation) -> LearningCurve {
             validation.best()
         ),
         series: vec![("network".into(), points)],
-        baselines: validation
-            .ranking
-            .iter()
-            .take(4)
-            .map(|(name, jct_s)| (name.clone(), jct_s / base_jct_s))
-            .collect(),
+        baselines: validation.ranking.iter().take(4).cloned().collect(),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pleach_agents::policy::LearnedPolicy;
 use serde_json::json;
 
 use crate::atomic_file::{self, read_toml};
@@ -11,12 +12,12 @@ use crate::commands::train::with_bar;
 use crate::constraint::Constraint;
 use crate::contestant::Contestant;
 use crate::error::Error;
-use crate::fine_tuning;
+use crate::fine_tuning::{self, network_at};
 use crate::overrides;
 use crate::progress::Bar;
 use crate::run_folder::{Existing, RunFolder};
 use crate::scenario::{episodes, seeds};
-use crate::settings::TrainSettings;
+use crate::settings::{TrainSettings, agent_error};
 use crate::suite::{Judgement, LONGER, Learned, Stage, TASKS, Task, Verdict, baselines, judge};
 use crate::training::Trained;
 use crate::validation::Validation;
@@ -145,7 +146,7 @@ fn train_all(
     stage: Stage,
     settings: &TrainSettings,
     args: &SuiteArgs,
-    context: &Context<'_>,
+    context: &mut Context<'_>,
 ) -> Result<(Learned, f64), Error> {
     let mut settings = settings.clone();
     settings.env = task.env_times(stage.times())?;
@@ -161,16 +162,45 @@ fn train_all(
             fine_tuning::adopt(&mut settings)?;
         }
         let place = args.out.join(stage.folder(task, training));
-        let one = train_one(&place, &settings, training, args, context)?;
-        let ratio = one.best().map_or(f64::INFINITY, |point| point.ratio);
+        let (policy, ratio) = match train_one(&place, &settings, training, args, context) {
+            Ok(one) => {
+                let ratio = one.best().map_or(f64::INFINITY, |point| point.ratio);
+                (one.policy, ratio)
+            }
+            Err(error) => (first_network(&settings, error, &place, context)?, f64::INFINITY),
+        };
         if ratio < best_ratio {
             (best_ratio, learned.kept) = (ratio, training as usize);
         }
         let name = format!("learned-{}-{training}", stage.name());
-        let network = Contestant::network(&name, one.policy.named(name.clone()));
-        learned.trained.push(network);
+        learned
+            .trained
+            .push(Contestant::network(&name, policy.named(name.clone())));
     }
     Ok((learned, best_ratio))
+}
+
+/// The network that a training went on from, where nothing better came of it that keeps to the bounds: that is what there is.
+///
+/// # Errors
+/// Any other error of the training, and a training that went on from nothing.
+fn first_network(
+    settings: &TrainSettings,
+    error: Error,
+    place: &Path,
+    context: &mut Context<'_>,
+) -> Result<LearnedPolicy, Error> {
+    match (error, &settings.fine_tune) {
+        (Error::NothingKept(message), Some(first)) => {
+            let note = format!(
+                "{}: {message}. The network that it went on from is judged",
+                place.display()
+            );
+            context.say(&note)?;
+            LearnedPolicy::from_checkpoint(&network_at(first)?).map_err(agent_error)
+        }
+        (error, _) => Err(error),
+    }
 }
 
 /// One training, begun, gone on with or read back.
@@ -216,4 +246,38 @@ fn line(name: &str, judgement: &Judgement) -> String {
         show(&judgement.kept.avg_jct),
         show(&judgement.kept.p99_jct),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_stage_that_keeps_nothing_leaves_the_network_it_went_on_from() {
+        let reference = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../checkpoints/reference/GavelMulti-v1.ckpt"
+        );
+        let mut settings = TrainSettings::default();
+        let nothing = || Error::NothingKept("no network kept to the constraint".into());
+        let mut said = Vec::new();
+        let mut context = Context {
+            command_line: String::new(),
+            clock: &|| 0.0,
+            stopwatch: &std::time::Duration::default,
+            print: &mut said,
+        };
+        let place = Path::new("runs/suite/GavelMulti-v1-0-longer");
+        let refused = first_network(&settings, nothing(), place, &mut context);
+        assert!(matches!(refused, Err(Error::NothingKept(_))));
+        settings.fine_tune = Some(reference.into());
+        first_network(&settings, nothing(), place, &mut context).unwrap();
+        let other = first_network(&settings, Error::Failed("full".into()), place, &mut context);
+        assert!(matches!(other, Err(Error::Failed(_))));
+        assert!(
+            String::from_utf8(said)
+                .unwrap()
+                .contains("GavelMulti-v1-0-longer: no network")
+        );
+    }
 }

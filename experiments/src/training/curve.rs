@@ -11,7 +11,7 @@ pub struct CurvePoint {
     pub update: u64,
     /// Environment steps made.
     pub num_frames: u64,
-    /// Price of the objective against the best heuristic, see [`Validation::ratio`](crate::validation::Validation::ratio).
+    /// What the objective is worth against the best heuristic, see [`Validation::ratio`](crate::validation::Validation::ratio).
     pub ratio: f64,
     /// Largest excess over a bound, see [`Constraint::excess`](crate::constraint::Constraint::excess); none without bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -91,7 +91,7 @@ impl Run<'_> {
         if !self.curve.iter().any(may_be_kept) {
             let excess = self.curve.iter().filter_map(|point| point.excess);
             let nearest = excess.fold(f64::INFINITY, f64::min).exp();
-            return Err(Error::Failed(format!(
+            return Err(Error::NothingKept(format!(
                 "no network kept to the constraint on the validation workloads: the nearest one is at {nearest:.3} of a \
                  bound. The last state is kept in {}; train for longer, or loosen constraint.metrics",
                 self.folder.join(CHECKPOINTS).display()

@@ -71,7 +71,7 @@ pub type Report<'a> = dyn FnMut(News) + 'a;
 /// 1970; it goes into TensorBoard and the log of speed only.
 ///
 /// # Errors
-/// Settings out of range, a folder that cannot be written, a loss that is not finite (the last good state is kept).
+/// Settings out of range, jobs that are not there at either end of a curriculum, a folder that cannot be written, a loss that is not finite (the last good state is kept).
 pub fn train(
     settings: &TrainSettings,
     validation: &Validation,
@@ -82,6 +82,7 @@ pub fn train(
 ) -> Result<Trained, Error> {
     settings.validate()?;
     let settings = &settings.narrowed();
+    settings.curriculum.open_ends(&settings.env)?;
     let mut run = Run::open(settings, validation, seed, folder, clock, report)?;
     learn(&mut run, report).map_err(|error| run.stopped(error))?;
     run.finish()

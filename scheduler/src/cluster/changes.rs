@@ -44,6 +44,7 @@ impl Cluster {
             cost_left_s: 0.0,
             expected_finish: Time::MAX,
             pace: WaitingPace::NONE,
+            saved_s: 0.0,
             num_preemptions: 0,
             num_failures: 0,
             placement: Placement::new(),
@@ -284,13 +285,14 @@ impl Cluster {
         let job = &mut self.jobs[id.index()];
         job.state = JobState::Pending;
         job.added_s += added_s;
+        job.saved_s = job.executed_s;
         job.num_preemptions += 1;
         self.enqueue(id);
         self.decisions.push(Decision::Preempt { job: id });
     }
 
     /// A running job was stopped by a failure, its own or a node's, and goes back to the queue with what its last
-    /// checkpoint holds.
+    /// checkpoint holds, the one of a preemption included.
     ///
     /// # Panics
     /// If the job does not run.
@@ -299,7 +301,7 @@ impl Cluster {
         let (interval_s, added_s) = (self.capabilities.checkpoint_interval_s, self.stop_cost_s(id));
         let job = &mut self.jobs[id.index()];
         job.added_s += added_s;
-        job.executed_s = last_checkpoint_s(job.executed_s, interval_s);
+        job.executed_s = last_checkpoint_s(job.executed_s, interval_s).max(job.saved_s.min(job.executed_s));
         job.state = JobState::Pending;
         job.num_failures += 1;
         self.enqueue(id);

@@ -234,6 +234,8 @@ pub struct Job {
     pub expected_finish: Time,
     /// How it scales if it is elastic, as it was when it last began to wait.
     pub pace: WaitingPace,
+    /// Progress that its last preemption wrote down, in seconds of the reference run: no failure takes it back.
+    pub saved_s: f64,
     /// How often it was preempted.
     pub num_preemptions: u32,
     /// How often it was stopped by a failure, its own or a node's.

@@ -205,9 +205,15 @@ fn carry_out(cluster: &mut Cluster, next: &Move) {
         }
         Move::Fail(job) => {
             if let Some(id) = pick(cluster, *job, JobState::Running) {
+                let done_s = cluster.job(id).executed_s_at(cluster.now());
                 cluster.fail(id);
-                let kept = cluster.job(id).executed_s / 10.0;
-                assert_eq!(kept, kept.floor(), "a failure keeps whole checkpoints");
+                let job = cluster.job(id);
+                let periodic_s = (done_s / 10.0).floor() * 10.0;
+                let kept_s = periodic_s.max(job.saved_s.min(done_s));
+                assert_eq!(
+                    job.executed_s, kept_s,
+                    "the last checkpoint, periodic or of a preemption"
+                );
             }
         }
         Move::Node(node, state) => {

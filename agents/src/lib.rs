@@ -8,6 +8,7 @@ pub mod adam;
 pub mod advantage;
 mod backend;
 mod backward;
+pub mod blend;
 pub mod checkpoint;
 pub mod contract;
 pub mod device;

@@ -9,8 +9,8 @@ use clap::Parser;
 use pleach_experiments::cli::workload::WorkloadCommand;
 use pleach_experiments::cli::{Cli, Command};
 use pleach_experiments::commands::{
-    Context, bench, distill, evaluate, policies, quickstart, reproduce, suite, sweep_unit, tournament, train,
-    workload,
+    Context, bench, blend, distill, evaluate, policies, quickstart, reproduce, suite, sweep_unit, tournament,
+    train, workload,
 };
 use pleach_experiments::error::{EXIT_DONE, Error};
 use pleach_experiments::sweep::command as sweep;
@@ -54,7 +54,7 @@ fn threads_of(command: &Command) -> Option<u16> {
             WorkloadCommand::Describe(args) => args.run.threads,
             _ => None,
         },
-        Command::Sweep(_) | Command::Policies(_) | Command::Features => None,
+        Command::Sweep(_) | Command::Blend(_) | Command::Policies(_) | Command::Features => None,
     }
 }
 
@@ -80,6 +80,7 @@ fn run(command: &Command) -> Result<u8, Error> {
     match command {
         Command::Quickstart(args) => quickstart::run(args, &mut context)?,
         Command::Train(args) => train::run(args, &mut context)?,
+        Command::Blend(args) => blend::run(args, &mut context)?,
         Command::Distill(args) => distill::run(args, &mut context)?,
         Command::Evaluate(args) => evaluate::run(args, &mut context)?,
         Command::Tournament(args) => tournament::run(args, &mut context)?,

@@ -1,6 +1,7 @@
 //! The command line of `pleach`: what each command takes, with help texts that teach. No command runs here.
 
 pub mod bench;
+pub mod blend;
 pub mod distill;
 pub mod estimates;
 pub mod evaluate;
@@ -18,6 +19,7 @@ pub mod workload;
 use clap::{Parser, Subcommand};
 
 pub use bench::BenchArgs;
+pub use blend::BlendArgs;
 pub use distill::DistillArgs;
 pub use evaluate::EvaluateArgs;
 pub use policies::PoliciesArgs;
@@ -61,6 +63,8 @@ pub enum Command {
     Quickstart(QuickstartArgs),
     /// Train a network to schedule, by reinforcement or by imitation
     Train(TrainArgs),
+    /// Blend networks of several objectives into one between them
+    Blend(BlendArgs),
     /// Prune a teacher into a decision tree, chosen by what it does in the simulator
     Distill(DistillArgs),
     /// Compare policies on the same workloads and seeds

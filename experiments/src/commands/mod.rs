@@ -1,6 +1,7 @@
 //! The commands: each turns its flags into calls of the library and prints what a person wants to see.
 
 pub mod bench;
+pub mod blend;
 pub mod describe;
 pub mod distill;
 pub mod evaluate;

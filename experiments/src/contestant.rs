@@ -285,17 +285,22 @@ impl Contestant {
                 .collect::<Result<_, _>>()?;
         }
         for spec in specs {
-            for mut contestant in Contestant::open(spec)? {
-                let name = contestant.name.clone();
-                let mut number = 2;
-                while all.iter().any(|other| other.name == contestant.name) {
-                    contestant.name = format!("{name}-{number}");
-                    number += 1;
-                }
-                all.push(contestant);
+            for contestant in Contestant::open(spec)? {
+                contestant.join(&mut all);
             }
         }
         Ok(all)
+    }
+
+    /// Adds it to others, under its name or, where somebody has that, with the first free number from 2 at its end.
+    pub fn join(mut self, all: &mut Vec<Contestant>) {
+        let name = self.name.clone();
+        let mut number = 2;
+        while all.iter().any(|other| other.name == self.name) {
+            self.name = format!("{name}-{number}");
+            number += 1;
+        }
+        all.push(self);
     }
 
     fn named(mut self, label: Option<&str>) -> Contestant {

@@ -209,6 +209,23 @@ fn a_heuristic_is_distilled_into_a_tree_that_schedules() {
 }
 
 #[test]
+fn a_tree_can_be_the_teacher_of_a_tree() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = "--num-jobs 20 --rounds 0 --episodes 1 --test-seeds 1 --leaves 4";
+    succeed(
+        folder.path(),
+        &format!("distill --teacher sjf {flags} --out t --quiet"),
+    );
+    let said = succeed(folder.path(), &format!("distill --teacher t {flags} --out again"));
+    for name in ["tree ", "tree-2"] {
+        assert!(
+            said.lines().any(|line| line.starts_with(name)),
+            "{name}: {said}"
+        );
+    }
+}
+
+#[test]
 fn a_sweep_runs_and_is_gathered() {
     let folder = tempfile::tempdir().unwrap();
     let grid =

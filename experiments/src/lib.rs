@@ -32,6 +32,7 @@ pub mod run_folder;
 pub mod run_lock;
 pub mod scenario;
 pub mod settings;
+pub mod settings_file;
 pub mod stats;
 pub mod suite;
 pub mod sweep;

@@ -218,10 +218,7 @@ fn a_tree_can_be_the_teacher_of_a_tree() {
     );
     let said = succeed(folder.path(), &format!("distill --teacher t {flags} --out again"));
     for name in ["tree ", "tree-2"] {
-        assert!(
-            said.lines().any(|line| line.starts_with(name)),
-            "{name}: {said}"
-        );
+        assert!(said.lines().any(|line| line.starts_with(name)), "{name}: {said}");
     }
 }
 

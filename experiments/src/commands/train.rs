@@ -4,7 +4,6 @@ use pleach_agents::device::Device;
 use pleach_agents::trainer::Learner;
 use pleach_env::config::EnvConfig;
 
-use crate::atomic_file::read_toml;
 use crate::cli::TrainArgs;
 use crate::commands::Context;
 use crate::error::Error;
@@ -15,11 +14,9 @@ use crate::progress::Bar;
 use crate::run_folder::RunFolder;
 use crate::scenario::env_error;
 use crate::settings::{TrainSettings, agent_error};
+use crate::settings_file;
 use crate::training::{News, Trained, train};
 use crate::validation::Validation;
-
-/// Largest configuration, bytes.
-const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 /// Runs the training.
 ///
@@ -143,13 +140,10 @@ pub fn updates_for(settings: &TrainSettings, env_steps: u64) -> u64 {
 }
 
 fn settings(args: &TrainArgs) -> Result<TrainSettings, Error> {
-    let mut settings = TrainSettings {
-        env: env_of("Pleach/Philly-v0", None, None)?,
-        ..TrainSettings::default()
+    let mut settings = match &args.config {
+        Some(path) => settings_file::read(path)?,
+        None => settings_file::built_in()?,
     };
-    if let Some(path) = &args.config {
-        settings = read_toml(path, CONFIG_BYTES_MAX)?;
-    }
     if let Some(id) = &args.env {
         settings.env = env_of(id, None, None)?;
     }

@@ -107,6 +107,12 @@ impl Contestant {
         matches!(self.kind, Kind::Planner(..))
     }
 
+    /// Whether it is a trained network.
+    #[must_use]
+    pub fn is_network(&self) -> bool {
+        matches!(self.kind, Kind::Network(_))
+    }
+
     /// What it makes use of in a cluster. A planner must have it; a policy does without where it must.
     ///
     /// # Errors
@@ -194,10 +200,7 @@ impl Contestant {
     /// # Errors
     /// A name that is no heuristic and no file; a file that is neither a checkpoint nor a policy file of this version.
     pub fn open(spec: &str) -> Result<Vec<Contestant>, Error> {
-        let (label, place) = match spec.split_once('=') {
-            Some((label, place)) if !label.is_empty() => (Some(label), place),
-            _ => (None, spec),
-        };
+        let (label, place) = label_and_place(spec);
         let path = Path::new(place);
         if heuristics::names().contains(&place) {
             let contestant = Contestant::heuristic(place)?;
@@ -308,6 +311,15 @@ impl Contestant {
             self.name = label.to_string();
         }
         self
+    }
+}
+
+/// The two parts of `LABEL=PATH`; all of it is the path where there is no label.
+#[must_use]
+pub fn label_and_place(spec: &str) -> (Option<&str>, &str) {
+    match spec.split_once('=') {
+        Some((label, place)) if !label.is_empty() => (Some(label), place),
+        _ => (None, spec),
     }
 }
 

@@ -14,6 +14,7 @@ pub mod constraint;
 pub mod contest;
 pub mod contestant;
 pub mod curriculum;
+pub mod differences;
 pub mod env_description;
 pub mod error;
 pub mod fine_tuning;

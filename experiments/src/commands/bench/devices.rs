@@ -25,6 +25,9 @@ const MINIBATCHES: [usize; 4] = [256, 1024, 4096, 16_384];
 /// A decision has 5 to 35 candidates, 20 in the mean.
 const CANDIDATES: (usize, usize) = (5, 31);
 
+/// A gradient that would take more than so many times the time of the part is left out.
+const TIMES_MAX: f64 = 10.0;
+
 /// One device, width and minibatch.
 pub(super) struct Point {
     /// All three in words.
@@ -56,16 +59,22 @@ pub(super) fn measure(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec
     let share_s = args.seconds / (WIDTHS.len() * MINIBATCHES.len() * devices.len().max(1)) as f64;
     let mut points = Vec::new();
     for width in WIDTHS {
+        // Decisions per second with the minibatch before, by device.
+        let mut last_per_s = vec![f64::INFINITY; devices.len()];
         for minibatch in MINIBATCHES {
-            for device in &devices {
+            for (device, last_per_s) in devices.iter().zip(&mut last_per_s) {
                 let name = format!("{}, width {width}, minibatch {minibatch}", device.name());
-                let per_s = gradients(
-                    (&rows.0, &rows.1),
-                    *device,
-                    (width, minibatch),
-                    (args, share_s),
-                    context,
-                )?;
+                let likely_s = minibatch as f64 / *last_per_s;
+                if likely_s > TIMES_MAX * args.seconds {
+                    if !args.quiet {
+                        let why = format!("left out, for one gradient may take {likely_s:.0} s");
+                        context.say(&format!("{name}: {why}; more --seconds measure it"))?;
+                    }
+                    continue;
+                }
+                let point = (width, minibatch);
+                let per_s = gradients((&rows.0, &rows.1), *device, point, (args, share_s), context)?;
+                *last_per_s = per_s;
                 if !args.quiet {
                     context.say(&format!("{name}: {per_s:.0} decisions/s"))?;
                 }

@@ -9,25 +9,17 @@ use pleach_scheduler::policy::CandidateConfig;
 /// the number of jobs is another. Candidates, rewards and the length of episodes are a learner's matter and may be others.
 #[must_use]
 pub fn registered(env: &EnvConfig) -> Option<(&'static str, String)> {
-    let sizes = sizes(&env.workload);
-    let num_jobs = sizes.num_jobs.map(|num| (num, format!(" --num-jobs {num}")));
-    let load = sizes.load.map(|load| (load, format!(" --load {load}")));
-    let ways = [
-        (None, None),
-        (num_jobs.as_ref(), None),
-        (None, load.as_ref()),
-        (num_jobs.as_ref(), load.as_ref()),
-    ];
-    let found = |(num_jobs, load): (Option<&(usize, String)>, Option<&(f64, String)>), id: &'static str| {
+    let Sizes { num_jobs, load } = sizes(&env.workload);
+    let ways = [(None, None), (num_jobs, None), (None, load), (num_jobs, load)];
+    let found = |(num_jobs, load): (Option<usize>, Option<f64>), id: &'static str| {
         let known = EnvConfig::registered(id).ok()?;
-        let sizes = (num_jobs.map(|(num, _)| *num), load.map(|(load, _)| *load));
-        let workload = known.workload.clone().resized(sizes.0, sizes.1).ok()?;
-        let is_it = workload == env.workload && known.sim == env.sim;
+        let workload = known.workload.clone().resized(num_jobs, load).ok()?;
         let flags = [
-            num_jobs.map(|(_, flag)| flag.as_str()),
-            load.map(|(_, flag)| flag.as_str()),
+            num_jobs.map(|num| format!(" --num-jobs {num}")),
+            load.map(|load| format!(" --load {load}")),
         ];
-        is_it.then(|| (id, flags.into_iter().flatten().collect()))
+        let is_it = workload == env.workload && known.sim == env.sim;
+        is_it.then(|| (id, flags.into_iter().flatten().collect::<String>()))
     };
     let is_alike = |id: &str| {
         let alike = EnvConfig::registered(id).is_ok_and(|known| {

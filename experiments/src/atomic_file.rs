@@ -151,9 +151,39 @@ fn sync_folder(folder: &Path) {
 /// Reads TOML of at most `bytes_max` bytes.
 ///
 /// # Errors
-/// As [`read_text`], and [`Error::Data`] with the place where the content has another form.
+/// As [`read_text`], and [`Error::Data`] with the place where the content has another form, or a key whose number is not finite.
 pub fn read_toml<T: DeserializeOwned>(path: &Path, bytes_max: u64) -> Result<T, Error> {
-    toml::from_str(&read_text(path, bytes_max)?).map_err(|error| Error::data(path, error.to_string()))
+    let refused = |message: String| Error::data(path, message);
+    let text = read_text(path, bytes_max)?;
+    let table = toml::from_str(&text).map_err(|error| refused(error.to_string()))?;
+    finite(&table).map_err(refused)?;
+    toml::from_str(&text).map_err(|error| refused(error.to_string()))
+}
+
+/// Refuses `nan` and `inf`, which TOML has and JSON has not: there they would read as *not given*.
+///
+/// # Errors
+/// The first key with such a number, in words.
+pub fn finite(table: &toml::Table) -> Result<(), String> {
+    table
+        .iter()
+        .try_for_each(|(name, value)| check_finite(name, value))
+}
+
+fn check_finite(key: &str, value: &toml::Value) -> Result<(), String> {
+    match value {
+        toml::Value::Float(number) if !number.is_finite() => Err(format!(
+            "{key} = {value}: allowed are finite numbers. Give one, or leave the key out"
+        )),
+        toml::Value::Array(list) => {
+            let mut places = list.iter().enumerate();
+            places.try_for_each(|(place, value)| check_finite(&format!("{key}[{place}]"), value))
+        }
+        toml::Value::Table(table) => table
+            .iter()
+            .try_for_each(|(name, value)| check_finite(&format!("{key}.{name}"), value)),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -213,6 +243,26 @@ mod tests {
         write_json(&path, &vec![1.5, 2.0]).unwrap();
         let back: Vec<f64> = read_json(&path, 1000).unwrap();
         assert_eq!(back, [1.5, 2.0]);
+    }
+
+    #[test]
+    fn numbers_that_are_not_finite_are_refused_with_their_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.toml");
+        for (text, key) in [
+            ("a = nan", "a = nan"),
+            ("[a]\nb = [1.0, -inf]", "a.b[1] = -inf"),
+            ("[[a]]\nb.c = inf", "a[0].b.c = inf"),
+        ] {
+            write(&path, text.as_bytes()).unwrap();
+            let error = read_toml::<serde_json::Value>(&path, 100).unwrap_err();
+            assert!(
+                matches!(error, Error::Data { .. }) && error.to_string().contains(key),
+                "{error}"
+            );
+        }
+        write(&path, b"a = 1.0").unwrap();
+        assert_eq!(read_toml::<serde_json::Value>(&path, 100).unwrap()["a"], 1.0);
     }
 
     #[test]

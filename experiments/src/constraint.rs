@@ -26,10 +26,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contestant::Contestant;
 use crate::error::Error;
 use crate::fitness::{FLOOR, known_metrics};
 use crate::metric::{Better, METRICS};
+use crate::settings::check_heuristic;
 
 /// Bounds on metrics over a baseline's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,10 +87,7 @@ impl Constraint {
         if !(self.step.is_finite() && self.step > 0.0) {
             return Err(Error::config("constraint.step", self.step, "above 0", hint));
         }
-        if !matches!(self.baseline.as_str(), "prior" | "best") {
-            Contestant::heuristic(&self.baseline)?;
-        }
-        Ok(())
+        check_heuristic("constraint.baseline", &self.baseline, &["prior", "best"])
     }
 
     /// How far one run is beyond each bound, in the order of the keys; at most 0 where it is kept. Both functions give a

@@ -107,6 +107,12 @@ impl Contestant {
         matches!(self.kind, Kind::Planner(..))
     }
 
+    /// Whether it is a trained network.
+    #[must_use]
+    pub fn is_network(&self) -> bool {
+        matches!(self.kind, Kind::Network(_))
+    }
+
     /// What it makes use of in a cluster. A planner must have it; a policy does without where it must.
     ///
     /// # Errors
@@ -194,10 +200,7 @@ impl Contestant {
     /// # Errors
     /// A name that is no heuristic and no file; a file that is neither a checkpoint nor a policy file of this version.
     pub fn open(spec: &str) -> Result<Vec<Contestant>, Error> {
-        let (label, place) = match spec.split_once('=') {
-            Some((label, place)) if !label.is_empty() => (Some(label), place),
-            _ => (None, spec),
-        };
+        let (label, place) = label_and_place(spec);
         let path = Path::new(place);
         if heuristics::names().contains(&place) {
             let contestant = Contestant::heuristic(place)?;
@@ -285,17 +288,22 @@ impl Contestant {
                 .collect::<Result<_, _>>()?;
         }
         for spec in specs {
-            for mut contestant in Contestant::open(spec)? {
-                let name = contestant.name.clone();
-                let mut number = 2;
-                while all.iter().any(|other| other.name == contestant.name) {
-                    contestant.name = format!("{name}-{number}");
-                    number += 1;
-                }
-                all.push(contestant);
+            for contestant in Contestant::open(spec)? {
+                contestant.join(&mut all);
             }
         }
         Ok(all)
+    }
+
+    /// Adds it to others, under its name or, where somebody has that, with the first free number from 2 at its end.
+    pub fn join(mut self, all: &mut Vec<Contestant>) {
+        let name = self.name.clone();
+        let mut number = 2;
+        while all.iter().any(|other| other.name == self.name) {
+            self.name = format!("{name}-{number}");
+            number += 1;
+        }
+        all.push(self);
     }
 
     fn named(mut self, label: Option<&str>) -> Contestant {
@@ -303,6 +311,15 @@ impl Contestant {
             self.name = label.to_string();
         }
         self
+    }
+}
+
+/// The two parts of `LABEL=PATH`; all of it is the path where there is no label.
+#[must_use]
+pub fn label_and_place(spec: &str) -> (Option<&str>, &str) {
+    match spec.split_once('=') {
+        Some((label, place)) if !label.is_empty() => (Some(label), place),
+        _ => (None, spec),
     }
 }
 

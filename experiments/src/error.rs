@@ -129,12 +129,18 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Config(_) | Error::Data { .. } | Error::Contract { .. } => EXIT_CONFIG,
-            // An input that is not there is a wrong argument; a disk that is full is not.
+            // An input that is not there, or is a folder, is a wrong argument; a disk that is full is not.
             Error::Io {
                 action: "read",
                 source,
                 ..
-            } if source.kind() == io::ErrorKind::NotFound => EXIT_CONFIG,
+            } if matches!(
+                source.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory
+            ) =>
+            {
+                EXIT_CONFIG
+            }
             Error::Temporary(_) => EXIT_AGAIN,
             Error::Io { .. } | Error::NothingKept(_) | Error::Failed(_) => EXIT_FAILED,
         }
@@ -159,6 +165,13 @@ mod tests {
             "config: load = -1: allowed is 0 < load <= 10. Give --load 0.8."
         );
         assert_eq!(error.exit_code(), EXIT_CONFIG);
+    }
+
+    #[test]
+    fn a_folder_where_a_file_is_read_is_a_wrong_argument() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = crate::atomic_file::read_text(folder.path(), 100).unwrap_err();
+        assert_eq!(error.exit_code(), EXIT_CONFIG, "{error}");
     }
 
     #[test]

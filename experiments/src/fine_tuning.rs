@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use pleach_agents::checkpoint::Checkpoint;
+use pleach_agents::error::Error as AgentError;
 
 use crate::contestant::BEST_CHECKPOINT;
 use crate::error::Error;
@@ -27,7 +28,16 @@ pub fn network_at(place: &Path) -> Result<Checkpoint, Error> {
         let hint = "checkpoints/reference has some to begin with.";
         return Err(Error::config("fine_tune", place.display(), allowed, hint));
     }
-    Checkpoint::load(&file).map_err(agent_error)
+    let hint = "Make it anew with this version: pleach train.";
+    Checkpoint::load(&file).map_err(|error| match error {
+        AgentError::Checkpoint { path, reason } => Error::Contract {
+            what: format!("checkpoint {}", path.display()),
+            expected: "a whole checkpoint of this version".into(),
+            found: reason,
+            hint: hint.into(),
+        },
+        other => agent_error(other),
+    })
 }
 
 /// Makes settings fit the network that they go on from, if any.
@@ -58,6 +68,7 @@ mod tests {
     use super::*;
     use crate::commands::train::env_of;
     use crate::contestant::Contestant;
+    use crate::error::EXIT_CONFIG;
     use crate::training::{CHECKPOINTS, Trained, train};
     use crate::validation::Validation;
 
@@ -112,6 +123,16 @@ mod tests {
         other.train.num_updates = 0;
         let (again, _) = trained(&other, second.path());
         assert_eq!(again.curve[0].ratio, zero_shot);
+    }
+
+    #[test]
+    fn a_checkpoint_that_is_cut_short_is_an_input_that_cannot_be_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.ckpt");
+        std::fs::write(&file, b"PLEACHCK").unwrap();
+        let error = network_at(&file).unwrap_err();
+        assert!(error.to_string().contains("cut short"), "{error}");
+        assert_eq!(error.exit_code(), EXIT_CONFIG);
     }
 
     #[test]

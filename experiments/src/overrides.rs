@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::atomic_file::finite;
 use crate::error::Error;
 
 /// `settings` with the value at each dotted key replaced: `train.evolution.sigma=0.3`. A value is TOML; what is no TOML is
@@ -18,7 +19,17 @@ pub fn apply<T: Serialize + DeserializeOwned>(settings: &T, overrides: &[String]
             let hint = "For example: --set train.evolution.sigma=0.3";
             return Err(Error::config("set", text, "KEY=VALUE", hint));
         };
-        *place_of(&mut tree, key)? = parse(value);
+        let parsed = parse(value);
+        let alone = toml::Table::from_iter([(key.to_string(), parsed.clone())]);
+        if finite(&alone).is_err() {
+            return Err(Error::config(
+                key,
+                value,
+                "finite numbers",
+                "Leave it out for the default.",
+            ));
+        }
+        *place_of(&mut tree, key)? = parsed;
     }
     let shown = overrides.join(" ");
     tree.try_into().map_err(|error: toml::de::Error| {
@@ -93,6 +104,7 @@ mod tests {
             ("train.evolution.sigma=big", "expected f64"),
             ("prior", "KEY=VALUE"),
             ("num_envs.more=1", "num_envs.more"),
+            ("objective={ avg_jct_s = nan }", "finite"),
         ] {
             let message = set(&[text]).unwrap_err().to_string();
             assert!(message.contains(word), "{text}: {message}");

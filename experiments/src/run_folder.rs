@@ -18,12 +18,15 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic_file;
+use crate::differences;
 use crate::error::Error;
 use crate::hash::{hash_bytes, hash_json};
 use crate::run_lock::{LOCK_FILE, RunLock};
 
 const RUN_FILE: &str = "run.json";
 const CONFIG_FILE: &str = "config.toml";
+/// What training writes to be given back with `--config`.
+pub const SETTINGS_FILE: &str = "settings.toml";
 const ARTEFACTS_FILE: &str = "artefacts.json";
 /// What training writes with the time of day in it.
 const CLOCKED: [&str; 2] = ["timing.jsonl", "tensorboard"];
@@ -83,6 +86,20 @@ pub struct RunDescription {
     pub config_hash: String,
 }
 
+impl RunDescription {
+    /// Of the run in a folder; none where there is no run.
+    ///
+    /// # Errors
+    /// A `run.json` that cannot be read.
+    pub fn read(folder: &Path) -> Result<Option<RunDescription>, Error> {
+        let file = folder.join(RUN_FILE);
+        if !file.is_file() {
+            return Ok(None);
+        }
+        atomic_file::read_json(&file, DESCRIPTION_BYTES_MAX).map(Some)
+    }
+}
+
 /// One line of `artefacts.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -131,7 +148,7 @@ impl RunFolder {
         let path = out.map_or_else(|| default_path(&description), Path::to_path_buf);
         refuse_foreign(&path)?;
         let lock = RunLock::take(&path)?;
-        settle(&path, &description, existing)?;
+        settle(&path, (&description, &text), existing)?;
         atomic_file::write_json(&path.join(RUN_FILE), &description)?;
         atomic_file::write(&path.join(CONFIG_FILE), text.as_bytes())?;
         Ok(RunFolder {
@@ -257,8 +274,8 @@ fn refuse_foreign(path: &Path) -> Result<(), Error> {
     ))
 }
 
-/// Makes `path`, which is ours and locked, ready for `wanted`, or says why not.
-fn settle(path: &Path, wanted: &RunDescription, existing: Existing) -> Result<(), Error> {
+/// Makes `path`, which is ours and locked, ready for `wanted` with the configuration `text`, or says why not.
+fn settle(path: &Path, (wanted, text): (&RunDescription, &str), existing: Existing) -> Result<(), Error> {
     let shown = path.display();
     remove_temporaries(path).map_err(|source| Error::io("read", path, source))?;
     if !path.join(RUN_FILE).is_file() {
@@ -277,7 +294,10 @@ fn settle(path: &Path, wanted: &RunDescription, existing: Existing) -> Result<()
             what: format!("the run in {shown}"),
             expected: describe(wanted),
             found: describe(&found),
-            hint: "Give another --out, or --force to replace it.".to_string(),
+            hint: format!(
+                "{}Give another --out, or --force to replace it.",
+                mend(path, wanted, text, &found)
+            ),
         });
     }
     if finished && existing == Existing::Refuse {
@@ -290,6 +310,30 @@ fn settle(path: &Path, wanted: &RunDescription, existing: Existing) -> Result<()
         ));
     }
     remove_if_there(&path.join(ARTEFACTS_FILE))
+}
+
+/// What differs from the run that is there, key by key, and how to have the same; empty where that is not known.
+fn mend(path: &Path, wanted: &RunDescription, text: &str, found: &RunDescription) -> String {
+    let is_same = found.config_hash == wanted.config_hash;
+    if found.command != wanted.command || (is_same && found.seed == wanted.seed) {
+        return String::new();
+    }
+    let there = atomic_file::read_text(&path.join(CONFIG_FILE), DESCRIPTION_BYTES_MAX);
+    let tables = there.map(|there| (toml::from_str(text), toml::from_str(&there)));
+    let differences = match &tables {
+        Ok((Ok(here), Ok(there))) => differences::in_words(here, there),
+        _ => String::new(),
+    };
+    let mut words = String::new();
+    if !differences.is_empty() {
+        words = format!("Different here: {differences}. ");
+    }
+    let settings = path.join(SETTINGS_FILE);
+    if settings.is_file() {
+        let (settings, seed) = (settings.display(), found.seed);
+        words.push_str(&format!("The same as there: --config {settings} --seed {seed}. "));
+    }
+    words
 }
 
 /// Removes what writers that were killed left in `folder`. A run that was killed at its first file is thereby as good as

@@ -7,11 +7,11 @@ use pleach_agents::ppo::{Gradients, PpoConfig};
 use pleach_agents::trainer::{Learner, TrainConfig};
 use pleach_env::config::EnvConfig;
 use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::heuristics;
 use pleach_scheduler::planners::{self, Asks};
 use serde::{Deserialize, Serialize};
 
 use crate::constraint::Constraint;
-use crate::contestant::Contestant;
 use crate::curriculum::Curriculum;
 use crate::error::Error;
 use crate::fitness::{self, Objective};
@@ -127,9 +127,7 @@ impl TrainSettings {
         self.check_device()?;
         self.curriculum.check(&self.env)?;
         self.constraint.check()?;
-        if !matches!(self.prior.as_str(), "best" | "none") {
-            Contestant::heuristic(&self.prior)?;
-        }
+        check_heuristic("prior", &self.prior, &["best", "none"])?;
         if !matches!(self.warm_start.as_str(), "best" | "none") {
             check_teacher(&self.warm_start, self.env.sim.capabilities)?;
             if planners::find(&self.warm_start).is_some() && self.dagger_rounds > 0 {
@@ -161,12 +159,25 @@ impl TrainSettings {
             let hint = "Give another --num-envs, or set group_size in --config.";
             return Err(Error::config("num_envs", self.num_envs, allowed, hint));
         }
+        let reward = &self.env.reward;
+        let pays_nothing = reward.jct == 0.0 && reward.slowdown == 0.0 && reward.utilisation == 0.0;
+        if self.train.learner == Learner::Ppo && pays_nothing {
+            let allowed = "at least one weight above 0 with PPO, which learns from nothing else";
+            let hint = "Set env.reward.jct=1, or learn with train.learner=evolution.";
+            return Err(Error::config("env.reward", "0, 0, 0", allowed, hint));
+        }
+        let train = &self.train;
         let numbers = [
             ("num_envs", self.num_envs as u64, 1..=65_536),
             ("warm_start_steps", self.warm_start_steps as u64, 1..=1_000_000),
+            ("dagger_rounds", u64::from(self.dagger_rounds), 0..=1_000),
             ("num_validation", self.num_validation as u64, 1..=10_000),
+            ("validate_every", self.validate_every, 0..=1_000_000),
             ("checkpoint_every", self.checkpoint_every, 1..=1_000_000),
             ("keep_last", self.keep_last as u64, 1..=1_000),
+            ("train.num_updates", train.num_updates, 0..=1_000_000_000_000),
+            ("train.num_steps", train.num_steps as u64, 1..=1_000_000),
+            ("train.restart_every", train.restart_every, 1..=1_000_000),
         ];
         for (key, value, range) in numbers {
             if !range.contains(&value) {
@@ -200,10 +211,15 @@ impl TrainSettings {
 /// # Errors
 /// The name with what is allowed.
 pub fn check_teacher(name: &str, capabilities: Capabilities) -> Result<(), Error> {
-    let Some(planner) = planners::find(name) else {
-        return Contestant::heuristic(name).map(|_| ());
-    };
     let can_teach = |asks: &Asks| !asks.preemption && !asks.mixed_types;
+    let teachers: Vec<&str> = planners::entries()
+        .filter(|entry| can_teach(&entry.asks))
+        .map(|entry| entry.info.name)
+        .collect();
+    let Some(planner) = planners::find(name) else {
+        let others: Vec<&str> = ["best", "none"].into_iter().chain(teachers).collect();
+        return check_heuristic("warm_start", name, &others);
+    };
     let missing = planner.asks.missing_from(capabilities);
     if can_teach(&planner.asks) && missing.is_empty() {
         return Ok(());
@@ -213,12 +229,22 @@ pub fn check_teacher(name: &str, capabilities: Capabilities) -> Result<(), Error
     } else {
         format!("{name} stops running jobs or mixes GPU types, which no candidate does.")
     };
-    let teachers: Vec<&str> = planners::entries()
-        .filter(|entry| can_teach(&entry.asks))
-        .map(|entry| entry.info.name)
-        .collect();
     let allowed = format!("a heuristic, or one of the planners {}", teachers.join(", "));
     Err(Error::config("warm_start", name, allowed, hint))
+}
+
+/// Refuses what is neither a heuristic's name nor one of the other words that the key takes.
+///
+/// # Errors
+/// Key and value with all that is allowed, and the nearest of it.
+pub fn check_heuristic(key: &str, name: &str, others: &[&'static str]) -> Result<(), Error> {
+    let known: Vec<&'static str> = others.iter().chain(heuristics::names()).copied().collect();
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let nearest = heuristics::nearest_of(&known, name).unwrap_or("best");
+    let hint = format!("Did you mean {nearest}? pleach policies says what each one does.");
+    Err(Error::config(key, name, known.join(", "), hint))
 }
 
 impl TrainSettings {
@@ -266,5 +292,53 @@ pub fn agent_error(error: pleach_agents::error::Error) -> Error {
 impl From<pleach_agents::error::Error> for Error {
     fn from(error: pleach_agents::error::Error) -> Error {
         agent_error(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overrides;
+
+    fn refused(text: &str) -> String {
+        let settings = overrides::apply(&TrainSettings::default(), &[text.to_string()]).unwrap();
+        settings.validate().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn names_of_heuristics_are_refused_under_their_own_key_with_all_that_it_takes() {
+        for (text, words) in [
+            ("prior=foo", ["prior = foo", "best, none, ", "fifo"]),
+            (
+                "prior=sjff",
+                ["prior = sjff", "best, none, ", "Did you mean sjf?"],
+            ),
+            (
+                "warm_start=foo",
+                ["warm_start = foo", "best, none, ", "conservative"],
+            ),
+            (
+                "constraint.baseline=zzz",
+                ["constraint.baseline = zzz", "prior, best, ", "fifo"],
+            ),
+        ] {
+            let said = refused(text);
+            assert!(words.iter().all(|word| said.contains(word)), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_no_machine_can_hold_and_rewards_of_nothing_are_refused() {
+        for (text, words) in [
+            (
+                "train.num_steps=1000000000",
+                ["train.num_steps = 1000000000", "1 to 1000000"],
+            ),
+            ("dagger_rounds=5000", ["dagger_rounds = 5000", "0 to 1000"]),
+            ("env.reward.jct=0", ["env.reward = 0, 0, 0", "above 0 with PPO"]),
+        ] {
+            let said = refused(text);
+            assert!(words.iter().all(|word| said.contains(word)), "{text}: {said}");
+        }
     }
 }

@@ -199,6 +199,61 @@ fn no_steps_of_training_means_imitation_alone() {
 }
 
 #[test]
+fn a_run_goes_on_with_its_own_settings_and_others_are_refused_by_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = "--num-envs 2 --num-jobs 20 --warm-start sjf --set num_validation=2 --set warm_start_steps=50 \
+        --set train.group_size=1 --set train.num_steps=32 --set train.num_updates=1 --set train.imitation.num_epochs=1";
+    let said = succeed(folder.path(), &format!("train {flags} --seed 5 --out r"));
+    let first = said.lines().next().unwrap();
+    for words in [
+        "PPO, 1 updates",
+        "clone of sjf",
+        "Pleach/Philly-v0 --num-jobs 20",
+        "64 GPUs",
+        "load 1.5",
+    ] {
+        assert!(first.contains(words), "{words}: {first}");
+    }
+    assert!(
+        said.contains("pleach evaluate --workload Pleach/Philly-v0 --num-jobs 20 --policy "),
+        "{said}"
+    );
+    let run = folder.path().join("r");
+    let before = files(&run);
+    fs::remove_file(run.join("artefacts.json")).unwrap();
+    let said = succeed(folder.path(), "train --out r --resume");
+    assert!(said.contains("seed 5; on Pleach/Philly-v0"), "{said}");
+    assert!(files(&run) == before);
+    let other = pleach(
+        folder.path(),
+        &format!("train {flags} --seed 5 --out r --set train.num_updates=2"),
+    );
+    let said = text(&other.stderr);
+    assert_eq!(other.status.code(), Some(2), "{said}");
+    for words in [
+        "train.num_updates = 2, there 1",
+        "--config r/settings.toml --seed 5",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let seed = pleach(folder.path(), "train --out r --resume --seed 6");
+    assert_eq!(seed.status.code(), Some(2));
+    assert!(
+        text(&seed.stderr).contains("seed = 6: allowed is 5"),
+        "{}",
+        text(&seed.stderr)
+    );
+    let card = succeed(folder.path(), "policies --show mine=r");
+    for words in [
+        "mine: a trained network",
+        "trained on: Pleach/Philly-v0 --num-jobs 20",
+        "learner: PPO, ",
+    ] {
+        assert!(card.contains(words), "{words}: {card}");
+    }
+}
+
+#[test]
 fn a_heuristic_is_distilled_into_a_tree_that_schedules() {
     let folder = tempfile::tempdir().unwrap();
     let line =
@@ -206,6 +261,20 @@ fn a_heuristic_is_distilled_into_a_tree_that_schedules() {
     let said = succeed(folder.path(), line);
     assert!(said.contains("tier"), "{said}");
     succeed(folder.path(), "evaluate --policy sjf,t --num-jobs 40 --seeds 2");
+}
+
+#[test]
+fn a_tree_can_be_the_teacher_of_a_tree() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = "--num-jobs 20 --rounds 0 --episodes 1 --test-seeds 1 --leaves 4";
+    succeed(
+        folder.path(),
+        &format!("distill --teacher sjf {flags} --out t --quiet"),
+    );
+    let said = succeed(folder.path(), &format!("distill --teacher t {flags} --out again"));
+    for name in ["tree ", "tree-2"] {
+        assert!(said.lines().any(|line| line.starts_with(name)), "{name}: {said}");
+    }
 }
 
 #[test]
@@ -315,6 +384,8 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
     write("torn.csv.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 75]);
     write("tree.json", b"{\"schema\": 1}");
     write("network.ckpt", b"not a checkpoint");
+    write("nan.toml", b"[tiresias]\npromote_after = nan\n");
+    fs::create_dir(folder.path().join("folder.toml")).unwrap();
     for (line, words) in [
         ("evaluate --policy fofo", vec!["fofo", "fifo", "easy"]),
         ("evaluate --policy tree.json", vec!["tree.json"]),
@@ -350,6 +421,12 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             vec!["Pleach/Nothing-v9", "Pleach/Philly-v0"],
         ),
         ("quickstart --leaves 0", vec!["0"]),
+        ("train --config folder.toml", vec!["folder.toml"]),
+        ("train --fine-tune network.ckpt", vec!["network.ckpt", "PLEACHCK"]),
+        (
+            "evaluate --policy tiresias --policy-config nan.toml",
+            vec!["nan.toml", "tiresias.promote_after = nan"],
+        ),
         ("train --num-envs 7", vec!["num_envs = 7", "group_size = 16"]),
         ("train --device gpu", vec!["gpu", "cpu, cuda, wgpu"]),
         (

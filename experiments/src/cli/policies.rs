@@ -10,6 +10,7 @@ use clap::Args;
 Examples:
   pleach policies                                       names to give to --policy
   pleach policies --show runs/mine/tree.json            a tree in words, with what it needs
+  pleach policies --show runs/mine                      a network: where it was trained, what it chooses among, its size
   pleach policies --show tiresias                       a planner with its settings
   pleach policies --json policies.json")]
 pub struct PoliciesArgs {

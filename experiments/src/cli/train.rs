@@ -22,8 +22,9 @@ Examples:
   pleach train --fine-tune checkpoints/reference/GavelMulti-v1.ckpt --config mine.toml
                                                         go on from a network with jobs and a cluster of your own
   pleach train --device wgpu --set train.ppo.minibatch_size=8192   needs a build with --features wgpu
-  pleach train --out runs/mine --resume                 go on after an interruption
+  pleach train --out runs/mine --resume                 go on after an interruption, with the run's own settings and seed
 
+What is given twice is taken from the later of: built in, --config, --env, --set, the other flags.
 The configuration that was used is in the run's folder as settings.toml and can be given back with --config.
 The same seed gives the same bytes on any number of threads, resumed or not, on the CPU. A GPU rounds differently, so that
 its runs equal those of the CPU within rounding at first and part later; a run may go on on another device.")]

@@ -73,7 +73,8 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     {
         contestants.push(teacher.clone());
     }
-    contestants.push(Contestant::tree("tree", distilled.tree.clone())?);
+    // `tree-2` where the teacher is a tree of that name.
+    Contestant::tree("tree", distilled.tree.clone())?.join(&mut contestants);
     let bouts = episodes(&env, &seeds(seed, "test", args.test_seeds as usize))?;
     let mut sim = env.sim.clone();
     sim.record_utilisation = true;

@@ -1,5 +1,7 @@
 //! `pleach policies` and `pleach features`: what there is.
 
+use std::path::Path;
+
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::heuristics::{self, Info};
@@ -8,8 +10,10 @@ use pleach_scheduler::planners::{self, Entry};
 use crate::atomic_file;
 use crate::cli::PoliciesArgs;
 use crate::commands::Context;
-use crate::contestant::Contestant;
+use crate::contestant::{Contestant, label_and_place};
 use crate::error::Error;
+use crate::fine_tuning::network_at;
+use crate::network_card;
 use crate::table::Table;
 
 /// Lists heuristics and planners, or shows one.
@@ -19,7 +23,13 @@ use crate::table::Table;
 pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> {
     if let Some(spec) = &args.show {
         for contestant in Contestant::open(spec)? {
-            context.say(&shown(&contestant))?;
+            let mut words = shown(&contestant);
+            if contestant.is_network() {
+                let (_, place) = label_and_place(spec);
+                let card = network_card::text(&network_at(Path::new(place))?);
+                words = format!("{}: a trained network\n{card}", contestant.name());
+            }
+            context.say(&words)?;
         }
         return Ok(());
     }
@@ -74,7 +84,7 @@ fn shown(contestant: &Contestant) -> String {
         return text;
     }
     let Some((info, entry)) = infos().find(|(info, _)| info.name == contestant.name()) else {
-        return format!("{}: a trained network", contestant.name());
+        return contestant.name().to_string();
     };
     let mut text = format!(
         "{}: {}\nneeds to know: {}\ndecides: {}\nsource: {}",

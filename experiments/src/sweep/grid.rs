@@ -24,7 +24,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::manifest::{MAX_UNITS, Manifest, ManifestUnit};
-use crate::atomic_file::read_text;
+use crate::atomic_file::{finite, read_text};
 use crate::error::Error;
 
 /// Bound on the size of a grid file.
@@ -75,7 +75,7 @@ impl Grid {
     /// [`Error::Io`], or [`Error::Data`] with line and column.
     pub fn read(path: &Path) -> Result<Grid, Error> {
         let text = read_text(path, GRID_BYTES_MAX)?;
-        toml::from_str(&text).map_err(|error| {
+        let grid = toml::from_str(&text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start).min(text.len());
             let before = text.get(..at).unwrap_or("");
             let line = before.matches('\n').count() + 1;
@@ -87,7 +87,11 @@ impl Grid {
                 column,
                 message,
             }
-        })
+        })?;
+        // Values are JSON from here on, which has no word for these.
+        let table = toml::from_str(&text).map_err(|error| Error::data(path, error.to_string()))?;
+        finite(&table).map_err(|message| Error::data(path, message))?;
+        Ok(grid)
     }
 
     /// The manifest of all combinations.
@@ -297,5 +301,8 @@ mod tests {
             "{error}"
         );
         assert!(error.to_string().contains("sedes"));
+        std::fs::write(&path, "name = 'x'\n[grid]\nload = [0.5, nan]\n").unwrap();
+        let said = Grid::read(&path).unwrap_err().to_string();
+        assert!(said.contains("grid.load[1] = nan"), "{said}");
     }
 }

@@ -11,7 +11,7 @@ use pleach_env::config::EnvConfig;
 use pleach_env::seed::Seed;
 use rand::Rng;
 
-use super::rate;
+use super::{NUM_REPEATS, rate};
 use crate::cli::BenchArgs;
 use crate::commands::Context;
 use crate::error::Error;
@@ -24,6 +24,9 @@ const WIDTHS: [usize; 2] = [32, 256];
 const MINIBATCHES: [usize; 4] = [256, 1024, 4096, 16_384];
 /// A decision has 5 to 35 candidates, 20 in the mean.
 const CANDIDATES: (usize, usize) = (5, 31);
+
+/// A gradient that would take more than so many times the time of the part is left out.
+const TIMES_MAX: f64 = 10.0;
 
 /// One device, width and minibatch.
 pub(super) struct Point {
@@ -53,12 +56,25 @@ pub(super) fn measure(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec
         devices.push(device);
     }
     let rows = recorded(args)?;
+    let share_s = args.seconds / (WIDTHS.len() * MINIBATCHES.len() * devices.len().max(1)) as f64;
     let mut points = Vec::new();
     for width in WIDTHS {
+        // Decisions per second with the minibatch before, by device.
+        let mut last_per_s = vec![f64::INFINITY; devices.len()];
         for minibatch in MINIBATCHES {
-            for device in &devices {
+            for (device, last_per_s) in devices.iter().zip(&mut last_per_s) {
                 let name = format!("{}, width {width}, minibatch {minibatch}", device.name());
-                let per_s = gradients((&rows.0, &rows.1), *device, (width, minibatch), args, context)?;
+                let likely_s = minibatch as f64 / *last_per_s;
+                if likely_s > TIMES_MAX * args.seconds {
+                    if !args.quiet {
+                        let why = format!("left out, for one gradient may take {likely_s:.0} s");
+                        context.say(&format!("{name}: {why}; more --seconds measure it"))?;
+                    }
+                    continue;
+                }
+                let point = (width, minibatch);
+                let per_s = gradients((&rows.0, &rows.1), *device, point, (args, share_s), context)?;
+                *last_per_s = per_s;
                 if !args.quiet {
                     context.say(&format!("{name}: {per_s:.0} decisions/s"))?;
                 }
@@ -90,12 +106,13 @@ fn recorded(args: &BenchArgs) -> Result<(EnvConfig, Rows), Error> {
     Ok((env, rows))
 }
 
-/// Decisions per second.
+/// Decisions per second, within about `share_s`: gradients that take longer than that are measured once, the first time, on a CPU,
+/// where it is like any other. On other devices the first one also compiles what they run.
 fn gradients(
     (env, rows): (&EnvConfig, &Rows),
     device: Device,
     (width, minibatch): (usize, usize),
-    args: &BenchArgs,
+    (args, share_s): (&BenchArgs, f64),
     context: &Context<'_>,
 ) -> Result<f64, Error> {
     let config = NetworkConfig {
@@ -117,7 +134,15 @@ fn gradients(
         std::hint::black_box(gradient.map_err(agent_error)?.0);
         Ok(minibatch as u64)
     };
-    // The first one compiles what the device runs.
-    step()?;
-    rate(args, context, step)
+    let start_s = (context.clock)();
+    let num = step()?;
+    let first_s = (context.clock)() - start_s;
+    if first_s * NUM_REPEATS as f64 > share_s && device == Device::Cpu {
+        return Ok(num as f64 / first_s.max(1e-9));
+    }
+    let within_share = BenchArgs {
+        seconds: share_s,
+        ..args.clone()
+    };
+    rate(&within_share, context, step)
 }

@@ -1,0 +1,108 @@
+//! What a checkpoint knows of its network, in words.
+
+use pleach_agents::checkpoint::Checkpoint;
+use pleach_agents::trainer::Learner;
+use pleach_env::config::EnvConfig;
+use pleach_scheduler::policy::CandidateConfig;
+
+use crate::env_description;
+
+/// Characters of an environment that this version cannot read.
+const TEXT_LEN_MAX: usize = 200;
+
+/// Some lines: where it was trained, what it chooses among, whom it corrects, its size, and how it was learnt.
+#[must_use]
+pub fn text(checkpoint: &Checkpoint) -> String {
+    let contract = &checkpoint.contract;
+    let trained_on = match serde_json::from_str::<EnvConfig>(&contract.trained_on) {
+        Ok(env) => env_description::line(&env),
+        Err(_) => contract.trained_on.chars().take(TEXT_LEN_MAX).collect(),
+    };
+    let decides = match &contract.prior {
+        Some(prior) => format!("corrects {} (prior_weight {})", prior.policy, prior.weight),
+        None => "alone".to_string(),
+    };
+    let elsewhere = match (contract.one_type, &contract.prior) {
+        (true, Some(prior)) => format!("no: it has met one, and leaves several to {}", prior.policy),
+        (true, None) => "no: it has met one".to_string(),
+        (false, _) => "yes".to_string(),
+    };
+    let network = checkpoint.config.network;
+    let learner = match checkpoint.config.learner {
+        Learner::Ppo => "PPO",
+        Learner::Evolution => "evolution strategies",
+    };
+    [
+        ("trained on", trained_on),
+        ("decides", decides),
+        ("candidates", candidates(&contract.candidates)),
+        ("several GPU types", elsewhere),
+        (
+            "network",
+            format!(
+                "hidden {}, context {}, heads {}; {} parameters",
+                network.hidden,
+                network.context,
+                network.heads,
+                checkpoint.parameters.len()
+            ),
+        ),
+        (
+            "learner",
+            format!(
+                "{learner}, {} of {} updates, {} decisions, seed {}",
+                checkpoint.update, checkpoint.config.num_updates, checkpoint.num_frames, checkpoint.seed.0
+            ),
+        ),
+        ("feature schema", contract.schema_hash.clone()),
+    ]
+    .map(|(name, value)| format!("{name}: {value}"))
+    .join("\n")
+}
+
+/// What it chooses among.
+fn candidates(config: &CandidateConfig) -> String {
+    let jobs = format!(
+        "the first {} jobs of each order, the first {} that fit",
+        config.heads, config.fitting
+    );
+    let kinds = [
+        (config.templates, "all placements"),
+        (config.reserve, "reservations"),
+        (config.preempt, "preemption"),
+        (config.share, "sharing"),
+        (config.sizes, "sizes of elastic jobs"),
+        (config.cores, "shares of cores and memory"),
+        (config.wait_for_type, "waiting for a GPU type"),
+    ];
+    let kinds = kinds.into_iter().filter(|(is_offered, _)| *is_offered);
+    std::iter::once(jobs.as_str())
+        .chain(kinds.map(|(_, word)| word))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::fine_tuning::network_at;
+
+    #[test]
+    fn a_reference_network_says_where_it_comes_from_and_what_it_is() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../checkpoints/reference");
+        let said = text(&network_at(&folder.join("PhillyGang-v1.ckpt")).unwrap());
+        for words in [
+            "trained on: Pleach/PhillyGang-v1: 8 nodes, 64 GPUs, 300 jobs",
+            "decides: corrects ",
+            "candidates: the first ",
+            "several GPU types: no: it has met one",
+            "hidden 16, context 16, heads 0; ",
+            "learner: evolution strategies, ",
+            "feature schema: ",
+        ] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+    }
+}

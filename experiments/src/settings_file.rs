@@ -1,0 +1,185 @@
+//! Settings of a training run in TOML: what a file says, over what `pleach train` has built in.
+//!
+//! A key that the file leaves out is as in plain `pleach train`, also inside a table that the file has: a file with one key
+//! differs from no file in that key. A table that takes one of several forms ([`WHOLE`]) is taken as the file has it, for half of
+//! one form and half of another mean nothing.
+
+use std::path::Path;
+
+use pleach_env::config::EnvConfig;
+use toml::{Table, Value};
+
+use crate::atomic_file::{finite, read_text};
+use crate::error::Error;
+use crate::scenario::env_error;
+use crate::settings::TrainSettings;
+
+/// Largest file, bytes.
+const BYTES_MAX: u64 = 1 << 20;
+/// The environment of `pleach train` without one.
+pub const DEFAULT_ENV: &str = "Pleach/Philly-v0";
+/// Tables that a file replaces and does not complete.
+const WHOLE: [&str; 3] = ["env.workload", "env.sim.estimates", "objective"];
+
+/// The settings of plain `pleach train`.
+///
+/// # Errors
+/// None in practice: the environment is registered.
+pub fn built_in() -> Result<TrainSettings, Error> {
+    Ok(TrainSettings {
+        env: EnvConfig::registered(DEFAULT_ENV).map_err(env_error)?,
+        ..TrainSettings::default()
+    })
+}
+
+/// Reads settings.
+///
+/// # Errors
+/// [`Error::Io`] where there is no file, [`Error::Data`] for unknown keys, values of another kind, and numbers that are not finite.
+pub fn read(path: &Path) -> Result<TrainSettings, Error> {
+    parse(&read_text(path, BYTES_MAX)?).map_err(|message| Error::data(path, message))
+}
+
+/// As [`read`], from the text; the error in words.
+///
+/// # Errors
+/// Unknown keys, values of another kind, numbers that are not finite.
+pub fn parse(text: &str) -> Result<TrainSettings, String> {
+    // Alone first: the message of an unknown key then has its line.
+    toml::from_str::<TrainSettings>(text).map_err(|error| error.to_string())?;
+    let file: Table = toml::from_str(text).map_err(|error| error.to_string())?;
+    finite(&file)?;
+    let built_in = built_in().map_err(|error| error.to_string())?;
+    let mut base = Table::try_from(&built_in).map_err(|error| error.to_string())?;
+    lay_over(&mut base, file, "");
+    base.try_into()
+        .map_err(|error: toml::de::Error| error.message().to_string())
+}
+
+/// Values of `file` over those of `base`, table by table. `prefix` is the dotted key of both with a dot at its end.
+fn lay_over(base: &mut Table, file: Table, prefix: &str) {
+    for (name, value) in file {
+        let key = format!("{prefix}{name}");
+        match (base.get_mut(&name), value) {
+            (Some(Value::Table(base)), Value::Table(file)) if !WHOLE.contains(&key.as_str()) => {
+                lay_over(base, file, &format!("{key}."));
+            }
+            (_, value) => {
+                base.insert(name, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overrides;
+
+    /// What the shipped files meant when a key that was left out had the default of its own structure.
+    fn over_library_defaults(text: &str) -> TrainSettings {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_file_with_one_key_differs_from_no_file_in_that_key() {
+        let mut expected = built_in().unwrap();
+        assert_eq!(parse("").unwrap(), expected);
+        expected.train.num_updates = 7;
+        assert_eq!(parse("[train]\nnum_updates = 7").unwrap(), expected);
+        expected.train.ppo.clip = 0.1;
+        let text = "[train]\nnum_updates = 7\n[train.ppo]\nclip = 0.1";
+        assert_eq!(parse(text).unwrap(), expected);
+        expected.env.sim.capabilities.preemption = true;
+        let text = format!("{text}\n[env.sim.capabilities]\npreemption = true");
+        assert_eq!(parse(&text).unwrap(), expected);
+    }
+
+    #[test]
+    fn tables_of_one_of_several_forms_are_not_mixed() {
+        let file =
+            parse("objective = { makespan_s = 1.0 }\n[env.workload.generate]\npreset = 'pollux'\nload = 1.5")
+                .unwrap();
+        assert_eq!(file.objective.len(), 1);
+        let alone = over_library_defaults("[env.workload.generate]\npreset = 'pollux'\nload = 1.5");
+        assert_eq!(file.env.workload, alone.env.workload);
+        let text = "[env.sim.estimates]\nmodel = 'user-limit'\ndefault_s = 60.0";
+        assert_eq!(parse(text).unwrap().env.sim, over_library_defaults(text).env.sim);
+    }
+
+    #[test]
+    fn settings_that_a_run_wrote_down_are_read_back_as_they_were() {
+        for id in EnvConfig::ids() {
+            let mut settings = TrainSettings {
+                env: EnvConfig::registered(id).unwrap(),
+                ..TrainSettings::default()
+            };
+            settings.env.max_steps = Some(9);
+            settings.train.overlap = true;
+            let text = toml::to_string_pretty(&settings).unwrap();
+            assert_eq!(parse(&text).unwrap(), settings, "{id}");
+        }
+    }
+
+    #[test]
+    fn shipped_files_mean_what_they_meant_over_the_defaults_of_the_library() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("configs");
+        let mut num_files = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mut expected = over_library_defaults(&text);
+            if !text.contains("[env") {
+                // Those of the suite are given with an environment: the task's, or --env.
+                expected.env = built_in().unwrap().env;
+            }
+            let settings = parse(&text).unwrap();
+            assert_eq!(settings, expected, "{}", path.display());
+            settings.validate().unwrap();
+            num_files += 1;
+        }
+        assert_eq!(num_files, 5);
+    }
+
+    #[test]
+    fn unknown_keys_and_numbers_that_are_none_are_refused_by_name() {
+        for (text, words) in [
+            ("num_envs = 4\nnum_env = 4", vec!["line 2", "num_env"]),
+            ("[train]\nsigma = 1.0", vec!["line 2", "sigma"]),
+            ("[train.ppo]\nclip = nan", vec!["train.ppo.clip = nan", "finite"]),
+            ("[env.workload.generate]\nload = 1.0", vec!["preset"]),
+        ] {
+            let said = parse(text).unwrap_err();
+            assert!(words.iter().all(|word| said.contains(word)), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn what_docs_say_in_toml_can_be_read() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/learning.md");
+        let text = std::fs::read_to_string(docs).unwrap();
+        let blocks: Vec<&str> = text
+            .split("```toml\n")
+            .skip(1)
+            .filter_map(|rest| rest.split("```").next())
+            .collect();
+        assert!(!blocks.is_empty());
+        for block in blocks {
+            let said = parse(block).err();
+            assert!(said.is_none(), "{block}{said:?}");
+            // The same as values of --set.
+            let table: Table = toml::from_str(block).unwrap();
+            let flags: Vec<String> = dotted(&table, "");
+            overrides::apply(&built_in().unwrap(), &flags).unwrap();
+        }
+    }
+
+    /// `KEY=VALUE` for every value that is no table.
+    fn dotted(table: &Table, prefix: &str) -> Vec<String> {
+        let of = |(name, value): (&String, &Value)| match value {
+            Value::Table(inner) if name != "workload" => dotted(inner, &format!("{prefix}{name}.")),
+            value => vec![format!("{prefix}{name}={value}")],
+        };
+        table.iter().flat_map(of).collect()
+    }
+}

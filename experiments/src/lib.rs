@@ -31,6 +31,7 @@ pub mod results;
 pub mod run_folder;
 pub mod run_lock;
 pub mod scenario;
+pub mod scheduling;
 pub mod settings;
 pub mod stats;
 pub mod suite;

@@ -1,4 +1,4 @@
-//! What the flags about workloads and scheduling mean: bouts to compare on, and an environment to train in.
+//! What the flags about workloads mean: bouts to compare on, and an environment to train in.
 
 use std::path::Path;
 
@@ -10,24 +10,19 @@ use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::import::{ImportOptions, ImportReport, import};
-use pleach_scheduler::cluster::{Capabilities, Sharing};
+use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::spec::ClusterSpec;
 
 use crate::atomic_file::{read_json, read_toml};
-use crate::cli::estimates::EstimateSource;
-use crate::cli::evaluate::{SchedulingArgs, SharingArg, WorkloadSource};
+use crate::cli::evaluate::{SchedulingArgs, WorkloadSource};
 use crate::contest::Bout;
 use crate::error::Error;
 
-/// Time limit of a job whose list has none, s. *Assumed*: a day, a common default of batch systems.
-const DEFAULT_LIMIT_S: f64 = 86_400.0;
-/// Ended jobs from which a run time is predicted. *Assumed*.
-const NUM_LAST: usize = 10;
 /// Largest cluster description, bytes.
 const CLUSTER_BYTES_MAX: u64 = 1 << 20;
 /// Seconds of a day.
-const DAY_S: f64 = 86_400.0;
+pub(crate) const DAY_S: f64 = 86_400.0;
 
 /// Turns an environment's error into ours.
 #[must_use]
@@ -39,60 +34,6 @@ pub fn env_error(error: EnvError) -> Error {
             line: 0,
             column: 0,
             message: other.to_string(),
-        },
-    }
-}
-
-impl SchedulingArgs {
-    /// The same as settings of a simulation. An environment's id brings its preemption and sharing along, where all
-    /// workloads are such environments.
-    #[must_use]
-    pub fn sim(&self, workload: &WorkloadSource) -> SimConfig {
-        let mut sim = SimConfig {
-            estimates: model(self.estimates),
-            ..SimConfig::default()
-        };
-        let known = workload
-            .workload
-            .iter()
-            .map(|name| EnvConfig::registered(name).ok());
-        let own: Option<Vec<Capabilities>> = known.map(|config| Some(config?.sim.capabilities)).collect();
-        let own = own.unwrap_or_default();
-        let all_preempt = !own.is_empty() && own.iter().all(|own| own.preemption);
-        sim.capabilities.preemption = self.preemption || all_preempt;
-        let capabilities = &mut sim.capabilities;
-        capabilities.restart_cost_s = self.restart_cost_s;
-        capabilities.overheads = self.overheads;
-        capabilities.mixed_types = self.mixed_types;
-        capabilities.sharing = match own.first().map(|own| own.sharing) {
-            Some(sharing)
-                if self.sharing == SharingArg::Off && own.iter().all(|own| own.sharing == sharing) =>
-            {
-                sharing
-            }
-            _ => self.sharing.into(),
-        };
-        capabilities.checkpoint_interval_s = self.checkpoint_interval_s;
-        sim.outcomes.clone_from(&self.outcomes);
-        sim.capacity = self.capacity.clone().unwrap_or_default();
-        if let Some(days) = self.node_mtbf_days {
-            sim.capacity.node_mtbf_s = Some(days * DAY_S);
-        }
-        sim
-    }
-}
-
-/// The model of a source of estimates.
-pub(crate) fn model(source: EstimateSource) -> EstimateModel {
-    match source {
-        EstimateSource::Oracle => EstimateModel::Oracle,
-        EstimateSource::User => EstimateModel::UserLimit {
-            default_s: DEFAULT_LIMIT_S,
-        },
-        EstimateSource::Lognormal { sigma, bias } => EstimateModel::LogNormal { sigma, bias },
-        EstimateSource::History => EstimateModel::History {
-            num_last: NUM_LAST,
-            default_s: 3600.0,
         },
     }
 }

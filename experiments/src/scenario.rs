@@ -122,19 +122,26 @@ impl WorkloadSource {
                 if let Some(cluster) = self.cluster_override()? {
                     workload.cluster = cluster;
                     workload.validate().map_err(env_error)?;
+                    // The generator offered it to its own cluster.
+                    workload = self.loaded(workload)?;
                 }
                 Ok((workload, None))
             }
             Source::File(path) => {
-                let (mut workload, report) = import(path, &self.options()?).map_err(env_error)?;
-                if let Some(load) = self.load {
-                    workload = workload
-                        .scaled_load(load / workload.offered_load())
-                        .map_err(env_error)?;
-                }
-                Ok((workload, Some(report)))
+                let (workload, report) = import(path, &self.options()?).map_err(env_error)?;
+                Ok((self.loaded(workload)?, Some(report)))
             }
         }
+    }
+
+    /// The same jobs at the load that was asked for, on the workload's present cluster.
+    fn loaded(&self, workload: Workload) -> Result<Workload, Error> {
+        let Some(load) = self.load else {
+            return Ok(workload);
+        };
+        workload
+            .scaled_load(load / workload.offered_load())
+            .map_err(env_error)
     }
 
     /// All bouts of a comparison: each name with each seed. A file gives one bout, or one for each window; with
@@ -249,4 +256,35 @@ pub fn episodes(env: &EnvConfig, seeds: &[Seed]) -> Result<Vec<Bout>, Error> {
         })
     };
     seeds.iter().map(bout).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(name: &str) -> WorkloadSource {
+        WorkloadSource {
+            workload: vec![name.to_string()],
+            ..WorkloadSource::default()
+        }
+    }
+
+    #[test]
+    fn the_load_of_generated_jobs_is_that_on_the_cluster_that_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("twice.toml");
+        let (own, _) = source("philly-like").workload("philly-like", Seed(1)).unwrap();
+        let mut cluster = own.cluster.clone();
+        cluster.node_groups[0].count *= 2;
+        std::fs::write(&path, toml::to_string(&cluster).unwrap()).unwrap();
+        let args = WorkloadSource {
+            cluster: Some(path),
+            num_jobs: Some(50),
+            load: Some(0.7),
+            ..source("philly-like")
+        };
+        let (workload, _) = args.workload("philly-like", Seed(1)).unwrap();
+        assert!(workload.cluster.num_gpus() > own.cluster.num_gpus());
+        assert!((workload.offered_load() - 0.7).abs() < 1e-3);
+    }
 }

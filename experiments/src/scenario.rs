@@ -21,6 +21,8 @@ use crate::error::Error;
 
 /// Largest cluster description, bytes.
 const CLUSTER_BYTES_MAX: u64 = 1 << 20;
+/// Most windows that a list may be cut into.
+const NUM_WINDOWS_MAX: usize = 10_000;
 /// Seconds of a day.
 pub(crate) const DAY_S: f64 = 86_400.0;
 
@@ -175,7 +177,7 @@ impl WorkloadSource {
             if let Some(report) = report {
                 note(report.to_string());
             }
-            let windows = self.windows(whole);
+            let windows = self.windows(whole)?;
             for seed in if drawn { seeds } else { &seeds[..1] } {
                 bouts.extend(windows.iter().map(|workload| Bout {
                     workload: workload.clone(),
@@ -187,23 +189,36 @@ impl WorkloadSource {
     }
 
     /// Cuts a list into windows of equal length; windows without jobs are left out.
-    fn windows(&self, whole: Workload) -> Vec<Workload> {
-        let Some(days) = self.window_days else {
-            return vec![whole];
+    fn windows(&self, whole: Workload) -> Result<Vec<Workload>, Error> {
+        let (Some(days), Some(first), Some(last)) = (self.window_days, whole.jobs.first(), whole.jobs.last())
+        else {
+            return Ok(vec![whole]);
         };
         let (length_s, span_s) = (days * DAY_S, whole.arrival_span_s());
-        let first_s = whole.jobs.first().map_or(0.0, |job| job.submit.as_secs_f64());
-        let num = ((span_s / length_s).ceil() as usize).clamp(1, 10_000);
+        let (first_s, last_s) = (first.submit.as_secs_f64(), last.submit.as_secs_f64());
+        // A window does not hold its end, so a job that comes at the end of the last begins another.
+        let num = (span_s / length_s).floor() + 1.0;
+        if num > NUM_WINDOWS_MAX as f64 {
+            let shortest = (span_s / DAY_S / (NUM_WINDOWS_MAX - 1) as f64 * 1e4).ceil() / 1e4;
+            return Err(Error::config(
+                "window_days",
+                days,
+                format!("at most {NUM_WINDOWS_MAX} windows, and these are {num}"),
+                format!("Give --window-days {shortest} or more."),
+            ));
+        }
+        let edge_s = |number: usize| first_s + number as f64 * length_s;
         let cut = |number: usize| {
-            let from_s = first_s + number as f64 * length_s;
-            let mut window = whole.window(from_s, from_s + length_s);
+            let mut window = whole.window(edge_s(number), edge_s(number + 1));
             window.name = format!("{}#{number}", whole.name);
             window
         };
-        (0..num)
+        // One more where the division was rounded down: then the last job comes after all these.
+        let num = num as usize + usize::from(edge_s(num as usize) <= last_s);
+        Ok((0..num)
             .map(cut)
             .filter(|window| !window.jobs.is_empty())
-            .collect()
+            .collect())
     }
 
     /// An environment whose episodes are drawn from the first workload.
@@ -261,6 +276,7 @@ pub fn episodes(env: &EnvConfig, seeds: &[Seed]) -> Result<Vec<Bout>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pleach_scheduler::ids::Time;
 
     fn source(name: &str) -> WorkloadSource {
         WorkloadSource {
@@ -286,5 +302,47 @@ mod tests {
         let (workload, _) = args.workload("philly-like", Seed(1)).unwrap();
         assert!(workload.cluster.num_gpus() > own.cluster.num_gpus());
         assert!((workload.offered_load() - 0.7).abs() < 1e-3);
+    }
+
+    /// A list of one-GPU jobs of 60 s that come at these times, s, on eight GPUs.
+    fn list_of(submit_s: &[f64]) -> Workload {
+        let (mut workload, _) = WorkloadSource {
+            num_jobs: Some(submit_s.len() as u32),
+            ..source("philly-like")
+        }
+        .workload("philly-like", Seed(1))
+        .unwrap();
+        for (job, at_s) in workload.jobs.iter_mut().zip(submit_s) {
+            job.submit = Time::from_secs_f64(*at_s);
+        }
+        workload
+    }
+
+    #[test]
+    fn windows_hold_every_job_also_where_the_last_comes_at_the_end_of_one() {
+        let days = |window_days: f64| WorkloadSource {
+            window_days: Some(window_days),
+            ..WorkloadSource::default()
+        };
+        let windows = days(1.0).windows(list_of(&[0.0, 86_400.0])).unwrap();
+        let jobs: Vec<usize> = windows.iter().map(|window| window.jobs.len()).collect();
+        assert_eq!(jobs, [1, 1]);
+        assert_eq!(windows[1].jobs[0].submit, Time::ZERO);
+        // No length of a window loses a job to rounding.
+        for window_days in [0.1, 0.3, 0.7, 1.0 / 3.0, 5.0] {
+            let times: Vec<f64> = (0..40)
+                .map(|number| 17.3 + f64::from(number) * window_days * 86_400.0)
+                .collect();
+            let windows = days(window_days).windows(list_of(&times)).unwrap();
+            let num: usize = windows.iter().map(|window| window.jobs.len()).sum();
+            assert_eq!(num, 40, "{window_days}");
+        }
+        let refused = days(0.001).windows(list_of(&[0.0, 8_640_000.0])).unwrap_err();
+        assert!(
+            refused.to_string().contains("these are 100001") && refused.to_string().contains("0.0101"),
+            "{refused}"
+        );
+        let fewest = days(0.0101).windows(list_of(&[0.0, 8_640_000.0])).unwrap();
+        assert_eq!(fewest.len(), 2);
     }
 }

@@ -8,6 +8,7 @@
 //! talks to machines: a sweep is a list of independent units that any batch system can run.
 
 pub mod atomic_file;
+pub mod bouts;
 pub mod cli;
 pub mod commands;
 pub mod constraint;

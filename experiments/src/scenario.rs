@@ -1,17 +1,17 @@
-//! What the flags about workloads mean: bouts to compare on, and an environment to train in.
+//! What the flags about workloads mean: one workload of a name and a seed, and an environment to train in.
+//!
+//! Refused before any work: a workload that is listed twice, and flags of trace files where there is none.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use pleach_env::config::{EnvConfig, WorkloadConfig};
 use pleach_env::error::Error as EnvError;
 use pleach_env::seed::Seed;
-use pleach_env::simulate::SimConfig;
 use pleach_env::workload::Workload;
-use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::import::{ImportOptions, ImportReport, import};
 use pleach_scheduler::cluster::Sharing;
-use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::spec::ClusterSpec;
 
 use crate::atomic_file::{read_json, read_toml};
@@ -21,8 +21,6 @@ use crate::error::Error;
 
 /// Largest cluster description, bytes.
 const CLUSTER_BYTES_MAX: u64 = 1 << 20;
-/// Most windows that a list may be cut into.
-const NUM_WINDOWS_MAX: usize = 10_000;
 /// Seconds of a day.
 pub(crate) const DAY_S: f64 = 86_400.0;
 
@@ -48,13 +46,13 @@ struct Beside {
 
 /// Where jobs come from, once the name is known to be a preset, an environment or a file.
 #[derive(Clone, Debug)]
-enum Source<'a> {
+pub(crate) enum Source<'a> {
     Generated(GeneratorConfig),
     File(&'a Path),
 }
 
 impl WorkloadSource {
-    fn source<'a>(&self, name: &'a str) -> Result<Source<'a>, Error> {
+    pub(crate) fn source<'a>(&self, name: &'a str) -> Result<Source<'a>, Error> {
         if let Ok(config) = EnvConfig::registered(name) {
             return match config.workload {
                 WorkloadConfig::Generate(generator) => Ok(Source::Generated(self.adjusted(generator))),
@@ -78,6 +76,73 @@ impl WorkloadSource {
             allowed,
             "There is no such file; see docs/workloads.md.",
         ))
+    }
+
+    /// Refuses what would only be found out after the work: an unknown name, a workload that is listed twice, and flags
+    /// for trace files where no workload is one.
+    ///
+    /// # Errors
+    /// The first of these.
+    pub fn check(&self) -> Result<(), Error> {
+        let mut places = BTreeSet::new();
+        let mut has_file = false;
+        for name in &self.workload {
+            let place = match self.source(name)? {
+                Source::Generated(_) => PathBuf::from(name),
+                Source::File(path) => {
+                    has_file = true;
+                    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+                }
+            };
+            if !places.insert(place) {
+                let hint = "It is listed twice: take it out once; --seeds gives more runs of it.";
+                return Err(Error::config("workload", name, "each workload once", hint));
+            }
+        }
+        match self.trace_flag() {
+            Some((key, value)) if !has_file => Err(Error::config(
+                key,
+                value,
+                format!("none for {}, which is generated", self.workload.join(",")),
+                "The flag is for trace files: leave it out, or give a file to --workload.",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The first flag that only trace files have, and its value.
+    fn trace_flag(&self) -> Option<(&'static str, String)> {
+        let days = |key, value: Option<f64>| value.map(|value| (key, value.to_string()));
+        self.format
+            .map(|format| ("format", format.word().to_string()))
+            .or_else(|| days("from_day", self.from_day))
+            .or_else(|| days("days", self.days))
+            .or_else(|| days("window_days", self.window_days))
+            .or_else(|| {
+                let walls = ("virtual_clusters", "true".to_string());
+                self.virtual_clusters.then_some(walls)
+            })
+    }
+
+    /// The one workload of a command that takes no more; `done` says what becomes of it, as in `described`.
+    ///
+    /// # Errors
+    /// Several workloads, or one cut into windows; as [`WorkloadSource::check`].
+    pub fn only(&self, done: &str) -> Result<&str, Error> {
+        self.check()?;
+        if let Some(days) = self.window_days {
+            let allowed = format!("none here: one workload is {done}");
+            let hint = "Give --from-day and --days.";
+            return Err(Error::config("window_days", days, allowed, hint));
+        }
+        match self.workload.as_slice() {
+            [name] => Ok(name),
+            names => {
+                let allowed = format!("one workload, for one is {done}");
+                let hint = "Run it once for each.";
+                Err(Error::config("workload", names.join(","), allowed, hint))
+            }
+        }
     }
 
     fn adjusted(&self, generator: GeneratorConfig) -> GeneratorConfig {
@@ -146,97 +211,38 @@ impl WorkloadSource {
             .map_err(env_error)
     }
 
-    /// All bouts of a comparison: each name with each seed. A file gives one bout, or one for each window; with
-    /// estimates, outcomes, failures or restarts that are drawn, each of them with each seed. `note` is told what importers mended.
+    /// An environment whose episodes are drawn from the workload.
     ///
     /// # Errors
-    /// As [`WorkloadSource::workload`].
-    pub fn bouts(
-        &self,
-        sim: &SimConfig,
-        seeds: &[Seed],
-        note: &mut dyn FnMut(String),
-    ) -> Result<Vec<Bout>, Error> {
-        let mut bouts = Vec::new();
-        let drawn = matches!(sim.estimates, EstimateModel::LogNormal { .. })
-            || sim.outcomes.is_some()
-            || sim.capacity.node_mtbf_s.is_some()
-            || sim.capabilities.overheads == Some(Overheads::TaccEmpirical);
-        for name in &self.workload {
-            if let Source::Generated(_) = self.source(name)? {
-                for seed in seeds {
-                    let (workload, _) = self.workload(name, *seed)?;
-                    bouts.push(Bout {
-                        workload,
-                        seed: seed.0,
-                    });
-                }
-                continue;
-            }
-            let (whole, report) = self.workload(name, Seed(0))?;
-            if let Some(report) = report {
-                note(report.to_string());
-            }
-            let windows = self.windows(whole)?;
-            for seed in if drawn { seeds } else { &seeds[..1] } {
-                bouts.extend(windows.iter().map(|workload| Bout {
-                    workload: workload.clone(),
-                    seed: seed.0,
-                }));
-            }
-        }
-        Ok(bouts)
-    }
-
-    /// Cuts a list into windows of equal length; windows without jobs are left out.
-    fn windows(&self, whole: Workload) -> Result<Vec<Workload>, Error> {
-        let (Some(days), Some(first), Some(last)) = (self.window_days, whole.jobs.first(), whole.jobs.last())
-        else {
-            return Ok(vec![whole]);
-        };
-        let (length_s, span_s) = (days * DAY_S, whole.arrival_span_s());
-        let (first_s, last_s) = (first.submit.as_secs_f64(), last.submit.as_secs_f64());
-        // A window does not hold its end, so a job that comes at the end of the last begins another.
-        let num = (span_s / length_s).floor() + 1.0;
-        if num > NUM_WINDOWS_MAX as f64 {
-            let shortest = (span_s / DAY_S / (NUM_WINDOWS_MAX - 1) as f64 * 1e4).ceil() / 1e4;
-            return Err(Error::config(
-                "window_days",
-                days,
-                format!("at most {NUM_WINDOWS_MAX} windows, and these are {num}"),
-                format!("Give --window-days {shortest} or more."),
-            ));
-        }
-        let edge_s = |number: usize| first_s + number as f64 * length_s;
-        let cut = |number: usize| {
-            let mut window = whole.window(edge_s(number), edge_s(number + 1));
-            window.name = format!("{}#{number}", whole.name);
-            window
-        };
-        // One more where the division was rounded down: then the last job comes after all these.
-        let num = num as usize + usize::from(edge_s(num as usize) <= last_s);
-        Ok((0..num)
-            .map(cut)
-            .filter(|window| !window.jobs.is_empty())
-            .collect())
-    }
-
-    /// An environment whose episodes are drawn from the first workload.
-    ///
-    /// # Errors
-    /// As [`WorkloadSource::workload`].
+    /// As [`WorkloadSource::only`] and [`WorkloadSource::workload`]; a cluster for generated jobs or a load for a list,
+    /// which an environment does not take.
     pub fn env(&self, scheduling: &SchedulingArgs) -> Result<EnvConfig, Error> {
-        let name = self.workload.first().map_or("Pleach/Philly-v0", String::as_str);
+        let name = self.only("learned from")?;
         let workload = match self.source(name)? {
-            Source::Generated(generator) => WorkloadConfig::Generate(generator),
-            Source::File(path) => WorkloadConfig::File {
-                path: path.to_path_buf(),
-                options: Box::new(ImportOptions {
-                    max_jobs: None,
-                    ..self.options()?
-                }),
-                num_jobs: self.num_jobs.map_or(300, |num| num as usize),
-            },
+            Source::Generated(generator) => {
+                if let Some(path) = &self.cluster {
+                    let hint =
+                        "Write the jobs with it first (pleach workload write --cluster), and give that file.";
+                    let allowed = "none here for generated jobs";
+                    return Err(Error::config("cluster", path.display(), allowed, hint));
+                }
+                WorkloadConfig::Generate(generator)
+            }
+            Source::File(path) => {
+                if let Some(load) = self.load {
+                    let hint =
+                        "Write the jobs at it first (pleach workload write --load), and give that file.";
+                    return Err(Error::config("load", load, "none here for a list of jobs", hint));
+                }
+                WorkloadConfig::File {
+                    path: path.to_path_buf(),
+                    options: Box::new(ImportOptions {
+                        max_jobs: None,
+                        ..self.options()?
+                    }),
+                    num_jobs: self.num_jobs.map_or(300, |num| num as usize),
+                }
+            }
         };
         let sim = scheduling.sim(self);
         let mut config = EnvConfig {
@@ -276,7 +282,6 @@ pub fn episodes(env: &EnvConfig, seeds: &[Seed]) -> Result<Vec<Bout>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_scheduler::ids::Time;
 
     fn source(name: &str) -> WorkloadSource {
         WorkloadSource {
@@ -302,47 +307,5 @@ mod tests {
         let (workload, _) = args.workload("philly-like", Seed(1)).unwrap();
         assert!(workload.cluster.num_gpus() > own.cluster.num_gpus());
         assert!((workload.offered_load() - 0.7).abs() < 1e-3);
-    }
-
-    /// A list of one-GPU jobs of 60 s that come at these times, s, on eight GPUs.
-    fn list_of(submit_s: &[f64]) -> Workload {
-        let (mut workload, _) = WorkloadSource {
-            num_jobs: Some(submit_s.len() as u32),
-            ..source("philly-like")
-        }
-        .workload("philly-like", Seed(1))
-        .unwrap();
-        for (job, at_s) in workload.jobs.iter_mut().zip(submit_s) {
-            job.submit = Time::from_secs_f64(*at_s);
-        }
-        workload
-    }
-
-    #[test]
-    fn windows_hold_every_job_also_where_the_last_comes_at_the_end_of_one() {
-        let days = |window_days: f64| WorkloadSource {
-            window_days: Some(window_days),
-            ..WorkloadSource::default()
-        };
-        let windows = days(1.0).windows(list_of(&[0.0, 86_400.0])).unwrap();
-        let jobs: Vec<usize> = windows.iter().map(|window| window.jobs.len()).collect();
-        assert_eq!(jobs, [1, 1]);
-        assert_eq!(windows[1].jobs[0].submit, Time::ZERO);
-        // No length of a window loses a job to rounding.
-        for window_days in [0.1, 0.3, 0.7, 1.0 / 3.0, 5.0] {
-            let times: Vec<f64> = (0..40)
-                .map(|number| 17.3 + f64::from(number) * window_days * 86_400.0)
-                .collect();
-            let windows = days(window_days).windows(list_of(&times)).unwrap();
-            let num: usize = windows.iter().map(|window| window.jobs.len()).sum();
-            assert_eq!(num, 40, "{window_days}");
-        }
-        let refused = days(0.001).windows(list_of(&[0.0, 8_640_000.0])).unwrap_err();
-        assert!(
-            refused.to_string().contains("these are 100001") && refused.to_string().contains("0.0101"),
-            "{refused}"
-        );
-        let fewest = days(0.0101).windows(list_of(&[0.0, 8_640_000.0])).unwrap();
-        assert_eq!(fewest.len(), 2);
     }
 }

@@ -335,7 +335,52 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
         ),
         (
             "workload describe --window-days 3",
+            vec!["window_days = 3", "for trace files"],
+        ),
+        (
+            "workload describe --workload good.csv --window-days 3",
             vec!["window_days = 3", "--from-day"],
+        ),
+        (
+            "workload write --workload philly-like,gavel-multi --to w.csv",
+            vec!["philly-like,gavel-multi", "one workload"],
+        ),
+        (
+            "workload write --workload good.csv --window-days 3 --to w.csv",
+            vec!["window_days = 3", "--from-day"],
+        ),
+        // The cluster of good.csv lies where this one's would.
+        (
+            "workload write --workload gavel-multi --to good.parquet",
+            vec!["good.cluster.toml", "--force"],
+        ),
+        (
+            "workload stats --from-day 3",
+            vec!["from_day = 3", "Pleach/Philly-v0", "for trace files"],
+        ),
+        (
+            "evaluate --workload philly-like --virtual-clusters",
+            vec!["virtual_clusters", "philly-like", "for trace files"],
+        ),
+        (
+            "evaluate --workload good.csv,./good.csv",
+            vec!["./good.csv", "listed twice"],
+        ),
+        (
+            "evaluate --policy fifo,sjf --reference srtf",
+            vec!["reference = srtf", "fifo, sjf"],
+        ),
+        (
+            "distill --teacher sjf --format philly",
+            vec!["format = philly", "for trace files"],
+        ),
+        (
+            "distill --teacher sjf --cluster good.cluster.toml",
+            vec!["good.cluster.toml", "workload write --cluster"],
+        ),
+        (
+            "distill --teacher sjf --workload good.csv --load 2",
+            vec!["load = 2", "workload write --load"],
         ),
         (
             "workload describe --policy fofo",

@@ -149,6 +149,14 @@ impl WorkloadSource {
         generator.resized(self.num_jobs.map(|num| num as usize), self.load)
     }
 
+    /// Whether a name means a file with jobs, and no preset or environment.
+    #[must_use]
+    pub fn is_file(name: &str) -> bool {
+        EnvConfig::registered(name).is_err()
+            && GeneratorConfig::preset(name).is_err()
+            && Path::new(name).is_file()
+    }
+
     fn cluster_override(&self) -> Result<Option<ClusterSpec>, Error> {
         let Some(path) = &self.cluster else {
             return Ok(None);

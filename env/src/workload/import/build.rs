@@ -238,11 +238,16 @@ pub(super) fn build(
             resources: row.resources,
         });
     }
-    if jobs.is_empty() && !draft.strict {
-        let message = format!(
-            "no job is left to run ({}); widen the window or enlarge the cluster",
-            report.to_string().trim_end()
-        );
+    if jobs.is_empty() {
+        let message = if report.rows_read == 0 {
+            "no job is left to run: there is a header and no row; is the file whole?".to_owned()
+        } else {
+            let told = report.to_string();
+            format!(
+                "no job is left to run ({}); widen the window or enlarge the cluster",
+                told.trim_end()
+            )
+        };
         return Err(Error::Data {
             file,
             line: 0,

@@ -24,17 +24,24 @@ const CLUSTER_BYTES_MAX: u64 = 1 << 20;
 /// Seconds of a day.
 pub(crate) const DAY_S: f64 = 86_400.0;
 
-/// Turns an environment's error into ours.
+/// Turns an environment's error into ours: a place in a file stays one.
 #[must_use]
 pub fn env_error(error: EnvError) -> Error {
     match error {
         EnvError::Config(config) => Error::Config(Box::new(config)),
-        other => Error::Data {
-            file: Path::new("workload").to_path_buf(),
-            line: 0,
-            column: 0,
-            message: other.to_string(),
+        EnvError::Data {
+            file,
+            line,
+            column,
+            message,
+        } => Error::Data {
+            file: file.into(),
+            line: usize::try_from(line).unwrap_or(usize::MAX),
+            column: if column == "-" { String::new() } else { column },
+            message,
         },
+        EnvError::Io { path, source } => Error::data(&path, source.to_string()),
+        other => Error::Failed(other.to_string()),
     }
 }
 

@@ -304,13 +304,14 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
         });
         lines.collect::<Vec<_>>().join("\n")
     };
-    for name in ["zero", "nan", "many", "column"] {
+    for name in ["zero", "nan", "many", "none", "column"] {
         let cluster = folder.path().join(format!("{name}.cluster.toml"));
         fs::copy(folder.path().join("good.cluster.toml"), cluster).unwrap();
     }
     write("zero.csv", spoil("0").as_bytes());
     write("nan.csv", spoil("NaN").as_bytes());
     write("many.csv", spoil("1000000").as_bytes());
+    write("none.csv", good.lines().next().unwrap().as_bytes());
     write("column.csv", good.replace("num_gpus", "gpus").as_bytes());
     write("torn.csv.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 75]);
     write("tree.json", b"{\"schema\": 1}");
@@ -323,8 +324,18 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             "evaluate --workload nothing.csv",
             vec!["nothing.csv", "Pleach/Philly-v0"],
         ),
-        ("evaluate --workload zero.csv", vec!["zero.csv", "num_gpus"]),
-        ("evaluate --workload nan.csv", vec!["nan.csv", "num_gpus", "NaN"]),
+        (
+            "evaluate --workload zero.csv",
+            vec!["data: zero.csv, line 3, column num_gpus: "],
+        ),
+        (
+            "evaluate --workload nan.csv",
+            vec!["data: nan.csv, line 3, column num_gpus: ", "NaN"],
+        ),
+        (
+            "evaluate --workload none.csv",
+            vec!["data: none.csv: ", "no job is left to run"],
+        ),
         ("evaluate --workload many.csv", vec!["1000000"]),
         ("evaluate --workload column.csv", vec!["column.csv", "num_gpus"]),
         ("evaluate --workload torn.csv.gz", vec!["torn.csv.gz"]),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pleach_env::config::EnvConfig;
+use pleach_env::error::Error as EnvError;
 use pleach_env::seed::Seed;
 use pleach_env::workload::file::sidecar_path;
 use pleach_env::workload::generate::GeneratorConfig;
@@ -186,7 +187,10 @@ fn write(args: &WorkloadWriteArgs, context: &mut Context<'_>) -> Result<(), Erro
     if let Some(report) = report {
         context.say(&report.to_string())?;
     }
-    workload.write(&args.to).map_err(env_error)?;
+    workload.write(&args.to).map_err(|error| match error {
+        EnvError::Io { path, source } => Error::io("write", &path, source),
+        other => env_error(other),
+    })?;
     context.say(&format!(
         "{} jobs written to {}",
         workload.jobs.len(),

@@ -62,6 +62,19 @@ impl WorkloadSource {
         Ok(bouts)
     }
 
+    /// Whether more seeds give other runs: some workload is generated, or the simulation draws something.
+    ///
+    /// # Errors
+    /// As [`WorkloadSource::check`].
+    pub fn is_drawn(&self, sim: &SimConfig) -> Result<bool, Error> {
+        for name in &self.workload {
+            if matches!(self.source(name)?, Source::Generated(_)) {
+                return Ok(true);
+            }
+        }
+        Ok(is_drawn(sim))
+    }
+
     /// Cuts a list into windows of equal length; windows without jobs are left out.
     fn windows(&self, whole: Workload) -> Result<Vec<Workload>, Error> {
         let (Some(days), Some(first), Some(last)) = (self.window_days, whole.jobs.first(), whole.jobs.last())

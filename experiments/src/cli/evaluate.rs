@@ -31,7 +31,8 @@ Examples:
   pleach evaluate --estimates lognormal:1 --preemption --restart-cost-s 30 --html report.html
 
 The ratio column is the geometric mean of paired ratios of average JCT with a 95 % bootstrap interval.
-Fewer than ten pairs are a hint and not a result: give --seeds 10.")]
+Fewer than ten pairs are a hint and not a result: give --seeds 10, or --window-days for a trace, of which
+nothing is drawn.")]
 pub struct EvaluateArgs {
     /// Policies by name or file, repeated or with commas [default: all heuristics]
     #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append)]
@@ -49,7 +50,7 @@ pub struct EvaluateArgs {
     /// What the scheduler may do and knows.
     #[command(flatten)]
     pub scheduling: SchedulingArgs,
-    /// Seeds to run each policy and workload with
+    /// Seeds to run each policy and workload with; one run is made where nothing is drawn, as of a trace with known run times
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub seeds: u32,
     /// Also write one CSV row for each (policy, workload, seed) to this file

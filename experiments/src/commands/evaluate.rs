@@ -70,7 +70,7 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     let bar = Bar::new(quiet, "evaluate", (bouts.len() * contestants.len()) as u64);
     let runs = contest(&bouts, &contestants, &sim, &|| bar.step())?;
     bar.end();
-    let results = Results::new("evaluate", runs, reference.as_deref())?;
+    let results = Results::new("evaluate", runs, reference.as_deref())?.drawn(args.workload.is_drawn(&sim)?);
     let mut columns = COLUMNS.to_vec();
     if sim.capabilities.preemption {
         columns.push("preemptions");

@@ -53,11 +53,11 @@ pub struct EvaluateArgs {
     /// Seeds to run each policy and workload with; one run is made where nothing is drawn, as of a trace with known run times
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub seeds: u32,
-    /// Also write one CSV row for each (policy, workload, seed) to this file
+    /// Also write one CSV row for each (policy, workload, seed) to this file; with --out they are in its folder anyway
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     #[serde(skip)]
     pub csv: Option<PathBuf>,
-    /// Also write the report to this file; it is in the run's folder anyway
+    /// Also write the report to this file; with --out it is in its folder anyway
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     #[serde(skip)]
     pub html: Option<PathBuf>,

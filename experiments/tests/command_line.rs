@@ -405,6 +405,10 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             "train --env Pleach/Nothing-v9",
             vec!["Pleach/Nothing-v9", "Pleach/Philly-v0"],
         ),
+        (
+            "reproduce B1 --smoke --data nowhere",
+            vec!["data = nowhere", "no such folder"],
+        ),
         ("quickstart --leaves 0", vec!["0"]),
         ("train --num-envs 7", vec!["num_envs = 7", "group_size = 16"]),
         ("train --device gpu", vec!["gpu", "cpu, cuda, wgpu"]),

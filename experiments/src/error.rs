@@ -29,14 +29,14 @@ pub enum Error {
     #[error(transparent)]
     Config(Box<ConfigError>),
     /// A place in a file that cannot be read as what it should be.
-    #[error("data: {file}, line {line}, column {column}: {message}", file = .file.display())]
+    #[error("data: {}: {message}", place(.file, *.line, .column))]
     Data {
         /// The file.
         file: PathBuf,
         /// Line, from 1; 0 where the file as a whole is meant.
         line: usize,
-        /// Column, from 1; 0 where the line as a whole is meant.
-        column: usize,
+        /// Column by its name, or by its number from 1; empty where the line as a whole is meant.
+        column: String,
         /// What is wrong.
         message: String,
     },
@@ -71,6 +71,18 @@ pub enum Error {
     /// Something failed that may work if tried again.
     #[error("{0} (worth another try)")]
     Temporary(String),
+}
+
+/// A place in a file as far as it is known: `trace.csv, line 17, column num_gpus`.
+fn place(file: &Path, line: usize, column: &str) -> String {
+    let mut place = file.display().to_string();
+    if line > 0 {
+        place += &format!(", line {line}");
+    }
+    if !column.is_empty() {
+        place += &format!(", column {column}");
+    }
+    place
 }
 
 impl From<pleach_scheduler::error::PolicyError> for Error {
@@ -109,7 +121,7 @@ impl Error {
         Error::Data {
             file: file.to_path_buf(),
             line: 0,
-            column: 0,
+            column: String::new(),
             message: message.into(),
         }
     }
@@ -119,7 +131,7 @@ impl Error {
         Error::Data {
             file: file.to_path_buf(),
             line: source.line(),
-            column: source.column(),
+            column: source.column().to_string(),
             message: source.to_string(),
         }
     }
@@ -172,6 +184,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = crate::atomic_file::read_text(folder.path(), 100).unwrap_err();
         assert_eq!(error.exit_code(), EXIT_CONFIG, "{error}");
+    }
+
+    #[test]
+    fn a_data_error_names_the_place_as_far_as_it_is_known() {
+        let at = |line, column: &str| Error::Data {
+            file: "trace.csv".into(),
+            line,
+            column: column.into(),
+            message: "bad".into(),
+        };
+        assert_eq!(
+            at(17, "num_gpus").to_string(),
+            "data: trace.csv, line 17, column num_gpus: bad"
+        );
+        assert_eq!(at(17, "").to_string(), "data: trace.csv, line 17: bad");
+        assert_eq!(at(0, "").to_string(), "data: trace.csv: bad");
+        assert_eq!(at(0, "").exit_code(), EXIT_CONFIG);
     }
 
     #[test]

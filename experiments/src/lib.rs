@@ -8,6 +8,7 @@
 //! talks to machines: a sweep is a list of independent units that any batch system can run.
 
 pub mod atomic_file;
+pub mod bouts;
 pub mod cli;
 pub mod commands;
 pub mod constraint;
@@ -34,6 +35,7 @@ pub mod results;
 pub mod run_folder;
 pub mod run_lock;
 pub mod scenario;
+pub mod scheduling;
 pub mod settings;
 pub mod settings_file;
 pub mod stats;

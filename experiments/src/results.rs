@@ -92,6 +92,8 @@ pub struct Results {
     order: Vec<String>,
     #[serde(skip)]
     runs: Vec<PolicyRun>,
+    #[serde(skip)]
+    is_drawn: bool,
 }
 
 impl Results {
@@ -160,7 +162,20 @@ impl Results {
             policies,
             order,
             runs,
+            is_drawn: true,
         })
+    }
+
+    /// The same, with whether more seeds would give other runs; they would unless this says no.
+    #[must_use]
+    pub fn drawn(self, is_drawn: bool) -> Results {
+        Results { is_drawn, ..self }
+    }
+
+    /// Whether more seeds would give other runs.
+    #[must_use]
+    pub fn is_drawn(&self) -> bool {
+        self.is_drawn
     }
 
     /// Policies in the order in which they were first given.

@@ -1,99 +1,47 @@
-//! What the flags about workloads and scheduling mean: bouts to compare on, and an environment to train in.
+//! What the flags about workloads mean: one workload of a name and a seed, and an environment to train in.
+//!
+//! Refused before any work: a workload that is listed twice, and flags of trace files where there is none.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use pleach_env::config::{EnvConfig, WorkloadConfig};
 use pleach_env::error::Error as EnvError;
 use pleach_env::seed::Seed;
-use pleach_env::simulate::SimConfig;
 use pleach_env::workload::Workload;
-use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::import::{ImportOptions, ImportReport, import};
-use pleach_scheduler::cluster::{Capabilities, Sharing};
-use pleach_scheduler::physics::overheads::Overheads;
+use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::spec::ClusterSpec;
 
 use crate::atomic_file::{read_json, read_toml};
-use crate::cli::estimates::EstimateSource;
-use crate::cli::evaluate::{SchedulingArgs, SharingArg, WorkloadSource};
+use crate::cli::evaluate::{SchedulingArgs, WorkloadSource};
 use crate::contest::Bout;
 use crate::error::Error;
 
-/// Time limit of a job whose list has none, s. *Assumed*: a day, a common default of batch systems.
-const DEFAULT_LIMIT_S: f64 = 86_400.0;
-/// Ended jobs from which a run time is predicted. *Assumed*.
-const NUM_LAST: usize = 10;
 /// Largest cluster description, bytes.
 const CLUSTER_BYTES_MAX: u64 = 1 << 20;
 /// Seconds of a day.
-const DAY_S: f64 = 86_400.0;
+pub(crate) const DAY_S: f64 = 86_400.0;
 
-/// Turns an environment's error into ours.
+/// Turns an environment's error into ours: a place in a file stays one.
 #[must_use]
 pub fn env_error(error: EnvError) -> Error {
     match error {
         EnvError::Config(config) => Error::Config(Box::new(config)),
-        other => Error::Data {
-            file: Path::new("workload").to_path_buf(),
-            line: 0,
-            column: 0,
-            message: other.to_string(),
+        EnvError::Data {
+            file,
+            line,
+            column,
+            message,
+        } => Error::Data {
+            file: file.into(),
+            line: usize::try_from(line).unwrap_or(usize::MAX),
+            column: if column == "-" { String::new() } else { column },
+            message,
         },
-    }
-}
-
-impl SchedulingArgs {
-    /// The same as settings of a simulation. An environment's id brings its preemption and sharing along, where all
-    /// workloads are such environments.
-    #[must_use]
-    pub fn sim(&self, workload: &WorkloadSource) -> SimConfig {
-        let mut sim = SimConfig {
-            estimates: model(self.estimates),
-            ..SimConfig::default()
-        };
-        let known = workload
-            .workload
-            .iter()
-            .map(|name| EnvConfig::registered(name).ok());
-        let own: Option<Vec<Capabilities>> = known.map(|config| Some(config?.sim.capabilities)).collect();
-        let own = own.unwrap_or_default();
-        let all_preempt = !own.is_empty() && own.iter().all(|own| own.preemption);
-        sim.capabilities.preemption = self.preemption || all_preempt;
-        let capabilities = &mut sim.capabilities;
-        capabilities.restart_cost_s = self.restart_cost_s;
-        capabilities.overheads = self.overheads;
-        capabilities.mixed_types = self.mixed_types;
-        capabilities.sharing = match own.first().map(|own| own.sharing) {
-            Some(sharing)
-                if self.sharing == SharingArg::Off && own.iter().all(|own| own.sharing == sharing) =>
-            {
-                sharing
-            }
-            _ => self.sharing.into(),
-        };
-        capabilities.checkpoint_interval_s = self.checkpoint_interval_s;
-        sim.outcomes.clone_from(&self.outcomes);
-        sim.capacity = self.capacity.clone().unwrap_or_default();
-        if let Some(days) = self.node_mtbf_days {
-            sim.capacity.node_mtbf_s = Some(days * DAY_S);
-        }
-        sim
-    }
-}
-
-/// The model of a source of estimates.
-pub(crate) fn model(source: EstimateSource) -> EstimateModel {
-    match source {
-        EstimateSource::Oracle => EstimateModel::Oracle,
-        EstimateSource::User => EstimateModel::UserLimit {
-            default_s: DEFAULT_LIMIT_S,
-        },
-        EstimateSource::Lognormal { sigma, bias } => EstimateModel::LogNormal { sigma, bias },
-        EstimateSource::History => EstimateModel::History {
-            num_last: NUM_LAST,
-            default_s: 3600.0,
-        },
+        EnvError::Io { path, source } => Error::data(&path, source.to_string()),
+        other => Error::Failed(other.to_string()),
     }
 }
 
@@ -105,13 +53,13 @@ struct Beside {
 
 /// Where jobs come from, once the name is known to be a preset, an environment or a file.
 #[derive(Clone, Debug)]
-enum Source<'a> {
+pub(crate) enum Source<'a> {
     Generated(GeneratorConfig),
     File(&'a Path),
 }
 
 impl WorkloadSource {
-    fn source<'a>(&self, name: &'a str) -> Result<Source<'a>, Error> {
+    pub(crate) fn source<'a>(&self, name: &'a str) -> Result<Source<'a>, Error> {
         if let Ok(config) = EnvConfig::registered(name) {
             return match config.workload {
                 WorkloadConfig::Generate(generator) => Ok(Source::Generated(self.adjusted(generator))),
@@ -137,8 +85,83 @@ impl WorkloadSource {
         ))
     }
 
+    /// Refuses what would only be found out after the work: an unknown name, a workload that is listed twice, and flags
+    /// for trace files where no workload is one.
+    ///
+    /// # Errors
+    /// The first of these.
+    pub fn check(&self) -> Result<(), Error> {
+        let mut places = BTreeSet::new();
+        let mut has_file = false;
+        for name in &self.workload {
+            let place = match self.source(name)? {
+                Source::Generated(_) => PathBuf::from(name),
+                Source::File(path) => {
+                    has_file = true;
+                    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+                }
+            };
+            if !places.insert(place) {
+                let hint = "It is listed twice: take it out once; --seeds gives more runs of it.";
+                return Err(Error::config("workload", name, "each workload once", hint));
+            }
+        }
+        match self.trace_flag() {
+            Some((key, value)) if !has_file => Err(Error::config(
+                key,
+                value,
+                format!("none for {}, which is generated", self.workload.join(",")),
+                "The flag is for trace files: leave it out, or give a file to --workload.",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The first flag that only trace files have, and its value.
+    fn trace_flag(&self) -> Option<(&'static str, String)> {
+        let days = |key, value: Option<f64>| value.map(|value| (key, value.to_string()));
+        self.format
+            .map(|format| ("format", format.word().to_string()))
+            .or_else(|| days("from_day", self.from_day))
+            .or_else(|| days("days", self.days))
+            .or_else(|| days("window_days", self.window_days))
+            .or_else(|| {
+                let walls = ("virtual_clusters", "true".to_string());
+                self.virtual_clusters.then_some(walls)
+            })
+    }
+
+    /// The one workload of a command that takes no more; `done` says what becomes of it, as in `described`.
+    ///
+    /// # Errors
+    /// Several workloads, or one cut into windows; as [`WorkloadSource::check`].
+    pub fn only(&self, done: &str) -> Result<&str, Error> {
+        self.check()?;
+        if let Some(days) = self.window_days {
+            let allowed = format!("none here: one workload is {done}");
+            let hint = "Give --from-day and --days.";
+            return Err(Error::config("window_days", days, allowed, hint));
+        }
+        match self.workload.as_slice() {
+            [name] => Ok(name),
+            names => {
+                let allowed = format!("one workload, for one is {done}");
+                let hint = "Run it once for each.";
+                Err(Error::config("workload", names.join(","), allowed, hint))
+            }
+        }
+    }
+
     fn adjusted(&self, generator: GeneratorConfig) -> GeneratorConfig {
         generator.resized(self.num_jobs.map(|num| num as usize), self.load)
+    }
+
+    /// Whether a name means a file with jobs, and no preset or environment.
+    #[must_use]
+    pub fn is_file(name: &str) -> bool {
+        EnvConfig::registered(name).is_err()
+            && GeneratorConfig::preset(name).is_err()
+            && Path::new(name).is_file()
     }
 
     fn cluster_override(&self) -> Result<Option<ClusterSpec>, Error> {
@@ -181,99 +204,60 @@ impl WorkloadSource {
                 if let Some(cluster) = self.cluster_override()? {
                     workload.cluster = cluster;
                     workload.validate().map_err(env_error)?;
+                    // The generator offered it to its own cluster.
+                    workload = self.loaded(workload)?;
                 }
                 Ok((workload, None))
             }
             Source::File(path) => {
-                let (mut workload, report) = import(path, &self.options()?).map_err(env_error)?;
-                if let Some(load) = self.load {
-                    workload = workload
-                        .scaled_load(load / workload.offered_load())
-                        .map_err(env_error)?;
-                }
-                Ok((workload, Some(report)))
+                let (workload, report) = import(path, &self.options()?).map_err(env_error)?;
+                Ok((self.loaded(workload)?, Some(report)))
             }
         }
     }
 
-    /// All bouts of a comparison: each name with each seed. A file gives one bout, or one for each window; with
-    /// estimates, outcomes, failures or restarts that are drawn, each of them with each seed. `note` is told what importers mended.
-    ///
-    /// # Errors
-    /// As [`WorkloadSource::workload`].
-    pub fn bouts(
-        &self,
-        sim: &SimConfig,
-        seeds: &[Seed],
-        note: &mut dyn FnMut(String),
-    ) -> Result<Vec<Bout>, Error> {
-        let mut bouts = Vec::new();
-        let drawn = matches!(sim.estimates, EstimateModel::LogNormal { .. })
-            || sim.outcomes.is_some()
-            || sim.capacity.node_mtbf_s.is_some()
-            || sim.capabilities.overheads == Some(Overheads::TaccEmpirical);
-        for name in &self.workload {
-            if let Source::Generated(_) = self.source(name)? {
-                for seed in seeds {
-                    let (workload, _) = self.workload(name, *seed)?;
-                    bouts.push(Bout {
-                        workload,
-                        seed: seed.0,
-                    });
-                }
-                continue;
-            }
-            let (whole, report) = self.workload(name, Seed(0))?;
-            if let Some(report) = report {
-                note(report.to_string());
-            }
-            let windows = self.windows(whole);
-            for seed in if drawn { seeds } else { &seeds[..1] } {
-                bouts.extend(windows.iter().map(|workload| Bout {
-                    workload: workload.clone(),
-                    seed: seed.0,
-                }));
-            }
-        }
-        Ok(bouts)
+    /// The same jobs at the load that was asked for, on the workload's present cluster.
+    fn loaded(&self, workload: Workload) -> Result<Workload, Error> {
+        let Some(load) = self.load else {
+            return Ok(workload);
+        };
+        workload
+            .scaled_load(load / workload.offered_load())
+            .map_err(env_error)
     }
 
-    /// Cuts a list into windows of equal length; windows without jobs are left out.
-    fn windows(&self, whole: Workload) -> Vec<Workload> {
-        let Some(days) = self.window_days else {
-            return vec![whole];
-        };
-        let (length_s, span_s) = (days * DAY_S, whole.arrival_span_s());
-        let first_s = whole.jobs.first().map_or(0.0, |job| job.submit.as_secs_f64());
-        let num = ((span_s / length_s).ceil() as usize).clamp(1, 10_000);
-        let cut = |number: usize| {
-            let from_s = first_s + number as f64 * length_s;
-            let mut window = whole.window(from_s, from_s + length_s);
-            window.name = format!("{}#{number}", whole.name);
-            window
-        };
-        (0..num)
-            .map(cut)
-            .filter(|window| !window.jobs.is_empty())
-            .collect()
-    }
-
-    /// An environment whose episodes are drawn from the first workload.
+    /// An environment whose episodes are drawn from the workload.
     ///
     /// # Errors
-    /// As [`WorkloadSource::workload`].
+    /// As [`WorkloadSource::only`] and [`WorkloadSource::workload`]; a cluster for generated jobs or a load for a list,
+    /// which an environment does not take.
     pub fn env(&self, scheduling: &SchedulingArgs) -> Result<EnvConfig, Error> {
-        let name = self.workload.first().map_or("Pleach/Philly-v0", String::as_str);
+        let name = self.only("learned from")?;
         let workload = match self.source(name)? {
-            Source::Generated(generator) => WorkloadConfig::Generate(generator),
-            Source::File(path) => WorkloadConfig::File {
-                path: path.to_path_buf(),
-                options: Box::new(ImportOptions {
-                    max_jobs: None,
-                    ..self.options()?
-                }),
-                num_jobs: self.num_jobs.map_or(300, |num| num as usize),
-            },
+            Source::Generated(generator) => {
+                if let Some(path) = &self.cluster {
+                    let hint =
+                        "Write the jobs with it first (pleach workload write --cluster), and give that file.";
+                    let allowed = "none here for generated jobs";
+                    return Err(Error::config("cluster", path.display(), allowed, hint));
+                }
+                WorkloadConfig::Generate(generator)
+            }
+            Source::File(path) => {
+                if let Some(load) = self.load {
+                    let hint =
+                        "Write the jobs at it first (pleach workload write --load), and give that file.";
+                    return Err(Error::config("load", load, "none here for a list of jobs", hint));
+                }
+                WorkloadConfig::File {
+                    path: path.to_path_buf(),
+                    options: Box::new(ImportOptions {
+                        max_jobs: None,
+                        ..self.options()?
+                    }),
+                    num_jobs: self.num_jobs.map_or(300, |num| num as usize),
+                }
+            }
         };
         let sim = scheduling.sim(self);
         let mut config = EnvConfig {
@@ -308,4 +292,35 @@ pub fn episodes(env: &EnvConfig, seeds: &[Seed]) -> Result<Vec<Bout>, Error> {
         })
     };
     seeds.iter().map(bout).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(name: &str) -> WorkloadSource {
+        WorkloadSource {
+            workload: vec![name.to_string()],
+            ..WorkloadSource::default()
+        }
+    }
+
+    #[test]
+    fn the_load_of_generated_jobs_is_that_on_the_cluster_that_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("twice.toml");
+        let (own, _) = source("philly-like").workload("philly-like", Seed(1)).unwrap();
+        let mut cluster = own.cluster.clone();
+        cluster.node_groups[0].count *= 2;
+        std::fs::write(&path, toml::to_string(&cluster).unwrap()).unwrap();
+        let args = WorkloadSource {
+            cluster: Some(path),
+            num_jobs: Some(50),
+            load: Some(0.7),
+            ..source("philly-like")
+        };
+        let (workload, _) = args.workload("philly-like", Seed(1)).unwrap();
+        assert!(workload.cluster.num_gpus() > own.cluster.num_gpus());
+        assert!((workload.offered_load() - 0.7).abs() < 1e-3);
+    }
 }

@@ -72,7 +72,12 @@ impl Table {
         }));
         if let Some(name) = reference {
             notes.push(if results.num_pairs() < 2 {
-                format!("JCT vs {name}: ratio of average JCT; one pair, so no interval (try --seeds 10)")
+                let advice = if results.is_drawn() {
+                    "one pair, so no interval (try --seeds 10)"
+                } else {
+                    "nothing is drawn, so this one run is all there is (--window-days makes several of a trace)"
+                };
+                format!("JCT vs {name}: ratio of average JCT; {advice}")
             } else {
                 format!("JCT vs {name}: geometric mean of paired ratios, 95 % bootstrap interval; below 1 is better")
             });
@@ -258,6 +263,21 @@ mod tests {
         let lengths: Vec<usize> = lines[..4].iter().map(|line| line.chars().count()).collect();
         assert!(lengths.iter().all(|&length| length == lengths[0]), "{text}");
         assert!(!lines[2].contains('*') && !lines[3].ends_with('*'));
+    }
+
+    #[test]
+    fn one_pair_asks_for_more_seeds_only_where_they_would_give_other_runs() {
+        let runs = || vec![run("fifo", "w", 0, 7200.0), run("tree", "w", 0, 3600.0)];
+        let note = |is_drawn: bool| {
+            let results = Results::new("evaluate", runs(), Some("fifo")).unwrap();
+            Table::compare(&results.drawn(is_drawn), &["avg_jct_s"]).to_terminal()
+        };
+        assert!(note(true).contains("--seeds 10"));
+        let fixed = note(false);
+        assert!(
+            !fixed.contains("--seeds") && fixed.contains("--window-days"),
+            "{fixed}"
+        );
     }
 
     #[test]

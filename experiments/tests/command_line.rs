@@ -373,13 +373,14 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
         });
         lines.collect::<Vec<_>>().join("\n")
     };
-    for name in ["zero", "nan", "many", "column"] {
+    for name in ["zero", "nan", "many", "none", "column"] {
         let cluster = folder.path().join(format!("{name}.cluster.toml"));
         fs::copy(folder.path().join("good.cluster.toml"), cluster).unwrap();
     }
     write("zero.csv", spoil("0").as_bytes());
     write("nan.csv", spoil("NaN").as_bytes());
     write("many.csv", spoil("1000000").as_bytes());
+    write("none.csv", good.lines().next().unwrap().as_bytes());
     write("column.csv", good.replace("num_gpus", "gpus").as_bytes());
     write("torn.csv.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 75]);
     write("tree.json", b"{\"schema\": 1}");
@@ -394,8 +395,18 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             "evaluate --workload nothing.csv",
             vec!["nothing.csv", "Pleach/Philly-v0"],
         ),
-        ("evaluate --workload zero.csv", vec!["zero.csv", "num_gpus"]),
-        ("evaluate --workload nan.csv", vec!["nan.csv", "num_gpus", "NaN"]),
+        (
+            "evaluate --workload zero.csv",
+            vec!["data: zero.csv, line 3, column num_gpus: "],
+        ),
+        (
+            "evaluate --workload nan.csv",
+            vec!["data: nan.csv, line 3, column num_gpus: ", "NaN"],
+        ),
+        (
+            "evaluate --workload none.csv",
+            vec!["data: none.csv: ", "no job is left to run"],
+        ),
         ("evaluate --workload many.csv", vec!["1000000"]),
         ("evaluate --workload column.csv", vec!["column.csv", "num_gpus"]),
         ("evaluate --workload torn.csv.gz", vec!["torn.csv.gz"]),
@@ -406,7 +417,52 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
         ),
         (
             "workload describe --window-days 3",
+            vec!["window_days = 3", "for trace files"],
+        ),
+        (
+            "workload describe --workload good.csv --window-days 3",
             vec!["window_days = 3", "--from-day"],
+        ),
+        (
+            "workload write --workload philly-like,gavel-multi --to w.csv",
+            vec!["philly-like,gavel-multi", "one workload"],
+        ),
+        (
+            "workload write --workload good.csv --window-days 3 --to w.csv",
+            vec!["window_days = 3", "--from-day"],
+        ),
+        // The cluster of good.csv lies where this one's would.
+        (
+            "workload write --workload gavel-multi --to good.parquet",
+            vec!["good.cluster.toml", "--force"],
+        ),
+        (
+            "workload stats --from-day 3",
+            vec!["from_day = 3", "Pleach/Philly-v0", "for trace files"],
+        ),
+        (
+            "evaluate --workload philly-like --virtual-clusters",
+            vec!["virtual_clusters", "philly-like", "for trace files"],
+        ),
+        (
+            "evaluate --workload good.csv,./good.csv",
+            vec!["./good.csv", "listed twice"],
+        ),
+        (
+            "evaluate --policy fifo,sjf --reference srtf",
+            vec!["reference = srtf", "fifo, sjf"],
+        ),
+        (
+            "distill --teacher sjf --format philly",
+            vec!["format = philly", "for trace files"],
+        ),
+        (
+            "distill --teacher sjf --cluster good.cluster.toml",
+            vec!["good.cluster.toml", "workload write --cluster"],
+        ),
+        (
+            "distill --teacher sjf --workload good.csv --load 2",
+            vec!["load = 2", "workload write --load"],
         ),
         (
             "workload describe --policy fofo",
@@ -419,6 +475,10 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
         (
             "train --env Pleach/Nothing-v9",
             vec!["Pleach/Nothing-v9", "Pleach/Philly-v0"],
+        ),
+        (
+            "reproduce B1 --smoke --data nowhere",
+            vec!["data = nowhere", "no such folder"],
         ),
         ("quickstart --leaves 0", vec!["0"]),
         ("train --config folder.toml", vec!["folder.toml"]),

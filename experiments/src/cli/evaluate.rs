@@ -31,7 +31,8 @@ Examples:
   pleach evaluate --estimates lognormal:1 --preemption --restart-cost-s 30 --html report.html
 
 The ratio column is the geometric mean of paired ratios of average JCT with a 95 % bootstrap interval.
-Fewer than ten pairs are a hint and not a result: give --seeds 10.")]
+Fewer than ten pairs are a hint and not a result: give --seeds 10, or --window-days for a trace, of which
+nothing is drawn.")]
 pub struct EvaluateArgs {
     /// Policies by name or file, repeated or with commas [default: all heuristics]
     #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append)]
@@ -49,14 +50,14 @@ pub struct EvaluateArgs {
     /// What the scheduler may do and knows.
     #[command(flatten)]
     pub scheduling: SchedulingArgs,
-    /// Seeds to run each policy and workload with
+    /// Seeds to run each policy and workload with; one run is made where nothing is drawn, as of a trace with known run times
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub seeds: u32,
-    /// Also write one CSV row for each (policy, workload, seed) to this file
+    /// Also write one CSV row for each (policy, workload, seed) to this file; with --out they are in its folder anyway
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     #[serde(skip)]
     pub csv: Option<PathBuf>,
-    /// Also write the report to this file; it is in the run's folder anyway
+    /// Also write the report to this file; with --out it is in its folder anyway
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     #[serde(skip)]
     pub html: Option<PathBuf>,
@@ -103,25 +104,26 @@ pub struct WorkloadSource {
 #[derive(Args, Clone, Debug, Default, Serialize)]
 #[command(next_help_heading = "Scheduling")]
 pub struct SchedulingArgs {
-    /// Let policies stop running jobs and start them again later
+    /// Let policies stop running jobs and start them again later [default: the environment's, else not]
     #[arg(long)]
     pub preemption: bool,
     /// Let a gang run on several GPU types, at the pace of the slowest; only planners make use of it
     #[arg(long)]
     pub mixed_types: bool,
     /// What policies believe about lengths: oracle, user, history (learned from ended jobs), lognormal:SIGMA or lognormal:SIGMA:BIAS
-    #[arg(long, value_name = "SOURCE", default_value = "oracle")]
-    pub estimates: EstimateSource,
-    /// Seconds that a job loses whenever it starts again
-    #[arg(long, value_name = "S", default_value_t = 30.0, value_parser = number::not_negative)]
-    pub restart_cost_s: f64,
+    /// [default: the environment's, else oracle]
+    #[arg(long, value_name = "SOURCE")]
+    pub estimates: Option<EstimateSource>,
+    /// Seconds that a job loses whenever it starts again [default: the environment's, else 30]
+    #[arg(long, value_name = "S", value_parser = number::not_negative)]
+    pub restart_cost_s: Option<f64>,
     /// What starts and restarts cost by a published model, instead of --restart-cost-s: zero, pollux30, shockwave20,
     /// by-state-size, tacc-empirical or sia-model
     #[arg(long, value_name = "NAME", value_parser = overheads, conflicts_with = "restart_cost_s")]
     pub overheads: Option<Overheads>,
-    /// Let policies put two jobs on the same GPUs
-    #[arg(long, value_name = "HOW", default_value = "off")]
-    pub sharing: SharingArg,
+    /// Let policies put two jobs on the same GPUs [default: the environment's, else off]
+    #[arg(long, value_name = "HOW")]
+    pub sharing: Option<SharingArg>,
     /// Let jobs fail, be retried, be killed and be given up, as published for a cluster: none, philly or helios
     #[arg(long, value_name = "NAME", value_parser = outcomes)]
     pub outcomes: Option<OutcomeModel>,
@@ -154,11 +156,10 @@ fn overheads(text: &str) -> Result<Overheads, String> {
 }
 
 /// How two jobs can run on the same GPUs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SharingArg {
     /// They cannot
-    #[default]
     Off,
     /// In turn
     TimeSlice,
@@ -238,8 +239,9 @@ mod tests {
 
     #[test]
     fn where_results_go_and_how_many_threads_make_them_is_no_part_of_the_configuration() {
-        let one = parse("pleach evaluate --load 0.9 --threads 1 --out a --json b --html c --quiet").unwrap();
-        let two = parse("pleach evaluate --load 0.9 --threads 8").unwrap();
+        let line = "pleach evaluate --load 0.9 --estimates oracle";
+        let one = parse(&format!("{line} --threads 1 --out a --json b --html c --quiet")).unwrap();
+        let two = parse(&format!("{line} --threads 8")).unwrap();
         let value = |args: &EvaluateArgs| serde_json::to_value(args).unwrap();
         assert_eq!(value(&one), value(&two));
         assert_eq!(value(&one)["workload"]["load"], 0.9);

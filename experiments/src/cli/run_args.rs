@@ -12,7 +12,7 @@ pub struct RunArgs {
     /// Root of all randomness. The same seed gives the same bytes
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
-    /// Folder for the artefacts [default: runs/COMMAND-CONFIGHASH-SEED]
+    /// Folder for the artefacts [default: runs/COMMAND-CONFIGHASH-SEED; evaluate and workload describe write none without --out]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
     /// Replace a finished run in the folder

@@ -7,6 +7,11 @@ use clap::{ArgAction, Args, ValueEnum};
 use super::evaluate::WorkloadSource;
 use crate::tournament::{Condition, WORKLOADS};
 
+/// Jobs of a generated workload, unless asked for.
+const NUM_JOBS: u32 = 200;
+/// Offered load of a generated workload, unless asked for: somebody waits.
+const LOAD: f64 = 1.2;
+
 /// Plays all schedulers against each other on several kinds of workloads. Each gets the capabilities that it asks for
 /// (preemption, sharing, mixed types), so whole systems are compared; evaluate compares policies on one cluster.
 #[derive(Args, Clone, Debug)]
@@ -28,12 +33,12 @@ pub struct TournamentArgs {
     /// Seeds for each workload
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub seeds: u32,
-    /// Jobs of each workload
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    pub num_jobs: u32,
-    /// Offered load of generated workloads, so that somebody waits
-    #[arg(long, value_name = "LOAD", default_value_t = 1.2, value_parser = super::number::load)]
-    pub load: f64,
+    /// Jobs of each workload [default: 200 that are generated, all of a trace]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub num_jobs: Option<u32>,
+    /// Offered load [default: 1.2 of generated workloads, so that somebody waits; a trace's own]
+    #[arg(long, value_name = "LOAD", value_parser = super::number::load)]
+    pub load: Option<f64>,
     /// Layout of trace files [default: by the file's first lines]
     #[arg(long, value_name = "FORMAT", value_parser = super::evaluate::format())]
     pub format: Option<pleach_env::workload::import::Format>,
@@ -88,28 +93,71 @@ impl From<ConditionArg> for Condition {
 }
 
 impl TournamentArgs {
-    /// One source for each workload.
+    /// All workloads at once, to be checked.
     #[must_use]
-    pub fn sources(&self) -> Vec<WorkloadSource> {
-        let names: Vec<String> = if self.workload.is_empty() {
+    pub fn whole(&self) -> WorkloadSource {
+        let names = if self.workload.is_empty() {
             WORKLOADS.map(str::to_string).to_vec()
         } else {
             self.workload.clone()
         };
-        let source = |name: String| {
-            let is_file = std::path::Path::new(&name).exists();
+        WorkloadSource {
+            workload: names,
+            format: self.format,
+            cluster: self.cluster.clone(),
+            from_day: self.from_day,
+            days: self.days,
+            num_jobs: self.num_jobs,
+            load: self.load,
+            ..WorkloadSource::default()
+        }
+    }
+
+    /// One source for each workload. A trace keeps all its jobs and its own load where nothing else is asked for.
+    #[must_use]
+    pub fn sources(&self) -> Vec<WorkloadSource> {
+        let whole = self.whole();
+        let source = |name: &String| {
+            let is_generated = !WorkloadSource::is_file(name);
             WorkloadSource {
-                workload: vec![name],
-                format: self.format,
-                cluster: self.cluster.clone(),
-                from_day: self.from_day,
-                days: self.days,
-                num_jobs: Some(self.num_jobs),
-                // A trace keeps its own load.
-                load: (!is_file).then_some(self.load),
-                ..WorkloadSource::default()
+                workload: vec![name.clone()],
+                num_jobs: self.num_jobs.or(is_generated.then_some(NUM_JOBS)),
+                load: self.load.or(is_generated.then_some(LOAD)),
+                ..whole.clone()
             }
         };
-        names.into_iter().map(source).collect()
+        whole.workload.iter().map(source).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Cli, Command};
+    use clap::Parser as _;
+
+    #[test]
+    fn generated_lists_are_short_and_loaded_and_a_trace_is_as_it_is_unless_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("list.csv");
+        std::fs::write(&path, "").unwrap();
+        let sources = |flags: &str| {
+            let line = format!(
+                "pleach tournament --workload philly-like,{} {flags}",
+                path.display()
+            );
+            match Cli::try_parse_from(line.split_whitespace()).unwrap().command {
+                Command::Tournament(args) => args
+                    .sources()
+                    .iter()
+                    .map(|source| (source.num_jobs, source.load))
+                    .collect::<Vec<_>>(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(sources(""), [(Some(200), Some(1.2)), (None, None)]);
+        assert_eq!(
+            sources("--num-jobs 50 --load 2"),
+            [(Some(50), Some(2.0)), (Some(50), Some(2.0))]
+        );
     }
 }

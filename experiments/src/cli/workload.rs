@@ -115,7 +115,7 @@ pub struct WorkloadWriteArgs {
     /// File to write, by its ending .parquet, .csv.gz (gzipped) or .csv; the cluster goes beside it as NAME.cluster.toml
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub to: PathBuf,
-    /// Replace the file if it is there
+    /// Replace the file if it is there, and the cluster of another workload beside it
     #[arg(long, help_heading = "Output")]
     pub force: bool,
 }

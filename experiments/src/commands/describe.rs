@@ -18,22 +18,7 @@ use crate::scenario::{env_error, seeds};
 /// # Errors
 /// Flags that name nothing or more than one workload or policy, files that cannot be used, a simulation that fails.
 pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let name = match args.workload.workload.as_slice() {
-        [name] => name,
-        names => {
-            let hint = "Run it once for each.";
-            return Err(Error::config("workload", names.join(","), "one workload", hint));
-        }
-    };
-    if let Some(days) = args.workload.window_days {
-        let allowed = "none here: one workload is described";
-        return Err(Error::config(
-            "window_days",
-            days,
-            allowed,
-            "Give --from-day and --days.",
-        ));
-    }
+    let name = args.workload.only("described")?;
     let sim = args.scheduling.sim(&args.workload);
     let contestant = policy(args, &sim)?;
     let quiet = args.run.quiet;

@@ -41,6 +41,8 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         let settings: serde_json::Value = read_toml(path, POLICY_CONFIG_BYTES_MAX)?;
         Contestant::configure(&mut contestants, &settings)?;
     }
+    let reference = reference(args, &contestants)?;
+    args.workload.check()?;
     let mut sim = args.scheduling.sim(&args.workload);
     for contestant in &contestants {
         contestant.check(sim.capabilities)?;
@@ -68,11 +70,7 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     let bar = Bar::new(quiet, "evaluate", (bouts.len() * contestants.len()) as u64);
     let runs = contest(&bouts, &contestants, &sim, &|| bar.step())?;
     bar.end();
-    let first = contestants
-        .first()
-        .map(|contestant| contestant.name().to_string());
-    let reference = args.reference.clone().or(first);
-    let results = Results::new("evaluate", runs, reference.as_deref())?;
+    let results = Results::new("evaluate", runs, reference.as_deref())?.drawn(args.workload.is_drawn(&sim)?);
     let mut columns = COLUMNS.to_vec();
     if sim.capabilities.preemption {
         columns.push("preemptions");
@@ -117,4 +115,19 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         }
     }
     Ok(())
+}
+
+/// Whom the others are measured against; checked before the work.
+fn reference(args: &EvaluateArgs, contestants: &[Contestant]) -> Result<Option<String>, Error> {
+    let names: Vec<&str> = contestants.iter().map(Contestant::name).collect();
+    match &args.reference {
+        Some(name) if !names.contains(&name.as_str()) => Err(Error::config(
+            "reference",
+            name,
+            names.join(", "),
+            "Name a policy of this comparison.",
+        )),
+        Some(name) => Ok(Some(name.clone())),
+        None => Ok(names.first().map(ToString::to_string)),
+    }
 }

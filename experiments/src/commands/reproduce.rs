@@ -12,7 +12,7 @@ use crate::table::Table;
 /// Runs the benchmarks that were named, or lists all.
 ///
 /// # Errors
-/// An unknown id, a simulation that fails, a file that cannot be written.
+/// An unknown id, a folder of lists that is not there, a simulation that fails, a file that cannot be written.
 pub fn run(args: &ReproduceArgs, context: &mut Context<'_>) -> Result<(), Error> {
     if args.ids.is_empty() {
         return context.say(&list().to_terminal());
@@ -22,6 +22,16 @@ pub fn run(args: &ReproduceArgs, context: &mut Context<'_>) -> Result<(), Error>
     } else {
         args.ids.iter().map(|id| find(id)).collect::<Result<_, _>>()?
     };
+    if let Some(folder) = &args.data
+        && !folder.is_dir()
+    {
+        return Err(Error::config(
+            "data",
+            folder.display(),
+            "a folder with published job lists",
+            "There is no such folder; leave --data out for generated lists.",
+        ));
+    }
     let effort = Effort {
         seed: args.seed,
         num_seeds: args.seeds.map(|seeds| seeds as usize),

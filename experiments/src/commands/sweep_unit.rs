@@ -27,12 +27,12 @@ pub struct UnitConfig {
     pub from_day: Option<f64>,
     /// Days of a trace.
     pub days: Option<f64>,
-    /// Whether running jobs may be stopped.
+    /// Whether running jobs may be stopped; also true where the environment says so.
     pub preemption: bool,
-    /// Time that a job loses when it starts again, s.
-    pub restart_cost_s: f64,
-    /// What the scheduler is told of run times.
-    pub estimates: EstimateModel,
+    /// Time that a job loses when it starts again, s, 0 to 1e6; the environment's, else 30 s, where absent.
+    pub restart_cost_s: Option<f64>,
+    /// What the scheduler is told of run times; the environment's, else the true ones, where absent.
+    pub estimates: Option<EstimateModel>,
 }
 
 impl Default for UnitConfig {
@@ -45,8 +45,8 @@ impl Default for UnitConfig {
             from_day: None,
             days: None,
             preemption: false,
-            restart_cost_s: 30.0,
-            estimates: EstimateModel::Oracle,
+            restart_cost_s: None,
+            estimates: None,
         }
     }
 }
@@ -88,12 +88,15 @@ pub fn check(spec: &UnitSpec) -> Result<(), UnitError> {
     if let Some(load) = config.load.filter(|load| !(0.01..=10.0).contains(load)) {
         return Err(out("load", load, "0.01 to 10"));
     }
-    if !(0.0..=1e6).contains(&config.restart_cost_s) {
-        return Err(out("restart_cost_s", config.restart_cost_s, "0 to 1e6 s"));
+    if let Some(cost_s) = config
+        .restart_cost_s
+        .filter(|cost_s| !(0.0..=1e6).contains(cost_s))
+    {
+        return Err(out("restart_cost_s", cost_s, "0 to 1e6 s"));
     }
     config
         .estimates
-        .validate()
+        .map_or(Ok(()), |estimates| estimates.validate())
         .map_err(|error| UnitError::Config(error.to_string()))
 }
 
@@ -105,7 +108,7 @@ pub fn work(spec: &UnitSpec) -> Result<Value, UnitError> {
     check(spec)?;
     let config: UnitConfig = spec.config_as()?;
     let mut sim = config.scheduling().sim(&config.source());
-    sim.estimates = config.estimates;
+    sim.estimates = config.estimates.unwrap_or(sim.estimates);
     let bouts = config.source().bouts(&sim, &[Seed(spec.seed)], &mut |_| {})?;
     let contestants = Contestant::open(&config.policy)?;
     let runs = contest(&bouts, &contestants[..1], &sim, &|| {})?;

@@ -16,6 +16,7 @@ use crate::tournament::{Condition, Standing, field, play, render, standings, tab
 /// Names or files that cannot be used, simulations that fail, files that cannot be written.
 pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let field = field(&args.policy)?;
+    args.whole().check()?;
     let seeds = seeds(args.seed, "test", args.seeds as usize);
     let conditions: Vec<Condition> = args.condition.iter().map(|arg| (*arg).into()).collect();
     let mut rounds: Vec<(String, Vec<Standing>)> = Vec::new();
@@ -23,9 +24,15 @@ pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error
     let clock = context.stopwatch;
     for source in args.sources() {
         let name = source.workload.join(",");
-        for condition in &conditions {
+        for (number, condition) in conditions.iter().enumerate() {
             let sim = condition.sim();
-            let bouts = source.bouts(&sim, &seeds, &mut |_| {})?;
+            let mut notes = Vec::new();
+            let bouts = source.bouts(&sim, &seeds, &mut |note| notes.push(note))?;
+            // What the importer mended is the same under every condition.
+            if number == 0 && !args.quiet {
+                notes.iter().try_for_each(|note| context.say(note))?;
+            }
+            let num_jobs = bouts.iter().map(|bout| bout.workload.jobs.len()).max();
             let label = format!("{name} {}", condition.word());
             let bar = Bar::new(args.quiet, &label, (bouts.len() * field.len()) as u64);
             let matches = play(&bouts, &field, &sim, clock, &|| bar.step())?;
@@ -36,7 +43,7 @@ pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error
                 context.say(&format!("{heading}\n{}", table(&standings).to_terminal()))?;
             }
             records.push(json!({"workload": name, "condition": condition.word(),
-                "num_jobs": args.num_jobs, "load": source.load,
+                "num_jobs": num_jobs, "load": source.load,
                 "seeds": bouts.iter().map(|bout| bout.seed).collect::<Vec<_>>(), "standings": standings}));
             rounds.push((heading, standings));
             // After each, so that what is done is kept if a later one is stopped.

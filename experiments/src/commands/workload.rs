@@ -1,9 +1,12 @@
 //! `pleach workload`: what workloads there are, what is in one, and writing one down.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use pleach_env::config::EnvConfig;
+use pleach_env::error::Error as EnvError;
 use pleach_env::seed::Seed;
+use pleach_env::workload::file::sidecar_path;
 use pleach_env::workload::generate::GeneratorConfig;
 use pleach_env::workload::import::Format;
 use pleach_env::workload::{Outcome, Workload};
@@ -63,6 +66,7 @@ fn list(context: &mut Context<'_>) -> Result<(), Error> {
 }
 
 fn stats(args: &WorkloadStatsArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    args.workload.check()?;
     let mut values = Vec::new();
     for name in &args.workload.workload {
         let (workload, report) = args.workload.workload(name, first_seed(args.seed))?;
@@ -175,19 +179,41 @@ fn write(args: &WorkloadWriteArgs, context: &mut Context<'_>) -> Result<(), Erro
             "Give --force to replace it.",
         ));
     }
-    let name = args
-        .workload
-        .workload
-        .first()
-        .map_or("philly-like", String::as_str);
+    let name = args.workload.only("written")?;
     let (workload, report) = args.workload.workload(name, first_seed(args.seed))?;
+    if !args.force {
+        refuse_other_cluster(&workload, &args.to)?;
+    }
     if let Some(report) = report {
         context.say(&report.to_string())?;
     }
-    workload.write(&args.to).map_err(env_error)?;
+    workload.write(&args.to).map_err(|error| match error {
+        EnvError::Io { path, source } => Error::io("write", &path, source),
+        other => env_error(other),
+    })?;
     context.say(&format!(
         "{} jobs written to {}",
         workload.jobs.len(),
         args.to.display()
+    ))
+}
+
+/// Refuses a cluster beside `to` that is not this workload's: it belongs to another list of the same name.
+fn refuse_other_cluster(workload: &Workload, to: &Path) -> Result<(), Error> {
+    let place = sidecar_path(to);
+    let Ok(found) = std::fs::read(&place) else {
+        return Ok(());
+    };
+    if found == workload.sidecar().map_err(env_error)?.as_bytes() {
+        return Ok(());
+    }
+    Err(Error::config(
+        "to",
+        to.display(),
+        format!(
+            "a file beside which no {} of another workload lies",
+            place.display()
+        ),
+        "Give another name, or --force to replace both.",
     ))
 }

@@ -84,7 +84,7 @@ impl Grid {
             Error::Data {
                 file: path.to_path_buf(),
                 line,
-                column,
+                column: column.to_string(),
                 message,
             }
         })?;
@@ -290,14 +290,7 @@ mod tests {
         std::fs::write(&path, "name = 'x'\nsedes = 3\n").unwrap();
         let error = Grid::read(&path).unwrap_err();
         assert!(
-            matches!(
-                error,
-                Error::Data {
-                    line: 2,
-                    column: 1,
-                    ..
-                }
-            ),
+            error.to_string().contains("grid.toml, line 2, column 1: "),
             "{error}"
         );
         assert!(error.to_string().contains("sedes"));

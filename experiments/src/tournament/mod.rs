@@ -27,7 +27,7 @@ pub use standings::{COLUMNS, Standing, standings, table};
 use crate::cli::estimates::EstimateSource;
 use crate::contestant::Contestant;
 use crate::error::Error;
-use crate::scenario::model;
+use crate::scheduling::model;
 
 /// Time since the program began, for the time that planning takes. It does not reach a decision.
 pub type Clock<'a> = &'a (dyn Fn() -> Duration + Sync);

@@ -78,7 +78,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn what_is_written_reads_back_equal(jobs in proptest::collection::vec(any_job(), 0..20), gzip in any::<bool>()) {
+    fn what_is_written_reads_back_equal(jobs in proptest::collection::vec(any_job(), 1..20), gzip in any::<bool>()) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(if gzip { "w.csv.gz" } else { "w.csv" });
         let workload = of_jobs(jobs);
@@ -205,6 +205,7 @@ fn every_bad_value_is_refused_with_line_column_value_and_what_is_allowed() {
 fn broken_files_are_refused_in_words() {
     assert!(refusal("").contains("the file is empty"));
     assert!(refusal("submit_s,num_gpus\n0,1\n").contains("no known header"));
+    assert!(refusal("submit_s,num_gpus,run_time_s\n").contains("no job is left to run"));
     assert!(refusal("submit_s,num_gpus,run_time_s\n0,1\n").contains("2 fields and the header has 3"));
     assert!(refusal("submit_s,num_gpus,run_time_s,submit_s\n").contains("appears twice"));
     assert!(refusal("submit_s,num_gpus,run_time_s\n\"0,1,1\n").contains("not closed"));

@@ -38,13 +38,7 @@ impl Workload {
                 hint,
             ));
         }
-        let sidecar = Sidecar {
-            name: Some(self.name.clone()),
-            classes: self.classes.clone(),
-            cluster: self.cluster.clone(),
-        };
-        let text = toml::to_string(&sidecar)
-            .map_err(|error| config("cluster", error, "a description that TOML can hold", "see spec"))?;
+        let text = self.sidecar()?;
         let parquet = if is_parquet_name(path) {
             Some(self.jobs_as_parquet(path)?)
         } else {
@@ -65,6 +59,20 @@ impl Workload {
                 self.write_jobs(out)
             }
         })
+    }
+
+    /// The text of the file that [`Workload::write`] puts beside the jobs: name, model classes and cluster, in TOML.
+    ///
+    /// # Errors
+    /// A description that TOML cannot hold.
+    pub fn sidecar(&self) -> Result<String, Error> {
+        let sidecar = Sidecar {
+            name: Some(self.name.clone()),
+            classes: self.classes.clone(),
+            cluster: self.cluster.clone(),
+        };
+        toml::to_string(&sidecar)
+            .map_err(|error| config("cluster", error, "a description that TOML can hold", "see spec"))
     }
 
     fn write_jobs(&self, out: &mut dyn Write) -> std::io::Result<()> {

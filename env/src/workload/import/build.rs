@@ -1,6 +1,6 @@
 //! From the rows of any list to a checked workload: window, order, tenants, what fits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use pleach_scheduler::cluster::{Capabilities, Cluster};
@@ -47,6 +47,9 @@ pub(crate) struct Site {
 /// Settles the cluster once the rows are selected, from them and the names of their classes.
 pub(crate) type SiteOf = Box<dyn Fn(&[RawRow], &[String]) -> Site>;
 
+/// Rules that mended a row: its line and the rule.
+pub(super) type Mended = Vec<(u64, &'static str)>;
+
 /// What a format's reader hands over.
 pub(crate) struct Draft {
     pub name: String,
@@ -57,7 +60,10 @@ pub(crate) struct Draft {
     /// Class names in order of appearance.
     classes: Vec<String>,
     class_index: BTreeMap<String, u16>,
+    /// Rows left out by the reader.
     pub repairs: Vec<Repair>,
+    /// Rules that mended a row: position in [`Draft::rows`] and the rule.
+    mended: Vec<(usize, &'static str)>,
     pub rows_read: u64,
     /// The cluster, from the rows that are left (sizes are estimated from them where none is published).
     pub site: SiteOf,
@@ -75,6 +81,7 @@ impl Draft {
             classes: Vec::new(),
             class_index: BTreeMap::new(),
             repairs: Vec::new(),
+            mended: Vec::new(),
             rows_read: 0,
             site,
             strict: false,
@@ -117,13 +124,21 @@ impl Draft {
         Some(index)
     }
 
-    pub(crate) fn mend(&mut self, rule: &str) {
-        count(&mut self.repairs, rule, 1, false);
+    /// Notes that the row which is read now, and pushed next, is mended. It counts if the row becomes a job.
+    pub(crate) fn mend(&mut self, rule: &'static str) {
+        self.mended.push((self.rows.len(), rule));
     }
 
     /// Counts a row that is left out.
     pub(crate) fn exclude(&mut self, rule: &str) {
         count(&mut self.repairs, rule, 1, true);
+        while self
+            .mended
+            .last()
+            .is_some_and(|(position, _)| *position == self.rows.len())
+        {
+            self.mended.pop();
+        }
     }
 }
 
@@ -164,12 +179,16 @@ pub(super) fn build(
         ));
     }
     refuse_duplicates(&file, &rows)?;
-    select(&mut rows, options, &mut report);
+    let mut mended: Mended = std::mem::take(&mut draft.mended)
+        .into_iter()
+        .filter_map(|(position, rule)| Some((rows.get(position)?.line, rule)))
+        .collect();
+    select(&mut rows, options, &mut report, &mut mended);
 
     let mut site = (draft.site)(&rows, &draft.classes);
     site.cluster.validate()?;
     if !draft.strict {
-        room::drop_unmodelled(&site.cluster, &mut rows, &mut report);
+        room::drop_unmodelled(&site.cluster, &mut rows, &mut mended);
     }
     let tenant_of = assign_tenants(&mut site, &draft, &rows, options)?;
     report.notes = std::mem::take(&mut site.notes);
@@ -183,12 +202,14 @@ pub(super) fn build(
     let gangs = GangLimits::new(&site.cluster, &site.classes);
     let mut cluster = Cluster::new(&site.cluster, &site.classes, Capabilities::DEFAULT)?;
     let mut jobs = Vec::with_capacity(rows.len());
+    let mut left_out = BTreeSet::new();
     for row in rows {
         let Some(tenant) = tenant_of[row.tenant.map_or(0, |index| index as usize + 1)] else {
             if draft.strict {
                 return Err(unknown_tenant(&file, &row, &draft.tenants, &site.cluster));
             }
             report.exclude("its virtual cluster is not named or holds no GPUs here", 1);
+            left_out.insert(row.line);
             continue;
         };
         let most = gangs.most(tenant, row.class);
@@ -203,6 +224,7 @@ pub(super) fn build(
                     "asks for more CPU or memory than the nodes and GPUs of the cluster have",
                     1,
                 );
+                left_out.insert(row.line);
                 continue;
             }
         }
@@ -223,6 +245,7 @@ pub(super) fn build(
                 "needs more GPUs than its tenant or one GPU type of the cluster holds",
                 1,
             );
+            left_out.insert(row.line);
             continue;
         }
         jobs.push(JobSpec {
@@ -238,11 +261,21 @@ pub(super) fn build(
             resources: row.resources,
         });
     }
-    if jobs.is_empty() && !draft.strict {
-        let message = format!(
-            "no job is left to run ({}); widen the window or enlarge the cluster",
-            report.to_string().trim_end()
-        );
+    for (line, rule) in mended {
+        if !left_out.contains(&line) {
+            report.mend(rule, 1);
+        }
+    }
+    if jobs.is_empty() {
+        let message = if report.rows_read == 0 {
+            "no job is left to run: there is a header and no row; is the file whole?".to_owned()
+        } else {
+            let told = report.to_string();
+            format!(
+                "no job is left to run ({}); widen the window or enlarge the cluster",
+                told.trim_end()
+            )
+        };
         return Err(Error::Data {
             file,
             line: 0,
@@ -294,26 +327,25 @@ fn refuse_duplicates(file: &str, rows: &[RawRow]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Window, order, number of jobs.
-fn select(rows: &mut Vec<RawRow>, options: &ImportOptions, report: &mut ImportReport) {
+/// Window, order, number of jobs. Of what was mended, that in the rows that stay is kept.
+fn select(rows: &mut Vec<RawRow>, options: &ImportOptions, report: &mut ImportReport, mended: &mut Mended) {
     let from = options.from_s.map_or(Time(i64::MIN), Time::from_secs_f64);
     let to = options.to_s.map_or(Time::MAX, Time::from_secs_f64);
     let before = rows.len();
     rows.retain(|row| row.submit >= from && row.submit < to);
     report.exclude("outside the window", (before - rows.len()) as u64);
-    let late = rows
-        .windows(2)
-        .filter(|pair| pair[1].submit < pair[0].submit)
-        .count();
+    let late = rows.windows(2).filter(|pair| pair[1].submit < pair[0].submit);
+    let rule = "submitted before the row above it: sorted by submission";
+    mended.extend(late.map(|pair| (pair[1].line, rule)));
     rows.sort_by_key(|row| row.submit);
-    report.mend(
-        "submitted before the row above it: sorted by submission",
-        late as u64,
-    );
     if let Some(max_jobs) = options.max_jobs
         && rows.len() > max_jobs
     {
         report.exclude("after the first max_jobs jobs", (rows.len() - max_jobs) as u64);
         rows.truncate(max_jobs);
+    }
+    if rows.len() < before && !mended.is_empty() {
+        let left: BTreeSet<u64> = rows.iter().map(|row| row.line).collect();
+        mended.retain(|(line, _)| left.contains(line));
     }
 }

@@ -89,6 +89,27 @@ fn a_cluster_that_models_no_cores_forgets_them_and_a_small_one_excludes() {
 }
 
 #[test]
+fn only_mended_rows_that_became_jobs_are_counted() {
+    // 2 and 4 are raised to a second; 5 comes before the row above it.
+    let text =
+        "job_id,arrival_s,service_sec,gpu_count\n1,100,60,1\n2,200,0,1\n3,300,60,1\n4,400,0,1\n5,350,60,1\n";
+    let of = |max_jobs, to_s| {
+        let options = ImportOptions {
+            max_jobs,
+            to_s,
+            ..ImportOptions::default()
+        };
+        let (_, report) = of_text(text, &options).unwrap();
+        let late = report.rows_of("submitted before the row above it");
+        (report.jobs, report.rows_of("run time below 1 s"), late)
+    };
+    assert_eq!(of(None, None), (5, 2, 1));
+    assert_eq!(of(Some(4), None), (4, 1, 1));
+    assert_eq!(of(Some(3), None), (3, 1, 0));
+    assert_eq!(of(None, Some(150.0)), (1, 0, 0));
+}
+
+#[test]
 fn pai_and_venus_share_columns_and_are_told_apart_by_the_ids() {
     let head = "job_id,arrival_s,service_sec,gpu_count\n";
     let (workload, report) = read(&format!(

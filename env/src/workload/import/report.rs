@@ -11,7 +11,7 @@ use super::Format;
 pub struct Repair {
     /// What was wrong and what was done.
     pub rule: String,
-    /// Rows it was applied to.
+    /// Rows it was applied to; of mended rows, those that became jobs.
     pub rows: u64,
     /// Whether the rows were left out rather than mended.
     pub excluded: bool,
@@ -32,7 +32,8 @@ pub struct ImportReport {
     pub gpu_hours: f64,
     /// Work over capacity between the first and the last submission; absent where all jobs come at once.
     pub offered_load: Option<f64>,
-    /// Rules that were applied, in the order in which they first were.
+    /// Rules that were applied: those that left rows out, then those that mended some that stayed; in the order in which
+    /// they first were.
     pub repairs: Vec<Repair>,
     /// Choices that the list does not settle, such as the size of the cluster, with their source.
     pub notes: Vec<String>,

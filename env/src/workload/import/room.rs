@@ -2,25 +2,29 @@
 
 use pleach_scheduler::spec::ClusterSpec;
 
-use super::{ImportReport, RawRow};
+use super::RawRow;
+use super::build::Mended;
 
-/// Forgets what the rows ask of resources that no node of the cluster models, and counts it: a cluster given by the
+/// Forgets what the rows ask of resources that no node of the cluster models, and notes it: a cluster given by the
 /// caller may leave them out.
-pub(super) fn drop_unmodelled(cluster: &ClusterSpec, rows: &mut [RawRow], report: &mut ImportReport) {
+pub(super) fn drop_unmodelled(cluster: &ClusterSpec, rows: &mut [RawRow], mended: &mut Mended) {
     let groups = &cluster.node_groups;
     let has_cores = groups.iter().any(|group| group.cpu_cores > 0.0);
     let has_memory = groups.iter().any(|group| group.memory_gib > 0.0);
     for row in rows {
         if !has_cores && row.resources.cpu_cores > 0.0 {
             row.resources.cpu_cores = 0.0;
-            report.mend(
+            mended.push((
+                row.line,
                 "asks for CPU cores, which the cluster does not model: forgotten",
-                1,
-            );
+            ));
         }
         if !has_memory && row.resources.memory_gib > 0.0 {
             row.resources.memory_gib = 0.0;
-            report.mend("asks for memory, which the cluster does not model: forgotten", 1);
+            mended.push((
+                row.line,
+                "asks for memory, which the cluster does not model: forgotten",
+            ));
         }
     }
 }

@@ -283,6 +283,16 @@ pub fn agent_error(error: pleach_agents::error::Error) -> Error {
             let allowed = allowed.trim_start_matches("must be ");
             Error::config(key, value, allowed, "See docs/learning.md.")
         }
+        pleach_agents::error::Error::Contract {
+            what,
+            expected,
+            found,
+        } => Error::Contract {
+            what: what.to_string(),
+            expected,
+            found,
+            hint: "See docs/learning.md.".to_string(),
+        },
         pleach_agents::error::Error::Env(error) => env_error(error),
         pleach_agents::error::Error::Io { path, source } => Error::io("access", &path, source),
         other => Error::Failed(other.to_string()),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic_file;
 use crate::error::Error;
-use crate::metric::{MAIN_METRIC, METRICS};
+use crate::metric::{Better, MAIN, METRICS, Metric};
 use crate::stats::{Ratio, mean};
 
 /// Version of the JSON layout.
@@ -63,7 +63,9 @@ impl PolicyRun {
 pub struct RatioVsReference {
     /// Name of the reference policy.
     pub policy: String,
-    /// The ratio of average JCTs.
+    /// Key of the metric that is compared, `avg_jct_s` if nothing else was asked for.
+    pub metric: &'static str,
+    /// The ratio.
     #[serde(flatten)]
     pub ratio: Ratio,
 }
@@ -74,7 +76,7 @@ pub struct Summary {
     /// Mean of each metric over the common pairs; a metric that some run lacks is left out.
     #[serde(flatten)]
     pub metrics: BTreeMap<String, f64>,
-    /// Against the reference; none without one or where a JCT is not positive.
+    /// Against the reference; none without one or where a value is not positive.
     pub ratio_vs_reference: Option<RatioVsReference>,
 }
 
@@ -89,6 +91,10 @@ pub struct Results {
     num_pairs: usize,
     lower_bounds: Option<LowerBounds>,
     #[serde(skip)]
+    reference: Option<String>,
+    #[serde(skip)]
+    metric: &'static Metric,
+    #[serde(skip)]
     order: Vec<String>,
     #[serde(skip)]
     runs: Vec<PolicyRun>,
@@ -102,6 +108,19 @@ impl Results {
     /// # Errors
     /// [`Error::Config`] where the reference is not among the policies; [`Error::Failed`] where runs cannot be compared.
     pub fn new(command: &str, runs: Vec<PolicyRun>, reference: Option<&str>) -> Result<Results, Error> {
+        Results::by(MAIN, command, runs, reference)
+    }
+
+    /// As [`Results::new`], comparing by another metric than the average JCT.
+    ///
+    /// # Errors
+    /// As [`Results::new`].
+    pub fn by(
+        metric: &'static Metric,
+        command: &str,
+        runs: Vec<PolicyRun>,
+        reference: Option<&str>,
+    ) -> Result<Results, Error> {
         check_runs(&runs)?;
         let mut order: Vec<String> = Vec::new();
         let mut pairs: BTreeMap<&str, BTreeSet<(&str, u64)>> = BTreeMap::new();
@@ -147,7 +166,12 @@ impl Results {
         let reference_runs = reference.map(|name| (name, of(name)));
         let policies = order
             .iter()
-            .map(|name| (name.clone(), summarise(&of(name), reference_runs.as_ref())))
+            .map(|name| {
+                (
+                    name.clone(),
+                    summarise(metric, &of(name), reference_runs.as_ref()),
+                )
+            })
             .collect();
         let lower_bounds = order.first().and_then(|name| mean_bounds(&of(name)));
         let workloads: BTreeSet<&str> = common.iter().map(|pair| pair.0).collect();
@@ -160,6 +184,8 @@ impl Results {
             num_pairs: common.len(),
             lower_bounds,
             policies,
+            reference: reference.map(str::to_string),
+            metric,
             order,
             runs,
             is_drawn: true,
@@ -188,9 +214,13 @@ impl Results {
     /// The policy that the others are measured against.
     #[must_use]
     pub fn reference(&self) -> Option<&str> {
-        self.policies
-            .values()
-            .find_map(|summary| Some(summary.ratio_vs_reference.as_ref()?.policy.as_str()))
+        self.reference.as_deref()
+    }
+
+    /// The metric by which they are.
+    #[must_use]
+    pub fn metric(&self) -> &'static Metric {
+        self.metric
     }
 
     /// The command that made this.
@@ -334,7 +364,11 @@ fn mean_bounds(runs: &[&PolicyRun]) -> Option<LowerBounds> {
 }
 
 /// Means of `runs`, and their ratio to the reference's runs on the same pairs (both in the order of pairs).
-fn summarise(runs: &[&PolicyRun], reference: Option<&(&str, Vec<&PolicyRun>)>) -> Summary {
+fn summarise(
+    metric: &'static Metric,
+    runs: &[&PolicyRun],
+    reference: Option<&(&str, Vec<&PolicyRun>)>,
+) -> Summary {
     let column = |runs: &[&PolicyRun], key: &str| -> Option<Vec<f64>> {
         runs.iter().map(|run| run.metrics.get(key).copied()).collect()
     };
@@ -343,11 +377,17 @@ fn summarise(runs: &[&PolicyRun], reference: Option<&(&str, Vec<&PolicyRun>)>) -
         .filter_map(|metric| Some((metric.key.to_string(), mean(&column(runs, metric.key)?))))
         .collect();
     let ratio_vs_reference = reference.and_then(|(name, others)| {
-        let (ours, theirs) = (column(runs, MAIN_METRIC)?, column(others, MAIN_METRIC)?);
+        let (ours, theirs) = (column(runs, metric.key)?, column(others, metric.key)?);
         let pairs: Vec<(f64, f64)> = ours.into_iter().zip(theirs).collect();
+        let mut ratio = Ratio::of_pairs(&pairs)?;
+        if metric.better == Better::Higher {
+            let of_ratio = &pairs[..ratio.num_pairs];
+            ratio.num_better = of_ratio.iter().filter(|(own, other)| own > other).count();
+        }
         Some(RatioVsReference {
             policy: (*name).to_string(),
-            ratio: Ratio::of_pairs(&pairs)?,
+            metric: metric.key,
+            ratio,
         })
     });
     Summary {
@@ -359,6 +399,7 @@ fn summarise(runs: &[&PolicyRun], reference: Option<&(&str, Vec<&PolicyRun>)>) -
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::metric::MAIN_METRIC;
 
     /// A run with one number, for tests of this crate.
     pub(crate) fn run(policy: &str, workload: &str, seed: u64, avg_jct_s: f64) -> PolicyRun {
@@ -482,5 +523,33 @@ pub(crate) mod tests {
         assert!(lines[0].ends_with("num_jobs,extra_s"));
         assert!(lines[1].starts_with("\"a, b\",w,0,1.5,") && lines[1].ends_with(','));
         assert!(lines[2].ends_with(",9"));
+    }
+
+    #[test]
+    fn another_metric_is_compared_pair_by_pair_and_more_of_some_is_better() {
+        let with =
+            |policy: &str, seed: u64, key: &str, value: f64| run(policy, "w", seed, 1.0).with(key, value);
+        let used = |half: f64| {
+            vec![
+                with("a", 0, "utilisation", 0.25),
+                with("a", 1, "utilisation", 0.25),
+                with("b", 0, "utilisation", 0.5),
+                with("b", 1, "utilisation", half),
+            ]
+        };
+        let metric = Metric::find("utilisation").unwrap();
+        let results = Results::by(metric, "evaluate", used(0.125), Some("a")).unwrap();
+        let versus = results.policies["b"].ratio_vs_reference.clone().unwrap();
+        // Twice in one pair and half in the other.
+        assert_eq!((versus.metric, versus.ratio.num_better), ("utilisation", 1));
+        assert!((versus.ratio.mean - 1.0).abs() < 1e-12);
+        let table = crate::table::Table::compare(&results, &["avg_jct_s"]).to_terminal();
+        assert!(
+            table.contains("util vs a") && table.contains("above 1 is better"),
+            "{table}"
+        );
+        // Nothing is so many times nothing.
+        let none = Results::by(metric, "evaluate", used(0.0), Some("a")).unwrap();
+        assert!(none.policies["b"].ratio_vs_reference.is_none());
     }
 }

@@ -25,7 +25,7 @@ const MIN_RESAMPLES: usize = 1_000;
 /// A policy against the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratio {
-    /// Geometric mean of policy / reference; below 1 the policy has the lower JCT.
+    /// Geometric mean of policy / reference; below 1 the policy has the lower numbers.
     pub mean: f64,
     /// Lower end of the 95 % interval; none with fewer than two pairs.
     pub low: Option<f64>,
@@ -33,7 +33,7 @@ pub struct Ratio {
     pub high: Option<f64>,
     /// Pairs it rests on.
     pub num_pairs: usize,
-    /// Pairs in which the policy has the lower JCT.
+    /// Pairs in which the policy is better: has the lower number, where not more is better.
     pub num_better: usize,
 }
 

@@ -1,6 +1,6 @@
 //! A table for the terminal and for Markdown: aligned columns, human units, the best of each column marked.
 
-use crate::metric::{Better, METRICS, Metric, show_plain, show_seconds};
+use crate::metric::{Better, MAIN_METRIC, METRICS, Metric, show_plain, show_seconds};
 use crate::results::{Results, Summary};
 
 /// Mark of the best value of a column. Not a colour, so that it survives a pipe and a colour-blind reader.
@@ -48,7 +48,12 @@ impl Table {
         let reference = results.reference();
         let mut header = vec!["policy".to_string()];
         header.extend(metrics.iter().map(|metric| metric.label.to_string()));
-        header.extend(reference.map(|name| format!("JCT vs {name}")));
+        // Of averages of JCT tables say JCT, as everybody does.
+        let label = match results.metric().key {
+            MAIN_METRIC => "JCT",
+            _ => results.metric().label,
+        };
+        header.extend(reference.map(|name| format!("{label} vs {name}")));
         let rows = results
             .policies()
             .map(|(name, summary)| {
@@ -77,9 +82,13 @@ impl Table {
                 } else {
                     "nothing is drawn, so this one run is all there is (--window-days makes several of a trace)"
                 };
-                format!("JCT vs {name}: ratio of average JCT; {advice}")
+                format!("{label} vs {name}: ratio of {}; {advice}", results.metric().label)
             } else {
-                format!("JCT vs {name}: geometric mean of paired ratios, 95 % bootstrap interval; below 1 is better")
+                let side = match results.metric().better {
+                    Better::Higher => "above",
+                    Better::Lower | Better::Neither => "below",
+                };
+                format!("{label} vs {name}: geometric mean of paired ratios, 95 % bootstrap interval; {side} 1 is better")
             });
         }
         Table { header, rows, notes }

@@ -15,6 +15,8 @@ use super::RunArgs;
 use super::estimates::EstimateSource;
 use super::number;
 use crate::atomic_file::read_toml;
+use crate::fitness::known_metrics;
+use crate::metric::MAIN_METRIC;
 
 /// Largest plan of nodes that come and go, bytes: a million changes.
 const CAPACITY_BYTES_MAX: u64 = 1 << 26;
@@ -30,7 +32,7 @@ Examples:
   pleach evaluate --workload trace.csv --format philly --cluster cluster.toml --from-day 30 --days 7
   pleach evaluate --estimates lognormal:1 --preemption --restart-cost-s 30 --html report.html
 
-The ratio column is the geometric mean of paired ratios of average JCT with a 95 % bootstrap interval.
+The ratio column is the geometric mean of paired ratios of --metric (the average JCT) with a 95 % bootstrap interval.
 Fewer than ten pairs are a hint and not a result: give --seeds 10, or --window-days for a trace, of which
 nothing is drawn.")]
 pub struct EvaluateArgs {
@@ -44,6 +46,9 @@ pub struct EvaluateArgs {
     /// Measure the others against this one [default: the first policy]
     #[arg(long, value_name = "NAME")]
     pub reference: Option<String>,
+    /// Metric of the paired ratios, by its key: p99_jct_s, avg_slowdown, makespan_s, ...
+    #[arg(long, value_name = "METRIC", default_value = MAIN_METRIC, value_parser = PossibleValuesParser::new(known_metrics()), hide_possible_values = true)]
+    pub metric: String,
     /// Which jobs on which cluster.
     #[command(flatten)]
     pub workload: WorkloadSource,

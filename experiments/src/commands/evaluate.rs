@@ -8,6 +8,7 @@ use crate::commands::Context;
 use crate::contest::contest;
 use crate::contestant::Contestant;
 use crate::error::Error;
+use crate::metric::{MAIN, Metric};
 use crate::progress::Bar;
 use crate::report::Report;
 use crate::results::Results;
@@ -70,7 +71,13 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     let bar = Bar::new(quiet, "evaluate", (bouts.len() * contestants.len()) as u64);
     let runs = contest(&bouts, &contestants, &sim, &|| bar.step())?;
     bar.end();
-    let results = Results::new("evaluate", runs, reference.as_deref())?.drawn(args.workload.is_drawn(&sim)?);
+    let results = Results::by(
+        Metric::find(&args.metric).unwrap_or(MAIN),
+        "evaluate",
+        runs,
+        reference.as_deref(),
+    )?
+    .drawn(args.workload.is_drawn(&sim)?);
     let mut columns = COLUMNS.to_vec();
     if sim.capabilities.preemption {
         columns.push("preemptions");

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::axis::Axis;
 use super::frame::{SERIES_MAX, colour};
 use super::{escape, escape_name};
+use crate::metric::Better;
 use crate::results::Results;
 use crate::stats::Ratio;
 use crate::table::show_ratio;
@@ -39,12 +40,18 @@ pub fn render(results: &Results) -> Option<String> {
         .iter()
         .map(|(_, _, ratio)| ratio.high.unwrap_or(ratio.mean))
         .fold(1.0, f64::max);
-    let title = format!("average JCT / average JCT of {reference} (log scale; left of 1 is better)");
+    let metric = results.metric();
+    let side = match metric.better {
+        Better::Higher => "right",
+        Better::Lower | Better::Neither => "left",
+    };
+    let what = metric.label;
+    let title = format!("{what} / {what} of {reference} (log scale; {side} of 1 is better)");
     let axis = Axis::log_ratio(&title, low * 0.97, high * 1.03);
     let px = |value: f64| LEFT + axis.place(value) * (WIDTH - LEFT - RIGHT);
     let bottom = rows.len() as f64 * ROW;
     let mut svg = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-label=\"Ratio of average JCT to {} with 95 % \
+        "<svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\" aria-label=\"Ratio of {what} to {} with 95 % \
          intervals\">\n",
         bottom + BOTTOM,
         escape(reference)

@@ -1,7 +1,7 @@
 //! Settings of a training run in TOML: what a file says, over what `pleach train` has built in.
 //!
 //! A key that the file leaves out is as in plain `pleach train`, also inside a table that the file has: a file with one key
-//! differs from no file in that key. A table that takes one of several forms ([`WHOLE`]) is taken as the file has it, for half of
+//! differs from no file in that key. A table that takes one of several forms (`WHOLE`) is taken as the file has it, for half of
 //! one form and half of another mean nothing.
 
 use std::path::Path;

@@ -106,25 +106,20 @@ const SAME_INSTANT_S: f64 = 1e-6;
 /// Episode, counted from the restart of the environments, and simulated time in it, s.
 pub type Clock = (u32, f64);
 
-/// The clock of each decision, and that of the decision after the last one. `first` is the first decision's.
+/// The clock after a step of `dt_s` seconds, or at the beginning of the next episode where this one has ended.
 #[must_use]
-pub fn clocks(steps: Steps<'_>, first: Clock) -> (Vec<Clock>, Clock) {
-    let (mut episode, mut now_s) = first;
-    let mut clocks = Vec::with_capacity(steps.dt_s.len());
-    for t in 0..steps.dt_s.len() {
-        clocks.push((episode, now_s));
-        now_s += steps.dt_s[t];
-        if steps.terminated[t] || steps.truncated[t] {
-            (episode, now_s) = (episode + 1, 0.0);
-        }
+pub fn ticked((episode, now_s): Clock, dt_s: f64, ended: bool) -> Clock {
+    if ended {
+        (episode + 1, 0.0)
+    } else {
+        (episode, now_s + dt_s)
     }
-    (clocks, (episode, now_s))
 }
 
 /// Subtracts from each advantage the mean advantage of the *other* environments of the group at the same instant: that
 /// of their last decision in the same episode that is not later. What all share is the luck of the arrivals.
 /// Environments that are not in that episode do not count; where none is, nothing is subtracted.
-pub fn centre(clocks: &[Vec<Clock>], advantages: &mut [Vec<f32>]) {
+pub fn centre(clocks: &[&[Clock]], advantages: &mut [Vec<f32>]) {
     let original: Vec<Vec<f32>> = advantages.to_vec();
     for (own, advantages) in advantages.iter_mut().enumerate() {
         let mut cursor = vec![0_usize; clocks.len()];
@@ -262,10 +257,7 @@ mod tests {
     #[test]
     fn centring_subtracts_what_the_others_had_at_the_same_instant() {
         // Environment 0 decides at 0, 0 and 10 s; environment 1 at 0, 5 and, in a second episode, at 0 s.
-        let clocks = vec![
-            vec![(0, 0.0), (0, 0.0), (0, 10.0)],
-            vec![(0, 0.0), (0, 5.0), (1, 0.0)],
-        ];
+        let clocks: [&[Clock]; 2] = [&[(0, 0.0), (0, 0.0), (0, 10.0)], &[(0, 0.0), (0, 5.0), (1, 0.0)]];
         let mut advantages = vec![vec![1.0, 2.0, 3.0], vec![10.0, 20.0, 30.0]];
         centre(&clocks, &mut advantages);
         assert_eq!(advantages[0], [1.0 - 10.0, 2.0 - 10.0, 3.0 - 20.0]);
@@ -275,19 +267,8 @@ mod tests {
 
     #[test]
     fn clocks_restart_with_each_episode() {
-        let steps = Steps {
-            value: &[0.0; 4],
-            reward: &[0.0; 4],
-            dt_s: &[1.0, 2.0, 3.0, 4.0],
-            terminated: &[false, true, false, false],
-            truncated: &[false, false, true, false],
-            bootstrap: &[0.0; 4],
-        };
-        let (at, next) = clocks(steps, (0, 0.0));
-        assert_eq!(at, [(0, 0.0), (0, 1.0), (1, 0.0), (2, 0.0)]);
-        // The next rollout goes on in the same episodes.
-        assert_eq!(clocks(steps, next).0[0], next);
-        assert_eq!(clocks(steps, (3, 7.5)).0[..3], [(3, 7.5), (3, 8.5), (4, 0.0)]);
+        assert_eq!(ticked((3, 7.5), 2.0, false), (3, 9.5));
+        assert_eq!(ticked((3, 7.5), 2.0, true), (4, 0.0));
     }
 
     #[test]

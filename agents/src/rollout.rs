@@ -54,10 +54,10 @@ struct Track {
     logprobs_all: Vec<f32>,
     last: Rows,
     episode: (f64, u64),
-    /// When the rollout's first decision was taken.
-    began: Clock,
-    /// When the next one is.
-    next: Clock,
+    /// When each decision was taken.
+    clocks: Vec<Clock>,
+    /// The present; it goes on from one rollout to the next.
+    now: Clock,
 }
 
 impl Track {
@@ -79,8 +79,8 @@ impl Track {
             logprobs_all: vec![0.0; spaces.num_candidates],
             last: Rows::new(spaces),
             episode: (0.0, 0),
-            began: (0, 0.0),
-            next: (0, 0.0),
+            clocks: Vec::new(),
+            now: (0, 0.0),
         }
     }
 
@@ -94,7 +94,7 @@ impl Track {
         self.terminated.clear();
         self.truncated.clear();
         self.bootstrap.clear();
-        self.began = self.next;
+        self.clocks.clear();
         self.random = random;
     }
 
@@ -132,11 +132,6 @@ impl Track {
             .push(observation.global, observation.candidates, observation.mask);
         let row: Row<'_> = self.last.row(0);
         normaliser.denormalise(inference.forward(row, &mut self.scratch, &mut self.logits))
-    }
-
-    /// The clock of each decision, and of the one after the last.
-    fn clocks(&self) -> (Vec<Clock>, Clock) {
-        advantage::clocks(self.steps(), self.began)
     }
 
     fn steps(&self) -> Steps<'_> {
@@ -240,7 +235,7 @@ impl Rollout {
     /// Forgets the episodes in progress: the environments have been reset.
     pub fn restart(&mut self) {
         for track in &mut self.tracks {
-            (track.episode, track.next) = ((0.0, 0), (0, 0.0));
+            (track.episode, track.now) = ((0.0, 0), (0, 0.0));
         }
     }
 
@@ -293,6 +288,8 @@ impl Rollout {
                 let (terminated, truncated) = (batch.terminated[i], batch.truncated[i]);
                 track.rewards.push(batch.reward[i]);
                 track.dt_s.push(batch.dt_s[i]);
+                track.clocks.push(track.now);
+                track.now = advantage::ticked(track.now, batch.dt_s[i], terminated || truncated);
                 track.terminated.push(terminated);
                 track.truncated.push(truncated);
                 let bootstrap = match (terminated, truncated) {
@@ -316,9 +313,6 @@ impl Rollout {
                     });
                 }
             }
-        }
-        for track in &mut self.tracks {
-            track.next = track.clocks().1;
         }
         Ok(())
     }
@@ -354,11 +348,11 @@ impl Rollout {
         }
         if group_size > 1 {
             for group in self.tracks.chunks_mut(group_size) {
-                let clocks: Vec<_> = group.iter().map(|track| track.clocks().0).collect();
                 let mut advantages: Vec<_> = group
                     .iter_mut()
                     .map(|track| std::mem::take(&mut track.advantages))
                     .collect();
+                let clocks: Vec<&[Clock]> = group.iter().map(|track| &track.clocks[..]).collect();
                 advantage::centre(&clocks, &mut advantages);
                 group
                     .iter_mut()
@@ -397,5 +391,46 @@ impl Rollout {
             .into_iter()
             .filter_map(|(tag, histogram)| Some((tag, histogram?)))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::{Layout, NetworkConfig};
+    use crate::toy::{Many, Toy as _, TwoQueues};
+
+    #[test]
+    fn clocks_go_on_from_one_rollout_to_the_next_until_the_environments_restart() {
+        let (mut env, seed) = (Many::<TwoQueues>::new(2), Seed(3));
+        let layout = Layout::new(NetworkConfig::default(), TwoQueues::SPACES).unwrap();
+        let inference = Inference::new(&layout, &layout.initial(seed)).unwrap();
+        let mut batch = Batch::new(TwoQueues::SPACES, 2);
+        env.reset(&[1, 1], &mut batch).unwrap();
+        let mut rollout = Rollout::new(TwoQueues::SPACES, 2, &inference);
+        let mut last: Option<Clock> = None;
+        // Episodes of 40 decisions in rollouts of 30.
+        for number in 0..4_u64 {
+            let values = Normaliser::default();
+            rollout
+                .collect(
+                    &mut env,
+                    &mut batch,
+                    &inference,
+                    &values,
+                    30,
+                    seed.child("update", number),
+                )
+                .unwrap();
+            let track = &rollout.tracks[0];
+            let begun = 30 * number as u32 / 40;
+            assert_eq!(track.clocks[0].0, begun);
+            if let Some(last) = last {
+                assert_eq!(track.clocks[0], last);
+            }
+            last = Some(track.now);
+        }
+        rollout.restart();
+        assert_eq!(rollout.tracks[1].now, (0, 0.0));
     }
 }

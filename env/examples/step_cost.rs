@@ -8,28 +8,11 @@
 
 use std::time::Instant;
 
-use pleach_env::config::{EnvConfig, WorkloadConfig};
+use pleach_env::config::EnvConfig;
 use pleach_env::random::random_action;
 use pleach_env::seed::Seed;
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
-use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
-
-fn busy(preemption: bool) -> EnvConfig {
-    let generator = PhillyLikeConfig {
-        num_jobs: 2000,
-        num_nodes: 32,
-        load: 1.5,
-        run_time_s_max: 86_400.0,
-        ..PhillyLikeConfig::default()
-    };
-    let mut config = EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(generator)),
-        ..EnvConfig::default()
-    };
-    config.sim.capabilities.preemption = preemption;
-    config
-}
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -37,8 +20,8 @@ fn main() {
         return eprintln!("step_cost SCENARIO STEPS [SECONDS]");
     };
     let config = match scenario.as_str() {
-        "busy" => busy(true),
-        "busy-starts" => busy(false),
+        "busy" => EnvConfig::busy(true),
+        "busy-starts" => EnvConfig::busy(false),
         id => EnvConfig::registered(id).unwrap(),
     };
     let mut envs = VecEnv::new(&config, 1, AutoresetMode::SameStep).unwrap();

@@ -107,6 +107,13 @@ impl Default for EnvConfig {
 }
 
 impl EnvConfig {
+    /// What speed is measured in: philly-like gangs at load 1.5 on 256 GPUs, so that the queue grows; not registered, for nobody
+    /// learns there. With preemption decision points offer many candidates.
+    #[must_use]
+    pub fn busy(preemption: bool) -> EnvConfig {
+        registered::busy(preemption)
+    }
+
     /// The settings registered under an id.
     ///
     /// # Errors

@@ -87,6 +87,21 @@ fn philly() -> EnvConfig {
     }
 }
 
+pub(crate) fn busy(preemption: bool) -> EnvConfig {
+    let mut config = EnvConfig {
+        workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(PhillyLikeConfig {
+            num_jobs: 2000,
+            num_nodes: 32,
+            load: 1.5,
+            run_time_s_max: 86_400.0,
+            ..PhillyLikeConfig::default()
+        })),
+        ..EnvConfig::default()
+    };
+    config.sim.capabilities.preemption = preemption;
+    config
+}
+
 fn philly_preempt() -> EnvConfig {
     let mut config = philly();
     config.sim.capabilities.preemption = true;

@@ -12,7 +12,7 @@ use pleach_env::env::Env;
 use pleach_env::random::random_action;
 use pleach_env::seed::Seed;
 use pleach_env::vector::ObservationMut;
-use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
+use pleach_env::workload::generate::GeneratorConfig;
 
 /// Plays an episode to its end, or to `most` steps, with random admissible actions; the steps, and the allocations in them.
 fn play(env: &mut Env, seed: u64, actions: u64, most: usize) -> (usize, u64) {
@@ -44,20 +44,10 @@ fn play(env: &mut Env, seed: u64, actions: u64, most: usize) -> (usize, u64) {
     (num_steps, num_allocations)
 }
 
-/// A busy cluster of 256 GPUs whose queue grows, with gangs over many nodes.
+/// A busy cluster of 256 GPUs whose queue grows, with gangs over many nodes; fewer jobs than where speed is measured.
 fn busy(preemption: bool) -> EnvConfig {
-    let generator = PhillyLikeConfig {
-        num_jobs: 600,
-        num_nodes: 32,
-        load: 1.5,
-        run_time_s_max: 86_400.0,
-        ..PhillyLikeConfig::default()
-    };
-    let mut config = EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(generator)),
-        ..EnvConfig::default()
-    };
-    config.sim.capabilities.preemption = preemption;
+    let mut config = EnvConfig::busy(preemption);
+    config.workload = config.workload.resized(Some(600), None).unwrap();
     config
 }
 

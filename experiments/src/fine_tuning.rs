@@ -26,7 +26,7 @@ pub fn network_at(place: &Path) -> Result<Checkpoint, Error> {
     if !file.is_file() {
         let allowed = format!("a checkpoint, or the folder of a run with {BEST_CHECKPOINT}");
         let hint = "checkpoints/reference has some to begin with.";
-        return Err(Error::config("fine_tune", place.display(), allowed, hint));
+        return Err(Error::config("network", place.display(), allowed, hint));
     }
     let hint = "Make it anew with this version: pleach train.";
     Checkpoint::load(&file).map_err(|error| match error {

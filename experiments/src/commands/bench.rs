@@ -232,7 +232,7 @@ fn ppo(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
 /// A tree of 16 leaves that imitates SRTF, asked at busy decision points with their features at hand.
 fn tree(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
     use pleach_scheduler::policy::DecisionPoint;
-    let env = environment::busy(args, true);
+    let env = EnvConfig::busy(true);
     let source = pleach_env::config::Source::open(&env).map_err(env_error)?;
     let workload = source.workload(&env, Seed(args.seed)).map_err(env_error)?;
     let mut tree = bench_tree(args)?;

@@ -192,11 +192,10 @@ fn first_network(
 ) -> Result<LearnedPolicy, Error> {
     match (error, &settings.fine_tune) {
         (Error::NothingKept(message), Some(first)) => {
-            let note = format!(
+            context.say(&format!(
                 "{}: {message}. The network that it went on from is judged",
                 place.display()
-            );
-            context.say(&note)?;
+            ))?;
             LearnedPolicy::from_checkpoint(&network_at(first)?).map_err(agent_error)
         }
         (error, _) => Err(error),

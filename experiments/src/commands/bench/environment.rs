@@ -1,11 +1,10 @@
 //! What a step of the environment costs: one core, all environments on one thread and on two, and the floor.
 
-use pleach_env::config::{EnvConfig, WorkloadConfig};
+use pleach_env::config::EnvConfig;
 use pleach_env::random::random_action;
 use pleach_env::seed::Seed;
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
-use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
 
 use super::rate;
 use crate::cli::BenchArgs;
@@ -42,7 +41,7 @@ pub(super) struct Speed {
 /// An environment that fails.
 pub(super) fn measure(args: &BenchArgs, context: &Context<'_>) -> Result<Figures, Error> {
     let num_envs = args.num_envs as usize;
-    let spaces = busy(args, true).spaces();
+    let spaces = EnvConfig::busy(true).spaces();
     let floats = spaces.num_global + spaces.num_candidates * spaces.num_features;
     Ok(Figures {
         one: speed(args, context, true, (1, 1))?,
@@ -56,24 +55,6 @@ pub(super) fn measure(args: &BenchArgs, context: &Context<'_>) -> Result<Figures
     })
 }
 
-/// A busy cluster of 256 GPUs with a long queue; with preemption decision points offer many candidates.
-pub(super) fn busy(args: &BenchArgs, preemption: bool) -> EnvConfig {
-    let generator = PhillyLikeConfig {
-        num_jobs: 2000,
-        num_nodes: 32,
-        load: 1.5,
-        run_time_s_max: 86_400.0,
-        ..PhillyLikeConfig::default()
-    };
-    let mut config = EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(generator)),
-        ..EnvConfig::default()
-    };
-    config.sim.capabilities.preemption = preemption;
-    config.sim.seed = args.seed;
-    config
-}
-
 /// Random masked actions in so many environments on so many threads.
 fn speed(
     args: &BenchArgs,
@@ -83,7 +64,7 @@ fn speed(
 ) -> Result<Speed, Error> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(num_threads).build();
     let pool = pool.map_err(|error| Error::Failed(error.to_string()))?;
-    let env = busy(args, preemption);
+    let env = EnvConfig::busy(preemption);
     let mut envs = VecEnv::new(&env, num_envs, AutoresetMode::SameStep).map_err(env_error)?;
     let mut batch = Batch::new(envs.spaces(), num_envs);
     let seeds: Vec<u64> = (args.seed..).take(num_envs).collect();

@@ -1,0 +1,201 @@
+//! What is refused, with which exit code and in which words.
+
+use std::fs;
+
+use crate::{pleach, succeed, text};
+
+#[test]
+fn an_input_that_cannot_be_used_exits_with_2_and_says_what_is_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("grid.toml"), "name = 'load'\nsedes = 3\n").unwrap();
+    let plan = pleach(folder.path(), "sweep plan --config grid.toml");
+    assert_eq!(plan.status.code(), Some(2));
+    assert!(plan.stdout.is_empty());
+    let words = text(&plan.stderr);
+    assert!(
+        words.contains("grid.toml, line 2, column 1") && words.contains("`seeds`"),
+        "{words}"
+    );
+    assert_eq!(pleach(folder.path(), "sweep status").status.code(), Some(2));
+    assert_eq!(pleach(folder.path(), "prune").status.code(), Some(2));
+    fs::write(folder.path().join("sweep.json"), "{}").unwrap();
+    assert_eq!(
+        pleach(folder.path(), "sweep status --manifest sweep.json")
+            .status
+            .code(),
+        Some(2)
+    );
+}
+
+/// Each of these is refused with code 2, nothing on standard output, and these words.
+#[test]
+fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+    succeed(
+        folder.path(),
+        "workload write --workload philly-like --num-jobs 20 --to good.csv",
+    );
+    let good = fs::read_to_string(folder.path().join("good.csv")).unwrap();
+    let header = good.lines().find(|line| line.contains("num_gpus")).unwrap();
+    let column = header.split(',').position(|name| name == "num_gpus").unwrap();
+    let spoil = |value: &str| {
+        let mut number = 0;
+        let lines = good.lines().map(|line| {
+            number += usize::from(!line.starts_with('#'));
+            let mut cells: Vec<&str> = line.split(',').collect();
+            if number == 3 {
+                cells[column] = value;
+            }
+            cells.join(",")
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    for name in ["zero", "nan", "many", "none", "column"] {
+        let cluster = folder.path().join(format!("{name}.cluster.toml"));
+        fs::copy(folder.path().join("good.cluster.toml"), cluster).unwrap();
+    }
+    write("zero.csv", spoil("0").as_bytes());
+    write("nan.csv", spoil("NaN").as_bytes());
+    write("many.csv", spoil("1000000").as_bytes());
+    write("none.csv", good.lines().next().unwrap().as_bytes());
+    write("column.csv", good.replace("num_gpus", "gpus").as_bytes());
+    write("torn.csv.gz", &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 75]);
+    write("tree.json", b"{\"schema\": 1}");
+    write("network.ckpt", b"not a checkpoint");
+    write("nan.toml", b"[tiresias]\npromote_after = nan\n");
+    fs::create_dir(folder.path().join("folder.toml")).unwrap();
+    for (line, words) in [
+        ("evaluate --policy fofo", vec!["fofo", "fifo", "easy"]),
+        ("evaluate --policy tree.json", vec!["tree.json"]),
+        ("evaluate --policy network.ckpt", vec!["network.ckpt"]),
+        (
+            "evaluate --workload nothing.csv",
+            vec!["nothing.csv", "Pleach/Philly-v0"],
+        ),
+        (
+            "evaluate --workload zero.csv",
+            vec!["data: zero.csv, line 3, column num_gpus: "],
+        ),
+        (
+            "evaluate --workload nan.csv",
+            vec!["data: nan.csv, line 3, column num_gpus: ", "NaN"],
+        ),
+        (
+            "evaluate --workload none.csv",
+            vec!["data: none.csv: ", "no job is left to run"],
+        ),
+        ("evaluate --workload many.csv", vec!["1000000"]),
+        ("evaluate --workload column.csv", vec!["column.csv", "num_gpus"]),
+        ("evaluate --workload torn.csv.gz", vec!["torn.csv.gz"]),
+        ("evaluate --load 1000", vec!["1000", "10"]),
+        (
+            "workload describe --workload philly-like,gavel-multi",
+            vec!["philly-like,gavel-multi", "one workload"],
+        ),
+        (
+            "workload describe --window-days 3",
+            vec!["window_days = 3", "for trace files"],
+        ),
+        (
+            "workload describe --workload good.csv --window-days 3",
+            vec!["window_days = 3", "--from-day"],
+        ),
+        (
+            "workload write --workload philly-like,gavel-multi --to w.csv",
+            vec!["philly-like,gavel-multi", "one workload"],
+        ),
+        (
+            "workload write --workload good.csv --window-days 3 --to w.csv",
+            vec!["window_days = 3", "--from-day"],
+        ),
+        // The cluster of good.csv lies where this one's would.
+        (
+            "workload write --workload gavel-multi --to good.parquet",
+            vec!["good.cluster.toml", "--force"],
+        ),
+        (
+            "workload stats --from-day 3",
+            vec!["from_day = 3", "Pleach/Philly-v0", "for trace files"],
+        ),
+        (
+            "evaluate --workload philly-like --virtual-clusters",
+            vec!["virtual_clusters", "philly-like", "for trace files"],
+        ),
+        (
+            "evaluate --workload good.csv,./good.csv",
+            vec!["./good.csv", "listed twice"],
+        ),
+        (
+            "evaluate --policy fifo,sjf --reference srtf",
+            vec!["reference = srtf", "fifo, sjf"],
+        ),
+        (
+            "distill --teacher sjf --format philly",
+            vec!["format = philly", "for trace files"],
+        ),
+        (
+            "distill --teacher sjf --cluster good.cluster.toml",
+            vec!["good.cluster.toml", "workload write --cluster"],
+        ),
+        (
+            "distill --teacher sjf --workload good.csv --load 2",
+            vec!["load = 2", "workload write --load"],
+        ),
+        (
+            "workload describe --policy fofo",
+            vec!["fofo", "Did you mean fifo?"],
+        ),
+        (
+            "workload describe --policy easy --no-simulate",
+            vec!["--no-simulate"],
+        ),
+        (
+            "train --env Pleach/Nothing-v9",
+            vec!["Pleach/Nothing-v9", "Pleach/Philly-v0"],
+        ),
+        (
+            "reproduce B1 --smoke --data nowhere",
+            vec!["data = nowhere", "no such folder"],
+        ),
+        ("quickstart --leaves 0", vec!["0"]),
+        ("train --config folder.toml", vec!["folder.toml"]),
+        ("train --fine-tune network.ckpt", vec!["network.ckpt", "PLEACHCK"]),
+        (
+            "evaluate --policy tiresias --policy-config nan.toml",
+            vec!["nan.toml", "tiresias.promote_after = nan"],
+        ),
+        ("train --num-envs 7", vec!["num_envs = 7", "group_size = 16"]),
+        ("train --device gpu", vec!["gpu", "cpu, cuda, wgpu"]),
+        (
+            "train --device cuda --set train.learner=evolution",
+            vec!["device = cuda", "cpu with evolution strategies", "--device"],
+        ),
+        #[cfg(not(feature = "cuda"))]
+        (
+            "train --device cuda",
+            vec![
+                "device = cuda",
+                "in this build",
+                "cargo build --release --features cuda",
+            ],
+        ),
+        #[cfg(not(feature = "wgpu"))]
+        (
+            "train --device wgpu",
+            vec![
+                "device = wgpu",
+                "in this build",
+                "cargo build --release --features wgpu",
+            ],
+        ),
+    ] {
+        let output = pleach(folder.path(), line);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
+        assert!(output.stdout.is_empty(), "{line}: {}", text(&output.stdout));
+        for word in words {
+            assert!(said.contains(word), "{line}: no {word} in {said}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! `pleach sweep`.
+
+use std::fs;
+
+use crate::{pleach, succeed, text};
+
+#[test]
+fn a_plan_is_written_once_and_its_status_is_an_array_list() {
+    let folder = tempfile::tempdir().unwrap();
+    let grid = "name = 'load'\nseeds = 3\n[grid]\nload = [0.6, 0.8]\n";
+    fs::write(folder.path().join("grid.toml"), grid).unwrap();
+    let plan = pleach(folder.path(), "sweep plan --config grid.toml --out s/sweep.json");
+    assert_eq!(plan.status.code(), Some(0), "{}", text(&plan.stderr));
+    assert_eq!(text(&plan.stdout), "6 units in s/sweep.json\nto run: 0-5\n");
+    let first = fs::read(folder.path().join("s/sweep.json")).unwrap();
+    assert_eq!(
+        pleach(folder.path(), "sweep plan --config grid.toml --out s/sweep.json")
+            .status
+            .code(),
+        Some(0)
+    );
+    assert_eq!(fs::read(folder.path().join("s/sweep.json")).unwrap(), first);
+    let status = pleach(folder.path(), "sweep status --manifest s/sweep.json --missing");
+    assert_eq!(
+        (status.status.code(), text(&status.stdout)),
+        (Some(0), "0-5\n".to_string())
+    );
+}
+
+#[test]
+fn a_sweep_without_results_cannot_be_gathered() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("grid.toml"), "name = 'load'\n").unwrap();
+    pleach(folder.path(), "sweep plan --config grid.toml --out sweep.json");
+    let gather = pleach(folder.path(), "sweep gather --manifest sweep.json --partial");
+    assert_eq!(gather.status.code(), Some(1));
+    assert!(!folder.path().join("results.csv").exists());
+}
+
+#[test]
+fn a_sweep_runs_and_is_gathered() {
+    let folder = tempfile::tempdir().unwrap();
+    let grid =
+        "name = 's'\nseeds = 2\n[base]\nnum_jobs = 40\n[grid]\npolicy = ['fifo', 'sjf']\nload = [0.6, 1.2]\n";
+    fs::write(folder.path().join("grid.toml"), grid).unwrap();
+    succeed(folder.path(), "sweep plan --config grid.toml --out s/sweep.json");
+    succeed(folder.path(), "sweep unit --manifest s/sweep.json --index 3");
+    let before = fs::read(folder.path().join("s/units/3/result.json")).unwrap();
+    succeed(
+        folder.path(),
+        "sweep run --manifest s/sweep.json --threads 2 --quiet",
+    );
+    assert_eq!(
+        fs::read(folder.path().join("s/units/3/result.json")).unwrap(),
+        before
+    );
+    succeed(folder.path(), "sweep gather --manifest s/sweep.json");
+    let table = fs::read_to_string(folder.path().join("s/results.csv")).unwrap();
+    assert_eq!(table.lines().count(), 1 + 8, "{table}");
+    assert_eq!(
+        pleach(folder.path(), "sweep unit --manifest s/sweep.json --index 99")
+            .status
+            .code(),
+        Some(2)
+    );
+}

@@ -5,7 +5,6 @@ use std::path::Path;
 use pleach_agents::device::Device;
 use pleach_agents::trainer::Learner;
 use pleach_env::config::EnvConfig;
-use pleach_env::workload::estimates::EstimateModel;
 
 use crate::cli::TrainArgs;
 use crate::commands::Context;
@@ -252,13 +251,9 @@ fn opening(settings: &TrainSettings, seed: u64) -> String {
 /// The command that compares a trained network with the heuristic that was best.
 fn comparison(env: &EnvConfig, best: &str, place: &Path) -> String {
     let policies = format!("--policy {best},{}", place.display());
-    let estimates = match env.sim.estimates {
-        EstimateModel::UserLimit { .. } => " --estimates user",
-        _ => "",
-    };
     match env_description::registered(env) {
         Some((id, flags)) => {
-            format!("compare it: pleach evaluate --workload {id}{flags}{estimates} {policies}")
+            format!("compare it: pleach evaluate --workload {id}{flags} {policies}")
         }
         None => format!(
             "compare it: pleach evaluate {policies} with --workload; its environment has no id, see {SETTINGS_FILE}"
@@ -324,9 +319,13 @@ mod tests {
             said.ends_with("evaluate --workload Pleach/Philly-v0 --policy sjf,runs/a"),
             "{said}"
         );
+        // What is known of run times comes with the id.
         let limits = settings("--env Pleach/PhillyGang-v1").unwrap();
         let said = comparison(&limits.env, "sjf", place);
-        assert!(said.contains("Pleach/PhillyGang-v1 --estimates user"), "{said}");
+        assert!(
+            said.ends_with("--workload Pleach/PhillyGang-v1 --policy sjf,runs/a"),
+            "{said}"
+        );
         let other = settings("--set env.workload.generate.num_nodes=3").unwrap();
         assert!(opening(&other, 0).contains("on philly-like jobs: 3 nodes, 24 GPUs"));
         assert!(comparison(&other.env, "sjf", place).contains("has no id"));

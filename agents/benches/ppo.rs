@@ -14,11 +14,7 @@ use pleach_env::vector::{Batch, Spaces, VectorEnv};
 use pleach_scheduler::policy::CandidateConfig;
 use rand::Rng;
 
-const SPACES: Spaces = Spaces {
-    num_global: 12,
-    num_candidates: 64,
-    num_features: 32,
-};
+const SPACES: Spaces = Spaces::plain(12, 64, 32);
 const NUM_ENVS: usize = 16;
 const NUM_STEPS: usize = 256;
 /// Recorded observations.
@@ -44,6 +40,7 @@ impl Recorded {
             num_global: g,
             num_candidates: c,
             num_features: f,
+            ..
         } = SPACES;
         let (global, candidates) = (draw(NUM_RECORDED * g), draw(NUM_RECORDED * c * f));
         // 5 to 35 candidates, 20 in the mean.
@@ -63,6 +60,7 @@ impl Recorded {
             num_global: g,
             num_candidates: c,
             num_features: f,
+            ..
         } = SPACES;
         for env in 0..NUM_ENVS {
             let at = (self.clock * NUM_ENVS + env * 17) % NUM_RECORDED;

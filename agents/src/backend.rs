@@ -21,3 +21,13 @@ pub(crate) fn indices<const D: usize>(
 ) -> Tensor<Backend, D, Int> {
     Tensor::from_data(TensorData::new(data, shape), device)
 }
+
+/// The numbers of a matrix, row by row.
+pub(crate) fn to_vec(tensor: Tensor<Backend, 2>) -> Vec<f32> {
+    floats(tensor.into_data())
+}
+
+pub(crate) fn floats(data: TensorData) -> Vec<f32> {
+    // The backend's float type is f32, so this is a move and not a conversion.
+    data.convert::<f32>().into_vec().unwrap_or_default()
+}

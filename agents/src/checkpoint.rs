@@ -371,11 +371,7 @@ mod tests {
             horizon_s: 1.0 / 3.0,
             ..TrainConfig::default()
         };
-        let spaces = Spaces {
-            num_global: 2,
-            num_candidates: 4,
-            num_features: 3,
-        };
+        let spaces = Spaces::plain(2, 4, 3);
         let contract = Contract {
             schema_hash: "schema-a".to_owned(),
             ..Contract::current(spaces, CandidateConfig::default(), "a test")

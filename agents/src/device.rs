@@ -212,11 +212,7 @@ mod probe {
 
     /// Compares a gradient of three decisions with the CPU's.
     fn compare(device: Device) -> Result<(), Error> {
-        let spaces = Spaces {
-            num_global: 1,
-            num_candidates: 3,
-            num_features: 2,
-        };
+        let spaces = Spaces::plain(1, 3, 2);
         let config = NetworkConfig {
             hidden: 8,
             context: 8,
@@ -259,7 +255,7 @@ mod probe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::tests::{network_of, rows};
+    use crate::network::tests::{PLAIN, network_of, rows};
     use pleach_env::vector::Spaces;
 
     #[test]
@@ -287,7 +283,7 @@ mod tests {
 
     #[test]
     fn gradients_on_a_device_that_this_build_lacks_are_an_error() {
-        let ((layout, flat), rows) = (network_of(0), rows(2));
+        let ((layout, flat), rows) = (network_of((PLAIN, 0)), rows(PLAIN, 2));
         for device in Device::ALL.into_iter().filter(|device| !device.is_built_in()) {
             let error = device.gradient(&layout, &flat, &rows, Clone::clone).unwrap_err();
             assert!(matches!(error, Error::Device { .. }), "{error}");
@@ -296,11 +292,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_minibatch_stays_below_what_every_vulkan_device_can_bind() {
-        let spaces = Spaces {
-            num_global: 3,
-            num_candidates: 64,
-            num_features: 32,
-        };
+        let spaces = Spaces::plain(3, 64, 32);
         let layout = Layout::new(crate::parameters::NetworkConfig::default(), spaces).unwrap();
         // 2^24 numbers over 64 candidates with 32 numbers each: 8,192 decisions.
         assert_eq!(Device::decisions_at_once(&layout, 64), 8192);

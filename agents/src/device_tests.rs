@@ -6,7 +6,7 @@ use crate::checkpoint::Checkpoint;
 use crate::device::Device;
 use crate::learning_tests::{bandit_share, config, demonstrations, trainer};
 use crate::network::sum_of_gradients;
-use crate::network::tests::{network_of, rows};
+use crate::network::tests::{KINDS, network_of, rows};
 use crate::ppo::Gradients;
 use crate::toy::{Many, TwoQueues};
 use crate::trainer::{TrainConfig, Trainer};
@@ -45,8 +45,8 @@ fn a_device_of_this_build_is_there() {
 #[test]
 fn gradients_equal_those_of_the_cpu() {
     for device in present() {
-        for heads in [0, 3] {
-            let ((layout, flat), rows) = (network_of(heads), rows(300));
+        for kind in KINDS {
+            let ((layout, flat), rows) = (network_of(kind), rows(kind.0, 300));
             let loss = |decision: usize, logits: &[f32], value: f32, by_logits: &mut [f32]| {
                 let scale = (decision as f32 * 0.7).sin();
                 by_logits

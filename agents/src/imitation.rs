@@ -218,6 +218,7 @@ impl Demonstrations {
             num_global: g,
             num_candidates: c,
             num_features: f,
+            ..
         } = spaces;
         let seeds: Vec<u64> = (0..num_envs)
             .map(|i| seed.child("demonstration", i as u64).0)
@@ -378,11 +379,7 @@ mod tests {
     use crate::inference::Inference;
     use crate::parameters::{NetworkConfig, uniform};
 
-    const SPACES: Spaces = Spaces {
-        num_global: 1,
-        num_candidates: 6,
-        num_features: 3,
-    };
+    const SPACES: Spaces = Spaces::plain(1, 6, 3);
 
     #[test]
     fn returns_are_known_only_where_the_episode_ended_by_itself() {

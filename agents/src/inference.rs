@@ -7,7 +7,7 @@
 //! vector unit. The context's share of the pointer's hidden layer is computed once per decision.
 
 use crate::error::Error;
-use crate::parameters::{LANES, Layout, at};
+use crate::parameters::{LANES, Layout, Set, at};
 use crate::rows::Row;
 
 /// Candidates that a layer works on at once.
@@ -135,6 +135,8 @@ pub struct Scratch {
     first: Vec<f32>,
     encoded: Vec<f32>,
     attention: Vec<f32>,
+    /// Codes of one kind of entities.
+    entities: Vec<f32>,
     pooled: Vec<f32>,
     context: [Vec<f32>; 2],
     shared: Vec<f32>,
@@ -155,6 +157,16 @@ pub struct Inference {
     value: Dense,
     value_out: Vec<f32>,
     value_bias: f32,
+    entities: Vec<Entities>,
+    num_codes: usize,
+}
+
+/// One kind of entities: where their rows are, and how they are pooled.
+#[derive(Clone, Debug)]
+struct Entities {
+    set: Set,
+    encoder: Dense,
+    queries: Vec<f32>,
 }
 
 impl Inference {
@@ -180,7 +192,15 @@ impl Inference {
                 dense(at::ENCODER_0, at::ENCODER_0_BIAS),
                 dense(at::ENCODER_1, at::ENCODER_1_BIAS),
             ],
-            queries: queries(layout, flat),
+            queries: queries(layout, flat, at::QUERY),
+            entities: layout
+                .sets()
+                .map(|set| Entities {
+                    encoder: dense(set.weight, set.bias),
+                    queries: queries(layout, flat, set.query),
+                    set,
+                })
+                .collect(),
             context: [
                 dense(at::CONTEXT_0, at::CONTEXT_0_BIAS),
                 dense(at::CONTEXT_1, at::CONTEXT_1_BIAS),
@@ -191,6 +211,7 @@ impl Inference {
             value: dense(at::VALUE_0, at::VALUE_0_BIAS),
             value_out: layout.slice(flat, at::VALUE_OUT).to_vec(),
             value_bias: layout.slice(flat, at::VALUE_OUT_BIAS)[0],
+            num_codes: layout.num_codes(),
             layout: layout.clone(),
         })
     }
@@ -205,11 +226,18 @@ impl Inference {
     #[must_use]
     pub fn scratch(&self, num_candidates: usize) -> Scratch {
         let (h, k) = (self.layout.config.hidden, self.layout.config.context);
+        let num_rows = self
+            .entities
+            .iter()
+            .map(|kind| kind.set.num_rows)
+            .max()
+            .unwrap_or(0);
         Scratch {
             first: vec![0.0; num_candidates * h],
             encoded: vec![0.0; num_candidates * h],
-            attention: vec![0.0; num_candidates],
-            pooled: vec![0.0; (2 + self.layout.config.heads) * h + self.layout.num_global],
+            attention: vec![0.0; num_candidates.max(num_rows)],
+            entities: vec![0.0; num_rows * h],
+            pooled: vec![0.0; self.layout.num_codes() + self.layout.num_plain()],
             context: [vec![0.0; k], vec![0.0; k]],
             shared: vec![0.0; h],
             value: vec![0.0; k],
@@ -233,18 +261,21 @@ impl Inference {
         if scratch.encoded.len() < n * h {
             scratch.first.resize(n * h, 0.0);
             scratch.encoded.resize(n * h, 0.0);
-            scratch.attention.resize(n, 0.0);
+            scratch.attention.resize(n.max(scratch.attention.len()), 0.0);
         }
         let (first, encoded) = (&mut scratch.first[..n * h], &mut scratch.encoded[..n * h]);
         self.encoder[0].apply(row.candidates, &self.encoder[0].bias, true, first);
         self.encoder[1].apply(first, &self.encoder[1].bias, true, encoded);
-        let (pooled, rest) = scratch.pooled.split_at_mut(2 * h);
-        pool(encoded, h, pooled);
-        let (heads, global) = rest.split_at_mut(self.queries.len());
-        for (query, out) in self.queries.chunks_exact(h).zip(heads.chunks_exact_mut(h)) {
-            attend(encoded, query, &mut scratch.attention[..n], out);
+        let (pools, global) = scratch.pooled.split_at_mut(self.num_codes);
+        let (own, others) = pools.split_at_mut(self.layout.pool_width());
+        pool(encoded, h, &self.queries, &mut scratch.attention, own);
+        for (kind, pooled) in self.entities.iter().zip(others.chunks_exact_mut(own.len())) {
+            let rows = kind.set.present(row.global);
+            let codes = &mut scratch.entities[..rows.len() / kind.set.num_features * h];
+            kind.encoder.apply(rows, &kind.encoder.bias, true, codes);
+            pool(codes, h, &kind.queries, &mut scratch.attention, pooled);
         }
-        global.copy_from_slice(row.global);
+        global.copy_from_slice(&row.global[..global.len()]);
         let [outer, context] = &mut scratch.context;
         self.context[0].apply(&scratch.pooled, &self.context[0].bias, true, outer);
         self.context[1].apply(outer, &self.context[1].bias, true, context);
@@ -280,9 +311,9 @@ impl pulp::WithSimd for ForwardPass<'_> {
 }
 
 /// The queries, row by row, each over the root of H.
-fn queries(layout: &Layout, flat: &[f32]) -> Vec<f32> {
+fn queries(layout: &Layout, flat: &[f32], index: usize) -> Vec<f32> {
     let (heads, h) = (layout.config.heads, layout.config.hidden);
-    let weights = layout.slice(flat, at::QUERY);
+    let weights = layout.slice(flat, index);
     let scale = 1.0 / (h as f32).sqrt();
     let places = (0..heads).flat_map(|head| (0..h).map(move |code| code * heads + head));
     places.map(|place| weights[place] * scale).collect()
@@ -317,11 +348,12 @@ fn add_all(sum: &mut [f32], value: f32, row: &[f32]) {
     }
 }
 
-/// Mean and maximum over the rows of `encoded` `[n, h]` into `pooled` `[2 h]`; zero without rows.
+/// Mean, maximum and attended means over the rows of `encoded` `[n, h]` into `pooled` `[(2 + A) h]`; zero without rows.
 #[inline(always)]
-fn pool(encoded: &[f32], h: usize, pooled: &mut [f32]) {
+fn pool(encoded: &[f32], h: usize, queries: &[f32], weights: &mut [f32], pooled: &mut [f32]) {
     pooled.fill(0.0);
-    let (mean, max) = pooled.split_at_mut(h);
+    let (mean, rest) = pooled.split_at_mut(h);
+    let (max, attended) = rest.split_at_mut(h);
     for row in encoded.chunks_exact(h) {
         for ((mean, max), value) in mean.iter_mut().zip(max.iter_mut()).zip(row) {
             *mean += value;
@@ -332,5 +364,9 @@ fn pool(encoded: &[f32], h: usize, pooled: &mut [f32]) {
     let num_rows = (encoded.len() / h).max(1) as f32;
     for mean in mean {
         *mean /= num_rows;
+    }
+    let weights = &mut weights[..encoded.len() / h];
+    for (query, out) in queries.chunks_exact(h).zip(attended.chunks_exact_mut(h)) {
+        attend(encoded, query, weights, out);
     }
 }

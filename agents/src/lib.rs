@@ -26,6 +26,7 @@ pub mod normaliser;
 mod padded;
 pub mod parameters;
 pub mod policy;
+mod pooling;
 pub mod ppo;
 pub mod prior;
 pub mod reward_rate;

@@ -4,14 +4,15 @@
 //! and Burn carries those through the network to the parameters. So the losses are plain Rust that can be checked by
 //! hand, there is no padding and no masked softmax in tensors, and the tensor code is this one file.
 
+use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
-use burn::tensor::{IndexingUpdateOp, Int, Tensor};
 use rayon::prelude::*;
 
-use crate::backend::{Backend, indices, matrix};
+use crate::backend::{Backend, floats, matrix, to_vec};
 use crate::device::Device;
 use crate::error::Error;
 use crate::parameters::{Layout, at};
+use crate::pooling::{decisions_of, entities, pool};
 use crate::rows::Rows;
 
 /// Outputs of the network for a list of decisions, and the derivatives of a loss by them.
@@ -32,7 +33,7 @@ struct Forward {
 
 fn forward(layout: &Layout, flat: &[f32], rows: &Rows) -> Forward {
     let device = burn::tensor::Device::<Backend>::default();
-    let (num_decisions, num_candidates, h) = (rows.len(), rows.num_candidates(), layout.config.hidden);
+    let (num_decisions, num_candidates) = (rows.len(), rows.num_candidates());
     let parameters: Vec<_> = layout
         .entries
         .iter()
@@ -48,35 +49,25 @@ fn forward(layout: &Layout, flat: &[f32], rows: &Rows) -> Forward {
     let first = relu(x.matmul(p(at::ENCODER_0)) + p(at::ENCODER_0_BIAS));
     let encoded = relu(first.matmul(p(at::ENCODER_1)) + p(at::ENCODER_1_BIAS));
 
-    let mut decision_of = Vec::with_capacity(num_candidates);
-    let mut shares = Vec::with_capacity(num_decisions);
-    for decision in 0..num_decisions {
-        let span = rows.span(decision);
-        shares.push(1.0 / span.len().max(1) as f32);
-        decision_of.extend(span.map(|_| decision as i32));
+    let spans: Vec<_> = (0..num_decisions).map(|decision| rows.span(decision)).collect();
+    let attends = layout.config.heads > 0;
+    let mut pooled = pool(&encoded, &spans, attends.then(|| p(at::QUERY)));
+    for set in layout.sets() {
+        let (codes, spans) = entities(&set, rows, p(set.weight), p(set.bias));
+        pooled.extend(pool(&codes, &spans, attends.then(|| p(set.query))));
     }
-    let decision_of = indices(decision_of, [num_candidates], &device);
-    let sums = Tensor::<Backend, 2>::zeros([num_decisions, h], &device).select_assign(
-        0,
-        decision_of.clone(),
-        encoded.clone(),
-        IndexingUpdateOp::Add,
-    );
-    let mean = sums * matrix(&shares, [num_decisions, 1], &device);
-    let largest = indices(argmax(&encoded, rows, h), [num_decisions, h], &device);
-    let max = encoded.clone().gather(0, largest);
-
-    let mut pooled = vec![mean, max];
-    if layout.config.heads > 0 {
-        pooled.extend(attended(&encoded, p(at::QUERY), &decision_of, rows));
-    }
-    pooled.push(matrix(rows.global(), [num_decisions, layout.num_global], &device));
+    let plain: Vec<f32> = (0..num_decisions)
+        .flat_map(|decision| &rows.row(decision).global[..layout.num_plain()])
+        .copied()
+        .collect();
+    pooled.push(matrix(&plain, [num_decisions, layout.num_plain()], &device));
     let pooled = Tensor::cat(pooled, 1);
     let outer = relu(pooled.matmul(p(at::CONTEXT_0)) + p(at::CONTEXT_0_BIAS));
     let context = relu(outer.matmul(p(at::CONTEXT_1)) + p(at::CONTEXT_1_BIAS));
 
     let shared = context.clone().matmul(p(at::POINTER_CONTEXT)) + p(at::POINTER_BIAS);
-    let hidden = relu(encoded.matmul(p(at::POINTER_CANDIDATE)) + shared.select(0, decision_of));
+    let hidden =
+        relu(encoded.matmul(p(at::POINTER_CANDIDATE)) + shared.select(0, decisions_of(&spans, &device)));
     let logits = hidden.matmul(p(at::POINTER_OUT));
     let value = relu(context.matmul(p(at::VALUE_0)) + p(at::VALUE_0_BIAS));
     let values = value.matmul(p(at::VALUE_OUT)) + p(at::VALUE_OUT_BIAS);
@@ -85,78 +76,6 @@ fn forward(layout: &Layout, flat: &[f32], rows: &Rows) -> Forward {
         logits,
         values,
     }
-}
-
-/// For each head the mean of a decision's codes `[B, H]`, weighted by the softmax of their products with the head's query over
-/// the root of H.
-///
-/// # Source
-/// Pooling by attention with learned queries: Lee et al., Set Transformer, ICML'19, section 3.2.
-fn attended(
-    encoded: &Tensor<Backend, 2>,
-    query: Tensor<Backend, 2>,
-    decision_of: &Tensor<Backend, 1, Int>,
-    rows: &Rows,
-) -> Vec<Tensor<Backend, 2>> {
-    let device = encoded.device();
-    let ([_, h], [_, heads]) = (encoded.dims(), query.dims());
-    let scores = encoded.clone().matmul(query).mul_scalar(1.0 / (h as f32).sqrt());
-    // The largest score of each decision is taken off before the exponential; as a shift it has no derivative.
-    let values = to_vec(scores.clone());
-    let mut shifts = vec![0.0; values.len()];
-    for decision in 0..rows.len() {
-        let span = rows.span(decision);
-        for head in 0..heads {
-            let at = |candidate: usize| candidate * heads + head;
-            let largest = span
-                .clone()
-                .fold(f32::NEG_INFINITY, |most, c| most.max(values[at(c)]));
-            span.clone().for_each(|c| shifts[at(c)] = largest);
-        }
-    }
-    let weights = (scores - matrix(&shifts, [rows.num_candidates(), heads], &device)).exp();
-    let sum = |values: Tensor<Backend, 2>| {
-        let [_, width] = values.dims();
-        let zeros = Tensor::<Backend, 2>::zeros([rows.len(), width], &device);
-        zeros.select_assign(0, decision_of.clone(), values, IndexingUpdateOp::Add)
-    };
-    let totals = sum(weights.clone());
-    let of_head = |tensor: &Tensor<Backend, 2>, head: usize| tensor.clone().narrow(1, head, 1);
-    (0..heads)
-        .map(|head| sum(encoded.clone() * of_head(&weights, head)) / of_head(&totals, head))
-        .collect()
-}
-
-/// Index of the largest code per decision and column, `[B, H]`; the first of equals. A gather at these indices is the
-/// maximum, with the right derivative.
-fn argmax(encoded: &Tensor<Backend, 2>, rows: &Rows, h: usize) -> Vec<i32> {
-    let encoded = to_vec(encoded.clone());
-    let mut largest = vec![0_i32; rows.len() * h];
-    // The values beside their indices, so that the loop over columns has no look-ups and becomes vector code.
-    let mut best = vec![0.0; h];
-    for (decision, largest) in largest.chunks_exact_mut(h).enumerate() {
-        let span = rows.span(decision);
-        largest.fill(span.start as i32);
-        best.copy_from_slice(&encoded[span.start * h..(span.start + 1) * h]);
-        for candidate in span.skip(1) {
-            let codes = &encoded[candidate * h..(candidate + 1) * h];
-            for ((index, best), code) in largest.iter_mut().zip(&mut best).zip(codes) {
-                let larger = *code > *best;
-                *index = if larger { candidate as i32 } else { *index };
-                *best = if larger { *code } else { *best };
-            }
-        }
-    }
-    largest
-}
-
-fn to_vec(tensor: Tensor<Backend, 2>) -> Vec<f32> {
-    floats(tensor.into_data())
-}
-
-fn floats(data: burn::tensor::TensorData) -> Vec<f32> {
-    // The backend's float type is f32, so this is a move and not a conversion.
-    data.convert::<f32>().into_vec().unwrap_or_default()
 }
 
 /// What a loss sees: the logits with the prior's, which have no parameters and so no derivative.
@@ -296,26 +215,35 @@ pub(crate) mod tests {
     use crate::inference::Inference;
     use crate::parameters::{NetworkConfig, uniform};
     use pleach_env::seed::Seed;
-    use pleach_env::vector::Spaces;
+    use pleach_env::vector::{SetSpace, Spaces};
 
-    const SPACES: Spaces = Spaces {
-        num_global: 3,
-        num_candidates: 9,
-        num_features: 5,
+    pub(crate) const PLAIN: Spaces = Spaces::plain(3, 9, 5);
+    /// Two kinds of entities, of 3 and 2 features, at most 4 and 3 of them.
+    pub(crate) const ENTITIES: Spaces = Spaces {
+        num_global: 3 + 12 + 6,
+        sets: [
+            SetSpace {
+                num_rows: 4,
+                num_features: 3,
+            },
+            SetSpace {
+                num_rows: 3,
+                num_features: 2,
+            },
+        ],
+        ..PLAIN
     };
+    /// With and without entities and attention.
+    pub(crate) const KINDS: [(Spaces, usize); 4] = [(PLAIN, 0), (PLAIN, 3), (ENTITIES, 0), (ENTITIES, 2)];
 
-    fn network() -> (Layout, Vec<f32>) {
-        network_of(0)
-    }
-
-    pub(crate) fn network_of(heads: usize) -> (Layout, Vec<f32>) {
+    pub(crate) fn network_of((spaces, heads): (Spaces, usize)) -> (Layout, Vec<f32>) {
         let layout = Layout::new(
             NetworkConfig {
                 hidden: 16,
                 context: 24,
                 heads,
             },
-            SPACES,
+            spaces,
         )
         .unwrap();
         let mut flat = layout.initial(Seed(3));
@@ -326,6 +254,8 @@ pub(crate) mod tests {
             at::POINTER_BIAS,
             at::ENCODER_0_BIAS,
             at::CONTEXT_1_BIAS,
+            at::SETS + 1,
+            at::SETS + 4,
         ] {
             let range = layout.entries[index].range.clone();
             flat[range]
@@ -335,17 +265,27 @@ pub(crate) mod tests {
         (layout, flat)
     }
 
-    pub(crate) fn rows(num_decisions: usize) -> Rows {
+    pub(crate) fn rows(spaces: Spaces, num_decisions: usize) -> Rows {
         let mut random = Seed(5).stream("test", 1);
-        let mut rows = Rows::new(SPACES);
+        let mut rows = Rows::new(spaces);
         for decision in 0..num_decisions {
             let mut draw = |n: usize| {
                 (0..n)
                     .map(|_| 2.0 * uniform(&mut random) as f32 - 1.0)
                     .collect::<Vec<_>>()
             };
-            let n = 1 + decision % SPACES.num_candidates;
-            let (global, candidates) = (draw(3), draw(n * 5));
+            let n = 1 + decision % spaces.num_candidates;
+            let mut global = draw(3);
+            for (kind, set) in spaces.sets.iter().enumerate() {
+                // From no entity to as many as there is room for.
+                let num = (decision / (1 + kind)) % (set.num_rows + 1);
+                let mut entities = draw(num * set.num_features);
+                let firsts = entities.iter_mut().step_by(set.num_features.max(1));
+                firsts.for_each(|first| *first = 0.1 + first.abs());
+                entities.resize(set.len(), 0.0);
+                global.extend(entities);
+            }
+            let candidates = draw(n * 5);
             rows.push(&global, &candidates, &vec![true; n]);
         }
         rows
@@ -353,11 +293,11 @@ pub(crate) mod tests {
 
     #[test]
     fn plain_inference_equals_burn() {
-        [0, 3].into_iter().for_each(plain_inference_equals_burn_with);
+        KINDS.into_iter().for_each(plain_inference_equals_burn_with);
     }
 
-    fn plain_inference_equals_burn_with(heads: usize) {
-        let ((layout, flat), rows) = (network_of(heads), rows(30));
+    fn plain_inference_equals_burn_with(kind: (Spaces, usize)) {
+        let ((layout, flat), rows) = (network_of(kind), rows(kind.0, 30));
         let outputs = evaluate(&layout, &flat, &rows).unwrap();
         let inference = Inference::new(&layout, &flat).unwrap();
         let (mut scratch, mut logits) = (inference.scratch(1), [0.0; 9]);
@@ -372,11 +312,11 @@ pub(crate) mod tests {
 
     #[test]
     fn logits_move_with_their_candidates_and_the_value_does_not_care() {
-        [0, 2].into_iter().for_each(logits_move_with_their_candidates);
+        KINDS.into_iter().for_each(logits_move_with_their_candidates);
     }
 
-    fn logits_move_with_their_candidates(heads: usize) {
-        let ((layout, flat), rows) = (network_of(heads), rows(9));
+    fn logits_move_with_their_candidates(kind: (Spaces, usize)) {
+        let ((layout, flat), rows) = (network_of(kind), rows(kind.0, 9));
         let inference = Inference::new(&layout, &flat).unwrap();
         let (mut scratch, mut straight, mut turned) = (inference.scratch(9), [0.0; 9], [0.0; 9]);
         let row = rows.row(8);
@@ -393,14 +333,46 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn entities_are_a_set_that_matters_and_whose_order_and_padding_do_not() {
+        let ((layout, flat), rows) = (network_of((ENTITIES, 2)), rows(ENTITIES, 12));
+        let inference = Inference::new(&layout, &flat).unwrap();
+        let logits_of = |global: &[f32]| {
+            let (mut scratch, mut logits) = (inference.scratch(9), [0.0; 9]);
+            let row = crate::rows::Row {
+                global,
+                ..rows.row(11)
+            };
+            let value = inference.forward(row, &mut scratch, &mut logits);
+            [value, logits[0], logits[1]]
+        };
+        // Decision 11 has one entity of the first kind, and of the second as well.
+        let global = rows.row(11).global;
+        let straight = logits_of(global);
+        let mut two = global.to_vec();
+        two[6..9].copy_from_slice(&[0.7, -0.4, 0.9]);
+        let with_two = logits_of(&two);
+        assert!(straight.iter().zip(with_two).all(|(a, b)| (a - b).abs() > 1e-4));
+        let mut turned = two.clone();
+        turned[3..6].copy_from_slice(&two[6..9]);
+        turned[6..9].copy_from_slice(&two[3..6]);
+        for (a, b) in with_two.iter().zip(logits_of(&turned)) {
+            assert!((a - b).abs() < 1e-6);
+        }
+        // What stands behind an empty row is not there.
+        let mut behind = global.to_vec();
+        behind[9..12].copy_from_slice(&[0.7, -0.4, 0.9]);
+        assert_eq!(straight, logits_of(&behind));
+    }
+
+    #[test]
     fn gradient_equals_finite_differences() {
-        [0, 2]
+        KINDS
             .into_iter()
             .for_each(gradient_equals_finite_differences_with);
     }
 
-    fn gradient_equals_finite_differences_with(heads: usize) {
-        let ((layout, mut flat), rows) = (network_of(heads), rows(12));
+    fn gradient_equals_finite_differences_with(kind: (Spaces, usize)) {
+        let ((layout, mut flat), rows) = (network_of(kind), rows(kind.0, 12));
         // Loss: a fixed random weighting of all outputs.
         let mut random = Seed(6).stream("test", 2);
         let mut draw = |n: usize| {
@@ -442,7 +414,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_decision_without_candidates_is_refused() {
-        let ((layout, flat), mut rows) = (network(), rows(1));
+        let ((layout, flat), mut rows) = (network_of((PLAIN, 0)), rows(PLAIN, 1));
         rows.push(&[0.0; 3], &[0.0; 5], &[false]);
         assert!(
             evaluate(&layout, &flat, &rows)

@@ -58,30 +58,19 @@ fn forward<B: AutodiffBackend>(layout: &Layout, flat: &[f32], rows: &Rows, most:
     let encoded = relu(first.matmul(p(at::ENCODER_1)) + p(at::ENCODER_1_BIAS));
 
     let here = pad(&vec![1.0; rows.num_candidates()], rows, most, 1);
-    let shares = (0..num).map(|decision| 1.0 / rows.span(decision).len().max(1) as f32);
-    let shares = tensor::<B, 2>(shares.collect(), [num, 1]);
-    let mask = tensor::<B, 3>(here.clone(), [num, most, 1]);
-    // Codes come out of a rectifier, so that padding of zero is never above them.
-    let codes = encoded.clone().reshape([num, most, h]) * mask;
-    let mean = codes.clone().sum_dim(1).reshape([num, h]) * shares;
-    let max = codes.clone().max_dim(1).reshape([num, h]);
-
-    let mut pooled = vec![mean, max];
-    if heads > 0 {
-        let scores = encoded.clone().matmul(p(at::QUERY));
-        let scores = scores
-            .mul_scalar(1.0 / (h as f32).sqrt())
-            .reshape([num, most, heads]);
-        let below = here.iter().map(|here| (1.0 - here) * FAR_BELOW).collect();
-        let scores = scores + tensor::<B, 3>(below, [num, most, 1]);
-        // The largest score is taken off before the exponential; as a shift it has no derivative.
-        let largest = scores.clone().detach().max_dim(1);
-        let weights = (scores - largest).exp();
-        let totals = weights.clone().sum_dim(1).swap_dims(1, 2);
-        let means = weights.swap_dims(1, 2).matmul(codes) / totals;
-        pooled.push(means.reshape([num, heads * h]));
+    let attends = heads > 0;
+    let mut pooled = pool(encoded.clone(), here, num, attends.then(|| p(at::QUERY)));
+    for set in layout.sets() {
+        let cells = (0..num).flat_map(|decision| &rows.row(decision).global[set.range.clone()]);
+        let cells: Vec<f32> = cells.copied().collect();
+        let here = cells.chunks_exact(set.num_features);
+        let here = here.map(|row| f32::from(row[0] > 0.0)).collect();
+        let x = tensor::<B, 2>(cells, [num * set.num_rows, set.num_features]);
+        let codes = relu(x.matmul(p(set.weight)) + p(set.bias));
+        pooled.extend(pool(codes, here, num, attends.then(|| p(set.query))));
     }
-    pooled.push(tensor(rows.global().to_vec(), [num, layout.num_global]));
+    let plain = (0..num).flat_map(|decision| &rows.row(decision).global[..layout.num_plain()]);
+    pooled.push(tensor(plain.copied().collect(), [num, layout.num_plain()]));
     let pooled = Tensor::cat(pooled, 1);
     let outer = relu(pooled.matmul(p(at::CONTEXT_0)) + p(at::CONTEXT_0_BIAS));
     let context = relu(outer.matmul(p(at::CONTEXT_1)) + p(at::CONTEXT_1_BIAS));
@@ -97,6 +86,44 @@ fn forward<B: AutodiffBackend>(layout: &Layout, flat: &[f32], rows: &Rows, most:
         logits,
         values,
     }
+}
+
+/// Mean and maximum over the rows of each of `num` decisions, and what each query attends to; zero without rows. `encoded` is
+/// `[num R, H]`, never below zero; `here` is `[num R]`, 1 for a row and 0 for padding.
+fn pool<B: AutodiffBackend>(
+    encoded: Tensor<B, 2>,
+    here: Vec<f32>,
+    num: usize,
+    queries: Option<Tensor<B, 2>>,
+) -> Vec<Tensor<B, 2>> {
+    let [num_rows, h] = encoded.dims();
+    let most = num_rows / num;
+    let shares = here
+        .chunks_exact(most)
+        .map(|here| 1.0 / here.iter().sum::<f32>().max(1.0));
+    let shares = tensor::<B, 2>(shares.collect(), [num, 1]);
+    let below = here.iter().map(|here| (1.0 - here) * FAR_BELOW).collect();
+    let mask = tensor::<B, 3>(here, [num, most, 1]);
+    // Codes come out of a rectifier, so that padding of zero is never above them.
+    let codes = encoded.clone().reshape([num, most, h]) * mask;
+    let mean = codes.clone().sum_dim(1).reshape([num, h]) * shares;
+    let max = codes.clone().max_dim(1).reshape([num, h]);
+    let mut pooled = vec![mean, max];
+    if let Some(queries) = queries {
+        let [_, heads] = queries.dims();
+        let scores = encoded.matmul(queries);
+        let scores = scores
+            .mul_scalar(1.0 / (h as f32).sqrt())
+            .reshape([num, most, heads]);
+        let scores = scores + tensor::<B, 3>(below, [num, most, 1]);
+        // The largest score is taken off before the exponential; as a shift it has no derivative.
+        let largest = scores.clone().detach().max_dim(1);
+        let weights = (scores - largest).exp();
+        let totals = weights.clone().sum_dim(1).swap_dims(1, 2);
+        let means = weights.swap_dims(1, 2).matmul(codes) / totals;
+        pooled.push(means.reshape([num, heads * h]));
+    }
+    pooled
 }
 
 /// Lists of numbers that were read at once.
@@ -158,12 +185,12 @@ mod tests {
     use super::*;
     use crate::backend::Backend;
     use crate::network;
-    use crate::network::tests::{network_of, rows};
+    use crate::network::tests::{KINDS, network_of, rows};
 
     #[test]
     fn padded_and_ragged_networks_are_one_function_with_one_derivative() {
-        for heads in [0, 3] {
-            let ((layout, flat), mut rows) = (network_of(heads), rows(40));
+        for kind in KINDS {
+            let ((layout, flat), mut rows) = (network_of(kind), rows(kind.0, 40));
             rows.set_prior(&[0.5, -2.0, 0.25, 1.0], &[true; 4]);
             let seen = std::cell::RefCell::new(Vec::new());
             let loss = |outputs: &Cotangents| {

@@ -8,19 +8,22 @@
 //! | `encoder.0.weight`, `encoder.0.bias` | `[F, H]`, `[H]` | shared over candidates |
 //! | `encoder.1.weight`, `encoder.1.bias` | `[H, H]`, `[H]` | |
 //! | `attention.query.weight` | `[H, A]` | one query for each head; nothing where A = 0 |
-//! | `context.0.weight`, `context.0.bias` | `[(2 + A) H + G, K]`, `[K]` | input: mean, max, attended means, global features |
+//! | `context.0.weight`, `context.0.bias` | `[(1 + S) (2 + A) H + G, K]`, `[K]` | input: mean, max, attended means of candidates and of each of S kinds of entities, global features |
 //! | `context.1.weight`, `context.1.bias` | `[K, K]`, `[K]` | |
 //! | `pointer.candidate.weight` | `[H, H]` | the candidate's part of the pointer's hidden layer |
 //! | `pointer.context.weight`, `pointer.context.bias` | `[K, H]`, `[H]` | the context's part, once per decision |
 //! | `pointer.out.weight` | `[H, 1]` | no bias: a shift of all logits changes nothing |
 //! | `value.0.weight`, `value.0.bias` | `[K, K]`, `[K]` | |
 //! | `value.out.weight`, `value.out.bias` | `[K, 1]`, `[1]` | |
+//! | `running.weight`, `running.bias` | `[E, H]`, `[H]` | shared over running jobs, of E features; nothing where there are none |
+//! | `running.query.weight` | `[H, A]` | |
+//! | `nodes.weight`, `nodes.bias`, `nodes.query.weight` | the same | of groups of nodes |
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use pleach_env::seed::Seed;
-use pleach_env::vector::Spaces;
+use pleach_env::vector::{NUM_SETS, SetSpace, Spaces};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -118,6 +121,8 @@ pub(crate) mod at {
     pub const VALUE_0_BIAS: usize = 14;
     pub const VALUE_OUT: usize = 15;
     pub const VALUE_OUT_BIAS: usize = 16;
+    /// Weight, bias and query of each kind of entities, one kind after the other.
+    pub const SETS: usize = 17;
 }
 
 /// Names, shapes and places of all parameters.
@@ -125,12 +130,47 @@ pub(crate) mod at {
 pub struct Layout {
     /// F
     pub num_features: usize,
-    /// G
+    /// Numbers of an observation that are not about a candidate: G global features and the rows of entities.
     pub num_global: usize,
     /// Widths.
     pub config: NetworkConfig,
     /// All arrays in flat order.
     pub entries: Vec<Entry>,
+    sets: [SetSpace; NUM_SETS],
+}
+
+/// One kind of entities in a layout.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Set {
+    /// Indices in [`Layout::entries`].
+    pub weight: usize,
+    pub bias: usize,
+    pub query: usize,
+    /// Where its rows lie in an observation's global numbers.
+    pub range: Range<usize>,
+    /// Most rows.
+    pub num_rows: usize,
+    /// Features of a row.
+    pub num_features: usize,
+}
+
+impl Set {
+    /// The rows of an observation that are an entity. `[n, num_features]`
+    #[inline]
+    pub fn present<'a>(&self, global: &'a [f32]) -> &'a [f32] {
+        self.present_in(&global[self.range.clone()])
+    }
+
+    /// The same of rows of this kind alone.
+    #[inline]
+    pub fn present_in<'a>(&self, rows: &'a [f32]) -> &'a [f32] {
+        let is_there = |row: &[f32]| row[0] > 0.0;
+        let num = rows
+            .chunks_exact(self.num_features)
+            .take_while(|row| is_there(row))
+            .count();
+        &rows[..num * self.num_features]
+    }
 }
 
 impl Layout {
@@ -150,14 +190,34 @@ impl Layout {
                 allowed,
             });
         }
+        let sets = spaces.sets;
+        let lens = sets.map(|set| set.num_rows.checked_mul(set.num_features));
+        let len = lens.iter().try_fold(0_usize, |sum, len| sum.checked_add((*len)?));
+        if len.is_none_or(|len| len > g) {
+            let allowed = "the rows of entities are a part of the global numbers";
+            return Err(Error::Config {
+                key: "num_global",
+                value: g.to_string(),
+                allowed,
+            });
+        }
+        let num_pools = 1 + sets.iter().filter(|set| !set.is_empty()).count();
+        let codes = num_pools * (2 + a) * h;
+        let [running, nodes] = sets.map(|set| {
+            if set.is_empty() {
+                (0, 0, 0)
+            } else {
+                (set.num_features, h, a)
+            }
+        });
         let relu = std::f32::consts::SQRT_2;
-        let arrays: [(&'static str, [usize; 2], f32); 17] = [
+        let arrays: [(&'static str, [usize; 2], f32); 23] = [
             ("encoder.0.weight", [f, h], relu),
             ("encoder.0.bias", [1, h], 0.0),
             ("encoder.1.weight", [h, h], relu),
             ("encoder.1.bias", [1, h], 0.0),
             ("attention.query.weight", [h, a], 1.0),
-            ("context.0.weight", [(2 + a) * h + g, k], relu),
+            ("context.0.weight", [codes + spaces.num_plain(), k], relu),
             ("context.0.bias", [1, k], 0.0),
             ("context.1.weight", [k, k], relu),
             ("context.1.bias", [1, k], 0.0),
@@ -169,6 +229,12 @@ impl Layout {
             ("value.0.bias", [1, k], 0.0),
             ("value.out.weight", [k, 1], 1.0),
             ("value.out.bias", [1, 1], 0.0),
+            ("running.weight", [running.0, h], relu),
+            ("running.bias", [1, running.1], 0.0),
+            ("running.query.weight", [h, running.2], 1.0),
+            ("nodes.weight", [nodes.0, h], relu),
+            ("nodes.bias", [1, nodes.1], 0.0),
+            ("nodes.query.weight", [h, nodes.2], 1.0),
         ];
         let mut entries = Vec::with_capacity(arrays.len());
         let mut start = 0;
@@ -187,7 +253,45 @@ impl Layout {
             num_global: g,
             config,
             entries,
+            sets,
         })
+    }
+
+    /// G: global features, without the rows of entities.
+    #[must_use]
+    pub fn num_plain(&self) -> usize {
+        self.num_global - self.sets.iter().map(|set| set.len()).sum::<usize>()
+    }
+
+    /// Numbers that are pooled from one kind of rows: mean, maximum and attended means.
+    #[must_use]
+    pub(crate) fn pool_width(&self) -> usize {
+        (2 + self.config.heads) * self.config.hidden
+    }
+
+    /// Pooled numbers of candidates and of all kinds of entities; global features follow them in the context's input.
+    #[must_use]
+    pub(crate) fn num_codes(&self) -> usize {
+        (1 + self.sets().count()) * self.pool_width()
+    }
+
+    /// The kinds of entities that observations show.
+    pub(crate) fn sets(&self) -> impl Iterator<Item = Set> + use<'_> {
+        let mut start = self.num_plain();
+        let all = self.sets.iter().enumerate().map(move |(index, set)| {
+            let range = start..start + set.len();
+            start = range.end;
+            let weight = at::SETS + 3 * index;
+            Set {
+                weight,
+                bias: weight + 1,
+                query: weight + 2,
+                range,
+                num_rows: set.num_rows,
+                num_features: set.num_features,
+            }
+        });
+        all.filter(|set| !set.range.is_empty())
     }
 
     /// Length of the flat list.
@@ -196,10 +300,10 @@ impl Layout {
         self.entries.last().map_or(0, |entry| entry.range.end)
     }
 
-    /// Where the value head lies: it is the end of the list.
+    /// Where the value head lies.
     #[must_use]
     pub fn value_head(&self) -> Range<usize> {
-        self.entries[at::VALUE_0].range.start..self.num_parameters()
+        self.entries[at::VALUE_0].range.start..self.entries[at::VALUE_OUT_BIAS].range.end
     }
 
     /// First parameters, from the stream `network` of `seed`: uniform with the variance `gain^2 / inputs`, gain sqrt 2
@@ -254,11 +358,7 @@ pub(crate) fn uniform(random: &mut impl Rng) -> f64 {
 mod tests {
     use super::*;
 
-    const SPACES: Spaces = Spaces {
-        num_global: 3,
-        num_candidates: 4,
-        num_features: 5,
-    };
+    const SPACES: Spaces = Spaces::plain(3, 4, 5);
 
     #[test]
     fn arrays_lie_one_after_another_without_gaps() {

@@ -155,11 +155,7 @@ struct Machine {
 }
 
 impl Toy for Machine {
-    const SPACES: Spaces = Spaces {
-        num_global: 4,
-        num_candidates: 3,
-        num_features: 5,
-    };
+    const SPACES: Spaces = Spaces::plain(4, 3, 5);
 
     fn begin(random: ChaCha8Rng) -> Machine {
         let state = State {

@@ -48,6 +48,7 @@ impl<T: Toy> Many<T> {
             num_global: g,
             num_candidates: c,
             num_features: f,
+            ..
         } = T::SPACES;
         let cells = &mut candidates[i * c * f..(i + 1) * c * f];
         let (global, mask) = (&mut global[i * g..(i + 1) * g], &mut mask[i * c..(i + 1) * c]);
@@ -134,11 +135,7 @@ impl Bandit {
 }
 
 impl Toy for Bandit {
-    const SPACES: Spaces = Spaces {
-        num_global: 1,
-        num_candidates: 6,
-        num_features: 2,
-    };
+    const SPACES: Spaces = Spaces::plain(1, 6, 2);
 
     fn begin(random: ChaCha8Rng) -> Bandit {
         let mut bandit = Bandit {
@@ -196,11 +193,7 @@ pub(crate) struct TwoQueues {
 }
 
 impl Toy for TwoQueues {
-    const SPACES: Spaces = Spaces {
-        num_global: 2,
-        num_candidates: 3,
-        num_features: 4,
-    };
+    const SPACES: Spaces = Spaces::plain(2, 3, 4);
 
     fn begin(random: ChaCha8Rng) -> TwoQueues {
         let mut toy = TwoQueues {

@@ -6,6 +6,7 @@
 
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::observation::WriterScratch;
+use pleach_scheduler::observation::entities::EntityWriter;
 use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::policy::{Needs, Policy};
 
@@ -27,6 +28,7 @@ pub struct Env {
     needs: Needs,
     pass: Pass,
     writer: WriterScratch,
+    entities: EntityWriter,
     episode: Option<Episode>,
 }
 
@@ -53,6 +55,7 @@ impl Env {
             config,
             pass: Pass::new(),
             writer: WriterScratch::default(),
+            entities: EntityWriter::default(),
             episode: None,
         })
     }
@@ -170,8 +173,12 @@ impl Env {
             candidates,
             mask,
         } = observation;
+        let (plain, entities) = global.split_at_mut(self.spaces.num_plain());
         self.writer
-            .write(world.cluster(), set, self.pass.reservation(), global, candidates);
+            .write(world.cluster(), set, self.pass.reservation(), plain, candidates);
+        if !entities.is_empty() {
+            self.entities.write(world.cluster(), entities);
+        }
         // Rows that come in masked are zero: what was written there last time is all that there is to wipe out.
         let rows = set.len();
         let written = mask

@@ -110,6 +110,7 @@ fn rows(spaces: Spaces, batch: &mut Batch) -> impl IndexedParallelIterator<Item 
         num_global,
         num_candidates,
         num_features,
+        ..
     } = spaces;
     let cells = num_candidates * num_features;
     let now = batch

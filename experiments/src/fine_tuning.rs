@@ -51,6 +51,7 @@ pub fn adopt(settings: &mut TrainSettings) -> Result<(), Error> {
     let from = network_at(place)?;
     settings.train.network = from.config.network;
     settings.env.candidates = from.contract.candidates;
+    settings.env.entities = from.contract.spaces.has_entities();
     let (prior, weight) = match from.contract.prior {
         Some(prior) => (prior.policy, prior.weight),
         None => ("none".to_string(), settings.prior_weight),
@@ -97,9 +98,13 @@ mod tests {
     #[test]
     fn it_begins_as_the_network_it_goes_on_from_and_needs_its_file_no_more_once_begun() {
         let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        trained(&settings("Pleach/Philly-v0", 2), first.path());
+        let mut before = settings("Pleach/Philly-v0", 2);
+        before.env.entities = true;
+        trained(&before, first.path());
         let from = network_at(first.path()).unwrap();
-        // Another cluster, and settings that ask for a network of another size: the network's own size counts.
+        assert!(from.contract.spaces.has_entities());
+        // Another cluster, and settings that ask for a network of another size, and that sees no entities: the network's own
+        // counts.
         let mut other = settings("Pleach/GavelMulti-v0", 0);
         other.train.network.hidden = 16;
         other.fine_tune = Some(first.path().to_path_buf());

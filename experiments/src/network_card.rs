@@ -27,6 +27,10 @@ pub fn text(checkpoint: &Checkpoint) -> String {
         (true, None) => "no: it has met one".to_string(),
         (false, _) => "yes".to_string(),
     };
+    let sees = match contract.spaces.has_entities() {
+        true => "running jobs, and groups of nodes with free GPUs",
+        false => "nothing: only candidates and global features",
+    };
     let network = checkpoint.config.network;
     let learner = match checkpoint.config.learner {
         Learner::Ppo => "PPO",
@@ -36,6 +40,7 @@ pub fn text(checkpoint: &Checkpoint) -> String {
         ("trained on", trained_on),
         ("decides", decides),
         ("candidates", candidates(&contract.candidates)),
+        ("sees besides", sees.to_string()),
         ("several GPU types", elsewhere),
         (
             "network",
@@ -97,6 +102,7 @@ mod tests {
             "trained on: Pleach/PhillyGang-v1: 8 nodes, 64 GPUs, 300 jobs",
             "decides: corrects ",
             "candidates: the first ",
+            "sees besides: nothing",
             "several GPU types: no: it has met one",
             "hidden 16, context 16, heads 0; ",
             "learner: evolution strategies, ",

@@ -8,6 +8,8 @@ use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
+use crate::observation::entities::{MAX_NODE_GROUPS, MAX_RUNNING};
+
 /// How a raw value becomes a network's input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
@@ -106,7 +108,12 @@ pub struct FeatureSchema {
     pub candidate: &'static [Feature],
     /// Features of the cluster and its queue. `[G]`
     pub global: &'static [Feature],
+    /// Features of a running job, for networks that ask for entities ([`crate::observation::entities`]).
+    pub running: &'static [Feature],
+    /// Features of a group of nodes, likewise.
+    pub node_group: &'static [Feature],
     hash: String,
+    entity_hash: String,
 }
 
 impl FeatureSchema {
@@ -115,11 +122,14 @@ impl FeatureSchema {
         static CURRENT: OnceLock<FeatureSchema> = OnceLock::new();
         CURRENT.get_or_init(|| {
             let (candidate, global) = (column::CANDIDATE, column::GLOBAL);
-            let hash = hash_of(&canonical(candidate, global));
+            let (running, node_group) = (column::RUNNING, column::NODE_GROUP);
             FeatureSchema {
                 candidate,
                 global,
-                hash,
+                running,
+                node_group,
+                hash: hash_of(&canonical([("candidate", candidate), ("global", global)])),
+                entity_hash: hash_of(&canonical([("running", running), ("node group", node_group)])),
             }
         })
     }
@@ -128,6 +138,12 @@ impl FeatureSchema {
     #[must_use]
     pub fn hash(&self) -> &str {
         &self.hash
+    }
+
+    /// The same over the features of entities, which only networks that ask for them read.
+    #[must_use]
+    pub fn entity_hash(&self) -> &str {
+        &self.entity_hash
     }
 
     /// F.
@@ -175,44 +191,52 @@ impl FeatureSchema {
              *log d* is log10(1 + raw) / d.\n\n",
         );
         text.push_str(&format!("Schema hash: `{}`\n", self.hash));
-        for (title, features) in [
-            ("Of a candidate", self.candidate),
-            ("Of the cluster and its queue", self.global),
-        ] {
-            text.push_str(&format!(
-                "\n## {title}\n\n| # | name | unit | range | scale | meaning |\n|---|---|---|---|---|---|\n"
-            ));
-            for (index, feature) in features.iter().enumerate() {
-                let Feature {
-                    name,
-                    unit,
-                    min,
-                    max,
-                    scale,
-                    doc,
-                } = feature;
-                let scale = match scale {
-                    Scale::Linear(divisor) => format!("linear {divisor}"),
-                    Scale::Log(divisor) => format!("log {divisor}"),
-                };
-                text.push_str(&format!(
-                    "| {index} | `{name}` | {unit} | {min} to {max} | {scale} | {doc} |\n"
-                ));
-            }
-        }
+        text.push_str(&table("Of a candidate", self.candidate));
+        text.push_str(&table("Of the cluster and its queue", self.global));
+        text.push_str(&format!(
+            "\n# Entities\n\nWhat a network sees besides where `env.entities` is true: the {MAX_RUNNING} running jobs that are believed \
+             to end first, and nodes of one type with equally\nmany free GPUs as one row, at most {MAX_NODE_GROUPS} of them, most free GPUs \
+             first. Trees do not read them.\n\nEntity hash: `{}`\n",
+            self.entity_hash
+        ));
+        text.push_str(&table("Of a running job", self.running));
+        text.push_str(&table("Of a group of nodes with free GPUs", self.node_group));
         text
     }
 
     /// The canonical text that is hashed: one line per feature, everything that changes a policy's input.
     #[must_use]
     pub fn canonical(&self) -> String {
-        canonical(self.candidate, self.global)
+        canonical([("candidate", self.candidate), ("global", self.global)])
     }
 }
 
-fn canonical(candidate: &[Feature], global: &[Feature]) -> String {
+fn table(title: &str, features: &[Feature]) -> String {
+    let mut text =
+        format!("\n## {title}\n\n| # | name | unit | range | scale | meaning |\n|---|---|---|---|---|---|\n");
+    for (index, feature) in features.iter().enumerate() {
+        let Feature {
+            name,
+            unit,
+            min,
+            max,
+            scale,
+            doc,
+        } = feature;
+        let scale = match scale {
+            Scale::Linear(divisor) => format!("linear {divisor}"),
+            Scale::Log(divisor) => format!("log {divisor}"),
+        };
+        text.push_str(&format!(
+            "| {index} | `{name}` | {unit} | {min} to {max} | {scale} | {doc} |\n"
+        ));
+    }
+    text
+}
+
+fn canonical(groups: [(&str, &[Feature]); 2]) -> String {
     let mut text = String::from("pleach features 1\n");
-    for (group, features) in [("candidate", candidate), ("global", global)] {
+    for (group, features) in groups {
         for feature in features {
             let Feature {
                 name,
@@ -289,6 +313,7 @@ mod tests {
         assert_eq!(schema.hash().len(), 64);
         let mut other = schema.candidate.to_vec();
         other[4].max += 1.0;
-        assert_ne!(schema.hash(), hash_of(&canonical(&other, schema.global)));
+        let groups = [("candidate", other.as_slice()), ("global", schema.global)];
+        assert_ne!(schema.hash(), hash_of(&canonical(groups)));
     }
 }

@@ -47,6 +47,8 @@ pub struct Needs {
     pub wait_for_type: bool,
     /// Fill the features.
     pub observation: bool,
+    /// With `observation`: fill the rows of running jobs and of groups of nodes too.
+    pub entities: bool,
     /// Decide at least this often even without an event; for orders that change while nothing happens.
     pub tick: Option<Time>,
 }
@@ -72,6 +74,7 @@ impl Needs {
             cores: false,
             wait_for_type: false,
             observation: true,
+            entities: false,
             tick: None,
         }
     }
@@ -91,6 +94,7 @@ impl Needs {
             cores: false,
             wait_for_type: false,
             observation: false,
+            entities: false,
             tick: None,
         }
     }

@@ -8,27 +8,24 @@ use crate::rows::Rows;
 use crate::unit::Unit;
 
 use super::Packed;
-use super::attention::{attend, query, through_attention};
+use super::attention::queries;
+use super::pool::{Pool, zeros};
 
 /// What a chunk of B decisions with m candidates needs; kept from chunk to chunk.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
-    /// Candidates of decision d: `ends[d] .. ends[d + 1]`.
-    ends: Vec<usize>,
     /// `[m, F]`
     x: Vec<f32>,
-    /// `[m, H]`: the encoder's layers and the pointer's hidden one, each with its gradient.
+    /// `[m, H]`: the encoder's first layer and the pointer's hidden one, each with its gradient.
     first: Vec<f32>,
-    encoded: Vec<f32>,
     hidden: Vec<f32>,
     by_first: Vec<f32>,
-    by_encoded: Vec<f32>,
     by_hidden: Vec<f32>,
-    /// `[B, H]`, where the largest code of each column was found.
-    largest: Vec<usize>,
-    /// `[A, m]`
-    attention: Vec<f32>,
-    /// `[B, (2 + A) H + G]`, and the gradient by its codes `[B, (2 + A) H]`.
+    /// The encoder's second layer, and which candidates belong to which decision.
+    candidates: Pool,
+    /// Rows of each kind of entities, and their codes.
+    entities: Vec<(Vec<f32>, Pool)>,
+    /// `[B, codes + G]`, where the codes of each pool are `(2 + A) H`, and the gradient by the codes.
     pooled: Vec<f32>,
     by_pooled: Vec<f32>,
     /// `[B, K]`
@@ -49,34 +46,37 @@ pub(super) struct Scratch {
     pub(super) by_values: Vec<f32>,
 }
 
-pub(super) fn zeros(buffer: &mut Vec<f32>, len: usize) {
-    buffer.clear();
-    buffer.resize(len, 0.0);
-}
-
 impl Scratch {
     pub(super) fn span(&self, decision: usize) -> Range<usize> {
-        self.ends[decision]..self.ends[decision + 1]
+        self.candidates.span(decision)
     }
 
-    /// Gathers the chunk's observations: what they say of candidates; prior logits go to `logits`.
-    fn gather(&mut self, rows: &Rows, decisions: &[usize]) {
-        self.ends.clear();
+    /// Gathers the chunk's observations: what they say of candidates and entities; prior logits go to `logits`.
+    fn gather(&mut self, net: &Packed<'_>, rows: &Rows, decisions: &[usize]) {
         self.x.clear();
         self.logits.clear();
-        self.ends.push(0);
+        self.candidates.begin();
+        self.entities.resize_with(net.sets.len(), Default::default);
+        for (x, pool) in &mut self.entities {
+            x.clear();
+            pool.begin();
+        }
         for decision in decisions {
             let row = rows.row(*decision);
             self.x.extend_from_slice(row.candidates);
             self.logits.extend_from_slice(row.prior);
-            self.ends.push(self.logits.len());
+            self.candidates.end_at(self.logits.len());
+            for (set, (x, pool)) in net.sets.iter().zip(&mut self.entities) {
+                x.extend_from_slice(set.present(row.global));
+                pool.end_at(x.len() / set.num_features);
+            }
         }
     }
 
     #[inline(always)]
     pub(super) fn forward<U: Unit>(&mut self, unit: U, net: &Packed<'_>, rows: &Rows, decisions: &[usize]) {
         let (h, num) = (net.layout.config.hidden, decisions.len());
-        self.gather(rows, decisions);
+        self.gather(net, rows, decisions);
         layer(
             unit,
             &self.x,
@@ -89,9 +89,9 @@ impl Scratch {
             &self.first,
             &net.forward[1],
             net.of(at::ENCODER_1_BIAS),
-            &mut self.encoded,
+            &mut self.candidates.codes,
         );
-        self.pool(net, rows, decisions);
+        self.pool(unit, net, rows, decisions);
         layer(
             unit,
             &self.pooled,
@@ -114,11 +114,17 @@ impl Scratch {
         self.hidden.clear();
         for decision in 0..num {
             let shared = &self.shared[decision * h..(decision + 1) * h];
-            for _ in self.ends[decision]..self.ends[decision + 1] {
+            for _ in self.candidates.span(decision) {
                 self.hidden.extend_from_slice(shared);
             }
         }
-        multiply(unit, &self.encoded, &net.forward[4], true, &mut self.hidden);
+        multiply(
+            unit,
+            &self.candidates.codes,
+            &net.forward[4],
+            true,
+            &mut self.hidden,
+        );
         let out = net.of(at::POINTER_OUT);
         for (logit, hidden) in self.logits.iter_mut().zip(self.hidden.chunks_exact(h)) {
             *logit += dot(hidden, out);
@@ -137,38 +143,27 @@ impl Scratch {
         }
     }
 
-    /// Mean, maximum and attended means of each decision's codes, and its global features.
+    /// What is pooled of each decision's candidates and entities, and its global features.
     #[inline(always)]
-    fn pool(&mut self, net: &Packed<'_>, rows: &Rows, decisions: &[usize]) {
-        let (h, heads) = (net.layout.config.hidden, net.layout.config.heads);
-        let (width, m) = ((2 + heads) * h + net.layout.num_global, self.logits.len());
+    fn pool<U: Unit>(&mut self, unit: U, net: &Packed<'_>, rows: &Rows, decisions: &[usize]) {
+        let (num_codes, num_plain) = (net.layout.num_codes(), net.layout.num_plain());
+        let width = num_codes + num_plain;
         zeros(&mut self.pooled, decisions.len() * width);
-        zeros(&mut self.attention, heads * m);
-        self.largest.clear();
-        self.largest.resize(decisions.len() * h, 0);
-        let pooled = self.pooled.chunks_exact_mut(width);
-        for (index, (pooled, largest)) in pooled.zip(self.largest.chunks_exact_mut(h)).enumerate() {
-            let span = self.ends[index]..self.ends[index + 1];
-            let codes = &self.encoded[span.start * h..span.end * h];
-            let (mean, rest) = pooled.split_at_mut(h);
-            let (most, rest) = rest.split_at_mut(h);
-            add_rows(codes, mean);
-            mean.iter_mut().for_each(|mean| *mean *= 1.0 / span.len() as f32);
-            most.copy_from_slice(&codes[..h]);
-            largest.fill(span.start);
-            for (candidate, code) in span.clone().zip(codes.chunks_exact(h)).skip(1) {
-                for ((most, largest), code) in most.iter_mut().zip(largest.iter_mut()).zip(code) {
-                    let larger = code > most;
-                    *most = if larger { *code } else { *most };
-                    *largest = if larger { candidate } else { *largest };
-                }
-            }
-            let (attended, global) = rest.split_at_mut(heads * h);
-            for (head, attended) in attended.chunks_exact_mut(h).enumerate() {
-                let weights = &mut self.attention[head * m..][span.clone()];
-                attend(codes, &query(net, head), weights, attended);
-            }
-            global.copy_from_slice(rows.row(decisions[index]).global);
+        let own = queries(net, at::QUERY);
+        self.candidates
+            .pool(&own, net.layout.config.hidden, &mut self.pooled, (width, 0));
+        for (index, (set, (x, pool))) in net.sets.iter().zip(&mut self.entities).enumerate() {
+            layer(unit, x, &net.entities[index], net.of(set.bias), &mut pool.codes);
+            let place = (width, (index + 1) * net.layout.pool_width());
+            pool.pool(
+                &queries(net, set.query),
+                net.layout.config.hidden,
+                &mut self.pooled,
+                place,
+            );
+        }
+        for (pooled, decision) in self.pooled.chunks_exact_mut(width).zip(decisions) {
+            pooled[num_codes..].copy_from_slice(&rows.row(*decision).global[..num_plain]);
         }
     }
 
@@ -190,23 +185,23 @@ impl Scratch {
         }
         accumulate(
             unit,
-            &self.encoded,
+            &self.candidates.codes,
             &self.by_hidden,
             h,
             &mut gradient[range(at::POINTER_CANDIDATE)],
         );
-        zeros(&mut self.by_encoded, m * h);
+        zeros(&mut self.candidates.by_codes, m * h);
         multiply(
             unit,
             &self.by_hidden,
             &net.backward[3],
             false,
-            &mut self.by_encoded,
+            &mut self.candidates.by_codes,
         );
         zeros(&mut self.by_shared, num * h);
         for (decision, by_shared) in self.by_shared.chunks_exact_mut(h).enumerate() {
-            let (start, end) = (self.ends[decision], self.ends[decision + 1]);
-            add_rows(&self.by_hidden[start * h..end * h], by_shared);
+            let span = self.candidates.span(decision);
+            add_rows(&self.by_hidden[span.start * h..span.end * h], by_shared);
         }
         // From the values to the context.
         let (out, k) = (net.of(at::VALUE_OUT), net.layout.config.context);
@@ -276,23 +271,30 @@ impl Scratch {
             &mut gradient[range(at::CONTEXT_0)],
         );
         add_rows(&self.by_outer, &mut gradient[range(at::CONTEXT_0_BIAS)]);
-        zeros(&mut self.by_pooled, num * (2 + net.layout.config.heads) * h);
+        zeros(&mut self.by_pooled, num * net.layout.num_codes());
         multiply(unit, &self.by_outer, &net.backward[1], false, &mut self.by_pooled);
-        self.through_pool(net, &mut gradient[range(at::QUERY)]);
+        let place = (net.layout.num_codes(), 0);
+        let by_query = &mut gradient[range(at::QUERY)];
+        self.candidates
+            .through(&queries(net, at::QUERY), &self.by_pooled, place, by_query);
+        self.through_entities(unit, net, gradient);
         // Through the encoder.
-        through_rectifier(&mut self.by_encoded, &self.encoded);
+        through_rectifier(&mut self.candidates.by_codes, &self.candidates.codes);
         accumulate(
             unit,
             &self.first,
-            &self.by_encoded,
+            &self.candidates.by_codes,
             h,
             &mut gradient[range(at::ENCODER_1)],
         );
-        add_rows(&self.by_encoded, &mut gradient[range(at::ENCODER_1_BIAS)]);
+        add_rows(
+            &self.candidates.by_codes,
+            &mut gradient[range(at::ENCODER_1_BIAS)],
+        );
         zeros(&mut self.by_first, m * h);
         multiply(
             unit,
-            &self.by_encoded,
+            &self.candidates.by_codes,
             &net.backward[0],
             false,
             &mut self.by_first,
@@ -308,43 +310,19 @@ impl Scratch {
         add_rows(&self.by_first, &mut gradient[range(at::ENCODER_0_BIAS)]);
     }
 
-    /// From what was pooled to the codes, and to the queries.
+    /// From what was pooled of entities to the weights of their layers.
     #[inline(always)]
-    fn through_pool(&mut self, net: &Packed<'_>, by_query: &mut [f32]) {
-        let (h, heads, m) = (
-            net.layout.config.hidden,
-            net.layout.config.heads,
-            self.logits.len(),
-        );
-        for (decision, by_pooled) in self.by_pooled.chunks_exact((2 + heads) * h).enumerate() {
-            let span = self.ends[decision]..self.ends[decision + 1];
-            let share = 1.0 / span.len() as f32;
-            let (by_mean, rest) = by_pooled.split_at(h);
-            let (by_most, rest) = rest.split_at(h);
-            let by_codes = &mut self.by_encoded[span.start * h..span.end * h];
-            for by_code in by_codes.chunks_exact_mut(h) {
-                add_scaled(by_code, share, by_mean);
-            }
-            for (head, by_attended) in rest.chunks_exact(h).enumerate() {
-                let codes = &self.encoded[span.start * h..span.end * h];
-                let weights = &self.attention[head * m..][span.clone()];
-                let mut by_own = vec![0.0; h];
-                through_attention(
-                    codes,
-                    &query(net, head),
-                    weights,
-                    by_attended,
-                    by_codes,
-                    &mut by_own,
-                );
-                let scale = 1.0 / (h as f32).sqrt();
-                let places = by_query.iter_mut().skip(head).step_by(heads);
-                places.zip(by_own).for_each(|(by, own)| *by += scale * own);
-            }
-            let largest = &self.largest[decision * h..(decision + 1) * h];
-            for (column, (candidate, by)) in largest.iter().zip(by_most).enumerate() {
-                by_codes[(candidate - span.start) * h + column] += by;
-            }
+    fn through_entities<U: Unit>(&mut self, unit: U, net: &Packed<'_>, gradient: &mut [f32]) {
+        let h = net.layout.config.hidden;
+        let range = |index: usize| net.layout.entries[index].range.clone();
+        for (index, (set, (x, pool))) in net.sets.iter().zip(&mut self.entities).enumerate() {
+            zeros(&mut pool.by_codes, pool.codes.len());
+            let place = (net.layout.num_codes(), (index + 1) * net.layout.pool_width());
+            let by_query = &mut gradient[range(set.query)];
+            pool.through(&queries(net, set.query), &self.by_pooled, place, by_query);
+            through_rectifier(&mut pool.by_codes, &pool.codes);
+            accumulate(unit, x, &pool.by_codes, h, &mut gradient[range(set.weight)]);
+            add_rows(&pool.by_codes, &mut gradient[range(set.bias)]);
         }
     }
 }

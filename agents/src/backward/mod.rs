@@ -12,6 +12,7 @@
 
 mod attention;
 mod chunk;
+mod pool;
 
 use std::array;
 
@@ -20,11 +21,12 @@ use rayon::prelude::*;
 use crate::error::Error;
 use crate::matrix::Panels;
 use crate::network::{CHUNK, check};
-use crate::parameters::{Layout, at};
+use crate::parameters::{Layout, Set, at};
 use crate::rows::Rows;
 use crate::unit::{Unit, Work, on_this_processor};
 
-use chunk::{Scratch, zeros};
+use chunk::Scratch;
+use pool::zeros;
 
 /// What gradients are computed in: kept from one minibatch to the next, because memory that comes fresh from the system for each
 /// costs a fifth of the time.
@@ -57,6 +59,8 @@ struct PackedWeights {
     /// The same transposed, but for the first layer, whose inputs have no gradient; of the first of the context, the part
     /// that sees codes.
     backward: [Panels; 6],
+    /// The layer of each kind of entities, whose inputs have no gradient.
+    entities: Vec<Panels>,
 }
 
 /// The weights of one minibatch.
@@ -65,6 +69,8 @@ struct Packed<'a> {
     flat: &'a [f32],
     forward: &'a [Panels; 7],
     backward: &'a [Panels; 6],
+    entities: &'a [Panels],
+    sets: Vec<Set>,
 }
 
 /// Layers in the order of [`Packed::forward`]; those of [`Packed::backward`] begin with the second.
@@ -83,7 +89,12 @@ impl<'a> Packed<'a> {
         for (panels, layer) in panels.forward.iter_mut().zip(LAYERS) {
             panels.pack(layout.slice(flat, layer), layout.entries[layer].shape[1]);
         }
-        let codes = (2 + layout.config.heads) * layout.config.hidden;
+        let sets: Vec<Set> = layout.sets().collect();
+        panels.entities.resize_with(sets.len(), Panels::default);
+        for (panels, set) in panels.entities.iter_mut().zip(&sets) {
+            panels.pack(layout.slice(flat, set.weight), layout.config.hidden);
+        }
+        let codes = layout.num_codes();
         for (panels, layer) in panels.backward.iter_mut().zip(&LAYERS[1..]) {
             let [inputs, outputs] = layout.entries[*layer].shape;
             let rows = if *layer == at::CONTEXT_0 { codes } else { inputs };
@@ -94,6 +105,8 @@ impl<'a> Packed<'a> {
             flat,
             forward: &panels.forward,
             backward: &panels.backward,
+            entities: &panels.entities,
+            sets,
         }
     }
 
@@ -203,25 +216,25 @@ mod tests {
     use super::*;
     use crate::device::Device;
     use crate::network;
+    use crate::network::tests::{ENTITIES, PLAIN};
     use crate::parameters::{NetworkConfig, uniform};
+    use crate::rows::Row;
     use pleach_env::seed::Seed;
     use pleach_env::vector::Spaces;
 
-    /// Sizes that are no multiples of anything, and decisions of 1 to 9 candidates.
-    const SPACES: Spaces = Spaces {
-        num_global: 3,
-        num_candidates: 9,
-        num_features: 5,
-    };
-
-    fn network_and_rows(hidden: usize, heads: usize, num_decisions: usize) -> (Layout, Vec<f32>, Rows) {
+    /// Sizes that are no multiples of anything, decisions of 1 to 9 candidates, and entities or none.
+    fn network_and_rows(
+        hidden: usize,
+        (spaces, heads): (Spaces, usize),
+        num_decisions: usize,
+    ) -> (Layout, Vec<f32>, Rows) {
         let layout = Layout::new(
             NetworkConfig {
                 hidden,
                 context: 24,
                 heads,
             },
-            SPACES,
+            spaces,
         )
         .unwrap();
         let mut random = Seed(5).stream("test", 0);
@@ -235,12 +248,12 @@ mod tests {
         flat.iter_mut()
             .zip(shifts)
             .for_each(|(weight, shift)| *weight += 0.2 * shift);
-        let mut rows = Rows::new(SPACES);
+        let plain = network::tests::rows(spaces, num_decisions);
+        let mut rows = Rows::new(spaces);
         for decision in 0..num_decisions {
-            let n = 1 + decision % 9;
-            let (global, candidates, prior) = (draw(3), draw(n * 5), draw(n));
-            rows.push(&global, &candidates, &vec![true; n]);
-            rows.set_prior(&prior, &vec![true; n]);
+            let row = plain.row(decision);
+            let prior = draw(row.num_candidates);
+            rows.push_row(Row { prior: &prior, ..row });
         }
         (layout, flat, rows)
     }
@@ -255,11 +268,18 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_is_burns_with_and_without_attention() {
-        // The last one is large enough for parts of several chunks. The workspace goes from one network to the next.
+    fn the_gradient_is_burns_with_and_without_attention_and_entities() {
+        // Two are large enough for parts of several chunks. The workspace goes from one network to the next.
         let mut workspace = Workspace::default();
-        for (hidden, heads, num) in [(16, 0, 150), (24, 3, 150), (8, 1, 1_100)] {
-            let (layout, flat, rows) = network_and_rows(hidden, heads, num);
+        for (hidden, kind, num) in [
+            (16, (PLAIN, 0), 150),
+            (24, (PLAIN, 3), 150),
+            (8, (PLAIN, 1), 1_100),
+            (16, (ENTITIES, 0), 1_100),
+            (24, (ENTITIES, 2), 150),
+            (8, (PLAIN, 0), 70),
+        ] {
+            let (layout, flat, rows) = network_and_rows(hidden, kind, num);
             let decisions: Vec<usize> = (0..num).rev().collect();
             let (ours, figures) =
                 sum_of_gradients((&layout, &mut workspace), &flat, &rows, &decisions, loss).unwrap();
@@ -285,7 +305,7 @@ mod tests {
 
     #[test]
     fn the_gradient_does_not_depend_on_the_number_of_threads() {
-        let (layout, flat, rows) = network_and_rows(16, 2, 1_100);
+        let (layout, flat, rows) = network_and_rows(16, (ENTITIES, 2), 1_100);
         let decisions: Vec<usize> = (0..1_100).collect();
         let on = |num_threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new()
@@ -305,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_decision_without_candidates_is_an_error() {
-        let (layout, flat, mut rows) = network_and_rows(8, 0, 2);
+        let (layout, flat, mut rows) = network_and_rows(8, (PLAIN, 0), 2);
         rows.push(&[0.0; 3], &[0.0; 5], &[false]);
         let mut workspace = Workspace::default();
         let mut sum = |decisions: &[usize]| match sum_of_gradients(

@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use pleach_agents::checkpoint::Checkpoint;
+use pleach_agents::parameters::Layout;
 use pleach_agents::policy::LearnedPolicy;
 use pleach_agents::trainer::{Learner, TrainConfig};
 use pleach_env::config::WorkloadConfig;
+use pleach_env::seed::Seed;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
 
 use crate::commands::train::env_of;
@@ -239,6 +241,30 @@ fn rollouts_ahead_go_on_after_a_stop_and_are_refused_where_they_would_be_others(
         &|settings| settings.curriculum.load = Some([0.5, 2.0]),
         "false with a curriculum",
     );
+}
+
+#[test]
+fn networks_that_see_entities_learn_and_go_on_after_a_stop_whoever_learns() {
+    for learner in [Learner::Ppo, Learner::Evolution] {
+        let mut settings = moving(learner);
+        settings.train.network.heads = 1;
+        let without = goes_on_from(2, &settings);
+        settings.env.entities = true;
+        let with = goes_on_from(2, &settings);
+        assert!(with.contract.spaces.has_entities() && !without.contract.spaces.has_entities());
+        assert_ne!(with.num_frames, 0);
+        // What is learnt of entities moves too: theirs are the last parameters.
+        let layout = Layout::new(with.config.network, with.contract.spaces).unwrap();
+        let first = layout.initial(Seed(1));
+        let of_entities = without_entities(&layout)..layout.num_parameters();
+        assert_ne!(with.parameters[of_entities.clone()], first[of_entities]);
+    }
+}
+
+/// Where the arrays about entities begin.
+fn without_entities(layout: &Layout) -> usize {
+    let running = layout.entries.iter().find(|entry| entry.name == "running.weight");
+    running.unwrap().range.start
 }
 
 #[test]

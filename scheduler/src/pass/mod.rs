@@ -136,7 +136,8 @@ impl Pass {
         self.enumerate(cluster, needs)
     }
 
-    /// The present decision point with its observation, for whoever decides outside; the needs of the pass must ask for it.
+    /// The present decision point with its observation, without entities, for whoever decides outside; the needs of the pass
+    /// must ask for it.
     pub fn observe(&mut self, cluster: &Cluster) -> &Observation {
         self.observation
             .fill(cluster, &self.set, self.reservation.as_ref());
@@ -154,9 +155,13 @@ impl Pass {
     /// # Errors
     /// What the policy reports, or a score that is not finite.
     pub fn decide(&mut self, cluster: &Cluster, policy: &mut dyn Policy) -> Result<usize, PolicyError> {
-        if policy.needs().observation {
+        let needs = policy.needs();
+        if needs.observation {
             self.observation
                 .fill(cluster, &self.set, self.reservation.as_ref());
+            if needs.entities {
+                self.observation.fill_entities(cluster);
+            }
         } else {
             self.observation.clear(&self.set);
         }

@@ -174,6 +174,7 @@ impl TreeNeeds {
             cores: self.cores,
             wait_for_type: self.wait_for_type,
             observation: true,
+            entities: false,
             tick: self.tick_s.map(Time::from_secs_f64),
         })
     }

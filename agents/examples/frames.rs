@@ -11,10 +11,11 @@ use pleach_agents::adam::Adam;
 use pleach_agents::advantage::Criterion;
 use pleach_agents::contract::Contract;
 use pleach_agents::device::Device;
+use pleach_agents::gradients::{Gradients, Workspace};
 use pleach_agents::inference::Inference;
 use pleach_agents::normaliser::Normaliser;
 use pleach_agents::parameters::{Layout, NetworkConfig};
-use pleach_agents::ppo::{self, Experience, Gradients, PpoConfig, Schedule};
+use pleach_agents::ppo::{self, Experience, PpoConfig, Schedule};
 use pleach_agents::rollout::Rollout;
 use pleach_agents::trainer::{TrainConfig, Trainer};
 use pleach_env::config::EnvConfig;
@@ -160,7 +161,7 @@ fn main() -> Result<(), Error> {
         config.ppo.minibatch_size = num_rows;
     }
     let (mut moved, mut adam, mut workspace) =
-        (flat.clone(), Adam::new(flat.len()), ppo::Workspace::default());
+        (flat.clone(), Adam::new(flat.len()), Workspace::default());
     let mut random = seed.stream("minibatch", 0);
     let learnt = repeat(seconds, || {
         ppo::improve(

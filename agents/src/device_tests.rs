@@ -4,10 +4,10 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::device::Device;
+use crate::gradients::Gradients;
 use crate::learning_tests::{bandit_share, config, demonstrations, trainer};
 use crate::network::sum_of_gradients;
 use crate::network::tests::{KINDS, network_of, rows};
-use crate::ppo::Gradients;
 use crate::toy::{Many, TwoQueues};
 use crate::trainer::{TrainConfig, Trainer};
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::adam::{self, Adam};
 use crate::device::Device;
 use crate::error::Error;
-use crate::network::sum_of_gradients;
+use crate::gradients::{Gradients, Workspace};
 use crate::normaliser::Normaliser;
 use crate::parameters::{Layout, shuffled};
 use crate::rows::{Rows, choice_of};
@@ -34,6 +34,9 @@ pub struct ImitationConfig {
     /// Share of the target probability that is spread over all admissible candidates, 0 to below 1: a clone that is
     /// certain never tries anything else, and PPO has nothing to learn from.
     pub smoothing: f64,
+    /// Who computes gradients.
+    #[serde(skip_serializing_if = "Gradients::is_default")]
+    pub gradients: Gradients,
 }
 
 impl Default for ImitationConfig {
@@ -45,6 +48,7 @@ impl Default for ImitationConfig {
             value_coef: 0.5,
             max_grad_norm: 1.0,
             smoothing: 0.1,
+            gradients: Gradients::Auto,
         }
     }
 }
@@ -320,6 +324,7 @@ pub fn clone_teacher(
         .map(|r| normaliser.normalise(*r))
         .collect();
     let mut adam = Adam::new(flat.len());
+    let mut workspace = Workspace::default();
     let mut stats = ImitationStats {
         num_decisions: demonstrations.len(),
         ..ImitationStats::default()
@@ -354,17 +359,20 @@ pub fn clone_teacher(
                 ];
                 (config.value_coef as f32 * error * share, figures)
             };
-            let (mut gradient, figures) =
-                sum_of_gradients((layout, device), flat, &demonstrations.rows, decisions, loss)?;
-            let norm = adam::norm(&gradient);
+            let on = (layout, device, &mut workspace);
+            let (gradient, figures) =
+                config
+                    .gradients
+                    .sum(on, flat, &demonstrations.rows, decisions, loss)?;
+            let norm = adam::norm(gradient);
             if !norm.is_finite() {
                 return Err(Error::NotFinite { update: 0 });
             }
             sums.iter_mut()
                 .zip(figures)
                 .for_each(|(sum, figure)| *sum += figure);
-            adam::clip(&mut gradient, norm, config.max_grad_norm);
-            adam.step(flat, &gradient, config.learning_rate * (1.0 - 0.9 * progress));
+            adam::clip(gradient, norm, config.max_grad_norm);
+            adam.step(flat, gradient, config.learning_rate * (1.0 - 0.9 * progress));
         }
         let count = demonstrations.len().max(1) as f64;
         (stats.cross_entropy, stats.accuracy) = (sums[0] / count, sums[1] / count);
@@ -418,11 +426,12 @@ mod tests {
             SPACES,
         )
         .unwrap();
-        let clone = || {
+        let clone = |gradients: Gradients| {
             let (mut flat, mut normaliser) = (layout.initial(Seed(2)), Normaliser::default());
             let config = ImitationConfig {
                 num_epochs: 12,
                 learning_rate: 5e-3,
+                gradients,
                 ..ImitationConfig::default()
             };
             let stats = clone_teacher(
@@ -436,7 +445,7 @@ mod tests {
             .unwrap();
             (flat, stats)
         };
-        let (flat, stats) = clone();
+        let (flat, stats) = clone(Gradients::Auto);
         assert!(stats.accuracy > 0.9, "{stats:?}");
         let inference = Inference::new(&layout, &flat).unwrap();
         let (mut scratch, mut logits) = (inference.scratch(6), [0.0; 6]);
@@ -446,7 +455,17 @@ mod tests {
             argmax(&logits[..row.num_candidates]) == test.choices()[*decision] as usize
         });
         assert!(right.count() > 270);
-        assert_eq!(clone(), (flat, stats));
+        assert_eq!(
+            clone(Gradients::Plain),
+            (flat.clone(), stats),
+            "what auto is here"
+        );
+        let (burns, _) = clone(Gradients::Burn);
+        assert_ne!(burns, flat);
+        let size = burns.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+        let apart = burns.iter().zip(&flat).map(|(a, b)| (a - b).abs());
+        let apart = apart.fold(0.0_f32, f32::max);
+        assert!(apart < 1e-2 * size, "{apart} of {size}");
     }
 
     #[test]

@@ -8,10 +8,11 @@ use crate::checkpoint::Checkpoint;
 use crate::contract::Contract;
 use crate::device::Device;
 use crate::error::Error;
+use crate::gradients::Gradients;
 use crate::imitation::Demonstrations;
 use crate::inference::Inference;
 use crate::parameters::NetworkConfig;
-use crate::ppo::{Gradients, PpoConfig};
+use crate::ppo::PpoConfig;
 use crate::rows::{Rows, action_of};
 use crate::softmax::argmax;
 use crate::toy::{Bandit, CAPACITY, Many, Toy, TwoQueues, observe_queues, queue_values};
@@ -309,7 +310,7 @@ fn an_environment_that_fails_ahead_leaves_the_last_good_state() {
 fn the_first_updates_with_plain_gradients_lead_where_burns_do() {
     let parameters = |gradients| {
         let mut config = config(6, 50);
-        config.ppo.gradients = gradients;
+        (config.ppo.gradients, config.imitation.gradients) = (gradients, gradients);
         let (mut env, mut run) = (Many::<TwoQueues>::new(8), trainer::<TwoQueues>(config));
         run.warm_start(&demonstrations(&mut env, 50)).unwrap();
         let updates = (0..4).map(|_| {

@@ -15,6 +15,7 @@ pub mod device;
 pub mod error;
 pub mod evolution;
 pub mod folding;
+pub mod gradients;
 pub mod histogram;
 pub mod imitation;
 pub mod inference;

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use pleach_agents::device::Device;
-use pleach_agents::ppo::{Gradients, PpoConfig};
+use pleach_agents::gradients::Gradients;
+use pleach_agents::ppo::PpoConfig;
 use pleach_agents::trainer::{Learner, TrainConfig};
 use pleach_env::config::EnvConfig;
 use pleach_scheduler::cluster::Capabilities;
@@ -260,8 +261,9 @@ impl TrainSettings {
                 hint,
             ));
         }
-        if self.device != Device::Cpu && self.train.ppo.gradients == Gradients::Plain {
-            let hint = "Plain gradients are for CPUs. Leave out train.ppo.gradients, or --device.";
+        let asked = [self.train.ppo.gradients, self.train.imitation.gradients];
+        if self.device != Device::Cpu && asked.contains(&Gradients::Plain) {
+            let hint = "Plain gradients are for CPUs. Leave out train.ppo.gradients and train.imitation.gradients, or --device.";
             return Err(Error::config("device", name, "cpu with plain gradients", hint));
         }
         if !self.device.is_built_in() {

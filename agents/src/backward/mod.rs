@@ -8,7 +8,7 @@
 //! `exp` and `ln` in losses and attention.
 //!
 //! Held to Burn's gradient, which is held to finite differences. It differs from it in the last bits, so a run is one or the
-//! other: [`crate::ppo::Gradients`].
+//! other: [`crate::gradients::Gradients`].
 
 mod attention;
 mod chunk;

@@ -4,8 +4,8 @@
 //! copies to the device and back are in it. Rollouts are not: they stay on the CPU, see the part `ppo`.
 
 use pleach_agents::device::Device;
+use pleach_agents::gradients::{Gradients, Workspace};
 use pleach_agents::parameters::{Layout, NetworkConfig};
-use pleach_agents::ppo::{Gradients, Workspace};
 use pleach_agents::rows::Rows;
 use pleach_env::config::EnvConfig;
 use pleach_env::seed::Seed;

@@ -160,8 +160,7 @@ fn main() -> Result<(), Error> {
         config.ppo.num_epochs = 1;
         config.ppo.minibatch_size = num_rows;
     }
-    let (mut moved, mut adam, mut workspace) =
-        (flat.clone(), Adam::new(flat.len()), Workspace::default());
+    let (mut moved, mut adam, mut workspace) = (flat.clone(), Adam::new(flat.len()), Workspace::default());
     let mut random = seed.stream("minibatch", 0);
     let learnt = repeat(seconds, || {
         ppo::improve(

@@ -24,7 +24,8 @@ use crate::hash::{hash_bytes, hash_json};
 use crate::run_lock::{LOCK_FILE, RunLock};
 
 const RUN_FILE: &str = "run.json";
-const CONFIG_FILE: &str = "config.toml";
+/// The whole configuration.
+pub const CONFIG_FILE: &str = "config.toml";
 /// What training writes to be given back with `--config`.
 pub const SETTINGS_FILE: &str = "settings.toml";
 const ARTEFACTS_FILE: &str = "artefacts.json";

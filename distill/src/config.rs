@@ -35,7 +35,7 @@ pub struct DistillConfig {
     pub cart: CartConfig,
     /// The trees of this many last rounds are judged by simulation, at least 1.
     pub judged_rounds: usize,
-    /// The smallest tree is taken whose JCT is within this share of the best one's, 0 to 1.
+    /// The smallest tree is taken whose ratio is within this share of the best one's, 0 to 1.
     pub tolerance: f64,
     /// Pruning of the tree that was taken.
     pub prune: PruneConfig,

@@ -172,7 +172,7 @@ pub struct Distilled {
 /// Distils a teacher into a tree.
 ///
 /// `run` schedules one episode with the given policy, typically by handing it to a simulator. `judge` simulates a tree and
-/// returns the paired ratio of its average JCT to a baseline over workloads that `run` never uses; lower is better.
+/// returns the paired ratio of its average JCT, or of whatever else is to be little, to a baseline over workloads that `run` never uses; lower is better.
 ///
 /// # Errors
 /// A configuration that cannot be used, episodes without a decision, whatever the teacher or the two closures report.

@@ -22,7 +22,7 @@ pub struct StudentReport {
     pub features: Vec<String>,
     /// Agreement with the teacher on decision points that it was not fitted to.
     pub fidelity: Fidelity,
-    /// Paired ratio of average JCT to the judge's baseline; none if it was not judged.
+    /// Paired ratio to the judge's baseline, of average JCT or of what else the judge compares by; none if it was not judged.
     pub ratio: Option<f64>,
 }
 

@@ -46,8 +46,14 @@ pub fn known_metrics() -> Vec<&'static str> {
 /// # Errors
 /// The key with what is allowed.
 pub fn check(objective: &Objective) -> Result<(), Error> {
+    check_as(
+        objective,
+        "For example: objective = { avg_jct_s = 1.0, p99_jct_s = 0.2 }.",
+    )
+}
+
+fn check_as(objective: &Objective, hint: &str) -> Result<(), Error> {
     let known = known_metrics();
-    let hint = "For example: objective = { avg_jct_s = 1.0, p99_jct_s = 0.2 }.";
     if objective.is_empty() {
         return Err(Error::config("objective", "{}", known.join(", "), hint));
     }
@@ -65,6 +71,38 @@ pub fn check(objective: &Objective) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Reads an objective from a flag's `METRIC=WEIGHT`, one text for each metric.
+///
+/// # Errors
+/// Another form, a metric twice, and as [`check`].
+pub fn parse(terms: &[String]) -> Result<Objective, Error> {
+    const HINT: &str = "For example: --objective avg_jct_s=1,p99_jct_s=0.2";
+    let mut objective = Objective::new();
+    for term in terms {
+        let (key, weight) = term.split_once('=').unwrap_or((term, ""));
+        let Ok(weight) = weight.trim().parse() else {
+            return Err(Error::config(
+                "objective",
+                term,
+                "METRIC=WEIGHT with a weight above 0",
+                HINT,
+            ));
+        };
+        if objective.insert(key.trim().to_string(), weight).is_some() {
+            return Err(Error::config("objective", term, "each metric once", HINT));
+        }
+    }
+    check_as(&objective, HINT)?;
+    Ok(objective)
+}
+
+/// An objective as the flag that [`parse`] reads: `avg_jct_s=1,p99_jct_s=0.2`.
+#[must_use]
+pub fn as_flag(objective: &Objective) -> String {
+    let term = |(key, weight): (&String, &f64)| format!("{key}={weight}");
+    objective.iter().map(term).collect::<Vec<_>>().join(",")
 }
 
 /// The loss of one run, whose metrics `of` gives by key; less is better.
@@ -263,6 +301,39 @@ mod tests {
             .map(|(key, weight)| (key.to_string(), 400.0 * weight))
             .into();
         assert!(ratio(&heavy, own, own) == 1.0 && ratio(&heavy, own, base) < 1e-100);
+    }
+
+    #[test]
+    fn an_objective_reads_back_from_its_flag_and_others_are_refused() {
+        let terms =
+            |text: &str| -> Vec<String> { text.split(',').map(|term| term.trim().to_string()).collect() };
+        let text = "avg_jct_s=1,p99_jct_s=0.2";
+        let mixed = parse(&terms(text)).unwrap();
+        assert_eq!(mixed["p99_jct_s"], 0.2);
+        assert_eq!(as_flag(&mixed), text);
+        assert_eq!(parse(&terms("avg_jct_s=1.0")).unwrap(), avg_jct());
+        for (text, words) in [
+            (
+                "jct=1",
+                ["objective = jct", "avg_jct_s, p50_jct_s", "--objective"],
+            ),
+            (
+                "avg_jct_s",
+                ["objective = avg_jct_s", "METRIC=WEIGHT", "--objective"],
+            ),
+            ("avg_jct_s=low", ["avg_jct_s=low", "METRIC=WEIGHT", "--objective"]),
+            (
+                "avg_jct_s=1, avg_jct_s=2",
+                ["avg_jct_s=2", "each metric once", "--objective"],
+            ),
+            (
+                "makespan_s=-1",
+                ["objective.makespan_s = -1", "above 0", "--objective"],
+            ),
+        ] {
+            let said = parse(&terms(text)).unwrap_err().to_string();
+            assert!(words.iter().all(|word| said.contains(word)), "{text}: {said}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Distilling a policy on the episodes of an environment, judged on validation workloads.
+//! Distilling a policy on the episodes of an environment, judged on validation workloads by their objective.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +15,7 @@ use pleach_scheduler::tree::TreePolicy;
 
 use crate::contestant::Contestant;
 use crate::error::Error;
+use crate::fitness;
 use crate::scenario::env_error;
 use crate::validation::Validation;
 
@@ -57,7 +58,7 @@ impl Policy for Offered {
     }
 }
 
-/// Distils `teacher`; `seed` decides which episodes it is watched on. `note` is told of each episode and each judgement.
+/// Distils `teacher`; the tree is chosen and pruned by the objective of `validation`; `seed` decides which episodes it is watched on. `note` is told of each episode and each judgement.
 ///
 /// # Errors
 /// Settings out of range, a teacher or a run that fails.
@@ -70,11 +71,16 @@ pub fn prune(
     note: &dyn Fn(String),
 ) -> Result<Distilled, Error> {
     let source = Source::open(env).map_err(env_error)?;
+    let mut trained_by = BTreeMap::from([("seed".to_string(), serde_json::Value::from(seed))]);
+    if validation.objective != fitness::avg_jct() {
+        trained_by.insert("objective".into(), serde_json::json!(validation.objective));
+    }
     let label = Label {
         name: "tree".into(),
         estimates: vec![provenance(env.sim.estimates)],
-        trained_by: BTreeMap::from([("seed".to_string(), serde_json::Value::from(seed))]),
+        trained_by,
     };
+    let judged_by = fitness::in_words(&validation.objective);
     let mut run = |episode: Episode, policy: &mut dyn Policy| -> Result<(), Error> {
         note(format!("round {}, episode {}", episode.round, episode.number));
         let draw = Seed(seed).child("distilling", episode.number as u64);
@@ -89,7 +95,7 @@ pub fn prune(
     let mut judge = |tree: &TreePolicy| -> Result<f64, Error> {
         let ratio = validation.ratio(env, Contestant::tree("tree", tree.tree().clone())?)?;
         note(format!(
-            "{} leaves: JCT {ratio:.3} of {}",
+            "{} leaves: {ratio:.3} of the {judged_by} of {}",
             tree.tree().num_leaves(),
             validation.best()
         ));
@@ -107,4 +113,55 @@ pub fn prune(
         pleach_distill::Error::Caller(error) => error,
         other => Error::Failed(other.to_string()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::train::env_of;
+    use crate::fitness::Objective;
+
+    #[test]
+    fn the_objective_decides_which_tree_is_taken_and_how_far_it_is_pruned() {
+        let env = env_of("Pleach/GavelMulti-v1", Some(60), Some(2.0)).unwrap();
+        let teacher = Contestant::heuristic("sjf-best-type").unwrap();
+        let config = DistillConfig {
+            leaves: vec![2, 4, 8, 16],
+            rounds: 1,
+            episodes: 2,
+            tolerance: 0.0,
+            ..DistillConfig::default()
+        };
+        let distilled = |objective: &Objective| {
+            let validation = Validation::by(objective, &env, 3, 4).unwrap();
+            let distilled = prune(&env, &teacher, &config, &validation, 3, &|_| {}).unwrap();
+            let tree = Contestant::tree("tree", distilled.tree.clone()).unwrap();
+            let (ratio, metrics) = validation.judge(&env, tree).unwrap();
+            assert_eq!(distilled.report.result.ratio, Some(ratio));
+            (distilled, metrics)
+        };
+        let use_of_gpus = Objective::from([("utilisation".to_string(), 1.0)]);
+        let (by_jct, jct) = distilled(&fitness::avg_jct());
+        let (by_use, used) = distilled(&use_of_gpus);
+        // The same trees were there to choose among.
+        let sizes = |distilled: &Distilled| -> Vec<usize> {
+            let students = &distilled.report.students;
+            students.iter().map(|student| student.leaves).collect()
+        };
+        assert_eq!(sizes(&by_jct), sizes(&by_use));
+        // With no tolerance the best is taken, and it is another one.
+        for distilled in [&by_jct, &by_use] {
+            let report = &distilled.report;
+            let mut ratios = report.students.iter().filter_map(|student| student.ratio);
+            let best = report.students[report.taken].ratio.unwrap();
+            assert!(ratios.all(|ratio| best <= ratio));
+        }
+        assert_ne!(by_jct.report.taken, by_use.report.taken);
+        assert_ne!(by_jct.tree.num_leaves(), by_use.tree.num_leaves());
+        assert!(jct["avg_jct_s"] < used["avg_jct_s"] && jct["utilisation"] < used["utilisation"]);
+        // The file of the tree says by what it was chosen, if it was not the average JCT.
+        let noted = |distilled: &Distilled| distilled.tree.meta().trained_by.get("objective").cloned();
+        assert_eq!(noted(&by_use), Some(serde_json::json!({"utilisation": 1.0})));
+        assert_eq!(noted(&by_jct), None);
+    }
 }

@@ -59,16 +59,13 @@ impl Validation {
             .iter()
             .map(|heuristic| {
                 let name = heuristic.name();
-                (
-                    name.to_string(),
-                    geometric_mean(&ratios(objective, &of(name), &first)),
-                )
+                (name.to_string(), mean_ratio(objective, &of(name), &first))
             })
             .collect();
         ranking.sort_by(|a, b| a.1.total_cmp(&b.1));
         let base = of(&ranking[0].0);
         for (name, ratio) in &mut ranking {
-            *ratio = geometric_mean(&ratios(objective, &of(name), &base));
+            *ratio = mean_ratio(objective, &of(name), &base);
         }
         Ok(Validation {
             bouts,
@@ -158,6 +155,12 @@ pub fn highest_ratio(own: &[f64], first: &[f64]) -> f64 {
     let square = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>();
     let deviation = (square / (num - 1.0).max(1.0)).sqrt();
     (mean + QUANTILE * deviation / num.sqrt()).exp()
+}
+
+/// Geometric mean of the ratios of one policy's runs to another's on the same workloads, in the same order.
+#[must_use]
+pub fn mean_ratio(objective: &Objective, runs: &[PolicyRun], base: &[PolicyRun]) -> f64 {
+    geometric_mean(&ratios(objective, runs, base))
 }
 
 fn ratios(objective: &Objective, runs: &[PolicyRun], base: &[PolicyRun]) -> Vec<f64> {

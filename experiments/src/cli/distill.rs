@@ -16,6 +16,8 @@ Examples:
   pleach distill --teacher runs/mine                    the network of a training run
   pleach distill --teacher srtf --leaves 8              a tree that imitates a heuristic
   pleach distill --teacher runs/mine --leaves 8,16,32 --rounds 5 --out runs/mine-tree
+  pleach distill --teacher runs/mine --objective avg_jct_s=1,p99_jct_s=0.2
+                                                        a tree that is chosen by its tail too
 
 In the folder: tree.json (the policy file, for evaluate and for the scheduler), tree.txt (to read), report.html.")]
 pub struct DistillArgs {
@@ -37,6 +39,11 @@ pub struct DistillArgs {
     /// Episodes to play in each round [default: 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub episodes: Option<u32>,
+    /// What trees are compared by: metrics and their weights as in the objective of train, repeated or with commas
+    /// [default: avg_jct_s=1]
+    #[arg(long, value_name = "METRIC=WEIGHT", value_delimiter = ',', action = ArgAction::Append)]
+    #[serde(skip)]
+    pub objective: Vec<String>,
     /// Seeds that the result is reported on
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub test_seeds: u32,

@@ -1,23 +1,27 @@
 //! `pleach distill`: a tree from any policy.
 
+use std::path::Path;
+
 use pleach_distill::DistillConfig;
 use serde::Serialize;
 
-use crate::atomic_file::read_toml;
+use crate::atomic_file::{read_text, read_toml};
 use crate::cli::DistillArgs;
 use crate::commands::Context;
 use crate::commands::evaluate::COLUMNS;
 use crate::contest::contest;
-use crate::contestant::{Contestant, TREE_FILE};
+use crate::contestant::{Contestant, TREE_FILE, label_and_place};
 use crate::error::Error;
+use crate::fitness::{self, Objective};
 use crate::progress::Bar;
 use crate::pruning::prune;
 use crate::report::Report;
-use crate::results::Results;
-use crate::run_folder::RunFolder;
+use crate::results::{PolicyRun, Results};
+use crate::run_folder::{CONFIG_FILE, RunFolder, SETTINGS_FILE};
 use crate::scenario::{episodes, seeds};
 use crate::table::Table;
-use crate::validation::Validation;
+use crate::training::CHECKPOINTS;
+use crate::validation::{Validation, mean_ratio};
 
 /// Largest configuration, bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -29,6 +33,9 @@ const NUM_VALIDATION: usize = 32;
 struct Settings<'a> {
     args: &'a DistillArgs,
     distill: &'a DistillConfig,
+    /// Left out where it is the average JCT alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    objective: Option<&'a Objective>,
 }
 
 /// Runs the distillation.
@@ -37,6 +44,8 @@ struct Settings<'a> {
 /// Flags that cannot be used, a folder in the way, a run that fails.
 pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let config = config(args)?;
+    let objective = objective(args)?;
+    let other = Some(&objective).filter(|objective| **objective != fitness::avg_jct());
     let env = args.workload.env(&args.scheduling)?;
     env.validate().map_err(crate::scenario::env_error)?;
     // A run's folder may hold a network and a tree; the network is the teacher.
@@ -49,12 +58,16 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         &Settings {
             args,
             distill: &config,
+            objective: other,
         },
         seed,
         args.run.out.as_deref(),
         args.run.existing(),
     )?;
-    let validation = Validation::new(&env, seed, NUM_VALIDATION)?;
+    if let Some(line) = advice(args).filter(|_| !quiet) {
+        context.say(&line)?;
+    }
+    let validation = Validation::by(&objective, &env, seed, NUM_VALIDATION)?;
     let bar = Bar::new(quiet, "distill", 0);
     let distilled = prune(&env, &teacher, &config, &validation, seed, &|note| {
         bar.at(0, note)
@@ -75,6 +88,7 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     }
     // `tree-2` where the teacher is a tree of that name.
     Contestant::tree("tree", distilled.tree.clone())?.join(&mut contestants);
+    let tree = contestants[contestants.len() - 1].name().to_string();
     let bouts = episodes(&env, &seeds(seed, "test", args.test_seeds as usize))?;
     let mut sim = env.sim.clone();
     sim.record_utilisation = true;
@@ -102,6 +116,9 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     folder.finish()?;
     if !quiet {
         context.say(&table.to_terminal())?;
+        if let Some(objective) = other {
+            context.say(&on_test_seeds(objective, &results, &tree, teacher.name()))?;
+        }
         context.say(&text)?;
         let agreement = 100.0 * distilled.report.result.fidelity.agreement;
         context.say(&format!(
@@ -133,4 +150,107 @@ fn config(args: &DistillArgs) -> Result<DistillConfig, Error> {
         .validate()
         .map_err(|error| Error::Config(Box::new(error)))?;
     Ok(config)
+}
+
+/// What the tree is chosen and pruned by.
+fn objective(args: &DistillArgs) -> Result<Objective, Error> {
+    match args.objective.as_slice() {
+        [] => Ok(fitness::avg_jct()),
+        terms => fitness::parse(terms),
+    }
+}
+
+/// What the tree is worth by its objective on the workloads that it is reported on.
+fn on_test_seeds(objective: &Objective, results: &Results, tree: &str, teacher: &str) -> String {
+    let of = |policy: &str| -> Vec<PolicyRun> {
+        let runs = results.runs().iter().filter(|run| run.policy == policy);
+        runs.cloned().collect()
+    };
+    let ratio = mean_ratio(objective, &of(tree), &of(teacher));
+    let words = fitness::in_words(objective);
+    format!("{tree}: {ratio:.3} of the {words} of {teacher}")
+}
+
+/// That the teacher was made for something else than the tree is chosen by, where nobody said by what, and how to say it.
+fn advice(args: &DistillArgs) -> Option<String> {
+    let own = objective_of(Path::new(label_and_place(&args.teacher).1))?;
+    if !args.objective.is_empty() || own == fitness::avg_jct() {
+        return None;
+    }
+    Some(format!(
+        "{} was made for {}, and the tree is chosen by {}; by the same with: --objective {}",
+        args.teacher,
+        fitness::in_words(&own),
+        fitness::in_words(&fitness::avg_jct()),
+        fitness::as_flag(&own)
+    ))
+}
+
+/// The objective of the run that a policy is of: that of its folder, or of the folder that its file is in. None for what is in no
+/// run's folder, and where an earlier version wrote it down in another form: it is for advice only.
+fn objective_of(teacher: &Path) -> Option<Objective> {
+    let mut folder = teacher;
+    if teacher.is_file() {
+        folder = teacher.parent()?;
+        if folder.file_name().is_some_and(|name| name == CHECKPOINTS) {
+            folder = folder.parent()?;
+        }
+    }
+    let of_file = |name: &str| {
+        let text = read_text(&folder.join(name), CONFIG_BYTES_MAX).ok()?;
+        let mut settings: toml::Table = toml::from_str(&text).ok()?;
+        settings.remove("objective")?.try_into().ok()
+    };
+    [SETTINGS_FILE, CONFIG_FILE].into_iter().find_map(of_file)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn advice(teacher: &Path, flags: &str) -> Option<String> {
+        let place = teacher.display().to_string();
+        let words = ["pleach", "distill", "--teacher", &place];
+        match Cli::try_parse_from(words.into_iter().chain(flags.split_whitespace()))
+            .unwrap()
+            .command
+        {
+            Command::Distill(args) => super::advice(&args),
+            _ => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn a_teacher_that_was_made_for_something_else_is_told_of_once() {
+        let root = tempfile::tempdir().unwrap();
+        let run = root.path().join("mine");
+        let checkpoint = run.join(CHECKPOINTS).join("update-00000001.ckpt");
+        std::fs::create_dir_all(run.join(CHECKPOINTS)).unwrap();
+        std::fs::write(&checkpoint, "").unwrap();
+        let write = |name: &str, text: &str| std::fs::write(run.join(name), text).unwrap();
+        assert_eq!(advice(Path::new("sjf"), ""), None);
+        assert_eq!(advice(&run, ""), None, "a folder without settings");
+        write("config.toml", "[objective]\nmakespan_s = 1.0\n");
+        assert!(advice(&run, "").unwrap().ends_with("--objective makespan_s=1"));
+        write(
+            "settings.toml",
+            "num_envs = 4\nobjective = { avg_jct_s = 1.0, p99_jct_s = 0.2 }",
+        );
+        for place in [&run, &checkpoint] {
+            let said = advice(place, "").unwrap();
+            assert!(
+                said.ends_with(
+                    "was made for avg_jct_s x p99_jct_s^0.2, and the tree is chosen by average JCT; \
+                     by the same with: --objective avg_jct_s=1,p99_jct_s=0.2"
+                ),
+                "{said}"
+            );
+        }
+        assert_eq!(advice(&run, "--objective avg_jct_s=1"), None);
+        write("settings.toml", "[objective]\navg_jct_s = 1.0\n");
+        assert_eq!(advice(&run, ""), None);
+    }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use pleach_agents::policy::LearnedPolicy;
 use serde_json::json;
 
-use crate::atomic_file::{self, read_toml};
+use crate::atomic_file;
 use crate::cli::SuiteArgs;
 use crate::commands::Context;
 use crate::commands::train::with_bar;
@@ -18,12 +18,11 @@ use crate::progress::Bar;
 use crate::run_folder::{Existing, RunFolder};
 use crate::scenario::{episodes, seeds};
 use crate::settings::{TrainSettings, agent_error};
+use crate::settings_file;
 use crate::suite::{Judgement, LONGER, Learned, Stage, TASKS, Task, Verdict, baselines, judge};
 use crate::training::Trained;
 use crate::validation::Validation;
 
-/// Largest configuration, bytes.
-const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// Updates, validation workloads, and pairs and workloads of a generation in a smoke run.
 const SMOKE: (u64, usize, usize, usize) = (3, 3, 3, 2);
 
@@ -113,7 +112,7 @@ fn stages(args: &SuiteArgs) -> Result<Vec<(Stage, TrainSettings)>, Error> {
             Stage::Longer => &args.config_longer,
         };
         let settings = match file {
-            Some(path) => read_toml(path, CONFIG_BYTES_MAX)?,
+            Some(path) => settings_file::read(path)?,
             None => stage.settings()?,
         };
         Ok((stage, ready(settings, args)?))
@@ -249,7 +248,57 @@ fn line(name: &str, judgement: &Judgement) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn settings_of_stages(flags: &[&str]) -> Vec<TrainSettings> {
+        let words = ["pleach", "suite"].iter().chain(flags);
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Suite(args) => stages(&args)
+                .unwrap()
+                .into_iter()
+                .map(|(_, settings)| settings)
+                .collect(),
+            _ => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn the_shipped_files_are_what_the_suite_has_built_in_and_mean_what_they_meant() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/configs");
+        let files = ["suite.toml", "suite-longer.toml"].map(|name| format!("{folder}/{name}"));
+        let given = settings_of_stages(&["--config", &files[0], "--config-longer", &files[1]]);
+        let built_in = settings_of_stages(&[]);
+        assert_eq!(given, built_in);
+        // The reference policies were made when a key that was left out had the default of its own structure.
+        for (settings, file) in built_in.into_iter().zip(&files) {
+            let text = std::fs::read_to_string(file).unwrap();
+            let over_library: TrainSettings = toml::from_str(&text).unwrap();
+            for task in TASKS {
+                let in_task = |settings: &TrainSettings| TrainSettings {
+                    env: task.env_times(1).unwrap(),
+                    ..settings.clone()
+                };
+                let [now, then] =
+                    [&settings, &over_library].map(|settings| toml::to_string(&in_task(settings)).unwrap());
+                assert_eq!(now, then, "{file} {}", task.id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_of_ones_own_is_laid_over_the_same_settings_as_in_train() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mine.toml");
+        let mut expected = settings_file::built_in().unwrap();
+        expected.train.num_updates = 7;
+        std::fs::write(&file, "[train]\nnum_updates = 7\n").unwrap();
+        let place = file.display().to_string();
+        let own = settings_of_stages(&["--stages", "1", "--config", &place]);
+        assert_eq!(own, [expected]);
+    }
 
     #[test]
     fn a_second_stage_that_keeps_nothing_leaves_the_network_it_went_on_from() {

@@ -133,7 +133,7 @@ fn resize(env: &mut EnvConfig, num_jobs: Option<u32>, load: Option<f64>) -> Resu
 /// Updates that make at least so many steps.
 #[must_use]
 pub fn updates_for(settings: &TrainSettings, env_steps: u64) -> u64 {
-    let per_update = (settings.num_envs * settings.train.num_steps).max(1) as u64;
+    let per_update = settings.num_envs.saturating_mul(settings.train.num_steps).max(1) as u64;
     env_steps.div_ceil(per_update)
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::settings::TrainSettings;
+use crate::settings_file;
 use crate::suite::Task;
 
 /// One stage of all trainings.
@@ -46,7 +47,7 @@ impl Stage {
         }
     }
 
-    /// The learner's settings for all tasks; the environment is the task's.
+    /// The learner's settings for all tasks, those of its file over plain `pleach train`'s; the environment is the task's.
     ///
     /// # Errors
     /// Not in practice: the file is part of the program.
@@ -55,7 +56,7 @@ impl Stage {
             Stage::AsLong => include_str!("../../configs/suite.toml"),
             Stage::Longer => include_str!("../../configs/suite-longer.toml"),
         };
-        toml::from_str(text).map_err(|error| Error::Failed(error.to_string()))
+        settings_file::parse(text).map_err(Error::Failed)
     }
 }
 

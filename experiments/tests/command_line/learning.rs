@@ -145,11 +145,21 @@ fn a_heuristic_is_distilled_into_a_tree_that_schedules() {
 fn a_tree_can_be_the_teacher_of_a_tree() {
     let folder = tempfile::tempdir().unwrap();
     let flags = "--num-jobs 20 --rounds 0 --episodes 1 --test-seeds 1 --leaves 4";
-    succeed(
+    let objective = "--objective avg_jct_s=1,p99_jct_s=0.2";
+    let said = succeed(
         folder.path(),
-        &format!("distill --teacher sjf {flags} --out t --quiet"),
+        &format!("distill --teacher sjf {flags} {objective} --out t"),
+    );
+    assert!(
+        said.contains(" of the avg_jct_s x p99_jct_s^0.2 of sjf"),
+        "{said}"
     );
     let said = succeed(folder.path(), &format!("distill --teacher t {flags} --out again"));
+    let first = said.lines().next().unwrap();
+    assert!(
+        first.starts_with("t was made for") && first.ends_with(objective),
+        "{said}"
+    );
     for name in ["tree ", "tree-2"] {
         assert!(said.lines().any(|line| line.starts_with(name)), "{name}: {said}");
     }

@@ -143,6 +143,14 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             vec!["load = 2", "workload write --load"],
         ),
         (
+            "distill --teacher sjf --objective avg_jct_s=1,jct_s=0.5",
+            vec![
+                "objective = jct_s",
+                "avg_jct_s, p50_jct_s",
+                "--objective avg_jct_s=1,p99",
+            ],
+        ),
+        (
             "workload describe --policy fofo",
             vec!["fofo", "Did you mean fifo?"],
         ),

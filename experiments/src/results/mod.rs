@@ -1,0 +1,234 @@
+//! What an evaluation found: one run for each (policy, workload, seed), their means, and the files that keep them.
+//!
+//! A comparison is only made over the pairs (workload, seed) that *every* policy finished, so that no mean rests on an
+//! easier set than its neighbour's. Refused: numbers that are not finite, the same run twice, and policies without a
+//! common pair.
+
+mod csv_file;
+mod run;
+mod summary;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use pleach_env::bound::LowerBounds;
+use serde::Serialize;
+
+use self::csv_file::csv_of_runs;
+pub(crate) use self::csv_file::csv_text;
+pub use self::run::PolicyRun;
+use self::run::check_runs;
+pub use self::summary::{RatioVsReference, Summary};
+use self::summary::{mean_bounds, summarise};
+use crate::atomic_file;
+use crate::error::Error;
+use crate::metric::{MAIN, Metric};
+
+/// Version of the JSON layout.
+pub const SCHEMA: u32 = 1;
+
+/// The whole of an evaluation. Serialises as the file that `--json` writes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Results {
+    schema: u32,
+    command: String,
+    policies: BTreeMap<String, Summary>,
+    workloads: Vec<String>,
+    seeds: Vec<u64>,
+    num_pairs: usize,
+    lower_bounds: Option<LowerBounds>,
+    #[serde(skip)]
+    reference: Option<String>,
+    #[serde(skip)]
+    metric: &'static Metric,
+    #[serde(skip)]
+    order: Vec<String>,
+    #[serde(skip)]
+    runs: Vec<PolicyRun>,
+    #[serde(skip)]
+    is_drawn: bool,
+}
+
+impl Results {
+    /// Gathers `runs` of `command`, comparing against `reference` if it is given.
+    ///
+    /// # Errors
+    /// [`Error::Config`] where the reference is not among the policies; [`Error::Failed`] where runs cannot be compared.
+    pub fn new(command: &str, runs: Vec<PolicyRun>, reference: Option<&str>) -> Result<Results, Error> {
+        Results::by(MAIN, command, runs, reference)
+    }
+
+    /// As [`Results::new`], comparing by another metric than the average JCT.
+    ///
+    /// # Errors
+    /// As [`Results::new`].
+    pub fn by(
+        metric: &'static Metric,
+        command: &str,
+        runs: Vec<PolicyRun>,
+        reference: Option<&str>,
+    ) -> Result<Results, Error> {
+        check_runs(&runs)?;
+        let mut order: Vec<String> = Vec::new();
+        let mut pairs: BTreeMap<&str, BTreeSet<(&str, u64)>> = BTreeMap::new();
+        for run in &runs {
+            if !pairs.contains_key(run.policy.as_str()) {
+                order.push(run.policy.clone());
+            }
+            pairs
+                .entry(&run.policy)
+                .or_default()
+                .insert((&run.workload, run.seed));
+        }
+        if let Some(name) = reference
+            && !order.iter().any(|policy| policy == name)
+        {
+            return Err(Error::config(
+                "reference",
+                name,
+                order.join(", "),
+                "Name a policy of this comparison.",
+            ));
+        }
+        let common = pairs
+            .values()
+            .skip(1)
+            .fold(pairs.values().next().cloned(), |common, other| {
+                common.map(|set| set.intersection(other).copied().collect())
+            });
+        let common = common.filter(|set| !set.is_empty()).ok_or_else(|| {
+            Error::Failed("no pair of workload and seed was finished by every policy".to_string())
+        })?;
+
+        let by_pair: BTreeMap<(&str, &str, u64), &PolicyRun> = runs
+            .iter()
+            .map(|run| ((run.policy.as_str(), run.workload.as_str(), run.seed), run))
+            .collect();
+        let of = |policy: &str| -> Vec<&PolicyRun> {
+            common
+                .iter()
+                .filter_map(|&(load, seed)| by_pair.get(&(policy, load, seed)).copied())
+                .collect()
+        };
+        let reference_runs = reference.map(|name| (name, of(name)));
+        let policies = order
+            .iter()
+            .map(|name| {
+                (
+                    name.clone(),
+                    summarise(metric, &of(name), reference_runs.as_ref()),
+                )
+            })
+            .collect();
+        let lower_bounds = order.first().and_then(|name| mean_bounds(&of(name)));
+        let workloads: BTreeSet<&str> = common.iter().map(|pair| pair.0).collect();
+        let seeds: BTreeSet<u64> = common.iter().map(|pair| pair.1).collect();
+        Ok(Results {
+            schema: SCHEMA,
+            command: command.to_string(),
+            workloads: workloads.into_iter().map(str::to_string).collect(),
+            seeds: seeds.into_iter().collect(),
+            num_pairs: common.len(),
+            lower_bounds,
+            policies,
+            reference: reference.map(str::to_string),
+            metric,
+            order,
+            runs,
+            is_drawn: true,
+        })
+    }
+
+    /// The same, with whether more seeds would give other runs; they would unless this says no.
+    #[must_use]
+    pub fn drawn(self, is_drawn: bool) -> Results {
+        Results { is_drawn, ..self }
+    }
+
+    /// Whether more seeds would give other runs.
+    #[must_use]
+    pub fn is_drawn(&self) -> bool {
+        self.is_drawn
+    }
+
+    /// Policies in the order in which they were first given.
+    pub fn policies(&self) -> impl Iterator<Item = (&str, &Summary)> {
+        self.order
+            .iter()
+            .filter_map(|name| Some((name.as_str(), self.policies.get(name)?)))
+    }
+
+    /// The policy that the others are measured against.
+    #[must_use]
+    pub fn reference(&self) -> Option<&str> {
+        self.reference.as_deref()
+    }
+
+    /// The metric by which they are.
+    #[must_use]
+    pub fn metric(&self) -> &'static Metric {
+        self.metric
+    }
+
+    /// The command that made this.
+    #[must_use]
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// Workloads of the common pairs, sorted.
+    #[must_use]
+    pub fn workloads(&self) -> &[String] {
+        &self.workloads
+    }
+
+    /// Seeds of the common pairs, sorted.
+    #[must_use]
+    pub fn seeds(&self) -> &[u64] {
+        &self.seeds
+    }
+
+    /// Pairs (workload, seed) that every policy finished.
+    #[must_use]
+    pub fn num_pairs(&self) -> usize {
+        self.num_pairs
+    }
+
+    /// What no schedule can beat, mean over the common pairs; none where the runs were not measured against bounds.
+    #[must_use]
+    pub fn lower_bounds(&self) -> Option<LowerBounds> {
+        self.lower_bounds
+    }
+
+    /// Every run, as given.
+    #[must_use]
+    pub fn runs(&self) -> &[PolicyRun] {
+        &self.runs
+    }
+
+    /// Writes the JSON file.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn write_json(&self, path: &Path) -> Result<(), Error> {
+        atomic_file::write_json(path, self)
+    }
+
+    /// The CSV: one row for each run, in the order given; every known metric first, then other keys sorted.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where the text cannot be made.
+    pub fn csv(&self) -> Result<String, Error> {
+        csv_of_runs(&self.runs)
+    }
+
+    /// Writes the CSV file.
+    ///
+    /// # Errors
+    /// As [`Results::csv`], and [`Error::Io`].
+    pub fn write_csv(&self, path: &Path) -> Result<(), Error> {
+        atomic_file::write(path, self.csv()?.as_bytes())
+    }
+}

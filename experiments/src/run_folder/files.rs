@@ -1,0 +1,106 @@
+//! Which files in the folder are the run's: to be listed, and to be removed with it.
+
+use std::fs;
+use std::path::{Component, Path};
+
+use super::{ARTEFACTS_FILE, Artefact, DESCRIPTION_BYTES_MAX, RUN_FILE};
+use crate::atomic_file;
+use crate::error::Error;
+use crate::run_lock::LOCK_FILE;
+
+/// What training writes with the time of day in it.
+const CLOCKED: [&str; 2] = ["timing.jsonl", "tensorboard"];
+/// What training goes on from or adds to; also there when a run is broken off, before anything is listed.
+const TRAINING_STATE: [&str; 7] = [
+    "checkpoints",
+    "network.ckpt",
+    "validation.json",
+    "metrics.jsonl",
+    "histograms.jsonl",
+    "timing.jsonl",
+    "tensorboard",
+];
+
+/// Names of all files of the run in `folder` but for the logs of speed, sorted; with `/`, relative to it.
+pub(super) fn files_of(folder: &Path) -> Result<Vec<String>, Error> {
+    let mut files = Vec::new();
+    collect_files(folder, folder, &mut files)?;
+    files.sort();
+    Ok(files)
+}
+
+/// Names of all files under `folder`, relative to `root`, without temporary ones. Links are not followed.
+fn collect_files(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<(), Error> {
+    let failed = |source| Error::io("read", folder, source);
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let kind = entry.file_type().map_err(failed)?;
+        let path = entry.path();
+        if CLOCKED.iter().any(|name| entry.file_name() == *name) {
+            continue;
+        }
+        if kind.is_dir() {
+            collect_files(root, &path, files)?;
+        } else if kind.is_file() {
+            let relative = path.strip_prefix(root).unwrap_or(&path);
+            let parts: Vec<_> = relative
+                .iter()
+                .map(|part| part.to_string_lossy().into_owned())
+                .collect();
+            let name = parts.join("/");
+            if !name.ends_with(atomic_file::TEMPORARY_SUFFIX) && name != ARTEFACTS_FILE && name != LOCK_FILE {
+                files.push(name);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes what writers that were killed left in `folder`. A run that was killed at its first file is thereby as good as
+/// none.
+pub(super) fn remove_temporaries(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if atomic_file::is_temporary(&entry.file_name()) && entry.file_type()?.is_file() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what the earlier run listed as its own, the list first so that a broken-off removal is not a finished run, and
+/// what training goes on from, listed or not: a new run must not go on from an old one's state.
+pub(super) fn clear(path: &Path) -> Result<(), Error> {
+    let list = path.join(ARTEFACTS_FILE);
+    let artefacts: Vec<Artefact> = if list.is_file() {
+        atomic_file::read_json(&list, DESCRIPTION_BYTES_MAX)?
+    } else {
+        Vec::new()
+    };
+    remove_if_there(&list)?;
+    for artefact in &artefacts {
+        let inside = Path::new(&artefact.file)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        if inside && artefact.file != RUN_FILE {
+            remove_if_there(&path.join(&artefact.file))?;
+        }
+    }
+    for name in TRAINING_STATE {
+        let place = path.join(name);
+        if place.is_dir() {
+            fs::remove_dir_all(&place).map_err(|source| Error::io("remove", &place, source))?;
+        } else {
+            remove_if_there(&place)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn remove_if_there(path: &Path) -> Result<(), Error> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(Error::io("remove", path, source)),
+    }
+}

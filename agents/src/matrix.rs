@@ -1,8 +1,8 @@
 //! Products of small matrices in plain Rust: what a gradient of the set network is made of.
 //!
 //! Matrices here have some hundreds of rows and 8 to a few hundred columns. At these sizes a general product spends much of
-//! its time on packing and bookkeeping; here weights are packed once for a minibatch, and four rows times sixteen columns of
-//! a result stay in registers. A sum runs over its terms in order, by fused multiply-adds, and begins with what the result
+//! its time on packing and bookkeeping; here weights are packed once for a minibatch, and six rows times sixteen columns of a
+//! product stay in registers. A sum runs over its terms in order, by fused multiply-adds, and begins with what the result
 //! held before. So results do not depend on threads, on how rows are cut into blocks, or on the vector unit.
 
 #![allow(
@@ -15,8 +15,10 @@ use std::array;
 use crate::parameters::LANES;
 use crate::unit::{Unit, Work};
 
-/// Rows of a result that are kept in registers.
-const BLOCK: usize = 4;
+/// Rows of a product that are kept in registers, by sixteen columns: twelve sums that do not wait for each other.
+const TILE: usize = 6;
+/// Rows of a result of [`accumulate`] that are kept in registers.
+const STRIP: usize = 4;
 /// Rows over which [`accumulate`] sums before it goes to other columns: they fit the first cache.
 const ROWS: usize = 32;
 
@@ -110,61 +112,61 @@ impl Work for Multiply<'_> {
             rectify,
             out,
         } = self;
-        let (inputs, outputs) = (weights.inputs, weights.outputs);
-        let whole = x.len() / (BLOCK * inputs) * BLOCK;
-        let (x, x_rest) = x.split_at(whole * inputs);
-        let (out, out_rest) = out.split_at_mut(whole * outputs);
-        for (x, out) in x
-            .chunks_exact(BLOCK * inputs)
-            .zip(out.chunks_exact_mut(BLOCK * outputs))
-        {
-            some_rows::<U, BLOCK>(unit, x, weights, (start, rectify), out);
+        // Panel by panel over all rows: a panel stays in the first cache, and rows are short beside a matrix.
+        let pairs = weights.panels.chunks_exact(2 * weights.inputs);
+        let single = pairs.remainder();
+        let mut column = 0;
+        for pair in pairs {
+            let (first, second) = pair.split_at(weights.inputs);
+            let from = start.map(|start| &start[column..]);
+            columns::<U, 2>(
+                unit,
+                x,
+                [first, second],
+                (from, rectify),
+                (&mut *out, weights.outputs, column),
+            );
+            column += 2 * LANES;
         }
-        for (x, out) in x_rest
-            .chunks_exact(inputs)
-            .zip(out_rest.chunks_exact_mut(outputs))
-        {
-            some_rows::<U, 1>(unit, x, weights, (start, rectify), out);
+        if !single.is_empty() {
+            let from = start.map(|start| &start[column..]);
+            columns::<U, 1>(unit, x, [single], (from, rectify), (out, weights.outputs, column));
         }
     }
 }
 
+/// All rows times P panels: `stride` columns of the result, from column `column`.
 #[inline(always)]
-fn some_rows<U: Unit, const R: usize>(
+fn columns<U: Unit, const P: usize>(
     unit: U,
     x: &[f32],
-    weights: &Panels,
+    panels: [&[[f32; LANES]]; P],
     (start, rectify): (Option<&[f32]>, bool),
-    out: &mut [f32],
+    (out, stride, column): (&mut [f32], usize, usize),
 ) {
-    let x: [&[f32]; R] = array::from_fn(|row| &x[row * weights.inputs..][..weights.inputs]);
-    let pairs = weights.panels.chunks_exact(2 * weights.inputs);
-    let single = pairs.remainder();
-    let mut column = 0;
-    for pair in pairs {
-        let (first, second) = pair.split_at(weights.inputs);
-        let from = start.map(|start| &start[column..]);
-        let panels = [first, second];
-        tile::<U, R, 2>(
-            unit,
-            x,
-            panels,
-            (from, rectify),
-            &mut out[column..],
-            weights.outputs,
-        );
-        column += 2 * LANES;
+    let inputs = panels[0].len();
+    let whole = x.len() / (TILE * inputs) * TILE;
+    let (x, x_rest) = x.split_at(whole * inputs);
+    let (out, out_rest) = out.split_at_mut(whole * stride);
+    for (x, out) in x
+        .chunks_exact(TILE * inputs)
+        .zip(out.chunks_exact_mut(TILE * stride))
+    {
+        let out = &mut out[column..];
+        tile::<U, TILE, P>(unit, x, panels, (start, rectify), out, stride);
     }
-    if !single.is_empty() {
-        let from = start.map(|start| &start[column..]);
-        tile::<U, R, 1>(
-            unit,
-            x,
-            [single],
-            (from, rectify),
-            &mut out[column..],
-            weights.outputs,
-        );
+    // What is left goes together: row by row each sum would wait for itself.
+    let num = x_rest.len() / inputs;
+    if num == 0 {
+        return;
+    }
+    let (x, out, how) = (x_rest, &mut out_rest[column..], (start, rectify));
+    match num {
+        1 => tile::<U, 1, P>(unit, x, panels, how, out, stride),
+        2 => tile::<U, 2, P>(unit, x, panels, how, out, stride),
+        3 => tile::<U, 3, P>(unit, x, panels, how, out, stride),
+        4 => tile::<U, 4, P>(unit, x, panels, how, out, stride),
+        _ => tile::<U, 5, P>(unit, x, panels, how, out, stride),
     }
 }
 
@@ -172,14 +174,15 @@ fn some_rows<U: Unit, const R: usize>(
 #[inline(always)]
 fn tile<U: Unit, const R: usize, const P: usize>(
     unit: U,
-    x: [&[f32]; R],
+    x: &[f32],
     panels: [&[[f32; LANES]]; P],
     (start, rectify): (Option<&[f32]>, bool),
     out: &mut [f32],
     stride: usize,
 ) {
     let inputs = panels[0].len();
-    let (x, panels) = (x.map(|x| &x[..inputs]), panels.map(|panel| &panel[..inputs]));
+    let x: [&[f32]; R] = array::from_fn(|row| &x[row * inputs..][..inputs]);
+    let panels = panels.map(|panel| &panel[..inputs]);
     let mut sums = [[unit.splat(0.0); P]; R];
     for row in 0..R {
         for panel in 0..P {
@@ -239,10 +242,10 @@ impl Work for Accumulate<'_> {
         let Accumulate { x, d, outputs, out } = self;
         let inputs = out.len() / outputs;
         for (x, d) in x.chunks(ROWS * inputs).zip(d.chunks(ROWS * outputs)) {
-            let whole = inputs / BLOCK * BLOCK;
+            let whole = inputs / STRIP * STRIP;
             let (blocks, rest) = out.split_at_mut(whole * outputs);
-            for (block, out) in blocks.chunks_exact_mut(BLOCK * outputs).enumerate() {
-                strip::<U, BLOCK>(unit, (x, inputs, block * BLOCK), (d, outputs), out);
+            for (block, out) in blocks.chunks_exact_mut(STRIP * outputs).enumerate() {
+                strip::<U, STRIP>(unit, (x, inputs, block * STRIP), (d, outputs), out);
             }
             for (row, out) in rest.chunks_exact_mut(outputs).enumerate() {
                 strip::<U, 1>(unit, (x, inputs, whole + row), (d, outputs), out);

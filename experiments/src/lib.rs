@@ -44,4 +44,5 @@ pub mod sweep;
 pub mod table;
 pub mod tournament;
 pub mod training;
+pub mod training_memory;
 pub mod validation;

@@ -17,10 +17,7 @@ use crate::curriculum::Curriculum;
 use crate::error::Error;
 use crate::fitness::{self, Objective};
 use crate::scenario::env_error;
-
-/// Decisions of a rollout, at most: about 30 GiB with ten candidates in each (200 bytes a candidate). *Assumed*: more than any
-/// machine gains by, less than what a slip of the pen asks for.
-const ROLLOUT_DECISIONS_MAX: usize = 1 << 24;
+use crate::training_memory;
 
 /// Everything that shapes a training run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -195,7 +192,7 @@ impl TrainSettings {
                 ));
             }
         }
-        self.check_rollout()?;
+        training_memory::check(self)?;
         let restart_every = self.train.restart_every;
         if !self.checkpoint_every.is_multiple_of(restart_every) {
             let allowed = format!("a multiple of train.restart_every = {restart_every}");
@@ -254,26 +251,6 @@ pub fn check_heuristic(key: &str, name: &str, others: &[&'static str]) -> Result
 }
 
 impl TrainSettings {
-    /// Whether what PPO learns from at once can be held in memory. Evolution strategies keep no decisions.
-    fn check_rollout(&self) -> Result<(), Error> {
-        let num_decisions = self.num_envs.saturating_mul(self.train.num_steps);
-        if self.train.learner != Learner::Ppo || num_decisions <= ROLLOUT_DECISIONS_MAX {
-            return Ok(());
-        }
-        let allowed =
-            format!("at most {ROLLOUT_DECISIONS_MAX} decisions in a rollout, which is held in memory");
-        let num_steps = ROLLOUT_DECISIONS_MAX / self.num_envs;
-        let hint = format!(
-            "Set train.num_steps={num_steps} or less, or fewer num_envs, and more train.num_updates."
-        );
-        Err(Error::config(
-            "num_envs x train.num_steps",
-            format!("{} x {}", self.num_envs, self.train.num_steps),
-            allowed,
-            hint,
-        ))
-    }
-
     /// Whether this build has the device, and the learner a use for it.
     fn check_device(&self) -> Result<(), Error> {
         let name = self.device.name();
@@ -372,10 +349,17 @@ mod tests {
                 ["train.num_steps = 1000000000", "1 to 1000000"],
             ),
             (
+                "train.num_steps=1000000",
+                [
+                    "num_envs x train.num_steps = 32 x 1000000",
+                    "num_steps=524288 or less",
+                ],
+            ),
+            (
                 "num_envs=65536",
                 [
-                    "num_envs x train.num_steps = 65536 x 1024",
-                    "num_steps=256 or less",
+                    "warm_start_steps x (1 + dagger_rounds) = 65536 x 1000 x 1",
+                    "warm_start_steps=256 or less",
                 ],
             ),
             ("dagger_rounds=5000", ["dagger_rounds = 5000", "0 to 1000"]),
@@ -386,7 +370,7 @@ mod tests {
         }
         // As the hint says; and evolution strategies keep no rollout.
         for other in ["train.num_steps=256", "train.learner=evolution"] {
-            let texts = ["num_envs=65536", other].map(str::to_string);
+            let texts = ["num_envs=65536", "warm_start_steps=256", other].map(str::to_string);
             let settings = overrides::apply(&TrainSettings::default(), &texts).unwrap();
             settings.validate().unwrap();
         }

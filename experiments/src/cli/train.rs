@@ -15,16 +15,18 @@ use super::number;
 #[command(after_help = "\
 Examples:
   pleach train                                          imitate the best heuristic, then PPO, on Pleach/Philly-v0
+  pleach train --learner evolution --env Pleach/GavelMulti-v1   as pleach suite does: ahead of PPO on all tasks that both
+                                                        were measured on, in a minute or two (docs/learning.md)
   pleach train --env Pleach/GavelMulti-v1 --env-steps 5000000 --num-envs 64 --out runs/mine
   pleach train --warm-start srtf --env-steps 0          only learn to do as a heuristic does
-  pleach train --set train.learner=evolution --set prior=best --set train.num_updates=100
+  pleach train --learner evolution --set 'objective={avg_jct_s=1.0,p99_jct_s=0.2}' --set train.num_updates=100
   pleach train --config train.toml
   pleach train --fine-tune checkpoints/reference/GavelMulti-v1.ckpt --config mine.toml
                                                         go on from a network with jobs and a cluster of your own
   pleach train --device wgpu --set train.ppo.minibatch_size=8192   needs a build with --features wgpu
   pleach train --out runs/mine --resume                 go on after an interruption, with the run's own settings and seed
 
-What is given twice is taken from the later of: built in, --config, --env, --set, the other flags.
+What is given twice is taken from the later of: built in (for the learner), --config, --env, --set, the other flags.
 The configuration that was used is in the run's folder as settings.toml and can be given back with --config.
 The same seed gives the same bytes on any number of threads, resumed or not, on the CPU. A GPU rounds differently, so that
 its runs equal those of the CPU within rounding at first and part later; a run may go on on another device.")]
@@ -32,6 +34,10 @@ pub struct TrainArgs {
     /// Environment id [default: from the configuration, or else Pleach/Philly-v0]
     #[arg(long, value_name = "ID")]
     pub env: Option<String>,
+    /// Who learns, with all settings that go with it: PPO begins as a clone of the best heuristic, evolution corrects it and keeps to
+    /// a bound on the tail [default: ppo]
+    #[arg(long, value_name = "LEARNER", value_parser = ["ppo", "evolution"], conflicts_with = "config")]
+    pub learner: Option<String>,
     /// Configuration in TOML; unknown keys are refused [default: the built-in one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pleach_agents::policy::LearnedPolicy;
+use pleach_env::config::EnvConfig;
 use serde_json::json;
 
 use crate::atomic_file;
@@ -134,6 +135,12 @@ fn ready(mut settings: TrainSettings, args: &SuiteArgs) -> Result<TrainSettings,
         evolution.num_pairs = evolution.num_pairs.min(SMOKE.2);
         evolution.num_workloads = evolution.num_workloads.min(SMOKE.3);
     }
+    let of_task = |text: &&String| text.starts_with("env.") && !text.starts_with("env.entities=");
+    if let Some(text) = args.set.iter().find(of_task) {
+        let allowed = "env.entities, and keys that do not begin with env: the task gives the environment";
+        let hint = "Train on an environment of your own with pleach train --learner evolution.";
+        return Err(Error::config("set", text, allowed, hint));
+    }
     let settings = overrides::apply(&settings, &args.set)?;
     settings.validate()?;
     Ok(settings)
@@ -148,7 +155,10 @@ fn train_all(
     context: &mut Context<'_>,
 ) -> Result<(Learned, f64), Error> {
     let mut settings = settings.clone();
-    settings.env = task.env_times(stage.times())?;
+    settings.env = EnvConfig {
+        entities: settings.env.entities,
+        ..task.env_times(stage.times())?
+    };
     let mut learned = Learned {
         trained: Vec::new(),
         kept: 0,

@@ -1,4 +1,4 @@
-//! `pleach train`: a network from imitation and PPO.
+//! `pleach train`: a network by PPO or by evolution strategies.
 
 use std::path::Path;
 
@@ -18,6 +18,7 @@ use crate::run_folder::{RunDescription, RunFolder, SETTINGS_FILE};
 use crate::scenario::env_error;
 use crate::settings::{TrainSettings, agent_error};
 use crate::settings_file;
+use crate::suite::Stage;
 use crate::training::{News, Trained, train};
 use crate::validation::Validation;
 
@@ -153,7 +154,9 @@ fn settings(args: &TrainArgs) -> Result<(TrainSettings, u64), Error> {
 fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error> {
     let says_nothing = args.config.is_none()
         && args.set.is_empty()
-        && [&args.env, &args.warm_start].into_iter().all(Option::is_none)
+        && [&args.env, &args.warm_start, &args.learner]
+            .into_iter()
+            .all(Option::is_none)
         && [args.num_envs, args.num_jobs]
             .into_iter()
             .all(|num| num.is_none())
@@ -181,10 +184,25 @@ fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error>
     }
 }
 
+/// What is built in for a learner: for evolution strategies the settings of the suite, those of its second stage for a run that goes
+/// on from a network.
+fn built_in_for(learner: Option<&str>, goes_on: bool) -> Result<TrainSettings, Error> {
+    let plain = settings_file::built_in()?;
+    let stage = match (learner, goes_on) {
+        (Some("evolution"), false) => Stage::AsLong,
+        (Some("evolution"), true) => Stage::Longer,
+        _ => return Ok(plain),
+    };
+    Ok(TrainSettings {
+        env: plain.env,
+        ..stage.settings()?
+    })
+}
+
 fn settings_of_flags(args: &TrainArgs) -> Result<TrainSettings, Error> {
     let mut settings = match &args.config {
         Some(path) => settings_file::read(path)?,
-        None => settings_file::built_in()?,
+        None => built_in_for(args.learner.as_deref(), args.fine_tune.is_some())?,
     };
     if let Some(id) = &args.env {
         settings.env = env_of(id, None, None)?;

@@ -227,6 +227,13 @@ fn a_suite_trains_judges_and_reads_its_trainings_back() {
         ["GavelMulti-v1-0", "GavelMulti-v1-0-longer"].map(updates),
         [Some(3), Some(1)]
     );
+    let of_task = pleach(folder.path(), "suite --smoke --set env.max_steps=9");
+    assert_eq!(of_task.status.code(), Some(2));
+    assert!(
+        text(&of_task.stderr).contains("env.entities"),
+        "{}",
+        text(&of_task.stderr)
+    );
     let unknown = pleach(folder.path(), "suite --task Pleach/Phily");
     assert_eq!(unknown.status.code(), Some(2));
     assert!(text(&unknown.stderr).contains("Pleach/Synergy-v1"));
@@ -262,4 +269,30 @@ fn networks_are_blended_into_one_that_can_be_evaluated() {
         );
         assert!(text(&refused.stderr).contains(word), "{}", text(&refused.stderr));
     }
+}
+
+#[test]
+fn the_learner_of_the_suite_is_one_flag_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes =
+        "--num-jobs 30 --set train.num_updates=1 --set num_validation=2 --set train.evolution.num_pairs=1";
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/suite.toml");
+    let line = format!("train --env Pleach/GavelMulti-v1 {sizes} --quiet");
+    succeed(folder.path(), &format!("{line} --learner evolution --out flag"));
+    succeed(folder.path(), &format!("{line} --config {shipped} --out file"));
+    assert_same_files(&folder.path().join("flag"), &folder.path().join("file"));
+    // A run that goes on takes the smaller steps of the second stage.
+    succeed(
+        folder.path(),
+        &format!("{line} --learner evolution --fine-tune flag --out on"),
+    );
+    let settings = fs::read_to_string(folder.path().join("on/settings.toml")).unwrap();
+    assert!(settings.contains("sigma = 0.5"), "{settings}");
+    let refused = pleach(
+        folder.path(),
+        &format!("{line} --learner evolution --config {shipped}"),
+    );
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    let resumed = pleach(folder.path(), "train --out flag --resume --learner ppo");
+    assert_ne!(resumed.status.code(), Some(0), "another learner is another run");
 }

@@ -107,7 +107,11 @@ impl Device {
     /// Decisions whose gradient a device that is not the CPU takes at once where none has more than `num_candidates`.
     pub(crate) fn decisions_at_once(layout: &Layout, num_candidates: usize) -> usize {
         let width = layout.config.hidden.max(layout.num_features);
-        (NUMBERS_MAX / (num_candidates.max(1) * width)).max(1)
+        let num_rows = layout
+            .sets()
+            .map(|set| set.num_rows)
+            .fold(num_candidates, usize::max);
+        (NUMBERS_MAX / (num_rows.max(1) * width)).max(1)
     }
 
     fn missing(self) -> Error {
@@ -255,7 +259,7 @@ mod probe {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::tests::{PLAIN, network_of, rows};
+    use crate::network::tests::{ENTITIES, PLAIN, network_of, rows};
     use pleach_env::vector::Spaces;
 
     #[test]
@@ -297,5 +301,8 @@ mod tests {
         // 2^24 numbers over 64 candidates with 32 numbers each: 8,192 decisions.
         assert_eq!(Device::decisions_at_once(&layout, 64), 8192);
         assert_eq!(Device::decisions_at_once(&layout, 1 << 30), 1);
+        // Two candidates and four rows of entities, 16 numbers each: the rows count.
+        let (layout, _) = network_of((ENTITIES, 0));
+        assert_eq!(Device::decisions_at_once(&layout, 2), (1 << 24) / (4 * 16));
     }
 }

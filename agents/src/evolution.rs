@@ -112,7 +112,7 @@ pub fn scales(layout: &Layout) -> Vec<f32> {
     let mut scales = vec![0.0; layout.num_parameters()];
     let value_head = layout.value_head();
     for entry in &layout.entries {
-        if entry.range.start >= value_head.start {
+        if value_head.contains(&entry.range.start) {
             continue;
         }
         let scale = if entry.is_bias() {

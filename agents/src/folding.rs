@@ -42,7 +42,7 @@ impl FeatureRanges {
     pub fn new(layout: &Layout) -> FeatureRanges {
         let nothing = (f32::INFINITY, f32::NEG_INFINITY);
         FeatureRanges {
-            global: vec![nothing; layout.num_plain()],
+            global: vec![nothing; layout.num_plain],
             candidates: vec![nothing; layout.num_features],
             entities: layout
                 .sets()
@@ -242,6 +242,7 @@ mod tests {
             assert_eq!(folded, again);
         }
     }
+
     #[test]
     fn a_feature_of_entities_that_never_varied_goes_into_the_bias_of_their_layer() {
         let (layout, flat) = network_of((ENTITIES, 2));

@@ -237,7 +237,7 @@ impl Inference {
             encoded: vec![0.0; num_candidates * h],
             attention: vec![0.0; num_candidates.max(num_rows)],
             entities: vec![0.0; num_rows * h],
-            pooled: vec![0.0; self.layout.num_codes() + self.layout.num_plain()],
+            pooled: vec![0.0; self.layout.num_codes() + self.layout.num_plain],
             context: [vec![0.0; k], vec![0.0; k]],
             shared: vec![0.0; h],
             value: vec![0.0; k],

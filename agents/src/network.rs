@@ -57,10 +57,10 @@ fn forward(layout: &Layout, flat: &[f32], rows: &Rows) -> Forward {
         pooled.extend(pool(&codes, &spans, attends.then(|| p(set.query))));
     }
     let plain: Vec<f32> = (0..num_decisions)
-        .flat_map(|decision| &rows.row(decision).global[..layout.num_plain()])
+        .flat_map(|decision| &rows.row(decision).global[..layout.num_plain])
         .copied()
         .collect();
-    pooled.push(matrix(&plain, [num_decisions, layout.num_plain()], &device));
+    pooled.push(matrix(&plain, [num_decisions, layout.num_plain], &device));
     let pooled = Tensor::cat(pooled, 1);
     let outer = relu(pooled.matmul(p(at::CONTEXT_0)) + p(at::CONTEXT_0_BIAS));
     let context = relu(outer.matmul(p(at::CONTEXT_1)) + p(at::CONTEXT_1_BIAS));

@@ -69,8 +69,8 @@ fn forward<B: AutodiffBackend>(layout: &Layout, flat: &[f32], rows: &Rows, most:
         let codes = relu(x.matmul(p(set.weight)) + p(set.bias));
         pooled.extend(pool(codes, here, num, attends.then(|| p(set.query))));
     }
-    let plain = (0..num).flat_map(|decision| &rows.row(decision).global[..layout.num_plain()]);
-    pooled.push(tensor(plain.copied().collect(), [num, layout.num_plain()]));
+    let plain = (0..num).flat_map(|decision| &rows.row(decision).global[..layout.num_plain]);
+    pooled.push(tensor(plain.copied().collect(), [num, layout.num_plain]));
     let pooled = Tensor::cat(pooled, 1);
     let outer = relu(pooled.matmul(p(at::CONTEXT_0)) + p(at::CONTEXT_0_BIAS));
     let context = relu(outer.matmul(p(at::CONTEXT_1)) + p(at::CONTEXT_1_BIAS));

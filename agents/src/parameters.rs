@@ -132,6 +132,8 @@ pub struct Layout {
     pub num_features: usize,
     /// Numbers of an observation that are not about a candidate: G global features and the rows of entities.
     pub num_global: usize,
+    /// G: global features, without the rows of entities.
+    pub num_plain: usize,
     /// Widths.
     pub config: NetworkConfig,
     /// All arrays in flat order.
@@ -251,16 +253,11 @@ impl Layout {
         Ok(Layout {
             num_features: f,
             num_global: g,
+            num_plain: spaces.num_plain(),
             config,
             entries,
             sets,
         })
-    }
-
-    /// G: global features, without the rows of entities.
-    #[must_use]
-    pub fn num_plain(&self) -> usize {
-        self.num_global - self.sets.iter().map(|set| set.len()).sum::<usize>()
     }
 
     /// Numbers that are pooled from one kind of rows: mean, maximum and attended means.
@@ -277,7 +274,7 @@ impl Layout {
 
     /// The kinds of entities that observations show.
     pub(crate) fn sets(&self) -> impl Iterator<Item = Set> + use<'_> {
-        let mut start = self.num_plain();
+        let mut start = self.num_plain;
         let all = self.sets.iter().enumerate().map(move |(index, set)| {
             let range = start..start + set.len();
             start = range.end;
@@ -300,7 +297,7 @@ impl Layout {
         self.entries.last().map_or(0, |entry| entry.range.end)
     }
 
-    /// Where the value head lies.
+    /// Where the value head lies: what decides nothing. Arrays of the policy are before and behind it.
     #[must_use]
     pub fn value_head(&self) -> Range<usize> {
         self.entries[at::VALUE_0].range.start..self.entries[at::VALUE_OUT_BIAS].range.end
@@ -398,6 +395,26 @@ mod tests {
                 .all(|w| w.abs() < 0.01)
         );
         assert!(layout.slice(&first, at::VALUE_0_BIAS).iter().all(|w| *w == 0.0));
+    }
+
+    #[test]
+    fn rows_of_entities_that_are_not_in_the_observation_are_refused() {
+        let of = |num_rows, num_features| {
+            let set = SetSpace {
+                num_rows,
+                num_features,
+            };
+            let spaces = Spaces {
+                sets: [SetSpace::default(), set],
+                ..SPACES
+            };
+            Layout::new(NetworkConfig::default(), spaces)
+        };
+        assert_eq!(of(1, 3).unwrap().num_plain, 0);
+        for (num_rows, num_features) in [(2, 2), (usize::MAX, 2), (usize::MAX, usize::MAX)] {
+            let said = of(num_rows, num_features).unwrap_err().to_string();
+            assert!(said.contains("num_global"), "{said}");
+        }
     }
 
     #[test]

@@ -273,7 +273,9 @@ pub fn improve(
             let on = (layout, device, &mut *workspace);
             let (gradient, figures) = config.gradients.sum(on, flat, rows, decisions, loss)?;
             if schedule.value_only {
-                gradient[..layout.value_head().start].fill(0.0);
+                let value_head = layout.value_head();
+                gradient[..value_head.start].fill(0.0);
+                gradient[value_head.end..].fill(0.0);
             }
             let norm = adam::norm(gradient);
             if !norm.is_finite() || figures.iter().any(|figure| !figure.is_finite()) {

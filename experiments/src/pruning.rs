@@ -58,7 +58,8 @@ impl Policy for Offered {
     }
 }
 
-/// Distils `teacher`; the tree is chosen and pruned by the objective of `validation`; `seed` decides which episodes it is watched on. `note` is told of each episode and each judgement.
+/// Distils `teacher`; the tree is chosen and pruned by the objective of `validation`; `seed` decides which episodes it is watched
+/// on. `note` is told of each episode and each judgement.
 ///
 /// # Errors
 /// Settings out of range, a teacher or a run that fails.

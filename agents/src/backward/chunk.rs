@@ -146,7 +146,7 @@ impl Scratch {
     /// What is pooled of each decision's candidates and entities, and its global features.
     #[inline(always)]
     fn pool<U: Unit>(&mut self, unit: U, net: &Packed<'_>, rows: &Rows, decisions: &[usize]) {
-        let (num_codes, num_plain) = (net.layout.num_codes(), net.layout.num_plain());
+        let (num_codes, num_plain) = (net.layout.num_codes(), net.layout.num_plain);
         let width = num_codes + num_plain;
         zeros(&mut self.pooled, decisions.len() * width);
         let own = queries(net, at::QUERY);

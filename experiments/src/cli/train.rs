@@ -15,8 +15,8 @@ use super::number;
 #[command(after_help = "\
 Examples:
   pleach train                                          imitate the best heuristic, then PPO, on Pleach/Philly-v0
-  pleach train --learner evolution --env Pleach/GavelMulti-v1   as pleach suite does: ahead of PPO on all tasks that both
-                                                        were measured on, in a minute or two (docs/learning.md)
+  pleach train --learner evolution --env Pleach/GavelMulti-v1   as pleach suite does, in minutes; in the same time ahead
+                                                        of PPO on the two tasks measured (docs/learning.md)
   pleach train --env Pleach/GavelMulti-v1 --env-steps 5000000 --num-envs 64 --out runs/mine
   pleach train --warm-start srtf --env-steps 0          only learn to do as a heuristic does
   pleach train --learner evolution --set 'objective={avg_jct_s=1.0,p99_jct_s=0.2}' --set train.num_updates=100

@@ -7,7 +7,6 @@ use pleach_agents::parameters::Layout;
 use pleach_agents::policy::LearnedPolicy;
 use pleach_agents::trainer::{Learner, TrainConfig};
 use pleach_env::config::WorkloadConfig;
-use pleach_env::seed::Seed;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
 
 use crate::commands::train::env_of;
@@ -253,18 +252,30 @@ fn networks_that_see_entities_learn_and_go_on_after_a_stop_whoever_learns() {
         let with = goes_on_from(2, &settings);
         assert!(with.contract.spaces.has_entities() && !without.contract.spaces.has_entities());
         assert_ne!(with.num_frames, 0);
-        // What is learnt of entities moves too: theirs are the last parameters.
+        // What is learnt of entities moves too, but not while the value alone is learnt.
+        let run = |settings: &TrainSettings| {
+            let folder = tempfile::tempdir().unwrap();
+            trained(settings, folder.path());
+            latest(folder.path())
+        };
+        let mut value_alone = settings.clone();
+        value_alone.train.value_warmup_updates = settings.train.num_updates;
+        let value_alone = (learner == Learner::Ppo).then(|| run(&value_alone));
+        settings.train.num_updates = 0;
+        let first = run(&settings);
         let layout = Layout::new(with.config.network, with.contract.spaces).unwrap();
-        let first = layout.initial(Seed(1));
-        let of_entities = without_entities(&layout)..layout.num_parameters();
-        assert_ne!(with.parameters[of_entities.clone()], first[of_entities]);
+        for name in ["running.weight", "running.query.weight", "nodes.weight"] {
+            let entry = layout.entries.iter().find(|entry| entry.name == name).unwrap();
+            let of = |checkpoint: &Checkpoint| checkpoint.parameters[entry.range.clone()].to_vec();
+            assert_eq!(of(&first).len(), of(&with).len());
+            assert_ne!(of(&first), of(&with), "{name}");
+            assert!(
+                value_alone.as_ref().is_none_or(|other| of(other) == of(&first)),
+                "{name}"
+            );
+        }
+        assert_eq!(first.seed, with.seed);
     }
-}
-
-/// Where the arrays about entities begin.
-fn without_entities(layout: &Layout) -> usize {
-    let running = layout.entries.iter().find(|entry| entry.name == "running.weight");
-    running.unwrap().range.start
 }
 
 #[test]

@@ -293,6 +293,15 @@ fn the_learner_of_the_suite_is_one_flag_away() {
         &format!("{line} --learner evolution --config {shipped}"),
     );
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
-    let resumed = pleach(folder.path(), "train --out flag --resume --learner ppo");
-    assert_ne!(resumed.status.code(), Some(0), "another learner is another run");
+    let resumed = pleach(
+        folder.path(),
+        &format!("{line} --learner ppo --out flag --resume"),
+    );
+    let said = text(&resumed.stderr);
+    assert_eq!(
+        resumed.status.code(),
+        Some(2),
+        "another learner is another run: {said}"
+    );
+    assert!(said.contains("prior = \"none\""), "{said}");
 }

@@ -1,4 +1,4 @@
-//! Settings of an environment, and the registered ones.
+//! Settings of an environment.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::registered;
 use crate::reward::RewardConfig;
 use crate::seed::Seed;
 use crate::simulate::SimConfig;
@@ -111,43 +110,6 @@ impl Default for EnvConfig {
 }
 
 impl EnvConfig {
-    /// What speed is measured in: philly-like gangs at load 1.5 on 256 GPUs, so that the queue grows; not registered, for nobody
-    /// learns there. With preemption decision points offer many candidates.
-    #[must_use]
-    pub fn busy(preemption: bool) -> EnvConfig {
-        registered::busy(preemption)
-    }
-
-    /// The settings registered under an id.
-    ///
-    /// # Errors
-    /// An unknown id; the error lists the known ones.
-    pub fn registered(id: &str) -> Result<EnvConfig, Error> {
-        match registered::ALL.iter().find(|(known, ..)| *known == id) {
-            Some((_, _, config)) => Ok(config()),
-            None => Err(Error::Config(ConfigError {
-                key: "env id".into(),
-                value: id.into(),
-                allowed: EnvConfig::ids().collect::<Vec<_>>().join(", "),
-                hint: "ids carry a version, for example -v0".into(),
-            })),
-        }
-    }
-
-    /// All registered ids.
-    pub fn ids() -> impl Iterator<Item = &'static str> {
-        registered::ALL.iter().map(|(id, ..)| *id)
-    }
-
-    /// What a registered environment is, in one line.
-    #[must_use]
-    pub fn describe(id: &str) -> Option<&'static str> {
-        registered::ALL
-            .iter()
-            .find(|(known, ..)| *known == id)
-            .map(|(_, line, _)| *line)
-    }
-
     /// Checks the ranges of all settings.
     ///
     /// # Errors

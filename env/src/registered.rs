@@ -3,8 +3,10 @@
 //! Those of version 1 are the tasks of the suite: clusters with a queue, where order and placement matter.
 
 use pleach_scheduler::cluster::Sharing;
+use pleach_scheduler::error::ConfigError;
 
 use crate::config::{EnvConfig, WorkloadConfig};
+use crate::error::Error;
 use crate::workload::estimates::EstimateModel;
 use crate::workload::generate::{
     GavelConfig, GeneratorConfig, HeliosLikeConfig, PhillyLikeConfig, PolluxConfig, SynergyConfig,
@@ -13,7 +15,7 @@ use crate::workload::generate::{
 type Registered = (&'static str, &'static str, fn() -> EnvConfig);
 
 /// All of them: id, one line, settings.
-pub(crate) const ALL: [Registered; 11] = [
+const ALL: [Registered; 11] = [
     (
         "Pleach/Philly-v0",
         "philly-like gangs on 64 GPUs, offered load 1.5, no preemption",
@@ -71,6 +73,55 @@ pub(crate) const ALL: [Registered; 11] = [
     ),
 ];
 
+impl EnvConfig {
+    /// What speed is measured in: philly-like gangs at load 1.5 on 256 GPUs, so that the queue grows; not registered, for nobody
+    /// learns there. With preemption decision points offer many candidates.
+    #[must_use]
+    pub fn busy(preemption: bool) -> EnvConfig {
+        let mut config = EnvConfig {
+            workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(PhillyLikeConfig {
+                num_jobs: 2000,
+                num_nodes: 32,
+                load: 1.5,
+                run_time_s_max: 86_400.0,
+                ..PhillyLikeConfig::default()
+            })),
+            ..EnvConfig::default()
+        };
+        config.sim.capabilities.preemption = preemption;
+        config
+    }
+
+    /// The settings registered under an id.
+    ///
+    /// # Errors
+    /// An unknown id; the error lists the known ones.
+    pub fn registered(id: &str) -> Result<EnvConfig, Error> {
+        match ALL.iter().find(|(known, ..)| *known == id) {
+            Some((_, _, config)) => Ok(config()),
+            None => Err(Error::Config(ConfigError {
+                key: "env id".into(),
+                value: id.into(),
+                allowed: EnvConfig::ids().collect::<Vec<_>>().join(", "),
+                hint: "ids carry a version, for example -v0".into(),
+            })),
+        }
+    }
+
+    /// All registered ids.
+    pub fn ids() -> impl Iterator<Item = &'static str> {
+        ALL.iter().map(|(id, ..)| *id)
+    }
+
+    /// What a registered environment is, in one line.
+    #[must_use]
+    pub fn describe(id: &str) -> Option<&'static str> {
+        ALL.iter()
+            .find(|(known, ..)| *known == id)
+            .map(|(_, line, _)| *line)
+    }
+}
+
 fn philly() -> EnvConfig {
     let generator = PhillyLikeConfig {
         num_jobs: 200,
@@ -85,21 +136,6 @@ fn philly() -> EnvConfig {
         workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(generator)),
         ..EnvConfig::default()
     }
-}
-
-pub(crate) fn busy(preemption: bool) -> EnvConfig {
-    let mut config = EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(PhillyLikeConfig {
-            num_jobs: 2000,
-            num_nodes: 32,
-            load: 1.5,
-            run_time_s_max: 86_400.0,
-            ..PhillyLikeConfig::default()
-        })),
-        ..EnvConfig::default()
-    };
-    config.sim.capabilities.preemption = preemption;
-    config
 }
 
 fn philly_preempt() -> EnvConfig {

@@ -8,26 +8,12 @@ use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources
 
 use super::{REQUIRED, RESOURCE_COLUMNS, Sidecar, sidecar_path};
 use crate::error::Error;
-use crate::workload::import::{Draft, Format, ImportOptions, RawRow, Site, SiteOf, Tenancy};
+use crate::workload::import::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::workload::table::Table;
-use crate::workload::{Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, Workload, config};
+use crate::workload::{Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, config};
 
 /// Largest sidecar, bytes; one for 10,000 tenants is below 1 MB.
 const SIDECAR_BYTES_MAX: u64 = 1 << 24;
-
-impl Workload {
-    /// Reads `NAME.csv`, `NAME.csv.gz` or `NAME.parquet` with its sidecar `NAME.cluster.toml`.
-    ///
-    /// # Errors
-    /// As [`crate::workload::import::import`].
-    pub fn read(path: &Path) -> Result<Workload, Error> {
-        let options = ImportOptions {
-            format: Some(Format::Canonical),
-            ..ImportOptions::default()
-        };
-        crate::workload::import::import(path, &options).map(|(workload, _)| workload)
-    }
-}
 
 /// Reads the rows; the cluster comes from the caller or else from the sidecar.
 pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {

@@ -9,6 +9,7 @@
 mod acme;
 mod acme_tables;
 mod arrivals;
+mod draw;
 mod gavel;
 mod helios;
 mod helios_tables;
@@ -31,12 +32,10 @@ pub mod pollux;
 mod presets;
 mod quantiles;
 mod rate;
+mod require;
 mod sia;
 mod site;
 mod synergy;
-
-use pleach_scheduler::error::ConfigError;
-use rand::Rng;
 
 pub use acme::AcmeLikeConfig;
 pub use gavel::GavelConfig;
@@ -50,7 +49,12 @@ pub use presets::GeneratorConfig;
 pub use sia::SiaConfig;
 pub use synergy::{SynergyArrivals, SynergyConfig, SynergyRequest};
 
-use super::{NUM_JOBS_MAX, SUBMIT_S_MAX, Workload, config};
+pub(crate) use draw::unit;
+
+use draw::pick;
+use require::{require, require_common, span_for};
+
+use super::Workload;
 use crate::error::Error;
 use crate::seed::Seed;
 
@@ -89,60 +93,6 @@ pub fn generate(config: &GeneratorConfig, seed: Seed) -> Result<Workload, Error>
     };
     workload.validate()?;
     Ok(workload)
-}
-
-/// Uniform in [0, 1) with 53 bits; written out so that no library version changes what a seed means.
-pub(crate) fn unit(rng: &mut impl Rng) -> f64 {
-    (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
-}
-
-/// Index drawn with these weights (0 or more, not all 0).
-fn pick(weights: &[f64], rng: &mut impl Rng) -> usize {
-    let mut left = unit(rng) * weights.iter().sum::<f64>();
-    for (index, weight) in weights.iter().enumerate() {
-        if left < *weight {
-            return index;
-        }
-        left -= weight;
-    }
-    // Rounding can leave a crumb: it belongs to the last weight above 0.
-    weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0)
-}
-
-/// Span of the arrivals that makes the load exact, s.
-fn span_for(demand_gpu_s: f64, load: f64, capacity_gpus: f64) -> Result<f64, Error> {
-    let span_s = demand_gpu_s / (load * capacity_gpus);
-    if span_s > SUBMIT_S_MAX {
-        return Err(config(
-            "load",
-            load,
-            "a load under which the jobs arrive within 2e9 s",
-            "raise the load, or ask for fewer jobs or more nodes",
-        ));
-    }
-    Ok(span_s)
-}
-
-fn require(key: &str, value: impl ToString, is_met: bool, allowed: &str) -> Result<(), ConfigError> {
-    if is_met {
-        return Ok(());
-    }
-    Err(ConfigError {
-        key: format!("generator.{key}"),
-        value: value.to_string(),
-        allowed: allowed.into(),
-        hint: "see docs/workloads.md".into(),
-    })
-}
-
-fn require_common(num_jobs: usize, load: f64) -> Result<(), ConfigError> {
-    require(
-        "num_jobs",
-        num_jobs,
-        (1..=NUM_JOBS_MAX).contains(&num_jobs),
-        "1 to 10,000,000",
-    )?;
-    require("load", load, (0.001..=100.0).contains(&load), "0.001 to 100")
 }
 
 #[cfg(test)]
@@ -238,16 +188,5 @@ mod tests {
                 proptest::prop_assert!(site::holds(&workload.cluster, class, job.num_gpus, &job.resources));
             }
         }
-    }
-
-    #[test]
-    fn weights_are_drawn_in_proportion_and_zero_never() {
-        let mut rng = Seed(1).stream("test", 0);
-        let mut counts = [0; 3];
-        for _ in 0..3000 {
-            counts[pick(&[1.0, 0.0, 2.0], &mut rng)] += 1;
-        }
-        assert_eq!(counts[1], 0);
-        assert!((900..1100).contains(&counts[0]), "{counts:?}");
     }
 }

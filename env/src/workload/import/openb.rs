@@ -16,8 +16,8 @@ use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 
 use super::row::raised;
 use super::site::{NODES_PER_RACK, Nodes, cluster_of};
-use super::tenants::{Tenancy, any_class};
-use super::{Draft, ImportOptions, RawRow, Site, SiteOf};
+use super::tenants::any_class;
+use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::error::Error;
 use crate::workload::table::Table;
 use crate::workload::{Outcome, SUBMIT_S_MAX};

@@ -3,7 +3,7 @@
 use pleach_scheduler::spec::ClusterSpec;
 
 use super::RawRow;
-use super::build::Mended;
+use super::draft::Mended;
 
 /// Forgets what the rows ask of resources that no node of the cluster models, and notes it: a cluster given by the
 /// caller may leave them out.

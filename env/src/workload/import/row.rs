@@ -6,7 +6,7 @@
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::Resources;
 
-use super::build::{Draft, RawRow};
+use super::draft::{Draft, RawRow};
 use crate::error::Error;
 use crate::workload::table::Table;
 use crate::workload::{Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX};

@@ -3,8 +3,8 @@
 use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup};
 
 use super::ImportOptions;
-use super::build::{RawRow, Site, SiteOf};
-use super::tenants::{Tenancy, any_class, single_tenant, tenancy_for};
+use super::draft::{RawRow, Site, SiteOf, Tenancy};
+use super::tenants::{any_class, single_tenant, tenancy_for};
 
 /// Nodes that share the fast network where a list does not say. *Assumed*.
 pub(super) const NODES_PER_RACK: u32 = 16;

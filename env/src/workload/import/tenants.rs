@@ -3,23 +3,13 @@
 use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
 
 use super::ImportOptions;
-use super::build::{Draft, RawRow, Site};
+use super::draft::{Draft, RawRow, Site, Tenancy};
 use crate::error::Error;
 use crate::workload::config;
 use crate::workload::table::shorten;
 
 /// Tenant of jobs for which a list names none.
 pub(crate) const UNASSIGNED: &str = "unassigned";
-
-/// Whom the GPUs belong to.
-pub(crate) enum Tenancy {
-    /// The cluster's tenants are those of the list, matched by name.
-    ByName,
-    /// The cluster is shared out among the tenants that the list names; the weights are GPUs where known.
-    Shared(Vec<(&'static str, u32)>),
-    /// The list names no tenants.
-    Single,
-}
 
 /// The tenant that owns a whole cluster.
 pub(super) fn single_tenant(quota_gpus: u32) -> TenantSpec {

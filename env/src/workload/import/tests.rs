@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use pleach_scheduler::spec::ClusterSpec;
+
 use super::*;
 use crate::workload::Outcome;
 

@@ -2,7 +2,7 @@
 //! writes them there as MPS files, so that any other solver can be held against ours. docs/solvers.md has the figures.
 //!
 //! ```text
-//! cargo run --release -p pleach-scheduler --example solver_programmes -- /tmp/programmes
+//! cargo run --release -p pleach-baselines --example solver_programmes -- /tmp/programmes
 //! ```
 //!
 //! Speeds are those of seven model families on K80, P100 and V100 GPUs (Gavel's table, batch sizes as in its section 7),
@@ -11,7 +11,7 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use pleach_scheduler::planners::program::{Limits, Program};
+use pleach_baselines::program::{Limits, Program};
 
 const SPEEDS: [[f64; 3]; 7] = [
     [1.81, 11.7, 18.0],

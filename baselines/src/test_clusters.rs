@@ -1,11 +1,47 @@
-//! Small clusters that the tests of planners start from, and what must hold for every planner.
+//! Small clusters that the tests of planners start from.
 
-use super::*;
-use crate::cluster::tests::cluster_of;
-pub(crate) use crate::cluster::tests::submit;
-use crate::cluster::{Cluster, JobState};
-use crate::ids::JobId;
-use crate::spec::{ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup};
+use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Submission};
+use pleach_scheduler::estimate::{Estimate, Provenance};
+use pleach_scheduler::ids::{ClassId, JobId, TenantId};
+use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources};
+
+use crate::shared::give_out;
+
+/// A cluster with one class at speed 1 and Philly's locality factors; preemption on.
+pub(crate) fn cluster_of(spec: &ClusterSpec) -> Cluster {
+    let class = ModelClass {
+        name: "any".into(),
+        speed: vec![1.0; spec.gpu_types.len()],
+        locality: LocalityFactors::PHILLY,
+        ..ModelClass::default()
+    };
+    let capabilities = Capabilities {
+        preemption: true,
+        ..Capabilities::default()
+    };
+    Cluster::new(spec, &[class], capabilities).unwrap()
+}
+
+/// Submits a job of tenant 0 and class 0.
+pub(crate) fn submit(cluster: &mut Cluster, num_gpus: u32, estimate_s: f64) -> JobId {
+    submit_for(cluster, 0, num_gpus, estimate_s)
+}
+
+/// Submits a job of class 0.
+pub(crate) fn submit_for(cluster: &mut Cluster, tenant: u16, num_gpus: u32, estimate_s: f64) -> JobId {
+    let estimate_s = Estimate {
+        value: estimate_s,
+        provenance: Provenance::Oracle,
+    };
+    let request = Submission {
+        tenant: TenantId(tenant),
+        class: ClassId(0),
+        num_gpus,
+        estimate_s,
+        resources: Resources::WHOLE_GPU,
+    };
+    cluster.submit(request).unwrap()
+}
 
 /// Nodes of one type; preemption on, a restart costs nothing.
 pub(crate) fn preemptive_cluster(num_nodes: u32, gpus_per_node: u32) -> Cluster {
@@ -56,47 +92,4 @@ pub(crate) fn running(cluster: &Cluster) -> Vec<u32> {
     let jobs = cluster.jobs().iter().enumerate();
     let running = jobs.filter(|(_, job)| job.state == JobState::Running);
     running.map(|(id, _)| id as u32).collect()
-}
-
-#[test]
-fn names_are_unique_and_no_planner_has_the_name_of_a_heuristic() {
-    let mut all: Vec<&str> = names()
-        .chain(crate::heuristics::names().iter().copied())
-        .collect();
-    let num = all.len();
-    all.sort_unstable();
-    all.dedup();
-    assert_eq!(all.len(), num);
-}
-
-#[test]
-fn every_planner_is_made_from_its_own_defaults_and_refuses_unknown_keys() {
-    for entry in entries() {
-        let name = entry.info.name;
-        let planner = (entry.make)(&(entry.defaults)()).unwrap();
-        assert_eq!(planner.name(), name);
-        assert_eq!(make(name, &Value::Null).unwrap().name(), name);
-        let unknown = serde_json::json!({ "no_such_key": 1 });
-        let error = make(name, &unknown).err().unwrap().to_string();
-        assert!(
-            error.contains("no_such_key") && error.contains(name),
-            "{name}: {error}"
-        );
-    }
-}
-
-#[test]
-fn what_a_planner_asks_for_is_named_by_flags_and_can_be_added() {
-    let asks = Asks {
-        preemption: true,
-        sharing: true,
-        mixed_types: true,
-    };
-    let bare = Capabilities::DEFAULT;
-    assert_eq!(
-        asks.missing_from(bare),
-        ["--preemption", "--sharing mps", "--mixed-types"]
-    );
-    assert!(asks.missing_from(asks.added_to(bare)).is_empty());
-    assert!(Asks::NOTHING.missing_from(bare).is_empty());
 }

@@ -5,11 +5,13 @@ mod planner;
 
 pub use planner::{Allox, AlloxConfig};
 
-use super::{Asks, Entry, settings};
-use crate::heuristics::Info;
+use pleach_scheduler::heuristics::Info;
+
+use crate::entry::{Entry, Requirements};
+use crate::shared::settings;
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
     info: Info {
         name: "allox",
         family: "heterogeneity-aware, not preemptive",
@@ -17,7 +19,7 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
         knows: "speed on each GPU type, gang size, estimate",
         decides: "GPU type and place in its queue of every waiting job so that the mean JCT is least",
     },
-    asks: Asks::NOTHING,
+    requirements: Requirements::NOTHING,
     defaults: settings::defaults::<AlloxConfig>,
     make: |value| Ok(Box::new(Allox::new(settings::read("allox", value)?)?)),
 }];

@@ -20,17 +20,17 @@
 //!
 //! How it is found without looking at every GPU: the file `matching`.
 
+use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, Template};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{GpuTypeId, JobId};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::matching::{Machine, matching};
-use crate::cluster::{Cluster, JobState, NodeState, Placement, Template};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{GpuTypeId, JobId};
-use crate::planner::Planner;
-use crate::planners::board::is_on_board;
-use crate::planners::give_out::tightest;
-use crate::planners::layout::start_fractions;
-use crate::planners::settings::check;
+use crate::shared::board::is_on_board;
+use crate::shared::give_out::tightest;
+use crate::shared::layout::start_fractions;
+use crate::shared::settings::check;
 
 /// Settings of [`Allox`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -216,7 +216,7 @@ fn start_any(cluster: &mut Cluster) {
 mod tests {
     use super::super::matching::Place;
     use super::*;
-    use crate::planners::tests::{multi_type_cluster, place, preemptive_cluster, running, submit};
+    use crate::test_clusters::{multi_type_cluster, place, preemptive_cluster, running, submit};
     use proptest::prelude::*;
 
     fn allox() -> Allox {

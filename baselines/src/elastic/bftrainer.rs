@@ -21,16 +21,16 @@
 //! - What a rescaling costs is lost at the new rate, in the time that this cluster charges.
 //! - Rigid jobs take part with their gang as the only size.
 
+use pleach_scheduler::cluster::{Cluster, NodeState};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::JobId;
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::field::Field;
 use super::knapsack::{Choice, choose};
 use super::scaling::{Paces, Scaling};
-use crate::cluster::{Cluster, NodeState};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::JobId;
-use crate::planner::Planner;
-use crate::planners::settings::check;
+use crate::shared::settings::check;
 
 /// Settings of [`BfTrainer`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -132,7 +132,11 @@ impl Planner for BfTrainer {
             .zip(chosen)
             .filter_map(|((job, choices), at)| {
                 let choice = choices[at?];
-                Some((job, crate::ids::GpuTypeId(choice.kind as u8), choice.num_gpus))
+                Some((
+                    job,
+                    pleach_scheduler::ids::GpuTypeId(choice.kind as u8),
+                    choice.num_gpus,
+                ))
             })
             .collect();
         field.place(cluster, &wants);
@@ -145,11 +149,10 @@ impl Planner for BfTrainer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{NodeId, Time};
-    use crate::physics::goodput::Elastic;
-    use crate::planners::elastic::tests::{
-        elastic_cluster, elastic_cluster_with, held_gpus, saturating, submit_class,
+    use crate::elastic::tests::{
+        elastic_cluster, elastic_cluster_with, held_gpus, proportional, saturating, submit_class,
     };
+    use pleach_scheduler::ids::{NodeId, Time};
 
     fn planner() -> BfTrainer {
         BfTrainer::new(BfTrainerConfig::default()).unwrap()
@@ -157,7 +160,7 @@ mod tests {
 
     #[test]
     fn jobs_shrink_when_nodes_leave_and_grow_when_they_return() {
-        let mut cluster = elastic_cluster(2, 4, &[Elastic::proportional(16)]);
+        let mut cluster = elastic_cluster(2, 4, &[proportional(16)]);
         let mut planner = planner();
         submit_class(&mut cluster, 0, 1, 1e6);
         planner.plan(&mut cluster).unwrap();
@@ -180,8 +183,7 @@ mod tests {
         // Forward 120 s, restart 50 s: to run on k GPUs instead of 4 brings 70 k, to stay 480. Job 0 has 4; when the other
         // job leaves, 6 GPUs bring 420 and 8 bring 560.
         for (others, expected) in [(2_u32, 4), (4, 8)] {
-            let mut cluster =
-                elastic_cluster_with(1, 4 + others, &[Elastic::proportional(16), saturating(16)], 50.0);
+            let mut cluster = elastic_cluster_with(1, 4 + others, &[proportional(16), saturating(16)], 50.0);
             let mut planner = planner();
             let rigid = submit_class(&mut cluster, 2, others, 1e6);
             planner.plan(&mut cluster).unwrap();
@@ -197,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_job_that_gains_most_from_a_gpu_gets_it() {
-        let mut cluster = elastic_cluster(1, 8, &[Elastic::proportional(16), saturating(16)]);
+        let mut cluster = elastic_cluster(1, 8, &[proportional(16), saturating(16)]);
         submit_class(&mut cluster, 1, 1, 1e6);
         submit_class(&mut cluster, 0, 1, 1e6);
         planner().plan(&mut cluster).unwrap();

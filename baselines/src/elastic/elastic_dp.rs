@@ -18,17 +18,17 @@
 //! - The programme is solved over the GPUs beyond everybody's least, which is the same and has a smaller table.
 //! - Between rounds nothing changes, unless nothing runs.
 
+use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{GpuTypeId, Time};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::field::Field;
 use super::knapsack::{Choice, choose};
 use super::scaling::{Paces, Scaling};
-use crate::cluster::Cluster;
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{GpuTypeId, Time};
-use crate::planner::Planner;
-use crate::planners::settings::check;
-use crate::planners::timer::RoundTimer;
+use crate::shared::settings::check;
+use crate::shared::timer::RoundTimer;
 
 /// Settings of [`ElasticDp`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -168,10 +168,10 @@ impl Planner for ElasticDp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::JobState;
-    use crate::ids::JobId;
-    use crate::physics::goodput::Elastic;
-    use crate::planners::elastic::tests::{elastic_cluster, held_gpus, saturating, submit_class};
+    use crate::elastic::tests::{elastic_cluster, held_gpus, proportional, saturating, submit_class};
+    use pleach_scheduler::cluster::JobState;
+    use pleach_scheduler::ids::JobId;
+    use pleach_scheduler::physics::goodput::Elastic;
     use proptest::prelude::*;
 
     fn planner() -> ElasticDp {
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn gpus_go_where_they_speed_a_job_up_and_are_dealt_anew_in_the_next_round() {
         // Classes: 0 is as fast as it has GPUs, 1 gains nothing beyond one. 8 GPUs: 1 for the second, 7 for the first.
-        let mut cluster = elastic_cluster(1, 8, &[Elastic::proportional(16), saturating(16)]);
+        let mut cluster = elastic_cluster(1, 8, &[proportional(16), saturating(16)]);
         let mut planner = planner();
         submit_class(&mut cluster, 0, 1, 1e5);
         submit_class(&mut cluster, 1, 1, 1e5);
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn where_not_even_the_least_of_all_fits_the_newest_jobs_wait() {
         // Rigid gangs of 3, 2 and elastic ones on 4 GPUs: 3 + 1; the gang of 2 does not fit behind them.
-        let mut cluster = elastic_cluster(1, 4, &[Elastic::proportional(16)]);
+        let mut cluster = elastic_cluster(1, 4, &[proportional(16)]);
         submit_class(&mut cluster, 1, 3, 1e5);
         submit_class(&mut cluster, 0, 1, 1e5);
         submit_class(&mut cluster, 1, 2, 1e5);

@@ -3,11 +3,12 @@
 //! Jobs stay out of the plan, and keep their GPUs, that hold fractions, run on a node that is not up, or run where nothing
 //! can be stopped. Quotas without borrowing are kept here, so that no plan can exceed them.
 
+use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement};
+use pleach_scheduler::ids::{GpuTypeId, JobId};
+
 use super::scaling::Scaling;
-use crate::cluster::{Cluster, JobState, NodeState, Placement};
-use crate::ids::{GpuTypeId, JobId};
-use crate::planners::board::{Board, is_on_board};
-use crate::planners::layout::{Grant, Layout, apply, start_fractions};
+use crate::shared::board::{Board, is_on_board};
+use crate::shared::layout::{Grant, Layout, apply, start_fractions};
 
 /// A plan in the making.
 #[derive(Clone, Debug)]
@@ -30,7 +31,8 @@ impl Field {
         let preemption = cluster.capabilities().preemption;
         let moves = |cluster: &Cluster, id: JobId| {
             let job = cluster.job(id);
-            let is_up = |node: crate::ids::NodeId| cluster.nodes()[node.index()].state == NodeState::Up;
+            let is_up =
+                |node: pleach_scheduler::ids::NodeId| cluster.nodes()[node.index()].state == NodeState::Up;
             let stays = job.state == JobState::Running
                 && (!preemption || job.is_sharing || !job.placement.iter().all(|slice| is_up(slice.node)));
             is_on_board(job) && !stays

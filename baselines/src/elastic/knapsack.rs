@@ -14,7 +14,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::planners::program::{Column, Limits, Program};
+use crate::shared::program::{Column, Limits, Program};
 
 /// So many GPUs of a type, and what they are worth to the item beyond having none.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -18,11 +18,13 @@ pub use elastic_dp::{ElasticDp, ElasticDpConfig};
 pub use pollux::{Pollux, PolluxConfig};
 pub use sia::{Sia, SiaConfig};
 
-use super::{Asks, Entry, settings};
-use crate::heuristics::Info;
+use pleach_scheduler::heuristics::Info;
+
+use crate::entry::{Entry, Requirements};
+use crate::shared::settings;
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         info: Info {
             name: "pollux",
@@ -31,7 +33,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "throughput and noise scale of elastic jobs, age, restarts",
             decides: "GPUs of every job on every node, each round, for the generalised mean of speed-ups over a fair share",
         },
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<PolluxConfig>,
         make: |value| Ok(Box::new(Pollux::new(settings::read("pollux", value)?)?)),
     },
@@ -43,7 +45,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "throughput and noise scale of elastic jobs on each GPU type, age, restarts",
             decides: "type and number of GPUs of every job, each round; whole nodes or parts of one",
         },
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<SiaConfig>,
         make: |value| Ok(Box::new(Sia::new(settings::read("sia", value)?)?)),
     },
@@ -55,7 +57,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "rate of elastic jobs on each number of GPUs",
             decides: "the split of the GPUs with the largest sum of speed-ups; the newest jobs wait where not all fit",
         },
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<ElasticDpConfig>,
         make: |value| Ok(Box::new(ElasticDp::new(settings::read("elastic-dp", value)?)?)),
     },
@@ -67,7 +69,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "rate of elastic jobs on each number of GPUs, cost of a restart",
             decides: "who trains on how many of the idle GPUs until they or the jobs change",
         },
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<BfTrainerConfig>,
         make: |value| Ok(Box::new(BfTrainer::new(settings::read("bftrainer", value)?)?)),
     },

@@ -10,9 +10,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::cluster::{Cluster, JobState, Shape};
-use crate::ids::{GpuTypeId, JobId};
-use crate::physics::goodput::Elastic;
+use pleach_scheduler::cluster::{Cluster, JobState, Shape};
+use pleach_scheduler::ids::{GpuTypeId, JobId};
+use pleach_scheduler::physics::goodput::Elastic;
 
 /// Steps in which progress is taken.
 const NUM_STEPS: u8 = 20;
@@ -198,8 +198,8 @@ impl Scaling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::physics::goodput::Elastic;
-    use crate::planners::elastic::tests::{elastic_cluster, submit_class};
+    use crate::elastic::tests::{elastic_cluster, proportional, submit_class};
+    use pleach_scheduler::physics::goodput::Elastic;
 
     #[test]
     fn an_elastic_job_is_believed_to_run_at_the_rate_at_which_the_cluster_runs_it() {
@@ -212,11 +212,11 @@ mod tests {
             "what it asked for"
         );
         for (nodes, num_gpus) in [(1, 1), (1, 3), (2, 2), (2, 8)] {
-            let mut slices = crate::cluster::Placement::new();
+            let mut slices = pleach_scheduler::cluster::Placement::new();
             for node in 0..nodes {
                 let gpus = (1_u64 << (num_gpus / nodes)) - 1;
-                let node = crate::ids::NodeId(node);
-                slices.push(crate::cluster::Slice { node, gpus });
+                let node = pleach_scheduler::ids::NodeId(node);
+                slices.push(pleach_scheduler::cluster::Slice { node, gpus });
             }
             let found = scaling.rate(kind, num_gpus, nodes);
             let rate = cluster.job_facts(id, &slices).rate;
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn a_rigid_job_runs_on_its_gang_or_not_at_all() {
         // Classes: 0 is elastic, 1 rigid.
-        let mut cluster = elastic_cluster(2, 4, &[Elastic::proportional(16)]);
+        let mut cluster = elastic_cluster(2, 4, &[proportional(16)]);
         let id = submit_class(&mut cluster, 1, 3, 1000.0);
         let scaling = Paces::default().scaling(&cluster, id);
         let rates = [2, 3, 4].map(|num_gpus| scaling.rate_tight(GpuTypeId(0), num_gpus));

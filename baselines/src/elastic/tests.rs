@@ -1,14 +1,36 @@
 //! Small clusters with elastic jobs.
 
-use crate::cluster::{Capabilities, Cluster, Submission};
-use crate::estimate::{Estimate, Provenance};
-use crate::ids::{ClassId, JobId, TenantId};
-use crate::physics::goodput::{Elastic, IterationTime};
-use crate::spec::{ClusterSpec, ElasticJob, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
+use pleach_scheduler::estimate::{Estimate, Provenance};
+use pleach_scheduler::ids::{ClassId, JobId, TenantId};
+use pleach_scheduler::physics::goodput::{Elastic, IterationTime};
+use pleach_scheduler::spec::{ClusterSpec, ElasticJob, LocalityFactors, ModelClass, Resources};
 
-/// As [`Elastic::proportional`], but synchronising takes so long that nothing is gained by a second GPU.
+/// Steps of 1 s whatever the batch up to 8 a GPU, free synchronisation, no sample wasted: k GPUs are k times as fast, up to
+/// `most`.
+pub(crate) fn proportional(most: u32) -> Elastic {
+    Elastic {
+        time: IterationTime {
+            alpha_c: 1.0,
+            beta_c: 1e-12,
+            alpha_n: 0.0,
+            beta_n: 0.0,
+            alpha_r: 0.0,
+            beta_r: 0.0,
+            gamma: 1.0,
+        },
+        initial_batch: 1,
+        max_batch: 8 * most,
+        min_local_batch: 1,
+        max_local_batch: 8,
+        noise_at_start: 1e12,
+        noise_at_end: 1e12,
+    }
+}
+
+/// As [`proportional`], but synchronising takes so long that nothing is gained by a second GPU.
 pub(crate) fn saturating(most: u32) -> Elastic {
-    let plain = Elastic::proportional(most);
+    let plain = proportional(most);
     let time = IterationTime {
         alpha_n: 1e6,
         alpha_r: 1e6,

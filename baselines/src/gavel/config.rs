@@ -1,11 +1,11 @@
 //! Settings of Gavel's policies, with the published values as defaults.
 
+use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ids::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::error::ConfigError;
-use crate::ids::Time;
-use crate::planners::settings::check;
 use crate::rounds::RoundRules;
+use crate::shared::settings::check;
 
 /// What all policies share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -15,13 +15,14 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::ids::JobId;
+
 use super::config::Common;
 use super::max_min::Filled;
 use super::policies::by_norm;
 use super::programme::{Group, Shares};
 use super::snapshot::Snapshot;
-use crate::ids::JobId;
-use crate::planners::program::Unsolved;
+use crate::shared::program::Unsolved;
 
 /// Steps of the bisection at most.
 const BISECTIONS_MAX: usize = 24;

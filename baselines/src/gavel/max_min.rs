@@ -12,7 +12,7 @@
 
 use super::programme::{Group, Shares, TimeProgram};
 use super::snapshot::Snapshot;
-use crate::planners::program::{Column, Limits, Unsolved};
+use crate::shared::program::{Column, Limits, Unsolved};
 
 /// How far a group must be raised to count as one that can be, as a part of its share.
 const RAISED: f64 = 1e-4;

@@ -22,15 +22,16 @@ mod tests;
 
 use config::{Common, CostConfig, HierarchicalConfig};
 use finish_time::IsolatedTime;
+use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::heuristics::Info;
+use pleach_scheduler::planner::Planner;
 use policies::{GavelPolicy, Objective};
 use serde_json::Value;
 
-use super::{Asks, Entry, settings};
-use crate::cluster::Cluster;
-use crate::error::ConfigError;
-use crate::heuristics::Info;
-use crate::planner::Planner;
+use crate::entry::{Entry, Requirements};
 use crate::rounds::RoundPlanner;
+use crate::shared::settings;
 
 type Made = Result<Box<dyn Planner>, ConfigError>;
 
@@ -63,9 +64,9 @@ fn make_hierarchical(name: &str, value: &Value) -> Made {
     Ok(planner(name, Objective::Hierarchical(config), common))
 }
 
-const SHARING: Asks = Asks {
+const SHARING: Requirements = Requirements {
     sharing: true,
-    ..Asks::PREEMPTION
+    ..Requirements::PREEMPTION
 };
 
 const fn info(
@@ -89,7 +90,7 @@ const PAIR_SPEEDS: &str = "speed on each GPU type and beside each other job, gan
 const PAIR_SPEEDS_AND_WORK: &str = "speed on each GPU type and beside each other job, gang size, estimate";
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         info: info(
             "gavel-las",
@@ -97,7 +98,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             SPEEDS,
             "time on each type so that the least normalised throughput is as large as can be",
         ),
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-las", Objective::Las, value),
     },
@@ -108,7 +109,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS,
             "as gavel-las, alone or in pairs",
         ),
-        asks: SHARING,
+        requirements: SHARING,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-las-packed", Objective::Las, value),
     },
@@ -119,7 +120,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             SPEEDS_AND_WORK,
             "time on each type so that the last job ends as soon as can be",
         ),
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-makespan", Objective::Makespan, value),
     },
@@ -130,7 +131,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS_AND_WORK,
             "as gavel-makespan, alone or in pairs",
         ),
-        asks: SHARING,
+        requirements: SHARING,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-makespan-packed", Objective::Makespan, value),
     },
@@ -141,7 +142,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             SPEEDS_AND_WORK,
             "time on each type so that nobody ends much later than with 1/n of the cluster",
         ),
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-ftf", Objective::FinishTime(IsolatedTime::default()), value),
     },
@@ -152,7 +153,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS_AND_WORK,
             "as gavel-ftf, alone or in pairs",
         ),
-        asks: SHARING,
+        requirements: SHARING,
         defaults: settings::defaults::<Common>,
         make: |value| {
             make(
@@ -169,7 +170,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             SPEEDS,
             "the best types to those who came first",
         ),
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-fifo", Objective::Fifo, value),
     },
@@ -180,7 +181,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS,
             "as gavel-fifo, alone or in pairs",
         ),
-        asks: SHARING,
+        requirements: SHARING,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-fifo-packed", Objective::Fifo, value),
     },
@@ -191,7 +192,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             SPEEDS_AND_WORK,
             "most progress for the price of the GPUs, with deadlines if wanted",
         ),
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<CostConfig>,
         make: |value| make_cost("gavel-cost", value),
     },
@@ -202,7 +203,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS_AND_WORK,
             "as gavel-cost, alone or in pairs",
         ),
-        asks: SHARING,
+        requirements: SHARING,
         defaults: settings::defaults::<CostConfig>,
         make: |value| make_cost("gavel-cost-packed", value),
     },
@@ -213,7 +214,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "speed on each GPU type, gang size, tenant and quota",
             "fair among tenants by quota, then among the jobs of each",
         ),
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<HierarchicalConfig>,
         make: |value| make_hierarchical("gavel-hierarchical", value),
     },
@@ -224,7 +225,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             "speed on each GPU type and beside each other job, gang size, tenant and quota",
             "as gavel-hierarchical, alone or in pairs",
         ),
-        asks: SHARING,
+        requirements: SHARING,
         defaults: settings::defaults::<HierarchicalConfig>,
         make: |value| make_hierarchical("gavel-hierarchical-packed", value),
     },

@@ -27,15 +27,16 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::ids::{JobId, TenantId};
+
 use super::config::{Common, CostConfig, HierarchicalConfig, Inside, Weights};
 use super::finish_time::{IsolatedTime, Progress, fairest};
 use super::max_min::{Due, Filled, fill};
 use super::programme::{Group, Shares, TimeProgram, group_by};
 use super::snapshot::Snapshot;
-use crate::cluster::Cluster;
-use crate::ids::{JobId, TenantId};
-use crate::planners::program::{Limits, Unsolved};
 use crate::rounds::Targets;
+use crate::shared::program::{Limits, Unsolved};
 
 /// A policy and what it must remember.
 #[derive(Clone, Debug)]

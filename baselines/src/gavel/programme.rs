@@ -12,8 +12,8 @@
 use std::collections::BTreeMap;
 
 use super::snapshot::Snapshot;
-use crate::planners::program::{Answer, Column, Limits, Program, Unsolved};
 use crate::rounds::{Party, Targets};
+use crate::shared::program::{Answer, Column, Limits, Program, Unsolved};
 
 /// Jobs of one kind that are due the same.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::cluster::{Cluster, NodeState, ShapeId, Sharing};
-use crate::ids::{GpuTypeId, JobId};
-use crate::planners::board::is_on_board;
+use pleach_scheduler::cluster::{Cluster, NodeState, ShapeId, Sharing};
+use pleach_scheduler::ids::{GpuTypeId, JobId};
+
+use crate::shared::board::is_on_board;
 
 /// Jobs that a programme cannot tell apart but by what they are due: one class, one gang size, the same types, and alike
 /// beside others.
@@ -172,7 +173,7 @@ impl Snapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planners::tests::{multi_type_cluster, submit};
+    use crate::test_clusters::{multi_type_cluster, submit};
 
     #[test]
     fn jobs_of_one_class_and_gang_are_one_kind_and_share_types_equally() {

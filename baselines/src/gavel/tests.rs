@@ -1,5 +1,7 @@
 //! The policies on clusters small enough to work by hand, against grids, and against what optima must satisfy.
 
+use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::spec::{ClusterSpec, TenantSpec};
 use proptest::prelude::*;
 
 use super::config::{Inside, Weights};
@@ -8,12 +10,10 @@ use super::policies::las_norms;
 use super::programme::{Group, Shares, TimeProgram, group_by};
 use super::snapshot::{Kind, Snapshot};
 use super::*;
-use crate::cluster::tests::{cluster_of, submit_for};
-use crate::ids::{JobId, Time};
-use crate::planners::program::Limits;
-use crate::planners::tests::{multi_type_cluster, preemptive_cluster, submit};
 use crate::rounds::Party;
-use crate::spec::{ClusterSpec, TenantSpec};
+use crate::shared::program::Limits;
+use crate::test_clusters::{cluster_of, submit_for};
+use crate::test_clusters::{multi_type_cluster, preemptive_cluster, submit};
 
 /// Jobs of one GPU with their speeds on each type.
 fn snapshot(gpus: &[f64], jobs: &[(u32, &[f64])]) -> Snapshot {
@@ -394,7 +394,7 @@ fn a_policy_refuses_settings_out_of_range_by_name() {
             serde_json::json!({ "levels_max": 0 }),
         ),
     ] {
-        let text = crate::planners::make(name, &value).err().unwrap().to_string();
+        let text = crate::registry::make(name, &value).err().unwrap().to_string();
         assert!(text.contains(name) && text.contains(key), "{text}");
     }
 }

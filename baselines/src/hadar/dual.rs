@@ -10,10 +10,11 @@
 //!   published order is not known to us.
 //! - The beam is ours.
 
+use pleach_scheduler::cluster::Cluster;
+
 use super::find_alloc::{Offer, Rooms, find_alloc};
 use super::market::{Market, Stock};
 use super::utility::Wish;
-use crate::cluster::Cluster;
 
 /// What an offer costs besides the nodes that it looks at, in nodes: measured, about.
 pub const OFFER_LOOKS: usize = 100;
@@ -239,10 +240,10 @@ impl Later {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::{JobId, Time};
-    use crate::planners::hadar::market::nodes_of;
-    use crate::planners::hadar::utility::{Prices, Utility, wishes};
-    use crate::planners::tests::{multi_type_cluster, submit};
+    use crate::hadar::market::nodes_of;
+    use crate::hadar::utility::{Prices, Utility, wishes};
+    use crate::test_clusters::{multi_type_cluster, submit};
+    use pleach_scheduler::ids::{JobId, Time};
     use proptest::prelude::*;
 
     const WIDE: Limits = Limits {
@@ -385,7 +386,7 @@ mod tests {
             prop_assert!(narrow.payoff <= best * (1.0 + 1e-9));
             let held: u32 = narrow.picks.iter().map(|(index, _)| round.wishes[*index].num_gpus).sum();
             let spaces = narrow.stock.board.spaces().iter();
-            let free: u32 = spaces.map(crate::planners::board::Space::num_free).sum();
+            let free: u32 = spaces.map(crate::shared::board::Space::num_free).sum();
             prop_assert_eq!(free, narrow.stock.num_free);
             prop_assert_eq!(held + free, 4 * speeds.len() as u32);
         }

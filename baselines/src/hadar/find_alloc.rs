@@ -12,11 +12,12 @@
 
 use std::cmp::Ordering;
 
+use pleach_scheduler::cluster::{JobState, Placement};
+use pleach_scheduler::ids::{GpuTypeId, NodeId};
+
 use super::market::{Market, Stock};
 use super::utility::Wish;
-use crate::cluster::{JobState, Placement};
-use crate::ids::{GpuTypeId, NodeId};
-use crate::planners::board::Board;
+use crate::shared::board::Board;
 
 /// A place for a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -162,11 +163,11 @@ fn consider(best: &mut Option<Offer>, offer: Option<Offer>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Cluster;
-    use crate::ids::{JobId, Time};
-    use crate::planners::hadar::market::nodes_of;
-    use crate::planners::hadar::utility::{Prices, Utility, wishes};
-    use crate::planners::tests::{multi_type_cluster, place, submit};
+    use crate::hadar::market::nodes_of;
+    use crate::hadar::utility::{Prices, Utility, wishes};
+    use crate::test_clusters::{multi_type_cluster, place, submit};
+    use pleach_scheduler::cluster::Cluster;
+    use pleach_scheduler::ids::{JobId, Time};
 
     const ROUND: Time = Time(360_000_000);
 
@@ -238,7 +239,7 @@ mod tests {
         submit(&mut cluster, 1, 3600.0);
         place(&mut cluster, JobId(0));
         cluster.preempt(JobId(0));
-        let slice = crate::cluster::Slice {
+        let slice = pleach_scheduler::cluster::Slice {
             node: NodeId(1),
             gpus: 0b10,
         };

@@ -1,12 +1,13 @@
 //! Jobs and their copies while a round of HadarE is planned: a node's GPUs go to the copies with the largest payoffs.
 
+use pleach_scheduler::cluster::{Cluster, Placement, Slice};
+use pleach_scheduler::ids::{GpuTypeId, NodeId};
+use pleach_scheduler::physics::mixed::Copies;
+
 use super::market::Stock;
 use super::utility::{Prices, Wish};
-use crate::cluster::{Cluster, Placement, Slice};
-use crate::ids::{GpuTypeId, NodeId};
-use crate::physics::mixed::Copies;
-use crate::planners::board::Board;
-use crate::planners::layout::Grant;
+use crate::shared::board::Board;
+use crate::shared::layout::Grant;
 
 /// A job and its copies as a plan grows.
 #[derive(Clone, Debug)]

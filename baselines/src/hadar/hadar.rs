@@ -15,20 +15,20 @@
 //!   idle cluster in any case.
 //! - Jobs that ask for parts of GPUs start where they fit, before the plan.
 
+use pleach_scheduler::cluster::{Cluster, JobState};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::dual::{Limits, Plan, best_plan, queue};
 use super::find_alloc::{Rooms, find_alloc};
 use super::market::{Market, Stock, nodes_of};
 use super::utility::{Prices, Utility, Wish, wishes};
-use crate::cluster::{Cluster, JobState};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{JobId, Time};
-use crate::planner::Planner;
-use crate::planners::board::is_on_board;
-use crate::planners::layout::{Grant, Layout, apply, start_fractions};
-use crate::planners::settings::check;
-use crate::planners::timer::RoundTimer;
+use crate::shared::board::is_on_board;
+use crate::shared::layout::{Grant, Layout, apply, start_fractions};
+use crate::shared::settings::check;
+use crate::shared::timer::RoundTimer;
 
 /// Settings of [`Hadar`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -161,7 +161,7 @@ impl Planner for Hadar {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planners::tests::{multi_type_cluster, preemptive_cluster, running, submit};
+    use crate::test_clusters::{multi_type_cluster, preemptive_cluster, running, submit};
 
     fn hadar(config: HadarConfig) -> Hadar {
         Hadar::new(config).unwrap()

@@ -17,20 +17,20 @@
 //!   averaging does to the quality of a model is not modelled.
 //! - Jobs that ask for parts of GPUs start where they fit, before the plan.
 
+use pleach_scheduler::cluster::{Cluster, JobState, Placement};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{ClassId, JobId, Time};
+use pleach_scheduler::physics::mixed::Copies;
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::forks::{Fork, grant, nodes_by_speed, serve};
 use super::market::Stock;
 use super::utility::{Prices, Utility, Wish, wishes};
-use crate::cluster::{Cluster, JobState, Placement};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{ClassId, JobId, Time};
-use crate::physics::mixed::Copies;
-use crate::planner::Planner;
-use crate::planners::board::is_on_board;
-use crate::planners::layout::{Layout, apply, start_fractions};
-use crate::planners::settings::check;
-use crate::planners::timer::RoundTimer;
+use crate::shared::board::is_on_board;
+use crate::shared::layout::{Layout, apply, start_fractions};
+use crate::shared::settings::check;
+use crate::shared::timer::RoundTimer;
 
 /// Settings of [`HadarE`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -168,7 +168,7 @@ impl Planner for HadarE {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planners::tests::{multi_type_cluster, preemptive_cluster, running, submit};
+    use crate::test_clusters::{multi_type_cluster, preemptive_cluster, running, submit};
 
     fn hadare(config: HadarEConfig) -> HadarE {
         HadarE::new(config).unwrap()

@@ -1,9 +1,10 @@
 //! What a plan has left to give: free GPUs, what tenants may still take, and what a GPU costs.
 
+use pleach_scheduler::cluster::{Cluster, Placement};
+use pleach_scheduler::ids::NodeId;
+
 use super::utility::{Prices, Wish};
-use crate::cluster::{Cluster, Placement};
-use crate::ids::NodeId;
-use crate::planners::board::{Board, is_on_board};
+use crate::shared::board::{Board, is_on_board};
 
 /// What does not change while a round is planned.
 #[derive(Clone, Copy, Debug)]

@@ -12,17 +12,19 @@ pub mod utility;
 pub use hadar::{Hadar, HadarConfig};
 pub use hadare::{HadarE, HadarEConfig};
 
-use super::{Asks, Entry, settings};
-use crate::heuristics::Info;
+use pleach_scheduler::heuristics::Info;
 
-const ASKS: Asks = Asks {
+use crate::entry::{Entry, Requirements};
+use crate::shared::settings;
+
+const REQUIREMENTS: Requirements = Requirements {
     preemption: true,
     sharing: false,
     mixed_types: true,
 };
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         info: Info {
             name: "hadar",
@@ -31,7 +33,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "run time estimates, speed on each GPU type, locality",
             decides: "the set of jobs whose utility exceeds the price of their GPUs, gangs across GPU types",
         },
-        asks: ASKS,
+        requirements: REQUIREMENTS,
         defaults: settings::defaults::<HadarConfig>,
         make: |value| Ok(Box::new(Hadar::new(settings::read("hadar", value)?)?)),
     },
@@ -43,7 +45,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "run time estimates, speed on each GPU type, size of the weights",
             decides: "copies of jobs on separate nodes, each where it raises utility most, until no node idles",
         },
-        asks: ASKS,
+        requirements: REQUIREMENTS,
         defaults: settings::defaults::<HadarEConfig>,
         make: |value| Ok(Box::new(HadarE::new(settings::read("hadare", value)?)?)),
     },

@@ -4,11 +4,11 @@
 //! Hadar (IPDPS'24; arXiv 2503.10918), from a secondary description: utility functions that do not increase with time,
 //! and the exponential prices of the primal-dual family of online schedulers that it belongs to (OASiS, INFOCOM'18).
 
+use pleach_scheduler::cluster::{Cluster, Shape};
+use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::{Cluster, Shape};
-use crate::ids::{ClassId, GpuTypeId, JobId, Time};
-use crate::planners::board::Board;
+use crate::shared::board::Board;
 
 /// What a schedule is to be good at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,8 +187,8 @@ fn price((least, most): (f64, f64), part: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::NodeId;
-    use crate::planners::tests::{multi_type_cluster, submit};
+    use crate::test_clusters::{multi_type_cluster, submit};
+    use pleach_scheduler::ids::NodeId;
 
     fn all(_: JobId) -> bool {
         true

@@ -16,17 +16,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pleach_scheduler::cluster::{Cluster, Demand, NodeState, Placement, Slice};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{JobId, NodeId};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::fragment::{Room, TaskClass};
 use super::mix::{Mix, any_tenant};
 use super::rivals;
-use crate::cluster::{Cluster, Demand, NodeState, Placement, Slice};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{JobId, NodeId};
-use crate::planner::Planner;
-use crate::planners::give_out::tightest;
-use crate::planners::settings::check;
+use crate::shared::give_out::tightest;
+use crate::shared::settings::check;
 
 /// Settings of [`Fgd`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

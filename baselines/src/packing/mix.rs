@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::cluster::{Cluster, Demand};
+use pleach_scheduler::ids::{JobId, TenantId};
+
 use super::fragment::TaskClass;
-use crate::cluster::{Cluster, Demand};
-use crate::ids::{JobId, TenantId};
 
 /// The classes of tasks seen so far.
 #[derive(Clone, Debug)]
@@ -83,7 +84,7 @@ pub(super) fn any_tenant(demand: Demand) -> Demand {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planners::tests::{preemptive_cluster, submit};
+    use crate::test_clusters::{preemptive_cluster, submit};
 
     #[test]
     fn rare_classes_do_not_count_and_the_rest_sums_to_one() {

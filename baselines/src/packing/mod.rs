@@ -11,11 +11,13 @@ pub use fgd::{Fgd, FgdConfig, Score};
 pub use fragment::{Room, TaskClass};
 pub use mix::Mix;
 
-use super::{Asks, Entry, settings};
-use crate::heuristics::Info;
+use pleach_scheduler::heuristics::Info;
+
+use crate::entry::{Entry, Requirements};
+use crate::shared::settings;
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
     info: Info {
         name: "fgd",
         family: "fractional packing",
@@ -23,7 +25,7 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
         knows: "what tasks ask for, and how often which kind comes",
         decides: "the oldest that fits, on the node and GPU where it adds least to the expected fragmentation",
     },
-    asks: Asks::NOTHING,
+    requirements: Requirements::NOTHING,
     defaults: settings::defaults::<FgdConfig>,
     make: |value| Ok(Box::new(Fgd::new(settings::read("fgd", value)?)?)),
 }];

@@ -4,8 +4,9 @@
 //! Weng et al. (ATC'23), section 6.1, names them; their formulas here are ours after its words: resources are parts of the
 //! largest node's, weighted alike.
 
+use pleach_scheduler::cluster::Cluster;
+
 use super::fragment::{Room, TaskClass};
-use crate::cluster::Cluster;
 
 /// The most CPU, memory and GPUs (thousandths) of any node.
 pub(super) fn largest(cluster: &Cluster) -> [f64; 3] {

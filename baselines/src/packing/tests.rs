@@ -1,13 +1,13 @@
 //! FGD against a hand-worked cluster, and against the slow way: start the task everywhere and count all fragments anew.
 
+use pleach_scheduler::cluster::{Capabilities, Cluster, Placement, Slice, Submission};
+use pleach_scheduler::estimate::{Estimate, Provenance};
+use pleach_scheduler::ids::{ClassId, JobId, NodeId, TenantId};
+use pleach_scheduler::planner::Planner;
+use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 use proptest::prelude::*;
 
 use super::*;
-use crate::cluster::{Capabilities, Cluster, Placement, Slice, Submission};
-use crate::estimate::{Estimate, Provenance};
-use crate::ids::{ClassId, JobId, NodeId, TenantId};
-use crate::planner::Planner;
-use crate::spec::{ClusterSpec, ModelClass, Resources};
 
 /// (GPUs, thousandths of each, cores per GPU)
 type Task = (u32, u16, f64);

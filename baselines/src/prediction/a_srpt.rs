@@ -20,17 +20,17 @@
 //!   (`start_when_idle`; the paper lets it wait for its imagined completion).
 //! - Jobs that ask for parts of GPUs, and clusters that only place gangs whole, use the cluster's own placement.
 
+use pleach_scheduler::cluster::{Cluster, JobState};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::roomiest::place;
 use super::virtual_machine::VirtualMachine;
-use crate::cluster::{Cluster, JobState};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{JobId, Time};
-use crate::planner::Planner;
-use crate::planners::board::{Board, is_on_board};
-use crate::planners::give_out::tightest;
-use crate::planners::settings::check;
+use crate::shared::board::{Board, is_on_board};
+use crate::shared::give_out::tightest;
+use crate::shared::settings::check;
 
 /// Settings of [`ASrpt`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -223,11 +223,11 @@ impl Planner for ASrpt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::tests::{cluster_of, submit};
-    use crate::cluster::{Capabilities, Placement, Slice};
-    use crate::ids::NodeId;
-    use crate::planners::tests::{place as start, running};
-    use crate::spec::{ClusterSpec, LocalityFactors, ModelClass};
+    use crate::test_clusters::{cluster_of, submit};
+    use crate::test_clusters::{place as start, running};
+    use pleach_scheduler::cluster::{Capabilities, Placement, Slice};
+    use pleach_scheduler::ids::NodeId;
+    use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass};
 
     fn at(planner: &mut ASrpt, cluster: &mut Cluster, now_s: f64) -> Vec<u32> {
         cluster.advance(Time::from_secs_f64(now_s));

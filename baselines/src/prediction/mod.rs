@@ -9,11 +9,13 @@ pub use a_srpt::{ASrpt, ASrptConfig};
 pub use heavy_edge::{JobGraph, heavy_edge};
 pub use virtual_machine::VirtualMachine;
 
-use super::{Asks, Entry, settings};
-use crate::heuristics::Info;
+use pleach_scheduler::heuristics::Info;
+
+use crate::entry::{Entry, Requirements};
+use crate::shared::settings;
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[Entry {
+pub(crate) const ENTRIES: &[Entry] = &[Entry {
     info: Info {
         name: "a-srpt",
         family: "prediction",
@@ -21,7 +23,7 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
         knows: "run time estimates, gang size, locality",
         decides: "the order in which one imagined machine would complete the jobs; gangs on the roomiest nodes, or a wait for better ones",
     },
-    asks: Asks::NOTHING,
+    requirements: Requirements::NOTHING,
     defaults: settings::defaults::<ASrptConfig>,
     make: |value| Ok(Box::new(ASrpt::new(settings::read("a-srpt", value)?)?)),
 }];

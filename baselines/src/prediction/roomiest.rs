@@ -1,9 +1,10 @@
 //! Where A-SRPT puts a gang: on the roomiest nodes, its members where they talk least across nodes.
 
+use pleach_scheduler::cluster::{Cluster, Placement, Slice, Template};
+use pleach_scheduler::ids::{JobId, NodeId};
+
 use super::heavy_edge::{JobGraph, heavy_edge};
-use crate::cluster::{Cluster, Placement, Slice, Template};
-use crate::ids::{JobId, NodeId};
-use crate::planners::board::Board;
+use crate::shared::board::Board;
 
 /// The heavy-edge placement of a gang on the nodes of its fastest type that have most GPUs free.
 pub(super) fn place(cluster: &Cluster, board: &Board, id: JobId) -> Option<Placement> {

@@ -17,14 +17,14 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::cluster::{Cluster, Placement, Slice, Template};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId, Time};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::calendar::{Ask, Calendar, Slot};
-use crate::cluster::{Cluster, Placement, Slice, Template};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{GpuTypeId, JobId, NodeId, Time};
-use crate::planner::Planner;
-use crate::planners::give_out::tightest;
+use crate::shared::give_out::tightest;
 
 /// Settings of [`Conservative`]: it has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -253,7 +253,7 @@ impl Planner for Conservative {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planners::tests::{preemptive_cluster, running, submit};
+    use crate::test_clusters::{preemptive_cluster, running, submit};
 
     fn at(planner: &mut Conservative, cluster: &mut Cluster, now_s: f64) -> Vec<u32> {
         cluster.advance(Time::from_secs_f64(now_s));

@@ -13,13 +13,13 @@
 
 use std::cmp::Ordering;
 
+use pleach_scheduler::cluster::{Cluster, Demand, JobState};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{JobId, TenantId};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::{Cluster, Demand, JobState};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{JobId, TenantId};
-use crate::planner::Planner;
-use crate::planners::give_out::tightest;
+use crate::shared::give_out::tightest;
 
 /// Settings of [`Drf`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,11 +161,11 @@ pub fn dominant_share(cluster: &Cluster, tenant: TenantId) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::{Capabilities, Submission};
-    use crate::estimate::{Estimate, Provenance};
-    use crate::ids::{ClassId, Time};
-    use crate::planners::tests::running;
-    use crate::spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
+    use crate::test_clusters::running;
+    use pleach_scheduler::cluster::{Capabilities, Submission};
+    use pleach_scheduler::estimate::{Estimate, Provenance};
+    use pleach_scheduler::ids::{ClassId, Time};
+    use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
 
     /// One node of 64 GPUs, 9 cores and 18 GiB, and two tenants: the paper's example with more GPUs than anybody needs.
     fn example(quotas: [u32; 2]) -> Cluster {
@@ -268,8 +268,8 @@ mod tests {
         let mut cluster = Cluster::new(&spec, &[ModelClass::default()], Capabilities::DEFAULT).unwrap();
         // A asks for pairs, B for single GPUs: four GPUs each.
         for _ in 0..8 {
-            crate::cluster::tests::submit_for(&mut cluster, 0, 2, 100.0);
-            crate::cluster::tests::submit_for(&mut cluster, 1, 1, 100.0);
+            crate::test_clusters::submit_for(&mut cluster, 0, 2, 100.0);
+            crate::test_clusters::submit_for(&mut cluster, 1, 1, 100.0);
         }
         plan(&mut cluster, Weights::Equal);
         let held = [0, 1].map(|tenant| cluster.tenants()[tenant].used_milli);

@@ -10,11 +10,13 @@ pub use conservative::{Conservative, ConservativeConfig};
 pub use drf::{Drf, DrfConfig, Weights, dominant_share};
 pub use philly::{Philly, PhillyConfig, waits_for_fair_share};
 
-use super::{Asks, Entry, settings};
-use crate::heuristics::Info;
+use pleach_scheduler::heuristics::Info;
+
+use crate::entry::{Entry, Requirements};
+use crate::shared::settings;
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         info: Info {
             name: "philly",
@@ -23,7 +25,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "arrival, gang size, quotas",
             decides: "the oldest job of each virtual cluster that finds its locality, which it relaxes with time; restores quotas",
         },
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<PhillyConfig>,
         make: |value| Ok(Box::new(Philly::new(settings::read("philly", value)?)?)),
     },
@@ -35,7 +37,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "arrival, gang size, run time",
             decides: "a slot for every waiting job; whoever delays none goes ahead",
         },
-        asks: Asks::NOTHING,
+        requirements: Requirements::NOTHING,
         defaults: settings::defaults::<ConservativeConfig>,
         make: |value| {
             Ok(Box::new(Conservative::new(settings::read(
@@ -52,7 +54,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "gang size, CPU, memory, tenant",
             decides: "the oldest job that fits of the tenant with the least dominant share",
         },
-        asks: Asks::NOTHING,
+        requirements: Requirements::NOTHING,
         defaults: settings::defaults::<DrfConfig>,
         make: |value| Ok(Box::new(Drf::new(settings::read("drf", value)?)?)),
     },

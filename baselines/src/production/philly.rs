@@ -18,16 +18,16 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::cluster::{Cluster, Demand, JobState, PlacementFacts, Slice};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::victims::room_for;
-use crate::cluster::{Cluster, Demand, JobState, PlacementFacts, Slice};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{JobId, Time};
-use crate::planner::Planner;
-use crate::planners::board::is_on_board;
-use crate::planners::give_out::tightest;
-use crate::planners::settings::check;
+use crate::shared::board::is_on_board;
+use crate::shared::give_out::tightest;
+use crate::shared::settings::check;
 
 /// Settings of [`Philly`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -258,11 +258,11 @@ impl Planner for Philly {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Placement;
-    use crate::cluster::tests::{cluster_of, submit_for};
-    use crate::ids::NodeId;
-    use crate::planners::tests::running;
-    use crate::spec::{ClusterSpec, TenantSpec};
+    use crate::test_clusters::running;
+    use crate::test_clusters::{cluster_of, submit_for};
+    use pleach_scheduler::cluster::Placement;
+    use pleach_scheduler::ids::NodeId;
+    use pleach_scheduler::spec::{ClusterSpec, TenantSpec};
 
     /// Racks of two nodes of 4 GPUs; virtual clusters with these quotas.
     fn racks(num_nodes: u32, quotas: &[u32]) -> Cluster {

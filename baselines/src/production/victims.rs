@@ -1,8 +1,9 @@
 //! Who is stopped so that a virtual cluster gets its quota back: the newest jobs of those furthest above theirs.
 
-use crate::cluster::{Cluster, Placement, Slice};
-use crate::ids::{JobId, Time};
-use crate::planners::board::{Board, is_on_board};
+use pleach_scheduler::cluster::{Cluster, Placement, Slice};
+use pleach_scheduler::ids::{JobId, Time};
+
+use crate::shared::board::{Board, is_on_board};
 
 /// The jobs to stop for a job, and where it then runs.
 pub(super) fn room_for(cluster: &Cluster, id: JobId) -> Option<(Vec<JobId>, Placement)> {

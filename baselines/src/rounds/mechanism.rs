@@ -1,34 +1,9 @@
-//! Rounds: GPUs are leased for a fixed time and dealt out anew when the leases end, so that over many rounds every job
-//! receives the share of each GPU type that it is due.
-//!
-//! A policy that says *what each job is due* (a fraction of its time on every GPU type, alone or beside another job) need
-//! not say *when*: at the end of each round a party's priority on a type is its target over the share that it has received
-//! there, the parties of highest priority take the GPUs, and a party keeps the GPUs that it had where it can. When targets
-//! change, what a party is still owed is kept as a deficit and breaks ties.
-//!
-//! [`Rounds`] is the bookkeeping, without a clock of its own: whoever drives it says what was received and when targets
-//! change; [`place()`] and [`lease`] carry a dealing out. [`RoundPlanner`] is a planner that drives it all.
-//!
-//! # Source
-//! Gavel (OSDI'20), section 5, and its simulator (stanford-futuredata/gavel at c4fa400): priorities, half a round of credit
-//! for a new job, deficits, gangs placed by decreasing size. `env/tests/round_simulators` holds it to recorded runs.
-//!
-//! # What is deliberately not here
-//! How targets come about (an optimiser), and more than two jobs on a GPU.
-
-mod place;
-mod planner;
-mod seats;
-#[cfg(test)]
-mod tests;
+//! Who holds GPUs of which type in the coming round: targets, what was received, deficits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use place::{lease, place};
-pub use planner::{RoundPlanner, RoundRules};
-
-use crate::cluster::Cluster;
-use crate::ids::{GpuTypeId, JobId};
+use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::ids::{GpuTypeId, JobId};
 
 /// Priority of a party with a target that has received nothing, as a multiple of its target (Gavel's simulator).
 const UNSERVED: f64 = 1e9;
@@ -145,6 +120,17 @@ impl Rounds {
     /// A job has left, and with it every party of which it was one.
     pub fn remove(&mut self, job: JobId) {
         self.entries.retain(|party, _| !party.includes(job));
+    }
+
+    /// Whether a party is known.
+    pub(super) fn contains(&self, party: Party) -> bool {
+        self.entries.contains_key(&party)
+    }
+
+    /// Forgets the pairs that are due nothing any more.
+    pub(super) fn retain_pairs_of(&mut self, targets: &Targets) {
+        self.entries
+            .retain(|party, _| party.beside.is_none() || targets.contains_key(party));
     }
 
     /// Parties, by job.

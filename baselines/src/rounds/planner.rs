@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement};
+use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
+use pleach_scheduler::planner::Planner;
+
 use super::seats::{Left, board, is_dealt, seat, sit_down};
 use super::{Party, Rounds, Targets};
-use crate::cluster::{Cluster, JobState, NodeState, Placement};
-use crate::error::PolicyError;
-use crate::ids::{GpuTypeId, JobId, Time};
-use crate::planner::Planner;
-use crate::planners::board::is_on_board;
-use crate::planners::layout::start_fractions;
+use crate::shared::board::is_on_board;
+use crate::shared::layout::start_fractions;
 
 /// How a [`RoundPlanner`] keeps time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +36,7 @@ impl RoundRules {
     };
 }
 
-/// Asks `targets` what everybody is due whenever jobs have come or left (but not too often) and leases GPUs accordingly.
+/// Requirements `targets` what everybody is due whenever jobs have come or left (but not too often) and leases GPUs accordingly.
 ///
 /// Between the ends of rounds it only starts jobs that ask for fractions of a GPU, which have no part in rounds, unless the
 /// cluster is idle. A job that came since targets were set takes only what nobody else wants. Types are dealt in the order
@@ -132,14 +133,12 @@ where
         }
         let targets = (self.targets)(cluster)?;
         for pair in targets.keys().filter(|party| party.beside.is_some()) {
-            if !rounds.entries.contains_key(pair) {
+            if !rounds.contains(*pair) {
                 rounds.add(*pair);
             }
         }
         rounds.set_targets((now - last.unwrap_or(now)).as_secs_f64(), &targets);
-        rounds
-            .entries
-            .retain(|party, _| party.beside.is_none() || targets.contains_key(party));
+        rounds.retain_pairs_of(&targets);
         self.targets_set = Some(now);
         self.changed = false;
         Ok(())

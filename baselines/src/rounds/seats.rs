@@ -6,10 +6,11 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
+use pleach_scheduler::ids::{GpuTypeId, JobId};
+
 use super::{Party, Turn};
-use crate::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
-use crate::ids::{GpuTypeId, JobId};
-use crate::planners::board::{Board, is_on_board};
+use crate::shared::board::{Board, is_on_board};
 
 /// What is left while turns are dealt.
 #[derive(Clone, Debug)]
@@ -218,13 +219,13 @@ pub(super) fn sit_down(cluster: &mut Cluster, seats: &BTreeMap<Party, Placement>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::tests::submit_for;
-    use crate::cluster::{Capabilities, Sharing};
-    use crate::ids::NodeId;
-    use crate::planner::Planner;
-    use crate::planners::tests::{preemptive_cluster, running, submit};
     use crate::rounds::{RoundPlanner, RoundRules, Targets};
-    use crate::spec::{ClusterSpec, ModelClass, TenantSpec};
+    use crate::test_clusters::submit_for;
+    use crate::test_clusters::{preemptive_cluster, running, submit};
+    use pleach_scheduler::cluster::{Capabilities, Sharing};
+    use pleach_scheduler::ids::NodeId;
+    use pleach_scheduler::planner::Planner;
+    use pleach_scheduler::spec::{ClusterSpec, ModelClass, TenantSpec};
 
     /// Plans once with the same target for every party.
     fn plan(cluster: &mut Cluster, parties: &[Party]) {
@@ -295,7 +296,7 @@ mod tests {
         plan(&mut cluster, &[pair(0, 1)]);
         assert_eq!(running(&cluster), [0, 1]);
         assert_eq!(cluster.job(JobId(0)).placement, cluster.job(JobId(1)).placement);
-        cluster.advance(crate::ids::Time::from_secs_f64(360.0));
+        cluster.advance(pleach_scheduler::ids::Time::from_secs_f64(360.0));
         plan(&mut cluster, &[pair(1, 2)]);
         assert_eq!(running(&cluster), [1, 2]);
         assert_eq!(cluster.job(JobId(1)).num_preemptions, 0);

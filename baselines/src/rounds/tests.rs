@@ -1,13 +1,15 @@
 //! The round mechanism on clusters small enough to work by hand, and what it promises on random ones.
 
+use std::collections::BTreeMap;
+
+use pleach_scheduler::cluster::{Cluster, Placement, Slice};
+use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId, Time};
+use pleach_scheduler::planner::Planner;
+use pleach_scheduler::spec::ClusterSpec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::cluster::tests::{cluster_of, submit};
-use crate::cluster::{Placement, Slice};
-use crate::ids::{NodeId, Time};
-use crate::planner::Planner;
-use crate::spec::ClusterSpec;
+use crate::test_clusters::{cluster_of, submit};
 
 const KIND: GpuTypeId = GpuTypeId(0);
 
@@ -215,7 +217,10 @@ fn between_rounds_a_planner_does_nothing_and_targets_change_seldom() {
     submit(&mut cluster, 1, 1e6);
     assert_eq!(at(&mut cluster, 100.0), 1, "within the round");
     assert_eq!(at(&mut cluster, 360.0), 1, "the newcomer waits for 1,920 s");
-    assert_eq!(cluster.job(JobId(0)).state, crate::cluster::JobState::Running);
+    assert_eq!(
+        cluster.job(JobId(0)).state,
+        pleach_scheduler::cluster::JobState::Running
+    );
     assert_eq!(at(&mut cluster, 1920.0), 2);
     assert_eq!(at(&mut cluster, 2280.0), 2, "nobody came or left");
 }

@@ -10,11 +10,13 @@ pub use queues::TiresiasConfig;
 pub use themis::{Themis, ThemisConfig};
 pub use tiresias::Tiresias;
 
-use super::{Asks, Entry, settings};
-use crate::heuristics::Info;
+use pleach_scheduler::heuristics::Info;
+
+use crate::entry::{Entry, Requirements};
+use crate::shared::settings;
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         info: Info {
             name: "tiresias",
@@ -23,7 +25,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "attained service, gang size",
             decides: "the least served class first, stopping higher classes; consolidates gangs that suffer from spreading",
         },
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<TiresiasConfig>,
         make: |value| Ok(Box::new(Tiresias::las(settings::read("tiresias", value)?)?)),
     },
@@ -35,7 +37,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "attained service, gang size, GPU-time of ended jobs",
             decides: "as tiresias, within a class the job most likely to end soon for what it costs",
         },
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<TiresiasConfig>,
         make: |value| {
             Ok(Box::new(Tiresias::gittins(settings::read(
@@ -52,7 +54,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "run time estimates, arrival, gang size",
             decides: "leases GPUs to the jobs that sharing has hurt most, among the worst by efficiency",
         },
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<ThemisConfig>,
         make: |value| Ok(Box::new(Themis::new(settings::read("themis", value)?)?)),
     },

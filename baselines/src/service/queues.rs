@@ -1,9 +1,9 @@
 //! The queues of Tiresias and its other settings.
 
+use pleach_scheduler::error::ConfigError;
 use serde::{Deserialize, Serialize};
 
-use crate::error::ConfigError;
-use crate::planners::settings::check;
+use crate::shared::settings::check;
 
 /// Settings of [`Tiresias`](super::Tiresias).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -19,15 +19,15 @@
 //!   than the gang; `n` is the mean number of jobs that were in the cluster since the job came.
 //! - The length of a lease is assumed; the paper trades it against the cost of restarts.
 
+use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::Cluster;
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{JobId, Time};
-use crate::planner::Planner;
-use crate::planners::give_out::{Rules, give_out, start_what_fits};
-use crate::planners::settings::check;
-use crate::planners::timer::RoundTimer;
+use crate::shared::give_out::{Rules, give_out, start_what_fits};
+use crate::shared::settings::check;
+use crate::shared::timer::RoundTimer;
 
 /// Settings of [`Themis`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -172,7 +172,7 @@ impl Planner for Themis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planners::tests::{multi_type_cluster, preemptive_cluster, running, submit};
+    use crate::test_clusters::{multi_type_cluster, preemptive_cluster, running, submit};
 
     fn themis(fairness: f64) -> Themis {
         let config = ThemisConfig {

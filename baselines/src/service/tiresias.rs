@@ -17,13 +17,14 @@
 //! - The Gittins index is computed from the jobs that ended under this planner; before the first has ended, and in the last
 //!   queue, the order is that of first starts.
 
-use super::GittinsIndex;
+use pleach_scheduler::cluster::{Cluster, JobState};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::planner::Planner;
+
+use super::gittins::GittinsIndex;
 use super::queues::TiresiasConfig;
-use crate::cluster::{Cluster, JobState};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{JobId, Time};
-use crate::planner::Planner;
-use crate::planners::give_out::{Rules, give_out};
+use crate::shared::give_out::{Rules, give_out};
 
 /// The planner.
 #[derive(Clone, Debug)]
@@ -202,7 +203,7 @@ impl Planner for Tiresias {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planners::tests::{preemptive_cluster, running, submit};
+    use crate::test_clusters::{preemptive_cluster, running, submit};
 
     fn at(planner: &mut Tiresias, cluster: &mut Cluster, now_s: f64) -> Vec<u32> {
         cluster.advance(Time::from_secs_f64(now_s));
@@ -286,12 +287,15 @@ mod tests {
         for _ in 0..2 {
             submit(&mut cluster, 1, 1e3);
         }
-        let spread = [0_u32, 1].map(|node| crate::cluster::Slice {
-            node: crate::ids::NodeId(node),
+        let spread = [0_u32, 1].map(|node| pleach_scheduler::cluster::Slice {
+            node: pleach_scheduler::ids::NodeId(node),
             gpus: 1,
         });
         for (id, slice) in spread.into_iter().enumerate() {
-            cluster.start(JobId(id as u32), crate::cluster::Placement::from_slice(&[slice]));
+            cluster.start(
+                JobId(id as u32),
+                pleach_scheduler::cluster::Placement::from_slice(&[slice]),
+            );
         }
         submit(&mut cluster, 2, 1e3);
         assert_eq!(at(&mut planner, &mut cluster, 1.0), [0, 1]);

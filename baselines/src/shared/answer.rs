@@ -2,7 +2,17 @@
 
 use thiserror::Error as ThisError;
 
-use super::program::Column;
+/// A column of a [`Program`](super::program::Program): one number to be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Column(pub(super) usize);
+
+impl Column {
+    /// Its place in the order in which columns were added, from 0.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
 
 /// How much work a programme may be.
 #[derive(Clone, Copy, Debug, PartialEq)]

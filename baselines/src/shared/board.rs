@@ -4,8 +4,8 @@
 //! The board knows whole GPUs. GPUs with a resident that holds a fraction are not on it, nor are nodes that drain or are
 //! down. Ties go to the lowest node and the lowest GPU.
 
-use crate::cluster::{Cluster, Job, NodeState, Placement, Shape, Slice};
-use crate::ids::{GpuTypeId, JobId, NodeId};
+use pleach_scheduler::cluster::{Cluster, Job, NodeState, Placement, Shape, Slice};
+use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId};
 
 /// A node as the plan leaves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,7 +205,7 @@ fn needs(slice: Slice, shape: Shape) -> (u32, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planners::tests::{place, preemptive_cluster, submit};
+    use crate::test_clusters::{place, preemptive_cluster, submit};
 
     fn nodes_of(placement: &[Slice]) -> Vec<(u32, u32)> {
         let pairs = placement.iter().map(|slice| (slice.node.0, slice.num_gpus()));
@@ -230,7 +230,10 @@ mod tests {
     fn plans_are_drawn_up_tight_or_scattered_and_take_what_they_show() {
         // Node 0 has 1 GPU left, node 1 has 2, node 2 all 4.
         let cluster = preemptive_cluster(3, 4);
-        let (kind, shape) = (GpuTypeId(0), cluster.shape(crate::cluster::ShapeId::PLAIN));
+        let (kind, shape) = (
+            GpuTypeId(0),
+            cluster.shape(pleach_scheduler::cluster::ShapeId::PLAIN),
+        );
         let mut board = Board::as_is(&cluster);
         board.take(&[board.lowest(NodeId(0), 3), board.lowest(NodeId(1), 2)], shape);
         assert_eq!(nodes_of(&board.tightest(kind, 2, shape).unwrap()), [(1, 2)]);

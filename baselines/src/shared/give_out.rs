@@ -6,8 +6,8 @@
 //! still find no place and wait. Running winners are never moved. Where that would leave the cluster idle, whoever has a place
 //! is started, accepted or not.
 
-use crate::cluster::{Cluster, JobState, Placement, Slice, Template};
-use crate::ids::{GpuTypeId, JobId};
+use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice, Template};
+use pleach_scheduler::ids::{GpuTypeId, JobId};
 
 /// What a dealing allows itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +174,7 @@ pub fn tightest(cluster: &Cluster, id: JobId, slices: &mut Vec<Slice>) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planners::tests::{multi_type_cluster, preemptive_cluster, running, submit};
+    use crate::test_clusters::{multi_type_cluster, preemptive_cluster, running, submit};
 
     const ALL: Rules = Rules {
         skip: true,

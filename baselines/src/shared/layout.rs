@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::cluster::{Cluster, JobState, Placement, ShapeId};
+use pleach_scheduler::ids::JobId;
+use pleach_scheduler::physics::mixed::Copies;
+
 use super::board::is_on_board;
 use super::give_out::start_what_fits;
-use crate::cluster::{Cluster, JobState, Placement, ShapeId};
-use crate::ids::JobId;
-use crate::physics::mixed::Copies;
 
 /// What one job gets.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,9 +86,9 @@ pub fn start_fractions(cluster: &mut Cluster) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Slice;
-    use crate::ids::NodeId;
-    use crate::planners::tests::{preemptive_cluster, running, submit};
+    use crate::test_clusters::{preemptive_cluster, running, submit};
+    use pleach_scheduler::cluster::Slice;
+    use pleach_scheduler::ids::NodeId;
 
     fn on(gpus: u64) -> Grant {
         Grant::gang(Placement::from_slice(&[Slice {

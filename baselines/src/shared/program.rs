@@ -10,19 +10,7 @@
 
 use microlp::{ComparisonOp, Error, OptimizationDirection, Problem, SolutionStatus, SolveOptions, Variable};
 
-pub use super::answer::{Answer, Limits, Unsolved};
-
-/// A column of a [`Program`]: one number to be chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Column(usize);
-
-impl Column {
-    /// Its place in the order in which columns were added, from 0.
-    #[must_use]
-    pub fn index(self) -> usize {
-        self.0
-    }
-}
+pub use super::answer::{Answer, Column, Limits, Unsolved};
 
 #[derive(Clone, Copy, Debug)]
 struct Range {

@@ -1,16 +1,15 @@
 //! Settings of planners: from JSON to their structs, and what is wrong in words.
 
+use pleach_scheduler::error::ConfigError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-
-use crate::error::ConfigError;
 
 /// Reads settings; `null` means the defaults. Unknown keys are refused where the struct does so.
 ///
 /// # Errors
 /// What does not fit, with the defaults as an example of what does.
-pub(super) fn read<T: DeserializeOwned + Serialize + Default>(
+pub(crate) fn read<T: DeserializeOwned + Serialize + Default>(
     name: &str,
     settings: &Value,
 ) -> Result<T, ConfigError> {
@@ -26,7 +25,7 @@ pub(super) fn read<T: DeserializeOwned + Serialize + Default>(
 }
 
 /// The defaults as JSON.
-pub(super) fn defaults<T: Serialize + Default>() -> Value {
+pub(crate) fn defaults<T: Serialize + Default>() -> Value {
     serde_json::to_value(T::default()).unwrap_or(Value::Null)
 }
 
@@ -34,7 +33,7 @@ pub(super) fn defaults<T: Serialize + Default>() -> Value {
 ///
 /// # Errors
 /// `ok` is false.
-pub(super) fn check(
+pub(crate) fn check(
     name: &str,
     key: &str,
     value: impl ToString,

@@ -1,7 +1,7 @@
 //! When a planner in rounds plans: at the ends of rounds, or at once where the cluster stands idle.
 
-use crate::cluster::Cluster;
-use crate::ids::Time;
+use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::ids::Time;
 
 /// A clock of rounds. The first round begins with the first job; where nothing runs, the next begins with the next job.
 #[derive(Clone, Copy, Debug)]
@@ -51,9 +51,9 @@ impl RoundTimer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::tests::{cluster_of, submit};
-    use crate::planners::tests::place;
-    use crate::spec::ClusterSpec;
+    use crate::test_clusters::place;
+    use crate::test_clusters::{cluster_of, submit};
+    use pleach_scheduler::spec::ClusterSpec;
 
     #[test]
     fn rounds_follow_each_other_and_an_idle_cluster_begins_one_at_once() {

@@ -1,9 +1,10 @@
 //! Gandiva's migration: gangs that lie on more nodes than they need move where that pays for the restart.
 
-use super::GandivaConfig;
-use crate::cluster::{Cluster, Placement};
-use crate::ids::JobId;
-use crate::planners::board::{Board, is_on_board};
+use pleach_scheduler::cluster::{Cluster, Placement};
+use pleach_scheduler::ids::JobId;
+
+use super::gandiva_config::GandivaConfig;
+use crate::shared::board::{Board, is_on_board};
 
 /// Draws gangs together that lie on more nodes than they need, those that gain most first.
 pub(super) fn draw_together(cluster: &mut Cluster, config: &GandivaConfig) {

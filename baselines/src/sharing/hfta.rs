@@ -6,22 +6,22 @@
 //!
 //! # Source
 //! Wang et al., MLSys'21 (arXiv 2102.02344): jobs that differ in hyperparameters only are batched into one program up to the
-//! memory of the accelerator; the framework's memory is paid once. What that gains is [`crate::physics::mixed::Fusion`] of the
+//! memory of the accelerator; the framework's memory is paid once. What that gains is [`pleach_scheduler::physics::mixed::Fusion`] of the
 //! class. HFTA fuses what a user gives it; who waits for whom is no part of it, so first come, first served is ours.
 //!
 //! # Deviations
 //! - Fused jobs may end one by one, as if the program let them go (early stopping does); published runs end together.
 //! - Gangs are not fused, as in the paper, which fuses on one accelerator.
 
+use pleach_scheduler::cluster::{Cluster, Placement, Sharing};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{ClassId, JobId, Time};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::hosts::can_share;
-use crate::cluster::{Cluster, Placement, Sharing};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{ClassId, JobId, Time};
-use crate::planner::Planner;
-use crate::planners::give_out::tightest;
-use crate::planners::settings::check;
+use crate::shared::give_out::tightest;
+use crate::shared::settings::check;
 
 /// Settings of [`Hfta`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub struct Hfta {
     /// Programs that were started at `opened_at`.
     groups: Vec<Group>,
     opened_at: Time,
-    slices: Vec<crate::cluster::Slice>,
+    slices: Vec<pleach_scheduler::cluster::Slice>,
 }
 
 impl Hfta {
@@ -142,8 +142,8 @@ impl Planner for Hfta {
 mod tests {
     use super::super::tests::{class, cluster_of, plan_at, submit_as};
     use super::*;
-    use crate::physics::mixed::Fusion;
-    use crate::spec::ModelClass;
+    use pleach_scheduler::physics::mixed::Fusion;
+    use pleach_scheduler::spec::ModelClass;
 
     /// Nodes of 32 GiB; class 0 fuses up to (32 - 2) / 6 = 5 jobs, class 1 cannot.
     fn cluster(num_gpus: u32) -> Cluster {

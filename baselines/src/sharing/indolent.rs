@@ -18,15 +18,15 @@
 //!   (`pack_first` brings back what the released simulator does), which has the same aim and needs no forecast.
 //! - The profiling stage itself and the learned run times are left out: estimates are those of the cluster.
 
+use pleach_scheduler::cluster::{Cluster, Sharing};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{ClassId, JobId, Time};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::hosts::can_share;
-use crate::cluster::{Cluster, Sharing};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{ClassId, JobId, Time};
-use crate::planner::Planner;
-use crate::planners::give_out::tightest;
-use crate::planners::settings::check;
+use crate::shared::give_out::tightest;
+use crate::shared::settings::check;
 
 /// Settings of [`Indolent`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,7 +75,7 @@ impl IndolentConfig {
 #[derive(Clone, Debug)]
 pub struct Indolent {
     config: IndolentConfig,
-    slices: Vec<crate::cluster::Slice>,
+    slices: Vec<pleach_scheduler::cluster::Slice>,
 }
 
 impl Indolent {

@@ -2,6 +2,7 @@
 
 mod draw_together;
 mod gandiva;
+mod gandiva_config;
 mod hfta;
 mod hosts;
 mod indolent;
@@ -14,17 +15,20 @@ mod turns;
 #[cfg(test)]
 mod tests;
 
-pub use gandiva::{Gandiva, GandivaConfig};
+pub use gandiva::Gandiva;
+pub use gandiva_config::GandivaConfig;
 pub use hfta::{Hfta, HftaConfig};
 pub use indolent::{Indolent, IndolentConfig};
 pub use muri::{Muri, MuriConfig};
 pub use sjf::{SjfSharing, SjfSharingConfig};
 
-use super::{Asks, Entry, settings};
-use crate::heuristics::Info;
+use pleach_scheduler::heuristics::Info;
+
+use crate::entry::{Entry, Requirements};
+use crate::shared::settings;
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         info: Info {
             name: "sjf-ffs",
@@ -33,7 +37,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "run time estimates, gang size, GPU memory",
             decides: "shortest job first; who finds too few free GPUs shares the first that have one resident",
         },
-        asks: SHARING,
+        requirements: SHARING,
         defaults: settings::defaults::<SjfSharingConfig>,
         make: |value| Ok(Box::new(SjfSharing::first_fit(settings::read("sjf-ffs", value)?))),
     },
@@ -45,7 +49,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "run time estimates, gang size, GPU memory, interference of pairs",
             decides: "shortest job first; who finds too few free GPUs shares with those beside whom both end earlier on average",
         },
-        asks: SHARING,
+        requirements: SHARING,
         defaults: settings::defaults::<SjfSharingConfig>,
         make: |value| {
             Ok(Box::new(SjfSharing::best_benefit(settings::read(
@@ -61,7 +65,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "who waits and runs how long, utilisation, measured rates of pairs",
             decides: "gangs take turns; packs by trial and takes apart what does less than one alone; draws spread gangs together",
         },
-        asks: Asks {
+        requirements: Requirements {
             preemption: true,
             ..SHARING
         },
@@ -76,7 +80,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "run time estimates, gang size, GPU memory, utilisation",
             decides: "least GPU time first; equal gangs that are light enough share where no GPU is free",
         },
-        asks: SHARING,
+        requirements: SHARING,
         defaults: settings::defaults::<IndolentConfig>,
         make: |value| Ok(Box::new(Indolent::new(settings::read("indolent", value)?)?)),
     },
@@ -88,7 +92,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "arrival, class, GPU memory of fused jobs",
             decides: "first come, first served; jobs of one class and one GPU that start together are fused into one program",
         },
-        asks: SHARING,
+        requirements: SHARING,
         defaults: settings::defaults::<HftaConfig>,
         make: |value| Ok(Box::new(Hfta::new(settings::read("hfta", value)?)?)),
     },
@@ -100,7 +104,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "run time estimates, gang size, GPU memory, speeds of pairs",
             decides: "each round: least remaining GPU time first; pairs equal gangs whose speeds together are largest",
         },
-        asks: Asks {
+        requirements: Requirements {
             preemption: true,
             ..SHARING
         },
@@ -110,7 +114,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 ];
 
 /// Two jobs on the same GPUs.
-const SHARING: Asks = Asks {
+const SHARING: Requirements = Requirements {
     sharing: true,
-    ..Asks::NOTHING
+    ..Requirements::NOTHING
 };

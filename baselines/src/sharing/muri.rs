@@ -7,7 +7,7 @@
 //!
 //! # Source
 //! Zhao et al., SIGCOMM'22, Muri-S (known run times). Muri weighs a pair by how busy it keeps all resources; that is the sum of
-//! the two speeds over the number of resources ([`crate::physics::interleave`]), so the sum of speeds is the same weight,
+//! the two speeds over the number of resources ([`pleach_scheduler::physics::interleave`]), so the sum of speeds is the same weight,
 //! wherever the speeds come from: a table made from stage times, measured pairs, or the rule of interference.
 //!
 //! # Deviations
@@ -16,20 +16,20 @@
 //!   (`matching`), in time that does not grow with the square of the jobs.
 //! - Rounds of 360 s are those of Gavel (*assumed*); Muri-L, without run times, is left out.
 
+use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Sharing, Slice};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::hosts::can_share;
 use super::matching::pair_up;
 use super::speeds::PairSpeeds;
-use crate::cluster::{Cluster, JobState, NodeState, Sharing, Slice};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{GpuTypeId, JobId, Time};
-use crate::planner::Planner;
-use crate::planners::board::{Board, is_on_board};
-use crate::planners::give_out::start_what_fits;
-use crate::planners::layout::{Grant, Layout, apply, start_fractions};
-use crate::planners::settings::check;
-use crate::planners::timer::RoundTimer;
+use crate::shared::board::{Board, is_on_board};
+use crate::shared::give_out::start_what_fits;
+use crate::shared::layout::{Grant, Layout, apply, start_fractions};
+use crate::shared::settings::check;
+use crate::shared::timer::RoundTimer;
 
 /// Settings of [`Muri`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -309,8 +309,8 @@ impl Planner for Muri {
 mod tests {
     use super::super::tests::{class, cluster_of, plan_at, submit_as};
     use super::*;
-    use crate::physics::interleave::interleaved_pairs;
-    use crate::spec::ClusterSpec;
+    use pleach_scheduler::physics::interleave::interleaved_pairs;
+    use pleach_scheduler::spec::ClusterSpec;
 
     /// Readers and computers complement each other (speeds 1 and 1); two readers or two computers take turns.
     fn cluster(num_gpus: u32) -> Cluster {

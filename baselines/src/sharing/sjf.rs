@@ -22,16 +22,16 @@
 //! - Of several GPU types a gang is gathered on the fastest that can hold it; the paper has one type.
 //! - Jobs that reserve CPU or memory, or ask for parts of a GPU, do not share.
 
+use pleach_scheduler::cluster::{Cluster, Placement, Sharing};
+use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::ids::{GpuTypeId, JobId};
+use pleach_scheduler::physics::interference::MeanEnds;
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::hosts::{Host, Hosts, can_share, gathered};
 use super::speeds::PairSpeeds;
-use crate::cluster::{Cluster, Placement, Sharing};
-use crate::error::PolicyError;
-use crate::ids::{GpuTypeId, JobId};
-use crate::physics::interference::MeanEnds;
-use crate::planner::Planner;
-use crate::planners::give_out::tightest;
+use crate::shared::give_out::tightest;
 
 /// Settings of [`SjfSharing`]: there are none, the rule has no constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ enum Rule {
 pub struct SjfSharing {
     rule: Rule,
     speeds: PairSpeeds,
-    slices: Vec<crate::cluster::Slice>,
+    slices: Vec<pleach_scheduler::cluster::Slice>,
 }
 
 impl SjfSharing {
@@ -177,7 +177,7 @@ impl Planner for SjfSharing {
 mod tests {
     use super::super::tests::{cluster, plan_at, start_on, submit_as};
     use super::*;
-    use crate::planners::tests::submit;
+    use crate::test_clusters::submit;
 
     fn bsbf() -> SjfSharing {
         SjfSharing::best_benefit(SjfSharingConfig {})
@@ -268,7 +268,7 @@ mod tests {
         let mut greedy = cluster.clone();
         assert_eq!(plan_at(&mut ffs(), &mut greedy, 0.0).len(), 3);
         // When the short one has gone, its GPU is free and the long one gains still.
-        cluster.advance(crate::ids::Time::from_secs_f64(40.0));
+        cluster.advance(pleach_scheduler::ids::Time::from_secs_f64(40.0));
         cluster.finish(JobId(1));
         assert_eq!(plan_at(&mut bsbf(), &mut cluster, 40.0).len(), 2);
     }
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn where_nothing_can_be_shared_it_is_shortest_job_first() {
-        let mut cluster = crate::planners::tests::preemptive_cluster(1, 1);
+        let mut cluster = crate::test_clusters::preemptive_cluster(1, 1);
         for estimate_s in [50.0, 20.0] {
             submit(&mut cluster, 1, estimate_s);
         }

@@ -1,11 +1,11 @@
 //! Small clusters on which jobs share, for the tests of these planners.
 
-use crate::cluster::{Capabilities, Cluster, Placement, Sharing, Slice, Submission};
-use crate::estimate::{Estimate, Provenance};
-use crate::ids::{ClassId, JobId, NodeId, TenantId, Time};
-use crate::physics::interference::PairEntry;
-use crate::planner::Planner;
-use crate::spec::{ClusterSpec, Load, ModelClass, Resources};
+use pleach_scheduler::cluster::{Capabilities, Cluster, Placement, Sharing, Slice, Submission};
+use pleach_scheduler::estimate::{Estimate, Provenance};
+use pleach_scheduler::ids::{ClassId, JobId, NodeId, TenantId, Time};
+use pleach_scheduler::physics::interference::PairEntry;
+use pleach_scheduler::planner::Planner;
+use pleach_scheduler::spec::{ClusterSpec, Load, ModelClass, Resources};
 
 /// A class that keeps a GPU busy for a part of the time.
 pub(super) fn class(name: &str, utilisation: f64) -> ModelClass {
@@ -95,7 +95,7 @@ pub(super) fn plan_at(
     cluster.advance(Time::from_secs_f64(now_s));
     planner.plan(cluster).unwrap();
     cluster.check();
-    let running = crate::planners::tests::running(cluster);
+    let running = crate::test_clusters::running(cluster);
     let slices = |id: u32| {
         let placement = &cluster.job(JobId(id)).placement;
         placement.iter().map(|slice| (slice.node.0, slice.gpus)).collect()

@@ -1,8 +1,9 @@
 //! Whose turn is over: the parties that have to make room for those who wait.
 
-use crate::cluster::{Cluster, Placement};
-use crate::ids::{GpuTypeId, JobId, Time};
-use crate::planners::board::is_on_board;
+use pleach_scheduler::cluster::{Cluster, Placement};
+use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
+
+use crate::shared::board::is_on_board;
 
 /// A running job, or two on the same GPUs; they come and go together.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,7 +122,7 @@ pub(super) fn take_turns(cluster: &Cluster, waiting: &[JobId], turn: Time) -> Ve
 mod tests {
     use super::super::tests::{cluster, start_on};
     use super::*;
-    use crate::planners::tests::submit;
+    use crate::test_clusters::submit;
 
     fn stopped(cluster: &Cluster, waiting: &[JobId]) -> Vec<Vec<u32>> {
         let parties = take_turns(cluster, waiting, Time::from_secs_f64(60.0));

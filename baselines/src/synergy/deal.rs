@@ -15,8 +15,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
+use pleach_scheduler::ids::JobId;
+
 use super::wish::{Counts, Holding, Inputs, Wish, add, fits, scaled};
-use crate::ids::JobId;
 
 /// A server is short of something where less than this is free: what is below is rounding.
 const SHORT: f64 = 1e-9;

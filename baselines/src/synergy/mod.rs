@@ -17,12 +17,13 @@ pub use planner::{Grant, Synergy, SynergyConfig};
 pub use profile::{Profile, Profiles};
 pub use wish::{Counts, Holding, Inputs, Wish};
 
+use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::heuristics::Info;
+use pleach_scheduler::planner::Planner;
 use serde_json::Value;
 
-use super::{Asks, Entry, settings};
-use crate::error::ConfigError;
-use crate::heuristics::Info;
-use crate::planner::Planner;
+use crate::entry::{Entry, Requirements};
+use crate::shared::settings;
 
 fn make(name: &'static str, grant: Grant, value: &Value) -> Result<Box<dyn Planner>, ConfigError> {
     Ok(Box::new(Synergy::new(name, grant, settings::read(name, value)?)?))
@@ -31,7 +32,7 @@ fn make(name: &'static str, grant: Grant, value: &Value) -> Result<Box<dyn Plann
 const KNOWS: &str = "gang size, each class's speed over CPU and memory; run time for srtf and ftf";
 
 /// The planners of this line.
-pub(super) const ENTRIES: &[Entry] = &[
+pub(crate) const ENTRIES: &[Entry] = &[
     Entry {
         info: Info {
             name: "synergy-fair",
@@ -40,7 +41,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: "gang size; run time for srtf and ftf",
             decides: "in rounds who runs, each with CPU and memory in proportion to its GPUs",
         },
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<SynergyConfig>,
         make: |value| make("synergy-fair", Grant::Proportional, value),
     },
@@ -52,7 +53,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: KNOWS,
             decides: "in rounds who runs, each with the CPU and memory that suit it best, or not at all",
         },
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<SynergyConfig>,
         make: |value| make("synergy-greedy", Grant::Greedy, value),
     },
@@ -64,7 +65,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: KNOWS,
             decides: "in rounds who runs and with how much CPU and memory, nobody below the proportional share",
         },
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<SynergyConfig>,
         make: |value| make("synergy-tune", Grant::Tune, value),
     },
@@ -76,7 +77,7 @@ pub(super) const ENTRIES: &[Entry] = &[
             knows: KNOWS,
             decides: "as synergy-tune, with the CPU and memory that make all together fastest",
         },
-        asks: Asks::PREEMPTION,
+        requirements: Requirements::PREEMPTION,
         defaults: settings::defaults::<SynergyConfig>,
         make: |value| make("synergy-opt", Grant::Optimum, value),
     },

@@ -22,7 +22,7 @@
 //! - Where the programme has no answer (asked-for shares that do not fit, too many terms), the round is TUNE's.
 
 use super::wish::Inputs;
-use crate::planners::program::{Column, Limits, Program};
+use crate::shared::program::{Column, Limits, Program};
 
 /// What a job can be given, per GPU, and its speed then.
 pub type Choice = (Inputs, f64);

@@ -1,9 +1,8 @@
 //! The orders in which Synergy looks at jobs; it comes on top of any.
 
+use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::ids::{JobId, Time};
 use serde::{Deserialize, Serialize};
-
-use crate::cluster::Cluster;
-use crate::ids::{JobId, Time};
 
 /// Who is looked at first. Ties go to whoever came first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +55,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planners::tests::{place, preemptive_cluster, submit};
+    use crate::test_clusters::{place, preemptive_cluster, submit};
 
     #[test]
     fn each_order_puts_another_job_first() {

@@ -20,6 +20,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use pleach_scheduler::cluster::{Cluster, ShapeId};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::optimum::{Group, optimum};
@@ -27,13 +31,9 @@ use super::order::Order;
 use super::profile::Profiles;
 use super::round::{Round, types_of};
 use super::wish::{Counts, Wish};
-use crate::cluster::{Cluster, ShapeId};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{ClassId, GpuTypeId, JobId, Time};
-use crate::planner::Planner;
-use crate::planners::layout::start_fractions;
-use crate::planners::settings::check;
-use crate::planners::timer::RoundTimer;
+use crate::shared::layout::start_fractions;
+use crate::shared::settings::check;
+use crate::shared::timer::RoundTimer;
 
 /// Settings of [`Synergy`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

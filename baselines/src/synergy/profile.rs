@@ -12,11 +12,12 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::cluster::{Cluster, Node, Shape, ShapeId};
+use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId};
+use pleach_scheduler::physics::sensitivity::{Sensitivity, Share};
+
 use super::optimum::{Choice, worthwhile};
 use super::wish::{Counts, Inputs, Wish};
-use crate::cluster::{Cluster, Node, Shape, ShapeId};
-use crate::ids::{ClassId, GpuTypeId, JobId};
-use crate::physics::sensitivity::{Sensitivity, Share};
 
 /// CPU (thousandths of a core) and host memory (MiB) per GPU for a gang on one GPU type, and what they make of its speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -220,11 +221,11 @@ fn inputs_of(node: &Node) -> Inputs {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::cluster::{Capabilities, Submission};
-    use crate::estimate::{Estimate, Provenance};
-    use crate::ids::TenantId;
-    use crate::physics::sensitivity::SYNERGY_MODELS;
-    use crate::spec::{ClusterSpec, ModelClass, Resources};
+    use pleach_scheduler::cluster::{Capabilities, Submission};
+    use pleach_scheduler::estimate::{Estimate, Provenance};
+    use pleach_scheduler::ids::TenantId;
+    use pleach_scheduler::physics::sensitivity::SYNERGY_MODELS;
+    use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 
     /// Synergy's servers of 8 GPUs and 500 GiB, and its ten models as classes in the order of the table.
     pub(crate) fn synergy_cluster(num_servers: u32, cpu_cores: f64) -> Cluster {

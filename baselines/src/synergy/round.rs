@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
+use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId};
+
 use super::deal::{Deal, Server};
 use super::wish::Counts;
-use crate::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
-use crate::ids::{GpuTypeId, JobId, NodeId};
-use crate::planners::board::{Board, is_on_board};
-use crate::planners::layout::{Grant as Granted, Layout, apply};
+use crate::shared::board::{Board, is_on_board};
+use crate::shared::layout::{Grant as Granted, Layout, apply};
 
 /// The round being planned.
 pub(super) struct Round {

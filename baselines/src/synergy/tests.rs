@@ -1,13 +1,13 @@
 //! Whole rounds of Synergy, worked by hand, and its promise as a property.
 
+use pleach_scheduler::cluster::{Cluster, JobState, Shape};
+use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::physics::sensitivity::SYNERGY_MODELS;
 use proptest::prelude::*;
 
 use super::profile::tests::{submit, synergy_cluster};
 use super::*;
-use crate::cluster::{Cluster, JobState, Shape};
-use crate::ids::{JobId, Time};
-use crate::physics::sensitivity::SYNERGY_MODELS;
-use crate::planners::tests::running;
+use crate::test_clusters::running;
 
 fn planner(grant: Grant, order: Order) -> Synergy {
     let config = SynergyConfig {
@@ -99,17 +99,17 @@ fn least_attained_service_takes_turns_by_round() {
 
 #[test]
 fn quotas_without_borrowing_bind() {
-    let mut spec = crate::spec::ClusterSpec::uniform(1, 4, 1);
+    let mut spec = pleach_scheduler::spec::ClusterSpec::uniform(1, 4, 1);
     spec.tenants = ["a", "b"]
-        .map(|name| crate::spec::TenantSpec {
+        .map(|name| pleach_scheduler::spec::TenantSpec {
             name: name.into(),
             quota_gpus: 2,
         })
         .to_vec();
     spec.borrowing = false;
-    let mut cluster = crate::cluster::tests::cluster_of(&spec);
+    let mut cluster = crate::test_clusters::cluster_of(&spec);
     for tenant in [0, 0, 0, 1] {
-        crate::cluster::tests::submit_for(&mut cluster, tenant, 1, 1e4);
+        crate::test_clusters::submit_for(&mut cluster, tenant, 1, 1e4);
     }
     let mut tune = planner(Grant::Tune, Order::Fifo);
     assert_eq!(at(&mut tune, &mut cluster, 0.0), [0, 1, 3]);
@@ -151,7 +151,7 @@ proptest! {
         let groups: Vec<Group> = tuned.running().map(|id| Group {
             num_gpus: tuned.job(id).request.num_gpus,
             num_jobs: 1,
-            choices: profiles.choices(tuned, id, crate::ids::GpuTypeId(0)),
+            choices: profiles.choices(tuned, id, pleach_scheduler::ids::GpuTypeId(0)),
         }).collect();
         let all = [f64::from(num_servers) * 24_000.0, f64::from(num_servers) * 512_000.0];
         let bound = optimum(&groups, all).unwrap().worth;

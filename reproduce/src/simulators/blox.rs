@@ -11,14 +11,14 @@
 
 use std::collections::BTreeMap;
 
+use pleach_baselines::rounds::{Party, lease};
+use pleach_env::world::{LeaseTerms, RoundClock, RoundEnd, Seen};
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice};
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::{JobId, NodeId, Time};
 use pleach_scheduler::planner::Planner;
-use pleach_scheduler::rounds::{Party, lease};
 
 use super::in_rounds::RoundPreset;
-use crate::world::{LeaseTerms, RoundClock, RoundEnd, Seen};
 
 /// The clock.
 pub const CLOCK: RoundClock = RoundClock {
@@ -117,9 +117,9 @@ impl RoundPreset for Blox {
 
 #[cfg(test)]
 mod tests {
+    use super::super::in_rounds::run;
+    use super::super::test_workloads::{job, workload};
     use super::*;
-    use crate::compat::in_rounds::run;
-    use crate::workload::tests::{job, workload};
     use pleach_scheduler::spec::ClusterSpec;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Gavel's simulator: the round mechanism of [`pleach_scheduler::rounds`] under its clock and with its quirks.
+//! Gavel's simulator: the round mechanism of [`pleach_baselines::rounds`] under its clock and with its quirks.
 //!
 //! Targets are given, one table for each time that they were computed, so that what is checked is the mechanism and the
 //! clock and not which of several optima a solver returns. Kept as they are there:
@@ -21,15 +21,15 @@
 
 use std::collections::BTreeMap;
 
+use pleach_baselines::rounds::{Party, Rounds, Targets, Turn, lease, place};
+use pleach_env::world::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
 use pleach_scheduler::cluster::{Cluster, JobState, Placement};
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
 use pleach_scheduler::planner::Planner;
-use pleach_scheduler::rounds::{Party, Rounds, Targets, Turn, lease, place};
 
 use super::in_rounds::RoundPreset;
 use super::python_random::PythonRandom;
-use crate::world::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
 
 /// Length of a round, s.
 const ROUND_S: f64 = 360.0;
@@ -348,14 +348,14 @@ impl RoundPreset for Gavel {
 
 #[cfg(test)]
 mod tests {
+    use super::super::in_rounds::run;
+    use super::super::test_workloads::{job, workload};
     use super::*;
-    use crate::compat::in_rounds::run;
-    use crate::workload::tests::{job, workload};
     use pleach_scheduler::spec::ClusterSpec;
 
     fn finishes(
         num_gpus: u32,
-        jobs: Vec<crate::workload::JobSpec>,
+        jobs: Vec<pleach_env::workload::JobSpec>,
         targets: Vec<Targets>,
     ) -> (Vec<f64>, Vec<f64>) {
         let mut workload = workload(jobs);

@@ -17,8 +17,8 @@ use pleach_scheduler::ids::Time;
 use pleach_scheduler::planner::PolicyPlanner;
 
 use super::every::Every;
+use super::preset::{Preset, RestartCost, unknown};
 use super::quota::{Order, VirtualQuota};
-use super::{Preset, RestartCost, unknown};
 
 /// The policies that [`preset`] knows.
 pub const POLICIES: [&str; 4] = ["fifo", "fifo-60s", "sjf", "srtf"];

@@ -15,8 +15,8 @@ use pleach_scheduler::planner::PolicyPlanner;
 
 use super::every::Every;
 use super::helios::{CAPABILITIES, UNNOTICED_S};
+use super::preset::{Preset, RestartCost, unknown};
 use super::quota::{Order, VirtualQuota};
-use super::{Preset, RestartCost, unknown};
 
 /// The policies that [`preset`] knows.
 pub const POLICIES: [&str; 4] = ["fifo", "sjf", "srtf", "tiresias"];

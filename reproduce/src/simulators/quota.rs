@@ -14,7 +14,7 @@ use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::{JobId, Time};
 use pleach_scheduler::planner::Planner;
 
-use super::start;
+use super::preset::start;
 
 /// The order in which GPUs are given out.
 #[derive(Clone, Copy, Debug)]

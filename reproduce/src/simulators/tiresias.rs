@@ -15,7 +15,7 @@ use pleach_scheduler::heuristics::{Greedy, HeadOfLine};
 use pleach_scheduler::ids::{JobId, Time};
 use pleach_scheduler::planner::{Planner, PolicyPlanner};
 
-use super::{Preset, start, unknown};
+use super::preset::{Preset, start, unknown};
 
 /// The policies that [`preset`] knows.
 pub const POLICIES: [&str; 7] = [

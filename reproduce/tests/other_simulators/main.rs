@@ -1,6 +1,6 @@
 //! Our simulator against published ones, job by job, on their own inputs.
 //!
-//! `cargo test -p pleach-env --test other_simulators -- --nocapture --test-threads 1` prints the table of
+//! `cargo test -p pleach-reproduce --test other_simulators -- --nocapture --test-threads 1` prints the table of
 //! `docs/validation.md`. Skipped where the published results are not at hand. `Preset`s keep the other simulators' rules;
 //! nothing here is tuned to a result.
 
@@ -10,9 +10,9 @@ mod compare;
 mod read;
 
 use compare::{Comparison, print_heading};
-use pleach_env::compat::{Preset, helios, lucid, tiresias};
 use pleach_env::seed::Seed;
 use pleach_env::workload::JobSpec;
+use pleach_reproduce::simulators::{Preset, helios, lucid, tiresias};
 use rand::seq::SliceRandom;
 use read::{Row, VirtualCluster, data, table, virtual_clusters};
 

@@ -1,8 +1,8 @@
 //! Blox: jobs of one GPU that keep it until a job before them in the order wants it.
 
-use pleach_env::compat::blox::{Blox, CLOCK, Order};
-use pleach_env::compat::in_rounds::run;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
+use pleach_reproduce::simulators::blox::{Blox, CLOCK, Order};
+use pleach_reproduce::simulators::in_rounds::run;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pleach_env::compat::gavel::{CLOCK, Gavel, GavelRules, PairSpeeds};
-use pleach_env::compat::in_rounds::run;
+use pleach_baselines::rounds::{Party, Targets};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
+use pleach_reproduce::simulators::gavel::{CLOCK, Gavel, GavelRules, PairSpeeds};
+use pleach_reproduce::simulators::in_rounds::run;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
 use pleach_scheduler::physics::interference::PairEntry;
-use pleach_scheduler::rounds::{Party, Targets};
 use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, Resources, TenantSpec};
 
 use super::golden::{Comparison, Row, folder, number, rows};

@@ -6,15 +6,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pleach_env::compat::gavel::PairSpeeds;
+use pleach_baselines::gavel::max_min::{Due, fill};
+use pleach_baselines::gavel::policies::las_norms;
+use pleach_baselines::gavel::programme::group_by;
+use pleach_baselines::gavel::snapshot::{Kind, Snapshot};
+use pleach_baselines::program::Limits;
+use pleach_baselines::rounds::Targets;
 use pleach_env::workload::Workload;
+use pleach_reproduce::simulators::gavel::PairSpeeds;
 use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId};
-use pleach_scheduler::planners::gavel::max_min::{Due, fill};
-use pleach_scheduler::planners::gavel::policies::las_norms;
-use pleach_scheduler::planners::gavel::programme::group_by;
-use pleach_scheduler::planners::gavel::snapshot::{Kind, Snapshot};
-use pleach_scheduler::planners::program::Limits;
-use pleach_scheduler::rounds::Targets;
 
 use super::gavel::{Run, pair_speeds, runs, speeds, targets, workload};
 use super::golden::{folder, number, rows};

@@ -7,15 +7,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pleach_env::compat::gavel::PairSpeeds;
+use pleach_baselines::gavel::config::Common;
+use pleach_baselines::gavel::finish_time::{Claim, fairest};
+use pleach_baselines::gavel::policies::{fifo, most_progress};
+use pleach_baselines::gavel::programme::{TimeProgram, group_by};
+use pleach_baselines::gavel::snapshot::Snapshot;
+use pleach_baselines::program::Limits;
+use pleach_baselines::rounds::Targets;
+use pleach_reproduce::simulators::gavel::PairSpeeds;
 use pleach_scheduler::ids::JobId;
-use pleach_scheduler::planners::gavel::config::Common;
-use pleach_scheduler::planners::gavel::finish_time::{Claim, fairest};
-use pleach_scheduler::planners::gavel::policies::{fifo, most_progress};
-use pleach_scheduler::planners::gavel::programme::{TimeProgram, group_by};
-use pleach_scheduler::planners::gavel::snapshot::Snapshot;
-use pleach_scheduler::planners::program::Limits;
-use pleach_scheduler::rounds::Targets;
 
 use super::gavel::{Run, pair_speeds, runs, speeds, targets, workload};
 use super::gavel_targets::{snapshot, speeds_under, steps};

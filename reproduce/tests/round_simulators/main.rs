@@ -1,7 +1,7 @@
 //! Our simulator against published simulators that work in rounds, job by job.
 //!
 //! Recorded runs are read from `shared/data/golden` beside the repository; where they are missing the tests say so and
-//! pass. `cargo test -p pleach-env --test round_simulators -- --nocapture` prints one line for each run; with
+//! pass. `cargo test -p pleach-reproduce --test round_simulators -- --nocapture` prints one line for each run; with
 //! `--include-ignored` also for the large ones.
 
 #![allow(clippy::unwrap_used)]

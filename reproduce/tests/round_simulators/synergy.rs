@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pleach_env::compat::in_rounds::run;
-use pleach_env::compat::synergy::{CLOCK, Grant, Ideal, Order, Sensitivity, Synergy};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
+use pleach_reproduce::simulators::in_rounds::run;
+use pleach_reproduce::simulators::synergy::{CLOCK, Grant, Ideal, Order, Sensitivity, Synergy};
 use pleach_scheduler::cluster::Slice;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::physics::sensitivity::Sensitivity as Surface;

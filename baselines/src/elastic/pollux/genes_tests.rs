@@ -1,8 +1,9 @@
 //! The search against every allocation of tiny instances, and the rules that each individual must keep.
 
-use super::*;
 use proptest::prelude::*;
 use rand::SeedableRng as _;
+
+use super::*;
 
 /// A job whose speed-up is so many times its GPUs to a power, less a part on several nodes.
 fn row(scale: f64, exponent: f64, spread: f64, least: u32, most: u32) -> Row {

@@ -30,6 +30,11 @@
 
 mod genes;
 
+use genes::{Effort, Individual, Problem, Row};
+use pleach_scheduler::cluster::{Cluster, Placement};
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId, Time};
+use pleach_scheduler::planner::Planner;
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -37,13 +42,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::field::Field;
 use super::scaling::{Paces, Scaling};
-use crate::cluster::{Cluster, Placement};
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{GpuTypeId, JobId, NodeId, Time};
-use crate::planner::Planner;
-use crate::planners::settings::check;
-use crate::planners::timer::RoundTimer;
-use genes::{Effort, Individual, Problem, Row};
+use crate::shared::settings::check;
+use crate::shared::timer::RoundTimer;
 
 /// Settings of [`Pollux`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,8 @@
 //! Pollux by hand.
 
 use super::*;
-use crate::physics::goodput::Elastic;
-use crate::planners::elastic::tests::{
-    elastic_cluster, elastic_cluster_with, held_gpus, saturating, submit_class,
+use crate::elastic::tests::{
+    elastic_cluster, elastic_cluster_with, held_gpus, proportional, saturating, submit_class,
 };
 
 fn planner() -> Pollux {
@@ -19,7 +18,7 @@ fn at(planner: &mut Pollux, cluster: &mut Cluster, now_s: f64) -> Vec<u32> {
 
 #[test]
 fn a_job_alone_doubles_from_round_to_round_until_it_has_the_cluster() {
-    let mut cluster = elastic_cluster(2, 4, &[Elastic::proportional(64)]);
+    let mut cluster = elastic_cluster(2, 4, &[proportional(64)]);
     let mut planner = planner();
     submit_class(&mut cluster, 0, 1, 1e6);
     let held: Vec<u32> = [0.0, 60.0, 120.0, 180.0]
@@ -35,7 +34,7 @@ fn a_job_alone_doubles_from_round_to_round_until_it_has_the_cluster() {
 
 #[test]
 fn two_equal_jobs_share_equally_and_one_that_does_not_scale_gets_one_gpu() {
-    let mut cluster = elastic_cluster(1, 8, &[Elastic::proportional(64), saturating(64)]);
+    let mut cluster = elastic_cluster(1, 8, &[proportional(64), saturating(64)]);
     let mut planner = planner();
     for _ in 0..2 {
         submit_class(&mut cluster, 0, 1, 1e6);
@@ -57,7 +56,7 @@ fn two_equal_jobs_share_equally_and_one_that_does_not_scale_gets_one_gpu() {
 fn an_old_job_moves_and_one_that_has_just_begun_does_not() {
     // Restarts of 100 s. At 60 s a job on twice its GPUs keeps 60 / 160 of twice its speed: it stays. At 120 s 120 / 220 of
     // it is more than its speed: it goes.
-    let mut cluster = elastic_cluster_with(1, 2, &[Elastic::proportional(64)], 100.0);
+    let mut cluster = elastic_cluster_with(1, 2, &[proportional(64)], 100.0);
     let mut planner = planner();
     submit_class(&mut cluster, 0, 1, 1e6);
     assert_eq!(at(&mut planner, &mut cluster, 0.0), [1]);
@@ -68,7 +67,7 @@ fn an_old_job_moves_and_one_that_has_just_begun_does_not() {
 #[test]
 fn a_gang_waits_its_turn_whole_and_runs_whole() {
     // Classes: 0 scales, 1 is rigid. Without its gang of 6 the mean would be ruled by 0.01.
-    let mut cluster = elastic_cluster(2, 4, &[Elastic::proportional(64)]);
+    let mut cluster = elastic_cluster(2, 4, &[proportional(64)]);
     let mut planner = planner();
     submit_class(&mut cluster, 0, 1, 1e6);
     for round in 0..4 {

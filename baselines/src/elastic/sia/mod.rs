@@ -27,18 +27,18 @@
 mod configurations;
 mod place;
 
+use configurations::{Configuration, configurations};
+use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{GpuTypeId, Time};
+use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::field::Field;
 use super::knapsack::{Choice, choose};
 use super::scaling::{Paces, Scaling};
-use crate::cluster::Cluster;
-use crate::error::{ConfigError, PolicyError};
-use crate::ids::{GpuTypeId, Time};
-use crate::planner::Planner;
-use crate::planners::settings::check;
-use crate::planners::timer::RoundTimer;
-use configurations::{Configuration, configurations};
+use crate::shared::settings::check;
+use crate::shared::timer::RoundTimer;
 
 /// Settings of [`Sia`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

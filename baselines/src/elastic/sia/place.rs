@@ -4,10 +4,11 @@
 //! Parts that are powers of two, placed largest first, always fit where a node's size is one too; on other nodes, or where
 //! CPU and memory bind, a job may get fewer GPUs or wait for the next round.
 
+use pleach_scheduler::cluster::{Cluster, Placement};
+use pleach_scheduler::ids::{GpuTypeId, NodeId};
+
 use super::super::field::Field;
 use super::super::scaling::Scaling;
-use crate::cluster::{Cluster, Placement};
-use crate::ids::{GpuTypeId, NodeId};
 
 /// Who stays where it is if its configuration is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

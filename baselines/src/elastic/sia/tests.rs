@@ -1,13 +1,14 @@
 //! Sia by hand, and its programme against every way to choose.
 
-use super::*;
-use crate::cluster::JobState;
-use crate::ids::{JobId, NodeId};
-use crate::physics::goodput::Elastic;
-use crate::planners::elastic::tests::{
-    elastic_cluster, elastic_cluster_with, held_gpus, saturating, submit_class,
-};
+use pleach_scheduler::cluster::JobState;
+use pleach_scheduler::ids::{JobId, NodeId};
+use pleach_scheduler::physics::goodput::Elastic;
 use proptest::prelude::*;
+
+use super::*;
+use crate::elastic::tests::{
+    elastic_cluster, elastic_cluster_with, held_gpus, proportional, saturating, submit_class,
+};
 
 fn planner() -> Sia {
     Sia::new(SiaConfig::default()).unwrap()
@@ -22,7 +23,7 @@ fn at(planner: &mut Sia, cluster: &mut Cluster, now_s: f64) -> Vec<u32> {
 
 #[test]
 fn a_job_starts_on_one_gpu_and_doubles_from_round_to_round() {
-    let mut cluster = elastic_cluster(3, 4, &[Elastic::proportional(64)]);
+    let mut cluster = elastic_cluster(3, 4, &[proportional(64)]);
     let mut planner = planner();
     submit_class(&mut cluster, 0, 1, 1e6);
     assert_eq!(at(&mut planner, &mut cluster, 0.0), [1]);
@@ -39,7 +40,7 @@ fn a_job_starts_on_one_gpu_and_doubles_from_round_to_round() {
 fn the_weight_of_waiting_decides_whether_a_job_is_worth_a_gpu_at_all() {
     // p = -0.5: a row's least configuration costs 1, waiting 1.1. With a weight below 1 nobody is worth starting, but
     // whoever fits on idle GPUs is started nevertheless.
-    let cluster = elastic_cluster(1, 4, &[Elastic::proportional(64)]);
+    let cluster = elastic_cluster(1, 4, &[proportional(64)]);
     let worth = |idle_weight: f64| {
         let mut cluster = cluster.clone();
         let id = submit_class(&mut cluster, 0, 1, 1e6);
@@ -66,7 +67,7 @@ fn the_weight_of_waiting_decides_whether_a_job_is_worth_a_gpu_at_all() {
 fn a_restart_must_be_worth_it() {
     // Restarts of 100 s. At 60 s a job that doubles keeps (60 - 0) / (60 + 100) = 0.375 of twice the goodput: it stays. At
     // 120 s 120 / 220 = 0.545 of it is a little more than 1: it goes.
-    let mut cluster = elastic_cluster_with(1, 2, &[Elastic::proportional(64)], 100.0);
+    let mut cluster = elastic_cluster_with(1, 2, &[proportional(64)], 100.0);
     let mut planner = planner();
     submit_class(&mut cluster, 0, 1, 1e6);
     assert_eq!(at(&mut planner, &mut cluster, 0.0), [1]);
@@ -77,7 +78,7 @@ fn a_restart_must_be_worth_it() {
 #[test]
 fn gpus_go_to_jobs_that_scale_and_rigid_gangs_run_whole() {
     // Classes: 0 scales, 1 does not, 2 is rigid. 8 GPUs of two nodes.
-    let mut cluster = elastic_cluster(2, 4, &[Elastic::proportional(64), saturating(64)]);
+    let mut cluster = elastic_cluster(2, 4, &[proportional(64), saturating(64)]);
     let mut planner = planner();
     submit_class(&mut cluster, 0, 1, 1e6);
     submit_class(&mut cluster, 1, 1, 1e6);
@@ -94,11 +95,11 @@ fn gpus_go_to_jobs_that_scale_and_rigid_gangs_run_whole() {
 #[test]
 fn jobs_make_way_for_whole_nodes_when_nothing_else_fits() {
     // Two nodes of 2 with a small job on each; one leaves and the third wants a whole node: the other small one stays.
-    let mut cluster = elastic_cluster(2, 2, &[Elastic::proportional(64), saturating(64)]);
+    let mut cluster = elastic_cluster(2, 2, &[proportional(64), saturating(64)]);
     let mut planner = planner();
     let small = [0, 1].map(|_| submit_class(&mut cluster, 1, 1, 1e6));
     for (id, node) in small.into_iter().zip([0, 1]) {
-        let slice = crate::cluster::Slice {
+        let slice = pleach_scheduler::cluster::Slice {
             node: NodeId(node),
             gpus: 1,
         };

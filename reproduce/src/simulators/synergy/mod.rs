@@ -26,20 +26,20 @@ mod ideal;
 
 use std::collections::BTreeMap;
 
+use pleach_baselines::rounds::lease;
+use pleach_baselines::synergy::{Deal, Holding, Server, Wish};
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Shape, Slice};
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::{JobId, NodeId, Time};
 use pleach_scheduler::planner::Planner;
-use pleach_scheduler::planners::synergy::{Deal, Holding, Server, Wish};
-use pleach_scheduler::rounds::lease;
 use pleach_scheduler::spec::Resources;
 
 pub use ideal::{Ideal, Sensitivity};
 
 use ideal::Vector;
+use pleach_env::world::{LeaseTerms, RoundClock, RoundEnd, Seen};
 
 use super::in_rounds::RoundPreset;
-use crate::world::{LeaseTerms, RoundClock, RoundEnd, Seen};
 
 /// The clock. A job's work is its iterations, 1 s of the reference run each, and its speed 1 over its iteration time with
 /// the proportional share.

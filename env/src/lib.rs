@@ -25,7 +25,6 @@ pub mod attribution;
 pub mod bound;
 pub mod capacity;
 pub mod check;
-pub mod compat;
 pub mod config;
 pub mod env;
 pub mod error;

@@ -18,7 +18,6 @@ use pleach_env::workload::Workload;
 use pleach_env::workload::generate::pollux::{APPLICATIONS, of_list};
 use pleach_scheduler::physics::goodput::Elastic;
 use pleach_scheduler::physics::overheads::Overheads;
-use pleach_scheduler::planners;
 use serde_json::{Value, json};
 
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/");
@@ -67,7 +66,7 @@ fn mean_jct_s(workload: &Workload, planner: &str, settings: &Value) -> f64 {
     let mut config = SimConfig::default();
     config.capabilities.preemption = true;
     config.capabilities.overheads = Some(Overheads::POLLUX_30);
-    let mut planner = planners::make(planner, settings).unwrap();
+    let mut planner = pleach_baselines::make(planner, settings).unwrap();
     let result = simulate_planner(workload, &config, planner.as_mut()).unwrap();
     let sum: f64 = result.jobs.iter().map(|job| job.finish_s - job.submit_s).sum();
     sum / result.jobs.len() as f64

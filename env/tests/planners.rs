@@ -6,6 +6,7 @@
 
 mod scenario;
 
+use pleach_baselines::Entry;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
@@ -15,7 +16,6 @@ use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::planner::Planner;
-use pleach_scheduler::planners::{self, Entry};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -65,7 +65,7 @@ fn run(entry: &Entry, workload: &Workload, config: &SimConfig) -> SimResult {
         num_plans_max: num_plans_max(workload),
     };
     let mut config = config.clone();
-    config.capabilities = entry.asks.added_to(config.capabilities);
+    config.capabilities = entry.requirements.added_to(config.capabilities);
     simulate_planner(workload, &config, &mut planner).unwrap()
 }
 
@@ -80,7 +80,7 @@ fn check(entry: &Entry, workload: &Workload, config: &SimConfig) {
             "{name}: {outcome:?}"
         );
         assert!(outcome.finish_s >= outcome.first_start_s, "{name}: {outcome:?}");
-        let preempts = entry.asks.preemption || config.capabilities.preemption;
+        let preempts = entry.requirements.preemption || config.capabilities.preemption;
         assert!(preempts || !known || outcome.num_preemptions == 0, "{name}");
     }
     let again = run(entry, workload, config);
@@ -112,7 +112,7 @@ fn presets() -> Vec<Workload> {
 #[test]
 fn every_planner_brings_every_kind_of_workload_to_its_end() {
     let workloads = presets();
-    for entry in planners::entries() {
+    for entry in pleach_baselines::entries() {
         for workload in &workloads {
             check(entry, workload, &SimConfig::default());
         }
@@ -129,7 +129,7 @@ fn every_planner_lives_with_jobs_that_fail_and_nodes_that_come_and_go() {
     config.capabilities.checkpoint_interval_s = Some(600.0);
     let preset = GeneratorConfig::preset("philly-like").unwrap().with(60, 1.5);
     let workload = generate(&preset, Seed(3)).unwrap();
-    for entry in planners::entries() {
+    for entry in pleach_baselines::entries() {
         check(entry, &workload, &config);
     }
 }
@@ -142,7 +142,7 @@ proptest! {
         workload in scenario::workload(16),
         config in scenario::config(),
     ) {
-        for entry in planners::entries() {
+        for entry in pleach_baselines::entries() {
             check(entry, &workload, &config);
         }
     }

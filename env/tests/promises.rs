@@ -3,11 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+use pleach_baselines::production::Conservative;
 use pleach_env::simulate::{SimConfig, simulate, simulate_planner};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::heuristics::by_name;
 use pleach_scheduler::ids::{JobId, Time};
-use pleach_scheduler::planners::production::Conservative;
 use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
 use proptest::prelude::*;
 

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use pleach_baselines::sharing::{Indolent, IndolentConfig};
 use pleach_env::bound::LowerBounds;
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
@@ -20,7 +21,6 @@ use pleach_scheduler::ids::{ClassId, JobId, NodeId, TenantId, Time};
 use pleach_scheduler::physics::interference::PairEntry;
 use pleach_scheduler::physics::mixed::Fusion;
 use pleach_scheduler::planner::Planner;
-use pleach_scheduler::planners::{self, sharing::Indolent, sharing::IndolentConfig};
 use pleach_scheduler::spec::{ClusterSpec, Load, ModelClass, Resources};
 use serde_json::Value;
 
@@ -42,9 +42,9 @@ impl Planner for Checked {
 }
 
 fn run(workload: &Workload, name: &str) -> SimResult {
-    let entry = planners::find(name).unwrap();
+    let entry = pleach_baselines::find(name).unwrap();
     let mut config = SimConfig::default();
-    config.capabilities = entry.asks.added_to(config.capabilities);
+    config.capabilities = entry.requirements.added_to(config.capabilities);
     let mut planner = Checked((entry.make)(&Value::Null).unwrap());
     simulate_planner(workload, &config, &mut planner).unwrap()
 }

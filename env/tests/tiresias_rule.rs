@@ -3,7 +3,7 @@
 //!
 //! The released simulator notices demotions late (it divides seconds left by GPUs, not GPU·s left), and orders a queue by
 //! when jobs last began to run or to wait, where the planner follows the paper: by first start. So job-by-job agreement
-//! with the recorded runs is the business of the preset `compat::tiresias`; the planner is held to the paper's rule exactly,
+//! with the recorded runs is the business of the preset `simulators::tiresias`; the planner is held to the paper's rule exactly,
 //! and its distance from the recorded runs is stated.
 
 #![allow(clippy::unwrap_used)]
@@ -16,7 +16,6 @@ use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::ids::Time;
-use pleach_scheduler::planners;
 use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 use rand::RngExt as _;
 use serde_json::json;
@@ -34,7 +33,7 @@ fn planned(num_nodes: u32, gpus_per_node: u32, jobs: &[JobSpec]) -> Vec<f64> {
         jobs: jobs.to_vec(),
     };
     let settings = json!({ "thresholds_gpu_s": THRESHOLDS_GPU_S, "consolidate_below": 0.0 });
-    let mut planner = planners::make("tiresias", &settings).unwrap();
+    let mut planner = pleach_baselines::make("tiresias", &settings).unwrap();
     let config = SimConfig {
         capabilities: Capabilities {
             preemption: true,

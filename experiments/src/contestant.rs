@@ -4,14 +4,15 @@
 use std::path::{Path, PathBuf};
 
 use pleach_agents::policy::LearnedPolicy;
+use pleach_baselines::{Entry, Requirements};
 use pleach_scheduler::cluster::{Capabilities, Template};
 use pleach_scheduler::heuristics;
 use pleach_scheduler::planner::{Planner, PolicyPlanner};
-use pleach_scheduler::planners::{self, Asks, Entry};
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::{Tree, TreePolicy};
 
 use crate::error::Error;
+use crate::requirement_flags::requirement_flags;
 
 /// The network that a training run found best, in its folder.
 pub const BEST_CHECKPOINT: &str = "network.ckpt";
@@ -53,8 +54,9 @@ impl Contestant {
     /// # Errors
     /// An unknown name, or settings that it refuses.
     pub fn planner(name: &str, settings: serde_json::Value) -> Result<Contestant, Error> {
-        planners::make(name, &settings).map_err(|error| Error::Config(Box::new(error)))?;
-        let entry = planners::find(name).ok_or_else(|| Error::Failed(format!("{name} is no planner")))?;
+        pleach_baselines::make(name, &settings).map_err(|error| Error::Config(Box::new(error)))?;
+        let entry =
+            pleach_baselines::find(name).ok_or_else(|| Error::Failed(format!("{name} is no planner")))?;
         Ok(Contestant {
             name: name.to_string(),
             kind: Kind::Planner(entry, settings),
@@ -117,12 +119,12 @@ impl Contestant {
     ///
     /// # Errors
     /// As [`Contestant::policy`]; not in practice.
-    pub fn asks(&self) -> Result<Asks, Error> {
+    pub fn asks(&self) -> Result<Requirements, Error> {
         if let Kind::Planner(entry, _) = &self.kind {
-            return Ok(entry.asks);
+            return Ok(entry.requirements);
         }
         let needs = self.policy()?.needs();
-        Ok(Asks {
+        Ok(Requirements {
             preemption: needs.preempt,
             sharing: needs.templates.contains(&Template::Beside),
             mixed_types: false,
@@ -170,8 +172,8 @@ impl Contestant {
                 })
             }
             Kind::Planner(entry, _) => {
-                let missing = entry.asks.missing_from(capabilities);
-                if missing.is_empty() {
+                let missing = entry.requirements.missing_from(capabilities);
+                if missing == Requirements::NOTHING {
                     return Ok(());
                 }
                 let allowed = "a planner that asks for no more than the cluster can do";
@@ -179,7 +181,7 @@ impl Contestant {
                     "policy",
                     &self.name,
                     allowed,
-                    format!("It needs {}.", missing.join(" and ")),
+                    format!("It needs {}.", requirement_flags(missing).join(" and ")),
                 ))
             }
             Kind::Heuristic(_) | Kind::Network(_) => Ok(()),
@@ -206,7 +208,7 @@ impl Contestant {
             let contestant = Contestant::heuristic(place)?;
             return Ok(vec![contestant.named(label)]);
         }
-        if planners::find(place).is_some() {
+        if pleach_baselines::find(place).is_some() {
             let contestant = Contestant::planner(place, serde_json::Value::Null)?;
             return Ok(vec![contestant.named(label)]);
         }
@@ -234,7 +236,7 @@ impl Contestant {
         let known: Vec<&'static str> = heuristics::names()
             .iter()
             .copied()
-            .chain(planners::names())
+            .chain(pleach_baselines::names())
             .collect();
         let allowed = format!(
             "{}, or a checkpoint, a policy file or a run's folder",

@@ -31,6 +31,7 @@ pub mod progress;
 pub mod pruning;
 pub mod report;
 pub mod reproduce;
+mod requirement_flags;
 pub mod results;
 pub mod run_folder;
 pub mod run_lock;

@@ -6,16 +6,17 @@ use pleach_agents::device::Device;
 use pleach_agents::gradients::Gradients;
 use pleach_agents::ppo::PpoConfig;
 use pleach_agents::trainer::{Learner, TrainConfig};
+use pleach_baselines::Requirements;
 use pleach_env::config::EnvConfig;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::heuristics;
-use pleach_scheduler::planners::{self, Asks};
 use serde::{Deserialize, Serialize};
 
 use crate::constraint::Constraint;
 use crate::curriculum::Curriculum;
 use crate::error::Error;
 use crate::fitness::{self, Objective};
+use crate::requirement_flags::requirement_flags;
 use crate::scenario::env_error;
 use crate::training_memory;
 
@@ -132,7 +133,7 @@ impl TrainSettings {
         check_heuristic("prior", &self.prior, &["best", "none"])?;
         if !matches!(self.warm_start.as_str(), "best" | "none") {
             check_teacher(&self.warm_start, self.env.sim.capabilities)?;
-            if planners::find(&self.warm_start).is_some() && self.dagger_rounds > 0 {
+            if pleach_baselines::find(&self.warm_start).is_some() && self.dagger_rounds > 0 {
                 let allowed = "0 with a planner as the teacher";
                 let hint = "A planner can say what it would do in its own schedule, not in a clone's.";
                 return Err(Error::config("dagger_rounds", self.dagger_rounds, allowed, hint));
@@ -214,21 +215,21 @@ impl TrainSettings {
 /// # Errors
 /// The name with what is allowed.
 pub fn check_teacher(name: &str, capabilities: Capabilities) -> Result<(), Error> {
-    let can_teach = |asks: &Asks| !asks.preemption && !asks.mixed_types;
-    let teachers: Vec<&str> = planners::entries()
-        .filter(|entry| can_teach(&entry.asks))
+    let can_teach = |required: &Requirements| !required.preemption && !required.mixed_types;
+    let teachers: Vec<&str> = pleach_baselines::entries()
+        .filter(|entry| can_teach(&entry.requirements))
         .map(|entry| entry.info.name)
         .collect();
-    let Some(planner) = planners::find(name) else {
+    let Some(planner) = pleach_baselines::find(name) else {
         let others: Vec<&str> = ["best", "none"].into_iter().chain(teachers).collect();
         return check_heuristic("warm_start", name, &others);
     };
-    let missing = planner.asks.missing_from(capabilities);
-    if can_teach(&planner.asks) && missing.is_empty() {
+    let missing = planner.requirements.missing_from(capabilities);
+    if can_teach(&planner.requirements) && missing == Requirements::NOTHING {
         return Ok(());
     }
-    let hint = if can_teach(&planner.asks) {
-        format!("{name} needs {}.", missing.join(" and "))
+    let hint = if can_teach(&planner.requirements) {
+        format!("{name} needs {}.", requirement_flags(missing).join(" and "))
     } else {
         format!("{name} stops running jobs or mixes GPU types, which no candidate does.")
     };

@@ -15,8 +15,6 @@ pub mod observation;
 pub mod pass;
 pub mod physics;
 pub mod planner;
-pub mod planners;
 pub mod policy;
-pub mod rounds;
 pub mod spec;
 pub mod tree;

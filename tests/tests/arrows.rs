@@ -8,8 +8,9 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 6] = [
+const ARROWS: [(&str, &[&str]); 8] = [
     ("pleach-scheduler", &[]),
+    ("pleach-baselines", &["pleach-scheduler"]),
     ("pleach-env", &["pleach-scheduler"]),
     ("pleach-agents", &["pleach-scheduler", "pleach-env"]),
     ("pleach-distill", &["pleach-scheduler", "pleach-env"]),
@@ -17,26 +18,45 @@ const ARROWS: [(&str, &[&str]); 6] = [
         "pleach-experiments",
         &[
             "pleach-scheduler",
+            "pleach-baselines",
             "pleach-env",
             "pleach-agents",
             "pleach-distill",
         ],
     ),
     (
+        "pleach-reproduce",
+        &[
+            "pleach-scheduler",
+            "pleach-baselines",
+            "pleach-env",
+            "pleach-experiments",
+        ],
+    ),
+    (
         "pleach-tests",
         &[
             "pleach-scheduler",
+            "pleach-baselines",
             "pleach-env",
             "pleach-agents",
             "pleach-distill",
             "pleach-experiments",
+            "pleach-reproduce",
         ],
     ),
 ];
 
 /// Crates that must not know gradients, and what counts as such.
-const WITHOUT_BURN: [&str; 3] = ["pleach-scheduler", "pleach-env", "pleach-distill"];
+const WITHOUT_BURN: [&str; 4] = [
+    "pleach-scheduler",
+    "pleach-baselines",
+    "pleach-env",
+    "pleach-distill",
+];
 const GRADIENTS: [&str; 5] = ["burn", "cubecl", "wgpu", "cudarc", "tracel"];
+/// What research planners and simulations need and a production scheduler does not: a solver, random numbers.
+const RESEARCH: [&str; 2] = ["microlp", "rand"];
 
 fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))
@@ -104,28 +124,51 @@ fn crates_depend_only_downward_and_agents_and_distill_do_not_know_each_other() {
     }
 }
 
+/// The names of everything that a crate of ours pulls in, itself included.
+fn pulled_in<'a>(
+    names: &BTreeMap<&'a str, &'a str>,
+    edges: &BTreeMap<&'a str, Vec<&'a str>>,
+    name: &str,
+) -> BTreeSet<&'a str> {
+    let root = names
+        .iter()
+        .find(|(_, other)| **other == name)
+        .map(|(id, _)| *id)
+        .unwrap();
+    let (mut seen, mut todo) = (BTreeSet::new(), vec![root]);
+    while let Some(id) = todo.pop() {
+        if seen.insert(id) {
+            todo.extend(&edges[id]);
+        }
+    }
+    seen.into_iter().map(|id| names[id]).collect()
+}
+
 #[test]
 fn what_runs_in_production_has_no_gradients_in_its_dependency_tree() {
     let metadata = metadata();
     let (names, edges) = graph(&metadata);
     for name in WITHOUT_BURN {
-        let root = names
-            .iter()
-            .find(|(_, other)| **other == name)
-            .map(|(id, _)| *id)
-            .unwrap();
-        let (mut seen, mut todo) = (BTreeSet::new(), vec![root]);
-        while let Some(id) = todo.pop() {
-            if seen.insert(id) {
-                todo.extend(&edges[id]);
-            }
-        }
-        for id in seen {
-            let dep = names[id];
+        for dep in pulled_in(&names, &edges, name) {
             assert!(
                 !GRADIENTS.iter().any(|word| dep.starts_with(word)),
                 "{name} pulls in {dep}"
             );
         }
     }
+}
+
+#[test]
+fn the_scheduler_has_no_solver_and_no_random_numbers_in_its_dependency_tree() {
+    let metadata = metadata();
+    let (names, edges) = graph(&metadata);
+    let scheduler = pulled_in(&names, &edges, "pleach-scheduler");
+    let research = |dep: &&str| RESEARCH.iter().any(|word| dep.starts_with(word));
+    let found: Vec<&str> = scheduler.into_iter().filter(research).collect();
+    assert!(found.is_empty(), "pleach-scheduler pulls in {found:?}");
+    let baselines = pulled_in(&names, &edges, "pleach-baselines");
+    assert!(
+        RESEARCH.iter().all(|word| baselines.contains(word)),
+        "the words are right"
+    );
 }

@@ -19,10 +19,12 @@ fn paths_in(text: &str) -> Vec<&str> {
     let quoted = text.split('`').skip(1).step_by(2);
     let rooms = [
         "scheduler/",
+        "baselines/",
         "env/",
         "agents/",
         "distill/",
         "experiments/",
+        "reproduce/",
         "tests/",
         "docs/",
         "checkpoints/",

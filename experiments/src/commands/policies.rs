@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use pleach_scheduler::cluster::Capabilities;
+use pleach_baselines::Entry;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::heuristics::{self, Info};
-use pleach_scheduler::planners::{self, Entry};
 
 use crate::atomic_file;
 use crate::cli::PoliciesArgs;
@@ -14,6 +13,7 @@ use crate::contestant::{Contestant, label_and_place};
 use crate::error::Error;
 use crate::fine_tuning::network_at;
 use crate::network_card;
+use crate::requirement_flags::requirement_flags;
 use crate::table::Table;
 
 /// Lists heuristics and planners, or shows one.
@@ -71,12 +71,12 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
 /// Everyone with a name: heuristics, then planners.
 fn infos() -> impl Iterator<Item = (&'static Info, Option<&'static Entry>)> {
     let heuristics = heuristics::infos().iter().map(|info| (info, None));
-    heuristics.chain(planners::entries().map(|entry| (&entry.info, Some(entry))))
+    heuristics.chain(pleach_baselines::entries().map(|entry| (&entry.info, Some(entry))))
 }
 
 /// The flags that a planner needs.
 fn asks(entry: Option<&Entry>) -> Vec<&'static str> {
-    entry.map_or_else(Vec::new, |entry| entry.asks.missing_from(Capabilities::DEFAULT))
+    entry.map_or_else(Vec::new, |entry| requirement_flags(entry.requirements))
 }
 
 fn shown(contestant: &Contestant) -> String {

@@ -1,5 +1,6 @@
 //! FGD (ATC'23): how many GPUs nobody can use any more on a cluster that fills up.
 
+use pleach_baselines::packing::{Fgd, FgdConfig, Score};
 use pleach_env::seed::Seed;
 use pleach_env::workload::generate::{GeneratorConfig, OpenbLikeConfig, generate};
 use pleach_env::workload::import::{ImportOptions, import};
@@ -8,7 +9,6 @@ use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
 use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::ids::{ClassId, TenantId};
 use pleach_scheduler::planner::Planner as _;
-use pleach_scheduler::planners::packing::{Fgd, FgdConfig, Score};
 use rand::RngExt as _;
 use rayon::prelude::*;
 

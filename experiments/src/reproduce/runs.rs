@@ -45,7 +45,7 @@ impl Run {
     }
 
     fn simulate(&self) -> Result<SimResult, Error> {
-        let contestant = if pleach_scheduler::planners::find(self.policy).is_some() {
+        let contestant = if pleach_baselines::find(self.policy).is_some() {
             Contestant::planner(self.policy, self.settings.clone())?
         } else {
             Contestant::heuristic(self.policy)?

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use pleach_baselines::synergy as rules;
+use pleach_baselines::synergy::{Group, optimum, worthwhile};
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, SimResult};
 use pleach_env::workload::generate::{GeneratorConfig, SynergyConfig, generate};
@@ -10,8 +12,6 @@ use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::ids::{ClassId, GpuTypeId, TenantId};
 use pleach_scheduler::physics::sensitivity::{SYNERGY_MODELS, Share};
 use pleach_scheduler::planner::Planner as _;
-use pleach_scheduler::planners::synergy as rules;
-use pleach_scheduler::planners::synergy::{Group, optimum, worthwhile};
 
 use super::figure::show;
 use super::runs::{avg_jct_s, run_all};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use pleach_baselines::Requirements;
 use pleach_env::config::EnvConfig;
 use pleach_scheduler::cluster::Capabilities;
-use pleach_scheduler::planners;
 use serde::Serialize;
 
 use super::verdict::Verdict;
@@ -20,9 +20,9 @@ use crate::results::PolicyRun;
 /// Not in practice: the names are known.
 pub fn baselines(capabilities: Capabilities) -> Result<Vec<Contestant>, Error> {
     let mut all = Contestant::open_all(&[])?;
-    for name in planners::names() {
+    for name in pleach_baselines::names() {
         let planner = Contestant::planner(name, serde_json::Value::Null)?;
-        if planner.asks()?.missing_from(capabilities).is_empty() {
+        if planner.asks()?.missing_from(capabilities) == Requirements::NOTHING {
             all.push(planner);
         }
     }

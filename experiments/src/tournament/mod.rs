@@ -123,7 +123,7 @@ pub fn field(names: &[String]) -> Result<Vec<Contestant>, Error> {
         return Contestant::open_all(names);
     }
     let heuristics = pleach_scheduler::heuristics::names().iter().copied();
-    let all = heuristics.chain(pleach_scheduler::planners::names());
+    let all = heuristics.chain(pleach_baselines::names());
     let names: Vec<String> = all
         .filter(|name| !APART.contains(name))
         .map(str::to_string)

@@ -13,7 +13,6 @@ use pleach_env::config::{EnvConfig, Source};
 use pleach_env::seed::Seed;
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::AutoresetMode;
-use pleach_scheduler::planners;
 
 use super::{CHECKPOINTS, CurvePoint, News, Report, VALIDATION_BYTES_MAX, VALIDATION_FILE};
 use crate::atomic_file;
@@ -152,7 +151,7 @@ impl<'a> Run<'a> {
         let settings = self.settings;
         let mut envs =
             VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;
-        if planners::find(teacher).is_some() {
+        if pleach_baselines::find(teacher).is_some() {
             let shown =
                 imitation::of_planner(teacher, &mut envs, settings, Seed(seed).child("imitation", 0))?;
             self.trainer.warm_start(&shown).map_err(agent_error)?;

@@ -3,13 +3,13 @@
 //! The cluster is driven without the simulator: between two plans a round passes, jobs whose believed end has come leave, and
 //! as many new ones come, so that every plan has something to decide.
 
+use pleach_baselines::Entry;
 use pleach_env::seed::Seed;
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
 use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::ids::{ClassId, TenantId, Time};
-use pleach_scheduler::planners::{self, Entry};
 use serde_json::Value;
 
 use crate::cli::BenchArgs;
@@ -48,7 +48,7 @@ pub(super) struct Point {
 pub(super) fn measure(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec<Point>, Error> {
     let lists = [one_type(args.seed)?, three_types(args.seed)?];
     let mut points = Vec::new();
-    for entry in planners::entries() {
+    for entry in pleach_baselines::entries() {
         for list in &lists {
             let point = planner(entry, list, args, context)?;
             if !args.quiet {
@@ -93,7 +93,7 @@ fn three_types(seed: u64) -> Result<Workload, Error> {
 
 fn planner(entry: &Entry, list: &Workload, args: &BenchArgs, context: &Context<'_>) -> Result<Point, Error> {
     let refused = |error| Error::Config(Box::new(error));
-    let capabilities = entry.asks.added_to(Capabilities::DEFAULT);
+    let capabilities = entry.requirements.added_to(Capabilities::DEFAULT);
     let mut cluster = Cluster::new(&list.cluster, &list.classes, capabilities).map_err(refused)?;
     let mut planner = (entry.make)(&Value::Null).map_err(refused)?;
     let mut coming = list.jobs.iter();

@@ -1,0 +1,232 @@
+//! Gavel: what part of its time each job is due on each GPU type, by linear programmes, and rounds that give it that.
+//!
+//! The policies state what is fair, short or cheap ([`policies`]) as programmes over groups of equal jobs ([`programme`]); the
+//! round mechanism ([`crate::rounds`]) leases GPUs so that everybody comes to its part. With space sharing (`-packed`), pairs
+//! of jobs with gangs of one size are parties too.
+//!
+//! # Source
+//! Narayanan et al., OSDI'20, and the released code (stanford-futuredata/gavel at c4fa400), read for its behaviour.
+//!
+//! # Deviations
+//! Those of the policies are listed there. A round keeps quotas, draining nodes, CPU and memory; jobs that hold fractions of
+//! a GPU have no part in it. A job's speed beside another is the cluster's model of it (its table of pairs where there is one).
+
+pub mod config;
+pub mod finish_time;
+pub mod max_min;
+pub mod policies;
+pub mod programme;
+pub mod snapshot;
+#[cfg(test)]
+mod tests;
+
+use config::{Common, CostConfig, HierarchicalConfig};
+use finish_time::IsolatedTime;
+use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::heuristics::Info;
+use pleach_scheduler::planner::Planner;
+use policies::{GavelPolicy, Objective};
+use serde_json::Value;
+
+use crate::entry::{Entry, Requirements};
+use crate::rounds::RoundPlanner;
+use crate::shared::settings;
+
+type Made = Result<Box<dyn Planner>, ConfigError>;
+
+fn planner(name: &str, objective: Objective, common: Common) -> Box<dyn Planner> {
+    let packed = name.ends_with("-packed");
+    let rules = common.rules();
+    let mut policy = GavelPolicy::new(objective, common);
+    Box::new(RoundPlanner::new(name, rules, move |cluster: &Cluster| {
+        Ok(policy.targets(cluster, packed))
+    }))
+}
+
+fn make(name: &str, objective: Objective, value: &Value) -> Made {
+    let common: Common = settings::read(name, value)?;
+    common.validate(name)?;
+    Ok(planner(name, objective, common))
+}
+
+fn make_cost(name: &str, value: &Value) -> Made {
+    let config: CostConfig = settings::read(name, value)?;
+    config.validate(name)?;
+    let common = config.common.clone();
+    Ok(planner(name, Objective::Cost(config), common))
+}
+
+fn make_hierarchical(name: &str, value: &Value) -> Made {
+    let config: HierarchicalConfig = settings::read(name, value)?;
+    config.validate(name)?;
+    let common = config.common.clone();
+    Ok(planner(name, Objective::Hierarchical(config), common))
+}
+
+const SHARING: Requirements = Requirements {
+    sharing: true,
+    ..Requirements::PREEMPTION
+};
+
+const fn info(
+    name: &'static str,
+    citation: &'static str,
+    knows: &'static str,
+    decides: &'static str,
+) -> Info {
+    Info {
+        name,
+        family: "heterogeneity-aware, preemptive, rounds",
+        citation,
+        knows,
+        decides,
+    }
+}
+
+const SPEEDS: &str = "speed on each GPU type, gang size";
+const SPEEDS_AND_WORK: &str = "speed on each GPU type, gang size, estimate";
+const PAIR_SPEEDS: &str = "speed on each GPU type and beside each other job, gang size";
+const PAIR_SPEEDS_AND_WORK: &str = "speed on each GPU type and beside each other job, gang size, estimate";
+
+/// The planners of this line.
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        info: info(
+            "gavel-las",
+            "Gavel OSDI'20, heterogeneity-aware LAS",
+            SPEEDS,
+            "time on each type so that the least normalised throughput is as large as can be",
+        ),
+        requirements: Requirements::PREEMPTION,
+        defaults: settings::defaults::<Common>,
+        make: |value| make("gavel-las", Objective::Las, value),
+    },
+    Entry {
+        info: info(
+            "gavel-las-packed",
+            "Gavel OSDI'20, heterogeneity-aware LAS with space sharing",
+            PAIR_SPEEDS,
+            "as gavel-las, alone or in pairs",
+        ),
+        requirements: SHARING,
+        defaults: settings::defaults::<Common>,
+        make: |value| make("gavel-las-packed", Objective::Las, value),
+    },
+    Entry {
+        info: info(
+            "gavel-makespan",
+            "Gavel OSDI'20, minimum makespan",
+            SPEEDS_AND_WORK,
+            "time on each type so that the last job ends as soon as can be",
+        ),
+        requirements: Requirements::PREEMPTION,
+        defaults: settings::defaults::<Common>,
+        make: |value| make("gavel-makespan", Objective::Makespan, value),
+    },
+    Entry {
+        info: info(
+            "gavel-makespan-packed",
+            "Gavel OSDI'20, minimum makespan with space sharing",
+            PAIR_SPEEDS_AND_WORK,
+            "as gavel-makespan, alone or in pairs",
+        ),
+        requirements: SHARING,
+        defaults: settings::defaults::<Common>,
+        make: |value| make("gavel-makespan-packed", Objective::Makespan, value),
+    },
+    Entry {
+        info: info(
+            "gavel-ftf",
+            "Gavel OSDI'20, finish-time fairness (Themis's metric)",
+            SPEEDS_AND_WORK,
+            "time on each type so that nobody ends much later than with 1/n of the cluster",
+        ),
+        requirements: Requirements::PREEMPTION,
+        defaults: settings::defaults::<Common>,
+        make: |value| make("gavel-ftf", Objective::FinishTime(IsolatedTime::default()), value),
+    },
+    Entry {
+        info: info(
+            "gavel-ftf-packed",
+            "Gavel OSDI'20, finish-time fairness with space sharing",
+            PAIR_SPEEDS_AND_WORK,
+            "as gavel-ftf, alone or in pairs",
+        ),
+        requirements: SHARING,
+        defaults: settings::defaults::<Common>,
+        make: |value| {
+            make(
+                "gavel-ftf-packed",
+                Objective::FinishTime(IsolatedTime::default()),
+                value,
+            )
+        },
+    },
+    Entry {
+        info: info(
+            "gavel-fifo",
+            "Gavel OSDI'20, heterogeneity-aware FIFO",
+            SPEEDS,
+            "the best types to those who came first",
+        ),
+        requirements: Requirements::PREEMPTION,
+        defaults: settings::defaults::<Common>,
+        make: |value| make("gavel-fifo", Objective::Fifo, value),
+    },
+    Entry {
+        info: info(
+            "gavel-fifo-packed",
+            "Gavel OSDI'20, heterogeneity-aware FIFO with space sharing",
+            PAIR_SPEEDS,
+            "as gavel-fifo, alone or in pairs",
+        ),
+        requirements: SHARING,
+        defaults: settings::defaults::<Common>,
+        make: |value| make("gavel-fifo-packed", Objective::Fifo, value),
+    },
+    Entry {
+        info: info(
+            "gavel-cost",
+            "Gavel OSDI'20, minimum cost",
+            SPEEDS_AND_WORK,
+            "most progress for the price of the GPUs, with deadlines if wanted",
+        ),
+        requirements: Requirements::PREEMPTION,
+        defaults: settings::defaults::<CostConfig>,
+        make: |value| make_cost("gavel-cost", value),
+    },
+    Entry {
+        info: info(
+            "gavel-cost-packed",
+            "Gavel OSDI'20, minimum cost with space sharing",
+            PAIR_SPEEDS_AND_WORK,
+            "as gavel-cost, alone or in pairs",
+        ),
+        requirements: SHARING,
+        defaults: settings::defaults::<CostConfig>,
+        make: |value| make_cost("gavel-cost-packed", value),
+    },
+    Entry {
+        info: info(
+            "gavel-hierarchical",
+            "Gavel OSDI'20, hierarchical by water-filling",
+            "speed on each GPU type, gang size, tenant and quota",
+            "fair among tenants by quota, then among the jobs of each",
+        ),
+        requirements: Requirements::PREEMPTION,
+        defaults: settings::defaults::<HierarchicalConfig>,
+        make: |value| make_hierarchical("gavel-hierarchical", value),
+    },
+    Entry {
+        info: info(
+            "gavel-hierarchical-packed",
+            "Gavel OSDI'20, hierarchical by water-filling with space sharing",
+            "speed on each GPU type and beside each other job, gang size, tenant and quota",
+            "as gavel-hierarchical, alone or in pairs",
+        ),
+        requirements: SHARING,
+        defaults: settings::defaults::<HierarchicalConfig>,
+        make: |value| make_hierarchical("gavel-hierarchical-packed", value),
+    },
+];

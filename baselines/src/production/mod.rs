@@ -1,0 +1,61 @@
+//! What production clusters run: gangs that relax their locality, quotas, backfilling.
+
+mod calendar;
+mod conservative;
+mod drf;
+mod philly;
+mod victims;
+
+pub use conservative::{Conservative, ConservativeConfig};
+pub use drf::{Drf, DrfConfig, Weights, dominant_share};
+pub use philly::{Philly, PhillyConfig, waits_for_fair_share};
+
+use pleach_scheduler::heuristics::Info;
+
+use crate::entry::{Entry, Requirements};
+use crate::shared::settings;
+
+/// The planners of this line.
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        info: Info {
+            name: "philly",
+            family: "production, preemptive",
+            citation: "Philly ATC'19, virtual clusters on YARN",
+            knows: "arrival, gang size, quotas",
+            decides: "the oldest job of each virtual cluster that finds its locality, which it relaxes with time; restores quotas",
+        },
+        requirements: Requirements::PREEMPTION,
+        defaults: settings::defaults::<PhillyConfig>,
+        make: |value| Ok(Box::new(Philly::new(settings::read("philly", value)?)?)),
+    },
+    Entry {
+        info: Info {
+            name: "conservative",
+            family: "backfilling",
+            citation: "Mu'alem & Feitelson TPDS'01",
+            knows: "arrival, gang size, run time",
+            decides: "a slot for every waiting job; whoever delays none goes ahead",
+        },
+        requirements: Requirements::NOTHING,
+        defaults: settings::defaults::<ConservativeConfig>,
+        make: |value| {
+            Ok(Box::new(Conservative::new(settings::read(
+                "conservative",
+                value,
+            )?)?))
+        },
+    },
+    Entry {
+        info: Info {
+            name: "drf",
+            family: "fair",
+            citation: "DRF NSDI'11",
+            knows: "gang size, CPU, memory, tenant",
+            decides: "the oldest job that fits of the tenant with the least dominant share",
+        },
+        requirements: Requirements::NOTHING,
+        defaults: settings::defaults::<DrfConfig>,
+        make: |value| Ok(Box::new(Drf::new(settings::read("drf", value)?)?)),
+    },
+];

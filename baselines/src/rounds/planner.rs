@@ -1,0 +1,217 @@
+//! A planner that leases GPUs round by round so that everybody comes to what it is due.
+
+use std::collections::BTreeMap;
+
+use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement};
+use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
+use pleach_scheduler::planner::Planner;
+
+use super::seats::{Left, board, is_dealt, seat, sit_down};
+use super::{Party, Rounds, Targets};
+use crate::shared::board::is_on_board;
+use crate::shared::layout::start_fractions;
+
+/// How a [`RoundPlanner`] keeps time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundRules {
+    /// Length of a round.
+    pub round: Time,
+    /// Least time between two changes of targets.
+    pub retarget_min: Time,
+    /// Every round begins with another GPU type, for policies that do not know which is fast; else the fastest is dealt
+    /// first.
+    pub types_in_turn: bool,
+}
+
+impl RoundRules {
+    /// Rounds of 360 s, targets that change every 1,920 s at most.
+    ///
+    /// # Source
+    /// Gavel (OSDI'20), section 7.1, and the defaults of its simulator.
+    pub const GAVEL: RoundRules = RoundRules {
+        round: Time(360_000_000),
+        retarget_min: Time(1_920_000_000),
+        types_in_turn: false,
+    };
+}
+
+/// Requirements `targets` what everybody is due whenever jobs have come or left (but not too often) and leases GPUs accordingly.
+///
+/// Between the ends of rounds it only starts jobs that ask for fractions of a GPU, which have no part in rounds, unless the
+/// cluster is idle. A job that came since targets were set takes only what nobody else wants. Types are dealt in the order
+/// of what they are worth to the jobs at hand, the fastest first, or in turn.
+#[derive(Clone, Debug)]
+pub struct RoundPlanner<F> {
+    name: String,
+    rules: RoundRules,
+    targets: F,
+    rounds: Option<Rounds>,
+    /// Attained service of each job when it was last looked at, GPU·s. `[job]`
+    attained_gpu_s: Vec<f64>,
+    /// Who had a turn in the last round, and where.
+    last: BTreeMap<Party, Placement>,
+    next_round: Time,
+    targets_set: Option<Time>,
+    changed: bool,
+    /// Nodes that were up at the last look.
+    num_up: usize,
+    num_rounds: usize,
+}
+
+impl<F> RoundPlanner<F>
+where
+    F: FnMut(&Cluster) -> Result<Targets, PolicyError> + Send,
+{
+    /// A planner around whatever says what jobs are due, alone or in pairs. Pairs need a cluster that can share GPUs.
+    #[must_use]
+    pub fn new(name: &str, rules: RoundRules, targets: F) -> RoundPlanner<F> {
+        RoundPlanner {
+            name: name.into(),
+            rules,
+            targets,
+            rounds: None,
+            attained_gpu_s: Vec::new(),
+            last: BTreeMap::new(),
+            next_round: Time::ZERO,
+            targets_set: None,
+            changed: false,
+            num_up: 0,
+            num_rounds: 0,
+        }
+    }
+
+    /// Notes who came, who left, and what was received since the last look.
+    fn look(&mut self, cluster: &Cluster) {
+        let rounds = self
+            .rounds
+            .get_or_insert_with(|| Rounds::new(self.rules.round.as_secs_f64(), cluster.num_types()));
+        for (party, placement) in &self.last {
+            let gpu_type = cluster.nodes()[placement[0].node.index()].gpu_type;
+            let mut received_s = 0.0_f64;
+            for job in party.jobs() {
+                let row = cluster.job(job);
+                let attained_gpu_s = row.attained_gpu_s_at(cluster.now());
+                let before_gpu_s = std::mem::replace(&mut self.attained_gpu_s[job.index()], attained_gpu_s);
+                received_s = received_s.max((attained_gpu_s - before_gpu_s) / row.request.gpus());
+            }
+            rounds.receive(*party, gpu_type, received_s);
+        }
+        let finished = |job: &JobId| cluster.job(*job).state == JobState::Finished;
+        for job in self.last.keys().flat_map(|party| party.jobs()).filter(finished) {
+            rounds.remove(job);
+            self.changed = true;
+        }
+        // A party whose job was stopped by others (a failure) keeps no GPUs.
+        self.last
+            .retain(|party, placement| party.jobs().all(|job| cluster.job(job).placement == *placement));
+        for index in self.attained_gpu_s.len()..cluster.jobs().len() {
+            let job = &cluster.jobs()[index];
+            self.attained_gpu_s.push(job.attained_gpu_s);
+            if is_on_board(job) && job.state != JobState::Finished {
+                rounds.add(Party::alone(JobId(index as u32)));
+                self.changed = true;
+            }
+        }
+        let num_up = cluster
+            .nodes()
+            .iter()
+            .filter(|node| node.state == NodeState::Up)
+            .count();
+        self.changed |= num_up != self.num_up;
+        self.num_up = num_up;
+    }
+
+    fn retarget(&mut self, cluster: &Cluster) -> Result<(), PolicyError> {
+        let now = cluster.now();
+        let last = self.targets_set;
+        let Some(rounds) = self.rounds.as_mut().filter(|_| self.changed) else {
+            return Ok(());
+        };
+        if last.is_some_and(|last| now < last + self.rules.retarget_min) {
+            return Ok(());
+        }
+        let targets = (self.targets)(cluster)?;
+        for pair in targets.keys().filter(|party| party.beside.is_some()) {
+            if !rounds.contains(*pair) {
+                rounds.add(*pair);
+            }
+        }
+        rounds.set_targets((now - last.unwrap_or(now)).as_secs_f64(), &targets);
+        rounds.retain_pairs_of(&targets);
+        self.targets_set = Some(now);
+        self.changed = false;
+        Ok(())
+    }
+}
+
+impl<F> Planner for RoundPlanner<F>
+where
+    F: FnMut(&Cluster) -> Result<Targets, PolicyError> + Send,
+{
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
+        start_fractions(cluster);
+        let now = cluster.now();
+        if now < self.next_round && cluster.num_running() > 0 {
+            return Ok(());
+        }
+        self.look(cluster);
+        self.retarget(cluster)?;
+        self.next_round = now + self.rules.round;
+        let Some(rounds) = &self.rounds else {
+            return Ok(());
+        };
+        let dealt: Vec<JobId> = cluster
+            .active()
+            .into_iter()
+            .filter(|id| is_dealt(cluster, *id))
+            .collect();
+        let order = if self.rules.types_in_turn {
+            let num = cluster.num_types();
+            let kinds = (0..num).map(|kind| GpuTypeId(((kind + self.num_rounds) % num) as u8));
+            kinds.collect()
+        } else {
+            types_by_worth(cluster, &dealt)
+        };
+        self.num_rounds += 1;
+        let is_in = |job: JobId| is_dealt(cluster, job);
+        let can_run = |party: Party, kind: GpuTypeId| {
+            let runs = |job: JobId| cluster.job(job).types >> kind.0 & 1 == 1;
+            party.jobs().all(|job| is_in(job) && runs(job))
+        };
+        let board = board(cluster);
+        let mut left = Left::of(cluster, &board);
+        let turns = rounds.deal_where(&order, can_run, true, |party, kind| {
+            left.take(cluster, party, kind)
+        });
+        let seats = seat(cluster, (board, left), &turns, &order, dealt.into_iter());
+        sit_down(cluster, &seats);
+        self.last = seats;
+        Ok(())
+    }
+
+    fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
+        let has_jobs = cluster.num_running() + cluster.num_pending() > 0;
+        has_jobs.then_some(self.next_round)
+    }
+}
+
+/// The GPU types by the mean speed of these jobs on them, the highest first.
+fn types_by_worth(cluster: &Cluster, jobs: &[JobId]) -> Vec<GpuTypeId> {
+    let mut worth = vec![0.0; cluster.num_types()];
+    for id in jobs {
+        let class = cluster.job(*id).request.class;
+        for (worth, speed) in worth.iter_mut().zip(&cluster.class(class).speed) {
+            *worth += speed;
+        }
+    }
+    let mut order: Vec<GpuTypeId> = (0..cluster.num_types())
+        .map(|kind| GpuTypeId(kind as u8))
+        .collect();
+    order.sort_by(|a, b| worth[b.index()].total_cmp(&worth[a.index()]));
+    order
+}

@@ -1,0 +1,325 @@
+//! Turns on a cluster as it is: quotas bind, nodes drain, jobs ask for CPU and memory, and running jobs may have to stay.
+//!
+//! A turn takes GPUs of its type by number, within its tenant's quota. Then the gangs are seated, larger ones first: on the
+//! GPUs that they have where nobody has taken them, else as tightly as possible. Who finds no seat (its GPUs lie where there is
+//! no CPU for them) gives its turn up, and whoever still fits anywhere takes what is left.
+
+use std::collections::BTreeMap;
+
+use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
+use pleach_scheduler::ids::{GpuTypeId, JobId};
+
+use super::{Party, Turn};
+use crate::shared::board::{Board, is_on_board};
+
+/// What is left while turns are dealt.
+#[derive(Clone, Debug)]
+pub(super) struct Left {
+    /// GPUs of each type. `[type]`
+    gpus: Vec<u32>,
+    /// GPUs of each tenant's quota in thousandths; no limit where borrowing is allowed. `[tenant]`
+    quota_milli: Vec<u64>,
+}
+
+impl Left {
+    /// Everything but what fractions hold and, where running jobs cannot be stopped, what they hold.
+    pub(super) fn of(cluster: &Cluster, board: &Board) -> Left {
+        let types = 0..cluster.num_types();
+        let gpus = types.map(|kind| board.num_free_of(GpuTypeId(kind as u8)));
+        let mut quota_milli = vec![u64::MAX; cluster.tenants().len()];
+        if !cluster.borrowing() {
+            for (left, tenant) in quota_milli.iter_mut().zip(cluster.tenants()) {
+                *left = u64::from(tenant.quota_gpus) * 1000;
+            }
+            for id in cluster.running().filter(|id| stays(cluster, *id)) {
+                let job = cluster.job(id);
+                let left = &mut quota_milli[job.request.tenant.index()];
+                *left = left.saturating_sub(job.milli_held());
+            }
+        }
+        Left {
+            gpus: gpus.collect(),
+            quota_milli,
+        }
+    }
+
+    /// Takes a party's GPUs of a type, if they and its tenants' quotas are there.
+    pub(super) fn take(&mut self, cluster: &Cluster, party: Party, gpu_type: GpuTypeId) -> bool {
+        let num_gpus = cluster.job(party.job).request.num_gpus;
+        if num_gpus > self.gpus[gpu_type.index()] {
+            return false;
+        }
+        let milli = u64::from(num_gpus) * 1000;
+        let tenant = |job: JobId| cluster.job(job).request.tenant.index();
+        let taken: Vec<usize> = party.jobs().map(tenant).collect();
+        for (number, tenant) in taken.iter().enumerate() {
+            match self.quota_milli[*tenant].checked_sub(milli) {
+                Some(_) if cluster.borrowing() => {}
+                Some(left) => self.quota_milli[*tenant] = left,
+                None => {
+                    for tenant in &taken[..number] {
+                        self.quota_milli[*tenant] += milli;
+                    }
+                    return false;
+                }
+            }
+        }
+        self.gpus[gpu_type.index()] -= num_gpus;
+        true
+    }
+
+    /// Gives back what a turn took.
+    fn give_back(&mut self, cluster: &Cluster, turn: &Turn) {
+        let num_gpus = cluster.job(turn.party.job).request.num_gpus;
+        self.gpus[turn.gpu_type.index()] += num_gpus;
+        for job in turn.party.jobs().filter(|_| !cluster.borrowing()) {
+            let tenant = cluster.job(job).request.tenant.index();
+            self.quota_milli[tenant] += u64::from(num_gpus) * 1000;
+        }
+    }
+}
+
+/// Whether a running job keeps its GPUs whatever a round says: nothing can be stopped, it holds a fraction, or its node
+/// drains.
+fn stays(cluster: &Cluster, id: JobId) -> bool {
+    let job = cluster.job(id);
+    let is_up = |slice: &Slice| cluster.nodes()[slice.node.index()].state == NodeState::Up;
+    !cluster.capabilities().preemption || !is_on_board(job) || !job.placement.iter().all(is_up)
+}
+
+fn gpus_of(seat: &[Slice]) -> u32 {
+    seat.iter().map(|slice| slice.num_gpus()).sum()
+}
+
+/// Whether a round has a say in a job: it asks for whole GPUs, and waits or can be stopped.
+pub(super) fn is_dealt(cluster: &Cluster, id: JobId) -> bool {
+    let job = cluster.job(id);
+    match job.state {
+        JobState::Pending => is_on_board(job),
+        JobState::Running => !stays(cluster, id),
+        JobState::Finished => false,
+    }
+}
+
+/// The cluster as a round finds it.
+pub(super) fn board(cluster: &Cluster) -> Board {
+    Board::without(cluster, cluster.running().filter(|id| !stays(cluster, *id)))
+}
+
+/// What the GPUs of a party come with: what one of it asks for. Only jobs that ask for nothing but GPUs share them.
+fn shape(cluster: &Cluster, party: Party) -> Shape {
+    cluster.shape(cluster.job(party.job).shape)
+}
+
+/// The GPUs of every turn that finds some, and of whoever else fits into what they leave: first those of `others` that come
+/// first, each on the first of `types` that has room.
+pub(super) fn seat(
+    cluster: &Cluster,
+    (mut board, mut left): (Board, Left),
+    turns: &[Turn],
+    types: &[GpuTypeId],
+    others: impl Iterator<Item = JobId>,
+) -> BTreeMap<Party, Placement> {
+    let size = |party: Party| cluster.job(party.job).request.num_gpus;
+    let mut order: Vec<Turn> = turns.to_vec();
+    order.sort_by_key(|turn| std::cmp::Reverse(size(turn.party)));
+    let mut seats = BTreeMap::new();
+    for gangs in order.chunk_by(|a, b| size(a.party) == size(b.party)) {
+        let mut moved = Vec::new();
+        for turn in gangs {
+            let of_type = |slice: &Slice| cluster.nodes()[slice.node.index()].gpu_type == turn.gpu_type;
+            let shape = shape(cluster, turn.party);
+            let keeps = |seat: &&Placement| {
+                !seat.is_empty()
+                    && seat.iter().all(of_type)
+                    && gpus_of(seat) == size(turn.party)
+                    && board.has(seat, shape)
+            };
+            let kept = turn
+                .party
+                .jobs()
+                .map(|job| &cluster.job(job).placement)
+                .find(keeps);
+            match kept {
+                Some(seat) => {
+                    board.take(seat, shape);
+                    seats.insert(turn.party, seat.clone());
+                }
+                None => moved.push(*turn),
+            }
+        }
+        for turn in moved {
+            let shape = shape(cluster, turn.party);
+            match board.tightest(turn.gpu_type, size(turn.party), shape) {
+                Some(seat) => {
+                    board.take(&seat, shape);
+                    seats.insert(turn.party, seat);
+                }
+                None => left.give_back(cluster, &turn),
+            }
+        }
+    }
+    if left.gpus.iter().all(|gpus| *gpus == 0) {
+        return seats;
+    }
+    let seated: std::collections::BTreeSet<JobId> = seats.keys().flat_map(|party| party.jobs()).collect();
+    for id in others.filter(|id| !seated.contains(id)) {
+        let party = Party::alone(id);
+        let can_run = cluster.job(id).types;
+        for gpu_type in types.iter().filter(|kind| can_run >> kind.0 & 1 == 1) {
+            if left.gpus[gpu_type.index()] < size(party) {
+                continue;
+            }
+            let shape = shape(cluster, party);
+            if let Some(seat) = board.tightest(*gpu_type, size(party), shape)
+                && left.take(cluster, party, *gpu_type)
+            {
+                board.take(&seat, shape);
+                seats.insert(party, seat);
+                break;
+            }
+        }
+    }
+    seats
+}
+
+/// Carries the seats out: stops who lost its GPUs or moves, then starts who has none yet. One of a pair whose company the
+/// cluster does not allow waits.
+pub(super) fn sit_down(cluster: &mut Cluster, seats: &BTreeMap<Party, Placement>) {
+    let seat_of: BTreeMap<JobId, &Placement> = seats
+        .iter()
+        .flat_map(|(party, seat)| party.jobs().map(move |job| (job, seat)))
+        .collect();
+    let mut stopped: Vec<JobId> = cluster
+        .running()
+        .filter(|id| !stays(cluster, *id))
+        .filter(|id| seat_of.get(id).copied() != Some(&cluster.job(*id).placement))
+        .collect();
+    stopped.sort_unstable();
+    for id in stopped {
+        cluster.preempt(id);
+    }
+    for (party, seat) in seats {
+        for id in party.jobs() {
+            if cluster.job(id).state != JobState::Pending || !cluster.has_room(cluster.demand(id)) {
+                continue;
+            }
+            let runs = |other: &JobId| *other != id && cluster.job(*other).state == JobState::Running;
+            if party
+                .jobs()
+                .find(runs)
+                .is_none_or(|other| cluster.can_pack(id, other))
+            {
+                cluster.start(id, seat.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rounds::{RoundPlanner, RoundRules, Targets};
+    use crate::test_clusters::submit_for;
+    use crate::test_clusters::{preemptive_cluster, running, submit};
+    use pleach_scheduler::cluster::{Capabilities, Sharing};
+    use pleach_scheduler::ids::NodeId;
+    use pleach_scheduler::planner::Planner;
+    use pleach_scheduler::spec::{ClusterSpec, ModelClass, TenantSpec};
+
+    /// Plans once with the same target for every party.
+    fn plan(cluster: &mut Cluster, parties: &[Party]) {
+        let due: Targets = parties.iter().map(|party| (*party, vec![1.0])).collect();
+        let mut planner = RoundPlanner::new("all", RoundRules::GAVEL, move |_: &Cluster| Ok(due.clone()));
+        planner.plan(cluster).unwrap();
+        cluster.check();
+    }
+
+    fn alone(jobs: std::ops::Range<u32>) -> Vec<Party> {
+        jobs.map(|job| Party::alone(JobId(job))).collect()
+    }
+
+    fn cluster_with(spec: &ClusterSpec, sharing: Sharing) -> Cluster {
+        let capabilities = Capabilities {
+            preemption: true,
+            sharing,
+            ..Capabilities::DEFAULT
+        };
+        Cluster::new(spec, &[ModelClass::default()], capabilities).unwrap()
+    }
+
+    #[test]
+    fn a_tenant_behind_a_wall_runs_no_more_than_its_quota() {
+        // 4 GPUs; tenant 0 may have 1, tenant 1 has 3. Three jobs of tenant 0 and one of tenant 1.
+        let tenant = |quota_gpus: u32| TenantSpec {
+            name: format!("tenant{quota_gpus}"),
+            quota_gpus,
+        };
+        let spec = ClusterSpec {
+            tenants: vec![tenant(1), tenant(3)],
+            borrowing: false,
+            ..ClusterSpec::uniform(1, 4, 1)
+        };
+        let mut cluster = cluster_with(&spec, Sharing::Off);
+        for owner in [0, 0, 0, 1] {
+            submit_for(&mut cluster, owner, 1, 1e3);
+        }
+        plan(&mut cluster, &alone(0..4));
+        assert_eq!(running(&cluster), [0, 3]);
+    }
+
+    #[test]
+    fn a_job_on_a_node_that_drains_stays_and_nobody_joins_it_there() {
+        let mut cluster = preemptive_cluster(2, 1);
+        submit(&mut cluster, 1, 1e3);
+        plan(&mut cluster, &alone(0..1));
+        let seat = cluster.job(JobId(0)).placement.clone();
+        cluster.set_node_state(seat[0].node, NodeState::Draining, &mut Vec::new());
+        submit(&mut cluster, 1, 1e3);
+        submit(&mut cluster, 1, 1e3);
+        plan(&mut cluster, &alone(0..3));
+        assert_eq!(cluster.job(JobId(0)).placement, seat);
+        assert_eq!(running(&cluster), [0, 1]);
+        assert_eq!(
+            cluster.job(JobId(1)).placement[0].node,
+            NodeId(1 - seat[0].node.0)
+        );
+    }
+
+    #[test]
+    fn a_pair_sits_on_the_same_gpus_and_a_job_keeps_its_seat_when_its_company_leaves() {
+        let mut cluster = cluster_with(&ClusterSpec::uniform(1, 2, 1), Sharing::Mps);
+        for _ in 0..3 {
+            submit(&mut cluster, 2, 1e3);
+        }
+        let pair = |a: u32, b: u32| Party::pair(JobId(a), JobId(b));
+        plan(&mut cluster, &[pair(0, 1)]);
+        assert_eq!(running(&cluster), [0, 1]);
+        assert_eq!(cluster.job(JobId(0)).placement, cluster.job(JobId(1)).placement);
+        cluster.advance(pleach_scheduler::ids::Time::from_secs_f64(360.0));
+        plan(&mut cluster, &[pair(1, 2)]);
+        assert_eq!(running(&cluster), [1, 2]);
+        assert_eq!(cluster.job(JobId(1)).num_preemptions, 0);
+    }
+
+    #[test]
+    fn where_nothing_can_be_stopped_running_jobs_keep_their_seats() {
+        let mut cluster = Cluster::new(
+            &ClusterSpec::uniform(1, 2, 1),
+            &[ModelClass::default()],
+            Capabilities::DEFAULT,
+        )
+        .unwrap();
+        for _ in 0..3 {
+            submit(&mut cluster, 1, 1e3);
+        }
+        plan(&mut cluster, &alone(1..2));
+        assert_eq!(
+            running(&cluster),
+            [0, 1],
+            "what is left over goes to who came first"
+        );
+        plan(&mut cluster, &alone(2..3));
+        assert_eq!(running(&cluster), [0, 1]);
+    }
+}

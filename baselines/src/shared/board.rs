@@ -1,0 +1,253 @@
+//! A scratch copy of the free GPUs, CPU and host memory of every node, on which a planner draws up a plan before any job
+//! is touched.
+//!
+//! The board knows whole GPUs. GPUs with a resident that holds a fraction are not on it, nor are nodes that drain or are
+//! down. Ties go to the lowest node and the lowest GPU.
+
+use pleach_scheduler::cluster::{Cluster, Job, NodeState, Placement, Shape, Slice};
+use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId};
+
+/// A node as the plan leaves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Type of its GPUs.
+    pub gpu_type: GpuTypeId,
+    /// GPUs that nobody has, as a bit mask.
+    pub free: u64,
+    /// CPU that nobody has, thousandths of a core.
+    pub cpu_milli: u32,
+    /// Host memory that nobody has, MiB.
+    pub memory_mib: u32,
+}
+
+impl Space {
+    /// Number of free GPUs.
+    #[must_use]
+    pub fn num_free(&self) -> u32 {
+        self.free.count_ones()
+    }
+}
+
+/// All nodes.
+#[derive(Clone, Debug)]
+pub struct Board {
+    spaces: Vec<Space>,
+}
+
+impl Board {
+    /// The cluster as it is.
+    #[must_use]
+    pub fn as_is(cluster: &Cluster) -> Board {
+        let spaces = cluster.nodes().iter().map(|node| Space {
+            gpu_type: node.gpu_type,
+            free: node.free,
+            cpu_milli: node.cpu_milli_free,
+            memory_mib: node.memory_mib_free,
+        });
+        Board {
+            spaces: spaces.collect(),
+        }
+    }
+
+    /// The cluster as it would be if these running jobs were stopped. Those that hold fractions must not be among them.
+    pub fn without(cluster: &Cluster, stopped: impl IntoIterator<Item = JobId>) -> Board {
+        let mut board = Board::as_is(cluster);
+        for id in stopped {
+            let job = cluster.job(id);
+            debug_assert!(is_on_board(job), "{id:?} holds a fraction");
+            let shape = cluster.shape(job.granted);
+            for slice in &job.placement {
+                let node = &cluster.nodes()[slice.node.index()];
+                if node.state == NodeState::Up {
+                    board.give_back(*slice, shape);
+                }
+            }
+        }
+        board
+    }
+
+    /// The cluster as it would be if every running job were stopped but those that hold fractions.
+    #[must_use]
+    pub fn emptied(cluster: &Cluster) -> Board {
+        Board::without(
+            cluster,
+            cluster.running().filter(|id| is_on_board(cluster.job(*id))),
+        )
+    }
+
+    /// Every node. `[node]`
+    #[must_use]
+    pub fn spaces(&self) -> &[Space] {
+        &self.spaces
+    }
+
+    /// Free GPUs of a type.
+    #[must_use]
+    pub fn num_free_of(&self, kind: GpuTypeId) -> u32 {
+        let of_type = self.spaces.iter().filter(|space| space.gpu_type == kind);
+        of_type.map(Space::num_free).sum()
+    }
+
+    /// Whether all of a placement is free, with what each of its GPUs comes with.
+    #[must_use]
+    pub fn has(&self, placement: &[Slice], shape: Shape) -> bool {
+        placement.iter().all(|slice| {
+            let space = &self.spaces[slice.node.index()];
+            let (cpu_milli, memory_mib) = needs(*slice, shape);
+            slice.gpus & !space.free == 0 && cpu_milli <= space.cpu_milli && memory_mib <= space.memory_mib
+        })
+    }
+
+    /// Takes a placement.
+    ///
+    /// # Panics
+    /// If it is not free.
+    pub fn take(&mut self, placement: &[Slice], shape: Shape) {
+        assert!(self.has(placement, shape), "a plan takes what is taken");
+        for slice in placement {
+            let space = &mut self.spaces[slice.node.index()];
+            let (cpu_milli, memory_mib) = needs(*slice, shape);
+            space.free &= !slice.gpus;
+            space.cpu_milli -= cpu_milli;
+            space.memory_mib -= memory_mib;
+        }
+    }
+
+    /// Gives a slice back. Packed jobs give the same GPUs back twice, which is fine.
+    pub fn give_back(&mut self, slice: Slice, shape: Shape) {
+        let space = &mut self.spaces[slice.node.index()];
+        let (cpu_milli, memory_mib) = needs(slice, shape);
+        space.free |= slice.gpus;
+        space.cpu_milli += cpu_milli;
+        space.memory_mib += memory_mib;
+    }
+
+    /// GPUs of a node that can be taken with what each comes with.
+    #[must_use]
+    pub fn hosts(&self, node: NodeId, shape: Shape) -> u32 {
+        let space = &self.spaces[node.index()];
+        let by = |free: u32, each: u32| free.checked_div(each).unwrap_or(u32::MAX);
+        space
+            .num_free()
+            .min(by(space.cpu_milli, shape.cpu_milli))
+            .min(by(space.memory_mib, shape.memory_mib))
+    }
+
+    /// The tightest placement of a gang on one type: the fullest node that holds it; else the nodes with most room first.
+    #[must_use]
+    pub fn tightest(&self, kind: GpuTypeId, num_gpus: u32, shape: Shape) -> Option<Placement> {
+        let mut nodes: Vec<(u32, NodeId)> = self.hosts_of(kind, shape);
+        if let Some(best) = nodes.iter().filter(|(hosts, _)| *hosts >= num_gpus).min() {
+            return Some(Placement::from_slice(&[self.lowest(best.1, num_gpus)]));
+        }
+        nodes.sort_unstable_by_key(|(hosts, node)| (std::cmp::Reverse(*hosts), *node));
+        self.fill(&nodes, num_gpus)
+    }
+
+    /// A placement of a gang on the most fragmented nodes of a type first.
+    #[must_use]
+    pub fn scattered(&self, kind: GpuTypeId, num_gpus: u32, shape: Shape) -> Option<Placement> {
+        let mut nodes = self.hosts_of(kind, shape);
+        nodes.sort_unstable();
+        self.fill(&nodes, num_gpus)
+    }
+
+    /// Nodes of a type that can take something, with the GPUs that they can take.
+    fn hosts_of(&self, kind: GpuTypeId, shape: Shape) -> Vec<(u32, NodeId)> {
+        let spaces = self.spaces.iter().enumerate();
+        let of_type = spaces.filter(|(_, space)| space.gpu_type == kind && space.free != 0);
+        let nodes = of_type.map(|(index, _)| NodeId(index as u32));
+        nodes
+            .map(|node| (self.hosts(node, shape), node))
+            .filter(|(hosts, _)| *hosts > 0)
+            .collect()
+    }
+
+    fn fill(&self, nodes: &[(u32, NodeId)], num_gpus: u32) -> Option<Placement> {
+        let (mut rest, mut placement) = (num_gpus, Placement::new());
+        for (hosts, node) in nodes {
+            let take = rest.min(*hosts);
+            if take > 0 {
+                placement.push(self.lowest(*node, take));
+                rest -= take;
+            }
+        }
+        (rest == 0).then_some(placement)
+    }
+
+    /// The lowest free GPUs of a node.
+    #[must_use]
+    pub fn lowest(&self, node: NodeId, num: u32) -> Slice {
+        let free = self.spaces[node.index()].free;
+        let mut rest = free;
+        for _ in 0..num {
+            rest &= rest.wrapping_sub(1);
+        }
+        Slice {
+            node,
+            gpus: free & !rest,
+        }
+    }
+}
+
+/// Whether a plan may move the job about: it asks for whole GPUs.
+#[must_use]
+pub fn is_on_board(job: &Job) -> bool {
+    job.request.resources.gpu_milli == 1000
+}
+
+/// CPU in thousandths of a core and host memory in MiB that a slice takes.
+fn needs(slice: Slice, shape: Shape) -> (u32, u32) {
+    let num_gpus = slice.num_gpus();
+    (shape.cpu_milli * num_gpus, shape.memory_mib * num_gpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_clusters::{place, preemptive_cluster, submit};
+
+    fn nodes_of(placement: &[Slice]) -> Vec<(u32, u32)> {
+        let pairs = placement.iter().map(|slice| (slice.node.0, slice.num_gpus()));
+        pairs.collect()
+    }
+
+    #[test]
+    fn a_board_is_the_cluster_with_some_jobs_away() {
+        let mut cluster = preemptive_cluster(2, 4);
+        let jobs = [3, 4].map(|num_gpus| {
+            let id = submit(&mut cluster, num_gpus, 1e3);
+            place(&mut cluster, id);
+            id
+        });
+        let kind = GpuTypeId(0);
+        assert_eq!(Board::as_is(&cluster).num_free_of(kind), 1);
+        assert_eq!(Board::without(&cluster, [jobs[0]]).num_free_of(kind), 4);
+        assert_eq!(Board::emptied(&cluster).num_free_of(kind), 8);
+    }
+
+    #[test]
+    fn plans_are_drawn_up_tight_or_scattered_and_take_what_they_show() {
+        // Node 0 has 1 GPU left, node 1 has 2, node 2 all 4.
+        let cluster = preemptive_cluster(3, 4);
+        let (kind, shape) = (
+            GpuTypeId(0),
+            cluster.shape(pleach_scheduler::cluster::ShapeId::PLAIN),
+        );
+        let mut board = Board::as_is(&cluster);
+        board.take(&[board.lowest(NodeId(0), 3), board.lowest(NodeId(1), 2)], shape);
+        assert_eq!(nodes_of(&board.tightest(kind, 2, shape).unwrap()), [(1, 2)]);
+        assert_eq!(
+            nodes_of(&board.scattered(kind, 2, shape).unwrap()),
+            [(0, 1), (1, 1)]
+        );
+        assert_eq!(
+            nodes_of(&board.tightest(kind, 6, shape).unwrap()),
+            [(2, 4), (1, 2)]
+        );
+        assert_eq!(board.tightest(kind, 8, shape), None);
+        let all = board.tightest(kind, 7, shape).unwrap();
+        board.take(&all, shape);
+        assert_eq!(board.num_free_of(kind), 0);
+    }
+}

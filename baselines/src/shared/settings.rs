@@ -1,0 +1,52 @@
+//! Settings of planners: from JSON to their structs, and what is wrong in words.
+
+use pleach_scheduler::error::ConfigError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Reads settings; `null` means the defaults. Unknown keys are refused where the struct does so.
+///
+/// # Errors
+/// What does not fit, with the defaults as an example of what does.
+pub(crate) fn read<T: DeserializeOwned + Serialize + Default>(
+    name: &str,
+    settings: &Value,
+) -> Result<T, ConfigError> {
+    if settings.is_null() {
+        return Ok(T::default());
+    }
+    serde_json::from_value(settings.clone()).map_err(|error| ConfigError {
+        key: name.into(),
+        value: settings.to_string(),
+        allowed: format!("settings such as {}", defaults::<T>()),
+        hint: format!("{error}."),
+    })
+}
+
+/// The defaults as JSON.
+pub(crate) fn defaults<T: Serialize + Default>() -> Value {
+    serde_json::to_value(T::default()).unwrap_or(Value::Null)
+}
+
+/// Refuses a value out of its range.
+///
+/// # Errors
+/// `ok` is false.
+pub(crate) fn check(
+    name: &str,
+    key: &str,
+    value: impl ToString,
+    ok: bool,
+    allowed: &str,
+) -> Result<(), ConfigError> {
+    if ok {
+        return Ok(());
+    }
+    Err(ConfigError {
+        key: format!("{name}.{key}"),
+        value: value.to_string(),
+        allowed: allowed.into(),
+        hint: "leave it out for the published default".into(),
+    })
+}

@@ -1,0 +1,84 @@
+//! Synergy: CPU and memory beside GPUs.
+
+mod deal;
+mod optimum;
+mod order;
+mod planner;
+mod profile;
+mod round;
+#[cfg(test)]
+mod tests;
+mod wish;
+
+pub use deal::{Deal, Server};
+pub use optimum::{Choice, Group, Optimum, optimum, worthwhile};
+pub use order::Order;
+pub use planner::{Grant, Synergy, SynergyConfig};
+pub use profile::{Profile, Profiles};
+pub use wish::{Counts, Holding, Inputs, Wish};
+
+use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::heuristics::Info;
+use pleach_scheduler::planner::Planner;
+use serde_json::Value;
+
+use crate::entry::{Entry, Requirements};
+use crate::shared::settings;
+
+fn make(name: &'static str, grant: Grant, value: &Value) -> Result<Box<dyn Planner>, ConfigError> {
+    Ok(Box::new(Synergy::new(name, grant, settings::read(name, value)?)?))
+}
+
+const KNOWS: &str = "gang size, each class's speed over CPU and memory; run time for srtf and ftf";
+
+/// The planners of this line.
+pub(crate) const ENTRIES: &[Entry] = &[
+    Entry {
+        info: Info {
+            name: "synergy-fair",
+            family: "resource-sensitive, preemptive",
+            citation: "Synergy OSDI'22, GPU-proportional",
+            knows: "gang size; run time for srtf and ftf",
+            decides: "in rounds who runs, each with CPU and memory in proportion to its GPUs",
+        },
+        requirements: Requirements::PREEMPTION,
+        defaults: settings::defaults::<SynergyConfig>,
+        make: |value| make("synergy-fair", Grant::Proportional, value),
+    },
+    Entry {
+        info: Info {
+            name: "synergy-greedy",
+            family: "resource-sensitive, preemptive",
+            citation: "Synergy OSDI'22, GREEDY",
+            knows: KNOWS,
+            decides: "in rounds who runs, each with the CPU and memory that suit it best, or not at all",
+        },
+        requirements: Requirements::PREEMPTION,
+        defaults: settings::defaults::<SynergyConfig>,
+        make: |value| make("synergy-greedy", Grant::Greedy, value),
+    },
+    Entry {
+        info: Info {
+            name: "synergy-tune",
+            family: "resource-sensitive, preemptive",
+            citation: "Synergy OSDI'22, TUNE",
+            knows: KNOWS,
+            decides: "in rounds who runs and with how much CPU and memory, nobody below the proportional share",
+        },
+        requirements: Requirements::PREEMPTION,
+        defaults: settings::defaults::<SynergyConfig>,
+        make: |value| make("synergy-tune", Grant::Tune, value),
+    },
+    Entry {
+        info: Info {
+            name: "synergy-opt",
+            family: "resource-sensitive, preemptive",
+            citation: "Synergy OSDI'22, OPT (LP1), placed as TUNE",
+            knows: KNOWS,
+            decides: "as synergy-tune, with the CPU and memory that make all together fastest",
+        },
+        requirements: Requirements::PREEMPTION,
+        defaults: settings::defaults::<SynergyConfig>,
+        make: |value| make("synergy-opt", Grant::Optimum, value),
+    },
+];

@@ -1,0 +1,14 @@
+//! Our simulator against published simulators that work in rounds, job by job.
+//!
+//! Recorded runs are read from `shared/data/golden` beside the repository; where they are missing the tests say so and
+//! pass. `cargo test -p pleach-reproduce --test round_simulators -- --nocapture` prints one line for each run; with
+//! `--include-ignored` also for the large ones.
+
+#![allow(clippy::unwrap_used)]
+
+mod blox;
+mod gavel;
+mod gavel_targets;
+mod gavel_worth;
+mod golden;
+mod synergy;

@@ -12,9 +12,12 @@ use crate::pass::Reservation;
 
 pub mod entities;
 mod jobs;
+mod spaces;
 
 use entities::Entities;
 use jobs::{Column, JobTable};
+
+pub use spaces::{NUM_SETS, SetSpace, Spaces};
 
 /// F, the number of features of a candidate.
 pub const NUM_CANDIDATE_FEATURES: usize = column::CANDIDATE.len();

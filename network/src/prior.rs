@@ -41,7 +41,7 @@ impl PriorPolicy {
     /// Makes the heuristic.
     ///
     /// # Errors
-    /// [`Error::Env`] for an unknown name, [`Error::Config`] for a weight that is not above 0.
+    /// [`Error::Prior`] for an unknown name, [`Error::Config`] for a weight that is not above 0.
     pub fn new(prior: &Prior) -> Result<PriorPolicy, Error> {
         if !(prior.weight.is_finite() && prior.weight > 0.0) {
             return Err(Error::Config {
@@ -50,7 +50,7 @@ impl PriorPolicy {
                 allowed: "must be above 0",
             });
         }
-        let policy = heuristics::by_name(&prior.policy).map_err(pleach_env::error::Error::Config)?;
+        let policy = heuristics::by_name(&prior.policy)?;
         Ok(PriorPolicy {
             prior: prior.clone(),
             policy: Mutex::new(policy),

@@ -13,17 +13,16 @@
 //! Weights of one start averaged: Wortsman et al., ICML'22. One network for each reward, the weights chosen afterwards: Rame et
 //! al., NeurIPS'23.
 
-use crate::adam::Adam;
-use crate::checkpoint::Checkpoint;
 use crate::error::Error;
+use crate::policy_file::{Provenance, TrainedNetwork};
 
 /// Blends networks by weights, of which only the proportions count. What is not a parameter (settings, seed, the scale of the
-/// value head, what it was trained on) is the first network's; the optimiser is empty, for this is no run to go on with.
+/// value head, what it was trained on) is the first network's.
 ///
 /// # Errors
 /// [`Error::Config`] for less than two networks, or weights that are not one number of at least 0 for each with one above 0;
 /// [`Error::Contract`] where two networks see, choose among or correct different things, or differ in size.
-pub fn blend(networks: &[Checkpoint], weights: &[f64]) -> Result<Checkpoint, Error> {
+pub fn blend(networks: &[TrainedNetwork], weights: &[f64]) -> Result<TrainedNetwork, Error> {
     let refuse = |value: String, allowed| {
         let key = "weights";
         Err(Error::Config { key, value, allowed })
@@ -74,37 +73,42 @@ pub fn blend(networks: &[Checkpoint], weights: &[f64]) -> Result<Checkpoint, Err
     let mut contract = first.contract.clone();
     // Who was never judged on several GPU types leaves them to the heuristic, and so does whoever has a part of that network.
     contract.one_type = networks.iter().any(|network| network.contract.one_type);
-    Ok(Checkpoint {
+    Ok(TrainedNetwork {
         contract,
-        best_score: None,
-        multipliers: Vec::new(),
-        adam: Adam::new(mean.len()),
+        provenance: Provenance {
+            best_score: None,
+            ..first.provenance.clone()
+        },
         parameters: mean.into_iter().map(|sum| sum as f32).collect(),
-        behaviour: None,
         ..first.clone()
     })
 }
 
-fn sizes(network: &Checkpoint) -> String {
+fn sizes(network: &TrainedNetwork) -> String {
     let (spaces, parameters) = (network.contract.spaces, network.parameters.len());
-    format!(
-        "{:?}, {spaces:?}, {parameters} parameters",
-        network.config.network
-    )
+    format!("{:?}, {spaces:?}, {parameters} parameters", network.config)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learning_tests::{config, trainer};
-    use crate::toy::{Bandit, Many, TwoQueues};
-    use crate::trainer::Trainer;
+    use crate::fixtures::{PLAIN, parameters, trained};
+    use crate::policy::LearnedPolicy;
+    use pleach_scheduler::features::FeatureSchema;
+    use pleach_scheduler::observation::Spaces;
 
-    fn networks() -> [Checkpoint; 2] {
-        let mut trainer = trainer::<Bandit>(config(2, 16));
-        let first = trainer.checkpoint();
-        trainer.update(&mut Many::<Bandit>::new(4)).unwrap();
-        [first, trainer.checkpoint()]
+    fn network(spaces: Spaces) -> TrainedNetwork {
+        trained(spaces, FeatureSchema::current().hash())
+    }
+
+    fn networks() -> [TrainedNetwork; 2] {
+        let first = network(PLAIN);
+        let parameters = parameters(&first.layout().unwrap(), 8);
+        let second = TrainedNetwork {
+            parameters,
+            ..first.clone()
+        };
+        [first, second]
     }
 
     #[test]
@@ -118,16 +122,16 @@ mod tests {
             let by_hand = 0.75 * f64::from(*a) + 0.25 * f64::from(*b);
             assert!((f64::from(*found) - by_hand).abs() < 1e-7);
         }
-        // It is a checkpoint like any other.
+        // It is a network like any other.
         let blended = blend(&[a, b], &[1.0, 1.0]).unwrap();
-        Trainer::resume(blended).unwrap().policy().unwrap();
+        LearnedPolicy::from_network(&blended).unwrap();
     }
 
     #[test]
     fn what_cannot_be_blended_is_refused_with_the_reason() {
         let [a, b] = networks();
         let said =
-            |networks: &[Checkpoint], weights: &[f64]| blend(networks, weights).unwrap_err().to_string();
+            |networks: &[TrainedNetwork], weights: &[f64]| blend(networks, weights).unwrap_err().to_string();
         for weights in [
             &[1.0][..],
             &[1.0, -1.0],
@@ -141,7 +145,7 @@ mod tests {
             );
         }
         assert!(said(std::slice::from_ref(&a), &[1.0]).contains("two networks"));
-        let other = trainer::<TwoQueues>(config(2, 16)).checkpoint();
+        let other = network(Spaces::plain(2, 4, 3));
         assert!(said(&[a.clone(), other], &[1.0, 1.0]).contains("sizes"));
         let mut corrects = b;
         corrects.contract.prior = Some(crate::prior::Prior {

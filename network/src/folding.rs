@@ -108,7 +108,7 @@ fn widen(ranges: &mut [(f32, f32)], values: &[f32]) {
 }
 
 /// Folds features that had one value into the biases of their layers.
-pub fn fold(layout: &Layout, flat: &mut [f32], constants: &Constants) {
+pub fn fold(layout: &Layout, parameters: &mut [f32], constants: &Constants) {
     // The context's layer reads the pooled codes first.
     let pooled = layout.num_codes();
     let layers = [
@@ -123,8 +123,8 @@ pub fn fold(layout: &Layout, flat: &mut [f32], constants: &Constants) {
         for (feature, value) in constants {
             let start = weight.range.start + (first_row + feature) * width;
             for output in 0..width {
-                flat[bias.range.start + output] += value * flat[start + output];
-                flat[start + output] = 0.0;
+                parameters[bias.range.start + output] += value * parameters[start + output];
+                parameters[start + output] = 0.0;
             }
         }
     }
@@ -171,15 +171,20 @@ impl Policy for Watched {
 
 #[cfg(test)]
 mod tests {
-    use pleach_env::seed::Seed;
-    use pleach_env::vector::Spaces;
+    use pleach_scheduler::observation::Spaces;
 
     use super::*;
-    use crate::inference::Inference;
-    use crate::network::evaluate;
-    use crate::network::tests::{ENTITIES, network_of, rows};
+    use crate::decision_batch::{DecisionBatch, DecisionRef};
+    use crate::fixtures::{self, ENTITIES, decisions, network_of};
+    use crate::forward::Inference;
     use crate::parameters::NetworkConfig;
-    use crate::rows::{Row, Rows};
+
+    fn logits(layout: &Layout, parameters: &[f32], row: DecisionRef<'_>) -> Vec<f32> {
+        let inference = Inference::new(layout, parameters).unwrap();
+        let mut logits = vec![0.0; row.num_candidates];
+        inference.forward(row, &mut inference.scratch(row.num_candidates), &mut logits);
+        logits
+    }
 
     #[test]
     fn a_folded_network_says_the_same_where_features_are_constant_and_does_not_read_them_elsewhere() {
@@ -191,11 +196,7 @@ mod tests {
                 heads,
             };
             let layout = Layout::new(config, spaces).unwrap();
-            let mut flat = layout.initial(Seed(5));
-            // The pointer's end is nearly zero at first; weights of one size show more.
-            for (index, x) in flat.iter_mut().enumerate() {
-                *x += 0.1 * ((index % 7) as f32 - 3.0);
-            }
+            let parameters = fixtures::parameters(&layout, 5);
             let (global, mut candidates) = ([0.5, -1.0, 2.0], vec![0.0_f32; 12]);
             for (index, x) in candidates.iter_mut().enumerate() {
                 *x = if index % 4 == 2 {
@@ -212,31 +213,28 @@ mod tests {
             let mut other = FeatureRanges::new(&layout);
             other.observe([&global, &[]], &candidates, &mask);
             let ranges = ranges.merge(&other);
-            let mut folded = flat.clone();
+            let mut folded = parameters.clone();
             let constants = ranges.constants();
             assert_eq!(constants.global, [(1, -1.0), (2, 2.0)]);
             assert_eq!(constants.candidates, [(2, 0.75)]);
             fold(&layout, &mut folded, &constants);
-            let logits = |flat: &[f32], global: &[f32], candidates: &[f32]| {
-                let inference = Inference::new(&layout, flat).unwrap();
-                let mut logits = vec![0.0; 3];
-                let row = Row {
+            let logits = |parameters: &[f32], global: &[f32], candidates: &[f32]| {
+                let row = DecisionRef {
                     global,
                     candidates,
                     num_candidates: 3,
                     prior: &[0.0; 3],
                 };
-                inference.forward(row, &mut inference.scratch(3), &mut logits);
-                logits
+                logits(&layout, parameters, row)
             };
             let near = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-4);
-            let said = logits(&flat, &global, &candidates[..12]);
+            let said = logits(&parameters, &global, &candidates[..12]);
             assert!(near(&said, &logits(&folded, &global, &candidates[..12])));
             let mut moved = candidates[..12].to_vec();
             moved[6] = 3.0;
             let away = [0.5, 4.0, -2.0];
             assert!(near(&said, &logits(&folded, &away, &moved)));
-            assert!(!near(&said, &logits(&flat, &away, &moved)));
+            assert!(!near(&said, &logits(&parameters, &away, &moved)));
             let again = folded.clone();
             fold(&layout, &mut folded, &constants);
             assert_eq!(folded, again);
@@ -245,38 +243,41 @@ mod tests {
 
     #[test]
     fn a_feature_of_entities_that_never_varied_goes_into_the_bias_of_their_layer() {
-        let (layout, flat) = network_of((ENTITIES, 2));
-        let rows = rows(ENTITIES, 20);
+        let (layout, parameters) = network_of((ENTITIES, 2));
+        let rows = decisions(ENTITIES, 20);
         let mut ranges = FeatureRanges::new(&layout);
-        let mut fixed = Rows::new(ENTITIES);
+        let mut fixed = DecisionBatch::new(ENTITIES);
         for decision in 0..20 {
-            let row = rows.row(decision);
+            let row = rows.get(decision);
             let mut global = row.global.to_vec();
             for entity in global[3..15].chunks_exact_mut(3).filter(|row| row[0] > 0.0) {
                 entity[2] = 0.5;
             }
             let (plain, entities) = global.split_at(3);
             ranges.observe([plain, entities], row.candidates, &vec![true; row.num_candidates]);
-            fixed.push_row(Row {
+            fixed.push_ref(DecisionRef {
                 global: &global,
                 ..row
             });
         }
         let constants = ranges.constants();
         assert_eq!(constants.entities, [vec![(2, 0.5)], vec![]]);
-        let mut folded = flat.clone();
+        let mut folded = parameters.clone();
         fold(&layout, &mut folded, &constants);
-        let said = |flat: &[f32], rows: &Rows| evaluate(&layout, flat, rows).unwrap().logits;
+        let said = |parameters: &[f32], rows: &DecisionBatch| -> Vec<f32> {
+            let all = (0..rows.len()).flat_map(|index| logits(&layout, parameters, rows.get(index)));
+            all.collect()
+        };
         let far = |a: &[f32], b: &[f32]| {
             a.iter()
                 .zip(b)
                 .fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()))
         };
-        assert!(far(&said(&flat, &fixed), &said(&folded, &fixed)) < 1e-5);
+        assert!(far(&said(&parameters, &fixed), &said(&folded, &fixed)) < 1e-5);
         assert!(
             far(&said(&folded, &rows), &said(&folded, &fixed)) < 1e-5,
             "it is not read any more"
         );
-        assert!(far(&said(&flat, &rows), &said(&flat, &fixed)) > 1e-3);
+        assert!(far(&said(&parameters, &rows), &said(&parameters, &fixed)) > 1e-3);
     }
 }

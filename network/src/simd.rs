@@ -1,6 +1,6 @@
 //! Eight numbers at once, on whatever vector unit the processor has.
 //!
-//! Code is written once over a [`Unit`] and compiled for each. All units give the same bits: a product and a sum are rounded
+//! Code is written once over a [`Simd`] and compiled for each. All units give the same bits: a product and a sum are rounded
 //! together, once, everywhere.
 //!
 //! No closures around what a unit does: a closure is compiled for any processor, and a call is all that is left of it.
@@ -12,7 +12,7 @@
 use crate::parameters::LANES;
 
 /// Eight numbers at once.
-pub(crate) trait Unit: Copy {
+pub(crate) trait Simd: Copy {
     /// Eight numbers.
     type Lanes: Copy;
     /// Eight times the same.
@@ -31,7 +31,7 @@ pub(crate) trait Unit: Copy {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain;
 
-impl Unit for Plain {
+impl Simd for Plain {
     type Lanes = [f32; LANES];
 
     #[inline(always)]
@@ -64,7 +64,7 @@ impl Unit for Plain {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Unit for pulp::x86::V3 {
+impl Simd for pulp::x86::V3 {
     type Lanes = pulp::f32x8;
 
     #[inline(always)]
@@ -98,14 +98,14 @@ pub(crate) trait Work {
     /// What comes out.
     type Output;
     /// Computes it.
-    fn run<U: Unit>(self, unit: U) -> Self::Output;
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
 
 /// Runs `work` on the best unit of this processor.
 pub(crate) fn on_this_processor<W: Work>(work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
-    if let Some(unit) = pulp::x86::V3::try_new() {
-        return unit.perform(work);
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return simd.perform(work);
     }
     Plain.perform(work)
 }

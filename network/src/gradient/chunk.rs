@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
+use crate::decision_batch::DecisionBatch;
 use crate::matrix::{accumulate, add_rows, add_scaled, dot, layer, multiply, through_rectifier};
 use crate::parameters::at;
-use crate::rows::Rows;
-use crate::unit::Unit;
+use crate::simd::Simd;
 
-use super::Packed;
 use super::attention::queries;
+use super::packed::Packed;
 use super::pool::{Pool, zeros};
 
 /// What a chunk of B decisions with m candidates needs; kept from chunk to chunk.
@@ -52,7 +52,7 @@ impl Scratch {
     }
 
     /// Gathers the chunk's observations: what they say of candidates and entities; prior logits go to `logits`.
-    fn gather(&mut self, net: &Packed<'_>, rows: &Rows, decisions: &[usize]) {
+    fn gather(&mut self, net: &Packed<'_>, rows: &DecisionBatch, decisions: &[usize]) {
         self.x.clear();
         self.logits.clear();
         self.candidates.begin();
@@ -62,7 +62,7 @@ impl Scratch {
             pool.begin();
         }
         for decision in decisions {
-            let row = rows.row(*decision);
+            let row = rows.get(*decision);
             self.x.extend_from_slice(row.candidates);
             self.logits.extend_from_slice(row.prior);
             self.candidates.end_at(self.logits.len());
@@ -74,33 +74,39 @@ impl Scratch {
     }
 
     #[inline(always)]
-    pub(super) fn forward<U: Unit>(&mut self, unit: U, net: &Packed<'_>, rows: &Rows, decisions: &[usize]) {
+    pub(super) fn forward<S: Simd>(
+        &mut self,
+        simd: S,
+        net: &Packed<'_>,
+        rows: &DecisionBatch,
+        decisions: &[usize],
+    ) {
         let (h, num) = (net.layout.config.hidden, decisions.len());
         self.gather(net, rows, decisions);
         layer(
-            unit,
+            simd,
             &self.x,
             &net.forward[0],
             net.of(at::ENCODER_0_BIAS),
             &mut self.first,
         );
         layer(
-            unit,
+            simd,
             &self.first,
             &net.forward[1],
             net.of(at::ENCODER_1_BIAS),
             &mut self.candidates.codes,
         );
-        self.pool(unit, net, rows, decisions);
+        self.pool(simd, net, rows, decisions);
         layer(
-            unit,
+            simd,
             &self.pooled,
             &net.forward[2],
             net.of(at::CONTEXT_0_BIAS),
             &mut self.outer,
         );
         layer(
-            unit,
+            simd,
             &self.outer,
             &net.forward[3],
             net.of(at::CONTEXT_1_BIAS),
@@ -110,7 +116,7 @@ impl Scratch {
         for _ in 0..num {
             self.shared.extend_from_slice(net.of(at::POINTER_BIAS));
         }
-        multiply(unit, &self.context, &net.forward[5], false, &mut self.shared);
+        multiply(simd, &self.context, &net.forward[5], false, &mut self.shared);
         self.hidden.clear();
         for decision in 0..num {
             let shared = &self.shared[decision * h..(decision + 1) * h];
@@ -119,7 +125,7 @@ impl Scratch {
             }
         }
         multiply(
-            unit,
+            simd,
             &self.candidates.codes,
             &net.forward[4],
             true,
@@ -130,7 +136,7 @@ impl Scratch {
             *logit += dot(hidden, out);
         }
         layer(
-            unit,
+            simd,
             &self.context,
             &net.forward[6],
             net.of(at::VALUE_0_BIAS),
@@ -145,7 +151,7 @@ impl Scratch {
 
     /// What is pooled of each decision's candidates and entities, and its global features.
     #[inline(always)]
-    fn pool<U: Unit>(&mut self, unit: U, net: &Packed<'_>, rows: &Rows, decisions: &[usize]) {
+    fn pool<S: Simd>(&mut self, simd: S, net: &Packed<'_>, rows: &DecisionBatch, decisions: &[usize]) {
         let (num_codes, num_plain) = (net.layout.num_codes(), net.layout.num_plain);
         let width = num_codes + num_plain;
         zeros(&mut self.pooled, decisions.len() * width);
@@ -153,7 +159,7 @@ impl Scratch {
         self.candidates
             .pool(&own, net.layout.config.hidden, &mut self.pooled, (width, 0));
         for (index, (set, (x, pool))) in net.sets.iter().zip(&mut self.entities).enumerate() {
-            layer(unit, x, &net.entities[index], net.of(set.bias), &mut pool.codes);
+            layer(simd, x, &net.entities[index], net.of(set.bias), &mut pool.codes);
             let place = (width, (index + 1) * net.layout.pool_width());
             pool.pool(
                 &queries(net, set.query),
@@ -163,15 +169,23 @@ impl Scratch {
             );
         }
         for (pooled, decision) in self.pooled.chunks_exact_mut(width).zip(decisions) {
-            pooled[num_codes..].copy_from_slice(&rows.row(*decision).global[..num_plain]);
+            pooled[num_codes..].copy_from_slice(&rows.get(*decision).global[..num_plain]);
         }
     }
 
     #[inline(always)]
-    pub(super) fn backward<U: Unit>(&mut self, unit: U, net: &Packed<'_>, gradient: &mut [f32]) {
+    pub(super) fn backward<S: Simd>(&mut self, simd: S, net: &Packed<'_>, gradient: &mut [f32]) {
+        self.through_pointer(simd, net, gradient);
+        self.through_value(simd, net, gradient);
+        self.through_context(simd, net, gradient);
+        self.through_encoder(simd, net, gradient);
+    }
+
+    /// From the logits to the pointer's hidden layer, and from there to codes and context.
+    #[inline(always)]
+    fn through_pointer<S: Simd>(&mut self, simd: S, net: &Packed<'_>, gradient: &mut [f32]) {
         let (h, num, m) = (net.layout.config.hidden, self.values.len(), self.logits.len());
         let range = |index: usize| net.layout.entries[index].range.clone();
-        // From the logits to the pointer's hidden layer, and from there to codes and context.
         let out = net.of(at::POINTER_OUT);
         zeros(&mut self.by_hidden, m * h);
         let rows = self
@@ -183,28 +197,28 @@ impl Scratch {
             add_scaled(by_hidden, *by_logit, out);
             through_rectifier(by_hidden, hidden);
         }
-        accumulate(
-            unit,
-            &self.candidates.codes,
-            &self.by_hidden,
-            h,
-            &mut gradient[range(at::POINTER_CANDIDATE)],
-        );
-        zeros(&mut self.candidates.by_codes, m * h);
-        multiply(
-            unit,
-            &self.by_hidden,
-            &net.backward[3],
-            false,
-            &mut self.candidates.by_codes,
-        );
+        let (codes, by_codes) = (&self.candidates.codes, &mut self.candidates.by_codes);
+        let by_weights = &mut gradient[range(at::POINTER_CANDIDATE)];
+        accumulate(simd, codes, &self.by_hidden, h, by_weights);
+        zeros(by_codes, m * h);
+        multiply(simd, &self.by_hidden, &net.backward[3], false, by_codes);
         zeros(&mut self.by_shared, num * h);
         for (decision, by_shared) in self.by_shared.chunks_exact_mut(h).enumerate() {
             let span = self.candidates.span(decision);
             add_rows(&self.by_hidden[span.start * h..span.end * h], by_shared);
         }
-        // From the values to the context.
-        let (out, k) = (net.of(at::VALUE_OUT), net.layout.config.context);
+    }
+
+    /// From the values and the context's share of the pointer to the weights that read the context.
+    #[inline(always)]
+    fn through_value<S: Simd>(&mut self, simd: S, net: &Packed<'_>, gradient: &mut [f32]) {
+        let (h, k, num) = (
+            net.layout.config.hidden,
+            net.layout.config.context,
+            self.values.len(),
+        );
+        let range = |index: usize| net.layout.entries[index].range.clone();
+        let out = net.of(at::VALUE_OUT);
         zeros(&mut self.by_value, num * k);
         let rows = self.by_value.chunks_exact_mut(k).zip(self.value.chunks_exact(k));
         for ((by_value, value), by) in rows.zip(&self.by_values) {
@@ -213,106 +227,63 @@ impl Scratch {
             through_rectifier(by_value, value);
         }
         gradient[range(at::VALUE_OUT_BIAS)][0] += self.by_values.iter().sum::<f32>();
-        accumulate(
-            unit,
-            &self.context,
-            &self.by_value,
-            k,
-            &mut gradient[range(at::VALUE_0)],
-        );
+        let by_weights = &mut gradient[range(at::VALUE_0)];
+        accumulate(simd, &self.context, &self.by_value, k, by_weights);
         add_rows(&self.by_value, &mut gradient[range(at::VALUE_0_BIAS)]);
-        accumulate(
-            unit,
-            &self.context,
-            &self.by_shared,
-            h,
-            &mut gradient[range(at::POINTER_CONTEXT)],
-        );
+        let by_weights = &mut gradient[range(at::POINTER_CONTEXT)];
+        accumulate(simd, &self.context, &self.by_shared, h, by_weights);
         add_rows(&self.by_shared, &mut gradient[range(at::POINTER_BIAS)]);
-        // Through the context to what was pooled.
-        zeros(&mut self.by_context, num * k);
-        multiply(
-            unit,
-            &self.by_value,
-            &net.backward[5],
-            false,
-            &mut self.by_context,
-        );
-        multiply(
-            unit,
-            &self.by_shared,
-            &net.backward[4],
-            false,
-            &mut self.by_context,
-        );
-        through_rectifier(&mut self.by_context, &self.context);
-        accumulate(
-            unit,
-            &self.outer,
-            &self.by_context,
-            k,
-            &mut gradient[range(at::CONTEXT_1)],
-        );
-        add_rows(&self.by_context, &mut gradient[range(at::CONTEXT_1_BIAS)]);
-        zeros(&mut self.by_outer, num * k);
-        multiply(
-            unit,
-            &self.by_context,
-            &net.backward[2],
-            false,
-            &mut self.by_outer,
-        );
-        through_rectifier(&mut self.by_outer, &self.outer);
-        accumulate(
-            unit,
-            &self.pooled,
-            &self.by_outer,
-            k,
-            &mut gradient[range(at::CONTEXT_0)],
-        );
-        add_rows(&self.by_outer, &mut gradient[range(at::CONTEXT_0_BIAS)]);
+    }
+
+    /// Through the context to what was pooled.
+    #[inline(always)]
+    fn through_context<S: Simd>(&mut self, simd: S, net: &Packed<'_>, gradient: &mut [f32]) {
+        let (k, num) = (net.layout.config.context, self.values.len());
+        let range = |index: usize| net.layout.entries[index].range.clone();
+        let (by_context, by_outer) = (&mut self.by_context, &mut self.by_outer);
+        zeros(by_context, num * k);
+        multiply(simd, &self.by_value, &net.backward[5], false, by_context);
+        multiply(simd, &self.by_shared, &net.backward[4], false, by_context);
+        through_rectifier(by_context, &self.context);
+        let by_weights = &mut gradient[range(at::CONTEXT_1)];
+        accumulate(simd, &self.outer, by_context, k, by_weights);
+        add_rows(by_context, &mut gradient[range(at::CONTEXT_1_BIAS)]);
+        zeros(by_outer, num * k);
+        multiply(simd, by_context, &net.backward[2], false, by_outer);
+        through_rectifier(by_outer, &self.outer);
+        let by_weights = &mut gradient[range(at::CONTEXT_0)];
+        accumulate(simd, &self.pooled, by_outer, k, by_weights);
+        add_rows(by_outer, &mut gradient[range(at::CONTEXT_0_BIAS)]);
         zeros(&mut self.by_pooled, num * net.layout.num_codes());
-        multiply(unit, &self.by_outer, &net.backward[1], false, &mut self.by_pooled);
+        multiply(simd, by_outer, &net.backward[1], false, &mut self.by_pooled);
+    }
+
+    /// From what was pooled through the layers of candidates and entities.
+    #[inline(always)]
+    fn through_encoder<S: Simd>(&mut self, simd: S, net: &Packed<'_>, gradient: &mut [f32]) {
+        let (h, m) = (net.layout.config.hidden, self.logits.len());
+        let range = |index: usize| net.layout.entries[index].range.clone();
         let place = (net.layout.num_codes(), 0);
         let by_query = &mut gradient[range(at::QUERY)];
         self.candidates
             .through(&queries(net, at::QUERY), &self.by_pooled, place, by_query);
-        self.through_entities(unit, net, gradient);
-        // Through the encoder.
-        through_rectifier(&mut self.candidates.by_codes, &self.candidates.codes);
-        accumulate(
-            unit,
-            &self.first,
-            &self.candidates.by_codes,
-            h,
-            &mut gradient[range(at::ENCODER_1)],
-        );
-        add_rows(
-            &self.candidates.by_codes,
-            &mut gradient[range(at::ENCODER_1_BIAS)],
-        );
+        self.through_entities(simd, net, gradient);
+        let (codes, by_codes) = (&self.candidates.codes, &mut self.candidates.by_codes);
+        through_rectifier(by_codes, codes);
+        let by_weights = &mut gradient[range(at::ENCODER_1)];
+        accumulate(simd, &self.first, by_codes, h, by_weights);
+        add_rows(by_codes, &mut gradient[range(at::ENCODER_1_BIAS)]);
         zeros(&mut self.by_first, m * h);
-        multiply(
-            unit,
-            &self.candidates.by_codes,
-            &net.backward[0],
-            false,
-            &mut self.by_first,
-        );
+        multiply(simd, by_codes, &net.backward[0], false, &mut self.by_first);
         through_rectifier(&mut self.by_first, &self.first);
-        accumulate(
-            unit,
-            &self.x,
-            &self.by_first,
-            h,
-            &mut gradient[range(at::ENCODER_0)],
-        );
+        let by_weights = &mut gradient[range(at::ENCODER_0)];
+        accumulate(simd, &self.x, &self.by_first, h, by_weights);
         add_rows(&self.by_first, &mut gradient[range(at::ENCODER_0_BIAS)]);
     }
 
     /// From what was pooled of entities to the weights of their layers.
     #[inline(always)]
-    fn through_entities<U: Unit>(&mut self, unit: U, net: &Packed<'_>, gradient: &mut [f32]) {
+    fn through_entities<S: Simd>(&mut self, simd: S, net: &Packed<'_>, gradient: &mut [f32]) {
         let h = net.layout.config.hidden;
         let range = |index: usize| net.layout.entries[index].range.clone();
         for (index, (set, (x, pool))) in net.sets.iter().zip(&mut self.entities).enumerate() {
@@ -321,7 +292,7 @@ impl Scratch {
             let by_query = &mut gradient[range(set.query)];
             pool.through(&queries(net, set.query), &self.by_pooled, place, by_query);
             through_rectifier(&mut pool.by_codes, &pool.codes);
-            accumulate(unit, x, &pool.by_codes, h, &mut gradient[range(set.weight)]);
+            accumulate(simd, x, &pool.by_codes, h, &mut gradient[range(set.weight)]);
             add_rows(&pool.by_codes, &mut gradient[range(set.bias)]);
         }
     }

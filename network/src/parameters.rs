@@ -1,7 +1,7 @@
 //! The parameters of the set network as one flat list of `f32`, in a fixed and documented order.
 //!
-//! Everything that stores, compares or optimises parameters works on the flat list: the checkpoint, Adam, the plain
-//! inference. Only the gradient code knows tensors. Weights are row-major `[inputs, outputs]`.
+//! Everything that stores, compares or optimises parameters works on the flat list: files, optimisers, the forward pass
+//! and the gradient. Weights are row-major `[inputs, outputs]`.
 //!
 //! | name | shape | |
 //! |---|---|---|
@@ -19,18 +19,18 @@
 //! | `running.query.weight` | `[H, A]` | |
 //! | `nodes.weight`, `nodes.bias`, `nodes.query.weight` | the same | of groups of nodes |
 
-use std::cmp::Ordering;
 use std::ops::Range;
 
-use pleach_env::seed::Seed;
-use pleach_env::vector::{NUM_SETS, SetSpace, Spaces};
-use rand::Rng;
+use pleach_scheduler::observation::{NUM_SETS, SetSpace, Spaces};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
 /// Widths that the plain inference works on at once; layer widths are multiples of it.
 pub(crate) const LANES: usize = 8;
+
+/// Features of a candidate, and numbers beside candidates, at most; so that no file can ask for all memory. *Assumed.*
+const MAX_FEATURES: usize = 1 << 20;
 
 /// Sizes of the set network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,8 +90,6 @@ pub struct Entry {
     pub shape: [usize; 2],
     /// Where it lies in the flat list.
     pub range: Range<usize>,
-    /// Standard deviation of the first weights over that of a plain layer: 0 for a bias.
-    gain: f32,
 }
 
 impl Entry {
@@ -103,7 +101,8 @@ impl Entry {
 }
 
 /// Index of each array in [`Layout::entries`].
-pub(crate) mod at {
+#[allow(missing_docs, reason = "named as the arrays of the table above")]
+pub mod at {
     pub const ENCODER_0: usize = 0;
     pub const ENCODER_0_BIAS: usize = 1;
     pub const ENCODER_1: usize = 2;
@@ -143,10 +142,12 @@ pub struct Layout {
 
 /// One kind of entities in a layout.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Set {
-    /// Indices in [`Layout::entries`].
+pub struct Set {
+    /// Index of the weights of their layer in [`Layout::entries`].
     pub weight: usize,
+    /// Index of the bias of their layer.
     pub bias: usize,
+    /// Index of the queries that pool them.
     pub query: usize,
     /// Where its rows lie in an observation's global numbers.
     pub range: Range<usize>,
@@ -184,19 +185,19 @@ impl Layout {
         config.check()?;
         let (f, g) = (spaces.num_features, spaces.num_global);
         let (h, k, a) = (config.hidden, config.context, config.heads);
-        if f == 0 {
-            let allowed = "an observation needs at least one candidate feature";
+        if f == 0 || f > MAX_FEATURES {
             return Err(Error::Config {
                 key: "num_features",
-                value: "0".to_owned(),
-                allowed,
+                value: f.to_string(),
+                allowed: "an observation has 1 to 1048576 features of a candidate",
             });
         }
         let sets = spaces.sets;
         let lens = sets.map(|set| set.num_rows.checked_mul(set.num_features));
         let len = lens.iter().try_fold(0_usize, |sum, len| sum.checked_add((*len)?));
-        if len.is_none_or(|len| len > g) {
-            let allowed = "the rows of entities are a part of the global numbers";
+        if len.is_none_or(|len| len > g) || g > MAX_FEATURES {
+            let allowed =
+                "the rows of entities are a part of the global numbers, of which there are at most 1048576";
             return Err(Error::Config {
                 key: "num_global",
                 value: g.to_string(),
@@ -212,41 +213,39 @@ impl Layout {
                 (set.num_features, h, a)
             }
         });
-        let relu = std::f32::consts::SQRT_2;
-        let arrays: [(&'static str, [usize; 2], f32); 23] = [
-            ("encoder.0.weight", [f, h], relu),
-            ("encoder.0.bias", [1, h], 0.0),
-            ("encoder.1.weight", [h, h], relu),
-            ("encoder.1.bias", [1, h], 0.0),
-            ("attention.query.weight", [h, a], 1.0),
-            ("context.0.weight", [codes + spaces.num_plain(), k], relu),
-            ("context.0.bias", [1, k], 0.0),
-            ("context.1.weight", [k, k], relu),
-            ("context.1.bias", [1, k], 0.0),
-            ("pointer.candidate.weight", [h, h], 1.0),
-            ("pointer.context.weight", [k, h], 1.0),
-            ("pointer.context.bias", [1, h], 0.0),
-            ("pointer.out.weight", [h, 1], 0.01),
-            ("value.0.weight", [k, k], relu),
-            ("value.0.bias", [1, k], 0.0),
-            ("value.out.weight", [k, 1], 1.0),
-            ("value.out.bias", [1, 1], 0.0),
-            ("running.weight", [running.0, h], relu),
-            ("running.bias", [1, running.1], 0.0),
-            ("running.query.weight", [h, running.2], 1.0),
-            ("nodes.weight", [nodes.0, h], relu),
-            ("nodes.bias", [1, nodes.1], 0.0),
-            ("nodes.query.weight", [h, nodes.2], 1.0),
+        let arrays: [(&'static str, [usize; 2]); 23] = [
+            ("encoder.0.weight", [f, h]),
+            ("encoder.0.bias", [1, h]),
+            ("encoder.1.weight", [h, h]),
+            ("encoder.1.bias", [1, h]),
+            ("attention.query.weight", [h, a]),
+            ("context.0.weight", [codes + spaces.num_plain(), k]),
+            ("context.0.bias", [1, k]),
+            ("context.1.weight", [k, k]),
+            ("context.1.bias", [1, k]),
+            ("pointer.candidate.weight", [h, h]),
+            ("pointer.context.weight", [k, h]),
+            ("pointer.context.bias", [1, h]),
+            ("pointer.out.weight", [h, 1]),
+            ("value.0.weight", [k, k]),
+            ("value.0.bias", [1, k]),
+            ("value.out.weight", [k, 1]),
+            ("value.out.bias", [1, 1]),
+            ("running.weight", [running.0, h]),
+            ("running.bias", [1, running.1]),
+            ("running.query.weight", [h, running.2]),
+            ("nodes.weight", [nodes.0, h]),
+            ("nodes.bias", [1, nodes.1]),
+            ("nodes.query.weight", [h, nodes.2]),
         ];
         let mut entries = Vec::with_capacity(arrays.len());
         let mut start = 0;
-        for (name, shape, gain) in arrays {
+        for (name, shape) in arrays {
             let end = start + shape[0] * shape[1];
             entries.push(Entry {
                 name,
                 shape,
                 range: start..end,
-                gain,
             });
             start = end;
         }
@@ -268,12 +267,12 @@ impl Layout {
 
     /// Pooled numbers of candidates and of all kinds of entities; global features follow them in the context's input.
     #[must_use]
-    pub(crate) fn num_codes(&self) -> usize {
+    pub fn num_codes(&self) -> usize {
         (1 + self.sets().count()) * self.pool_width()
     }
 
     /// The kinds of entities that observations show.
-    pub(crate) fn sets(&self) -> impl Iterator<Item = Set> + use<'_> {
+    pub fn sets(&self) -> impl Iterator<Item = Set> + use<'_> {
         let mut start = self.num_plain;
         let all = self.sets.iter().enumerate().map(move |(index, set)| {
             let range = start..start + set.len();
@@ -303,52 +302,10 @@ impl Layout {
         self.entries[at::VALUE_0].range.start..self.entries[at::VALUE_OUT_BIAS].range.end
     }
 
-    /// First parameters, from the stream `network` of `seed`: uniform with the variance `gain^2 / inputs`, gain sqrt 2
-    /// before a rectifier, 0.01 at the end of the pointer; zero biases.
-    ///
-    /// # Source
-    /// He et al., ICCV'15, for the variance; the small policy head as in Andrychowicz et al., ICLR'21 (section 3.2).
-    #[must_use]
-    pub fn initial(&self, seed: Seed) -> Vec<f32> {
-        let mut flat = vec![0.0; self.num_parameters()];
-        for (index, entry) in self.entries.iter().enumerate() {
-            // Queries have a stream of their own, so that heads change no other first weight.
-            let mut random = match index.cmp(&at::QUERY) {
-                Ordering::Less => seed.stream("network", index as u64),
-                Ordering::Equal => seed.stream("network/attention", 0),
-                Ordering::Greater => seed.stream("network", index as u64 - 1),
-            };
-            let bound = entry.gain * (3.0 / entry.shape[0] as f32).sqrt();
-            for weight in &mut flat[entry.range.clone()] {
-                *weight = if bound == 0.0 {
-                    0.0
-                } else {
-                    (2.0 * uniform(&mut random) as f32 - 1.0) * bound
-                };
-            }
-        }
-        flat
-    }
-
     /// The array at `index` of a flat list.
-    pub(crate) fn slice<'a>(&self, flat: &'a [f32], index: usize) -> &'a [f32] {
-        &flat[self.entries[index].range.clone()]
+    pub(crate) fn slice<'a>(&self, parameters: &'a [f32], index: usize) -> &'a [f32] {
+        &parameters[self.entries[index].range.clone()]
     }
-}
-
-/// A random order of `0..n`, Fisher and Yates's.
-pub(crate) fn shuffled(n: usize, random: &mut impl Rng) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..n).collect();
-    for last in (1..n).rev() {
-        let other = (uniform(random) * (last + 1) as f64) as usize;
-        order.swap(last, other.min(last));
-    }
-    order
-}
-
-/// A number in [0, 1) from the upper 53 bits of one draw: the same on every machine.
-pub(crate) fn uniform(random: &mut impl Rng) -> f64 {
-    (random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
 #[cfg(test)]
@@ -380,21 +337,6 @@ mod tests {
             48 + 72 + 320 + 272 + 64 + 136 + 8 + 272 + 17
         );
         assert_eq!(next, layout.num_parameters());
-    }
-
-    #[test]
-    fn first_parameters_depend_on_the_seed_alone_and_the_policy_head_is_small() {
-        let layout = Layout::new(NetworkConfig::default(), SPACES).unwrap();
-        let first = layout.initial(Seed(1));
-        assert_eq!(first, layout.initial(Seed(1)));
-        assert_ne!(first, layout.initial(Seed(2)));
-        assert!(
-            layout
-                .slice(&first, at::POINTER_OUT)
-                .iter()
-                .all(|w| w.abs() < 0.01)
-        );
-        assert!(layout.slice(&first, at::VALUE_0_BIAS).iter().all(|w| *w == 0.0));
     }
 
     #[test]

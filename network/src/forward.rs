@@ -6,9 +6,9 @@
 //! computed, and a product is rounded before it is added, so the result does not depend on threads, batches or on the
 //! vector unit. The context's share of the pointer's hidden layer is computed once per decision.
 
+use crate::decision_batch::DecisionRef;
 use crate::error::Error;
 use crate::parameters::{LANES, Layout, Set, at};
-use crate::rows::Row;
 
 /// Candidates that a layer works on at once.
 const BLOCK: usize = 4;
@@ -173,31 +173,35 @@ impl Inference {
     /// Packs the flat list of parameters.
     ///
     /// # Errors
-    /// [`Error::Contract`] where `flat` has another length than the layout.
-    pub fn new(layout: &Layout, flat: &[f32]) -> Result<Inference, Error> {
-        if flat.len() != layout.num_parameters() {
+    /// [`Error::Contract`] where `parameters` has another length than the layout.
+    pub fn new(layout: &Layout, parameters: &[f32]) -> Result<Inference, Error> {
+        if parameters.len() != layout.num_parameters() {
             return Err(Error::contract(
                 "number of parameters",
                 layout.num_parameters(),
-                flat.len(),
+                parameters.len(),
             ));
         }
         let dense = |weight: usize, bias: usize| {
-            let bias = layout.slice(flat, bias);
-            Dense::pack(layout.slice(flat, weight), layout.entries[weight].shape[0], bias)
+            let bias = layout.slice(parameters, bias);
+            Dense::pack(
+                layout.slice(parameters, weight),
+                layout.entries[weight].shape[0],
+                bias,
+            )
         };
-        let candidate = layout.slice(flat, at::POINTER_CANDIDATE);
+        let candidate = layout.slice(parameters, at::POINTER_CANDIDATE);
         Ok(Inference {
             encoder: [
                 dense(at::ENCODER_0, at::ENCODER_0_BIAS),
                 dense(at::ENCODER_1, at::ENCODER_1_BIAS),
             ],
-            queries: queries(layout, flat, at::QUERY),
+            queries: queries(layout, parameters, at::QUERY),
             entities: layout
                 .sets()
                 .map(|set| Entities {
                     encoder: dense(set.weight, set.bias),
-                    queries: queries(layout, flat, set.query),
+                    queries: queries(layout, parameters, set.query),
                     set,
                 })
                 .collect(),
@@ -207,10 +211,10 @@ impl Inference {
             ],
             pointer_candidate: Dense::pack(candidate, layout.config.hidden, &[]),
             pointer_context: dense(at::POINTER_CONTEXT, at::POINTER_BIAS),
-            pointer_out: layout.slice(flat, at::POINTER_OUT).to_vec(),
+            pointer_out: layout.slice(parameters, at::POINTER_OUT).to_vec(),
             value: dense(at::VALUE_0, at::VALUE_0_BIAS),
-            value_out: layout.slice(flat, at::VALUE_OUT).to_vec(),
-            value_bias: layout.slice(flat, at::VALUE_OUT_BIAS)[0],
+            value_out: layout.slice(parameters, at::VALUE_OUT).to_vec(),
+            value_bias: layout.slice(parameters, at::VALUE_OUT_BIAS)[0],
             num_codes: layout.num_codes(),
             layout: layout.clone(),
         })
@@ -246,7 +250,7 @@ impl Inference {
 
     /// Writes one logit per candidate into `logits` `[n]` and returns the value in the head's own (normalised) unit.
     /// Without candidates the value is that of an empty set.
-    pub fn forward(&self, row: Row<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
+    pub fn forward(&self, row: DecisionRef<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
         pulp::Arch::new().dispatch(ForwardPass {
             inference: self,
             row,
@@ -256,7 +260,7 @@ impl Inference {
     }
 
     #[inline(always)]
-    fn pass(&self, row: Row<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
+    fn pass(&self, row: DecisionRef<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
         let (n, h) = (row.num_candidates, self.layout.config.hidden);
         if scratch.encoded.len() < n * h {
             scratch.first.resize(n * h, 0.0);
@@ -296,7 +300,7 @@ impl Inference {
 /// One forward pass, compiled once for each kind of vector unit and dispatched at run time.
 struct ForwardPass<'a> {
     inference: &'a Inference,
-    row: Row<'a>,
+    row: DecisionRef<'a>,
     scratch: &'a mut Scratch,
     logits: &'a mut [f32],
 }
@@ -311,9 +315,9 @@ impl pulp::WithSimd for ForwardPass<'_> {
 }
 
 /// The queries, row by row, each over the root of H.
-fn queries(layout: &Layout, flat: &[f32], index: usize) -> Vec<f32> {
+fn queries(layout: &Layout, parameters: &[f32], index: usize) -> Vec<f32> {
     let (heads, h) = (layout.config.heads, layout.config.hidden);
-    let weights = layout.slice(flat, index);
+    let weights = layout.slice(parameters, index);
     let scale = 1.0 / (h as f32).sqrt();
     let places = (0..heads).flat_map(|head| (0..h).map(move |code| code * heads + head));
     places.map(|place| weights[place] * scale).collect()
@@ -368,5 +372,67 @@ fn pool(encoded: &[f32], h: usize, queries: &[f32], weights: &mut [f32], pooled:
     let weights = &mut weights[..encoded.len() / h];
     for (query, out) in queries.chunks_exact(h).zip(attended.chunks_exact_mut(h)) {
         attend(encoded, query, weights, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{ENTITIES, KINDS, decisions, network_of};
+
+    #[test]
+    fn logits_move_with_their_candidates_and_the_value_does_not_care() {
+        for kind in KINDS {
+            let ((layout, parameters), rows) = (network_of(kind), decisions(kind.0, 9));
+            let inference = Inference::new(&layout, &parameters).unwrap();
+            let (mut scratch, mut straight, mut turned) = (inference.scratch(9), [0.0; 9], [0.0; 9]);
+            let row = DecisionRef {
+                prior: &[0.0; 9],
+                ..rows.get(8)
+            };
+            let value = inference.forward(row, &mut scratch, &mut straight);
+            let reversed: Vec<f32> = row.candidates.chunks_exact(5).rev().flatten().copied().collect();
+            let row = DecisionRef {
+                candidates: &reversed,
+                ..row
+            };
+            let near = |a: f32, b: f32| (a - b).abs() < 2e-6 * (1.0 + a.abs());
+            assert!(near(value, inference.forward(row, &mut scratch, &mut turned)));
+            for (a, b) in straight.iter().zip(turned.iter().rev()) {
+                assert!(near(*a, *b), "{a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn entities_are_a_set_that_matters_and_whose_order_and_padding_do_not() {
+        let ((layout, parameters), rows) = (network_of((ENTITIES, 2)), decisions(ENTITIES, 12));
+        let inference = Inference::new(&layout, &parameters).unwrap();
+        let logits_of = |global: &[f32]| {
+            let (mut scratch, mut logits) = (inference.scratch(9), [0.0; 9]);
+            let row = DecisionRef {
+                global,
+                ..rows.get(11)
+            };
+            let value = inference.forward(row, &mut scratch, &mut logits);
+            [value, logits[0], logits[1]]
+        };
+        // Decision 11 has one entity of the first kind, and of the second as well.
+        let global = rows.get(11).global;
+        let straight = logits_of(global);
+        let mut two = global.to_vec();
+        two[6..9].copy_from_slice(&[0.7, -0.4, 0.9]);
+        let with_two = logits_of(&two);
+        assert!(straight.iter().zip(with_two).all(|(a, b)| (a - b).abs() > 1e-4));
+        let mut turned = two.clone();
+        turned[3..6].copy_from_slice(&two[6..9]);
+        turned[6..9].copy_from_slice(&two[3..6]);
+        for (a, b) in with_two.iter().zip(logits_of(&turned)) {
+            assert!((a - b).abs() < 2e-6 * (1.0 + a.abs()), "{a} {b}");
+        }
+        // What stands behind an empty row is not there.
+        let mut behind = global.to_vec();
+        behind[9..12].copy_from_slice(&[0.7, -0.4, 0.9]);
+        assert_eq!(straight, logits_of(&behind));
     }
 }

@@ -4,13 +4,13 @@
 //! neither in rollouts nor in learning. An action is therefore kept twice: as the environment's index, and as the
 //! *choice*, its position among the admissible candidates.
 
-use pleach_env::vector::Spaces;
+use pleach_scheduler::observation::Spaces;
 
 use crate::error::Error;
 
 /// Decisions in flat arrays, ragged in their candidates.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rows {
+pub struct DecisionBatch {
     num_global: usize,
     num_features: usize,
     global: Vec<f32>,
@@ -23,7 +23,7 @@ pub struct Rows {
 
 /// One decision.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
+pub struct DecisionRef<'a> {
     /// `[G]`
     pub global: &'a [f32],
     /// `[n, F]`, the admissible candidates in the environment's order.
@@ -34,11 +34,11 @@ pub struct Row<'a> {
     pub prior: &'a [f32],
 }
 
-impl Rows {
+impl DecisionBatch {
     /// No decisions yet.
     #[must_use]
-    pub fn new(spaces: Spaces) -> Rows {
-        Rows {
+    pub fn new(spaces: Spaces) -> DecisionBatch {
+        DecisionBatch {
             num_global: spaces.num_global,
             num_features: spaces.num_features,
             global: Vec::new(),
@@ -50,8 +50,8 @@ impl Rows {
 
     /// No decisions yet, of the same sizes.
     #[must_use]
-    pub fn empty_like(&self) -> Rows {
-        Rows {
+    pub fn empty_like(&self) -> DecisionBatch {
+        DecisionBatch {
             global: Vec::new(),
             candidates: Vec::new(),
             prior: Vec::new(),
@@ -111,7 +111,7 @@ impl Rows {
     }
 
     /// Adds a decision that has no padding.
-    pub fn push_row(&mut self, row: Row<'_>) {
+    pub fn push_ref(&mut self, row: DecisionRef<'_>) {
         self.global.extend_from_slice(row.global);
         self.candidates.extend_from_slice(row.candidates);
         self.prior.extend_from_slice(row.prior);
@@ -119,7 +119,7 @@ impl Rows {
     }
 
     /// Adds all decisions of another list.
-    pub fn extend(&mut self, other: &Rows) {
+    pub fn extend(&mut self, other: &DecisionBatch) {
         let start = self.num_candidates();
         self.global.extend_from_slice(&other.global);
         self.candidates.extend_from_slice(&other.candidates);
@@ -129,9 +129,9 @@ impl Rows {
 
     /// Decision `index`.
     #[must_use]
-    pub fn row(&self, index: usize) -> Row<'_> {
+    pub fn get(&self, index: usize) -> DecisionRef<'_> {
         let (start, end) = (self.ends[index], self.ends[index + 1]);
-        Row {
+        DecisionRef {
             global: &self.global[index * self.num_global..(index + 1) * self.num_global],
             candidates: &self.candidates[start * self.num_features..end * self.num_features],
             num_candidates: end - start,
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn masked_candidates_are_not_kept_and_choices_lead_back_to_actions() {
-        let mut rows = Rows::new(Spaces::plain(1, 4, 2));
+        let mut rows = DecisionBatch::new(Spaces::plain(1, 4, 2));
         let mask = [true, false, true, false];
         rows.push(&[9.0], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], &mask);
         rows.push(
@@ -206,9 +206,9 @@ mod tests {
             &[true, false, false, false],
         );
         assert_eq!((rows.len(), rows.num_candidates()), (2, 3));
-        assert_eq!(rows.row(0).candidates, [0.0, 1.0, 4.0, 5.0]);
-        assert_eq!(rows.row(1).candidates, [1.5, 2.5]);
-        assert_eq!(rows.row(1).global, [8.0]);
+        assert_eq!(rows.get(0).candidates, [0.0, 1.0, 4.0, 5.0]);
+        assert_eq!(rows.get(1).candidates, [1.5, 2.5]);
+        assert_eq!(rows.get(1).global, [8.0]);
         assert_eq!(
             (choice_of(2, &mask), choice_of(1, &mask), choice_of(7, &mask)),
             (Some(1), None, None)
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!((action_of(1, &mask), action_of(2, &mask)), (Some(2), None));
         let mut twice = rows.clone();
         twice.extend(&rows);
-        assert_eq!(twice.row(3).candidates, [1.5, 2.5]);
-        assert_eq!(twice.row(2).candidates, twice.row(0).candidates);
+        assert_eq!(twice.get(3).candidates, [1.5, 2.5]);
+        assert_eq!(twice.get(2).candidates, twice.get(0).candidates);
     }
 }

@@ -7,15 +7,15 @@ use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 
-use crate::checkpoint::Checkpoint;
 use crate::contract::Contract;
+use crate::decision_batch::DecisionRef;
 use crate::error::Error;
-use crate::inference::{Inference, Scratch};
+use crate::forward::{Inference, Scratch};
 use crate::parameters::Layout;
+use crate::policy_file::TrainedNetwork;
 use crate::prior::PriorPolicy;
-use crate::rows::Row;
 
-/// The network of a checkpoint, for evaluation, as a teacher, or in production.
+/// A trained network, for evaluation, as a teacher, or in production.
 #[derive(Clone, Debug)]
 pub struct LearnedPolicy {
     name: String,
@@ -33,24 +33,21 @@ pub struct LearnedPolicy {
 }
 
 impl LearnedPolicy {
-    /// Reads the policy of a checkpoint file.
+    /// Reads a network policy file.
     ///
     /// # Errors
-    /// As [`Checkpoint::load`] and [`LearnedPolicy::new`].
+    /// As [`TrainedNetwork::load`] and [`LearnedPolicy::new`].
     pub fn load(path: &Path) -> Result<LearnedPolicy, Error> {
-        LearnedPolicy::from_checkpoint(&Checkpoint::load(path)?)
+        LearnedPolicy::from_network(&TrainedNetwork::load(path)?)
     }
 
-    /// The policy of a checkpoint.
+    /// The policy of a network that was trained.
     ///
     /// # Errors
     /// As [`LearnedPolicy::new`].
-    pub fn from_checkpoint(checkpoint: &Checkpoint) -> Result<LearnedPolicy, Error> {
-        let layout = Layout::new(checkpoint.config.network, checkpoint.contract.spaces)?;
-        LearnedPolicy::new(
-            &checkpoint.contract,
-            Inference::new(&layout, &checkpoint.parameters)?,
-        )
+    pub fn from_network(network: &TrainedNetwork) -> Result<LearnedPolicy, Error> {
+        let inference = Inference::new(&network.layout()?, &network.parameters)?;
+        LearnedPolicy::new(&network.contract, inference)
     }
 
     /// The policy of a network.
@@ -123,7 +120,7 @@ impl LearnedPolicy {
         let num_candidates = self.admissible.len() / f;
         self.logits.resize(num_candidates, 0.0);
         self.priors.resize(num_candidates, 0.0);
-        let row = Row {
+        let row = DecisionRef {
             global,
             candidates: &self.admissible,
             num_candidates,
@@ -179,28 +176,19 @@ impl Policy for LearnedPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trainer::{TrainConfig, Trainer};
-    use pleach_env::seed::Seed;
-    use pleach_env::vector::Spaces;
-    use pleach_scheduler::policy::CandidateConfig;
+    use crate::fixtures::trained;
+    use pleach_scheduler::observation::Spaces;
 
     const SPACES: Spaces = Spaces::plain(2, 4, 3);
 
-    fn trainer(schema_hash: &str) -> Trainer {
-        let candidates = CandidateConfig {
-            preempt: false,
-            ..CandidateConfig::default()
-        };
-        let contract = Contract {
-            schema_hash: schema_hash.to_owned(),
-            ..Contract::current(SPACES, candidates, "test")
-        };
-        Trainer::new(TrainConfig::default(), contract, Seed(1)).unwrap()
+    fn policy() -> LearnedPolicy {
+        let network = trained(SPACES, FeatureSchema::current().hash());
+        LearnedPolicy::from_network(&network).unwrap()
     }
 
     #[test]
     fn masked_candidates_do_not_change_the_scores_of_the_others() {
-        let mut policy = trainer(FeatureSchema::current().hash()).policy().unwrap();
+        let mut policy = policy();
         assert!(!policy.needs().preempt && policy.needs().observation);
         let (global, candidates) = ([0.5, -0.5], [0.1, 0.2, 0.3, 9.0, 9.0, 9.0, 0.4, 0.5, 0.6]);
         let (mut with, mut without) = ([0.0; 3], [0.0; 2]);
@@ -217,7 +205,7 @@ mod tests {
 
     #[test]
     fn an_observation_without_features_is_refused() {
-        let mut policy = trainer(FeatureSchema::current().hash()).policy().unwrap();
+        let mut policy = policy();
         let error = policy
             .score_rows([&[0.0; 2], &[]], &[], &[true, true], &mut [0.0; 2])
             .unwrap_err();
@@ -232,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_network_of_another_feature_schema_is_refused_with_both_hashes() {
-        let error = LearnedPolicy::from_checkpoint(&trainer("abc").checkpoint())
+        let error = LearnedPolicy::from_network(&trained(SPACES, "abc"))
             .unwrap_err()
             .to_string();
         assert!(

@@ -13,7 +13,7 @@
 use std::array;
 
 use crate::parameters::LANES;
-use crate::unit::{Unit, Work};
+use crate::simd::{Simd, Work};
 
 /// Rows of a product that are kept in registers, by sixteen columns: twelve sums that do not wait for each other.
 const TILE: usize = 6;
@@ -65,10 +65,10 @@ impl Panels {
 
 /// `out = x weights + bias` for the rows of `x`, through a rectifier.
 #[inline(always)]
-pub(crate) fn layer<U: Unit>(unit: U, x: &[f32], weights: &Panels, bias: &[f32], out: &mut Vec<f32>) {
+pub(crate) fn layer<S: Simd>(simd: S, x: &[f32], weights: &Panels, bias: &[f32], out: &mut Vec<f32>) {
     out.resize(x.len() / weights.inputs * weights.outputs, 0.0);
     let (start, rectify) = (Some(bias), true);
-    unit.perform(Multiply {
+    simd.perform(Multiply {
         x,
         weights,
         start,
@@ -79,10 +79,10 @@ pub(crate) fn layer<U: Unit>(unit: U, x: &[f32], weights: &Panels, bias: &[f32],
 
 /// `out += x weights` for the rows of `x`, then a rectifier where `rectify`.
 #[inline(always)]
-pub(crate) fn multiply<U: Unit>(unit: U, x: &[f32], weights: &Panels, rectify: bool, out: &mut [f32]) {
+pub(crate) fn multiply<S: Simd>(simd: S, x: &[f32], weights: &Panels, rectify: bool, out: &mut [f32]) {
     debug_assert_eq!(x.len() / weights.inputs, out.len() / weights.outputs);
     let start = None;
-    unit.perform(Multiply {
+    simd.perform(Multiply {
         x,
         weights,
         start,
@@ -104,7 +104,7 @@ impl Work for Multiply<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<U: Unit>(self, unit: U) {
+    fn run<S: Simd>(self, simd: S) {
         let Multiply {
             x,
             weights,
@@ -119,8 +119,8 @@ impl Work for Multiply<'_> {
         for pair in pairs {
             let (first, second) = pair.split_at(weights.inputs);
             let from = start.map(|start| &start[column..]);
-            columns::<U, 2>(
-                unit,
+            columns::<S, 2>(
+                simd,
                 x,
                 [first, second],
                 (from, rectify),
@@ -130,15 +130,15 @@ impl Work for Multiply<'_> {
         }
         if !single.is_empty() {
             let from = start.map(|start| &start[column..]);
-            columns::<U, 1>(unit, x, [single], (from, rectify), (out, weights.outputs, column));
+            columns::<S, 1>(simd, x, [single], (from, rectify), (out, weights.outputs, column));
         }
     }
 }
 
 /// All rows times P panels: `stride` columns of the result, from column `column`.
 #[inline(always)]
-fn columns<U: Unit, const P: usize>(
-    unit: U,
+fn columns<S: Simd, const P: usize>(
+    simd: S,
     x: &[f32],
     panels: [&[[f32; LANES]]; P],
     (start, rectify): (Option<&[f32]>, bool),
@@ -153,7 +153,7 @@ fn columns<U: Unit, const P: usize>(
         .zip(out.chunks_exact_mut(TILE * stride))
     {
         let out = &mut out[column..];
-        tile::<U, TILE, P>(unit, x, panels, (start, rectify), out, stride);
+        tile::<S, TILE, P>(simd, x, panels, (start, rectify), out, stride);
     }
     // What is left goes together: row by row each sum would wait for itself.
     let num = x_rest.len() / inputs;
@@ -162,18 +162,18 @@ fn columns<U: Unit, const P: usize>(
     }
     let (x, out, how) = (x_rest, &mut out_rest[column..], (start, rectify));
     match num {
-        1 => tile::<U, 1, P>(unit, x, panels, how, out, stride),
-        2 => tile::<U, 2, P>(unit, x, panels, how, out, stride),
-        3 => tile::<U, 3, P>(unit, x, panels, how, out, stride),
-        4 => tile::<U, 4, P>(unit, x, panels, how, out, stride),
-        _ => tile::<U, 5, P>(unit, x, panels, how, out, stride),
+        1 => tile::<S, 1, P>(simd, x, panels, how, out, stride),
+        2 => tile::<S, 2, P>(simd, x, panels, how, out, stride),
+        3 => tile::<S, 3, P>(simd, x, panels, how, out, stride),
+        4 => tile::<S, 4, P>(simd, x, panels, how, out, stride),
+        _ => tile::<S, 5, P>(simd, x, panels, how, out, stride),
     }
 }
 
 /// R rows times P panels of a result that starts at `out` and whose rows are `stride` apart.
 #[inline(always)]
-fn tile<U: Unit, const R: usize, const P: usize>(
-    unit: U,
+fn tile<S: Simd, const R: usize, const P: usize>(
+    simd: S,
     x: &[f32],
     panels: [&[[f32; LANES]]; P],
     (start, rectify): (Option<&[f32]>, bool),
@@ -183,30 +183,30 @@ fn tile<U: Unit, const R: usize, const P: usize>(
     let inputs = panels[0].len();
     let x: [&[f32]; R] = array::from_fn(|row| &x[row * inputs..][..inputs]);
     let panels = panels.map(|panel| &panel[..inputs]);
-    let mut sums = [[unit.splat(0.0); P]; R];
+    let mut sums = [[simd.splat(0.0); P]; R];
     for row in 0..R {
         for panel in 0..P {
             sums[row][panel] = match start {
-                Some(start) => unit.load(lanes(start, panel * LANES)),
-                None => unit.load(lanes(out, row * stride + panel * LANES)),
+                Some(start) => simd.load(lanes(start, panel * LANES)),
+                None => simd.load(lanes(out, row * stride + panel * LANES)),
             };
         }
     }
     for input in 0..inputs {
-        let mut weights = [unit.splat(0.0); P];
+        let mut weights = [simd.splat(0.0); P];
         for panel in 0..P {
-            weights[panel] = unit.load(&panels[panel][input]);
+            weights[panel] = simd.load(&panels[panel][input]);
         }
         for row in 0..R {
-            let value = unit.splat(x[row][input]);
+            let value = simd.splat(x[row][input]);
             for panel in 0..P {
-                sums[row][panel] = unit.mul_add(value, weights[panel], sums[row][panel]);
+                sums[row][panel] = simd.mul_add(value, weights[panel], sums[row][panel]);
             }
         }
     }
     for row in 0..R {
         for panel in 0..P {
-            let sum = unit.store(sums[row][panel]);
+            let sum = simd.store(sums[row][panel]);
             *lanes_mut(out, row * stride + panel * LANES) = if rectify {
                 sum.map(|value| value.max(0.0))
             } else {
@@ -219,12 +219,12 @@ fn tile<U: Unit, const R: usize, const P: usize>(
 /// `out += x^T d`, where `x` is `[m, inputs]`, `d` `[m, outputs]` and `out` `[inputs, outputs]`; `outputs` is a multiple of
 /// eight.
 #[inline(always)]
-pub(crate) fn accumulate<U: Unit>(unit: U, x: &[f32], d: &[f32], outputs: usize, out: &mut [f32]) {
+pub(crate) fn accumulate<S: Simd>(simd: S, x: &[f32], d: &[f32], outputs: usize, out: &mut [f32]) {
     debug_assert_eq!(
         (outputs % LANES, x.len() * outputs),
         (0, d.len() * (out.len() / outputs))
     );
-    unit.perform(Accumulate { x, d, outputs, out });
+    simd.perform(Accumulate { x, d, outputs, out });
 }
 
 struct Accumulate<'a> {
@@ -238,17 +238,17 @@ impl Work for Accumulate<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<U: Unit>(self, unit: U) {
+    fn run<S: Simd>(self, simd: S) {
         let Accumulate { x, d, outputs, out } = self;
         let inputs = out.len() / outputs;
         for (x, d) in x.chunks(ROWS * inputs).zip(d.chunks(ROWS * outputs)) {
             let whole = inputs / STRIP * STRIP;
             let (blocks, rest) = out.split_at_mut(whole * outputs);
             for (block, out) in blocks.chunks_exact_mut(STRIP * outputs).enumerate() {
-                strip::<U, STRIP>(unit, (x, inputs, block * STRIP), (d, outputs), out);
+                strip::<S, STRIP>(simd, (x, inputs, block * STRIP), (d, outputs), out);
             }
             for (row, out) in rest.chunks_exact_mut(outputs).enumerate() {
-                strip::<U, 1>(unit, (x, inputs, whole + row), (d, outputs), out);
+                strip::<S, 1>(simd, (x, inputs, whole + row), (d, outputs), out);
             }
         }
     }
@@ -256,51 +256,51 @@ impl Work for Accumulate<'_> {
 
 /// R rows of a result of [`accumulate`], from row `first`.
 #[inline(always)]
-fn strip<U: Unit, const R: usize>(
-    unit: U,
+fn strip<S: Simd, const R: usize>(
+    simd: S,
     x: (&[f32], usize, usize),
     (d, outputs): (&[f32], usize),
     out: &mut [f32],
 ) {
     let mut column = 0;
     while column + 2 * LANES <= outputs {
-        outer::<U, R, 2>(unit, x, (d, outputs, column), out);
+        outer::<S, R, 2>(simd, x, (d, outputs, column), out);
         column += 2 * LANES;
     }
     if column < outputs {
-        outer::<U, R, 1>(unit, x, (d, outputs, column), out);
+        outer::<S, R, 1>(simd, x, (d, outputs, column), out);
     }
 }
 
 #[inline(always)]
-fn outer<U: Unit, const R: usize, const P: usize>(
-    unit: U,
+fn outer<S: Simd, const R: usize, const P: usize>(
+    simd: S,
     (x, inputs, first): (&[f32], usize, usize),
     (d, outputs, column): (&[f32], usize, usize),
     out: &mut [f32],
 ) {
-    let mut sums = [[unit.splat(0.0); P]; R];
+    let mut sums = [[simd.splat(0.0); P]; R];
     for row in 0..R {
         for panel in 0..P {
-            sums[row][panel] = unit.load(lanes(out, row * outputs + column + panel * LANES));
+            sums[row][panel] = simd.load(lanes(out, row * outputs + column + panel * LANES));
         }
     }
     for (x, d) in x.chunks_exact(inputs).zip(d.chunks_exact(outputs)) {
         let (x, d) = (&x[first..first + R], &d[column..column + P * LANES]);
-        let mut right = [unit.splat(0.0); P];
+        let mut right = [simd.splat(0.0); P];
         for panel in 0..P {
-            right[panel] = unit.load(lanes(d, panel * LANES));
+            right[panel] = simd.load(lanes(d, panel * LANES));
         }
         for row in 0..R {
-            let value = unit.splat(x[row]);
+            let value = simd.splat(x[row]);
             for panel in 0..P {
-                sums[row][panel] = unit.mul_add(value, right[panel], sums[row][panel]);
+                sums[row][panel] = simd.mul_add(value, right[panel], sums[row][panel]);
             }
         }
     }
     for row in 0..R {
         for panel in 0..P {
-            *lanes_mut(out, row * outputs + column + panel * LANES) = unit.store(sums[row][panel]);
+            *lanes_mut(out, row * outputs + column + panel * LANES) = simd.store(sums[row][panel]);
         }
     }
 }
@@ -358,9 +358,8 @@ pub(crate) fn through_rectifier(d: &mut [f32], out: &[f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::uniform;
-    use crate::unit::{Plain, on_this_processor};
-    use pleach_env::seed::Seed;
+    use crate::fixtures::Numbers;
+    use crate::simd::{Plain, on_this_processor};
 
     struct Both<'a> {
         x: &'a [f32],
@@ -372,12 +371,12 @@ mod tests {
         type Output = [Vec<f32>; 2];
 
         #[inline(always)]
-        fn run<U: Unit>(self, unit: U) -> [Vec<f32>; 2] {
+        fn run<S: Simd>(self, simd: S) -> [Vec<f32>; 2] {
             let (inputs, outputs) = (self.weights.inputs, self.weights.outputs);
             let mut product = vec![0.5; self.x.len() / inputs * outputs];
-            multiply(unit, self.x, self.weights, true, &mut product);
+            multiply(simd, self.x, self.weights, true, &mut product);
             let mut outer = vec![0.25; inputs * outputs];
-            accumulate(unit, self.x, self.d, outputs, &mut outer);
+            accumulate(simd, self.x, self.d, outputs, &mut outer);
             [product, outer]
         }
     }
@@ -395,12 +394,8 @@ mod tests {
     #[test]
     fn products_are_those_of_three_loops_and_the_same_on_every_unit() {
         for (m, inputs, panels) in SIZES {
-            let (outputs, mut random) = (panels * LANES, Seed(m as u64).stream("test", 0));
-            let mut draw = |n: usize| {
-                (0..n)
-                    .map(|_| uniform(&mut random) as f32 - 0.5)
-                    .collect::<Vec<_>>()
-            };
+            let (outputs, mut numbers) = (panels * LANES, Numbers(m as u64));
+            let mut draw = |n: usize| -> Vec<f32> { numbers.list(n).iter().map(|x| x / 2.0).collect() };
             let (x, weights, d) = (draw(m * inputs), draw(inputs * outputs), draw(m * outputs));
             let panels = Panels::of(&weights, outputs);
             let work = || Both {

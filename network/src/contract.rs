@@ -1,8 +1,8 @@
 //! What a network was trained to see and to choose among. A policy is only right about observations of that kind, so
-//! this travels in every checkpoint.
+//! this travels in every file of a network.
 
-use pleach_env::vector::Spaces;
 use pleach_scheduler::features::FeatureSchema;
+use pleach_scheduler::observation::Spaces;
 use pleach_scheduler::policy::CandidateConfig;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use crate::matrix::{add_scaled, dot};
 
-use super::Packed;
+use super::packed::Packed;
 
 /// Each head's query over the root of H; `index` is that of their array.
 pub(super) fn queries(net: &Packed<'_>, index: usize) -> Vec<Vec<f32>> {

@@ -1,0 +1,33 @@
+#![doc = include_str!("../README.md")]
+
+pub mod blend;
+mod container;
+mod contract;
+mod decision_batch;
+mod error;
+mod folding;
+mod forward;
+pub mod gradient;
+mod matrix;
+mod normaliser;
+pub mod parameters;
+mod policy;
+mod policy_file;
+mod prior;
+mod simd;
+pub mod softmax;
+
+#[cfg(test)]
+mod fixtures;
+
+pub use container::Container;
+pub use contract::Contract;
+pub use decision_batch::{DecisionBatch, DecisionRef, action_of, choice_of};
+pub use error::Error;
+pub use folding::{FeatureRanges, Watched, fold};
+pub use forward::{Inference, Scratch};
+pub use normaliser::Normaliser;
+pub use parameters::{Layout, NetworkConfig};
+pub use policy::LearnedPolicy;
+pub use policy_file::{Provenance, TrainedNetwork};
+pub use prior::{Prior, PriorPolicy};

@@ -6,14 +6,19 @@ use std::process::ExitCode;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
-use pleach_experiments::cli::workload::WorkloadCommand;
-use pleach_experiments::cli::{Cli, Command};
-use pleach_experiments::commands::{
-    Context, bench, blend, distill, evaluate, policies, quickstart, reproduce, suite, sweep_unit, tournament,
+use pleach_experiments::error::{EXIT_DONE, Error};
+use pleach_experiments::sweep::policy_unit;
+
+use crate::commands::{
+    Context, bench, blend, distill, evaluate, policies, quickstart, reproduce, suite, sweep, tournament,
     train, workload,
 };
-use pleach_experiments::error::{EXIT_DONE, Error};
-use pleach_experiments::sweep::command as sweep;
+use crate::flags::workload::WorkloadCommand;
+use crate::flags::{Cli, Command};
+
+mod commands;
+mod flags;
+mod progress;
 
 fn main() -> ExitCode {
     match run(&Cli::parse().command) {
@@ -94,8 +99,8 @@ fn run(command: &Command) -> Result<u8, Error> {
             let variable = |name: &str| std::env::var(name).ok();
             return sweep::dispatch(
                 &args.command,
-                &sweep_unit::check,
-                &sweep_unit::work,
+                &policy_unit::check,
+                &policy_unit::work,
                 variable,
                 context.print,
             );

@@ -1,49 +1,46 @@
 //! Progress for people: one bar with an estimate of the time left, on standard error, silent where nobody looks.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use pleach_experiments::progress::{Progress, Watcher};
 
-/// A bar over a known number of steps.
-#[derive(Debug)]
-pub struct Bar(ProgressBar);
-
-impl Bar {
-    /// A bar with a label; hidden if `quiet` or if standard error is no terminal.
-    #[must_use]
-    pub fn new(quiet: bool, label: &str, num_steps: u64) -> Bar {
-        let bar = if quiet {
-            ProgressBar::hidden()
-        } else {
-            ProgressBar::new(num_steps)
-        };
-        let template = "{prefix:<10} [{bar:30}] {pos}/{len} {eta:>5} left  {msg}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
+/// Shows each part of the work as a bar; hidden if `quiet` or if standard error is no terminal. Notes are shown anyway.
+#[must_use]
+pub fn bars(quiet: bool) -> Watcher {
+    let shown: Mutex<Option<ProgressBar>> = Mutex::new(None);
+    Watcher::new(move |progress| {
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        match (progress, &*shown) {
+            (Progress::Begun(label, num_steps), _) => *shown = Some(bar(quiet, label, num_steps)),
+            (Progress::Step, Some(bar)) => bar.inc(1),
+            (Progress::At(step, message), Some(bar)) => {
+                bar.set_position(step);
+                bar.set_message(message.to_string());
+            }
+            (Progress::Ended, Some(bar)) => {
+                bar.finish_and_clear();
+                *shown = None;
+            }
+            (Progress::Note(line), Some(bar)) => bar.suspend(|| eprintln!("pleach: {line}")),
+            (Progress::Note(line), None) => eprintln!("pleach: {line}"),
+            (Progress::Step | Progress::At(..) | Progress::Ended, None) => {}
         }
-        bar.set_prefix(label.to_string());
-        bar.enable_steady_tick(Duration::from_millis(500));
-        Bar(bar)
-    }
+    })
+}
 
-    /// One step more.
-    pub fn step(&self) {
-        self.0.inc(1);
+fn bar(quiet: bool, label: &str, num_steps: u64) -> ProgressBar {
+    let bar = if quiet {
+        ProgressBar::hidden()
+    } else {
+        ProgressBar::new(num_steps)
+    };
+    let template = "{prefix:<10} [{bar:30}] {pos}/{len} {eta:>5} left  {msg}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
     }
-
-    /// Stands at a step, with a word on how it goes.
-    pub fn at(&self, step: u64, message: String) {
-        self.0.set_position(step);
-        self.0.set_message(message);
-    }
-
-    /// One line on standard error that stays, whether there is a bar or not.
-    pub fn note(&self, line: &str) {
-        self.0.suspend(|| eprintln!("pleach: {line}"));
-    }
-
-    /// Removes the bar.
-    pub fn end(self) {
-        self.0.finish_and_clear();
-    }
+    bar.set_prefix(label.to_string());
+    bar.enable_steady_tick(Duration::from_millis(500));
+    bar
 }

@@ -9,10 +9,9 @@ use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_scheduler::physics::overheads::Overheads;
 
-use crate::cli::evaluate::WorkloadSource;
 use crate::contest::Bout;
 use crate::error::Error;
-use crate::scenario::{DAY_S, Source};
+use crate::scenario::{DAY_S, Source, WorkloadSource};
 
 /// Most windows that a list may be cut into.
 const NUM_WINDOWS_MAX: usize = 10_000;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Spread of the multiplicative noise, at most.
 const SIGMA_MAX: f64 = 10.0;
@@ -71,6 +71,13 @@ impl fmt::Display for EstimateSource {
 impl Serialize for EstimateSource {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for EstimateSource {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<EstimateSource, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -67,9 +67,10 @@ mod tests {
     use pleach_agents::trainer::Learner;
 
     use super::*;
-    use crate::commands::train::env_of;
     use crate::contestant::Contestant;
     use crate::error::EXIT_CONFIG;
+    use crate::progress::Watcher;
+    use crate::scenario::env_of;
     use crate::training::{CHECKPOINTS, Trained, train};
     use crate::validation::Validation;
 
@@ -91,7 +92,7 @@ mod tests {
 
     fn trained(settings: &TrainSettings, folder: &Path) -> (Trained, Validation) {
         let validation = Validation::new(&settings.env, 1, settings.num_validation).unwrap();
-        let trained = train(settings, &validation, 1, folder, &|| 0.0, &mut |_| {}).unwrap();
+        let trained = train(settings, &validation, 1, folder, &|| 0.0, &Watcher::nobody()).unwrap();
         (trained, validation)
     }
 

@@ -16,6 +16,7 @@ use pleach_scheduler::tree::TreePolicy;
 use crate::contestant::Contestant;
 use crate::error::Error;
 use crate::fitness;
+use crate::progress::{Progress, Watcher};
 use crate::scenario::env_error;
 use crate::validation::Validation;
 
@@ -59,7 +60,7 @@ impl Policy for Offered {
 }
 
 /// Distils `teacher`; the tree is chosen and pruned by the objective of `validation`; `seed` decides which episodes it is watched
-/// on. `note` is told of each episode and each judgement.
+/// on. `watcher` is told of each episode and each judgement.
 ///
 /// # Errors
 /// Settings out of range, a teacher or a run that fails.
@@ -69,7 +70,7 @@ pub fn prune(
     config: &DistillConfig,
     validation: &Validation,
     seed: u64,
-    note: &dyn Fn(String),
+    watcher: &Watcher,
 ) -> Result<Distilled, Error> {
     let source = Source::open(env).map_err(env_error)?;
     let mut trained_by = BTreeMap::from([("seed".to_string(), serde_json::Value::from(seed))]);
@@ -83,7 +84,10 @@ pub fn prune(
     };
     let judged_by = fitness::in_words(&validation.objective);
     let mut run = |episode: Episode, policy: &mut dyn Policy| -> Result<(), Error> {
-        note(format!("round {}, episode {}", episode.round, episode.number));
+        watcher.tell(Progress::At(
+            0,
+            &format!("round {}, episode {}", episode.round, episode.number),
+        ));
         let draw = Seed(seed).child("distilling", episode.number as u64);
         let workload = source.workload(env, draw).map_err(env_error)?;
         let sim = SimConfig {
@@ -95,11 +99,12 @@ pub fn prune(
     };
     let mut judge = |tree: &TreePolicy| -> Result<f64, Error> {
         let ratio = validation.ratio(env, Contestant::tree("tree", tree.tree().clone())?)?;
-        note(format!(
+        let message = format!(
             "{} leaves: {ratio:.3} of the {judged_by} of {}",
             tree.tree().num_leaves(),
             validation.best()
-        ));
+        );
+        watcher.tell(Progress::At(0, &message));
         Ok(ratio)
     };
     let mut teacher = Offered {
@@ -119,8 +124,8 @@ pub fn prune(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::train::env_of;
     use crate::fitness::Objective;
+    use crate::scenario::env_of;
 
     #[test]
     fn the_objective_decides_which_tree_is_taken_and_how_far_it_is_pruned() {
@@ -135,7 +140,7 @@ mod tests {
         };
         let distilled = |objective: &Objective| {
             let validation = Validation::by(objective, &env, 3, 4).unwrap();
-            let distilled = prune(&env, &teacher, &config, &validation, 3, &|_| {}).unwrap();
+            let distilled = prune(&env, &teacher, &config, &validation, 3, &Watcher::nobody()).unwrap();
             let tree = Contestant::tree("tree", distilled.tree.clone()).unwrap();
             let (ratio, metrics) = validation.judge(&env, tree).unwrap();
             assert_eq!(distilled.report.result.ratio, Some(ratio));

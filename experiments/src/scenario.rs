@@ -1,4 +1,4 @@
-//! What the flags about workloads mean: one workload of a name and a seed, and an environment to train in.
+//! Where jobs come from: one workload of a name and a seed, and an environment to train in.
 //!
 //! Refused before any work: a workload that is listed twice, and flags of trace files where there is none.
 
@@ -10,14 +10,15 @@ use pleach_env::error::Error as EnvError;
 use pleach_env::seed::Seed;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
-use pleach_env::workload::import::{ImportOptions, ImportReport, import};
+use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::spec::ClusterSpec;
+use serde::{Deserialize, Serialize};
 
 use crate::atomic_file::{read_json, read_toml};
-use crate::cli::evaluate::{SchedulingArgs, WorkloadSource};
 use crate::contest::Bout;
 use crate::error::Error;
+use crate::scheduling::SchedulingConfig;
 
 /// Largest cluster description, bytes.
 const CLUSTER_BYTES_MAX: u64 = 1 << 20;
@@ -46,7 +47,7 @@ pub fn env_error(error: EnvError) -> Error {
 }
 
 /// What `workload write` puts beside a list: the cluster, and model classes that are not asked for here.
-#[derive(Debug, serde::Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Beside {
     cluster: ClusterSpec,
 }
@@ -56,6 +57,30 @@ struct Beside {
 pub(crate) enum Source<'a> {
     Generated(GeneratorConfig),
     File(&'a Path),
+}
+
+/// Which jobs, and on which cluster. Everything but the names may be left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkloadSource {
+    /// Presets, environment ids or trace files.
+    pub workload: Vec<String>,
+    /// Layout of trace files; by the file's first lines where absent.
+    pub format: Option<Format>,
+    /// Cluster description in TOML or JSON; the workload's own where absent.
+    pub cluster: Option<PathBuf>,
+    /// First day of a trace to take, from 0.
+    pub from_day: Option<f64>,
+    /// Days of a trace to take, above 0.
+    pub days: Option<f64>,
+    /// Cuts a trace into windows of so many days, above 0; each becomes a workload of its own.
+    pub window_days: Option<f64>,
+    /// Makes walls of a trace's virtual clusters: each keeps to its own GPUs.
+    pub virtual_clusters: bool,
+    /// Jobs to take or to generate, 1 to 10,000,000.
+    pub num_jobs: Option<u32>,
+    /// Offered load, 0.01 to 10.
+    pub load: Option<f64>,
 }
 
 impl WorkloadSource {
@@ -231,7 +256,7 @@ impl WorkloadSource {
     /// # Errors
     /// As [`WorkloadSource::only`] and [`WorkloadSource::workload`]; a cluster for generated jobs or a load for a list,
     /// which an environment does not take.
-    pub fn env(&self, scheduling: &SchedulingArgs) -> Result<EnvConfig, Error> {
+    pub fn env(&self, scheduling: &SchedulingConfig) -> Result<EnvConfig, Error> {
         let name = self.only("learned from")?;
         let workload = match self.source(name)? {
             Source::Generated(generator) => {
@@ -268,6 +293,26 @@ impl WorkloadSource {
         config.candidates.share = config.sim.capabilities.sharing != Sharing::Off;
         Ok(config)
     }
+}
+
+/// An environment by id with another load and number of jobs.
+///
+/// # Errors
+/// An unknown id.
+pub fn env_of(id: &str, num_jobs: Option<u32>, load: Option<f64>) -> Result<EnvConfig, Error> {
+    let mut env = EnvConfig::registered(id).map_err(env_error)?;
+    resize(&mut env, num_jobs, load)?;
+    Ok(env)
+}
+
+/// Gives an environment another load and number of jobs, where they are given.
+///
+/// # Errors
+/// A list of jobs, or a mixture, whose load cannot be set.
+pub fn resize(env: &mut EnvConfig, num_jobs: Option<u32>, load: Option<f64>) -> Result<(), Error> {
+    let num_jobs = num_jobs.map(|num| num as usize);
+    env.workload = env.workload.clone().resized(num_jobs, load).map_err(env_error)?;
+    Ok(())
 }
 
 /// `num` seeds that follow from one, in a stream of their own: training, validation and test never share one.

@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn heuristics_are_ranked_by_the_objective() {
-        let env = crate::commands::train::env_of("Pleach/Philly-v0", Some(300), Some(4.0)).unwrap();
+        let env = crate::scenario::env_of("Pleach/Philly-v0", Some(300), Some(4.0)).unwrap();
         let makespan = Objective::from([("makespan_s".to_string(), 1.0)]);
         let validation = Validation::by(&makespan, &env, 1, 3).unwrap();
         assert_eq!(validation.ranking[0].1, 1.0);

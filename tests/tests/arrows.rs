@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 6] = [
+const ARROWS: [(&str, &[&str]); 7] = [
     ("pleach-scheduler", &[]),
     ("pleach-env", &["pleach-scheduler"]),
     ("pleach-agents", &["pleach-scheduler", "pleach-env"]),
@@ -20,6 +20,16 @@ const ARROWS: [(&str, &[&str]); 6] = [
             "pleach-env",
             "pleach-agents",
             "pleach-distill",
+        ],
+    ),
+    (
+        "pleach-cli",
+        &[
+            "pleach-scheduler",
+            "pleach-env",
+            "pleach-agents",
+            "pleach-distill",
+            "pleach-experiments",
         ],
     ),
     (

@@ -23,6 +23,7 @@ fn paths_in(text: &str) -> Vec<&str> {
         "agents/",
         "distill/",
         "experiments/",
+        "cli/",
         "tests/",
         "docs/",
         "checkpoints/",

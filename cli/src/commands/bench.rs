@@ -22,16 +22,16 @@ use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::policy::{Needs, Policy};
 use serde_json::{Value, json};
 
-use crate::atomic_file;
-use crate::cli::BenchArgs;
-use crate::cli::bench::BenchPart;
 use crate::commands::Context;
-use crate::contestant::Contestant;
-use crate::error::Error;
-use crate::scenario::env_error;
-use crate::settings::{TrainSettings, agent_error};
-use crate::stats::quantile;
-use crate::table::Table;
+use crate::flags::BenchArgs;
+use crate::flags::bench::BenchPart;
+use pleach_experiments::atomic_file;
+use pleach_experiments::contestant::Contestant;
+use pleach_experiments::error::Error;
+use pleach_experiments::scenario::env_error;
+use pleach_experiments::settings::{TrainSettings, agent_error};
+use pleach_experiments::stats::quantile;
+use pleach_experiments::table::Table;
 
 /// Repetitions of each measurement; the median is reported.
 const NUM_REPEATS: usize = 5;
@@ -279,9 +279,10 @@ fn tree(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
 
 /// A tree from a short distillation of SRTF.
 fn bench_tree(args: &BenchArgs) -> Result<Box<dyn Policy>, Error> {
-    use crate::pruning::prune;
-    use crate::validation::Validation;
     use pleach_distill::DistillConfig;
+    use pleach_experiments::progress::Watcher;
+    use pleach_experiments::pruning::prune;
+    use pleach_experiments::validation::Validation;
     let env = EnvConfig::registered("Pleach/PhillyPreempt-v0").map_err(env_error)?;
     let validation = Validation::new(&env, args.seed, 2)?;
     let mut config = DistillConfig {
@@ -297,7 +298,7 @@ fn bench_tree(args: &BenchArgs) -> Result<Box<dyn Policy>, Error> {
         &config,
         &validation,
         args.seed,
-        &|_| {},
+        &Watcher::nobody(),
     )?;
     Contestant::tree("tree", distilled.tree)?.policy()
 }

@@ -3,11 +3,11 @@
 use pleach_agents::blend::blend;
 use pleach_agents::checkpoint::Checkpoint;
 
-use crate::cli::BlendArgs;
 use crate::commands::Context;
-use crate::error::Error;
-use crate::fine_tuning::network_at;
-use crate::settings::agent_error;
+use crate::flags::BlendArgs;
+use pleach_experiments::error::Error;
+use pleach_experiments::fine_tuning::network_at;
+use pleach_experiments::settings::agent_error;
 
 /// Writes the blend.
 ///

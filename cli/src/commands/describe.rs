@@ -3,23 +3,24 @@
 use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::Workload;
 
-use crate::atomic_file;
-use crate::cli::workload::WorkloadDescribeArgs;
 use crate::commands::Context;
-use crate::contestant::Contestant;
-use crate::error::Error;
-use crate::inspect::simulated::Simulated;
-use crate::inspect::{Inspection, page, tables};
-use crate::run_folder::RunFolder;
-use crate::scenario::{env_error, seeds};
+use crate::flags::workload::WorkloadDescribeArgs;
+use pleach_experiments::atomic_file;
+use pleach_experiments::contestant::Contestant;
+use pleach_experiments::error::Error;
+use pleach_experiments::inspect::simulated::Simulated;
+use pleach_experiments::inspect::{Inspection, page, tables};
+use pleach_experiments::run_folder::RunFolder;
+use pleach_experiments::scenario::{env_error, seeds};
 
 /// Describes one workload.
 ///
 /// # Errors
 /// Flags that name nothing or more than one workload or policy, files that cannot be used, a simulation that fails.
 pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let name = args.workload.only("described")?;
-    let sim = args.scheduling.sim(&args.workload);
+    let source = args.workload.source();
+    let name = source.only("described")?;
+    let sim = args.scheduling.config().sim(&source);
     let contestant = policy(args, &sim)?;
     let quiet = args.run.quiet;
     // Before the work, so that a folder in the way costs none.
@@ -34,7 +35,7 @@ pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(),
         None => None,
     };
     let seed = seeds(args.run.seed, "test", 1)[0];
-    let (workload, report) = args.workload.workload(name, seed)?;
+    let (workload, report) = source.workload(name, seed)?;
     let notes = report.map(|report| report.to_string()).unwrap_or_default();
     if !quiet && !notes.is_empty() {
         context.say(&notes)?;

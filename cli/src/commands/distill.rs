@@ -5,23 +5,24 @@ use std::path::Path;
 use pleach_distill::DistillConfig;
 use serde::Serialize;
 
-use crate::atomic_file::{read_text, read_toml};
-use crate::cli::DistillArgs;
 use crate::commands::Context;
 use crate::commands::evaluate::COLUMNS;
-use crate::contest::contest;
-use crate::contestant::{Contestant, TREE_FILE, label_and_place};
-use crate::error::Error;
-use crate::fitness::{self, Objective};
-use crate::progress::Bar;
-use crate::pruning::prune;
-use crate::report::Report;
-use crate::results::{PolicyRun, Results};
-use crate::run_folder::{CONFIG_FILE, RunFolder, SETTINGS_FILE};
-use crate::scenario::{episodes, seeds};
-use crate::table::Table;
-use crate::training::CHECKPOINTS;
-use crate::validation::{Validation, mean_ratio};
+use crate::flags::DistillArgs;
+use crate::progress::bars;
+use pleach_experiments::atomic_file::{read_text, read_toml};
+use pleach_experiments::contest::contest;
+use pleach_experiments::contestant::{Contestant, TREE_FILE, label_and_place};
+use pleach_experiments::error::Error;
+use pleach_experiments::fitness::{self, Objective};
+use pleach_experiments::progress::Progress;
+use pleach_experiments::pruning::prune;
+use pleach_experiments::report::Report;
+use pleach_experiments::results::{PolicyRun, Results};
+use pleach_experiments::run_folder::{CONFIG_FILE, RunFolder, SETTINGS_FILE};
+use pleach_experiments::scenario::{episodes, seeds};
+use pleach_experiments::table::Table;
+use pleach_experiments::training::CHECKPOINTS;
+use pleach_experiments::validation::{Validation, mean_ratio};
 
 /// Largest configuration, bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -46,8 +47,8 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let config = config(args)?;
     let objective = objective(args)?;
     let other = Some(&objective).filter(|objective| **objective != fitness::avg_jct());
-    let env = args.workload.env(&args.scheduling)?;
-    env.validate().map_err(crate::scenario::env_error)?;
+    let env = args.workload.source().env(&args.scheduling.config())?;
+    env.validate().map_err(pleach_experiments::scenario::env_error)?;
     // A run's folder may hold a network and a tree; the network is the teacher.
     let mut teachers = Contestant::open(&args.teacher)?;
     let teacher = teachers.remove(0);
@@ -68,11 +69,10 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         context.say(&line)?;
     }
     let validation = Validation::by(&objective, &env, seed, NUM_VALIDATION)?;
-    let bar = Bar::new(quiet, "distill", 0);
-    let distilled = prune(&env, &teacher, &config, &validation, seed, &|note| {
-        bar.at(0, note)
+    let watcher = bars(quiet);
+    let distilled = watcher.part("distill", 0, || {
+        prune(&env, &teacher, &config, &validation, seed, &watcher)
     })?;
-    bar.end();
     let text = distilled.tree.to_text();
     folder.write(TREE_FILE, distilled.tree.to_json().as_bytes())?;
     folder.write("tree.txt", text.as_bytes())?;
@@ -92,9 +92,10 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let bouts = episodes(&env, &seeds(seed, "test", args.test_seeds as usize))?;
     let mut sim = env.sim.clone();
     sim.record_utilisation = true;
-    let bar = Bar::new(quiet, "compare", (bouts.len() * contestants.len()) as u64);
-    let runs = contest(&bouts, &contestants, &sim, &|| bar.step())?;
-    bar.end();
+    let bars = bars(quiet);
+    let runs = bars.part("compare", bouts.len() * contestants.len(), || {
+        contest(&bouts, &contestants, &sim, &|| bars.tell(Progress::Step))
+    })?;
     let results = Results::new("distill", runs, Some(teacher.name()))?;
     let table = Table::compare(&results, &COLUMNS);
     let settings = toml::to_string_pretty(&config).unwrap_or_default();
@@ -209,7 +210,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::flags::{Cli, Command};
 
     fn advice(teacher: &Path, flags: &str) -> Option<String> {
         let place = teacher.display().to_string();

@@ -2,19 +2,20 @@
 
 use pleach_env::capacity::CapacityConfig;
 
-use crate::atomic_file::read_toml;
-use crate::cli::EvaluateArgs;
 use crate::commands::Context;
-use crate::contest::contest;
-use crate::contestant::Contestant;
-use crate::error::Error;
-use crate::metric::{MAIN, Metric};
-use crate::progress::Bar;
-use crate::report::Report;
-use crate::results::Results;
-use crate::run_folder::RunFolder;
-use crate::scenario::seeds;
-use crate::table::Table;
+use crate::flags::EvaluateArgs;
+use crate::progress::bars;
+use pleach_experiments::atomic_file::read_toml;
+use pleach_experiments::contest::contest;
+use pleach_experiments::contestant::Contestant;
+use pleach_experiments::error::Error;
+use pleach_experiments::metric::{MAIN, Metric};
+use pleach_experiments::progress::Progress;
+use pleach_experiments::report::Report;
+use pleach_experiments::results::Results;
+use pleach_experiments::run_folder::RunFolder;
+use pleach_experiments::scenario::seeds;
+use pleach_experiments::table::Table;
 
 /// Largest file with settings of planners, bytes.
 const POLICY_CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -43,8 +44,9 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         Contestant::configure(&mut contestants, &settings)?;
     }
     let reference = reference(args, &contestants)?;
-    args.workload.check()?;
-    let mut sim = args.scheduling.sim(&args.workload);
+    let source = args.workload.source();
+    source.check()?;
+    let mut sim = args.scheduling.config().sim(&source);
     for contestant in &contestants {
         contestant.check(sim.capabilities)?;
     }
@@ -62,22 +64,23 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     };
     let mut notes = Vec::new();
     let seeds = seeds(args.run.seed, "test", args.seeds as usize);
-    let bouts = args.workload.bouts(&sim, &seeds, &mut |note| notes.push(note))?;
+    let bouts = source.bouts(&sim, &seeds, &mut |note| notes.push(note))?;
     if !quiet {
         notes.iter().try_for_each(|note| context.say(note))?;
     }
     let wants_page = args.html.is_some() || args.run.out.is_some();
     sim.record_utilisation = wants_page;
-    let bar = Bar::new(quiet, "evaluate", (bouts.len() * contestants.len()) as u64);
-    let runs = contest(&bouts, &contestants, &sim, &|| bar.step())?;
-    bar.end();
+    let bars = bars(quiet);
+    let runs = bars.part("evaluate", bouts.len() * contestants.len(), || {
+        contest(&bouts, &contestants, &sim, &|| bars.tell(Progress::Step))
+    })?;
     let results = Results::by(
         Metric::find(&args.metric).unwrap_or(MAIN),
         "evaluate",
         runs,
         reference.as_deref(),
     )?
-    .drawn(args.workload.is_drawn(&sim)?);
+    .drawn(source.is_drawn(&sim)?);
     let mut columns = COLUMNS.to_vec();
     if sim.capabilities.preemption {
         columns.push("preemptions");

@@ -9,7 +9,7 @@ pub mod policies;
 pub mod quickstart;
 pub mod reproduce;
 pub mod suite;
-pub mod sweep_unit;
+pub mod sweep;
 pub mod tournament;
 pub mod train;
 pub mod workload;
@@ -17,7 +17,7 @@ pub mod workload;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use crate::error::Error;
+use pleach_experiments::error::Error;
 
 /// What a command knows of the world around it; nothing below reads the clock or the arguments.
 pub struct Context<'a> {

@@ -7,14 +7,14 @@ use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::heuristics::{self, Info};
 use pleach_scheduler::planners::{self, Entry};
 
-use crate::atomic_file;
-use crate::cli::PoliciesArgs;
 use crate::commands::Context;
-use crate::contestant::{Contestant, label_and_place};
-use crate::error::Error;
-use crate::fine_tuning::network_at;
-use crate::network_card;
-use crate::table::Table;
+use crate::flags::PoliciesArgs;
+use pleach_experiments::atomic_file;
+use pleach_experiments::contestant::{Contestant, label_and_place};
+use pleach_experiments::error::Error;
+use pleach_experiments::fine_tuning::network_at;
+use pleach_experiments::network_card;
+use pleach_experiments::table::Table;
 
 /// Lists heuristics and planners, or shows one.
 ///

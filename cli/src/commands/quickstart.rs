@@ -2,23 +2,24 @@
 
 use pleach_distill::DistillConfig;
 
-use crate::cli::QuickstartArgs;
 use crate::commands::Context;
 use crate::commands::evaluate::COLUMNS;
-use crate::commands::train::{env_of, with_bar};
-use crate::contest::contest;
-use crate::contestant::{Contestant, TREE_FILE};
-use crate::error::Error;
-use crate::progress::Bar;
-use crate::pruning::prune;
-use crate::report::{LearningCurve, Report};
-use crate::results::Results;
-use crate::run_folder::{Existing, RunFolder};
-use crate::scenario::{episodes, seeds};
-use crate::settings::TrainSettings;
-use crate::table::Table;
-use crate::training::Trained;
-use crate::validation::Validation;
+use crate::commands::train::with_bar;
+use crate::flags::QuickstartArgs;
+use crate::progress::bars;
+use pleach_experiments::contest::contest;
+use pleach_experiments::contestant::{Contestant, TREE_FILE};
+use pleach_experiments::error::Error;
+use pleach_experiments::progress::Progress;
+use pleach_experiments::pruning::prune;
+use pleach_experiments::report::{LearningCurve, Report};
+use pleach_experiments::results::Results;
+use pleach_experiments::run_folder::{Existing, RunFolder};
+use pleach_experiments::scenario::{env_of, episodes, seeds};
+use pleach_experiments::settings::TrainSettings;
+use pleach_experiments::table::Table;
+use pleach_experiments::training::Trained;
+use pleach_experiments::validation::Validation;
 
 /// Runs the quickstart.
 ///
@@ -78,16 +79,17 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
         tolerance: 0.01,
         ..DistillConfig::default()
     };
-    let bar = Bar::new(quiet, "distill", 0);
-    let distilled = prune(
-        &settings.env,
-        &network,
-        &config,
-        &validation,
-        args.run.seed,
-        &|note| bar.at(0, note),
-    )?;
-    bar.end();
+    let watcher = bars(quiet);
+    let distilled = watcher.part("distill", 0, || {
+        prune(
+            &settings.env,
+            &network,
+            &config,
+            &validation,
+            args.run.seed,
+            &watcher,
+        )
+    })?;
     let pruned_s = (context.clock)();
     folder.write(TREE_FILE, distilled.tree.to_json().as_bytes())?;
     folder.write("tree.txt", distilled.tree.to_text().as_bytes())?;
@@ -145,7 +147,7 @@ const SHORT_RUN: (f64, f64) = (0.3, 0.15);
 
 /// The settings of the training part.
 fn settings(args: &QuickstartArgs) -> Result<TrainSettings, Error> {
-    let mut settings = crate::suite::Stage::AsLong.settings()?;
+    let mut settings = pleach_experiments::suite::Stage::AsLong.settings()?;
     settings.env = env_of(&args.env, args.num_jobs, args.load)?;
     settings.train.num_updates = args.updates;
     // The suite's wide steps find more in the end, but take the first thirty generations of a run to settle.
@@ -169,9 +171,10 @@ fn compare(
     let bouts = episodes(&settings.env, &seeds(args.run.seed, "test", args.seeds as usize))?;
     let mut sim = settings.env.sim.clone();
     sim.record_utilisation = true;
-    let bar = Bar::new(quiet, "compare", (bouts.len() * contestants.len()) as u64);
-    let mut runs = contest(&bouts, &contestants, &sim, &|| bar.step())?;
-    bar.end();
+    let bars = bars(quiet);
+    let mut runs = bars.part("compare", bouts.len() * contestants.len(), || {
+        contest(&bouts, &contestants, &sim, &|| bars.tell(Progress::Step))
+    })?;
     for run in &mut runs {
         run.workload.clone_from(&args.env);
     }

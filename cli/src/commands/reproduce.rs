@@ -2,12 +2,13 @@
 
 use serde_json::json;
 
-use crate::atomic_file;
-use crate::cli::ReproduceArgs;
 use crate::commands::Context;
-use crate::error::Error;
-use crate::reproduce::{Benchmark, Effort, Reproduction, benchmarks, find};
-use crate::table::Table;
+use crate::flags::ReproduceArgs;
+use crate::progress::bars;
+use pleach_experiments::atomic_file;
+use pleach_experiments::error::Error;
+use pleach_experiments::reproduce::{Benchmark, Effort, Reproduction, benchmarks, find};
+use pleach_experiments::table::Table;
 
 /// Runs the benchmarks that were named, or lists all.
 ///
@@ -37,7 +38,7 @@ pub fn run(args: &ReproduceArgs, context: &mut Context<'_>) -> Result<(), Error>
         num_seeds: args.seeds.map(|seeds| seeds as usize),
         smoke: args.smoke,
         data: args.data.clone(),
-        quiet: args.quiet,
+        watcher: bars(args.quiet),
     };
     let mut done: Vec<(&Benchmark, Reproduction)> = Vec::new();
     for benchmark in chosen {

@@ -6,23 +6,24 @@ use pleach_agents::policy::LearnedPolicy;
 use pleach_env::config::EnvConfig;
 use serde_json::json;
 
-use crate::atomic_file;
-use crate::cli::SuiteArgs;
 use crate::commands::Context;
 use crate::commands::train::with_bar;
-use crate::constraint::Constraint;
-use crate::contestant::Contestant;
-use crate::error::Error;
-use crate::fine_tuning::{self, network_at};
-use crate::overrides;
-use crate::progress::Bar;
-use crate::run_folder::{Existing, RunFolder};
-use crate::scenario::{episodes, seeds};
-use crate::settings::{TrainSettings, agent_error};
-use crate::settings_file;
-use crate::suite::{Judgement, LONGER, Learned, Stage, TASKS, Task, Verdict, baselines, judge};
-use crate::training::Trained;
-use crate::validation::Validation;
+use crate::flags::SuiteArgs;
+use crate::progress::bars;
+use pleach_experiments::atomic_file;
+use pleach_experiments::constraint::Constraint;
+use pleach_experiments::contestant::Contestant;
+use pleach_experiments::error::Error;
+use pleach_experiments::fine_tuning::{self, network_at};
+use pleach_experiments::overrides;
+use pleach_experiments::progress::Progress;
+use pleach_experiments::run_folder::{Existing, RunFolder};
+use pleach_experiments::scenario::{episodes, seeds};
+use pleach_experiments::settings::{TrainSettings, agent_error};
+use pleach_experiments::settings_file;
+use pleach_experiments::suite::{Judgement, LONGER, Learned, Stage, TASKS, Task, Verdict, baselines, judge};
+use pleach_experiments::training::Trained;
+use pleach_experiments::validation::Validation;
 
 /// Updates, validation workloads, and pairs and workloads of a generation in a smoke run.
 const SMOKE: (u64, usize, usize, usize) = (3, 3, 3, 2);
@@ -85,9 +86,10 @@ fn judge_all(
         let field = baselines(env.sim.capabilities)?;
         let num_trained: usize = learned.iter().map(|stage| stage.trained.len()).sum();
         let num_runs = bouts.len() * (field.len() + num_trained);
-        let bar = Bar::new(args.quiet, kind, num_runs as u64);
-        let judgements = judge(&env, &bouts, &field, learned, &|| bar.step())?;
-        bar.end();
+        let bars = bars(args.quiet);
+        let judgements = bars.part(kind, num_runs, || {
+            judge(&env, &bouts, &field, learned, &|| bars.tell(Progress::Step))
+        })?;
         let name = match kind {
             "unseen" => task.unseen.to_string(),
             "longer" => format!("lists of {} jobs", LONGER * task.num_jobs),
@@ -261,7 +263,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::flags::{Cli, Command};
 
     fn settings_of_stages(flags: &[&str]) -> Vec<TrainSettings> {
         let words = ["pleach", "suite"].iter().chain(flags);
@@ -277,7 +279,7 @@ mod tests {
 
     #[test]
     fn the_shipped_files_are_what_the_suite_has_built_in_and_mean_what_they_meant() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/configs");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../experiments/configs");
         let files = ["suite.toml", "suite-longer.toml"].map(|name| format!("{folder}/{name}"));
         let given = settings_of_stages(&["--config", &files[0], "--config-longer", &files[1]]);
         let built_in = settings_of_stages(&[]);

@@ -4,17 +4,18 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use super::engine::{self, EngineConfig};
-use super::gather::{self, GatherConfig};
-use super::grid::Grid;
-use super::index_list;
-use super::manifest::{Manifest, UnitSpec};
-use super::plot::PlotConfig;
-use super::status::Status;
-use super::unit::{Ending, UnitError, Work, run_unit};
-use crate::atomic_file::write_json;
-use crate::cli::sweep::{GatherArgs, PlanArgs, StatusArgs, SweepCommand, SweepRunArgs, UnitArgs};
-use crate::error::{EXIT_AGAIN, EXIT_DONE, EXIT_FAILED, Error};
+use crate::flags::sweep::{GatherArgs, PlanArgs, StatusArgs, SweepCommand, SweepRunArgs, UnitArgs};
+use crate::progress::bars;
+use pleach_experiments::atomic_file::write_json;
+use pleach_experiments::error::{EXIT_AGAIN, EXIT_DONE, EXIT_FAILED, Error};
+use pleach_experiments::sweep::engine::{self, EngineConfig};
+use pleach_experiments::sweep::gather::{self, GatherConfig};
+use pleach_experiments::sweep::grid::Grid;
+use pleach_experiments::sweep::index_list;
+use pleach_experiments::sweep::manifest::{Manifest, UnitSpec};
+use pleach_experiments::sweep::plot::PlotConfig;
+use pleach_experiments::sweep::status::Status;
+use pleach_experiments::sweep::unit::{Ending, UnitError, Work, run_unit};
 
 /// Variables that batch systems put a unit's index into, in the order of asking.
 pub const INDEX_VARIABLES: [&str; 2] = ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"];
@@ -100,9 +101,9 @@ pub fn run(args: &SweepRunArgs, work: &Work<'_>, print: &mut dyn Write) -> Resul
     let config = EngineConfig {
         num_threads: args.threads.map_or(cores, usize::from),
         num_retries: usize::from(args.retries),
-        quiet: args.quiet,
     };
-    let report = engine::run(&manifest, args.place.out(), config, only.as_deref(), work)?;
+    let bars = bars(args.quiet);
+    let report = engine::run(&manifest, args.place.out(), config, only.as_deref(), work, &bars)?;
     if !args.quiet {
         let (done, before, failed) = (report.num_done, report.num_skipped, report.failed.len());
         say(
@@ -230,7 +231,7 @@ fn default_path(manifest: &Manifest) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::flags::{Cli, Command};
     use clap::Parser as _;
     use serde_json::{Value, json};
     use std::fs;

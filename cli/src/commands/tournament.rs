@@ -2,13 +2,14 @@
 
 use serde_json::json;
 
-use crate::atomic_file;
-use crate::cli::TournamentArgs;
 use crate::commands::Context;
-use crate::error::Error;
-use crate::progress::Bar;
-use crate::scenario::seeds;
-use crate::tournament::{Condition, Standing, field, play, render, standings, table};
+use crate::flags::TournamentArgs;
+use crate::progress::bars;
+use pleach_experiments::atomic_file;
+use pleach_experiments::error::Error;
+use pleach_experiments::progress::Progress;
+use pleach_experiments::scenario::seeds;
+use pleach_experiments::tournament::{Condition, Standing, field, play, render, standings, table};
 
 /// Plays it, one workload and condition after the other.
 ///
@@ -34,9 +35,10 @@ pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error
             }
             let num_jobs = bouts.iter().map(|bout| bout.workload.jobs.len()).max();
             let label = format!("{name} {}", condition.word());
-            let bar = Bar::new(args.quiet, &label, (bouts.len() * field.len()) as u64);
-            let matches = play(&bouts, &field, &sim, clock, &|| bar.step())?;
-            bar.end();
+            let bars = bars(args.quiet);
+            let matches = bars.part(&label, bouts.len() * field.len(), || {
+                play(&bouts, &field, &sim, clock, &|| bars.tell(Progress::Step))
+            })?;
             let standings = standings(&matches)?;
             let heading = format!("{name}, {}: {}", condition.word(), condition.describe());
             if !args.quiet {

@@ -6,21 +6,21 @@ use pleach_agents::device::Device;
 use pleach_agents::trainer::Learner;
 use pleach_env::config::EnvConfig;
 
-use crate::cli::TrainArgs;
 use crate::commands::Context;
-use crate::env_description;
-use crate::error::Error;
-use crate::fine_tuning;
-use crate::fitness;
-use crate::overrides;
-use crate::progress::Bar;
-use crate::run_folder::{RunDescription, RunFolder, SETTINGS_FILE};
-use crate::scenario::env_error;
-use crate::settings::{TrainSettings, agent_error};
-use crate::settings_file;
-use crate::suite::Stage;
-use crate::training::{News, Trained, train};
-use crate::validation::Validation;
+use crate::flags::TrainArgs;
+use crate::progress::bars;
+use pleach_experiments::env_description;
+use pleach_experiments::error::Error;
+use pleach_experiments::fine_tuning;
+use pleach_experiments::fitness;
+use pleach_experiments::overrides;
+use pleach_experiments::run_folder::{RunDescription, RunFolder, SETTINGS_FILE};
+use pleach_experiments::scenario::{env_of, resize};
+use pleach_experiments::settings::{TrainSettings, agent_error};
+use pleach_experiments::settings_file;
+use pleach_experiments::suite::Stage;
+use pleach_experiments::training::{Trained, train};
+use pleach_experiments::validation::Validation;
 
 /// Name of the command in the run's folder.
 const COMMAND: &str = "train";
@@ -62,7 +62,7 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
             "best_ratio": best.map(|point| point.ratio),
             "validation": trained.curve,
         });
-        crate::atomic_file::write_json(path, &value)?;
+        pleach_experiments::atomic_file::write_json(path, &value)?;
     }
     let place = folder.path().to_path_buf();
     folder.finish()?;
@@ -98,37 +98,11 @@ pub fn with_bar(
     quiet: bool,
     context: &Context<'_>,
 ) -> Result<Trained, Error> {
-    let bar = Bar::new(quiet, "train", settings.train.num_updates);
-    let mut report = |news: News| match news {
-        News::Updated(done, _, message) => bar.at(done, message),
-        News::Note(line) => bar.note(&line),
-    };
-    let trained = train(
-        settings,
-        validation,
-        seed,
-        folder.path(),
-        context.clock,
-        &mut report,
-    );
-    bar.end();
-    trained
-}
-
-/// An environment by id with another load and number of jobs.
-///
-/// # Errors
-/// An unknown id.
-pub fn env_of(id: &str, num_jobs: Option<u32>, load: Option<f64>) -> Result<EnvConfig, Error> {
-    let mut env = EnvConfig::registered(id).map_err(env_error)?;
-    resize(&mut env, num_jobs, load)?;
-    Ok(env)
-}
-
-fn resize(env: &mut EnvConfig, num_jobs: Option<u32>, load: Option<f64>) -> Result<(), Error> {
-    let num_jobs = num_jobs.map(|num| num as usize);
-    env.workload = env.workload.clone().resized(num_jobs, load).map_err(env_error)?;
-    Ok(())
+    let bars = bars(quiet);
+    let num_updates = usize::try_from(settings.train.num_updates).unwrap_or(usize::MAX);
+    bars.part("train", num_updates, || {
+        train(settings, validation, seed, folder.path(), context.clock, &bars)
+    })
 }
 
 /// Updates that make at least so many steps.
@@ -284,7 +258,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::flags::{Cli, Command};
 
     fn settings(line: &str) -> Result<TrainSettings, Error> {
         let words = ["pleach", "train"].into_iter().chain(line.split_whitespace());

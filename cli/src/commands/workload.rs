@@ -11,14 +11,14 @@ use pleach_env::workload::generate::GeneratorConfig;
 use pleach_env::workload::import::Format;
 use pleach_env::workload::{Outcome, Workload};
 
-use crate::atomic_file;
-use crate::cli::workload::{WorkloadArgs, WorkloadCommand, WorkloadStatsArgs, WorkloadWriteArgs};
 use crate::commands::{Context, describe};
-use crate::error::Error;
-use crate::metric::{show_plain, show_seconds};
-use crate::scenario::{env_error, seeds};
-use crate::stats::{mean, quantile};
-use crate::table::Table;
+use crate::flags::workload::{WorkloadArgs, WorkloadCommand, WorkloadStatsArgs, WorkloadWriteArgs};
+use pleach_experiments::atomic_file;
+use pleach_experiments::error::Error;
+use pleach_experiments::metric::{show_plain, show_seconds};
+use pleach_experiments::scenario::{env_error, seeds};
+use pleach_experiments::stats::{mean, quantile};
+use pleach_experiments::table::Table;
 
 /// Runs a step.
 ///
@@ -66,10 +66,11 @@ fn list(context: &mut Context<'_>) -> Result<(), Error> {
 }
 
 fn stats(args: &WorkloadStatsArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    args.workload.check()?;
+    let source = args.workload.source();
+    source.check()?;
     let mut values = Vec::new();
-    for name in &args.workload.workload {
-        let (workload, report) = args.workload.workload(name, first_seed(args.seed))?;
+    for name in &source.workload {
+        let (workload, report) = source.workload(name, first_seed(args.seed))?;
         if let Some(report) = report {
             context.say(&report.to_string())?;
         }
@@ -179,8 +180,9 @@ fn write(args: &WorkloadWriteArgs, context: &mut Context<'_>) -> Result<(), Erro
             "Give --force to replace it.",
         ));
     }
-    let name = args.workload.only("written")?;
-    let (workload, report) = args.workload.workload(name, first_seed(args.seed))?;
+    let source = args.workload.source();
+    let name = source.only("written")?;
+    let (workload, report) = source.workload(name, first_seed(args.seed))?;
     if !args.force {
         refuse_other_cluster(&workload, &args.to)?;
     }

@@ -6,7 +6,7 @@ use clap::{ArgAction, Args};
 use serde::Serialize;
 
 use super::RunArgs;
-use super::evaluate::{SchedulingArgs, WorkloadSource};
+use super::evaluate::{SchedulingFlags, WorkloadFlags};
 
 /// Prunes a teacher into one decision tree. Size and cuts are chosen by simulated performance, and the
 /// winner is reported on test seeds that nothing was chosen by.
@@ -49,10 +49,10 @@ pub struct DistillArgs {
     pub test_seeds: u32,
     /// Which jobs on which cluster.
     #[command(flatten)]
-    pub workload: WorkloadSource,
+    pub workload: WorkloadFlags,
     /// What the scheduler may do and knows.
     #[command(flatten)]
-    pub scheduling: SchedulingArgs,
+    pub scheduling: SchedulingFlags,
     /// Seed, output and machine.
     #[command(flatten)]
     #[serde(skip)]

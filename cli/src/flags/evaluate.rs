@@ -7,16 +7,18 @@ use clap::{ArgAction, Args, ValueEnum};
 use pleach_env::capacity::CapacityConfig;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::import::Format;
+use pleach_experiments::atomic_file::read_toml;
+use pleach_experiments::estimate_source::EstimateSource;
+use pleach_experiments::fitness::known_metrics;
+use pleach_experiments::metric::MAIN_METRIC;
+use pleach_experiments::scenario::WorkloadSource;
+use pleach_experiments::scheduling::SchedulingConfig;
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::physics::overheads::Overheads;
 use serde::Serialize;
 
 use super::RunArgs;
-use super::estimates::EstimateSource;
 use super::number;
-use crate::atomic_file::read_toml;
-use crate::fitness::known_metrics;
-use crate::metric::MAIN_METRIC;
 
 /// Largest plan of nodes that come and go, bytes: a million changes.
 const CAPACITY_BYTES_MAX: u64 = 1 << 26;
@@ -51,10 +53,10 @@ pub struct EvaluateArgs {
     pub metric: String,
     /// Which jobs on which cluster.
     #[command(flatten)]
-    pub workload: WorkloadSource,
+    pub workload: WorkloadFlags,
     /// What the scheduler may do and knows.
     #[command(flatten)]
-    pub scheduling: SchedulingArgs,
+    pub scheduling: SchedulingFlags,
     /// Seeds to run each policy and workload with; one run is made where nothing is drawn, as of a trace with known run times
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub seeds: u32,
@@ -75,7 +77,7 @@ pub struct EvaluateArgs {
 /// Which jobs, and on which cluster.
 #[derive(Args, Clone, Debug, Default, Serialize)]
 #[command(next_help_heading = "Workload")]
-pub struct WorkloadSource {
+pub struct WorkloadFlags {
     /// Presets, environment ids or trace files, repeated or with commas; `pleach workload list` names them
     #[arg(long, value_name = "FILE|PRESET", value_delimiter = ',', action = ArgAction::Append, default_value = "Pleach/Philly-v0")]
     pub workload: Vec<String>,
@@ -108,7 +110,7 @@ pub struct WorkloadSource {
 /// What the scheduler may do, and what it knows.
 #[derive(Args, Clone, Debug, Default, Serialize)]
 #[command(next_help_heading = "Scheduling")]
-pub struct SchedulingArgs {
+pub struct SchedulingFlags {
     /// Let policies stop running jobs and start them again later [default: the environment's, else not]
     #[arg(long)]
     pub preemption: bool,
@@ -142,6 +144,43 @@ pub struct SchedulingArgs {
     /// Seconds of work between two checkpoints: what a failure can cost a job [default: a failure loses nothing]
     #[arg(long, value_name = "S", value_parser = number::positive)]
     pub checkpoint_interval_s: Option<f64>,
+}
+
+impl WorkloadFlags {
+    /// The same without flags.
+    #[must_use]
+    pub fn source(&self) -> WorkloadSource {
+        WorkloadSource {
+            workload: self.workload.clone(),
+            format: self.format,
+            cluster: self.cluster.clone(),
+            from_day: self.from_day,
+            days: self.days,
+            window_days: self.window_days,
+            virtual_clusters: self.virtual_clusters,
+            num_jobs: self.num_jobs,
+            load: self.load,
+        }
+    }
+}
+
+impl SchedulingFlags {
+    /// The same without flags.
+    #[must_use]
+    pub fn config(&self) -> SchedulingConfig {
+        SchedulingConfig {
+            preemption: self.preemption,
+            mixed_types: self.mixed_types,
+            estimates: self.estimates,
+            restart_cost_s: self.restart_cost_s,
+            overheads: self.overheads,
+            sharing: self.sharing.map(Sharing::from),
+            outcomes: self.outcomes.clone(),
+            node_mtbf_days: self.node_mtbf_days,
+            capacity: self.capacity.clone(),
+            checkpoint_interval_s: self.checkpoint_interval_s,
+        }
+    }
 }
 
 /// Reads the plan of nodes that come and go.

@@ -3,7 +3,6 @@
 pub mod bench;
 pub mod blend;
 pub mod distill;
-pub mod estimates;
 pub mod evaluate;
 pub mod number;
 pub mod policies;

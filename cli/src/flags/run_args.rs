@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::run_folder::Existing;
+use pleach_experiments::run_folder::Existing;
 
 /// Seed, output and machine. None of it but the seed may change a result.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::evaluate::WorkloadSource;
-use crate::tournament::{Condition, WORKLOADS};
+use pleach_experiments::scenario::WorkloadSource;
+use pleach_experiments::tournament::{Condition, WORKLOADS};
 
 /// Jobs of a generated workload, unless asked for.
 const NUM_JOBS: u32 = 200;

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::RunArgs;
-use super::evaluate::{SchedulingArgs, WorkloadSource};
+use super::evaluate::{SchedulingFlags, WorkloadFlags};
 
 /// Workloads: presets that generate jobs from published figures, and traces of real clusters.
 #[derive(Args, Clone, Debug)]
@@ -58,7 +58,7 @@ Examples:
 pub struct WorkloadDescribeArgs {
     /// Which jobs on which cluster.
     #[command(flatten)]
-    pub workload: WorkloadSource,
+    pub workload: WorkloadFlags,
     /// Policy by name or file under which waiting and occupancy are simulated
     #[arg(
         long,
@@ -82,7 +82,7 @@ pub struct WorkloadDescribeArgs {
     pub sim_jobs: u32,
     /// What the scheduler may do and knows.
     #[command(flatten)]
-    pub scheduling: SchedulingArgs,
+    pub scheduling: SchedulingFlags,
     /// Seed, output and machine.
     #[command(flatten)]
     #[serde(skip)]
@@ -94,7 +94,7 @@ pub struct WorkloadDescribeArgs {
 pub struct WorkloadStatsArgs {
     /// Which jobs.
     #[command(flatten)]
-    pub workload: WorkloadSource,
+    pub workload: WorkloadFlags,
     /// Root of all randomness
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
@@ -108,7 +108,7 @@ pub struct WorkloadStatsArgs {
 pub struct WorkloadWriteArgs {
     /// Which jobs.
     #[command(flatten)]
-    pub workload: WorkloadSource,
+    pub workload: WorkloadFlags,
     /// Root of all randomness
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,

@@ -276,7 +276,7 @@ fn the_learner_of_the_suite_is_one_flag_away() {
     let folder = tempfile::tempdir().unwrap();
     let sizes =
         "--num-jobs 30 --set train.num_updates=1 --set num_validation=2 --set train.evolution.num_pairs=1";
-    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/configs/suite.toml");
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../experiments/configs/suite.toml");
     let line = format!("train --env Pleach/GavelMulti-v1 {sizes} --quiet");
     succeed(folder.path(), &format!("{line} --learner evolution --out flag"));
     succeed(folder.path(), &format!("{line} --config {shipped} --out file"));

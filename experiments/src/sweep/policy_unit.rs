@@ -5,10 +5,11 @@ use pleach_env::workload::estimates::EstimateModel;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::cli::evaluate::{SchedulingArgs, WorkloadSource};
 use crate::contest::contest;
 use crate::contestant::Contestant;
 use crate::error::Error;
+use crate::scenario::WorkloadSource;
+use crate::scheduling::SchedulingConfig;
 use crate::sweep::{UnitError, UnitSpec};
 
 /// Configuration of a unit.
@@ -52,11 +53,11 @@ impl Default for UnitConfig {
 }
 
 impl UnitConfig {
-    fn scheduling(&self) -> SchedulingArgs {
-        SchedulingArgs {
+    fn scheduling(&self) -> SchedulingConfig {
+        SchedulingConfig {
             preemption: self.preemption,
             restart_cost_s: self.restart_cost_s,
-            ..SchedulingArgs::default()
+            ..SchedulingConfig::default()
         }
     }
 

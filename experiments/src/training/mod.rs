@@ -21,6 +21,7 @@ use pleach_env::vector::AutoresetMode;
 use self::run::Run;
 use crate::error::Error;
 use crate::fitness;
+use crate::progress::{Progress, Watcher};
 use crate::scenario::env_error;
 use crate::settings::{TrainSettings, agent_error};
 use crate::validation::Validation;
@@ -28,7 +29,7 @@ use crate::validation::Validation;
 pub use self::curve::CurvePoint;
 
 /// Folder of the numbered checkpoints within a run.
-pub(crate) const CHECKPOINTS: &str = "checkpoints";
+pub const CHECKPOINTS: &str = "checkpoints";
 /// History of validation within a run.
 const VALIDATION_FILE: &str = "validation.json";
 /// Largest history, bytes.
@@ -55,18 +56,6 @@ impl Trained {
     }
 }
 
-/// What a run has to say while it goes on.
-#[derive(Clone, Debug, PartialEq)]
-pub enum News {
-    /// Updates made, updates in all, and a word on how it goes.
-    Updated(u64, u64, String),
-    /// One line that somebody should read.
-    Note(String),
-}
-
-/// Whom a run tells.
-pub type Report<'a> = dyn FnMut(News) + 'a;
-
 /// Trains in `folder`, going on from its last good checkpoint if there is one. `clock` gives seconds since
 /// 1970; it goes into TensorBoard and the log of speed only.
 ///
@@ -78,13 +67,13 @@ pub fn train(
     seed: u64,
     folder: &Path,
     clock: &dyn Fn() -> f64,
-    report: &mut Report<'_>,
+    watcher: &Watcher,
 ) -> Result<Trained, Error> {
     settings.validate()?;
     let settings = &settings.narrowed();
     settings.curriculum.open_ends(&settings.env)?;
-    let mut run = Run::open(settings, validation, seed, folder, clock, report)?;
-    learn(&mut run, report).map_err(|error| run.stopped(error))?;
+    let mut run = Run::open(settings, validation, seed, folder, clock, watcher)?;
+    learn(&mut run, watcher).map_err(|error| run.stopped(error))?;
     run.finish()
 }
 
@@ -107,7 +96,7 @@ impl Arena {
     }
 }
 
-fn learn(run: &mut Run<'_>, report: &mut Report<'_>) -> Result<(), Error> {
+fn learn(run: &mut Run<'_>, watcher: &Watcher) -> Result<(), Error> {
     let (settings, validation) = (run.settings, run.validation);
     let total = settings.train.num_updates;
     let judged = if settings.objective == fitness::avg_jct() {
@@ -145,7 +134,7 @@ fn learn(run: &mut Run<'_>, report: &mut Report<'_>) -> Result<(), Error> {
             "{judged} {ratio:.3} of {}, {frames_per_s:.0} frames/s",
             validation.best()
         );
-        report(News::Updated(done, total, message));
+        watcher.tell(Progress::At(done, &message));
     }
     Ok(())
 }

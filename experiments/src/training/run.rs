@@ -15,13 +15,14 @@ use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::AutoresetMode;
 use pleach_scheduler::planners;
 
-use super::{CHECKPOINTS, CurvePoint, News, Report, VALIDATION_BYTES_MAX, VALIDATION_FILE};
+use super::{CHECKPOINTS, CurvePoint, VALIDATION_BYTES_MAX, VALIDATION_FILE};
 use crate::atomic_file;
 use crate::contestant::Contestant;
 use crate::error::Error;
 use crate::fine_tuning::network_at;
 use crate::fitness::{self, Bounded};
 use crate::imitation;
+use crate::progress::{Progress, Watcher};
 use crate::results::PolicyRun;
 use crate::scenario::env_error;
 use crate::settings::{TrainSettings, agent_error};
@@ -55,7 +56,7 @@ impl<'a> Run<'a> {
         seed: u64,
         folder: &'a Path,
         clock: &'a dyn Fn() -> f64,
-        report: &mut Report<'_>,
+        watcher: &Watcher,
     ) -> Result<Run<'a>, Error> {
         let named = |name: &str| match name {
             "none" => None,
@@ -85,9 +86,8 @@ impl<'a> Run<'a> {
                 .map_or("the beginning".to_string(), |(path, _)| {
                     path.display().to_string()
                 });
-            report(News::Note(format!(
-                "passed over: {damaged}; going on from {from}"
-            )));
+            let line = format!("passed over: {damaged}; going on from {from}");
+            watcher.tell(Progress::Note(&line));
         }
         let (trainer, num_frames) = match latest.good {
             Some((path, checkpoint)) => {

@@ -9,15 +9,16 @@ use pleach_agents::trainer::{Learner, TrainConfig};
 use pleach_env::config::WorkloadConfig;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
 
-use crate::commands::train::env_of;
 use crate::constraint::Constraint;
 use crate::contest::contest;
 use crate::contestant::{BEST_CHECKPOINT, Contestant};
 use crate::curriculum::Curriculum;
 use crate::error::Error;
 use crate::fine_tuning::network_at;
+use crate::progress::{Progress, Watcher};
+use crate::scenario::env_of;
 use crate::settings::TrainSettings;
-use crate::training::{CHECKPOINTS, News, Trained, train};
+use crate::training::{CHECKPOINTS, Trained, train};
 use crate::validation::Validation;
 
 #[test]
@@ -68,14 +69,14 @@ fn trained(settings: &TrainSettings, folder: &Path) -> Trained {
 /// The run, and what it noted.
 fn told(settings: &TrainSettings, folder: &Path) -> (Result<Trained, Error>, Vec<String>) {
     let validation = Validation::by(&settings.objective, &settings.env, 1, settings.num_validation).unwrap();
-    let mut notes = Vec::new();
-    let mut report = |news| {
-        if let News::Note(line) = news {
-            notes.push(line);
+    let (sender, notes) = std::sync::mpsc::channel();
+    let watcher = Watcher::new(move |progress| {
+        if let Progress::Note(line) = progress {
+            sender.send(line.to_string()).unwrap();
         }
-    };
-    let trained = train(settings, &validation, 1, folder, &|| 0.0, &mut report);
-    (trained, notes)
+    });
+    let trained = train(settings, &validation, 1, folder, &|| 0.0, &watcher);
+    (trained, notes.try_iter().collect())
 }
 
 fn latest(folder: &Path) -> Checkpoint {

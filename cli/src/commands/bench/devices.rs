@@ -12,11 +12,11 @@ use pleach_env::seed::Seed;
 use rand::Rng;
 
 use super::{NUM_REPEATS, rate};
-use crate::cli::BenchArgs;
 use crate::commands::Context;
-use crate::error::Error;
-use crate::scenario::env_error;
-use crate::settings::agent_error;
+use crate::flags::BenchArgs;
+use pleach_experiments::error::Error;
+use pleach_experiments::scenario::env_error;
+use pleach_experiments::settings::agent_error;
 
 /// Widths of both parts of the network: the default one, and one that is worth a GPU.
 const WIDTHS: [usize; 2] = [32, 256];

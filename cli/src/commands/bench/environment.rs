@@ -7,10 +7,10 @@ use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
 
 use super::rate;
-use crate::cli::BenchArgs;
 use crate::commands::Context;
-use crate::error::Error;
-use crate::scenario::env_error;
+use crate::flags::BenchArgs;
+use pleach_experiments::error::Error;
+use pleach_experiments::scenario::env_error;
 
 /// What was measured.
 pub(super) struct Figures {

@@ -12,11 +12,11 @@ use pleach_scheduler::ids::{ClassId, TenantId, Time};
 use pleach_scheduler::planners::{self, Entry};
 use serde_json::Value;
 
-use crate::cli::BenchArgs;
 use crate::commands::Context;
-use crate::error::Error;
-use crate::scenario::env_error;
-use crate::stats::{mean, quantile};
+use crate::flags::BenchArgs;
+use pleach_experiments::error::Error;
+use pleach_experiments::scenario::env_error;
+use pleach_experiments::stats::{mean, quantile};
 
 /// Jobs that wait or run.
 const NUM_ACTIVE: usize = 1000;

@@ -7,11 +7,11 @@ use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
 
-use crate::cli::BenchArgs;
 use crate::commands::Context;
-use crate::contestant::Contestant;
-use crate::error::Error;
-use crate::scenario::env_error;
+use crate::flags::BenchArgs;
+use pleach_experiments::contestant::Contestant;
+use pleach_experiments::error::Error;
+use pleach_experiments::scenario::env_error;
 
 /// Jobs and nodes of 8 GPUs of each point: ten jobs for a GPU.
 const POINTS: [(usize, u32); 5] = [

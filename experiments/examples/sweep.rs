@@ -1,6 +1,6 @@
 //! A sweep over a function of your own, here a queue with one server:
-//! `cargo run --example sweep -p pleach-experiments -- plan --config grid.toml --out runs/q/sweep.json`, then
-//! `run`, `status` and `gather` with `--manifest runs/q/sweep.json`. A grid to begin with:
+//! `cargo run --example sweep -p pleach-experiments -- grid.toml runs/queue`. Stop it and start it again: what is done is kept.
+//! A grid to begin with:
 //!
 //! ```toml
 //! name = "queue"
@@ -9,22 +9,18 @@
 //! load = [0.5, 0.7, 0.9]
 //! ```
 
-use std::io;
-use std::process::ExitCode;
+use std::path::Path;
 
-use clap::Parser;
 use pleach_env::seed::Seed;
-use pleach_experiments::cli::sweep::SweepCommand;
-use pleach_experiments::sweep::{UnitError, UnitSpec, command};
+use pleach_experiments::error::Error;
+use pleach_experiments::progress::Watcher;
+use pleach_experiments::sweep::engine::{self, EngineConfig};
+use pleach_experiments::sweep::gather::{GatherConfig, gather};
+use pleach_experiments::sweep::grid::Grid;
+use pleach_experiments::sweep::{UnitError, UnitSpec};
 use rand::Rng as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-#[derive(Parser)]
-enum Command {
-    #[command(flatten)]
-    Sweep(SweepCommand),
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,17 +51,23 @@ fn work(spec: &UnitSpec) -> Result<Value, UnitError> {
     Ok(json!({"metrics": {"avg_wait_s": sum_s / 1e6}}))
 }
 
-fn main() -> ExitCode {
-    let Command::Sweep(step) = Command::parse();
-    let code = command::dispatch(
-        &step,
-        &check,
-        &work,
-        |name| std::env::var(name).ok(),
-        &mut io::stdout(),
-    );
-    ExitCode::from(code.unwrap_or_else(|error| {
-        eprintln!("{error}");
-        error.exit_code()
-    }))
+fn main() -> Result<(), Error> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [grid, out] = words.as_slice() else {
+        return Err(Error::Failed("give a grid and a folder".into()));
+    };
+    let (manifest, out) = (Grid::read(Path::new(grid))?.plan()?, Path::new(out));
+    for index in 0..manifest.num_units() {
+        check(&manifest.unit(index)?).map_err(|error| Error::Failed(error.to_string()))?;
+    }
+    let config = EngineConfig {
+        num_threads: 2,
+        num_retries: 0,
+    };
+    let report = engine::run(&manifest, out, config, None, &work, &Watcher::nobody())?;
+    println!("{} units done, {} failed", report.num_done, report.failed.len());
+    for path in gather(&manifest, out, &GatherConfig::default())? {
+        println!("{}", path.display());
+    }
+    Ok(())
 }

@@ -1,4 +1,5 @@
-//! Compares schedulers: run folders, results, statistics, tables, reports, sweeps, and the command line of `pleach`.
+//! Compares schedulers: run folders, results, statistics, tables, reports, sweeps. A library without
+//! a command line: `pleach-cli` turns flags into what is here.
 //!
 //! What is here is the book-keeping of experiments, so that a number can be traced to the seed, configuration and version
 //! that made it. Same inputs, same bytes: no artefact holds a clock reading, a host name or an absolute path.
@@ -9,8 +10,7 @@
 
 pub mod atomic_file;
 pub mod bouts;
-pub mod cli;
-pub mod commands;
+
 pub mod constraint;
 pub mod contest;
 pub mod contestant;
@@ -18,6 +18,7 @@ pub mod curriculum;
 pub mod differences;
 pub mod env_description;
 pub mod error;
+pub mod estimate_source;
 pub mod fine_tuning;
 pub mod fitness;
 pub mod folding;
@@ -28,6 +29,7 @@ pub mod metric;
 pub mod network_card;
 pub mod overrides;
 pub mod progress;
+
 pub mod pruning;
 pub mod report;
 pub mod reproduce;

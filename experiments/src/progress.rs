@@ -1,49 +1,55 @@
-//! Progress for people: one bar with an estimate of the time left, on standard error, silent where nobody looks.
+//! What long work tells whoever watches it. Nothing that is told reaches a result, and nobody need listen.
 
-use std::time::Duration;
+use std::fmt;
+use std::sync::Arc;
 
-use indicatif::{ProgressBar, ProgressStyle};
+/// One thing that is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress<'a> {
+    /// A part of the work begins, with its name and the number of its steps; 0 where nobody knows it.
+    Begun(&'a str, u64),
+    /// One more step of the part is done.
+    Step,
+    /// So many steps of the part are done, and a word on how it goes.
+    At(u64, &'a str),
+    /// The part is over.
+    Ended,
+    /// One line that somebody should read.
+    Note(&'a str),
+}
 
-/// A bar over a known number of steps.
-#[derive(Debug)]
-pub struct Bar(ProgressBar);
+/// Whoever watches: a function that any thread may call.
+#[derive(Clone)]
+pub struct Watcher(Arc<dyn Fn(Progress<'_>) + Send + Sync>);
 
-impl Bar {
-    /// A bar with a label; hidden if `quiet` or if standard error is no terminal.
+impl Watcher {
+    /// Calls `listen` with everything that is told.
+    pub fn new(listen: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Watcher {
+        Watcher(Arc::new(listen))
+    }
+
+    /// Nobody watches.
     #[must_use]
-    pub fn new(quiet: bool, label: &str, num_steps: u64) -> Bar {
-        let bar = if quiet {
-            ProgressBar::hidden()
-        } else {
-            ProgressBar::new(num_steps)
-        };
-        let template = "{prefix:<10} [{bar:30}] {pos}/{len} {eta:>5} left  {msg}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.set_prefix(label.to_string());
-        bar.enable_steady_tick(Duration::from_millis(500));
-        Bar(bar)
+    pub fn nobody() -> Watcher {
+        Watcher::new(|_| {})
     }
 
-    /// One step more.
-    pub fn step(&self) {
-        self.0.inc(1);
+    /// Tells one thing.
+    pub fn tell(&self, progress: Progress<'_>) {
+        (self.0)(progress);
     }
 
-    /// Stands at a step, with a word on how it goes.
-    pub fn at(&self, step: u64, message: String) {
-        self.0.set_position(step);
-        self.0.set_message(message);
+    /// Runs a part of the work between its beginning and its end.
+    pub fn part<T>(&self, label: &str, num_steps: usize, work: impl FnOnce() -> T) -> T {
+        self.tell(Progress::Begun(label, num_steps as u64));
+        let done = work();
+        self.tell(Progress::Ended);
+        done
     }
+}
 
-    /// One line on standard error that stays, whether there is a bar or not.
-    pub fn note(&self, line: &str) {
-        self.0.suspend(|| eprintln!("pleach: {line}"));
-    }
-
-    /// Removes the bar.
-    pub fn end(self) {
-        self.0.finish_and_clear();
+impl fmt::Debug for Watcher {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Watcher")
     }
 }

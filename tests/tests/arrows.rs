@@ -8,11 +8,12 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("pleach-scheduler", &[]),
     ("pleach-baselines", &["pleach-scheduler"]),
     ("pleach-env", &["pleach-scheduler"]),
-    ("pleach-agents", &["pleach-scheduler", "pleach-env"]),
+    ("pleach-network", &["pleach-scheduler"]),
+    ("pleach-agents", &["pleach-scheduler", "pleach-network", "pleach-env"]),
     ("pleach-distill", &["pleach-scheduler", "pleach-env"]),
     (
         "pleach-experiments",
@@ -20,6 +21,7 @@ const ARROWS: [(&str, &[&str]); 8] = [
             "pleach-scheduler",
             "pleach-baselines",
             "pleach-env",
+            "pleach-network",
             "pleach-agents",
             "pleach-distill",
         ],
@@ -30,6 +32,18 @@ const ARROWS: [(&str, &[&str]); 8] = [
             "pleach-scheduler",
             "pleach-baselines",
             "pleach-env",
+            "pleach-experiments",
+        ],
+    ),
+    (
+        "pleach-cli",
+        &[
+            "pleach-scheduler",
+            "pleach-baselines",
+            "pleach-env",
+            "pleach-network",
+            "pleach-agents",
+            "pleach-distill",
             "pleach-experiments",
         ],
     ),
@@ -48,8 +62,9 @@ const ARROWS: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates that must not know gradients, and what counts as such.
-const WITHOUT_BURN: [&str; 4] = [
+const WITHOUT_BURN: [&str; 5] = [
     "pleach-scheduler",
+    "pleach-network",
     "pleach-baselines",
     "pleach-env",
     "pleach-distill",

@@ -25,6 +25,7 @@ fn paths_in(text: &str) -> Vec<&str> {
         "distill/",
         "experiments/",
         "reproduce/",
+        "cli/",
         "tests/",
         "docs/",
         "checkpoints/",

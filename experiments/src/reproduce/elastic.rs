@@ -137,7 +137,7 @@ fn simulate(
                 .map(|workload| Run::new(workload, &sim, system.policy).with(system.settings.clone()))
         })
         .collect();
-    let results = run_all(label, effort.quiet, &runs)?;
+    let results = run_all(label, &effort.watcher, &runs)?;
     let by_system = results.chunks(workloads.len().max(1));
     Ok(by_system.map(<[SimResult]>::to_vec).collect())
 }

@@ -108,7 +108,7 @@ fn jcts_h(
             }
         }
     }
-    let results = run_all(label, effort.quiet, &runs)?;
+    let results = run_all(label, &effort.watcher, &runs)?;
     let mut values = results.iter().map(|result| {
         let measured = if result.jobs.len() < NUM_JOBS {
             0..result.jobs.len()
@@ -363,7 +363,7 @@ fn makespan(effort: &Effort) -> Result<Reproduction, Error> {
             .map(move |workload| Run::new(workload, &sim(), policy))
     };
     let runs: Vec<Run> = policies.iter().flat_map(|policy| of_policy(policy)).collect();
-    let results = run_all("G3", effort.quiet, &runs)?;
+    let results = run_all("G3", &effort.watcher, &runs)?;
     let makespans_h: Vec<Vec<f64>> = results
         .chunks(workloads.len())
         .map(|results| {

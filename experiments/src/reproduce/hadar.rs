@@ -103,7 +103,7 @@ fn h1(effort: &Effort) -> Result<Reproduction, Error> {
                 .map(|other| Run::new(&workload, &SimConfig::default(), other.1)),
         );
     }
-    let results = run_all("H1", effort.quiet, &runs)?;
+    let results = run_all("H1", &effort.watcher, &runs)?;
     let per_seed = utilities.len() + OTHERS.len();
     let over = |at: usize, value: fn(&SimResult) -> f64| -> Vec<f64> {
         let of_seed = results
@@ -240,7 +240,7 @@ fn h2(effort: &Effort) -> Result<Reproduction, Error> {
             }
         }
     }
-    let results = run_all("H2", effort.quiet, &runs)?;
+    let results = run_all("H2", &effort.watcher, &runs)?;
     let by_run: Vec<&[SimResult]> = results.chunks(H2_POLICIES.len()).collect();
     let (of_mix, of_site) = (seeds.len(), seeds.len() * mixes.len());
     let mut reproduction = Reproduction::default();

@@ -35,6 +35,7 @@ pub use plot::Series;
 pub use runs::{Run, run_all};
 
 use crate::error::Error;
+use crate::progress::Watcher;
 use crate::scenario::seeds;
 
 /// How much is run.
@@ -48,8 +49,8 @@ pub struct Effort {
     pub smoke: bool,
     /// Folder with published job lists, for the benchmarks that can use them.
     pub data: Option<PathBuf>,
-    /// No progress bars.
-    pub quiet: bool,
+    /// Who watches.
+    pub watcher: Watcher,
 }
 
 impl Effort {

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use super::figure::show;
 use super::{Benchmark, Effort, Figure, Reproduction, Series, Target, plot};
 use crate::error::Error;
-use crate::progress::Bar;
+use crate::progress::Progress;
 use crate::scenario::env_error;
 use crate::stats::mean;
 use crate::table::Table;
@@ -138,16 +138,13 @@ fn fill_up(effort: &Effort) -> Result<Reproduction, Error> {
     let tasks: Vec<(usize, Seed)> = (0..SCORES.len())
         .flat_map(|score| seeds.iter().map(move |seed| (score, *seed)))
         .collect();
-    let bar = Bar::new(effort.quiet, "F1", tasks.len() as u64);
-    let done: Vec<Result<Vec<f64>, Error>> = tasks
-        .par_iter()
-        .map(|(score, seed)| {
-            let parts = allocated(&workload, SCORES[*score].1, *seed);
-            bar.step();
-            parts
-        })
-        .collect();
-    bar.end();
+    let one = |(score, seed): &(usize, Seed)| {
+        let parts = allocated(&workload, SCORES[*score].1, *seed);
+        effort.watcher.tell(Progress::Step);
+        parts
+    };
+    let done: Vec<Result<Vec<f64>, Error>> =
+        (effort.watcher).part("F1", tasks.len(), || tasks.par_iter().map(one).collect());
     let done: Vec<Vec<f64>> = done.into_iter().collect::<Result<_, _>>()?;
     let by_score: Vec<&[Vec<f64>]> = done.chunks(seeds.len()).collect();
     let last = STEPS.len() - 1;

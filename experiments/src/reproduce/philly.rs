@@ -100,7 +100,7 @@ fn waits(effort: &Effort) -> Result<Reproduction, Error> {
         let drawn = workloads(effort, load, &seeds)?;
         runs.extend(drawn.iter().map(|workload| Run::new(workload, &sim, "philly")));
     }
-    let all = run_all("L1", effort.quiet, &runs)?;
+    let all = run_all("L1", &effort.watcher, &runs)?;
     let (results, under_load) = all.split_at(seeds.len());
     let mut figures = Vec::new();
     let shares: Vec<[Option<f64>; 3]> = results.iter().map(fragmentation).collect();
@@ -229,7 +229,7 @@ fn endings(effort: &Effort) -> Result<Reproduction, Error> {
             .iter()
             .map(|workload| Run::new(workload, &SimConfig::default(), "philly")),
     );
-    let results = run_all("L2", effort.quiet, &runs)?;
+    let results = run_all("L2", &effort.watcher, &runs)?;
     let parts: Vec<[f64; 4]> = results.iter().map(endings_of).collect();
     let (parts, labelled) = parts.split_at(seeds.len());
     let published = [

@@ -71,7 +71,7 @@ fn a1(effort: &Effort) -> Result<Reproduction, Error> {
             }
         }
     }
-    let results = run_all("A1", effort.quiet, &runs)?;
+    let results = run_all("A1", &effort.watcher, &runs)?;
     let per_seed = BLIND.len() + sigmas.len() * PREDICTING.len();
     // Mean JCT of each seed, s.
     let jcts = |at: usize| -> Vec<f64> {

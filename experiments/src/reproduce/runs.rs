@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::contestant::Contestant;
 use crate::error::Error;
-use crate::progress::Bar;
+use crate::progress::{Progress, Watcher};
 use crate::scenario::env_error;
 
 /// One simulation.
@@ -61,17 +61,14 @@ impl Run {
 ///
 /// # Errors
 /// The first run, in that order, that failed.
-pub fn run_all(label: &str, quiet: bool, runs: &[Run]) -> Result<Vec<SimResult>, Error> {
-    let bar = Bar::new(quiet, label, runs.len() as u64);
-    let results: Vec<Result<SimResult, Error>> = runs
-        .par_iter()
-        .map(|run| {
-            let result = run.simulate();
-            bar.step();
-            result
-        })
-        .collect();
-    bar.end();
+pub fn run_all(label: &str, watcher: &Watcher, runs: &[Run]) -> Result<Vec<SimResult>, Error> {
+    let simulate = |run: &Run| {
+        let result = run.simulate();
+        watcher.tell(Progress::Step);
+        result
+    };
+    let results: Vec<Result<SimResult, Error>> =
+        watcher.part(label, runs.len(), || runs.par_iter().map(simulate).collect());
     results.into_iter().collect()
 }
 

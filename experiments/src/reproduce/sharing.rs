@@ -12,6 +12,7 @@ use pleach_scheduler::spec::{ClusterSpec, LocalityFactors};
 
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot, run_all};
 use crate::error::Error;
+use crate::progress::Watcher;
 use crate::scenario::env_error;
 use crate::stats::mean;
 use crate::table::Table;
@@ -114,7 +115,7 @@ fn crossover() -> Result<f64, Error> {
         let factor = f64::midpoint(shares, waits);
         force(&mut pair, factor);
         let run = Run::new(&Arc::new(pair.clone()), &SimConfig::default(), "sjf-bsbf");
-        let results = run_all("W1", true, &[run])?;
+        let results = run_all("W1", &Watcher::nobody(), &[run])?;
         let second = &results[0].jobs[1];
         if second.first_start_s == 0.0 {
             shares = factor;
@@ -148,7 +149,7 @@ fn run_groups(
         .iter()
         .flat_map(|(workloads, policy)| workloads.iter().map(|workload| Run::new(workload, &sim, policy)))
         .collect();
-    let results = run_all("W1", effort.quiet, &runs)?;
+    let results = run_all("W1", &effort.watcher, &runs)?;
     let mut rest = results.iter();
     let of_group = |(workloads, _): &(Vec<Arc<Workload>>, &str)| {
         let results: Vec<&SimResult> = rest.by_ref().take(workloads.len()).collect();

@@ -108,7 +108,7 @@ fn load(effort: &Effort) -> Result<Reproduction, Error> {
     for rate in rates {
         all.extend(runs(&config(DEFAULT_MIX, *rate, num_jobs), &seeds, &policies)?);
     }
-    let results = run_all("B1", effort.quiet, &all)?;
+    let results = run_all("B1", &effort.watcher, &all)?;
     let mut table = Table {
         header: ["jobs/h", "proportional JCT h", "TUNE JCT h", "ratio of means"]
             .map(str::to_string)
@@ -267,7 +267,7 @@ fn mixes(effort: &Effort) -> Result<Reproduction, Error> {
     for mix in simulated {
         all.extend(runs(&config(mix, 8.5, num_jobs), &seeds, &policies)?);
     }
-    let results = run_all("B2", effort.quiet, &all)?;
+    let results = run_all("B2", &effort.watcher, &all)?;
     for (mix, of_mix) in simulated.into_iter().zip(results.chunks(2 * seeds.len())) {
         let pairs = of_mix.chunks(2);
         let ratios: Vec<f64> = pairs
@@ -347,7 +347,7 @@ fn against_opt(effort: &Effort) -> Result<Reproduction, Error> {
         &seeds,
         &["synergy-tune", "synergy-opt"],
     )?;
-    let results = run_all("B3", effort.quiet, &all)?;
+    let results = run_all("B3", &effort.watcher, &all)?;
     let ratios: Vec<f64> = results
         .chunks(2)
         .map(|pair| hours(&pair[0], num_jobs) / hours(&pair[1], num_jobs))

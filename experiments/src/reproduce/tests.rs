@@ -23,7 +23,7 @@ fn every_benchmark_runs_small_and_shows_its_figures() {
         num_seeds: None,
         smoke: true,
         data: None,
-        quiet: true,
+        watcher: Watcher::nobody(),
     };
     let mut done = Vec::new();
     for benchmark in benchmarks() {

@@ -143,7 +143,7 @@ fn t1(effort: &Effort) -> Result<Reproduction, Error> {
         .iter()
         .flat_map(|(_, workload, _)| POLICIES.map(|policy| Run::new(workload, &SimConfig::default(), policy)))
         .collect();
-    let results = run_all("T1", effort.quiet, &runs)?;
+    let results = run_all("T1", &effort.watcher, &runs)?;
     let by_point: Vec<&[SimResult]> = results.chunks(POLICIES.len()).collect();
     let ratios = |gap_s: f64, policy: usize, bin: Option<usize>| -> Vec<f64> {
         let points = points
@@ -242,7 +242,7 @@ fn published_list(path: &Path, effort: &Effort, into: &mut Reproduction) -> Resu
     }
     let workload = Arc::new(workload);
     let runs = POLICIES.map(|policy| Run::new(&workload, &SimConfig::default(), policy));
-    let results = run_all("T1, published list", effort.quiet, &runs)?;
+    let results = run_all("T1, published list", &effort.watcher, &runs)?;
     let all = vec![0; workload.jobs.len()];
     let ratio = ratio(&results[0], &results[1], &all, None);
     let what = "mean JCT, YARN-CS / Tiresias-L, published 60-job list";

@@ -1,20 +1,20 @@
 //! Runs the missing units of a sweep on the threads of this machine.
 //!
-//! Workers take the next index from a counter, so units start in order and a failing one stops nobody. Plain threads and
-//! not a work-stealing pool: a unit may itself run in parallel on the global pool, and a worker that waits there must not
-//! pick up a second whole unit on the same stack.
+//! Workers take the next index from a channel that holds all of them, so units start in order and a failing one stops nobody;
+//! they send how it ended through another, of bounded length, to the one thread that counts. Plain threads and not a
+//! work-stealing pool: a unit may itself run in parallel on the global pool, and a worker that waits there must not pick up a
+//! second whole unit on the same stack.
 
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::manifest::Manifest;
 use super::status::Status;
 use super::unit::{Ending, UnitError, Work, run_unit};
 use crate::error::Error;
+use crate::progress::{Progress, Watcher};
 
 /// Threads, at most.
 const THREADS_MAX: usize = 1024;
@@ -26,8 +26,6 @@ pub struct EngineConfig {
     pub num_threads: usize,
     /// How often a unit that asks for another try is run again; 0 to 100.
     pub num_retries: usize,
-    /// Draw no progress bar.
-    pub quiet: bool,
 }
 
 /// What came of it.
@@ -52,6 +50,7 @@ pub fn run(
     config: EngineConfig,
     only: Option<&[usize]>,
     work: &Work<'_>,
+    watcher: &Watcher,
 ) -> Result<RunReport, Error> {
     if !(1..=THREADS_MAX).contains(&config.num_threads) {
         let allowed = format!("1 to {THREADS_MAX}");
@@ -77,41 +76,62 @@ pub fn run(
         num_skipped = only.len().saturating_sub(todo.len());
     }
 
-    let bar = progress_bar(todo.len(), config.quiet);
-    let next = AtomicUsize::new(0);
-    let report = Mutex::new(Ok(RunReport {
+    let report = RunReport {
         num_skipped,
         ..RunReport::default()
-    }));
-    let worker = || {
-        while let Some(&index) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let ending = run_with_retries(manifest, index, out, config.num_retries, work);
-            let mut report = report.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let Ok(sums) = report.as_mut() else { return };
-            match ending {
-                Ok(Ending::Done) => sums.num_done += 1,
-                Ok(Ending::Skipped) => sums.num_skipped += 1,
-                Ok(Ending::Failed(error)) => {
-                    bar.set_message(format!("{} failed", sums.failed.len() + 1));
-                    sums.failed.push((index, error));
-                }
-                Err(error) => {
-                    *report = Err(error);
-                    return;
-                }
-            }
-            bar.inc(1);
-        }
     };
-    thread::scope(|scope| {
-        for _ in 0..config.num_threads.min(todo.len()) {
-            scope.spawn(worker);
+    let num_threads = config.num_threads.min(todo.len());
+    let (indexes, tasks) = bounded(todo.len());
+    for index in &todo {
+        // There is room for all of them, and the receiver lives.
+        let _ = indexes.send(*index);
+    }
+    drop(indexes);
+    let (endings, results) = bounded(num_threads);
+    watcher.part("sweep", todo.len(), || {
+        thread::scope(|scope| {
+            for _ in 0..num_threads {
+                let (tasks, endings) = (tasks.clone(), endings.clone());
+                scope.spawn(move || {
+                    work_off(&tasks, &endings, |index| {
+                        run_with_retries(manifest, index, out, config.num_retries, work)
+                    });
+                });
+            }
+            drop(endings);
+            collect(results, report, watcher)
+        })
+    })
+}
+
+/// How a unit ended, by its index.
+type Ended = (usize, Result<Ending, Error>);
+
+/// Runs one unit after the other until there are no more, or nobody counts them.
+fn work_off(tasks: &Receiver<usize>, endings: &Sender<Ended>, run: impl Fn(usize) -> Result<Ending, Error>) {
+    for index in tasks {
+        if endings.send((index, run(index))).is_err() {
+            return;
         }
-    });
-    bar.finish_and_clear();
-    let mut report = report
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)?;
+    }
+}
+
+/// Counts how the units end. After an error the channel is closed, so that workers begin no further unit.
+fn collect(results: Receiver<Ended>, mut report: RunReport, watcher: &Watcher) -> Result<RunReport, Error> {
+    let mut num_ended = 0;
+    let mut message = String::new();
+    for (index, ending) in &results {
+        match ending? {
+            Ending::Done => report.num_done += 1,
+            Ending::Skipped => report.num_skipped += 1,
+            Ending::Failed(error) => {
+                report.failed.push((index, error));
+                message = format!("{} failed", report.failed.len());
+            }
+        }
+        num_ended += 1;
+        watcher.tell(Progress::At(num_ended, &message));
+    }
     report.failed.sort_by_key(|(index, _)| *index);
     Ok(report)
 }
@@ -134,30 +154,18 @@ fn run_with_retries(
     Ok(ending)
 }
 
-fn progress_bar(length: usize, quiet: bool) -> ProgressBar {
-    if quiet {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(length as u64);
-    let template = "{bar:30} {pos}/{len} units  {elapsed} elapsed, {eta} left  {msg}";
-    // The template is ours; if it were wrong the default style would do.
-    match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sweep::manifest::UnitSpec;
     use crate::sweep::manifest::tests::small;
     use serde_json::{Value, json};
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     const QUIET: EngineConfig = EngineConfig {
         num_threads: 2,
         num_retries: 1,
-        quiet: true,
     };
 
     #[test]
@@ -168,7 +176,7 @@ mod tests {
             4 => panic!("bug"),
             _ => Ok(json!(spec.index)),
         };
-        let report = run(&small(), out.path(), QUIET, None, &work).unwrap();
+        let report = run(&small(), out.path(), QUIET, None, &work, &Watcher::nobody()).unwrap();
         assert_eq!(report.num_done, 4);
         let failed: Vec<usize> = report.failed.iter().map(|(index, _)| *index).collect();
         assert_eq!(failed, [1, 4]);
@@ -183,10 +191,18 @@ mod tests {
             ran.lock().unwrap().push(spec.index);
             Ok(json!(1))
         };
-        run(&small(), out.path(), QUIET, Some(&[0, 3]), &work).unwrap();
+        run(
+            &small(),
+            out.path(),
+            QUIET,
+            Some(&[0, 3]),
+            &work,
+            &Watcher::nobody(),
+        )
+        .unwrap();
         std::fs::remove_file(out.path().join("units/3/result.json")).unwrap();
         ran.lock().unwrap().clear();
-        let report = run(&small(), out.path(), QUIET, None, &work).unwrap();
+        let report = run(&small(), out.path(), QUIET, None, &work, &Watcher::nobody()).unwrap();
         let mut indexes = ran.lock().unwrap().clone();
         indexes.sort_unstable();
         assert_eq!(indexes, [1, 2, 3, 4, 5]);
@@ -202,7 +218,7 @@ mod tests {
             5 => Err(UnitError::Temporary("always busy".into())),
             _ => Ok(json!(1)),
         };
-        let report = run(&small(), out.path(), QUIET, None, &work).unwrap();
+        let report = run(&small(), out.path(), QUIET, None, &work, &Watcher::nobody()).unwrap();
         assert_eq!(tries.load(Ordering::Relaxed), 2);
         assert_eq!(report.failed, [(5, UnitError::Temporary("always busy".into()))]);
     }
@@ -215,13 +231,27 @@ mod tests {
             ..QUIET
         };
         assert!(matches!(
-            run(&small(), out.path(), none, None, &|_| Ok(json!(1))),
+            run(
+                &small(),
+                out.path(),
+                none,
+                None,
+                &|_| Ok(json!(1)),
+                &Watcher::nobody()
+            ),
             Err(Error::Config(_))
         ));
         let file = out.path().join("file");
         std::fs::write(&file, "").unwrap();
         assert!(matches!(
-            run(&small(), &file, QUIET, None, &|_| Ok(json!(1))),
+            run(
+                &small(),
+                &file,
+                QUIET,
+                None,
+                &|_| Ok(json!(1)),
+                &Watcher::nobody()
+            ),
             Err(Error::Io { .. })
         ));
     }

@@ -15,13 +15,13 @@
 //! # What is deliberately not here
 //! An engine: nothing here talks to other machines. Knowledge of what a unit does: it is a function given by the caller.
 
-pub mod command;
 pub mod engine;
 pub mod gather;
 pub mod grid;
 pub mod index_list;
 pub mod manifest;
 pub mod plot;
+pub mod policy_unit;
 pub mod status;
 pub mod unit;
 

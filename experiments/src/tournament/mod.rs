@@ -24,9 +24,9 @@ pub use page::render;
 pub use play::{Match, play};
 pub use standings::{COLUMNS, Standing, standings, table};
 
-use crate::cli::estimates::EstimateSource;
 use crate::contestant::Contestant;
 use crate::error::Error;
+use crate::estimate_source::EstimateSource;
 use crate::scheduling::model;
 
 /// Time since the program began, for the time that planning takes. It does not reach a decision.

@@ -1,0 +1,53 @@
+//! `pleach blend`: one network out of several.
+
+use pleach_agents::blend::blend;
+use pleach_agents::checkpoint::Checkpoint;
+
+use crate::commands::Context;
+use crate::flags::BlendArgs;
+use pleach_experiments::error::Error;
+use pleach_experiments::fine_tuning::network_at;
+use pleach_experiments::settings::agent_error;
+
+/// Writes the blend.
+///
+/// # Errors
+/// Networks that are not there or do not fit together, weights out of their range, a file in the way.
+pub fn run(args: &BlendArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let hint = "pleach evaluate --policy NAME.ckpt compares it.";
+    if args.to.extension().is_none_or(|extension| extension != "ckpt") {
+        return Err(Error::config(
+            "to",
+            args.to.display(),
+            "a name that ends in .ckpt",
+            hint,
+        ));
+    }
+    if args.to.exists() && !args.force {
+        let hint = "Give another name, or --force to replace it.";
+        return Err(Error::config(
+            "to",
+            args.to.display(),
+            "a file that is not there yet",
+            hint,
+        ));
+    }
+    let networks = args
+        .network
+        .iter()
+        .map(|place| network_at(place))
+        .collect::<Result<Vec<Checkpoint>, Error>>()?;
+    let weights = match args.weights.is_empty() {
+        true => vec![1.0; networks.len()],
+        false => args.weights.clone(),
+    };
+    let blended = blend(&networks, &weights).map_err(agent_error)?;
+    blended.save(&args.to).map_err(agent_error)?;
+    let total: f64 = weights.iter().sum();
+    let parts = args.network.iter().zip(&weights).map(|(place, weight)| {
+        let percent = 100.0 * weight / total;
+        format!("{percent:.0} % of {}", place.display())
+    });
+    let parts: Vec<String> = parts.collect();
+    context.say(&format!("{}: {}", args.to.display(), parts.join(", ")))
+}

@@ -1,0 +1,257 @@
+//! `pleach distill`: a tree from any policy.
+
+use std::path::Path;
+
+use pleach_distill::DistillConfig;
+use serde::Serialize;
+
+use crate::commands::Context;
+use crate::commands::evaluate::COLUMNS;
+use crate::flags::DistillArgs;
+use crate::progress::bars;
+use pleach_experiments::atomic_file::{read_text, read_toml};
+use pleach_experiments::contest::contest;
+use pleach_experiments::contestant::{Contestant, TREE_FILE, label_and_place};
+use pleach_experiments::error::Error;
+use pleach_experiments::fitness::{self, Objective};
+use pleach_experiments::progress::Progress;
+use pleach_experiments::pruning::prune;
+use pleach_experiments::report::Report;
+use pleach_experiments::results::{PolicyRun, Results};
+use pleach_experiments::run_folder::{CONFIG_FILE, RunFolder, SETTINGS_FILE};
+use pleach_experiments::scenario::{episodes, seeds};
+use pleach_experiments::table::Table;
+use pleach_experiments::training::CHECKPOINTS;
+use pleach_experiments::validation::{Validation, mean_ratio};
+
+/// Largest configuration, bytes.
+const CONFIG_BYTES_MAX: u64 = 1 << 20;
+/// Workloads on which the tree is chosen.
+const NUM_VALIDATION: usize = 32;
+
+/// What makes two distillations the same: the flags, and what the file of `--config` says.
+#[derive(Serialize)]
+struct Settings<'a> {
+    args: &'a DistillArgs,
+    distill: &'a DistillConfig,
+    /// Left out where it is the average JCT alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    objective: Option<&'a Objective>,
+}
+
+/// Runs the distillation.
+///
+/// # Errors
+/// Flags that cannot be used, a folder in the way, a run that fails.
+pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let config = config(args)?;
+    let objective = objective(args)?;
+    let other = Some(&objective).filter(|objective| **objective != fitness::avg_jct());
+    let env = args.workload.source().env(&args.scheduling.config())?;
+    env.validate().map_err(pleach_experiments::scenario::env_error)?;
+    // A run's folder may hold a network and a tree; the network is the teacher.
+    let mut teachers = Contestant::open(&args.teacher)?;
+    let teacher = teachers.remove(0);
+    teacher.check(env.sim.capabilities)?;
+    let (seed, quiet) = (args.run.seed, args.run.quiet);
+    let folder = RunFolder::open(
+        "distill",
+        &Settings {
+            args,
+            distill: &config,
+            objective: other,
+        },
+        seed,
+        args.run.out.as_deref(),
+        args.run.existing(),
+    )?;
+    if let Some(line) = advice(args).filter(|_| !quiet) {
+        context.say(&line)?;
+    }
+    let validation = Validation::by(&objective, &env, seed, NUM_VALIDATION)?;
+    let watcher = bars(quiet);
+    let distilled = watcher.part("distill", 0, || {
+        prune(&env, &teacher, &config, &validation, seed, &watcher)
+    })?;
+    let text = distilled.tree.to_text();
+    folder.write(TREE_FILE, distilled.tree.to_json().as_bytes())?;
+    folder.write("tree.txt", text.as_bytes())?;
+    folder.write("tree.dot", distilled.tree.to_dot().as_bytes())?;
+    folder.write_json("distill.json", &distilled.report)?;
+
+    let mut contestants = Contestant::open_all(&[])?;
+    if !contestants
+        .iter()
+        .any(|contestant| contestant.name() == teacher.name())
+    {
+        contestants.push(teacher.clone());
+    }
+    // `tree-2` where the teacher is a tree of that name.
+    Contestant::tree("tree", distilled.tree.clone())?.join(&mut contestants);
+    let tree = contestants[contestants.len() - 1].name().to_string();
+    let bouts = episodes(&env, &seeds(seed, "test", args.test_seeds as usize))?;
+    let mut sim = env.sim.clone();
+    sim.record_utilisation = true;
+    let bars = bars(quiet);
+    let runs = bars.part("compare", bouts.len() * contestants.len(), || {
+        contest(&bouts, &contestants, &sim, &|| bars.tell(Progress::Step))
+    })?;
+    let results = Results::new("distill", runs, Some(teacher.name()))?;
+    let table = Table::compare(&results, &COLUMNS);
+    let settings = toml::to_string_pretty(&config).unwrap_or_default();
+    let report = Report {
+        title: "A tree from a policy",
+        command_line: &context.command_line,
+        config: &settings,
+        results: &results,
+        learning: None,
+        tree: Some(&text),
+    };
+    report.write(&folder.file("report.html")?)?;
+    results.write_json(&folder.file("results.json")?)?;
+    results.write_csv(&folder.file("results.csv")?)?;
+    if let Some(path) = &args.run.json {
+        results.write_json(path)?;
+    }
+    let place = folder.path().to_path_buf();
+    folder.finish()?;
+    if !quiet {
+        context.say(&table.to_terminal())?;
+        if let Some(objective) = other {
+            context.say(&on_test_seeds(objective, &results, &tree, teacher.name()))?;
+        }
+        context.say(&text)?;
+        let agreement = 100.0 * distilled.report.result.fidelity.agreement;
+        context.say(&format!(
+            "fidelity {agreement:.1} %; written to {}",
+            place.display()
+        ))?;
+    }
+    Ok(())
+}
+
+fn config(args: &DistillArgs) -> Result<DistillConfig, Error> {
+    let mut config = DistillConfig::default();
+    if let Some(path) = &args.config {
+        config = read_toml(path, CONFIG_BYTES_MAX)?;
+    }
+    if !args.leaves.is_empty() {
+        config.leaves = args.leaves.iter().map(|leaves| usize::from(*leaves)).collect();
+    }
+    if let Some(depth) = args.depth {
+        config.cart.depth_max = usize::from(depth);
+    }
+    if let Some(rounds) = args.rounds {
+        config.rounds = usize::from(rounds);
+    }
+    if let Some(episodes) = args.episodes {
+        config.episodes = episodes as usize;
+    }
+    config
+        .validate()
+        .map_err(|error| Error::Config(Box::new(error)))?;
+    Ok(config)
+}
+
+/// What the tree is chosen and pruned by.
+fn objective(args: &DistillArgs) -> Result<Objective, Error> {
+    match args.objective.as_slice() {
+        [] => Ok(fitness::avg_jct()),
+        terms => fitness::parse(terms),
+    }
+}
+
+/// What the tree is worth by its objective on the workloads that it is reported on.
+fn on_test_seeds(objective: &Objective, results: &Results, tree: &str, teacher: &str) -> String {
+    let of = |policy: &str| -> Vec<PolicyRun> {
+        let runs = results.runs().iter().filter(|run| run.policy == policy);
+        runs.cloned().collect()
+    };
+    let ratio = mean_ratio(objective, &of(tree), &of(teacher));
+    let words = fitness::in_words(objective);
+    format!("{tree}: {ratio:.3} of the {words} of {teacher}")
+}
+
+/// That the teacher was made for something else than the tree is chosen by, where nobody said by what, and how to say it.
+fn advice(args: &DistillArgs) -> Option<String> {
+    let own = objective_of(Path::new(label_and_place(&args.teacher).1))?;
+    if !args.objective.is_empty() || own == fitness::avg_jct() {
+        return None;
+    }
+    Some(format!(
+        "{} was made for {}, and the tree is chosen by {}; by the same with: --objective {}",
+        args.teacher,
+        fitness::in_words(&own),
+        fitness::in_words(&fitness::avg_jct()),
+        fitness::as_flag(&own)
+    ))
+}
+
+/// The objective of the run that a policy is of: that of its folder, or of the folder that its file is in. None for what is in no
+/// run's folder, and where an earlier version wrote it down in another form: it is for advice only.
+fn objective_of(teacher: &Path) -> Option<Objective> {
+    let mut folder = teacher;
+    if teacher.is_file() {
+        folder = teacher.parent()?;
+        if folder.file_name().is_some_and(|name| name == CHECKPOINTS) {
+            folder = folder.parent()?;
+        }
+    }
+    let of_file = |name: &str| {
+        let text = read_text(&folder.join(name), CONFIG_BYTES_MAX).ok()?;
+        let mut settings: toml::Table = toml::from_str(&text).ok()?;
+        settings.remove("objective")?.try_into().ok()
+    };
+    [SETTINGS_FILE, CONFIG_FILE].into_iter().find_map(of_file)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::flags::{Cli, Command};
+
+    fn advice(teacher: &Path, flags: &str) -> Option<String> {
+        let place = teacher.display().to_string();
+        let words = ["pleach", "distill", "--teacher", &place];
+        match Cli::try_parse_from(words.into_iter().chain(flags.split_whitespace()))
+            .unwrap()
+            .command
+        {
+            Command::Distill(args) => super::advice(&args),
+            _ => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn a_teacher_that_was_made_for_something_else_is_told_of_once() {
+        let root = tempfile::tempdir().unwrap();
+        let run = root.path().join("mine");
+        let checkpoint = run.join(CHECKPOINTS).join("update-00000001.ckpt");
+        std::fs::create_dir_all(run.join(CHECKPOINTS)).unwrap();
+        std::fs::write(&checkpoint, "").unwrap();
+        let write = |name: &str, text: &str| std::fs::write(run.join(name), text).unwrap();
+        assert_eq!(advice(Path::new("sjf"), ""), None);
+        assert_eq!(advice(&run, ""), None, "a folder without settings");
+        write("config.toml", "[objective]\nmakespan_s = 1.0\n");
+        assert!(advice(&run, "").unwrap().ends_with("--objective makespan_s=1"));
+        write(
+            "settings.toml",
+            "num_envs = 4\nobjective = { avg_jct_s = 1.0, p99_jct_s = 0.2 }",
+        );
+        for place in [&run, &checkpoint] {
+            let said = advice(place, "").unwrap();
+            assert!(
+                said.ends_with(
+                    "was made for avg_jct_s x p99_jct_s^0.2, and the tree is chosen by average JCT; \
+                     by the same with: --objective avg_jct_s=1,p99_jct_s=0.2"
+                ),
+                "{said}"
+            );
+        }
+        assert_eq!(advice(&run, "--objective avg_jct_s=1"), None);
+        write("settings.toml", "[objective]\navg_jct_s = 1.0\n");
+        assert_eq!(advice(&run, ""), None);
+    }
+}

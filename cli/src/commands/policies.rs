@@ -1,0 +1,126 @@
+//! `pleach policies` and `pleach features`: what there is.
+
+use std::path::Path;
+
+use pleach_baselines::Entry;
+use pleach_scheduler::features::FeatureSchema;
+use pleach_scheduler::heuristics::{self, Info};
+
+use crate::commands::Context;
+use crate::flags::PoliciesArgs;
+use pleach_experiments::atomic_file;
+use pleach_experiments::contestant::{Contestant, label_and_place};
+use pleach_experiments::error::Error;
+use pleach_experiments::fine_tuning::network_at;
+use pleach_experiments::network_card;
+use pleach_experiments::requirement_flags::requirement_flags;
+use pleach_experiments::table::Table;
+
+/// Lists heuristics and planners, or shows one.
+///
+/// # Errors
+/// An unknown policy, or a file that cannot be written.
+pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if let Some(spec) = &args.show {
+        for contestant in Contestant::open(spec)? {
+            let mut words = shown(&contestant);
+            if contestant.is_network() {
+                let (_, place) = label_and_place(spec);
+                let card = network_card::text(&network_at(Path::new(place))?);
+                words = format!("{}: a trained network\n{card}", contestant.name());
+            }
+            context.say(&words)?;
+        }
+        return Ok(());
+    }
+    if let Some(path) = &args.json {
+        let list: Vec<_> = infos()
+            .map(|(info, entry)| {
+                serde_json::json!({"name": info.name, "family": info.family, "citation": info.citation,
+                    "knows": info.knows, "decides": info.decides,
+                    "kind": if entry.is_some() { "planner" } else { "policy" },
+                    "asks": asks(entry), "defaults": entry.map(|entry| (entry.defaults)())})
+            })
+            .collect();
+        atomic_file::write_json(path, &serde_json::json!({"schema": 2, "policies": list}))?;
+    }
+    let rows = infos().map(|(info, entry)| {
+        let asks = asks(entry).join(" ");
+        [
+            info.name,
+            info.family,
+            info.knows,
+            info.decides,
+            &asks,
+            info.citation,
+        ]
+        .map(str::to_string)
+        .to_vec()
+    });
+    let header = ["name", "family", "needs to know", "decides", "asks for", "source"]
+        .map(str::to_string)
+        .to_vec();
+    let table = Table {
+        header,
+        rows: rows.collect(),
+        notes: Vec::new(),
+    };
+    context.say(&table.to_terminal())
+}
+
+/// Everyone with a name: heuristics, then planners.
+fn infos() -> impl Iterator<Item = (&'static Info, Option<&'static Entry>)> {
+    let heuristics = heuristics::infos().iter().map(|info| (info, None));
+    heuristics.chain(pleach_baselines::entries().map(|entry| (&entry.info, Some(entry))))
+}
+
+/// The flags that a planner needs.
+fn asks(entry: Option<&Entry>) -> Vec<&'static str> {
+    entry.map_or_else(Vec::new, |entry| requirement_flags(entry.requirements))
+}
+
+fn shown(contestant: &Contestant) -> String {
+    if let Some(text) = contestant.text() {
+        return text;
+    }
+    let Some((info, entry)) = infos().find(|(info, _)| info.name == contestant.name()) else {
+        return contestant.name().to_string();
+    };
+    let mut text = format!(
+        "{}: {}\nneeds to know: {}\ndecides: {}\nsource: {}",
+        info.name, info.family, info.knows, info.decides, info.citation
+    );
+    if let Some(entry) = entry {
+        let asks = asks(Some(entry)).join(" ");
+        if !asks.is_empty() {
+            text.push_str(&format!("\nasks for: {asks}"));
+        }
+        let defaults = settings_as_toml(&(entry.defaults)());
+        text.push_str(&format!(
+            "\nsettings, for --policy-config:\n[{}]\n{defaults}",
+            info.name
+        ));
+    }
+    text
+}
+
+/// Settings as TOML; what is left out by default stands as a comment.
+fn settings_as_toml(settings: &serde_json::Value) -> String {
+    let (mut set, mut left_out) = (serde_json::Map::new(), String::new());
+    for (key, value) in settings.as_object().into_iter().flatten() {
+        if value.is_null() {
+            left_out.push_str(&format!("# {key} = (none)\n"));
+        } else {
+            set.insert(key.clone(), value.clone());
+        }
+    }
+    toml::to_string(&set).unwrap_or_default() + &left_out
+}
+
+/// Prints the feature schema as Markdown.
+///
+/// # Errors
+/// Where standard output cannot be written.
+pub fn features(context: &mut Context<'_>) -> Result<(), Error> {
+    context.say(FeatureSchema::current().markdown().trim_end())
+}

@@ -1,0 +1,325 @@
+//! `pleach train`: a network by PPO or by evolution strategies.
+
+use std::path::Path;
+
+use pleach_agents::device::Device;
+use pleach_agents::trainer::Learner;
+use pleach_env::config::EnvConfig;
+
+use crate::commands::Context;
+use crate::flags::TrainArgs;
+use crate::progress::bars;
+use pleach_experiments::env_description;
+use pleach_experiments::error::Error;
+use pleach_experiments::fine_tuning;
+use pleach_experiments::fitness;
+use pleach_experiments::overrides;
+use pleach_experiments::run_folder::{RunDescription, RunFolder, SETTINGS_FILE};
+use pleach_experiments::scenario::{env_of, resize};
+use pleach_experiments::settings::{TrainSettings, agent_error};
+use pleach_experiments::settings_file;
+use pleach_experiments::suite::Stage;
+use pleach_experiments::training::{Trained, train};
+use pleach_experiments::validation::Validation;
+
+/// Name of the command in the run's folder.
+const COMMAND: &str = "train";
+
+/// Runs the training.
+///
+/// # Errors
+/// A configuration that cannot be used, a folder in the way, a run that fails.
+pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let (settings, seed) = settings(args)?;
+    let device = settings.device.probe().map_err(agent_error)?;
+    if settings.device != Device::Cpu && !args.run.quiet {
+        context.say(&format!(
+            "gradients are taken on {}: {device}",
+            settings.device.name()
+        ))?;
+    }
+    let folder = RunFolder::open(
+        COMMAND,
+        &settings,
+        seed,
+        args.run.out.as_deref(),
+        args.run.existing(),
+    )?;
+    let text = toml::to_string_pretty(&settings).map_err(|error| Error::Failed(error.to_string()))?;
+    folder.write(SETTINGS_FILE, text.as_bytes())?;
+    if !args.run.quiet {
+        context.say(&opening(&settings, seed))?;
+    }
+    let validation = Validation::by(&settings.objective, &settings.env, seed, settings.num_validation)?;
+    let trained = with_bar(&settings, &validation, seed, &folder, args.run.quiet, context)?;
+    let best = trained.best();
+    if let Some(path) = &args.run.json {
+        let value = serde_json::json!({
+            "schema": 1,
+            "command": "train",
+            "best_heuristic": validation.best(),
+            "teacher": trained.teacher,
+            "best_ratio": best.map(|point| point.ratio),
+            "validation": trained.curve,
+        });
+        pleach_experiments::atomic_file::write_json(path, &value)?;
+    }
+    let place = folder.path().to_path_buf();
+    folder.finish()?;
+    if !args.run.quiet {
+        if let Some(best) = best {
+            context.say(&format!(
+                "best on {} validation workloads: {:.3} of the {} of {}, after {} updates",
+                settings.num_validation,
+                best.ratio,
+                fitness::in_words(&settings.objective),
+                validation.best(),
+                best.update
+            ))?;
+        }
+        context.say(&format!(
+            "written to {}; {}",
+            place.display(),
+            comparison(&settings.env, validation.best(), &place)
+        ))?;
+    }
+    Ok(())
+}
+
+/// Trains with a progress bar.
+///
+/// # Errors
+/// As [`train`].
+pub fn with_bar(
+    settings: &TrainSettings,
+    validation: &Validation,
+    seed: u64,
+    folder: &RunFolder,
+    quiet: bool,
+    context: &Context<'_>,
+) -> Result<Trained, Error> {
+    let bars = bars(quiet);
+    let num_updates = usize::try_from(settings.train.num_updates).unwrap_or(usize::MAX);
+    bars.part("train", num_updates, || {
+        train(settings, validation, seed, folder.path(), context.clock, &bars)
+    })
+}
+
+/// Updates that make at least so many steps.
+#[must_use]
+pub fn updates_for(settings: &TrainSettings, env_steps: u64) -> u64 {
+    let per_update = settings.num_envs.saturating_mul(settings.train.num_steps).max(1) as u64;
+    env_steps.div_ceil(per_update)
+}
+
+/// The settings of a run and its seed. From the general to the particular: what is built in or the file of `--config`, `--env`,
+/// `--set`, then the other flags.
+fn settings(args: &TrainArgs) -> Result<(TrainSettings, u64), Error> {
+    let (mut settings, seed) = match own_settings(args)? {
+        Some(own) => own,
+        None => (settings_of_flags(args)?, args.run.seed),
+    };
+    settings.device = args.device;
+    settings.validate()?;
+    Ok((settings, seed))
+}
+
+/// With `--resume` and nothing that says how to train, what the run in the folder was begun with, and its seed.
+fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error> {
+    let says_nothing = args.config.is_none()
+        && args.set.is_empty()
+        && [&args.env, &args.warm_start, &args.learner]
+            .into_iter()
+            .all(Option::is_none)
+        && [args.num_envs, args.num_jobs]
+            .into_iter()
+            .all(|num| num.is_none())
+        && (args.load.is_none() && args.env_steps.is_none() && args.fine_tune.is_none());
+    let Some(out) = args
+        .run
+        .out
+        .as_deref()
+        .filter(|_| args.run.resume && says_nothing)
+    else {
+        return Ok(None);
+    };
+    let file = out.join(SETTINGS_FILE);
+    match RunDescription::read(out)? {
+        Some(run) if run.command == COMMAND && file.is_file() => {
+            // No --seed is a seed of 0.
+            if args.run.seed != 0 && args.run.seed != run.seed {
+                let allowed = format!("{}, the seed of the run in {}", run.seed, out.display());
+                let hint = "Leave it out to go on in that run, or give another --out.";
+                return Err(Error::config("seed", args.run.seed, allowed, hint));
+            }
+            Ok(Some((settings_file::read(&file)?, run.seed)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// What is built in for a learner: for evolution strategies the settings of the suite, those of its second stage for a run that goes
+/// on from a network.
+fn built_in_for(learner: Option<&str>, goes_on: bool) -> Result<TrainSettings, Error> {
+    let plain = settings_file::built_in()?;
+    let stage = match (learner, goes_on) {
+        (Some("evolution"), false) => Stage::AsLong,
+        (Some("evolution"), true) => Stage::Longer,
+        _ => return Ok(plain),
+    };
+    Ok(TrainSettings {
+        env: plain.env,
+        ..stage.settings()?
+    })
+}
+
+fn settings_of_flags(args: &TrainArgs) -> Result<TrainSettings, Error> {
+    let mut settings = match &args.config {
+        Some(path) => settings_file::read(path)?,
+        None => built_in_for(args.learner.as_deref(), args.fine_tune.is_some())?,
+    };
+    if let Some(id) = &args.env {
+        settings.env = env_of(id, None, None)?;
+    }
+    let mut settings = overrides::apply(&settings, &args.set)?;
+    resize(&mut settings.env, args.num_jobs, args.load)?;
+    if let Some(num_envs) = args.num_envs {
+        settings.num_envs = num_envs as usize;
+    }
+    if let Some(name) = &args.warm_start {
+        settings.warm_start.clone_from(name);
+    }
+    if let Some(place) = &args.fine_tune {
+        settings.fine_tune = Some(place.clone());
+    }
+    let is_set = |text: &String| text.split_once('=').is_some_and(|(key, _)| key == "warm_start");
+    let asks_to_imitate = args.warm_start.is_some() || args.set.iter().any(is_set);
+    if asks_to_imitate && settings.warm_start != "none" && settings.prior != "none" {
+        let allowed = format!("none with prior = {}: nobody is imitated then", settings.prior);
+        let hint = "To imitate, add --set prior=none; to correct, leave out warm_start.";
+        return Err(Error::config("warm_start", &settings.warm_start, allowed, hint));
+    }
+    fine_tuning::adopt(&mut settings)?;
+    if let Some(env_steps) = args.env_steps {
+        if settings.train.learner == Learner::Evolution {
+            let hint = "Give the number of generations: --set train.num_updates=100.";
+            return Err(Error::config(
+                "env-steps",
+                env_steps,
+                "nothing with evolution strategies",
+                hint,
+            ));
+        }
+        settings.train.num_updates = updates_for(&settings, env_steps);
+    }
+    Ok(settings)
+}
+
+/// What is about to happen, in one line.
+fn opening(settings: &TrainSettings, seed: u64) -> String {
+    let learner = match settings.train.learner {
+        Learner::Ppo => "PPO",
+        Learner::Evolution => "evolution strategies",
+    };
+    let named = |name: &str| match name {
+        "best" => "the best heuristic".to_string(),
+        name => name.to_string(),
+    };
+    let start = match (
+        &settings.fine_tune,
+        settings.prior.as_str(),
+        settings.warm_start.as_str(),
+    ) {
+        (Some(place), ..) => format!("going on from {}", place.display()),
+        (None, "none", "none") => "from nothing".to_string(),
+        (None, "none", teacher) => format!("from a clone of {}", named(teacher)),
+        (None, prior, _) => format!("correcting {}", named(prior)),
+    };
+    let num_updates = settings.train.num_updates;
+    let env = env_description::line(&settings.env);
+    format!("{learner}, {num_updates} updates, {start}, seed {seed}; on {env}")
+}
+
+/// The command that compares a trained network with the heuristic that was best.
+fn comparison(env: &EnvConfig, best: &str, place: &Path) -> String {
+    let policies = format!("--policy {best},{}", place.display());
+    match env_description::registered(env) {
+        Some((id, flags)) => {
+            format!("compare it: pleach evaluate --workload {id}{flags} {policies}")
+        }
+        None => format!(
+            "compare it: pleach evaluate {policies} with --workload; its environment has no id, see {SETTINGS_FILE}"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::flags::{Cli, Command};
+
+    fn settings(line: &str) -> Result<TrainSettings, Error> {
+        let words = ["pleach", "train"].into_iter().chain(line.split_whitespace());
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Train(args) => super::settings(&args).map(|(settings, _)| settings),
+            _ => unreachable!(),
+        }
+    }
+
+    #[test]
+    fn flags_override_set_and_set_overrides_the_environment() {
+        let settings = settings(
+            "--set num_envs=64 --num-envs 16 --set warm_start=none --warm-start sjf --load 2.5 \
+             --env Pleach/GavelMulti-v1 --set env.max_steps=7 --set env.workload.generate.load=0.5",
+        )
+        .unwrap();
+        assert_eq!((settings.num_envs, settings.warm_start.as_str()), (16, "sjf"));
+        let known = env_description::registered(&settings.env).unwrap();
+        assert_eq!(known, ("Pleach/GavelMulti-v1", " --load 2.5".to_string()));
+        assert_eq!(settings.env.max_steps, Some(7));
+    }
+
+    #[test]
+    fn a_teacher_beside_a_prior_is_refused_where_somebody_asks_for_it() {
+        for line in [
+            "--warm-start sjf --set prior=easy",
+            "--set warm_start=best --set prior=easy",
+        ] {
+            let said = settings(line).unwrap_err().to_string();
+            assert!(
+                said.contains("warm_start = ") && said.contains("prior = easy"),
+                "{said}"
+            );
+        }
+        assert!(settings("--set prior=easy").is_ok());
+        assert!(settings("--warm-start none --set prior=easy").is_ok());
+    }
+
+    #[test]
+    fn the_first_line_and_the_last_name_the_environment() {
+        let plain = settings("").unwrap();
+        assert_eq!(
+            opening(&plain, 3),
+            "PPO, 200 updates, from a clone of the best heuristic, seed 3; on Pleach/Philly-v0: 8 nodes, 64 GPUs, \
+             200 jobs in an episode, load 1.5, run times known exactly"
+        );
+        let place = Path::new("runs/a");
+        let said = comparison(&plain.env, "sjf", place);
+        assert!(
+            said.ends_with("evaluate --workload Pleach/Philly-v0 --policy sjf,runs/a"),
+            "{said}"
+        );
+        // What is known of run times comes with the id.
+        let limits = settings("--env Pleach/PhillyGang-v1").unwrap();
+        let said = comparison(&limits.env, "sjf", place);
+        assert!(
+            said.ends_with("--workload Pleach/PhillyGang-v1 --policy sjf,runs/a"),
+            "{said}"
+        );
+        let other = settings("--set env.workload.generate.num_nodes=3").unwrap();
+        assert!(opening(&other, 0).contains("on philly-like jobs: 3 nodes, 24 GPUs"));
+        assert!(comparison(&other.env, "sjf", place).contains("has no id"));
+    }
+}

@@ -1,0 +1,168 @@
+//! The command line of `pleach`: what each command takes, with help texts that teach. No command runs here.
+
+pub mod bench;
+pub mod blend;
+pub mod distill;
+pub mod evaluate;
+pub mod number;
+pub mod policies;
+pub mod quickstart;
+pub mod reproduce;
+pub mod run_args;
+pub mod suite;
+pub mod sweep;
+pub mod tournament;
+pub mod train;
+pub mod workload;
+
+use clap::{Parser, Subcommand};
+
+pub use bench::BenchArgs;
+pub use blend::BlendArgs;
+pub use distill::DistillArgs;
+pub use evaluate::EvaluateArgs;
+pub use policies::PoliciesArgs;
+pub use quickstart::QuickstartArgs;
+pub use reproduce::ReproduceArgs;
+pub use run_args::RunArgs;
+pub use suite::SuiteArgs;
+pub use sweep::SweepArgs;
+pub use tournament::TournamentArgs;
+pub use train::TrainArgs;
+pub use workload::WorkloadArgs;
+
+/// Learns schedulers for shared GPU clusters, and prunes them into decision trees that people can read.
+#[derive(Clone, Debug, Parser)]
+#[command(
+    name = "pleach",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+#[command(after_help = "\
+Start here:
+  pleach quickstart                        train, prune and compare on a small cluster, with a report
+  pleach evaluate --seeds 10               compare the classic heuristics
+  pleach train --out runs/mine             train a network
+  pleach distill --teacher runs/mine       prune it into a tree
+  pleach evaluate --policy fifo,srtf,runs/mine/tree.json --reference srtf
+
+The same seed, configuration and version give the same bytes, on any number of threads.
+Exit codes: 0 done, 1 failed, 2 an input cannot be used, 75 worth another try.")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Train, prune and compare on a small cluster in minutes; writes a report
+    Quickstart(QuickstartArgs),
+    /// Train a network to schedule, by reinforcement or by imitation
+    Train(TrainArgs),
+    /// Blend networks of several objectives into one between them
+    Blend(BlendArgs),
+    /// Prune a teacher into a decision tree, chosen by what it does in the simulator
+    Distill(DistillArgs),
+    /// Compare policies on the same workloads and seeds
+    Evaluate(EvaluateArgs),
+    /// Play all schedulers against each other on several kinds of workloads
+    Tournament(TournamentArgs),
+    /// Train on seven tasks and play the result against every scheduler
+    Suite(SuiteArgs),
+    /// Run published results again and show ours beside them
+    Reproduce(ReproduceArgs),
+    /// Run thousands of independent units on one machine or under any batch system
+    Sweep(SweepArgs),
+    /// Measure the speed of the simulator, the environment, training and the tree
+    Bench(BenchArgs),
+    /// List the policies, or show one
+    Policies(PoliciesArgs),
+    /// Print the features that networks and trees read, as Markdown
+    #[command(after_help = "Example:\n  pleach features")]
+    Features,
+    /// List, describe, generate and convert workloads
+    Workload(WorkloadArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    /// Every command below `command` with its path: `["sweep", "plan"]`.
+    fn walk(command: &clap::Command, path: &[String], visit: &mut impl FnMut(&[String], &clap::Command)) {
+        visit(path, command);
+        for inner in command.get_subcommands() {
+            let path = [path, &[inner.get_name().to_string()]].concat();
+            walk(inner, &path, visit);
+        }
+    }
+
+    #[test]
+    fn the_definitions_are_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_docs_name_every_command_and_every_flag() {
+        let docs = include_str!("../../../docs/cli.md");
+        walk(&Cli::command(), &[], &mut |path, command| {
+            if path.is_empty() {
+                return;
+            }
+            let name = format!("pleach {}", path.join(" "));
+            assert!(
+                docs.contains(&format!("`{name}`")),
+                "docs/cli.md does not name `{name}`"
+            );
+            for flag in command.get_arguments().filter_map(|argument| argument.get_long()) {
+                assert!(
+                    docs.contains(&format!("`--{flag}")),
+                    "docs/cli.md does not name --{flag} of `{name}`"
+                );
+            }
+        });
+    }
+
+    #[test]
+    fn every_command_and_flag_has_a_help_text_and_leaves_have_examples() {
+        walk(&Cli::command(), &[], &mut |path, command| {
+            assert!(command.get_about().is_some(), "{path:?}");
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{path:?} {}", argument.get_id());
+            }
+            if command.get_subcommands().next().is_none() {
+                let after = command
+                    .get_after_help()
+                    .map(ToString::to_string)
+                    .unwrap_or_default();
+                assert!(after.contains("pleach "), "{path:?} has no example");
+            }
+        });
+    }
+
+    #[test]
+    fn the_examples_in_the_help_texts_parse() {
+        walk(&Cli::command(), &[], &mut |path, command| {
+            let after = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            for line in after
+                .lines()
+                .map(str::trim)
+                .filter(|line| line.starts_with("pleach "))
+            {
+                let example = line.split("  ").next().unwrap_or(line);
+                if example.contains(['$', '{', '|', '>']) {
+                    continue;
+                }
+                let parsed = Cli::try_parse_from(example.split_whitespace());
+                assert!(parsed.is_ok(), "{path:?}: {example}: {}", parsed.unwrap_err());
+            }
+        });
+    }
+}

@@ -1,0 +1,121 @@
+//! `pleach workload`: flags.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use super::RunArgs;
+use super::evaluate::{SchedulingFlags, WorkloadFlags};
+
+/// Workloads: presets that generate jobs from published figures, and traces of real clusters.
+#[derive(Args, Clone, Debug)]
+#[command(arg_required_else_help = true)]
+pub struct WorkloadArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: WorkloadCommand,
+}
+
+/// What to do with workloads.
+#[derive(Clone, Debug, Subcommand)]
+pub enum WorkloadCommand {
+    /// List the presets with their sources
+    #[command(after_help = "Example:\n  pleach workload list")]
+    List,
+    /// Show a workload and its cluster as the Philly study did: sizes, arrivals, load, outcomes, and who waits why
+    #[command(after_help = "\
+Examples:
+  pleach workload describe --workload philly-like --num-jobs 10000 --out runs/philly-like
+  pleach workload describe --workload jobs.csv.gz --format philly --from-day 30 --days 60 --policy easy
+  pleach workload describe --workload trace.csv --cluster cluster.toml --no-simulate --json trace.json
+
+Prints tables; --out adds a page with plots (report.html) and all figures (describe.json).
+A job waits for its fair share while its tenant would exceed its quota, for capacity while too few GPUs are free,
+because of fragmentation while enough are free but not as tightly as they could be, and is held back by the policy
+else. The last three together are what the Philly study (ATC'19) calls fragmentation.")]
+    Describe(Box<WorkloadDescribeArgs>),
+    /// Sum a workload up in a few lines; `describe` tells more
+    #[command(after_help = "\
+Examples:
+  pleach workload stats --workload philly-like --num-jobs 10000
+  pleach workload stats --workload trace.csv --format venus --json stats.json")]
+    Stats(WorkloadStatsArgs),
+    /// Write a workload as the canonical CSV or Parquet: generates a preset, or converts a trace
+    #[command(
+        visible_alias = "convert",
+        after_help = "\
+Examples:
+  pleach workload write --workload philly-like --num-jobs 10000 --to jobs.csv
+  pleach workload write --workload philly.csv.gz --format philly --from-day 30 --days 7 --to week.csv
+  pleach workload convert --workload pods.csv.gz --to pods.parquet"
+    )]
+    Write(WorkloadWriteArgs),
+}
+
+/// `pleach workload describe`.
+#[derive(Args, Clone, Debug, Serialize)]
+pub struct WorkloadDescribeArgs {
+    /// Which jobs on which cluster.
+    #[command(flatten)]
+    pub workload: WorkloadFlags,
+    /// Policy by name or file under which waiting and occupancy are simulated
+    #[arg(
+        long,
+        value_name = "NAME|PATH",
+        default_value = "fifo",
+        conflicts_with = "no_simulate",
+        help_heading = "Scheduling"
+    )]
+    pub policy: String,
+    /// Leave the simulation out: only what the list itself says
+    #[arg(long, help_heading = "Scheduling")]
+    pub no_simulate: bool,
+    /// Simulate at most so many jobs, the first ones
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 200_000,
+        value_parser = clap::value_parser!(u32).range(1..=10_000_000),
+        help_heading = "Scheduling"
+    )]
+    pub sim_jobs: u32,
+    /// What the scheduler may do and knows.
+    #[command(flatten)]
+    pub scheduling: SchedulingFlags,
+    /// Seed, output and machine.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub run: RunArgs,
+}
+
+/// `pleach workload stats`.
+#[derive(Args, Clone, Debug)]
+pub struct WorkloadStatsArgs {
+    /// Which jobs.
+    #[command(flatten)]
+    pub workload: WorkloadFlags,
+    /// Root of all randomness
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Also write the numbers as JSON to this file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<PathBuf>,
+}
+
+/// `pleach workload write`.
+#[derive(Args, Clone, Debug)]
+pub struct WorkloadWriteArgs {
+    /// Which jobs.
+    #[command(flatten)]
+    pub workload: WorkloadFlags,
+    /// Root of all randomness
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// File to write, by its ending .parquet, .csv.gz (gzipped) or .csv; the cluster goes beside it as NAME.cluster.toml
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub to: PathBuf,
+    /// Replace the file if it is there, and the cluster of another workload beside it
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
+}

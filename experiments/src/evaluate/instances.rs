@@ -1,0 +1,219 @@
+//! The bouts of a comparison: each workload with each seed, under names that tell them apart.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use pleach_env::seed::Seed;
+use pleach_env::simulate::SimConfig;
+use pleach_env::workload::Workload;
+use pleach_env::workload::estimates::EstimateModel;
+use pleach_scheduler::physics::overheads::Overheads;
+
+use crate::contest::Bout;
+use crate::error::Error;
+use crate::scenario::{DAY_S, Source, WorkloadSource};
+
+/// Most windows that a list may be cut into.
+const NUM_WINDOWS_MAX: usize = 10_000;
+
+impl WorkloadSource {
+    /// All bouts of a comparison: each name with each seed. A file gives one bout, or one for each window; with
+    /// estimates, outcomes, failures or restarts that are drawn, each of them with each seed. No two workloads have the same
+    /// name. `note` is told what importers mended.
+    ///
+    /// # Errors
+    /// As [`WorkloadSource::workload`].
+    pub fn bouts(
+        &self,
+        sim: &SimConfig,
+        seeds: &[Seed],
+        note: &mut dyn FnMut(String),
+    ) -> Result<Vec<Bout>, Error> {
+        let mut bouts = Vec::new();
+        let mut taken = BTreeSet::new();
+        let drawn = is_drawn(sim);
+        for name in &self.workload {
+            if let Source::Generated(_) = self.source(name)? {
+                let label = own_name(&mut taken, name, name);
+                for seed in seeds {
+                    let (mut workload, _) = self.workload(name, *seed)?;
+                    workload.name.clone_from(&label);
+                    bouts.push(Bout {
+                        workload,
+                        seed: seed.0,
+                    });
+                }
+                continue;
+            }
+            let (mut whole, report) = self.workload(name, Seed(0))?;
+            whole.name = own_name(&mut taken, &whole.name, &stem_of(name));
+            if let Some(report) = report {
+                note(report.to_string());
+            }
+            let windows = self.windows(whole)?;
+            for seed in if drawn { seeds } else { &seeds[..1] } {
+                bouts.extend(windows.iter().map(|workload| Bout {
+                    workload: workload.clone(),
+                    seed: seed.0,
+                }));
+            }
+        }
+        Ok(bouts)
+    }
+
+    /// Whether more seeds give other runs: some workload is generated, or the simulation draws something.
+    ///
+    /// # Errors
+    /// As [`WorkloadSource::check`].
+    pub fn is_drawn(&self, sim: &SimConfig) -> Result<bool, Error> {
+        for name in &self.workload {
+            if matches!(self.source(name)?, Source::Generated(_)) {
+                return Ok(true);
+            }
+        }
+        Ok(is_drawn(sim))
+    }
+
+    /// Cuts a list into windows of equal length; windows without jobs are left out.
+    fn windows(&self, whole: Workload) -> Result<Vec<Workload>, Error> {
+        let (Some(days), Some(first), Some(last)) = (self.window_days, whole.jobs.first(), whole.jobs.last())
+        else {
+            return Ok(vec![whole]);
+        };
+        let (length_s, span_s) = (days * DAY_S, whole.arrival_span_s());
+        let (first_s, last_s) = (first.submit.as_secs_f64(), last.submit.as_secs_f64());
+        // A window does not hold its end, so a job that comes at the end of the last begins another.
+        let num = (span_s / length_s).floor() + 1.0;
+        if num > NUM_WINDOWS_MAX as f64 {
+            let shortest = (span_s / DAY_S / (NUM_WINDOWS_MAX - 1) as f64 * 1e4).ceil() / 1e4;
+            return Err(Error::config(
+                "window_days",
+                days,
+                format!("at most {NUM_WINDOWS_MAX} windows, and these are {num}"),
+                format!("Give --window-days {shortest} or more."),
+            ));
+        }
+        let edge_s = |number: usize| first_s + number as f64 * length_s;
+        let cut = |number: usize| {
+            let mut window = whole.window(edge_s(number), edge_s(number + 1));
+            window.name = format!("{}#{number}", whole.name);
+            window
+        };
+        // One more where the division was rounded down: then the last job comes after all these.
+        let num = num as usize + usize::from(edge_s(num as usize) <= last_s);
+        Ok((0..num)
+            .map(cut)
+            .filter(|window| !window.jobs.is_empty())
+            .collect())
+    }
+}
+
+/// Whether a simulation draws anything, so that another seed gives another run of the same list.
+fn is_drawn(sim: &SimConfig) -> bool {
+    matches!(sim.estimates, EstimateModel::LogNormal { .. })
+        || sim.outcomes.is_some()
+        || sim.capacity.node_mtbf_s.is_some()
+        || sim.capabilities.overheads == Some(Overheads::TaccEmpirical)
+}
+
+/// The first of the workload's name, its file's, and that with a number which is not taken yet; it is taken from then on.
+fn own_name(taken: &mut BTreeSet<String>, name: &str, stem: &str) -> String {
+    let own = if taken.contains(name) { stem } else { name };
+    let mut own = own.to_string();
+    let mut number = 2;
+    while taken.contains(&own) {
+        own = format!("{stem}-{number}");
+        number += 1;
+    }
+    taken.insert(own.clone());
+    own
+}
+
+/// A file's name without folder, `.gz` and extension.
+fn stem_of(path: &str) -> String {
+    let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_scheduler::ids::Time;
+
+    /// A list of one-GPU jobs of 60 s that come at these times, s, on eight GPUs.
+    fn list_of(submit_s: &[f64]) -> Workload {
+        let (mut workload, _) = WorkloadSource {
+            num_jobs: Some(submit_s.len() as u32),
+            ..WorkloadSource::default()
+        }
+        .workload("philly-like", Seed(1))
+        .unwrap();
+        for (job, at_s) in workload.jobs.iter_mut().zip(submit_s) {
+            job.submit = Time::from_secs_f64(*at_s);
+        }
+        workload
+    }
+
+    #[test]
+    fn windows_hold_every_job_also_where_the_last_comes_at_the_end_of_one() {
+        let days = |window_days: f64| WorkloadSource {
+            window_days: Some(window_days),
+            ..WorkloadSource::default()
+        };
+        let windows = days(1.0).windows(list_of(&[0.0, 86_400.0])).unwrap();
+        let jobs: Vec<usize> = windows.iter().map(|window| window.jobs.len()).collect();
+        assert_eq!(jobs, [1, 1]);
+        assert_eq!(windows[1].jobs[0].submit, Time::ZERO);
+        // No length of a window loses a job to rounding.
+        for window_days in [0.1, 0.3, 0.7, 1.0 / 3.0, 5.0] {
+            let times: Vec<f64> = (0..40)
+                .map(|number| 17.3 + f64::from(number) * window_days * 86_400.0)
+                .collect();
+            let windows = days(window_days).windows(list_of(&times)).unwrap();
+            let num: usize = windows.iter().map(|window| window.jobs.len()).sum();
+            assert_eq!(num, 40, "{window_days}");
+        }
+        let refused = days(0.001).windows(list_of(&[0.0, 8_640_000.0])).unwrap_err();
+        assert!(
+            refused.to_string().contains("these are 100001") && refused.to_string().contains("0.0101"),
+            "{refused}"
+        );
+        let fewest = days(0.0101).windows(list_of(&[0.0, 8_640_000.0])).unwrap();
+        assert_eq!(fewest.len(), 2);
+    }
+
+    #[test]
+    fn workloads_of_one_name_are_told_apart_and_one_that_is_listed_twice_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+        // Both lists are called as in their sidecars.
+        for name in ["a.csv", "b.csv"] {
+            list_of(&[0.0, 60.0]).write(Path::new(&path(name))).unwrap();
+        }
+        let names = [path("a.csv"), "philly-like".to_string(), path("b.csv")];
+        let args = WorkloadSource {
+            workload: names.to_vec(),
+            num_jobs: Some(2),
+            ..WorkloadSource::default()
+        };
+        args.check().unwrap();
+        let bouts = args
+            .bouts(&SimConfig::default(), &[Seed(1), Seed(2)], &mut |_| {})
+            .unwrap();
+        let names: Vec<&str> = bouts.iter().map(|bout| bout.workload.name.as_str()).collect();
+        assert_eq!(names, ["philly-like", "philly-like-2", "philly-like-2", "b"]);
+        for twice in [
+            vec![path("a.csv"), path("./a.csv")],
+            vec!["philly-like".to_string(); 2],
+        ] {
+            let args = WorkloadSource {
+                workload: twice,
+                ..WorkloadSource::default()
+            };
+            let refused = args.check().unwrap_err();
+            assert!(refused.to_string().contains("listed twice"), "{refused}");
+            assert_eq!(refused.exit_code(), 2);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What a simulated cluster can do, and what its policies know.
+//!
+//! A value that is given wins. One that is not takes the registered environment's value where every workload is a
+//! registered environment and all of them agree; else its own default.
+
+use pleach_env::capacity::CapacityConfig;
+use pleach_env::config::EnvConfig;
+use pleach_env::failures::OutcomeModel;
+use pleach_env::simulate::SimConfig;
+use pleach_env::workload::estimates::EstimateModel;
+use pleach_scheduler::cluster::{Capabilities, Sharing};
+use pleach_scheduler::physics::overheads::Overheads;
+use serde::{Deserialize, Serialize};
+
+use crate::estimate_source::EstimateSource;
+use crate::scenario::{DAY_S, WorkloadSource};
+
+/// Time limit of a job whose list has none, s. *Assumed*: a day, a common default of batch systems.
+const DEFAULT_LIMIT_S: f64 = 86_400.0;
+/// Ended jobs from which a run time is predicted. *Assumed*.
+const NUM_LAST: usize = 10;
+
+/// What the scheduler may do, and what it knows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SchedulingConfig {
+    /// Policies may stop running jobs and start them again later; also true where the environment says so.
+    pub preemption: bool,
+    /// A gang may run on several GPU types, at the pace of the slowest; only planners make use of it.
+    pub mixed_types: bool,
+    /// What policies believe about run times; the environment's, else the true ones, where absent.
+    pub estimates: Option<EstimateSource>,
+    /// What a job loses whenever it starts again, s, at least 0; the environment's, else 30 s, where absent.
+    pub restart_cost_s: Option<f64>,
+    /// What starts and restarts cost by a published model, instead of `restart_cost_s`.
+    pub overheads: Option<Overheads>,
+    /// How two jobs may run on the same GPUs; the environment's, else not at all, where absent.
+    pub sharing: Option<Sharing>,
+    /// How jobs fail, are retried, are killed and are given up; they do not where absent.
+    pub outcomes: Option<OutcomeModel>,
+    /// Mean time between two failures of a node, days, above 0; nodes do not fail where absent.
+    pub node_mtbf_days: Option<f64>,
+    /// Nodes that are drained, taken and returned.
+    pub capacity: Option<CapacityConfig>,
+    /// Work between two checkpoints, s, above 0; a failure loses nothing where absent.
+    pub checkpoint_interval_s: Option<f64>,
+}
+
+impl SchedulingConfig {
+    /// The same as settings of a simulation of these workloads.
+    #[must_use]
+    pub fn sim(&self, workload: &WorkloadSource) -> SimConfig {
+        let own = registered(&workload.workload);
+        let mut sim = SimConfig {
+            estimates: self
+                .estimates
+                .map(model)
+                .or_else(|| agreed(&own, |sim| sim.estimates))
+                .unwrap_or_default(),
+            ..SimConfig::default()
+        };
+        let capabilities = &mut sim.capabilities;
+        capabilities.preemption =
+            self.preemption || agreed(&own, |sim| sim.capabilities.preemption).unwrap_or(false);
+        capabilities.restart_cost_s = self
+            .restart_cost_s
+            .or_else(|| agreed(&own, |sim| sim.capabilities.restart_cost_s))
+            .unwrap_or(Capabilities::DEFAULT.restart_cost_s);
+        capabilities.overheads = self.overheads;
+        capabilities.mixed_types = self.mixed_types;
+        capabilities.sharing = self
+            .sharing
+            .or_else(|| agreed(&own, |sim| sim.capabilities.sharing))
+            .unwrap_or(Sharing::Off);
+        capabilities.checkpoint_interval_s = self.checkpoint_interval_s;
+        sim.outcomes.clone_from(&self.outcomes);
+        sim.capacity = self.capacity.clone().unwrap_or_default();
+        if let Some(days) = self.node_mtbf_days {
+            sim.capacity.node_mtbf_s = Some(days * DAY_S);
+        }
+        sim
+    }
+}
+
+/// The settings of the registered environments of these names; none where one of them is something else.
+fn registered(names: &[String]) -> Vec<SimConfig> {
+    let own = names
+        .iter()
+        .map(|name| Some(EnvConfig::registered(name).ok()?.sim));
+    own.collect::<Option<Vec<SimConfig>>>().unwrap_or_default()
+}
+
+/// The value that all of them have; none where they differ or there are none.
+fn agreed<T: PartialEq>(own: &[SimConfig], of: impl Fn(&SimConfig) -> T) -> Option<T> {
+    let first = of(own.first()?);
+    own.iter().all(|sim| of(sim) == first).then_some(first)
+}
+
+/// The model of a source of estimates.
+pub(crate) fn model(source: EstimateSource) -> EstimateModel {
+    match source {
+        EstimateSource::Oracle => EstimateModel::Oracle,
+        EstimateSource::User => EstimateModel::UserLimit {
+            default_s: DEFAULT_LIMIT_S,
+        },
+        EstimateSource::Lognormal { sigma, bias } => EstimateModel::LogNormal { sigma, bias },
+        EstimateSource::History => EstimateModel::History {
+            num_last: NUM_LAST,
+            default_s: 3600.0,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sim(names: &[&str], args: &SchedulingConfig) -> SimConfig {
+        let workload = WorkloadSource {
+            workload: names.iter().map(ToString::to_string).collect(),
+            ..WorkloadSource::default()
+        };
+        args.sim(&workload)
+    }
+
+    #[test]
+    fn a_registered_environment_brings_what_its_policies_know_and_may_do() {
+        for id in EnvConfig::ids() {
+            let own = EnvConfig::registered(id).unwrap().sim;
+            assert_eq!(sim(&[id], &SchedulingConfig::default()), own, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_flag_that_is_given_wins_over_the_environment() {
+        let args = SchedulingConfig {
+            estimates: Some(EstimateSource::Oracle),
+            restart_cost_s: Some(7.0),
+            sharing: Some(Sharing::Off),
+            ..SchedulingConfig::default()
+        };
+        for id in ["Pleach/PhillyGang-v1", "Pleach/PhillyShare-v1"] {
+            let sim = sim(&[id], &args);
+            assert_eq!(sim.estimates, EstimateModel::Oracle);
+            assert_eq!(sim.capabilities.restart_cost_s, 7.0);
+            assert_eq!(sim.capabilities.sharing, Sharing::Off);
+        }
+    }
+
+    #[test]
+    fn workloads_that_disagree_or_are_no_environments_have_the_defaults() {
+        let args = SchedulingConfig::default();
+        for names in [
+            ["Pleach/PhillyGang-v1", "Pleach/PhillyShare-v1"],
+            ["Pleach/PhillyGang-v1", "philly-like"],
+            ["trace.csv", "Pleach/PhillyPreempt-v0"],
+        ] {
+            assert_eq!(sim(&names, &args), SimConfig::default(), "{names:?}");
+        }
+        let same = sim(&["Pleach/GavelShare-v1", "Pleach/PhillyShare-v0"], &args);
+        assert_eq!(same.capabilities.sharing, Sharing::Mps);
+    }
+}

@@ -1,0 +1,371 @@
+//! Where jobs come from: one workload of a name and a seed, and an environment to train in.
+//!
+//! Refused before any work: a workload that is listed twice, and flags of trace files where there is none.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use pleach_env::config::{EnvConfig, WorkloadConfig};
+use pleach_env::error::Error as EnvError;
+use pleach_env::seed::Seed;
+use pleach_env::workload::Workload;
+use pleach_env::workload::generate::{GeneratorConfig, generate};
+use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
+use pleach_scheduler::cluster::Sharing;
+use pleach_scheduler::spec::ClusterSpec;
+use serde::{Deserialize, Serialize};
+
+use crate::atomic_file::{read_json, read_toml};
+use crate::contest::Bout;
+use crate::error::Error;
+use crate::scheduling::SchedulingConfig;
+
+/// Largest cluster description, bytes.
+const CLUSTER_BYTES_MAX: u64 = 1 << 20;
+/// Seconds of a day.
+pub(crate) const DAY_S: f64 = 86_400.0;
+
+/// Turns an environment's error into ours: a place in a file stays one.
+#[must_use]
+pub fn env_error(error: EnvError) -> Error {
+    match error {
+        EnvError::Config(config) => Error::Config(Box::new(config)),
+        EnvError::Data {
+            file,
+            line,
+            column,
+            message,
+        } => Error::Data {
+            file: file.into(),
+            line: usize::try_from(line).unwrap_or(usize::MAX),
+            column: if column == "-" { String::new() } else { column },
+            message,
+        },
+        EnvError::Io { path, source } => Error::data(&path, source.to_string()),
+        other => Error::Failed(other.to_string()),
+    }
+}
+
+/// What `workload write` puts beside a list: the cluster, and model classes that are not asked for here.
+#[derive(Debug, Deserialize)]
+struct Beside {
+    cluster: ClusterSpec,
+}
+
+/// Where jobs come from, once the name is known to be a preset, an environment or a file.
+#[derive(Clone, Debug)]
+pub(crate) enum Source<'a> {
+    Generated(GeneratorConfig),
+    File(&'a Path),
+}
+
+/// Which jobs, and on which cluster. Everything but the names may be left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WorkloadSource {
+    /// Presets, environment ids or trace files.
+    pub workload: Vec<String>,
+    /// Layout of trace files; by the file's first lines where absent.
+    pub format: Option<Format>,
+    /// Cluster description in TOML or JSON; the workload's own where absent.
+    pub cluster: Option<PathBuf>,
+    /// First day of a trace to take, from 0.
+    pub from_day: Option<f64>,
+    /// Days of a trace to take, above 0.
+    pub days: Option<f64>,
+    /// Cuts a trace into windows of so many days, above 0; each becomes a workload of its own.
+    pub window_days: Option<f64>,
+    /// Makes walls of a trace's virtual clusters: each keeps to its own GPUs.
+    pub virtual_clusters: bool,
+    /// Jobs to take or to generate, 1 to 10,000,000.
+    pub num_jobs: Option<u32>,
+    /// Offered load, 0.01 to 10.
+    pub load: Option<f64>,
+}
+
+impl WorkloadSource {
+    pub(crate) fn source<'a>(&self, name: &'a str) -> Result<Source<'a>, Error> {
+        if let Ok(config) = EnvConfig::registered(name) {
+            return match config.workload {
+                WorkloadConfig::Generate(generator) => Ok(Source::Generated(self.adjusted(generator))),
+                WorkloadConfig::File { .. } | WorkloadConfig::Mixture(_) => {
+                    Err(Error::Failed(format!("{name} has no generator")))
+                }
+            };
+        }
+        if let Ok(generator) = GeneratorConfig::preset(name) {
+            return Ok(Source::Generated(self.adjusted(generator)));
+        }
+        let path = Path::new(name);
+        if path.is_file() {
+            return Ok(Source::File(path));
+        }
+        let known: Vec<&str> = EnvConfig::ids().chain(GeneratorConfig::PRESETS).collect();
+        let allowed = format!("{}, or a file with jobs", known.join(", "));
+        Err(Error::config(
+            "workload",
+            name,
+            allowed,
+            "There is no such file; see docs/workloads.md.",
+        ))
+    }
+
+    /// Refuses what would only be found out after the work: an unknown name, a workload that is listed twice, and flags
+    /// for trace files where no workload is one.
+    ///
+    /// # Errors
+    /// The first of these.
+    pub fn check(&self) -> Result<(), Error> {
+        let mut places = BTreeSet::new();
+        let mut has_file = false;
+        for name in &self.workload {
+            let place = match self.source(name)? {
+                Source::Generated(_) => PathBuf::from(name),
+                Source::File(path) => {
+                    has_file = true;
+                    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+                }
+            };
+            if !places.insert(place) {
+                let hint = "It is listed twice: take it out once; --seeds gives more runs of it.";
+                return Err(Error::config("workload", name, "each workload once", hint));
+            }
+        }
+        match self.trace_flag() {
+            Some((key, value)) if !has_file => Err(Error::config(
+                key,
+                value,
+                format!("none for {}, which is generated", self.workload.join(",")),
+                "The flag is for trace files: leave it out, or give a file to --workload.",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The first flag that only trace files have, and its value.
+    fn trace_flag(&self) -> Option<(&'static str, String)> {
+        let days = |key, value: Option<f64>| value.map(|value| (key, value.to_string()));
+        self.format
+            .map(|format| ("format", format.word().to_string()))
+            .or_else(|| days("from_day", self.from_day))
+            .or_else(|| days("days", self.days))
+            .or_else(|| days("window_days", self.window_days))
+            .or_else(|| {
+                let walls = ("virtual_clusters", "true".to_string());
+                self.virtual_clusters.then_some(walls)
+            })
+    }
+
+    /// The one workload of a command that takes no more; `done` says what becomes of it, as in `described`.
+    ///
+    /// # Errors
+    /// Several workloads, or one cut into windows; as [`WorkloadSource::check`].
+    pub fn only(&self, done: &str) -> Result<&str, Error> {
+        self.check()?;
+        if let Some(days) = self.window_days {
+            let allowed = format!("none here: one workload is {done}");
+            let hint = "Give --from-day and --days.";
+            return Err(Error::config("window_days", days, allowed, hint));
+        }
+        match self.workload.as_slice() {
+            [name] => Ok(name),
+            names => {
+                let allowed = format!("one workload, for one is {done}");
+                let hint = "Run it once for each.";
+                Err(Error::config("workload", names.join(","), allowed, hint))
+            }
+        }
+    }
+
+    fn adjusted(&self, generator: GeneratorConfig) -> GeneratorConfig {
+        generator.resized(self.num_jobs.map(|num| num as usize), self.load)
+    }
+
+    /// Whether a name means a file with jobs, and no preset or environment.
+    #[must_use]
+    pub fn is_file(name: &str) -> bool {
+        EnvConfig::registered(name).is_err()
+            && GeneratorConfig::preset(name).is_err()
+            && Path::new(name).is_file()
+    }
+
+    fn cluster_override(&self) -> Result<Option<ClusterSpec>, Error> {
+        let Some(path) = &self.cluster else {
+            return Ok(None);
+        };
+        let spec: ClusterSpec = if path.extension().is_some_and(|extension| extension == "json") {
+            read_json(path, CLUSTER_BYTES_MAX)?
+        } else if read_toml::<toml::Table>(path, CLUSTER_BYTES_MAX)?.contains_key("cluster") {
+            read_toml::<Beside>(path, CLUSTER_BYTES_MAX)?.cluster
+        } else {
+            read_toml(path, CLUSTER_BYTES_MAX)?
+        };
+        spec.validate().map_err(|error| Error::Config(Box::new(error)))?;
+        Ok(Some(spec))
+    }
+
+    fn options(&self) -> Result<ImportOptions, Error> {
+        let from_s = self.from_day.map(|day| day * DAY_S);
+        let to_s = self.days.map(|days| from_s.unwrap_or(0.0) + days * DAY_S);
+        Ok(ImportOptions {
+            format: self.format,
+            cluster: self.cluster_override()?,
+            virtual_clusters: self.virtual_clusters,
+            from_s,
+            to_s,
+            max_jobs: self.num_jobs.map(|num| num as usize),
+        })
+    }
+
+    /// One workload of a name and a seed, with what the importer has to say.
+    ///
+    /// # Errors
+    /// A name that is neither known nor a file, or a file that cannot be used.
+    pub fn workload(&self, name: &str, seed: Seed) -> Result<(Workload, Option<ImportReport>), Error> {
+        match self.source(name)? {
+            Source::Generated(generator) => {
+                let mut workload = generate(&generator, seed).map_err(env_error)?;
+                workload.name = name.to_string();
+                if let Some(cluster) = self.cluster_override()? {
+                    workload.cluster = cluster;
+                    workload.validate().map_err(env_error)?;
+                    // The generator offered it to its own cluster.
+                    workload = self.loaded(workload)?;
+                }
+                Ok((workload, None))
+            }
+            Source::File(path) => {
+                let (workload, report) = import(path, &self.options()?).map_err(env_error)?;
+                Ok((self.loaded(workload)?, Some(report)))
+            }
+        }
+    }
+
+    /// The same jobs at the load that was asked for, on the workload's present cluster.
+    fn loaded(&self, workload: Workload) -> Result<Workload, Error> {
+        let Some(load) = self.load else {
+            return Ok(workload);
+        };
+        workload
+            .scaled_load(load / workload.offered_load())
+            .map_err(env_error)
+    }
+
+    /// An environment whose episodes are drawn from the workload.
+    ///
+    /// # Errors
+    /// As [`WorkloadSource::only`] and [`WorkloadSource::workload`]; a cluster for generated jobs or a load for a list,
+    /// which an environment does not take.
+    pub fn env(&self, scheduling: &SchedulingConfig) -> Result<EnvConfig, Error> {
+        let name = self.only("learned from")?;
+        let workload = match self.source(name)? {
+            Source::Generated(generator) => {
+                if let Some(path) = &self.cluster {
+                    let hint =
+                        "Write the jobs with it first (pleach workload write --cluster), and give that file.";
+                    let allowed = "none here for generated jobs";
+                    return Err(Error::config("cluster", path.display(), allowed, hint));
+                }
+                WorkloadConfig::Generate(generator)
+            }
+            Source::File(path) => {
+                if let Some(load) = self.load {
+                    let hint =
+                        "Write the jobs at it first (pleach workload write --load), and give that file.";
+                    return Err(Error::config("load", load, "none here for a list of jobs", hint));
+                }
+                WorkloadConfig::File {
+                    path: path.to_path_buf(),
+                    options: Box::new(ImportOptions {
+                        max_jobs: None,
+                        ..self.options()?
+                    }),
+                    num_jobs: self.num_jobs.map_or(300, |num| num as usize),
+                }
+            }
+        };
+        let sim = scheduling.sim(self);
+        let mut config = EnvConfig {
+            workload,
+            sim,
+            ..EnvConfig::default()
+        };
+        config.candidates.share = config.sim.capabilities.sharing != Sharing::Off;
+        Ok(config)
+    }
+}
+
+/// An environment by id with another load and number of jobs.
+///
+/// # Errors
+/// An unknown id.
+pub fn env_of(id: &str, num_jobs: Option<u32>, load: Option<f64>) -> Result<EnvConfig, Error> {
+    let mut env = EnvConfig::registered(id).map_err(env_error)?;
+    resize(&mut env, num_jobs, load)?;
+    Ok(env)
+}
+
+/// Gives an environment another load and number of jobs, where they are given.
+///
+/// # Errors
+/// A list of jobs, or a mixture, whose load cannot be set.
+pub fn resize(env: &mut EnvConfig, num_jobs: Option<u32>, load: Option<f64>) -> Result<(), Error> {
+    let num_jobs = num_jobs.map(|num| num as usize);
+    env.workload = env.workload.clone().resized(num_jobs, load).map_err(env_error)?;
+    Ok(())
+}
+
+/// `num` seeds that follow from one, in a stream of their own: training, validation and test never share one.
+#[must_use]
+pub fn seeds(root: u64, stream: &str, num: usize) -> Vec<Seed> {
+    (0..num as u64)
+        .map(|index| Seed(root).child(stream, index))
+        .collect()
+}
+
+/// The workloads of an environment for these seeds.
+///
+/// # Errors
+/// Where a workload cannot be drawn.
+pub fn episodes(env: &EnvConfig, seeds: &[Seed]) -> Result<Vec<Bout>, Error> {
+    let source = pleach_env::config::Source::open(env).map_err(env_error)?;
+    let bout = |seed: &Seed| {
+        let workload = source.workload(env, *seed).map_err(env_error)?;
+        Ok(Bout {
+            workload,
+            seed: seed.0,
+        })
+    };
+    seeds.iter().map(bout).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(name: &str) -> WorkloadSource {
+        WorkloadSource {
+            workload: vec![name.to_string()],
+            ..WorkloadSource::default()
+        }
+    }
+
+    #[test]
+    fn the_load_of_generated_jobs_is_that_on_the_cluster_that_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("twice.toml");
+        let (own, _) = source("philly-like").workload("philly-like", Seed(1)).unwrap();
+        let mut cluster = own.cluster.clone();
+        cluster.node_groups[0].count *= 2;
+        std::fs::write(&path, toml::to_string(&cluster).unwrap()).unwrap();
+        let args = WorkloadSource {
+            cluster: Some(path),
+            num_jobs: Some(50),
+            load: Some(0.7),
+            ..source("philly-like")
+        };
+        let (workload, _) = args.workload("philly-like", Seed(1)).unwrap();
+        assert!(workload.cluster.num_gpus() > own.cluster.num_gpus());
+        assert!((workload.offered_load() - 0.7).abs() < 1e-3);
+    }
+}

@@ -1,0 +1,120 @@
+//! What a unit of a sweep does: one policy on one workload, or one training run, as its configuration says.
+
+use pleach_env::seed::Seed;
+use pleach_env::workload::estimates::EstimateModel;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::contest::contest;
+use crate::contestant::Contestant;
+use crate::error::Error;
+use crate::scenario::WorkloadSource;
+use crate::scheduling::SchedulingConfig;
+use crate::sweep::{UnitError, UnitSpec};
+
+/// Configuration of a unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UnitConfig {
+    /// Policy by name or file.
+    pub policy: String,
+    /// Preset, environment id or file.
+    pub workload: String,
+    /// Jobs to take or to generate.
+    pub num_jobs: Option<u32>,
+    /// Offered load.
+    pub load: Option<f64>,
+    /// First day of a trace.
+    pub from_day: Option<f64>,
+    /// Days of a trace.
+    pub days: Option<f64>,
+    /// Whether running jobs may be stopped; also true where the environment says so.
+    pub preemption: bool,
+    /// Time that a job loses when it starts again, s, 0 to 1e6; the environment's, else 30 s, where absent.
+    pub restart_cost_s: Option<f64>,
+    /// What the scheduler is told of run times; the environment's, else the true ones, where absent.
+    pub estimates: Option<EstimateModel>,
+}
+
+impl Default for UnitConfig {
+    fn default() -> UnitConfig {
+        UnitConfig {
+            policy: "fifo".into(),
+            workload: "Pleach/Philly-v0".into(),
+            num_jobs: None,
+            load: None,
+            from_day: None,
+            days: None,
+            preemption: false,
+            restart_cost_s: None,
+            estimates: None,
+        }
+    }
+}
+
+impl UnitConfig {
+    fn scheduling(&self) -> SchedulingConfig {
+        SchedulingConfig {
+            preemption: self.preemption,
+            restart_cost_s: self.restart_cost_s,
+            ..SchedulingConfig::default()
+        }
+    }
+
+    fn source(&self) -> WorkloadSource {
+        WorkloadSource {
+            workload: vec![self.workload.clone()],
+            num_jobs: self.num_jobs,
+            load: self.load,
+            from_day: self.from_day,
+            days: self.days,
+            ..WorkloadSource::default()
+        }
+    }
+}
+
+/// Refuses a configuration before anything runs.
+///
+/// # Errors
+/// A key that is unknown or out of range, or a policy that there is not.
+pub fn check(spec: &UnitSpec) -> Result<(), UnitError> {
+    let config: UnitConfig = spec.config_as()?;
+    let sim = config.scheduling().sim(&config.source());
+    for contestant in Contestant::open(&config.policy)? {
+        contestant.check(sim.capabilities)?;
+    }
+    let out = |key: &str, value: f64, allowed: &str| {
+        UnitError::from(Error::config(key, value, allowed, "Mend the grid."))
+    };
+    if let Some(load) = config.load.filter(|load| !(0.01..=10.0).contains(load)) {
+        return Err(out("load", load, "0.01 to 10"));
+    }
+    if let Some(cost_s) = config
+        .restart_cost_s
+        .filter(|cost_s| !(0.0..=1e6).contains(cost_s))
+    {
+        return Err(out("restart_cost_s", cost_s, "0 to 1e6 s"));
+    }
+    config
+        .estimates
+        .map_or(Ok(()), |estimates| estimates.validate())
+        .map_err(|error| UnitError::Config(error.to_string()))
+}
+
+/// Runs one policy on the workload of the unit's seed.
+///
+/// # Errors
+/// As [`check`], and runs that fail.
+pub fn work(spec: &UnitSpec) -> Result<Value, UnitError> {
+    check(spec)?;
+    let config: UnitConfig = spec.config_as()?;
+    let mut sim = config.scheduling().sim(&config.source());
+    sim.estimates = config.estimates.unwrap_or(sim.estimates);
+    let bouts = config.source().bouts(&sim, &[Seed(spec.seed)], &mut |_| {})?;
+    let contestants = Contestant::open(&config.policy)?;
+    let runs = contest(&bouts, &contestants[..1], &sim, &|| {})?;
+    let run = runs
+        .first()
+        .ok_or_else(|| UnitError::Failed("the workload has no jobs".into()))?;
+    Ok(json!({"policy": run.policy, "workload": run.workload, "metrics": run.metrics}))
+}

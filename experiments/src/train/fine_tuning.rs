@@ -1,0 +1,154 @@
+//! Going on from a trained network with other jobs or another cluster.
+//!
+//! A fine-tuned run takes over the network, its sizes, the kinds of candidates that it chooses among, and the heuristic that
+//! it corrects. All else is a new run's: Adam, learning rates, the count of updates, and what the best network so far is. Its
+//! first validation is therefore the zero-shot result, and it can only be replaced by something better.
+
+use std::path::{Path, PathBuf};
+
+use pleach_agents::checkpoint::Checkpoint;
+use pleach_agents::error::Error as AgentError;
+
+use crate::contestant::BEST_CHECKPOINT;
+use crate::error::Error;
+use crate::settings::{TrainSettings, agent_error};
+
+/// Reads the network of a run's folder or of a checkpoint.
+///
+/// # Errors
+/// A place without a network, a file that is no checkpoint of this version.
+pub fn network_at(place: &Path) -> Result<Checkpoint, Error> {
+    let file: PathBuf = if place.is_dir() {
+        place.join(BEST_CHECKPOINT)
+    } else {
+        place.to_path_buf()
+    };
+    if !file.is_file() {
+        let allowed = format!("a checkpoint, or the folder of a run with {BEST_CHECKPOINT}");
+        let hint = "checkpoints/reference has some to begin with.";
+        return Err(Error::config("network", place.display(), allowed, hint));
+    }
+    let hint = "Make it anew with this version: pleach train.";
+    Checkpoint::load(&file).map_err(|error| match error {
+        AgentError::Checkpoint { path, reason } => Error::Contract {
+            what: format!("checkpoint {}", path.display()),
+            expected: "a whole checkpoint of this version".into(),
+            found: reason,
+            hint: hint.into(),
+        },
+        other => agent_error(other),
+    })
+}
+
+/// Makes settings fit the network that they go on from, if any.
+///
+/// # Errors
+/// As [`network_at`].
+pub fn adopt(settings: &mut TrainSettings) -> Result<(), Error> {
+    let Some(place) = &settings.fine_tune else {
+        return Ok(());
+    };
+    let from = network_at(place)?;
+    settings.train.network = from.config.network;
+    settings.env.candidates = from.contract.candidates;
+    settings.env.entities = from.contract.spaces.has_entities();
+    let (prior, weight) = match from.contract.prior {
+        Some(prior) => (prior.policy, prior.weight),
+        None => ("none".to_string(), settings.prior_weight),
+    };
+    (settings.prior, settings.prior_weight) = (prior, weight);
+    settings.warm_start = "none".to_string();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_agents::policy::LearnedPolicy;
+    use pleach_agents::trainer::Learner;
+
+    use super::*;
+    use crate::contestant::Contestant;
+    use crate::error::EXIT_CONFIG;
+    use crate::progress::Watcher;
+    use crate::scenario::env_of;
+    use crate::training::{CHECKPOINTS, Trained, train};
+    use crate::validation::Validation;
+
+    fn settings(env: &str, num_updates: u64) -> TrainSettings {
+        let mut settings = TrainSettings {
+            env: env_of(env, Some(40), Some(2.0)).unwrap(),
+            prior: "sjf-reserve".into(),
+            num_validation: 3,
+            ..TrainSettings::default()
+        };
+        settings.train.learner = Learner::Evolution;
+        settings.train.num_updates = num_updates;
+        settings.train.network.hidden = 8;
+        settings.train.evolution.num_pairs = 2;
+        settings.train.evolution.num_workloads = 1;
+        settings.train.evolution.sigma = 2.0;
+        settings
+    }
+
+    fn trained(settings: &TrainSettings, folder: &Path) -> (Trained, Validation) {
+        let validation = Validation::new(&settings.env, 1, settings.num_validation).unwrap();
+        let trained = train(settings, &validation, 1, folder, &|| 0.0, &Watcher::nobody()).unwrap();
+        (trained, validation)
+    }
+
+    #[test]
+    fn it_begins_as_the_network_it_goes_on_from_and_needs_its_file_no_more_once_begun() {
+        let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut before = settings("Pleach/Philly-v0", 2);
+        before.env.entities = true;
+        trained(&before, first.path());
+        let from = network_at(first.path()).unwrap();
+        assert!(from.contract.spaces.has_entities());
+        // Another cluster, and settings that ask for a network of another size, and that sees no entities: the network's own
+        // counts.
+        let mut other = settings("Pleach/GavelMulti-v0", 0);
+        other.train.network.hidden = 16;
+        other.fine_tune = Some(first.path().to_path_buf());
+        adopt(&mut other).unwrap();
+        assert_eq!(
+            (other.train.network.hidden, other.prior.as_str()),
+            (8, "sjf-reserve")
+        );
+        let (begun, validation) = trained(&other, second.path());
+        // Alone it would leave a cluster with several GPU types to the heuristic.
+        let mut bold = from.clone();
+        assert!(std::mem::take(&mut bold.contract.one_type));
+        let network = Contestant::network("network", LearnedPolicy::from_checkpoint(&bold).unwrap());
+        let zero_shot = validation.ratio(&other.env, network).unwrap();
+        assert_eq!(begun.curve[0].ratio, zero_shot);
+        let here = Checkpoint::latest_good(&second.path().join(CHECKPOINTS)).unwrap();
+        let here = here.good.unwrap().1;
+        assert!(here.parameters == from.parameters && here.update == 0);
+        assert!(!network_at(second.path()).unwrap().contract.one_type);
+        drop(first);
+        other.train.num_updates = 0;
+        let (again, _) = trained(&other, second.path());
+        assert_eq!(again.curve[0].ratio, zero_shot);
+    }
+
+    #[test]
+    fn a_checkpoint_that_is_cut_short_is_an_input_that_cannot_be_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.ckpt");
+        std::fs::write(&file, b"PLEACHCK").unwrap();
+        let error = network_at(&file).unwrap_err();
+        assert!(error.to_string().contains("cut short"), "{error}");
+        assert_eq!(error.exit_code(), EXIT_CONFIG);
+    }
+
+    #[test]
+    fn a_place_without_a_network_is_refused_with_what_would_do() {
+        let mut settings = settings("Pleach/Philly-v0", 1);
+        settings.fine_tune = Some(PathBuf::from("nowhere"));
+        let text = adopt(&mut settings).unwrap_err().to_string();
+        assert!(
+            text.contains("nowhere") && text.contains("network.ckpt"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,248 @@
+//! A run: how it begins or goes on, and its updates.
+
+use std::path::Path;
+
+use pleach_agents::checkpoint::Checkpoint;
+use pleach_agents::contract::Contract;
+use pleach_agents::device::Device;
+use pleach_agents::imitation::Demonstrations;
+use pleach_agents::log::Logger;
+use pleach_agents::prior::Prior;
+use pleach_agents::trainer::{TrainConfig, Trainer};
+use pleach_env::config::{EnvConfig, Source};
+use pleach_env::seed::Seed;
+use pleach_env::vec_env::VecEnv;
+use pleach_env::vector::AutoresetMode;
+
+use super::{CHECKPOINTS, CurvePoint, VALIDATION_BYTES_MAX, VALIDATION_FILE};
+use crate::atomic_file;
+use crate::contestant::Contestant;
+use crate::error::Error;
+use crate::fine_tuning::network_at;
+use crate::fitness::{self, Bounded};
+use crate::imitation;
+use crate::progress::{Progress, Watcher};
+use crate::results::PolicyRun;
+use crate::scenario::env_error;
+use crate::settings::{TrainSettings, agent_error};
+use crate::validation::Validation;
+
+pub(super) struct Run<'a> {
+    pub(super) settings: &'a TrainSettings,
+    pub(super) clock: &'a dyn Fn() -> f64,
+    pub(super) validation: &'a Validation,
+    pub(super) folder: &'a Path,
+    pub(super) trainer: Trainer,
+    pub(super) logger: Logger,
+    pub(super) curve: Vec<CurvePoint>,
+    pub(super) num_frames: u64,
+    /// Updates that the newest checkpoint holds.
+    pub(super) num_saved: u64,
+    pub(super) teacher: Option<String>,
+    pub(super) bounds: Option<Bounds>,
+}
+
+/// Whom the bounds are held against, and its runs on the validation workloads.
+pub(super) struct Bounds {
+    pub(super) baseline: Contestant,
+    pub(super) runs: Vec<PolicyRun>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn open(
+        settings: &'a TrainSettings,
+        validation: &'a Validation,
+        seed: u64,
+        folder: &'a Path,
+        clock: &'a dyn Fn() -> f64,
+        watcher: &Watcher,
+    ) -> Result<Run<'a>, Error> {
+        let named = |name: &str| match name {
+            "none" => None,
+            "best" => Some(validation.best().to_string()),
+            name => Some(name.to_string()),
+        };
+        let prior = named(&settings.prior);
+        let teacher = named(&settings.warm_start).filter(|_| prior.is_none());
+        let bounds = match settings.constraint.is_empty() {
+            true => None,
+            false => {
+                let name = match settings.constraint.baseline.as_str() {
+                    "prior" => prior.clone().or_else(|| named("best")),
+                    name => named(name),
+                };
+                let baseline = Contestant::heuristic(&name.unwrap_or_default())?;
+                let runs = validation.runs(&settings.env, &baseline)?;
+                Some(Bounds { baseline, runs })
+            }
+        };
+        let latest = Checkpoint::latest_good(&folder.join(CHECKPOINTS)).map_err(agent_error)?;
+        let resumed = latest.good.is_some();
+        for damaged in &latest.passed_over {
+            let from = latest
+                .good
+                .as_ref()
+                .map_or("the beginning".to_string(), |(path, _)| {
+                    path.display().to_string()
+                });
+            let line = format!("passed over: {damaged}; going on from {from}");
+            watcher.tell(Progress::Note(&line));
+        }
+        let (trainer, num_frames) = match latest.good {
+            Some((path, checkpoint)) => {
+                Checkpoint::remove_before(&path, settings.keep_last).map_err(agent_error)?;
+                let num_frames = checkpoint.num_frames;
+                let trainer = Trainer::resume(checkpoint).map_err(agent_error)?;
+                (trainer.on(settings.device), num_frames)
+            }
+            None => {
+                let trained_on = serde_json::to_string(&settings.env).unwrap_or_default();
+                let mut contract =
+                    Contract::current(settings.env.spaces(), settings.env.candidates, trained_on);
+                let weight = settings.prior_weight;
+                contract.prior = prior.map(|policy| Prior { policy, weight });
+                let seed = Seed(seed).child("training", 0);
+                let mut trainer = Trainer::new(settings.train, contract, seed).map_err(agent_error)?;
+                if let Some(place) = &settings.fine_tune {
+                    trainer.go_on_from(&network_at(place)?).map_err(agent_error)?;
+                }
+                (trainer.on(settings.device), 0)
+            }
+        };
+        let mut curve: Vec<CurvePoint> = Vec::new();
+        let history = folder.join(VALIDATION_FILE);
+        if resumed && history.exists() {
+            curve = atomic_file::read_json(&history, VALIDATION_BYTES_MAX)?;
+            curve.retain(|point| point.update <= trainer.num_updates());
+        }
+        let mut logger = Logger::open(folder, resumed.then_some(num_frames), clock()).map_err(agent_error)?;
+        let mut all = serde_json::to_value(settings).unwrap_or_default();
+        all["seed"] = seed.into();
+        if settings.device != Device::Cpu {
+            all["device"] = settings.device.name().into();
+        }
+        logger.settings(&all, clock()).map_err(agent_error)?;
+        let mut run = Run {
+            settings,
+            clock,
+            validation,
+            folder,
+            trainer,
+            logger,
+            curve,
+            num_frames,
+            num_saved: 0,
+            teacher,
+            bounds,
+        };
+        run.num_saved = run.trainer.num_updates();
+        if !resumed {
+            run.imitate(seed)?;
+            run.validate()?;
+            run.save()?;
+        }
+        Ok(run)
+    }
+
+    fn imitate(&mut self, seed: u64) -> Result<(), Error> {
+        let Some(teacher) = &self.teacher else {
+            return Ok(());
+        };
+        let settings = self.settings;
+        let mut envs =
+            VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;
+        if pleach_baselines::find(teacher).is_some() {
+            let shown =
+                imitation::of_planner(teacher, &mut envs, settings, Seed(seed).child("imitation", 0))?;
+            self.trainer.warm_start(&shown).map_err(agent_error)?;
+            return Ok(());
+        }
+        let mut teacher = Contestant::heuristic(teacher)?.policy()?;
+        let show = |envs: &mut VecEnv, index: usize, _: &_| Ok(envs.choice_of(index, &mut *teacher)?);
+        let (num_steps, horizon_s) = (settings.warm_start_steps, settings.train.horizon_s);
+        let of_round = |round: u32| Seed(seed).child("imitation", u64::from(round));
+        let mut shown = Demonstrations::collect(&mut envs, of_round(0), num_steps, horizon_s, show)
+            .map_err(agent_error)?;
+        self.trainer.warm_start(&shown).map_err(agent_error)?;
+        for round in 1..=settings.dagger_rounds {
+            let mut clone = self.trainer.policy().map_err(agent_error)?;
+            let both = |envs: &mut VecEnv, index: usize, _: &_| {
+                let taught = envs.choice_of(index, &mut *teacher)?;
+                Ok((Some(taught), envs.choice_of(index, &mut clone)?))
+            };
+            let said = Demonstrations::correct(&mut envs, of_round(round), num_steps, horizon_s, both);
+            shown.extend(&said.map_err(agent_error)?);
+            self.trainer.warm_start(&shown).map_err(agent_error)?;
+        }
+        Ok(())
+    }
+
+    /// One update of PPO; gives frames per second.
+    pub(super) fn update(&mut self, envs: &mut VecEnv) -> Result<f64, Error> {
+        let started_s = (self.clock)();
+        let stats = self.trainer.update(envs).map_err(agent_error)?;
+        let frames_per_s = self.frames_per_s(started_s, stats.num_frames);
+        self.logger
+            .update(&stats, (self.clock)(), frames_per_s)
+            .map_err(agent_error)?;
+        Ok(frames_per_s)
+    }
+
+    /// The stage of the curriculum that the next update is of; always the same without one.
+    pub(super) fn stage(&self) -> u64 {
+        let TrainConfig {
+            num_updates,
+            restart_every,
+            ..
+        } = self.settings.train;
+        let curriculum = &self.settings.curriculum;
+        if curriculum.is_default() {
+            return 0;
+        }
+        curriculum.stage(self.trainer.num_updates(), num_updates, restart_every)
+    }
+
+    /// One generation of evolution strategies; gives what there is to say of the bounds, and decided passes per second.
+    pub(super) fn evolve(
+        &mut self,
+        source: &Source,
+        env: &EnvConfig,
+    ) -> Result<(Vec<(String, f64)>, f64), Error> {
+        let (started_s, settings) = ((self.clock)(), self.settings);
+        let num_workloads = settings.train.evolution.num_workloads;
+        let constraint = &settings.constraint;
+        let (present, multipliers) = (self.trainer.policy()?, self.trainer.multipliers().to_vec());
+        let bounded = self.bounds.as_ref().map(|bounds| Bounded {
+            constraint,
+            baseline: &bounds.baseline,
+            multipliers: &multipliers,
+            present: &present,
+        });
+        let mut excess = Vec::new();
+        let stats = self.trainer.evolve(|members, seed| {
+            let arena = (source, env);
+            let judged =
+                fitness::of_population(arena, &settings.objective, num_workloads, members, bounded, seed)?;
+            excess = judged.excess;
+            Ok::<_, Error>((judged.fitness, judged.num_passes))
+        })?;
+        let multipliers = constraint.stepped(&multipliers, &excess);
+        let mut figures = Vec::new();
+        for (key, (excess, multiplier)) in constraint.metrics.keys().zip(excess.iter().zip(&multipliers)) {
+            figures.push((format!("losses/excess_{key}"), *excess));
+            figures.push((format!("losses/multiplier_{key}"), *multiplier));
+        }
+        self.trainer.set_multipliers(multipliers);
+        let frames_per_s = self.frames_per_s(started_s, stats.num_frames);
+        self.logger
+            .generation(&stats, (self.clock)(), frames_per_s)
+            .map_err(agent_error)?;
+        Ok((figures, frames_per_s))
+    }
+
+    fn frames_per_s(&mut self, started_s: f64, num_frames: u64) -> f64 {
+        let new = num_frames - self.num_frames;
+        self.num_frames = num_frames;
+        new as f64 / ((self.clock)() - started_s).max(1e-9)
+    }
+}

@@ -1,0 +1,452 @@
+//! Training runs as a whole: what they begin as, that they move, repeat themselves, go on, and keep to what they are told.
+
+use std::path::Path;
+
+use pleach_agents::checkpoint::Checkpoint;
+use pleach_agents::parameters::Layout;
+use pleach_agents::policy::LearnedPolicy;
+use pleach_agents::trainer::{Learner, TrainConfig};
+use pleach_env::config::WorkloadConfig;
+use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
+
+use crate::constraint::Constraint;
+use crate::contest::contest;
+use crate::contestant::{BEST_CHECKPOINT, Contestant};
+use crate::curriculum::Curriculum;
+use crate::error::Error;
+use crate::fine_tuning::network_at;
+use crate::progress::{Progress, Watcher};
+use crate::scenario::env_of;
+use crate::settings::TrainSettings;
+use crate::training::{CHECKPOINTS, Trained, train};
+use crate::validation::Validation;
+
+#[test]
+fn dagger_asks_the_teacher_about_what_its_clone_runs_into() {
+    let mut settings = settings(Learner::Ppo);
+    settings.prior = "none".into();
+    settings.warm_start = "sjf".into();
+    settings.warm_start_steps = 40;
+    let ratio = |rounds: u32| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut settings = settings.clone();
+        settings.dagger_rounds = rounds;
+        let trained = trained(&settings, folder.path());
+        let latest = Checkpoint::latest_good(&folder.path().join(CHECKPOINTS)).unwrap();
+        (trained.curve[0].ratio, latest.good.unwrap().1.parameters)
+    };
+    let ((once, first), (corrected, second)) = (ratio(0), ratio(3));
+    assert_ne!(first, second, "three rounds taught nothing");
+    assert!(
+        corrected.is_finite() && corrected < once * 1.1,
+        "{corrected} {once}"
+    );
+}
+
+fn settings(learner: Learner) -> TrainSettings {
+    let plain = TrainSettings::default();
+    TrainSettings {
+        env: env_of("Pleach/Philly-v0", Some(40), Some(2.0)).unwrap(),
+        num_envs: 4,
+        prior: "sjf-reserve".into(),
+        prior_weight: 0.1,
+        num_validation: 3,
+        train: TrainConfig {
+            learner,
+            num_updates: 0,
+            group_size: 2,
+            num_steps: 64,
+            ..plain.train
+        },
+        ..plain
+    }
+}
+
+fn trained(settings: &TrainSettings, folder: &Path) -> Trained {
+    told(settings, folder).0.unwrap()
+}
+
+/// The run, and what it noted.
+fn told(settings: &TrainSettings, folder: &Path) -> (Result<Trained, Error>, Vec<String>) {
+    let validation = Validation::by(&settings.objective, &settings.env, 1, settings.num_validation).unwrap();
+    let (sender, notes) = std::sync::mpsc::channel();
+    let watcher = Watcher::new(move |progress| {
+        if let Progress::Note(line) = progress {
+            sender.send(line.to_string()).unwrap();
+        }
+    });
+    let trained = train(settings, &validation, 1, folder, &|| 0.0, &watcher);
+    (trained, notes.try_iter().collect())
+}
+
+fn latest(folder: &Path) -> Checkpoint {
+    let latest = Checkpoint::latest_good(&folder.join(CHECKPOINTS)).unwrap();
+    latest.good.unwrap().1
+}
+
+/// A learner that moves in each of a few small updates.
+fn moving(learner: Learner) -> TrainSettings {
+    let mut settings = settings(learner);
+    settings.checkpoint_every = 1;
+    settings.keep_last = 9;
+    settings.validate_every = 0;
+    settings.train.num_updates = 4;
+    settings.train.value_warmup_updates = 0;
+    settings.train.evolution.num_pairs = 3;
+    settings.train.evolution.sigma = 2.0;
+    settings.train.evolution.num_workloads = 2;
+    settings
+}
+
+/// Trains, forgets what came after an update, and goes on: the end must be the same.
+fn goes_on_from(update: u64, settings: &TrainSettings) -> Checkpoint {
+    let folder = tempfile::tempdir().unwrap();
+    trained(settings, folder.path());
+    let end = latest(folder.path());
+    for later in update + 1..=settings.train.num_updates {
+        std::fs::remove_file(
+            folder
+                .path()
+                .join(format!("{CHECKPOINTS}/update-{later:08}.ckpt")),
+        )
+        .unwrap();
+    }
+    trained(settings, folder.path());
+    assert_eq!(latest(folder.path()), end);
+    end
+}
+
+#[test]
+fn a_network_that_corrects_a_heuristic_begins_as_that_heuristic_run_for_run() {
+    for learner in [Learner::Ppo, Learner::Evolution] {
+        let (settings, folder) = (settings(learner), tempfile::tempdir().unwrap());
+        let network = Contestant::network("learned", trained(&settings, folder.path()).policy);
+        let both = [Contestant::heuristic("sjf-reserve").unwrap(), network];
+        let validation = Validation::new(&settings.env, 1, 3).unwrap();
+        let runs = contest(&validation.bouts, &both, &settings.env.sim, &|| {}).unwrap();
+        for pair in runs.chunks(2) {
+            assert_eq!(pair[0].jct_s, pair[1].jct_s);
+        }
+    }
+}
+
+#[test]
+fn the_network_that_is_kept_is_the_best_by_the_objective_whoever_learns() {
+    for learner in [Learner::Ppo, Learner::Evolution] {
+        let mut settings = moving(learner);
+        settings.objective = [("makespan_s".to_string(), 1.0), ("utilisation".to_string(), 0.5)].into();
+        settings.validate_every = 1;
+        let folder = tempfile::tempdir().unwrap();
+        let trained = trained(&settings, folder.path());
+        let validation =
+            Validation::by(&settings.objective, &settings.env, 1, settings.num_validation).unwrap();
+        let best = Contestant::heuristic(validation.best()).unwrap();
+        let kept = Contestant::network("network", trained.policy.clone());
+        let runs = |one: &Contestant| validation.runs(&settings.env, one).unwrap();
+        let (kept, base) = (runs(&kept), runs(&best));
+        let log_ratios = kept.iter().zip(&base).map(|(own, base)| {
+            let ratio = |key: &str| own.metrics[key] / base.metrics[key];
+            ratio("makespan_s").ln() - 0.5 * ratio("utilisation").ln()
+        });
+        let by_hand = (log_ratios.sum::<f64>() / base.len() as f64).exp();
+        let said = trained.best().unwrap().ratio;
+        // But for the floor under logarithms.
+        assert!((said / by_hand - 1.0).abs() < 1e-3, "{said} {by_hand}");
+        let least = trained
+            .curve
+            .iter()
+            .map(|point| point.ratio)
+            .fold(f64::INFINITY, f64::min);
+        assert!(said == least || said == trained.curve[0].ratio);
+    }
+}
+
+#[test]
+fn both_learners_move_away_from_it_and_repeat_themselves() {
+    for learner in [Learner::Ppo, Learner::Evolution] {
+        let mut settings = settings(learner);
+        settings.train.num_updates = 2;
+        settings.train.value_warmup_updates = 0;
+        settings.train.evolution.num_pairs = 3;
+        // So wide that members differ even on a few short lists.
+        settings.train.evolution.sigma = 2.0;
+        settings.train.evolution.num_workloads = 2;
+        let run = || {
+            let folder = tempfile::tempdir().unwrap();
+            trained(&settings, folder.path());
+            let latest = Checkpoint::latest_good(&folder.path().join(CHECKPOINTS)).unwrap();
+            latest.good.unwrap().1
+        };
+        let (first, again) = (run(), run());
+        assert_eq!(first, again);
+        assert_eq!((first.update, first.contract.prior.is_some()), (2, true));
+        // The end of the pointer began at zero, which is no correction at all.
+        let layout =
+            pleach_agents::parameters::Layout::new(first.config.network, first.contract.spaces).unwrap();
+        let end = layout
+            .entries
+            .iter()
+            .find(|entry| entry.name == "pointer.out.weight");
+        assert!(
+            first.parameters[end.unwrap().range.clone()]
+                .iter()
+                .any(|w| *w != 0.0)
+        );
+    }
+}
+
+#[test]
+fn a_curriculum_changes_what_is_learned_and_goes_on_in_its_stage() {
+    for learner in [Learner::Ppo, Learner::Evolution] {
+        let plain = moving(learner);
+        let grown = TrainSettings {
+            curriculum: Curriculum {
+                num_jobs: Some([10, 40]),
+                load: Some([0.5, 2.0]),
+                num_stages: 3,
+                until: 0.75,
+            },
+            ..plain.clone()
+        };
+        let grown = goes_on_from(2, &grown);
+        assert_ne!(grown.parameters, goes_on_from(2, &plain).parameters);
+        // The first stages are a quarter as long, so there is less to decide in them.
+        if learner == Learner::Evolution {
+            assert!(grown.num_frames < goes_on_from(3, &plain).num_frames);
+        }
+    }
+}
+
+#[test]
+fn rollouts_ahead_go_on_after_a_stop_and_are_refused_where_they_would_be_others() {
+    let mut settings = moving(Learner::Ppo);
+    let plain = goes_on_from(2, &settings);
+    settings.train.overlap = true;
+    assert_ne!(goes_on_from(2, &settings).parameters, plain.parameters);
+    let refused = |change: &dyn Fn(&mut TrainSettings), allowed: &str| {
+        let mut settings = settings.clone();
+        change(&mut settings);
+        let said = settings.validate().unwrap_err().to_string();
+        assert!(said.contains("overlap") && said.contains(allowed), "{said}");
+    };
+    refused(
+        &|settings| settings.train.restart_every = 3,
+        "restart_every above 1",
+    );
+    refused(
+        &|settings| settings.train.learner = Learner::Evolution,
+        "evolution strategies",
+    );
+    refused(
+        &|settings| settings.curriculum.load = Some([0.5, 2.0]),
+        "false with a curriculum",
+    );
+}
+
+#[test]
+fn networks_that_see_entities_learn_and_go_on_after_a_stop_whoever_learns() {
+    for learner in [Learner::Ppo, Learner::Evolution] {
+        let mut settings = moving(learner);
+        settings.train.network.heads = 1;
+        let without = goes_on_from(2, &settings);
+        settings.env.entities = true;
+        let with = goes_on_from(2, &settings);
+        assert!(with.contract.spaces.has_entities() && !without.contract.spaces.has_entities());
+        assert_ne!(with.num_frames, 0);
+        // What is learnt of entities moves too, but not while the value alone is learnt.
+        let run = |settings: &TrainSettings| {
+            let folder = tempfile::tempdir().unwrap();
+            trained(settings, folder.path());
+            latest(folder.path())
+        };
+        let mut value_alone = settings.clone();
+        value_alone.train.value_warmup_updates = settings.train.num_updates;
+        let value_alone = (learner == Learner::Ppo).then(|| run(&value_alone));
+        settings.train.num_updates = 0;
+        let first = run(&settings);
+        let layout = Layout::new(with.config.network, with.contract.spaces).unwrap();
+        for name in ["running.weight", "running.query.weight", "nodes.weight"] {
+            let entry = layout.entries.iter().find(|entry| entry.name == name).unwrap();
+            let of = |checkpoint: &Checkpoint| checkpoint.parameters[entry.range.clone()].to_vec();
+            assert_eq!(of(&first).len(), of(&with).len());
+            assert_ne!(of(&first), of(&with), "{name}");
+            assert!(
+                value_alone.as_ref().is_none_or(|other| of(other) == of(&first)),
+                "{name}"
+            );
+        }
+        assert_eq!(first.seed, with.seed);
+    }
+}
+
+#[test]
+fn average_rewards_go_on_with_their_rate() {
+    let mut settings = moving(Learner::Ppo);
+    settings.train.average_reward = true;
+    let said = settings.validate().unwrap_err().to_string();
+    assert!(said.contains("env.max_steps"), "{said}");
+    settings.env.max_steps = Some(30);
+    let end = goes_on_from(2, &settings);
+    assert!(end.reward_rate.num_batches == 4 && end.reward_rate.per_s < 0.0);
+    settings.train.learner = Learner::Evolution;
+    assert!(settings.validate().is_err());
+}
+
+#[test]
+fn a_mixture_is_trained_on_and_judged_part_by_part() {
+    let part = |num_nodes: u32, load: f64| {
+        let config = PhillyLikeConfig {
+            num_nodes,
+            ..PhillyLikeConfig::default()
+        };
+        WorkloadConfig::Generate(GeneratorConfig::PhillyLike(config).with(20, load))
+    };
+    let mut settings = moving(Learner::Evolution);
+    settings.env.workload = WorkloadConfig::Mixture(vec![part(2, 1.5), part(6, 3.0)]);
+    settings.num_validation = 8;
+    let folder = tempfile::tempdir().unwrap();
+    trained(&settings, folder.path());
+    let validation = Validation::new(&settings.env, 1, 8).unwrap();
+    let nodes = validation
+        .bouts
+        .iter()
+        .map(|bout| bout.workload.cluster.num_gpus() / 8);
+    let expected = validation.parts.iter().map(|part| [2, 6][*part]);
+    assert!(nodes.eq(expected), "{:?}", validation.parts);
+    assert!(validation.parts.contains(&0) && validation.parts.contains(&1));
+    let best = Contestant::heuristic(validation.best()).unwrap();
+    let (ratio, means) = validation.judge(&settings.env, best).unwrap();
+    assert_eq!(ratio, 1.0);
+    for part in 0..2 {
+        assert_eq!(means[&format!("ratio_to_best_heuristic_part_{part}")], 1.0);
+    }
+    let metrics = std::fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+    assert!(metrics.contains("eval/ratio_to_best_heuristic_part_1"));
+}
+
+#[test]
+fn a_network_that_breaks_the_constraint_is_not_kept_and_the_multiplier_grows() {
+    let mut settings = moving(Learner::Evolution);
+    settings.validate_every = 1;
+    settings.constraint = Constraint {
+        metrics: [("p99_jct_s".to_string(), 0.5)].into(),
+        step: 2.0,
+        ..Constraint::default()
+    };
+    settings.train.num_updates = 1;
+    let folder = tempfile::tempdir().unwrap();
+    // Nobody halves the tail of the heuristic that it begins as.
+    let (result, _) = told(&settings, folder.path());
+    let said = result.unwrap_err().to_string();
+    assert!(said.contains("no network kept to the constraint"), "{said}");
+    assert!(!folder.path().join(BEST_CHECKPOINT).exists());
+    // The present policy of the first generation is the baseline itself: an excess of -ln 0.5 in steps of 2.
+    assert_eq!(latest(folder.path()).multipliers, [-2.0 * 0.5_f64.ln()]);
+    let metrics = std::fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+    assert!(metrics.contains("losses/multiplier_p99_jct_s") && metrics.contains("eval/excess_p99_jct_s"));
+    // The heuristic keeps to its own tail, and what comes after it does so too where it is kept.
+    settings.constraint.metrics = [("p99_jct_s".to_string(), 1.0)].into();
+    settings.train.num_updates = 4;
+    let kept = trained(&settings, tempfile::tempdir().unwrap().path());
+    assert_eq!(kept.curve[0].excess, Some(0.0));
+    assert!(kept.best().unwrap().excess.unwrap() <= 0.0);
+    let end = goes_on_from(2, &settings);
+    assert_eq!(end.multipliers.len(), 1);
+}
+
+#[test]
+fn a_planner_is_imitated_where_candidates_can_show_its_plans_and_refused_where_they_cannot() {
+    let mut settings = settings(Learner::Ppo);
+    settings.prior = "none".into();
+    settings.env = env_of("Pleach/GavelMulti-v0", Some(40), Some(2.0)).unwrap();
+    settings.warm_start_steps = 60;
+    let with = |name: &str| TrainSettings {
+        warm_start: name.into(),
+        ..settings.clone()
+    };
+    let folders = ["allox", "sjf"].map(|name| {
+        let folder = tempfile::tempdir().unwrap();
+        let trained = trained(&with(name), folder.path());
+        assert!(trained.curve[0].ratio < 2.0, "{name} {}", trained.curve[0].ratio);
+        folder
+    });
+    let [taught, other] = folders.each_ref().map(|folder| latest(folder.path()).parameters);
+    assert_ne!(taught, other);
+    for (name, word) in [("gavel-las", "stops running jobs"), ("sjff", "sjf")] {
+        let said = with(name).validate().unwrap_err().to_string();
+        assert!(said.contains(word), "{said}");
+    }
+    let mut corrected = with("allox");
+    corrected.dagger_rounds = 1;
+    let said = corrected.validate().unwrap_err().to_string();
+    assert!(said.contains("dagger_rounds"), "{said}");
+}
+
+#[test]
+fn a_damaged_checkpoint_that_is_passed_over_is_noted_in_one_line() {
+    let (settings, folder) = (moving(Learner::Evolution), tempfile::tempdir().unwrap());
+    let (_, notes) = told(&settings, folder.path());
+    assert!(notes.is_empty(), "{notes:?}");
+    let end = latest(folder.path());
+    let newest = folder.path().join(format!("{CHECKPOINTS}/update-00000004.ckpt"));
+    std::fs::write(newest, b"PLEACHCK").unwrap();
+    let (result, notes) = told(&settings, folder.path());
+    assert_eq!((result.is_ok(), notes.len()), (true, 1), "{notes:?}");
+    let names = ["update-00000004.ckpt", "cut short", "update-00000003.ckpt"];
+    assert!(names.iter().all(|name| notes[0].contains(name)), "{notes:?}");
+    assert!(!notes[0].contains('\n'));
+    assert_eq!(latest(folder.path()), end);
+}
+
+#[test]
+fn the_network_that_is_kept_does_not_read_what_never_varied() {
+    let (settings, folder) = (moving(Learner::Evolution), tempfile::tempdir().unwrap());
+    let before = trained(&settings, folder.path()).policy;
+    let path = folder.path().join(BEST_CHECKPOINT);
+    let kept = Checkpoint::load(&path).unwrap();
+    let (h, f) = (before.layout().config.hidden, before.layout().num_features);
+    let unread = |parameters: &[f32]| {
+        let rows = parameters[..f * h].chunks(h);
+        rows.filter(|row| row.iter().all(|weight| *weight == 0.0)).count()
+    };
+    // One GPU type, no sharing, nothing elastic: some features must be constant there, others cannot be.
+    let num_unread = unread(&kept.parameters);
+    assert!(num_unread > 0 && num_unread < f, "{num_unread} of {f}");
+    assert_eq!(unread(&latest(folder.path()).parameters), 0);
+    let again = trained(&settings, folder.path());
+    assert_eq!(again.curve.len(), 2);
+    assert_eq!(Checkpoint::load(&path).unwrap(), kept);
+}
+
+#[test]
+fn a_network_that_has_met_one_gpu_type_leaves_clusters_with_several_to_the_heuristic() {
+    let (settings, folder) = (moving(Learner::Evolution), tempfile::tempdir().unwrap());
+    trained(&settings, folder.path());
+    // Weights that are large enough to be heard above the heuristic.
+    let mut moved = latest(folder.path());
+    moved.parameters.iter_mut().for_each(|weight| *weight *= 4.0);
+    assert!(moved.parameters != network_at(folder.path()).unwrap().parameters);
+    assert!(network_at(folder.path()).unwrap().contract.one_type);
+    let mut played = |workload: &str, one_type: bool| {
+        let env = env_of(workload, Some(40), Some(2.0)).unwrap();
+        let validation = Validation::new(&env, 1, 3).unwrap();
+        moved.contract.one_type = one_type;
+        let network = LearnedPolicy::from_checkpoint(&moved).unwrap();
+        [
+            Contestant::heuristic(&settings.prior).unwrap(),
+            Contestant::network("learned", network),
+        ]
+        .map(|one| {
+            let runs = validation.runs(&env, &one).unwrap();
+            runs.into_iter().map(|run| run.jct_s).collect::<Vec<_>>()
+        })
+    };
+    for (workload, one_type, steps_aside) in [
+        ("Pleach/GavelMulti-v0", true, true),
+        ("Pleach/GavelMulti-v0", false, false),
+        ("Pleach/Philly-v0", true, false),
+    ] {
+        let [heuristic, network] = played(workload, one_type);
+        assert_eq!(heuristic == network, steps_aside, "{workload} {one_type}");
+    }
+}

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_agents::policy::LearnedPolicy;
+use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::{Capabilities, Template};
 use pleach_scheduler::heuristics;
 use pleach_scheduler::planner::{Planner, PolicyPlanner};

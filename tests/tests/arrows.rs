@@ -8,16 +8,21 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 6] = [
+const ARROWS: [(&str, &[&str]); 7] = [
     ("pleach-scheduler", &[]),
     ("pleach-env", &["pleach-scheduler"]),
-    ("pleach-agents", &["pleach-scheduler", "pleach-env"]),
+    ("pleach-network", &["pleach-scheduler"]),
+    (
+        "pleach-agents",
+        &["pleach-scheduler", "pleach-env", "pleach-network"],
+    ),
     ("pleach-distill", &["pleach-scheduler", "pleach-env"]),
     (
         "pleach-experiments",
         &[
             "pleach-scheduler",
             "pleach-env",
+            "pleach-network",
             "pleach-agents",
             "pleach-distill",
         ],
@@ -27,6 +32,7 @@ const ARROWS: [(&str, &[&str]); 6] = [
         &[
             "pleach-scheduler",
             "pleach-env",
+            "pleach-network",
             "pleach-agents",
             "pleach-distill",
             "pleach-experiments",
@@ -35,7 +41,12 @@ const ARROWS: [(&str, &[&str]); 6] = [
 ];
 
 /// Crates that must not know gradients, and what counts as such.
-const WITHOUT_BURN: [&str; 3] = ["pleach-scheduler", "pleach-env", "pleach-distill"];
+const WITHOUT_BURN: [&str; 4] = [
+    "pleach-scheduler",
+    "pleach-env",
+    "pleach-network",
+    "pleach-distill",
+];
 const GRADIENTS: [&str; 5] = ["burn", "cubecl", "wgpu", "cudarc", "tracel"];
 
 fn metadata() -> Value {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use pleach_agents::policy::LearnedPolicy;
 use pleach_env::config::EnvConfig;
+use pleach_network::LearnedPolicy;
 use serde_json::json;
 
 use crate::atomic_file;
@@ -18,7 +18,7 @@ use crate::overrides;
 use crate::progress::Bar;
 use crate::run_folder::{Existing, RunFolder};
 use crate::scenario::{episodes, seeds};
-use crate::settings::{TrainSettings, agent_error};
+use crate::settings::{TrainSettings, network_error};
 use crate::settings_file;
 use crate::suite::{Judgement, LONGER, Learned, Stage, TASKS, Task, Verdict, baselines, judge};
 use crate::training::Trained;
@@ -205,7 +205,7 @@ fn first_network(
                 "{}: {message}. The network that it went on from is judged",
                 place.display()
             ))?;
-            LearnedPolicy::from_checkpoint(&network_at(first)?).map_err(agent_error)
+            LearnedPolicy::from_network(&network_at(first)?).map_err(network_error)
         }
         (error, _) => Err(error),
     }

@@ -1,12 +1,12 @@
 //! Three updates of PPO and three generations of evolution strategies on a tiny task, the same at one and two threads.
 
-use pleach_agents::contract::Contract;
+use pleach_network::Contract;
 use pleach_agents::error::Error;
 use pleach_agents::evolution::EvolutionConfig;
-use pleach_agents::parameters::NetworkConfig;
-use pleach_agents::policy::LearnedPolicy;
+use pleach_network::NetworkConfig;
+use pleach_network::LearnedPolicy;
 use pleach_agents::ppo::PpoConfig;
-use pleach_agents::prior::Prior;
+use pleach_network::Prior;
 use pleach_agents::trainer::{Learner, TrainConfig, Trainer};
 use pleach_env::config::{EnvConfig, WorkloadConfig};
 use pleach_env::seed::Seed;

@@ -3,14 +3,12 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use pleach_agents::contract::Contract;
-use pleach_agents::inference::Inference;
-use pleach_agents::parameters::{Layout, NetworkConfig};
-use pleach_agents::rows::Rows;
+use pleach_agents::random::initial_parameters;
 use pleach_agents::trainer::{TrainConfig, Trainer};
 use pleach_env::error::Error;
 use pleach_env::seed::Seed;
 use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_network::{Contract, DecisionBatch, Inference, Layout, NetworkConfig};
 use pleach_scheduler::policy::CandidateConfig;
 use rand::Rng;
 
@@ -103,12 +101,13 @@ impl VectorEnv for Recorded {
 
 fn forward(criterion: &mut Criterion) {
     let layout = Layout::new(NetworkConfig::default(), SPACES).expect("a valid layout");
-    let inference = Inference::new(&layout, &layout.initial(Seed(1))).expect("parameters of the layout");
-    let mut rows = Rows::new(SPACES);
+    let inference =
+        Inference::new(&layout, &initial_parameters(&layout, Seed(1))).expect("parameters of the layout");
+    let mut rows = DecisionBatch::new(SPACES);
     rows.push(&[0.1; 12], &[0.3; 20 * 32], &[true; 20]);
     let (mut scratch, mut logits) = (inference.scratch(20), [0.0; 20]);
     criterion.bench_function("forward/20_candidates", |bencher| {
-        bencher.iter(|| inference.forward(black_box(rows.row(0)), &mut scratch, &mut logits));
+        bencher.iter(|| inference.forward(black_box(rows.get(0)), &mut scratch, &mut logits));
     });
 }
 

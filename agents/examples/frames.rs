@@ -9,19 +9,17 @@ use std::time::Instant;
 
 use pleach_agents::adam::Adam;
 use pleach_agents::advantage::Criterion;
-use pleach_agents::contract::Contract;
 use pleach_agents::device::Device;
-use pleach_agents::gradients::{Gradients, Workspace};
-use pleach_agents::inference::Inference;
-use pleach_agents::normaliser::Normaliser;
-use pleach_agents::parameters::{Layout, NetworkConfig};
+use pleach_agents::gradients::Workspace;
 use pleach_agents::ppo::{self, Experience, PpoConfig, Schedule};
+use pleach_agents::random::initial_parameters;
 use pleach_agents::rollout::Rollout;
 use pleach_agents::trainer::{TrainConfig, Trainer};
 use pleach_env::config::EnvConfig;
 use pleach_env::seed::Seed;
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
+use pleach_network::{Contract, Inference, Layout, NetworkConfig, Normaliser};
 use serde_json::json;
 
 type Error = Box<dyn std::error::Error>;
@@ -80,7 +78,6 @@ fn main() -> Result<(), Error> {
     let seconds: f64 = settings.get("seconds", 3.0)?;
     let num_envs: usize = settings.get("envs", 16)?;
     let hidden: usize = settings.get("hidden", 32)?;
-    let plain = settings.get("gradients", "plain".to_owned())? == "plain";
     let mut config = TrainConfig {
         num_steps: settings.get("steps", 256)?,
         network: NetworkConfig {
@@ -93,7 +90,6 @@ fn main() -> Result<(), Error> {
             minibatch_size: settings.get("minibatch", 512)?,
             // All epochs, always: otherwise the count of gradient steps would be luck.
             target_kl: 0.0,
-            gradients: if plain { Gradients::Plain } else { Gradients::Burn },
             ..PpoConfig::default()
         },
         overlap: settings.get("overlap", false)?,
@@ -108,8 +104,8 @@ fn main() -> Result<(), Error> {
 
     // One rollout of the first policy: the halves, and the arithmetic, are measured on it.
     let layout = Layout::new(config.network, spaces)?;
-    let flat = layout.initial(seed);
-    let inference = Inference::new(&layout, &flat)?;
+    let parameters = initial_parameters(&layout, seed);
+    let inference = Inference::new(&layout, &parameters)?;
     let mut rollout = Rollout::new(spaces, num_envs, &inference);
     let mut batch = Batch::new(spaces, num_envs);
     let normaliser = Normaliser::default();
@@ -160,7 +156,11 @@ fn main() -> Result<(), Error> {
         config.ppo.num_epochs = 1;
         config.ppo.minibatch_size = num_rows;
     }
-    let (mut moved, mut adam, mut workspace) = (flat.clone(), Adam::new(flat.len()), Workspace::default());
+    let (mut moved, mut adam, mut workspace) = (
+        parameters.clone(),
+        Adam::new(parameters.len()),
+        Workspace::default(),
+    );
     let mut random = seed.stream("minibatch", 0);
     let learnt = repeat(seconds, || {
         ppo::improve(
@@ -175,7 +175,7 @@ fn main() -> Result<(), Error> {
         Ok(num_rows as u64)
     })?;
     let mut line = json!({
-        "who": if plain { "pleach" } else { "pleach-burn" }, "hidden": hidden, "candidates_mean": candidates_mean, "parameters": flat.len(),
+        "who": "pleach", "hidden": hidden, "candidates_mean": candidates_mean, "parameters": parameters.len(),
         "learn": learnt,
     });
     if what == "update" {

@@ -1,7 +1,6 @@
 //! Clones a heuristic on a registered environment, improves the clone with PPO and compares both on workloads that
 //! neither has seen: `cargo run --release --example philly -- [TEACHER] [UPDATES] [key=value ...]`.
 
-use pleach_agents::contract::Contract;
 use pleach_agents::imitation::Demonstrations;
 use pleach_agents::trainer::{TrainConfig, Trainer};
 use pleach_env::config::{EnvConfig, Source};
@@ -10,6 +9,7 @@ use pleach_env::simulate::{Task, simulate_all};
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
 use pleach_env::workload::Workload;
+use pleach_network::Contract;
 use pleach_scheduler::heuristics;
 use pleach_scheduler::policy::Policy;
 

@@ -2,12 +2,12 @@
 
 use std::time::SystemTime;
 
-use pleach_agents::contract::Contract;
 use pleach_agents::log::Logger;
 use pleach_agents::trainer::{TrainConfig, Trainer};
 use pleach_env::error::Error;
 use pleach_env::seed::Seed;
 use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_network::Contract;
 use pleach_scheduler::policy::CandidateConfig;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

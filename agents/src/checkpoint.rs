@@ -1,44 +1,35 @@
-//! A training run in one file.
+//! A training run in one file: what resumes it. What deploys its network is another format,
+//! [`TrainedNetwork`](pleach_network::TrainedNetwork).
+//!
+//! A [`Container`] with the magic `PLEACHCK`, version 1:
 //!
 //! ```text
-//! 8 bytes   PLEACHCK
-//! u32       format version, little-endian like all that follows
-//! u64       length of the header
 //! header    JSON: configuration, contract, seed, update, frames, best score, Adam's steps, normaliser, reward rate, multipliers, sizes
 //! f32 ...   parameters, Adam's means, Adam's squares: num_parameters each; where another network plays the next rollout, also
 //!           its parameters
-//! 32 bytes  SHA-256 of everything above
 //! ```
 //!
-//! A file is written under a temporary name, synced and renamed, so a crash leaves the old one. A file that is cut
-//! short, altered, of another version or made for another feature schema is refused and says why.
+//! All settings are read back, so a file whose settings this version does not know is refused: a run goes on with the version
+//! that began it.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use pleach_env::seed::Seed;
+use pleach_network::{Container, Contract, Layout, Normaliser};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::adam::Adam;
-use crate::contract::Contract;
+use crate::behaviour::Behaviour;
 use crate::error::Error;
-use crate::normaliser::Normaliser;
-use crate::parameters::Layout;
 use crate::reward_rate::RewardRate;
-use crate::trainer::{Behaviour, TrainConfig};
+use crate::train_config::TrainConfig;
 
 /// How the name of a checkpoint ends, and how while it is written.
 const FINAL_EXTENSION: &str = "ckpt";
 const TEMPORARY_EXTENSION: &str = "ckpt.tmp";
-const MAGIC: &[u8; 8] = b"PLEACHCK";
+const MAGIC: [u8; 8] = *b"PLEACHCK";
 /// Version of the format that this crate writes and reads.
 pub const FORMAT_VERSION: u32 = 1;
-const CHECKSUM_BYTES: usize = 32;
-const PREFIX_BYTES: usize = 8 + 4 + 8;
-/// Parameters of the largest network that is read, so that a damaged header cannot ask for all memory.
-const MAX_PARAMETERS: usize = 1 << 28;
 
 /// State of a training run between two updates.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,18 +112,10 @@ impl Checkpoint {
             num_parameters: self.parameters.len(),
         };
         let header = serde_json::to_vec(&header).map_err(|error| refuse(path, error))?;
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
-        bytes.extend_from_slice(&(header.len() as u64).to_le_bytes());
-        bytes.extend_from_slice(&header);
         let behaviour = self.behaviour.as_ref().map(|network| &network.parameters);
         let lists = [&self.parameters, &self.adam.mean, &self.adam.square];
-        for numbers in lists.into_iter().chain(behaviour) {
-            bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-        }
-        let checksum = Sha256::digest(&bytes);
-        bytes.extend_from_slice(&checksum);
-        Ok(bytes)
+        let lists: Vec<&[f32]> = lists.into_iter().chain(behaviour).map(Vec::as_slice).collect();
+        Ok(Container::encode(MAGIC, FORMAT_VERSION, &header, &lists))
     }
 
     /// Writes the file under a temporary name, syncs it and renames it.
@@ -140,26 +123,7 @@ impl Checkpoint {
     /// # Errors
     /// [`Error::Io`] where the folder cannot be written; the old file is then as it was.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
-        let bytes = self.to_bytes(path)?;
-        let temporary = path.with_extension(TEMPORARY_EXTENSION);
-        let write = || {
-            let mut file = File::create(&temporary)?;
-            file.write_all(&bytes)?;
-            file.sync_all()?;
-            drop(file);
-            std::fs::rename(&temporary, path)
-        };
-        if let Err(source) = write() {
-            // Half a file is of no use, and its room may be what is missing.
-            let _ = std::fs::remove_file(&temporary);
-            return Err(Error::io(path)(source));
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        // Makes the rename durable where folders can be synced.
-        if let Ok(folder) = File::open(folder.unwrap_or(Path::new("."))) {
-            let _ = folder.sync_all();
-        }
-        Ok(())
+        Ok(Container::save(&self.to_bytes(path)?, path, TEMPORARY_EXTENSION)?)
     }
 
     /// Reads a file.
@@ -168,8 +132,10 @@ impl Checkpoint {
     /// [`Error::Io`] where it cannot be read; [`Error::Checkpoint`] where it is cut short, altered, of another version
     /// or does not fit itself.
     pub fn load(path: &Path) -> Result<Checkpoint, Error> {
-        let bytes = std::fs::read(path).map_err(Error::io(path))?;
-        Checkpoint::from_bytes(&bytes, path)
+        let container = Container::load(path, &[(MAGIC, FORMAT_VERSION)])?;
+        let header = serde_json::from_slice(&container.header);
+        let header = header.map_err(|error| refuse(path, format!("header: {error}")))?;
+        Checkpoint::assemble(header, &container, path)
     }
 
     /// Reads a file and refuses it where it was made for other features.
@@ -182,60 +148,22 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
-    fn from_bytes(bytes: &[u8], path: &Path) -> Result<Checkpoint, Error> {
-        let short = || refuse(path, format!("cut short: {} bytes", bytes.len()));
-        if bytes.len() >= MAGIC.len() && &bytes[..MAGIC.len()] != MAGIC {
-            return Err(refuse(path, "not a checkpoint: it does not begin with PLEACHCK"));
-        }
-        let prefix = bytes.get(MAGIC.len()..PREFIX_BYTES).ok_or_else(short)?;
-        let version = u32::from_le_bytes([prefix[0], prefix[1], prefix[2], prefix[3]]);
-        if version != FORMAT_VERSION {
-            let reason = format!("format version {version}; this program reads version {FORMAT_VERSION}");
-            return Err(refuse(path, reason));
-        }
-        let body = bytes
-            .len()
-            .checked_sub(CHECKSUM_BYTES)
-            .filter(|end| *end >= PREFIX_BYTES);
-        let (body, checksum) = bytes.split_at(body.ok_or_else(short)?);
-        if Sha256::digest(body).as_slice() != checksum {
-            return Err(refuse(
-                path,
-                "the checksum does not agree: the file is damaged or cut short",
-            ));
-        }
-        let mut length = [0; 8];
-        length.copy_from_slice(&prefix[4..]);
-        let end = usize::try_from(u64::from_le_bytes(length))
-            .ok()
-            .and_then(|n| n.checked_add(PREFIX_BYTES));
-        let header = end
-            .and_then(|end| body.get(PREFIX_BYTES..end))
-            .ok_or_else(short)?;
-        let payload = &body[PREFIX_BYTES + header.len()..];
-        let header: Header =
-            serde_json::from_slice(header).map_err(|e| refuse(path, format!("header: {e}")))?;
-        Checkpoint::assemble(header, payload, path)
-    }
-
-    fn assemble(header: Header, payload: &[u8], path: &Path) -> Result<Checkpoint, Error> {
+    fn assemble(header: Header, container: &Container, path: &Path) -> Result<Checkpoint, Error> {
         header.config.check().map_err(|error| refuse(path, error))?;
         let layout = Layout::new(header.config.network, header.contract.spaces)
             .map_err(|error| refuse(path, error))?;
         let count = header.num_parameters;
         let num_lists = 3 + usize::from(header.behaviour_normaliser.is_some());
-        let fits = count == layout.num_parameters() && count <= MAX_PARAMETERS;
-        if !fits || payload.len() != num_lists * 4 * count {
+        let fits = count == layout.num_parameters() && count <= Container::MAX_NUMBERS;
+        let held = container.num_numbers().unwrap_or(0);
+        if !fits || held != num_lists * count {
             let reason = format!(
-                "{count} parameters in {} bytes; the network has {}",
-                payload.len(),
+                "{count} parameters in {held} numbers; the network has {}",
                 layout.num_parameters()
             );
             return Err(refuse(path, reason));
         }
-        let mut numbers = payload
-            .chunks_exact(4)
-            .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        let mut numbers = container.numbers();
         let mut take = || numbers.by_ref().take(count).collect::<Vec<f32>>();
         let (parameters, mean, square) = (take(), take(), take());
         let behaviour = header.behaviour_normaliser.map(|normaliser| Behaviour {
@@ -355,9 +283,9 @@ fn refuse(path: &Path, reason: impl ToString) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::NetworkConfig;
     use crate::trainer::Trainer;
     use pleach_env::vector::Spaces;
+    use pleach_network::NetworkConfig;
     use pleach_scheduler::policy::CandidateConfig;
 
     fn checkpoint(update: u64) -> Checkpoint {

@@ -4,10 +4,9 @@
 
 use crate::checkpoint::Checkpoint;
 use crate::device::Device;
-use crate::gradients::Gradients;
+use crate::gradients::{Workspace, sum_of_gradients};
 use crate::learning_tests::{bandit_share, config, demonstrations, trainer};
-use crate::network::sum_of_gradients;
-use crate::network::tests::{KINDS, network_of, rows};
+use crate::test_networks::{KINDS, network_of, rows};
 use crate::toy::{Many, TwoQueues};
 use crate::trainer::{TrainConfig, Trainer};
 
@@ -46,7 +45,7 @@ fn a_device_of_this_build_is_there() {
 fn gradients_equal_those_of_the_cpu() {
     for device in present() {
         for kind in KINDS {
-            let ((layout, flat), rows) = (network_of(kind), rows(kind.0, 300));
+            let ((layout, parameters), rows) = (network_of(kind), rows(kind.0, 300));
             let loss = |decision: usize, logits: &[f32], value: f32, by_logits: &mut [f32]| {
                 let scale = (decision as f32 * 0.7).sin();
                 by_logits
@@ -56,8 +55,12 @@ fn gradients_equal_those_of_the_cpu() {
                 (value - scale, [f64::from(value), f64::from(logits[0])])
             };
             let decisions: Vec<usize> = (0..300).rev().collect();
-            let on =
-                |device: Device| sum_of_gradients((&layout, device), &flat, &rows, &decisions, loss).unwrap();
+            let on = |device: Device| {
+                let mut workspace = Workspace::default();
+                let on = (&layout, device, &mut workspace);
+                let (sum, figures) = sum_of_gradients(on, &parameters, &rows, &decisions, loss).unwrap();
+                (sum.to_vec(), figures)
+            };
             let ((cpu, figures), (here, theirs)) = (on(Device::Cpu), on(device));
             for entry in layout.entries.iter().filter(|entry| !entry.range.is_empty()) {
                 let range = entry.range.clone();
@@ -118,7 +121,7 @@ fn a_run_goes_on_on_another_device() {
 #[test]
 fn ppo_finds_the_best_arm_of_a_masked_contextual_bandit_on_every_device() {
     for device in present() {
-        let share = bandit_share(Gradients::Burn, false, device);
+        let share = bandit_share(false, device);
         assert!(share > 0.95, "{}: {share}", device.name());
     }
 }

@@ -55,6 +55,9 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
+    /// Anything else of the network.
+    #[error(transparent)]
+    Network(pleach_network::Error),
     /// A loss or a gradient that is not a number: the parameters are those before the update.
     #[error(
         "update {update}: the loss is not finite; the parameters before the update are kept. The same settings would fail \
@@ -64,6 +67,28 @@ pub enum Error {
         /// The update that was given up, counted from 0.
         update: u64,
     },
+}
+
+impl From<pleach_network::Error> for Error {
+    fn from(error: pleach_network::Error) -> Error {
+        use pleach_network::Error as Of;
+        match error {
+            Of::Config { key, value, allowed } => Error::Config { key, value, allowed },
+            Of::Prior(error) => Error::Env(error.into()),
+            Of::File { path, reason } => Error::Checkpoint { path, reason },
+            Of::Contract {
+                what,
+                expected,
+                found,
+            } => Error::Contract {
+                what,
+                expected,
+                found,
+            },
+            Of::Io { path, source } => Error::Io { path, source },
+            other => Error::Network(other),
+        }
+    }
 }
 
 impl Error {

@@ -14,11 +14,12 @@
 //! Salimans et al., 2017 (antithetic draws, ranks, Adam); common random numbers are textbook. Scaling noise by array is ours.
 
 use pleach_env::seed::Seed;
+use pleach_network::Layout;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::parameters::{Layout, uniform};
+use crate::random::uniform;
 
 /// Settings of evolution strategies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -149,13 +150,13 @@ fn normal_pair(random: &mut impl Rng) -> (f32, f32) {
 
 /// Parameters of the members of a generation, in pairs: plus, minus, plus, minus...
 #[must_use]
-pub fn population(flat: &[f32], scales: &[f32], config: &EvolutionConfig, seed: Seed) -> Vec<Vec<f32>> {
+pub fn population(parameters: &[f32], scales: &[f32], config: &EvolutionConfig, seed: Seed) -> Vec<Vec<f32>> {
     let mut members = Vec::with_capacity(2 * config.num_pairs);
     for pair in 0..config.num_pairs {
-        let noise = draw(seed, pair, flat.len());
+        let noise = draw(seed, pair, parameters.len());
         for sign in [config.sigma as f32, -config.sigma as f32] {
             let moved = |((x, scale), noise): ((&f32, &f32), &f32)| x + sign * scale * noise;
-            members.push(flat.iter().zip(scales).zip(&noise).map(moved).collect());
+            members.push(parameters.iter().zip(scales).zip(&noise).map(moved).collect());
         }
     }
     members
@@ -234,14 +235,14 @@ mod tests {
             sigma: 0.5,
             ..EvolutionConfig::default()
         };
-        let (flat, scales) = ([1.0, 2.0, 3.0], [1.0, 0.5, 0.0]);
-        let members = population(&flat, &scales, &config, Seed(4));
+        let (parameters, scales) = ([1.0, 2.0, 3.0], [1.0, 0.5, 0.0]);
+        let members = population(&parameters, &scales, &config, Seed(4));
         assert_eq!(members.len(), 4);
         for pair in members.chunks(2) {
             for i in 0..3 {
-                assert!((pair[0][i] + pair[1][i] - 2.0 * flat[i]).abs() < 1e-6);
+                assert!((pair[0][i] + pair[1][i] - 2.0 * parameters[i]).abs() < 1e-6);
             }
-            assert!(pair[0][0] != flat[0] && pair[0][2] == flat[2]);
+            assert!(pair[0][0] != parameters[0] && pair[0][2] == parameters[2]);
         }
     }
 
@@ -281,16 +282,16 @@ mod tests {
             sigma: 0.5,
             ..EvolutionConfig::default()
         };
-        let (mut flat, mut adam) = (vec![0.0_f32; 2], Adam::new(2));
+        let (mut parameters, mut adam) = (vec![0.0_f32; 2], Adam::new(2));
         for generation in 0..200 {
             let seed = Seed(9).child("update", generation);
-            let members = population(&flat, &[1.0; 2], &config, seed);
+            let members = population(&parameters, &[1.0; 2], &config, seed);
             let scores: Vec<f64> = members.iter().map(|x| fitness(x)).collect();
-            adam.step(&mut flat, &descent(&scores, 2, &config, seed), 0.05);
+            adam.step(&mut parameters, &descent(&scores, 2, &config, seed), 0.05);
         }
         assert!(
-            (flat[0] - 3.0).abs() < 0.4 && (flat[1] + 2.0).abs() < 0.4,
-            "{flat:?}"
+            (parameters[0] - 3.0).abs() < 0.4 && (parameters[1] + 2.0).abs() < 0.4,
+            "{parameters:?}"
         );
     }
 

@@ -6,16 +6,17 @@
 
 use pleach_env::seed::Seed;
 use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_network::{
+    DecisionBatch, Layout, Normaliser, choice_of,
+    softmax::{argmax, log_softmax},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::adam::{self, Adam};
 use crate::device::Device;
 use crate::error::Error;
-use crate::gradients::{Gradients, Workspace};
-use crate::normaliser::Normaliser;
-use crate::parameters::{Layout, shuffled};
-use crate::rows::{Rows, choice_of};
-use crate::softmax::{argmax, log_softmax};
+use crate::gradients::{Workspace, sum_of_gradients};
+use crate::random::shuffled;
 
 /// Settings of behaviour cloning.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,9 +35,6 @@ pub struct ImitationConfig {
     /// Share of the target probability that is spread over all admissible candidates, 0 to below 1: a clone that is
     /// certain never tries anything else, and PPO has nothing to learn from.
     pub smoothing: f64,
-    /// Who computes gradients.
-    #[serde(skip_serializing_if = "Gradients::is_default")]
-    pub gradients: Gradients,
 }
 
 impl Default for ImitationConfig {
@@ -48,7 +46,6 @@ impl Default for ImitationConfig {
             value_coef: 0.5,
             max_grad_norm: 1.0,
             smoothing: 0.1,
-            gradients: Gradients::Auto,
         }
     }
 }
@@ -106,7 +103,7 @@ impl ImitationConfig {
 /// What a teacher did.
 #[derive(Clone, Debug)]
 pub struct Demonstrations {
-    rows: Rows,
+    rows: DecisionBatch,
     choices: Vec<u32>,
     returns: Vec<f32>,
 }
@@ -116,7 +113,7 @@ impl Demonstrations {
     #[must_use]
     pub fn new(spaces: Spaces) -> Demonstrations {
         Demonstrations {
-            rows: Rows::new(spaces),
+            rows: DecisionBatch::new(spaces),
             choices: Vec::new(),
             returns: Vec::new(),
         }
@@ -136,7 +133,7 @@ impl Demonstrations {
 
     /// The observations.
     #[must_use]
-    pub fn rows(&self) -> &Rows {
+    pub fn rows(&self) -> &DecisionBatch {
         &self.rows
     }
 
@@ -295,14 +292,14 @@ pub struct ImitationStats {
     pub num_decisions: usize,
 }
 
-/// Clones the teacher: changes `flat`, and sets the normaliser from the returns where any is known.
+/// Clones the teacher: changes `parameters`, and sets the normaliser from the returns where any is known.
 ///
 /// # Errors
 /// [`Error::NotFinite`] where a gradient is not finite, [`Error::Contract`] where sizes do not agree, [`Error::Device`] where
 /// the device fails.
 pub fn clone_teacher(
     (layout, device): (&Layout, Device),
-    flat: &mut [f32],
+    parameters: &mut [f32],
     normaliser: &mut Normaliser,
     demonstrations: &Demonstrations,
     config: &ImitationConfig,
@@ -323,7 +320,7 @@ pub fn clone_teacher(
         .iter()
         .map(|r| normaliser.normalise(*r))
         .collect();
-    let mut adam = Adam::new(flat.len());
+    let mut adam = Adam::new(parameters.len());
     let mut workspace = Workspace::default();
     let mut stats = ImitationStats {
         num_decisions: demonstrations.len(),
@@ -361,9 +358,7 @@ pub fn clone_teacher(
             };
             let on = (layout, device, &mut workspace);
             let (gradient, figures) =
-                config
-                    .gradients
-                    .sum(on, flat, &demonstrations.rows, decisions, loss)?;
+                sum_of_gradients(on, parameters, &demonstrations.rows, decisions, loss)?;
             let norm = adam::norm(gradient);
             if !norm.is_finite() {
                 return Err(Error::NotFinite { update: 0 });
@@ -372,7 +367,11 @@ pub fn clone_teacher(
                 .zip(figures)
                 .for_each(|(sum, figure)| *sum += figure);
             adam::clip(gradient, norm, config.max_grad_norm);
-            adam.step(flat, gradient, config.learning_rate * (1.0 - 0.9 * progress));
+            adam.step(
+                parameters,
+                gradient,
+                config.learning_rate * (1.0 - 0.9 * progress),
+            );
         }
         let count = demonstrations.len().max(1) as f64;
         (stats.cross_entropy, stats.accuracy) = (sums[0] / count, sums[1] / count);
@@ -384,8 +383,9 @@ pub fn clone_teacher(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inference::Inference;
-    use crate::parameters::{NetworkConfig, uniform};
+    use crate::random::{initial_parameters, uniform};
+    use pleach_network::Inference;
+    use pleach_network::NetworkConfig;
 
     const SPACES: Spaces = Spaces::plain(1, 6, 3);
 
@@ -426,46 +426,36 @@ mod tests {
             SPACES,
         )
         .unwrap();
-        let clone = |gradients: Gradients| {
-            let (mut flat, mut normaliser) = (layout.initial(Seed(2)), Normaliser::default());
+        let clone = || {
+            let (mut parameters, mut normaliser) =
+                (initial_parameters(&layout, Seed(2)), Normaliser::default());
             let config = ImitationConfig {
                 num_epochs: 12,
                 learning_rate: 5e-3,
-                gradients,
                 ..ImitationConfig::default()
             };
             let stats = clone_teacher(
                 (&layout, Device::Cpu),
-                &mut flat,
+                &mut parameters,
                 &mut normaliser,
                 &train,
                 &config,
                 Seed(3),
             )
             .unwrap();
-            (flat, stats)
+            (parameters, stats)
         };
-        let (flat, stats) = clone(Gradients::Auto);
+        let (parameters, stats) = clone();
         assert!(stats.accuracy > 0.9, "{stats:?}");
-        let inference = Inference::new(&layout, &flat).unwrap();
+        let inference = Inference::new(&layout, &parameters).unwrap();
         let (mut scratch, mut logits) = (inference.scratch(6), [0.0; 6]);
         let right = (0..test.len()).filter(|decision| {
-            let row = test.rows().row(*decision);
+            let row = test.rows().get(*decision);
             inference.forward(row, &mut scratch, &mut logits);
             argmax(&logits[..row.num_candidates]) == test.choices()[*decision] as usize
         });
         assert!(right.count() > 270);
-        assert_eq!(
-            clone(Gradients::Plain),
-            (flat.clone(), stats),
-            "what auto is here"
-        );
-        let (burns, _) = clone(Gradients::Burn);
-        assert_ne!(burns, flat);
-        let size = burns.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
-        let apart = burns.iter().zip(&flat).map(|(a, b)| (a - b).abs());
-        let apart = apart.fold(0.0_f32, f32::max);
-        assert!(apart < 1e-2 * size, "{apart} of {size}");
+        assert_eq!(clone(), (parameters, stats));
     }
 
     #[test]

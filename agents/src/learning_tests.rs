@@ -2,19 +2,16 @@
 
 use pleach_env::seed::Seed;
 use pleach_env::vector::{Batch, VectorEnv};
+use pleach_network::{
+    Contract, DecisionBatch, Inference, NetworkConfig, TrainedNetwork, action_of, softmax::argmax,
+};
 use pleach_scheduler::policy::CandidateConfig;
 
 use crate::checkpoint::Checkpoint;
-use crate::contract::Contract;
 use crate::device::Device;
 use crate::error::Error;
-use crate::gradients::Gradients;
 use crate::imitation::Demonstrations;
-use crate::inference::Inference;
-use crate::parameters::NetworkConfig;
 use crate::ppo::PpoConfig;
-use crate::rows::{Rows, action_of};
-use crate::softmax::argmax;
 use crate::toy::{Bandit, CAPACITY, Many, Toy, TwoQueues, observe_queues, queue_values};
 use crate::trainer::{TrainConfig, Trainer, UpdateStats};
 
@@ -51,11 +48,11 @@ fn greedy(
     global: &[f32],
     candidates: &[f32],
     mask: &[bool],
-    rows: &mut Rows,
+    rows: &mut DecisionBatch,
 ) -> usize {
     rows.clear();
     rows.push(global, candidates, mask);
-    let row = rows.row(0);
+    let row = rows.get(0);
     let mut logits = vec![0.0; row.num_candidates];
     inference.forward(row, &mut inference.scratch(row.num_candidates), &mut logits);
     action_of(argmax(&logits), mask).unwrap()
@@ -63,30 +60,28 @@ fn greedy(
 
 #[test]
 fn ppo_finds_the_best_arm_of_a_masked_contextual_bandit() {
-    for (gradients, overlap) in [
-        (Gradients::Burn, false),
-        (Gradients::Plain, false),
-        (Gradients::Plain, true),
-    ] {
-        let share = bandit_share(gradients, overlap, Device::Cpu);
+    for overlap in [false, true] {
+        let share = bandit_share(overlap, Device::Cpu);
         assert!(
             share > 0.95,
-            "{gradients:?}, overlap {overlap}: {share} of the way from chance to the best"
+            "overlap {overlap}: {share} of the way from chance to the best"
         );
     }
 }
 
 /// How far from chance (0) to the best arm (1) the bandit's learned policy is.
-pub(crate) fn bandit_share(gradients: Gradients, overlap: bool, device: Device) -> f32 {
-    let mut config = config(30, 64);
-    (config.ppo.gradients, config.overlap) = (gradients, overlap);
+pub(crate) fn bandit_share(overlap: bool, device: Device) -> f32 {
+    let config = TrainConfig {
+        overlap,
+        ..config(30, 64)
+    };
     let mut env = Many::<Bandit>::new(16);
     let mut trainer = trainer::<Bandit>(config).on(device);
     while !trainer.is_finished() {
         trainer.update(&mut env).unwrap();
     }
     let inference = trainer.inference().unwrap();
-    let (mut batch, mut rows) = (Batch::new(Bandit::SPACES, 1), Rows::new(Bandit::SPACES));
+    let (mut batch, mut rows) = (Batch::new(Bandit::SPACES, 1), DecisionBatch::new(Bandit::SPACES));
     let mut test = Many::<Bandit>::new(1);
     test.reset(&[99], &mut batch).unwrap();
     let (mut earned, mut best, mut mean) = (0.0, 0.0, 0.0);
@@ -133,7 +128,7 @@ fn ppo_comes_within_five_percent_of_value_iteration_on_two_queues() {
             &global,
             &candidates,
             &mask,
-            &mut Rows::new(TwoQueues::SPACES),
+            &mut DecisionBatch::new(TwoQueues::SPACES),
         )] = 1.0;
         shares
     };
@@ -201,23 +196,18 @@ fn what_a_rollout_that_is_one_update_behind_differs_by_does_not_stop_the_epochs(
 }
 
 /// Final checkpoint of a run that stops, saves and loads after `stops` updates, on `num_threads` threads.
-fn run(
-    num_threads: usize,
-    stops: &[u64],
-    (gradients, overlap): (Gradients, bool),
-) -> (Checkpoint, Vec<UpdateStats>) {
+fn run(num_threads: usize, stops: &[u64], overlap: bool) -> (Checkpoint, Vec<UpdateStats>) {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(num_threads)
         .build()
         .unwrap();
     pool.install(|| {
         let folder = tempfile::tempdir().unwrap();
-        let mut config = TrainConfig {
+        let config = TrainConfig {
             group_size: 2,
             overlap,
             ..config(6, 50)
         };
-        config.ppo.gradients = gradients;
         let (mut env, mut trainer) = (Many::<TwoQueues>::new(8), trainer::<TwoQueues>(config));
         let mut all = Vec::new();
         while !trainer.is_finished() {
@@ -234,16 +224,11 @@ fn run(
 
 #[test]
 fn a_resumed_run_equals_a_straight_one_bit_for_bit_at_any_number_of_threads() {
-    let ways = [
-        (Gradients::Burn, false),
-        (Gradients::Plain, false),
-        (Gradients::Plain, true),
-    ];
-    for way in ways {
-        let straight = run(1, &[], way);
-        assert_eq!(straight.0, run(1, &[0, 2, 5], way).0);
+    for overlap in [false, true] {
+        let straight = run(1, &[], overlap);
+        assert_eq!(straight.0, run(1, &[0, 2, 5], overlap).0);
         for num_threads in [2, 4] {
-            let other = run(num_threads, &[3], way);
+            let other = run(num_threads, &[3], overlap);
             assert_eq!(straight.0, other.0);
             assert_eq!(format!("{:?}", straight.1), format!("{:?}", other.1));
         }
@@ -305,65 +290,29 @@ fn an_environment_that_fails_ahead_leaves_the_last_good_state() {
     assert_eq!(trainer.num_updates(), 3);
 }
 
-/// What the CPU takes by default, and what other devices take: `device_tests` asks the same of each.
 #[test]
-fn the_first_updates_with_plain_gradients_lead_where_burns_do() {
-    let parameters = |gradients| {
-        let mut config = config(6, 50);
-        (config.ppo.gradients, config.imitation.gradients) = (gradients, gradients);
-        let (mut env, mut run) = (Many::<TwoQueues>::new(8), trainer::<TwoQueues>(config));
-        run.warm_start(&demonstrations(&mut env, 50)).unwrap();
-        let updates = (0..4).map(|_| {
-            run.update(&mut env).unwrap();
-            run.parameters().to_vec()
-        });
-        updates.collect::<Vec<_>>()
-    };
-    let [plain, burn] = [Gradients::Auto, Gradients::Burn].map(parameters);
-    assert_eq!(
-        plain,
-        parameters(Gradients::Plain),
-        "plain is what auto takes here"
-    );
-    for (plain, burn) in plain.iter().zip(&burn) {
-        assert_ne!(plain, burn);
-        let size = burn.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
-        let apart = plain
-            .iter()
-            .zip(burn)
-            .fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()));
-        assert!(apart < 1e-4 * size, "{apart} of {size}");
-    }
-}
-
-#[test]
-fn a_run_with_plain_gradients_begins_as_one_with_burns() {
-    let [burn, plain] =
-        [Gradients::Burn, Gradients::Plain].map(|gradients| run(2, &[], (gradients, false)).1);
-    // 400 decisions, so nine gradient steps of Adam lie between the two figures.
-    let (burn, plain) = (&burn[0].ppo, &plain[0].ppo);
-    assert_eq!(burn.num_steps, plain.num_steps);
-    for (burn, plain) in [
-        (burn.policy_loss, plain.policy_loss),
-        (burn.value_loss, plain.value_loss),
-        (burn.entropy, plain.entropy),
-        (burn.grad_norm, plain.grad_norm),
-    ] {
-        assert!(
-            (burn - plain).abs() < 1e-3 * burn.abs().max(0.1),
-            "{burn} {plain}"
-        );
-    }
-}
-
-#[test]
-fn settings_with_the_default_gradients_are_written_as_before_there_was_a_choice() {
-    let mut config = PpoConfig::default();
-    assert!(!serde_json::to_string(&config).unwrap().contains("gradients"));
-    config.gradients = Gradients::Plain;
-    let text = serde_json::to_string(&config).unwrap();
-    assert!(text.contains(r#""gradients":"plain""#), "{text}");
-    assert_eq!(serde_json::from_str::<PpoConfig>(&text).unwrap(), config);
+fn the_network_of_a_run_deploys_from_a_file_and_from_its_checkpoint_alike() {
+    let (mut env, mut trainer) = (Many::<TwoQueues>::new(4), trainer::<TwoQueues>(config(2, 16)));
+    trainer.update(&mut env).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, checkpoint) = (folder.path().join("network.ckpt"), folder.path().join("run.ckpt"));
+    let network = trainer.network();
+    network.save(&file).unwrap();
+    trainer.checkpoint().save(&checkpoint).unwrap();
+    assert_eq!(TrainedNetwork::load(&file).unwrap(), network);
+    let mut read = TrainedNetwork::load(&checkpoint).unwrap();
+    // Sizes stand apart from the settings there.
+    let settings = network.provenance.settings.clone();
+    assert_eq!(settings["num_steps"], 16);
+    read.provenance.settings = settings;
+    assert_eq!(read, network);
+    // Another run goes on from either.
+    let mut other = Trainer::new(config(2, 16), trainer.checkpoint().contract, Seed(5)).unwrap();
+    other.go_on_from(&read).unwrap();
+    assert_eq!(other.parameters(), trainer.parameters());
+    // A network is no run to go on with.
+    let said = Checkpoint::load(&file).unwrap_err().to_string();
+    assert!(said.contains("does not begin with PLEACHCK"), "{said}");
 }
 
 #[test]

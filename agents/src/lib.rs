@@ -1,43 +1,30 @@
-//! Trains scheduling policies with PPO and imitation on a set network.
+//! Trains scheduling policies with PPO, evolution strategies and imitation on the set network of `pleach_network`.
 //!
 //! # What is deliberately not here
 //! Experiment management, plots, clusters and their events: the learner knows only
-//! [`VectorEnv`](pleach_env::vector::VectorEnv).
+//! [`VectorEnv`](pleach_env::vector::VectorEnv). Running a trained network: that is `pleach_network`, which needs none of this.
 
 pub mod adam;
 pub mod advantage;
-mod backend;
-mod backward;
-pub mod blend;
+pub mod behaviour;
 pub mod checkpoint;
-pub mod contract;
 pub mod device;
 pub mod error;
 pub mod evolution;
-pub mod folding;
 pub mod gradients;
 pub mod histogram;
 pub mod imitation;
-pub mod inference;
 pub mod log;
-mod matrix;
-pub mod network;
-pub mod normaliser;
 #[cfg(any(test, feature = "cuda", feature = "wgpu"))]
 mod padded;
-pub mod parameters;
-pub mod policy;
-mod pooling;
 pub mod ppo;
-pub mod prior;
+mod probe;
+pub mod random;
 pub mod reward_rate;
 pub mod rollout;
-pub mod rows;
-mod softmax;
 mod tensorboard;
-mod train_config;
+pub mod train_config;
 pub mod trainer;
-mod unit;
 
 #[cfg(all(test, any(feature = "cuda", feature = "wgpu")))]
 mod device_tests;
@@ -45,5 +32,7 @@ mod device_tests;
 mod learning_tests;
 #[cfg(test)]
 mod semi_markov_tests;
+#[cfg(test)]
+mod test_networks;
 #[cfg(test)]
 mod toy;

@@ -1,18 +1,32 @@
 //! The set network in Burn for devices that work on many rows at once: every decision has the same number of candidates,
 //! and those that are padding are masked.
 //!
-//! The same function as `network`, which is written for one core of a CPU: there decisions lie one after another without
-//! padding, and sums over a decision are additions at an index. On a GPU such additions run one after another, and the
-//! look at the codes in main memory that finds their maxima empties its queue. Here a sum over a decision is a sum over an
-//! axis, and nothing is read back but outputs and gradients. The two are held to each other in the tests.
+//! The same function as `pleach_network`'s, which is plain Rust for the cores of a CPU: there decisions lie one after another
+//! without padding, and sums over a decision are additions at an index. On a GPU such additions run one after another. Here a
+//! sum over a decision is a sum over an axis, and nothing is read back but outputs and gradients. This is the one network in
+//! Burn: devices learn with it, and the tests hold the plain one to it (`gradients.rs`).
 
 use burn::tensor::activation::relu;
 use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::{Tensor, TensorData, Transaction};
 
-use crate::network::Cotangents;
-use crate::parameters::{Layout, at};
-use crate::rows::Rows;
+use pleach_network::{DecisionBatch, Layout, parameters::at};
+
+/// Outputs of the network for a list of decisions, without padding.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outputs {
+    /// One per candidate of all decisions, with the prior's.
+    pub logits: Vec<f32>,
+    /// One per decision, in the head's own (normalised) unit.
+    pub values: Vec<f32>,
+}
+
+/// The derivatives of a loss by the [`Outputs`], in their shapes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OutputGradients {
+    pub logits: Vec<f32>,
+    pub values: Vec<f32>,
+}
 
 /// Added to the scores of padding before a softmax.
 const FAR_BELOW: f32 = -1e9;
@@ -31,7 +45,7 @@ fn tensor<B: AutodiffBackend, const D: usize>(data: Vec<f32>, shape: [usize; D])
 }
 
 /// Copies lists of `width` numbers per candidate to their padded places; the rest is zero.
-fn pad(values: &[f32], rows: &Rows, most: usize, width: usize) -> Vec<f32> {
+fn pad(values: &[f32], rows: &DecisionBatch, most: usize, width: usize) -> Vec<f32> {
     let mut padded = vec![0.0; rows.len() * most * width];
     for (decision, padded) in padded.chunks_exact_mut(most * width).enumerate() {
         let span = rows.span(decision);
@@ -40,17 +54,22 @@ fn pad(values: &[f32], rows: &Rows, most: usize, width: usize) -> Vec<f32> {
     padded
 }
 
-fn forward<B: AutodiffBackend>(layout: &Layout, flat: &[f32], rows: &Rows, most: usize) -> Forward<B> {
+fn forward<B: AutodiffBackend>(
+    layout: &Layout,
+    parameters: &[f32],
+    rows: &DecisionBatch,
+    most: usize,
+) -> Forward<B> {
     let (num, h, heads) = (rows.len(), layout.config.hidden, layout.config.heads);
-    let parameters: Vec<_> = layout
+    let tensors: Vec<_> = layout
         .entries
         .iter()
-        .map(|entry| match &flat[entry.range.clone()] {
+        .map(|entry| match &parameters[entry.range.clone()] {
             [] => tensor(vec![0.0], [1, 1]),
             values => tensor::<B, 2>(values.to_vec(), entry.shape).require_grad(),
         })
         .collect();
-    let p = |index: usize| parameters[index].clone();
+    let p = |index: usize| tensors[index].clone();
 
     let cells = pad(rows.candidates(), rows, most, layout.num_features);
     let x = tensor::<B, 2>(cells, [num * most, layout.num_features]);
@@ -61,7 +80,7 @@ fn forward<B: AutodiffBackend>(layout: &Layout, flat: &[f32], rows: &Rows, most:
     let attends = heads > 0;
     let mut pooled = pool(encoded.clone(), here, num, attends.then(|| p(at::QUERY)));
     for set in layout.sets() {
-        let cells = (0..num).flat_map(|decision| &rows.row(decision).global[set.range.clone()]);
+        let cells = (0..num).flat_map(|decision| &rows.get(decision).global[set.range.clone()]);
         let cells: Vec<f32> = cells.copied().collect();
         let here = cells.chunks_exact(set.num_features);
         let here = here.map(|row| f32::from(row[0] > 0.0)).collect();
@@ -69,7 +88,7 @@ fn forward<B: AutodiffBackend>(layout: &Layout, flat: &[f32], rows: &Rows, most:
         let codes = relu(x.matmul(p(set.weight)) + p(set.bias));
         pooled.extend(pool(codes, here, num, attends.then(|| p(set.query))));
     }
-    let plain = (0..num).flat_map(|decision| &rows.row(decision).global[..layout.num_plain]);
+    let plain = (0..num).flat_map(|decision| &rows.get(decision).global[..layout.num_plain]);
     pooled.push(tensor(plain.copied().collect(), [num, layout.num_plain]));
     let pooled = Tensor::cat(pooled, 1);
     let outer = relu(pooled.matmul(p(at::CONTEXT_0)) + p(at::CONTEXT_0_BIAS));
@@ -82,7 +101,7 @@ fn forward<B: AutodiffBackend>(layout: &Layout, flat: &[f32], rows: &Rows, most:
     let value = relu(context.matmul(p(at::VALUE_0)) + p(at::VALUE_0_BIAS));
     let values = value.matmul(p(at::VALUE_OUT)) + p(at::VALUE_OUT_BIAS);
     Forward {
-        parameters,
+        parameters: tensors,
         logits,
         values,
     }
@@ -141,17 +160,17 @@ fn lists(transaction: Transaction<impl burn::tensor::backend::Backend>) -> Resul
 /// What the device says where it cannot be used any more.
 pub(crate) fn gradient<B: AutodiffBackend>(
     layout: &Layout,
-    flat: &[f32],
-    rows: &Rows,
-    loss: impl FnOnce(&Cotangents) -> Cotangents,
+    parameters: &[f32],
+    rows: &DecisionBatch,
+    loss: &mut dyn FnMut(&Outputs) -> OutputGradients,
 ) -> Result<Vec<f32>, String> {
     let spans = || (0..rows.len()).map(|decision| rows.span(decision));
     let most = spans().map(|span| span.len()).max().unwrap_or(1);
-    let forward = forward::<B>(layout, flat, rows, most);
+    let forward = forward::<B>(layout, parameters, rows, most);
     let (logits, values) = (forward.logits.clone().inner(), forward.values.clone().inner());
     let read = lists(Transaction::default().register(logits).register(values))?;
     let [padded, values] = <[Vec<f32>; 2]>::try_from(read).unwrap_or_default();
-    let mut outputs = Cotangents {
+    let mut outputs = Outputs {
         logits: Vec::with_capacity(rows.num_candidates()),
         values,
     };
@@ -166,58 +185,16 @@ pub(crate) fn gradient<B: AutodiffBackend>(
     let by_values = tensor::<B, 2>(by.values, [rows.len(), 1]);
     let sum = (forward.logits * by_logits).sum() + (forward.values * by_values).sum();
     let gradients = sum.backward();
-    let parameters = layout.entries.iter().zip(&forward.parameters);
-    let (entries, tensors): (Vec<_>, Vec<_>) = parameters
+    let arrays = layout.entries.iter().zip(&forward.parameters);
+    let (entries, tensors): (Vec<_>, Vec<_>) = arrays
         .filter_map(|(entry, parameter)| Some((entry, parameter.grad(&gradients)?)))
         .unzip();
     let all = tensors
         .into_iter()
         .fold(Transaction::default(), Transaction::register);
-    let mut flat_gradient = vec![0.0; flat.len()];
+    let mut flat_gradient = vec![0.0; parameters.len()];
     for (entry, gradient) in entries.iter().zip(lists(all)?) {
         flat_gradient[entry.range.clone()].copy_from_slice(&gradient);
     }
     Ok(flat_gradient)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::backend::Backend;
-    use crate::network;
-    use crate::network::tests::{KINDS, network_of, rows};
-
-    #[test]
-    fn padded_and_ragged_networks_are_one_function_with_one_derivative() {
-        for kind in KINDS {
-            let ((layout, flat), mut rows) = (network_of(kind), rows(kind.0, 40));
-            rows.set_prior(&[0.5, -2.0, 0.25, 1.0], &[true; 4]);
-            let seen = std::cell::RefCell::new(Vec::new());
-            let loss = |outputs: &Cotangents| {
-                seen.borrow_mut().push(outputs.clone());
-                Cotangents {
-                    logits: outputs.logits.iter().map(|logit| logit.sin()).collect(),
-                    values: outputs.values.iter().map(|value| value - 1.0).collect(),
-                }
-            };
-            let ragged = network::gradient(&layout, &flat, &rows, loss).unwrap();
-            let padded = gradient::<Backend>(&layout, &flat, &rows, loss).unwrap();
-            let seen = seen.into_inner();
-            let close = |a: &[f32], b: &[f32], what: &str| {
-                assert_eq!(a.len(), b.len());
-                for (a, b) in a.iter().zip(b) {
-                    assert!((a - b).abs() < 1e-5 * (1.0 + a.abs()), "{what}: {a} {b}");
-                }
-            };
-            close(&seen[0].logits, &seen[1].logits, "logits");
-            close(&seen[0].values, &seen[1].values, "values");
-            for entry in &layout.entries {
-                close(
-                    &ragged[entry.range.clone()],
-                    &padded[entry.range.clone()],
-                    entry.name,
-                );
-            }
-        }
-    }
 }

@@ -15,13 +15,16 @@
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
+use pleach_network::{
+    DecisionBatch, Layout,
+    softmax::{entropy, log_softmax},
+};
+
 use crate::adam::{self, Adam};
 use crate::device::Device;
 use crate::error::Error;
-use crate::gradients::{Gradients, Workspace};
-use crate::parameters::{Layout, shuffled};
-use crate::rows::Rows;
-use crate::softmax::{entropy, log_softmax};
+use crate::gradients::{Workspace, sum_of_gradients};
+use crate::random::shuffled;
 
 /// Settings of PPO.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,9 +50,6 @@ pub struct PpoConfig {
     pub learning_rate: f64,
     /// Learning rate of the last update; linear between.
     pub learning_rate_final: f64,
-    /// Who computes gradients. Left out of files where it is the default.
-    #[serde(skip_serializing_if = "Gradients::is_default")]
-    pub gradients: Gradients,
 }
 
 impl Default for PpoConfig {
@@ -65,7 +65,6 @@ impl Default for PpoConfig {
             max_grad_norm: 0.5,
             learning_rate: 1e-3,
             learning_rate_final: 1e-4,
-            gradients: Gradients::Auto,
         }
     }
 }
@@ -137,7 +136,7 @@ impl PpoConfig {
 #[derive(Clone, Debug)]
 pub struct Experience {
     /// Observations.
-    pub rows: Rows,
+    pub rows: DecisionBatch,
     /// Position of the action among the admissible candidates.
     pub choices: Vec<u32>,
     /// ln p(action) when it was taken.
@@ -238,7 +237,7 @@ struct PolicyTerms {
 /// update), [`Error::Contract`] where sizes do not agree, [`Error::Device`] where the device fails.
 pub fn improve(
     (layout, device, workspace): (&Layout, Device, &mut Workspace),
-    flat: &mut [f32],
+    parameters: &mut [f32],
     adam: &mut Adam,
     experience: &Experience,
     config: &PpoConfig,
@@ -271,7 +270,7 @@ pub fn improve(
             };
             let rows = &experience.rows;
             let on = (layout, device, &mut *workspace);
-            let (gradient, figures) = config.gradients.sum(on, flat, rows, decisions, loss)?;
+            let (gradient, figures) = sum_of_gradients(on, parameters, rows, decisions, loss)?;
             if schedule.value_only {
                 let value_head = layout.value_head();
                 gradient[..value_head.start].fill(0.0);
@@ -293,7 +292,7 @@ pub fn improve(
                 break 'epochs;
             }
             adam::clip(gradient, norm, config.max_grad_norm);
-            adam.step(flat, gradient, schedule.learning_rate);
+            adam.step(parameters, gradient, schedule.learning_rate);
             stats.num_steps += 1;
         }
     }

@@ -7,6 +7,10 @@
 use pleach_env::metrics::Metrics;
 use pleach_env::seed::Seed;
 use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_network::{
+    DecisionBatch, DecisionRef, Inference, Normaliser, PriorPolicy, Scratch, action_of,
+    softmax::{log_softmax, sample},
+};
 use pleach_scheduler::policy::Policy;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -14,12 +18,7 @@ use rayon::prelude::*;
 use crate::advantage::{self, Clock, Criterion, Steps};
 use crate::error::Error;
 use crate::histogram::Histogram;
-use crate::inference::{Inference, Scratch};
-use crate::normaliser::Normaliser;
-use crate::parameters::uniform;
-use crate::prior::PriorPolicy;
-use crate::rows::{Row, Rows, action_of};
-use crate::softmax::{log_softmax, sample};
+use crate::random::uniform;
 
 /// Decisions of each environment whose logits are shown as a histogram.
 const NUM_SHOWN: usize = 64;
@@ -38,7 +37,7 @@ pub struct Episode {
 /// What one environment did.
 #[derive(Clone, Debug)]
 struct Track {
-    rows: Rows,
+    rows: DecisionBatch,
     choices: Vec<u32>,
     logprobs: Vec<f32>,
     values: Vec<f32>,
@@ -52,7 +51,7 @@ struct Track {
     scratch: Scratch,
     logits: Vec<f32>,
     logprobs_all: Vec<f32>,
-    last: Rows,
+    last: DecisionBatch,
     episode: (f64, u64),
     /// When each decision was taken.
     clocks: Vec<Clock>,
@@ -63,7 +62,7 @@ struct Track {
 impl Track {
     fn new(spaces: Spaces, inference: &Inference) -> Track {
         Track {
-            rows: Rows::new(spaces),
+            rows: DecisionBatch::new(spaces),
             choices: Vec::new(),
             logprobs: Vec::new(),
             values: Vec::new(),
@@ -77,7 +76,7 @@ impl Track {
             scratch: inference.scratch(spaces.num_candidates),
             logits: vec![0.0; spaces.num_candidates],
             logprobs_all: vec![0.0; spaces.num_candidates],
-            last: Rows::new(spaces),
+            last: DecisionBatch::new(spaces),
             episode: (0.0, 0),
             clocks: Vec::new(),
             now: (0, 0.0),
@@ -111,7 +110,7 @@ impl Track {
         if !prior.is_empty() {
             self.rows.set_prior(prior, observation.mask);
         }
-        let row = self.rows.row(self.rows.len() - 1);
+        let row = self.rows.get(self.rows.len() - 1);
         let n = row.num_candidates;
         if n == 0 {
             return None;
@@ -130,7 +129,7 @@ impl Track {
         self.last.clear();
         self.last
             .push(observation.global, observation.candidates, observation.mask);
-        let row: Row<'_> = self.last.row(0);
+        let row: DecisionRef<'_> = self.last.get(0);
         normaliser.denormalise(inference.forward(row, &mut self.scratch, &mut self.logits))
     }
 
@@ -196,7 +195,7 @@ pub struct Rollout {
 #[derive(Clone, Debug)]
 pub struct Decisions {
     /// Observations.
-    pub rows: Rows,
+    pub rows: DecisionBatch,
     /// Position of the action among the admissible candidates.
     pub choices: Vec<u32>,
     /// ln p(action)
@@ -327,7 +326,7 @@ impl Rollout {
     #[must_use]
     pub fn decisions(&mut self, criterion: Criterion, lambda: f64, group_size: usize) -> Decisions {
         let mut all = Decisions {
-            rows: Rows::new(self.spaces),
+            rows: DecisionBatch::new(self.spaces),
             choices: Vec::new(),
             logprobs: Vec::new(),
             values: Vec::new(),
@@ -374,7 +373,7 @@ impl Rollout {
         let mut of_one = vec![0.0; self.spaces.num_candidates];
         for track in &self.tracks {
             for decision in 0..track.rows.len().min(NUM_SHOWN) {
-                let row = track.rows.row(decision);
+                let row = track.rows.get(decision);
                 inference.forward(row, &mut scratch, &mut of_one);
                 logits.extend_from_slice(&of_one[..row.num_candidates]);
             }
@@ -397,14 +396,15 @@ impl Rollout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::parameters::{Layout, NetworkConfig};
+    use crate::random::initial_parameters;
     use crate::toy::{Many, Toy as _, TwoQueues};
+    use pleach_network::{Layout, NetworkConfig};
 
     #[test]
     fn clocks_go_on_from_one_rollout_to_the_next_until_the_environments_restart() {
         let (mut env, seed) = (Many::<TwoQueues>::new(2), Seed(3));
         let layout = Layout::new(NetworkConfig::default(), TwoQueues::SPACES).unwrap();
-        let inference = Inference::new(&layout, &layout.initial(seed)).unwrap();
+        let inference = Inference::new(&layout, &initial_parameters(&layout, seed)).unwrap();
         let mut batch = Batch::new(TwoQueues::SPACES, 2);
         env.reset(&[1, 1], &mut batch).unwrap();
         let mut rollout = Rollout::new(TwoQueues::SPACES, 2, &inference);

@@ -5,15 +5,12 @@
 
 use pleach_env::seed::Seed;
 use pleach_env::vector::Spaces;
+use pleach_network::{Contract, DecisionBatch, Inference, NetworkConfig, action_of, softmax::argmax};
 use pleach_scheduler::policy::CandidateConfig;
 use rand_chacha::ChaCha8Rng;
 
-use crate::contract::Contract;
-use crate::inference::Inference;
-use crate::parameters::{NetworkConfig, uniform};
 use crate::ppo::PpoConfig;
-use crate::rows::{Rows, action_of};
-use crate::softmax::argmax;
+use crate::random::uniform;
 use crate::toy::{Many, Toy};
 use crate::trainer::{TrainConfig, Trainer};
 
@@ -215,9 +212,9 @@ fn observe(state: State, global: &mut [f32], candidates: &mut [f32], mask: &mut 
 fn likeliest(inference: &Inference, state: State) -> usize {
     let (mut global, mut candidates, mut mask) = ([0.0; 4], [0.0; 15], [false; 3]);
     observe(state, &mut global, &mut candidates, &mut mask);
-    let mut rows = Rows::new(Machine::SPACES);
+    let mut rows = DecisionBatch::new(Machine::SPACES);
     rows.push(&global, &candidates, &mask);
-    let row = rows.row(0);
+    let row = rows.get(0);
     let mut logits = vec![0.0; row.num_candidates];
     inference.forward(row, &mut inference.scratch(row.num_candidates), &mut logits);
     action_of(argmax(&logits), &mask).unwrap()

@@ -5,7 +5,7 @@ use pleach_env::seed::Seed;
 use pleach_env::vector::{Batch, Spaces, VectorEnv};
 use rand_chacha::ChaCha8Rng;
 
-use crate::parameters::uniform;
+use crate::random::uniform;
 
 /// One environment with candidates `[C, F]`.
 pub(crate) trait Toy: Send {

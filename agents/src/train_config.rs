@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use pleach_network::NetworkConfig;
+
 use crate::error::Error;
 use crate::evolution::EvolutionConfig;
 use crate::imitation::ImitationConfig;
-use crate::parameters::NetworkConfig;
 use crate::ppo::PpoConfig;
 
 /// How a run learns.
@@ -17,6 +18,17 @@ pub enum Learner {
     Ppo,
     /// Evolution strategies, [`Trainer::evolve`](crate::trainer::Trainer::evolve).
     Evolution,
+}
+
+impl Learner {
+    /// Its name in the configuration.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Learner::Ppo => "ppo",
+            Learner::Evolution => "evolution",
+        }
+    }
 }
 
 /// All settings of a training run. Written next to everything it produced.

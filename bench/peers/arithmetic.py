@@ -1,4 +1,4 @@
-"""One training step on one minibatch, ours (plain gradients, Burn's) and PyTorch's (padded, ragged), in turn; medians."""
+"""One training step on one minibatch, ours and PyTorch's (padded, ragged), in turn; medians."""
 
 import argparse
 import json
@@ -28,7 +28,7 @@ def main():
             ours = [str(FRAMES), "step", f"hidden={hidden}", f"steps={steps}", f"seconds={args.seconds}"]
             theirs = [sys.executable, str(HERE / "torch_ppo.py"), "--one-step", "--hidden", str(hidden), "--steps", str(steps),
                       "--seconds", str(args.seconds), "--threads", str(args.threads)]
-            commands = [ours, [*ours, "gradients=burn"], [*theirs, "--ragged"], *([] if args.ragged_only else [theirs])]
+            commands = [ours, [*theirs, "--ragged"], *([] if args.ragged_only else [theirs])]
             for _ in range(args.rounds):
                 for command in commands:
                     run = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)

@@ -163,8 +163,11 @@ impl DecisionBatch {
         &self.candidates
     }
 
-    /// Checks that the sizes are those of `spaces`.
-    pub(crate) fn check(&self, num_global: usize, num_features: usize) -> Result<(), Error> {
+    /// Checks the sizes: numbers that are not about a candidate, and features of a candidate.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] with both sides.
+    pub fn check(&self, num_global: usize, num_features: usize) -> Result<(), Error> {
         let (expected, found) = ((num_global, num_features), (self.num_global, self.num_features));
         if expected != found {
             let text = |(g, f): (usize, usize)| format!("{g} global and {f} candidate features");

@@ -1,7 +1,7 @@
 //! The distribution over admissible candidates. Masked candidates are not in the list, so nothing is ever -inf.
 
 /// Writes `ln softmax(logits)`: logits less their log-sum-exp.
-pub(crate) fn log_softmax(logits: &[f32], out: &mut [f32]) {
+pub fn log_softmax(logits: &[f32], out: &mut [f32]) {
     let largest = logits.iter().fold(f32::NEG_INFINITY, |a, b| a.max(*b));
     let sum: f32 = logits.iter().map(|logit| (logit - largest).exp()).sum();
     let log_sum = largest + sum.ln();
@@ -11,7 +11,7 @@ pub(crate) fn log_softmax(logits: &[f32], out: &mut [f32]) {
 }
 
 /// Index drawn from `exp(log_probabilities)` with one number in [0, 1).
-pub(crate) fn sample(log_probabilities: &[f32], uniform: f64) -> usize {
+pub fn sample(log_probabilities: &[f32], uniform: f64) -> usize {
     let mut sum = 0.0;
     for (index, log_probability) in log_probabilities.iter().enumerate() {
         sum += f64::from(log_probability.exp());
@@ -24,7 +24,7 @@ pub(crate) fn sample(log_probabilities: &[f32], uniform: f64) -> usize {
 }
 
 /// The first of the largest.
-pub(crate) fn argmax(logits: &[f32]) -> usize {
+pub fn argmax(logits: &[f32]) -> usize {
     let mut best = 0;
     for (index, logit) in logits.iter().enumerate() {
         if *logit > logits[best] {
@@ -35,7 +35,7 @@ pub(crate) fn argmax(logits: &[f32]) -> usize {
 }
 
 /// Entropy in nats.
-pub(crate) fn entropy(log_probabilities: &[f32]) -> f32 {
+pub fn entropy(log_probabilities: &[f32]) -> f32 {
     -log_probabilities.iter().map(|l| l.exp() * l).sum::<f32>()
 }
 

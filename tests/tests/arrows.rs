@@ -53,6 +53,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "pleach-scheduler",
             "pleach-baselines",
             "pleach-env",
+            "pleach-network",
             "pleach-agents",
             "pleach-distill",
             "pleach-experiments",

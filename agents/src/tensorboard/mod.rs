@@ -1,27 +1,28 @@
-//! TensorBoard event files: a record format and a few protobuf messages that have not changed since 2015.
+//! TensorBoard event files: scalars, histograms and hyper-parameters; no images, no graphs.
 //!
-//! Written here, and not by a library, so that a full disk is an error and not a panic in a thread, and so that the
-//! clock is the caller's. Scalars, histograms and hyper-parameters; no images, no graphs.
+//! Messages and the framing of records are those of `tensorboard-proto` and `tensorboard-rs`. Its file writer is not used: it
+//! panics in a thread where the disk is full, and reads the clock. Here a full disk is an error, and the clock is the caller's.
 //!
 //! # Source
-//! TensorFlow's `record_writer.h` (record = length, its checksum, data, its checksum; CRC-32C, rotated and offset),
-//! `event.proto` and `summary.proto` (field numbers below).
+//! TensorFlow's `event.proto` and `summary.proto`.
 
-mod message;
 mod settings;
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use protobuf::Message;
 use serde_json::Value;
+use tensorboard_proto::event::{Event, SessionLog, SessionLog_SessionStatus};
+use tensorboard_proto::summary::{HistogramProto, Summary, Summary_Value};
+use tensorboard_rs::record_writer::RecordWriter;
 
 use crate::error::Error;
 use crate::histogram::Histogram;
-use message::Message;
 
-/// `SessionLog.START` of `event.proto`.
-const SESSION_START: u64 = 1;
+/// What the first event of every file says.
+const FILE_VERSION: &str = "brain.Event:2";
 
 /// One event file.
 #[derive(Debug)]
@@ -47,21 +48,27 @@ impl EventFile {
             }
         };
         let mut events = EventFile { path, file };
-        events.write(&Message::new().double(1, now_unix_s).bytes(3, b"brain.Event:2"))?;
+        let mut version = event(0, now_unix_s);
+        version.set_file_version(FILE_VERSION.to_owned());
+        events.write(&version)?;
         if let Some(step) = resumed_at {
-            let start = Message::new().whole(1, SESSION_START);
-            let event = Message::new().double(1, now_unix_s).whole(2, step + 1);
-            events.write(&event.message(7, &start))?;
+            let mut session = SessionLog::new();
+            session.set_status(SessionLog_SessionStatus::START);
+            let mut start = event(step + 1, now_unix_s);
+            start.set_session_log(session);
+            events.write(&start)?;
         }
         Ok(events)
     }
 
     /// Adds scalars of one step.
     pub fn scalars(&mut self, step: u64, now_unix_s: f64, tags: &[(String, f64)]) -> Result<(), Error> {
-        let values = tags
-            .iter()
-            .map(|(tag, value)| Message::new().bytes(1, tag.as_bytes()).float(2, *value as f32));
-        self.summary(step, now_unix_s, values)
+        let values = tags.iter().map(|(tag, number)| {
+            let mut value = tagged(tag);
+            value.set_simple_value(*number as f32);
+            value
+        });
+        self.summary(step, now_unix_s, values.collect())
     }
 
     /// Adds histograms of one step.
@@ -72,32 +79,34 @@ impl EventFile {
         tags: &[(String, Histogram)],
     ) -> Result<(), Error> {
         let values = tags.iter().map(|(tag, histogram)| {
-            let counts = histogram.counts.iter().map(|count| *count as f64);
-            let numbers = Message::new()
-                .double(1, histogram.min)
-                .double(2, histogram.max)
-                .double(3, histogram.num as f64)
-                .double(4, histogram.sum)
-                .double(5, histogram.sum_squares)
-                .doubles(6, histogram.limits())
-                .doubles(7, counts);
-            Message::new().bytes(1, tag.as_bytes()).message(5, &numbers)
+            let mut numbers = HistogramProto::new();
+            numbers.min = histogram.min;
+            numbers.max = histogram.max;
+            numbers.num = histogram.num as f64;
+            numbers.sum = histogram.sum;
+            numbers.sum_squares = histogram.sum_squares;
+            numbers.bucket_limit = histogram.limits().collect();
+            numbers.bucket = histogram.counts.iter().map(|count| *count as f64).collect();
+            let mut value = tagged(tag);
+            value.set_histo(numbers);
+            value
         });
-        self.summary(step, now_unix_s, values)
+        self.summary(step, now_unix_s, values.collect())
     }
 
     /// Adds the settings of the run.
     pub fn settings(&mut self, now_unix_s: f64, settings: &[(String, Value)]) -> Result<(), Error> {
-        let values = [
-            settings::session_start(settings, now_unix_s),
-            settings::table("hyperparameters", settings),
-        ];
-        self.summary(0, now_unix_s, values.into_iter())
+        let start = settings::session_start(settings, now_unix_s);
+        let start = start.map_err(|error| self.refused(error))?;
+        let table = settings::table("hyperparameters", settings);
+        self.summary(0, now_unix_s, vec![start, table])
     }
 
     /// Notes that the run came to its end.
     pub fn end(&mut self, step: u64, now_unix_s: f64) -> Result<(), Error> {
-        self.summary(step, now_unix_s, [settings::session_end(now_unix_s)].into_iter())
+        let end = settings::session_end(now_unix_s);
+        let end = end.map_err(|error| self.refused(error))?;
+        self.summary(step, now_unix_s, vec![end])
     }
 
     /// Brings all records to the disk.
@@ -105,57 +114,58 @@ impl EventFile {
         self.file.sync_data().map_err(Error::io(&self.path))
     }
 
-    fn summary(
-        &mut self,
-        step: u64,
-        now_unix_s: f64,
-        values: impl Iterator<Item = Message>,
-    ) -> Result<(), Error> {
-        let summary = values.fold(Message::new(), |summary, value| summary.message(1, &value));
-        let event = Message::new().double(1, now_unix_s).whole(2, step);
-        self.write(&event.message(5, &summary))
+    fn summary(&mut self, step: u64, now_unix_s: f64, values: Vec<Summary_Value>) -> Result<(), Error> {
+        let mut summary = Summary::new();
+        summary.value = values.into();
+        let mut event = event(step, now_unix_s);
+        event.set_summary(summary);
+        self.write(&event)
     }
 
-    fn write(&mut self, event: &Message) -> Result<(), Error> {
-        let event = event.as_bytes();
-        let length = (event.len() as u64).to_le_bytes();
-        let mut record = length.to_vec();
-        record.extend_from_slice(&masked(&length).to_le_bytes());
-        record.extend_from_slice(event);
-        record.extend_from_slice(&masked(event).to_le_bytes());
-        self.file.write_all(&record).map_err(Error::io(&self.path))
+    /// Writes one record at once, so that what a full disk leaves is cut within the last one.
+    fn write(&mut self, event: &Event) -> Result<(), Error> {
+        let event = event.write_to_bytes().map_err(|error| self.refused(error))?;
+        let mut record = Vec::with_capacity(event.len() + 16);
+        let framed = RecordWriter::new(&mut record).write(&event);
+        framed
+            .and_then(|()| self.file.write_all(&record))
+            .map_err(Error::io(&self.path))
+    }
+
+    /// A message that cannot be encoded, in practice none.
+    fn refused(&self, error: protobuf::ProtobufError) -> Error {
+        Error::io(&self.path)(std::io::Error::other(error))
     }
 }
 
-fn masked(data: &[u8]) -> u32 {
-    crc32c(data).rotate_right(15).wrapping_add(0xa282_ead8)
+fn event(step: u64, now_unix_s: f64) -> Event {
+    let mut event = Event::new();
+    event.wall_time = now_unix_s;
+    event.step = i64::try_from(step).unwrap_or(i64::MAX);
+    event
 }
 
-/// CRC-32C (Castagnoli), bit by bit: the files are small.
-fn crc32c(data: &[u8]) -> u32 {
-    let mut crc = u32::MAX;
-    for byte in data {
-        crc ^= u32::from(*byte);
-        for _ in 0..8 {
-            crc = if crc & 1 == 1 {
-                crc >> 1 ^ 0x82f6_3b78
-            } else {
-                crc >> 1
-            };
-        }
-    }
-    !crc
+fn tagged(tag: &str) -> Summary_Value {
+    let mut value = Summary_Value::new();
+    value.tag = tag.to_owned();
+    value
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn checksum_of_the_standard_test_string() {
-        // RFC 3720, appendix B.4, and the check value of CRC-32C.
-        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
-        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+    /// # Source
+    /// TensorFlow's `record_writer.h`; CRC-32C (Castagnoli) bit by bit, RFC 3720, appendix B.4.
+    fn masked(data: &[u8]) -> u32 {
+        let mut crc = u32::MAX;
+        for byte in data {
+            crc ^= u32::from(*byte);
+            for _ in 0..8 {
+                crc = crc >> 1 ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 };
+            }
+        }
+        (!crc).rotate_right(15).wrapping_add(0xa282_ead8)
     }
 
     #[test]
@@ -171,6 +181,7 @@ mod tests {
                 .join("events.out.tfevents.0000000001.pleach.001")
                 .exists()
         );
+        // The version: its time and its text.
         let first = 8 + 4 + (9 + 2 + 13) + 4;
         let record = &written[first..];
         let event = &record[12..record.len() - 4];
@@ -183,6 +194,9 @@ mod tests {
         ]);
         expected.extend_from_slice(&0.5_f32.to_le_bytes());
         assert_eq!(event, expected);
+        assert_eq!(record.len(), 8 + 4 + event.len() + 4);
+        // The checksum of the length, worked out by the definition: CRC-32C, rotated and offset.
+        assert_eq!(record[8..12], masked(&record[..8]).to_le_bytes());
         assert_eq!(record[record.len() - 4..], masked(event).to_le_bytes());
     }
 }

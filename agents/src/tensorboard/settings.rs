@@ -2,72 +2,130 @@
 //!
 //! # Source
 //! TensorBoard's `plugins/hparams/plugin_data.proto`, `plugins/hparams/api.proto` and `plugins/text/metadata.py`;
-//! TensorFlow's `summary.proto`, `tensor.proto`, `types.proto`; protobuf's `struct.proto`.
+//! TensorFlow's `summary.proto`.
 
+use protobuf::{Message, ProtobufResult, well_known_types};
 use serde_json::Value;
+use tensorboard_proto::api::Status;
+use tensorboard_proto::plugin_hparams::{HParamsPluginData, SessionEndInfo, SessionStartInfo};
+use tensorboard_proto::summary::{Summary_Value, SummaryMetadata, SummaryMetadata_PluginData};
+use tensorboard_proto::tensor::TensorProto;
+use tensorboard_proto::tensor_shape::TensorShapeProto;
+use tensorboard_proto::types::DataType;
 
-use super::message::Message;
-
-/// `DT_FLOAT` and `DT_STRING` of `types.proto`.
-const TYPE_FLOAT: u64 = 1;
-const TYPE_STRING: u64 = 7;
-/// `DATA_CLASS_TENSOR` of `summary.proto`.
+/// `SummaryMetadata.data_class` and its value `DATA_CLASS_TENSOR`, which came to `summary.proto` after the messages used here.
+const DATA_CLASS: u32 = 4;
 const CLASS_TENSOR: u64 = 2;
-/// `STATUS_SUCCESS` of `api.proto`.
-const STATUS_SUCCESS: u64 = 1;
 
 /// A value whose meaning is in its metadata.
-fn plugin_value(tag: &str, plugin: &str, content: &Message, tensor: &Message) -> Message {
-    let data = Message::new().bytes(1, plugin.as_bytes()).message(2, content);
-    let metadata = Message::new().message(1, &data).whole(4, CLASS_TENSOR);
-    Message::new()
-        .bytes(1, tag.as_bytes())
-        .message(8, tensor)
-        .message(9, &metadata)
+fn plugin_value(tag: &str, plugin: &str, content: Vec<u8>, tensor: TensorProto) -> Summary_Value {
+    let mut data = SummaryMetadata_PluginData::new();
+    data.plugin_name = plugin.to_owned();
+    data.content = content;
+    let mut metadata = SummaryMetadata::new();
+    metadata.set_plugin_data(data);
+    metadata.mut_unknown_fields().add_varint(DATA_CLASS, CLASS_TENSOR);
+    let mut value = Summary_Value::new();
+    value.tag = tag.to_owned();
+    value.set_tensor(tensor);
+    value.set_metadata(metadata);
+    value
+}
+
+fn scalar(dtype: DataType) -> TensorProto {
+    let mut tensor = TensorProto::new();
+    tensor.dtype = dtype;
+    tensor.set_tensor_shape(TensorShapeProto::new());
+    tensor
 }
 
 /// One number of no meaning: the HParams page reads the metadata only.
-fn nothing() -> Message {
-    Message::new()
-        .whole(1, TYPE_FLOAT)
-        .message(2, &Message::new())
-        .float(5, 0.0)
+fn nothing() -> TensorProto {
+    let mut tensor = scalar(DataType::DT_FLOAT);
+    tensor.float_val = vec![0.0];
+    tensor
+}
+
+fn hparams(tag: &str, content: Vec<u8>) -> Summary_Value {
+    plugin_value(tag, "hparams", content, nothing())
 }
 
 /// The settings of a run: numbers, truths and texts under their keys, anything else as JSON.
-pub(super) fn session_start(settings: &[(String, Value)], now_unix_s: f64) -> Message {
-    let mut info = Message::new();
+///
+/// # Errors
+/// A message that cannot be encoded, in practice none.
+pub(super) fn session_start(settings: &[(String, Value)], now_unix_s: f64) -> ProtobufResult<Summary_Value> {
+    let mut info = SessionStartInfo::new();
+    info.start_time_secs = now_unix_s;
+    let mut content = encoded(info)?;
+    // One message for each key, one after the other: that is how protobuf merges messages, and a map would have no order.
     for (key, value) in settings {
-        let value = match value {
-            Value::Bool(value) => Message::new().whole(4, u64::from(*value)),
-            Value::Number(value) => Message::new().double(2, value.as_f64().unwrap_or(f64::NAN)),
-            Value::String(value) => Message::new().bytes(3, value.as_bytes()),
-            other => Message::new().bytes(3, other.to_string().as_bytes()),
-        };
-        let entry = Message::new().bytes(1, key.as_bytes()).message(2, &value);
-        info = info.message(1, &entry);
+        let mut own = well_known_types::Value::new();
+        match value {
+            Value::Bool(value) => own.set_bool_value(*value),
+            Value::Number(value) => own.set_number_value(value.as_f64().unwrap_or(f64::NAN)),
+            Value::String(value) => own.set_string_value(value.clone()),
+            other => own.set_string_value(other.to_string()),
+        }
+        let mut info = SessionStartInfo::new();
+        info.hparams.insert(key.clone(), own);
+        content.extend(encoded(info)?);
     }
-    let content = Message::new().message(3, &info.double(5, now_unix_s));
-    plugin_value("_hparams_/session_start_info", "hparams", &content, &nothing())
+    Ok(hparams("_hparams_/session_start_info", content))
+}
+
+fn encoded(info: SessionStartInfo) -> ProtobufResult<Vec<u8>> {
+    let mut data = HParamsPluginData::new();
+    data.set_session_start_info(info);
+    data.write_to_bytes()
 }
 
 /// The run came to its end.
-pub(super) fn session_end(now_unix_s: f64) -> Message {
-    let info = Message::new().whole(1, STATUS_SUCCESS).double(2, now_unix_s);
-    let content = Message::new().message(4, &info);
-    plugin_value("_hparams_/session_end_info", "hparams", &content, &nothing())
+///
+/// # Errors
+/// As [`session_start`].
+pub(super) fn session_end(now_unix_s: f64) -> ProtobufResult<Summary_Value> {
+    let mut info = SessionEndInfo::new();
+    info.status = Status::STATUS_SUCCESS;
+    info.end_time_secs = now_unix_s;
+    let mut data = HParamsPluginData::new();
+    data.set_session_end_info(info);
+    Ok(hparams("_hparams_/session_end_info", data.write_to_bytes()?))
 }
 
 /// The settings as a table in Markdown.
-pub(super) fn table(tag: &str, settings: &[(String, Value)]) -> Message {
+pub(super) fn table(tag: &str, settings: &[(String, Value)]) -> Summary_Value {
     let mut text = "| key | value |\n|---|---|\n".to_owned();
     for (key, value) in settings {
         let value = value.to_string().replace('|', "\\|");
         text.push_str(&format!("| {key} | {value} |\n"));
     }
-    let tensor = Message::new()
-        .whole(1, TYPE_STRING)
-        .message(2, &Message::new())
-        .bytes(8, text.as_bytes());
-    plugin_value(tag, "text", &Message::new(), &tensor)
+    let mut tensor = scalar(DataType::DT_STRING);
+    tensor.string_val = vec![text.into_bytes()].into();
+    plugin_value(tag, "text", Vec::new(), tensor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_merged_to_one_message_and_written_in_their_order() {
+        let settings = [
+            ("b".to_owned(), Value::from(0.5)),
+            ("a".to_owned(), Value::from("x")),
+            ("c".to_owned(), Value::from(vec![1, 2])),
+        ];
+        let write = || session_start(&settings, 7.0).unwrap().write_to_bytes().unwrap();
+        assert_eq!(write(), write());
+        let value = session_start(&settings, 7.0).unwrap();
+        let content = &value.get_metadata().get_plugin_data().content;
+        let data: HParamsPluginData = protobuf::Message::parse_from_bytes(content).unwrap();
+        let info = data.get_session_start_info();
+        assert_eq!(info.start_time_secs, 7.0);
+        assert_eq!(info.hparams["b"].get_number_value(), 0.5);
+        assert_eq!(info.hparams["a"].get_string_value(), "x");
+        assert_eq!(info.hparams["c"].get_string_value(), "[1,2]");
+        assert_eq!(info.hparams.len(), 3);
+    }
 }

@@ -6,25 +6,14 @@
 
 use pleach_env::seed::Seed;
 use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_network::{Inference, Layout, PriorPolicy};
 
+use crate::behaviour::Behaviour;
 use crate::error::Error;
-use crate::inference::Inference;
-use crate::normaliser::Normaliser;
-use crate::parameters::Layout;
-use crate::prior::PriorPolicy;
 use crate::rollout::Rollout;
 
-/// The network that plays a rollout, which need not be the one that learns from it (the *behaviour policy*).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Behaviour {
-    /// All parameters, in [`Layout`]'s order.
-    pub parameters: Vec<f32>,
-    /// Scale of the value head.
-    pub normaliser: Normaliser,
-}
-
 /// A rollout to be played.
-pub(super) struct Play {
+pub(super) struct Collection {
     pub(super) layout: Layout,
     pub(super) spaces: Spaces,
     pub(super) prior: Option<PriorPolicy>,
@@ -35,7 +24,7 @@ pub(super) struct Play {
     pub(super) seed: Seed,
 }
 
-impl Play {
+impl Collection {
     /// Plays in the buffers of an earlier rollout, if they fit.
     pub(super) fn run(
         self,

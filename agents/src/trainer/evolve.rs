@@ -1,12 +1,11 @@
 //! One generation of evolution strategies.
 
 use pleach_env::seed::Seed;
+use pleach_network::{Inference, LearnedPolicy};
 
-use super::Trainer;
+use super::state::Trainer;
 use crate::error::Error;
 use crate::evolution::{self, GenerationStats};
-use crate::inference::Inference;
-use crate::policy::LearnedPolicy;
 
 impl Trainer {
     /// One generation of evolution strategies: `fitness` gets the policies of the population and the seed of the workloads that
@@ -22,9 +21,12 @@ impl Trainer {
         let seed = self.seed.child("update", self.update);
         let config = self.config.evolution;
         let scales = evolution::scales(&self.layout);
-        let members = evolution::population(&self.flat, &scales, &config, seed)
+        let members = evolution::population(&self.parameters, &scales, &config, seed)
             .iter()
-            .map(|flat| LearnedPolicy::new(&self.contract, Inference::new(&self.layout, flat)?))
+            .map(|parameters| {
+                let inference = Inference::new(&self.layout, parameters)?;
+                Ok(LearnedPolicy::new(&self.contract, inference)?)
+            })
             .collect::<Result<Vec<_>, Error>>()?;
         let (fitness, num_frames) = fitness(&members, seed.child("arrivals", 0))?;
         if fitness.len() != members.len() {
@@ -33,19 +35,19 @@ impl Trainer {
         if !fitness.iter().all(|value| value.is_finite()) {
             return Err(Error::NotFinite { update: self.update }.into());
         }
-        let descent = evolution::descent(&fitness, self.flat.len(), &config, seed);
+        let descent = evolution::descent(&fitness, self.parameters.len(), &config, seed);
         let learning_rate = self.between(config.learning_rate, config.learning_rate_final);
         // Adam works in units of the scales, where all parameters are of a size.
-        let (mut moved, mut adam) = (vec![0.0; self.flat.len()], self.adam.clone());
+        let (mut moved, mut adam) = (vec![0.0; self.parameters.len()], self.adam.clone());
         adam.step(&mut moved, &descent, learning_rate);
         let kept = (1.0 - learning_rate * config.weight_decay).max(0.0) as f32;
-        for (step, (x, scale)) in moved.iter_mut().zip(self.flat.iter().zip(&scales)) {
+        for (step, (x, scale)) in moved.iter_mut().zip(self.parameters.iter().zip(&scales)) {
             *step = kept * x + scale * *step;
         }
         if !moved.iter().all(|parameter| parameter.is_finite()) {
             return Err(Error::NotFinite { update: self.update }.into());
         }
-        (self.flat, self.adam) = (moved, adam);
+        (self.parameters, self.adam) = (moved, adam);
         self.num_frames += num_frames;
         let mean = fitness.iter().sum::<f64>() / fitness.len() as f64;
         let square = fitness.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
@@ -69,9 +71,9 @@ mod tests {
     use pleach_scheduler::policy::CandidateConfig;
 
     use super::*;
-    use crate::contract::Contract;
     use crate::evolution::EvolutionConfig;
-    use crate::trainer::{Learner, TrainConfig};
+    use crate::train_config::{Learner, TrainConfig};
+    use pleach_network::Contract;
 
     #[test]
     fn where_nobody_is_better_only_the_decay_moves_parameters() {

@@ -1,60 +1,48 @@
-//! The training loop as a state machine that can stop and go on between any two updates.
-//!
-//! Everything that an update reads is in the [`Checkpoint`]: configuration, seed, number
-//! of the update, parameters, Adam, normaliser. Each update restarts the environments from seeds derived from (seed,
-//! update, group), so nothing of an environment needs to be saved, and N updates equal k updates, a save, a load and
-//! N - k updates, bit for bit, on one machine at any number of threads.
-
-mod evolve;
-mod play;
-mod update;
+//! The state of a training run, and what may be asked of it.
 
 use pleach_env::seed::Seed;
 use pleach_env::vector::{Batch, Spaces};
+use pleach_network::{
+    Contract, Inference, Layout, LearnedPolicy, NetworkConfig, Normaliser, PriorPolicy, Provenance,
+    TrainedNetwork, parameters::at,
+};
 
 use crate::adam::Adam;
+use crate::behaviour::Behaviour;
 use crate::checkpoint::Checkpoint;
-use crate::contract::Contract;
 use crate::device::Device;
 use crate::error::Error;
 use crate::gradients::Workspace;
 use crate::histogram::Histogram;
 use crate::imitation::{Demonstrations, ImitationStats, clone_teacher};
-use crate::inference::Inference;
-use crate::normaliser::Normaliser;
-use crate::parameters::{Layout, NetworkConfig, at};
-use crate::policy::LearnedPolicy;
-use crate::prior::PriorPolicy;
+use crate::random::initial_parameters;
 use crate::reward_rate::RewardRate;
 use crate::rollout::Rollout;
-
-pub use self::play::Behaviour;
-pub use self::update::UpdateStats;
-pub use crate::train_config::{Learner, TrainConfig};
+use crate::train_config::TrainConfig;
 
 /// A training run.
 #[derive(Clone, Debug)]
 pub struct Trainer {
-    config: TrainConfig,
-    contract: Contract,
-    seed: Seed,
-    layout: Layout,
-    device: Device,
-    flat: Vec<f32>,
-    adam: Adam,
-    normaliser: Normaliser,
-    reward_rate: RewardRate,
-    multipliers: Vec<f64>,
-    update: u64,
-    num_frames: u64,
-    best_score: Option<f64>,
+    pub(super) config: TrainConfig,
+    pub(super) contract: Contract,
+    pub(super) seed: Seed,
+    pub(super) layout: Layout,
+    pub(super) device: Device,
+    pub(super) parameters: Vec<f32>,
+    pub(super) adam: Adam,
+    pub(super) normaliser: Normaliser,
+    pub(super) reward_rate: RewardRate,
+    pub(super) multipliers: Vec<f64>,
+    pub(super) update: u64,
+    pub(super) num_frames: u64,
+    pub(super) best_score: Option<f64>,
     /// Who plays the next rollout, where it is not the present network.
-    behaviour: Option<Behaviour>,
+    pub(super) behaviour: Option<Behaviour>,
     /// What the last update learnt from.
-    running: Option<(Rollout, Batch)>,
+    pub(super) running: Option<(Rollout, Batch)>,
     /// What the next one will, where it has been played.
-    ahead: Option<(Rollout, Batch)>,
-    workspace: Workspace,
+    pub(super) ahead: Option<(Rollout, Batch)>,
+    pub(super) workspace: Workspace,
 }
 
 impl Trainer {
@@ -65,19 +53,19 @@ impl Trainer {
     pub fn new(config: TrainConfig, contract: Contract, seed: Seed) -> Result<Self, Error> {
         config.check()?;
         let layout = Layout::new(config.network, contract.spaces)?;
-        let mut flat = layout.initial(seed);
+        let mut parameters = initial_parameters(&layout, seed);
         if let Some(prior) = &contract.prior {
             PriorPolicy::new(prior)?;
-            flat[layout.entries[at::POINTER_OUT].range.clone()].fill(0.0);
+            parameters[layout.entries[at::POINTER_OUT].range.clone()].fill(0.0);
         }
         Ok(Trainer {
             config,
             contract,
             seed,
-            adam: Adam::new(flat.len()),
+            adam: Adam::new(parameters.len()),
             layout,
             device: Device::Cpu,
-            flat,
+            parameters,
             normaliser: Normaliser::default(),
             reward_rate: RewardRate::default(),
             multipliers: Vec::new(),
@@ -96,12 +84,12 @@ impl Trainer {
     /// # Errors
     /// [`Error::Contract`] where the other network has another size, sees other features or corrects another heuristic; the
     /// trainer is then as before.
-    pub fn go_on_from(&mut self, other: &Checkpoint) -> Result<(), Error> {
+    pub fn go_on_from(&mut self, other: &TrainedNetwork) -> Result<(), Error> {
         self.contract.check_schema(&other.contract.schema_hash)?;
         let sizes = |network: NetworkConfig, spaces: Spaces| format!("{network:?} on {spaces:?}");
         let own = sizes(self.config.network, self.contract.spaces);
-        let found = sizes(other.config.network, other.contract.spaces);
-        if own != found || self.flat.len() != other.parameters.len() {
+        let found = sizes(other.config, other.contract.spaces);
+        if own != found || self.parameters.len() != other.parameters.len() {
             return Err(Error::contract("network", own, found));
         }
         if self.contract.prior != other.contract.prior {
@@ -109,8 +97,8 @@ impl Trainer {
             let (own, found) = (text(&self.contract.prior), text(&other.contract.prior));
             return Err(Error::contract("corrected heuristic", own, found));
         }
-        self.flat.clone_from(&other.parameters);
-        (self.adam, self.normaliser) = (Adam::new(self.flat.len()), other.normaliser);
+        self.parameters.clone_from(&other.parameters);
+        (self.adam, self.normaliser) = (Adam::new(self.parameters.len()), other.normaliser);
         Ok(())
     }
 
@@ -147,7 +135,7 @@ impl Trainer {
     /// All parameters, in the layout's order.
     #[must_use]
     pub fn parameters(&self) -> &[f32] {
-        &self.flat
+        &self.parameters
     }
 
     /// The estimated long-run reward per second, where average rewards are learnt.
@@ -173,7 +161,7 @@ impl Trainer {
     /// # Errors
     /// None in practice: the lengths agree.
     pub fn inference(&self) -> Result<Inference, Error> {
-        Inference::new(&self.layout, &self.flat)
+        Ok(Inference::new(&self.layout, &self.parameters)?)
     }
 
     /// The present policy as a scheduling policy.
@@ -181,7 +169,27 @@ impl Trainer {
     /// # Errors
     /// [`Error::Contract`] where the run's feature schema is not this program's.
     pub fn policy(&self) -> Result<LearnedPolicy, Error> {
-        LearnedPolicy::new(&self.contract, self.inference()?)
+        Ok(LearnedPolicy::new(&self.contract, self.inference()?)?)
+    }
+
+    /// The present network, for use and not for going on.
+    #[must_use]
+    pub fn network(&self) -> TrainedNetwork {
+        TrainedNetwork {
+            config: self.config.network,
+            contract: self.contract.clone(),
+            normaliser: self.normaliser,
+            provenance: Provenance {
+                learner: self.config.learner.name().to_owned(),
+                seed: self.seed.0,
+                update: self.update,
+                num_updates: self.config.num_updates,
+                num_frames: self.num_frames,
+                best_score: self.best_score,
+                settings: serde_json::to_value(self.config).unwrap_or_default(),
+            },
+            parameters: self.parameters.clone(),
+        }
     }
 
     /// Notes the score of an evaluation of the present policy, larger being better, and says whether it is the best so
@@ -200,7 +208,7 @@ impl Trainer {
     /// # Errors
     /// As [`clone_teacher`]; the trainer is then as before.
     pub fn warm_start(&mut self, demonstrations: &Demonstrations) -> Result<ImitationStats, Error> {
-        let (mut flat, mut normaliser) = (self.flat.clone(), self.normaliser);
+        let (mut parameters, mut normaliser) = (self.parameters.clone(), self.normaliser);
         let config = &self.config.imitation;
         let without_returns = self
             .config
@@ -209,15 +217,15 @@ impl Trainer {
         let demonstrations = without_returns.as_ref().unwrap_or(demonstrations);
         let stats = clone_teacher(
             (&self.layout, self.device),
-            &mut flat,
+            &mut parameters,
             &mut normaliser,
             demonstrations,
             config,
             self.seed,
         )
         .map_err(|error| self.name_update(error))?;
-        (self.flat, self.normaliser) = (flat, normaliser);
-        self.adam = Adam::new(self.flat.len());
+        (self.parameters, self.normaliser) = (parameters, normaliser);
+        self.adam = Adam::new(self.parameters.len());
         Ok(stats)
     }
 
@@ -231,7 +239,7 @@ impl Trainer {
         let mut histograms = Vec::new();
         for entries in self.layout.entries.chunk_by(|a, b| part(a.name) == part(b.name)) {
             let range = entries[0].range.start..entries[entries.len() - 1].range.end;
-            if let Some(histogram) = Histogram::of(self.flat[range].iter().copied()) {
+            if let Some(histogram) = Histogram::of(self.parameters[range].iter().copied()) {
                 histograms.push((format!("parameters/{}", part(entries[0].name)), histogram));
             }
         }
@@ -258,7 +266,7 @@ impl Trainer {
             normaliser: self.normaliser,
             reward_rate: self.reward_rate,
             multipliers: self.multipliers.clone(),
-            parameters: self.flat.clone(),
+            parameters: self.parameters.clone(),
             adam: self.adam.clone(),
             behaviour: self.behaviour.clone(),
         }
@@ -271,7 +279,7 @@ impl Trainer {
     /// not that of the network.
     pub fn resume(checkpoint: Checkpoint) -> Result<Trainer, Error> {
         let mut trainer = Trainer::new(checkpoint.config, checkpoint.contract, checkpoint.seed)?;
-        let expected = trainer.flat.len();
+        let expected = trainer.parameters.len();
         let behaviour = checkpoint.behaviour.as_ref().map(|network| &network.parameters);
         let lists = [
             &checkpoint.parameters,
@@ -283,7 +291,7 @@ impl Trainer {
                 return Err(Error::contract("number of parameters", expected, found));
             }
         }
-        (trainer.flat, trainer.adam) = (checkpoint.parameters, checkpoint.adam);
+        (trainer.parameters, trainer.adam) = (checkpoint.parameters, checkpoint.adam);
         (trainer.update, trainer.num_frames) = (checkpoint.update, checkpoint.num_frames);
         (trainer.normaliser, trainer.best_score) = (checkpoint.normaliser, checkpoint.best_score);
         (trainer.reward_rate, trainer.multipliers) = (checkpoint.reward_rate, checkpoint.multipliers);
@@ -291,7 +299,7 @@ impl Trainer {
         Ok(trainer)
     }
 
-    fn name_update(&self, error: Error) -> Error {
+    pub(super) fn name_update(&self, error: Error) -> Error {
         match error {
             Error::NotFinite { .. } => Error::NotFinite { update: self.update },
             other => other,
@@ -299,7 +307,7 @@ impl Trainer {
     }
 
     /// What goes linearly from `first` to `last` over the run.
-    fn between(&self, first: f64, last: f64) -> f64 {
+    pub(super) fn between(&self, first: f64, last: f64) -> f64 {
         let last_update = self.config.num_updates.saturating_sub(1).max(1) as f64;
         first + (last - first) * (self.update as f64 / last_update).min(1.0)
     }

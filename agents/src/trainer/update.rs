@@ -2,17 +2,18 @@
 
 use pleach_env::metrics::Metrics;
 use pleach_env::vector::{Spaces, VectorEnv};
+use pleach_network::{PriorPolicy, parameters::at};
 use serde::{Deserialize, Serialize};
 
-use super::play::{Behaviour, Play};
-use super::{TrainConfig, Trainer};
+use super::collection::Collection;
+use super::state::Trainer;
 use crate::adam::Adam;
 use crate::advantage::{self, Criterion};
+use crate::behaviour::Behaviour;
 use crate::error::Error;
-use crate::parameters::at;
 use crate::ppo::{self, Experience, PpoStats, Schedule};
-use crate::prior::PriorPolicy;
 use crate::rollout::{Episode, Rollout};
+use crate::train_config::TrainConfig;
 
 /// Figures of one update. Nothing in it depends on the clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,7 +49,7 @@ impl Trainer {
     /// gradient that is not finite. The parameters, Adam and the normaliser are then those before the update.
     pub fn update(&mut self, env: &mut dyn VectorEnv) -> Result<UpdateStats, Error> {
         let before = (
-            self.flat.clone(),
+            self.parameters.clone(),
             self.adam.clone(),
             self.normaliser,
             self.reward_rate,
@@ -57,7 +58,7 @@ impl Trainer {
         let result = self.try_update(env);
         if result.is_err() {
             (
-                self.flat,
+                self.parameters,
                 self.adam,
                 self.normaliser,
                 self.reward_rate,
@@ -72,7 +73,7 @@ impl Trainer {
         self.check_env(env)?;
         let seed = self.seed.child("update", self.update);
         let present = Behaviour {
-            parameters: self.flat.clone(),
+            parameters: self.parameters.clone(),
             normaliser: self.normaliser,
         };
         let (mut rollout, batch) = match self.ahead.take() {
@@ -80,32 +81,33 @@ impl Trainer {
             _ => {
                 let behaviour = self.behaviour.as_ref().unwrap_or(&present);
                 let buffers = self.running.take();
-                self.play_of(self.update)?.run(behaviour, env, buffers)?
+                self.collection_of(self.update)?.run(behaviour, env, buffers)?
             }
         };
         let (experience, explained_variance) = self.experience(&mut rollout)?;
         if self.update > 0 && self.update == self.config.value_warmup_updates {
             // The policy's moments are zero and Adam has counted the value head's steps: with those its first steps would be
             // scaled for moments that have long settled, several times too large.
-            self.adam = Adam::new(self.flat.len());
+            self.adam = Adam::new(self.parameters.len());
         }
         let schedule = self.schedule();
         let num_updates = self.config.num_updates;
         let next = (self.config.overlap && self.update + 1 < num_updates).then_some(self.update + 1);
-        let next = next.map(|update| self.play_of(update)).transpose()?;
+        let next = next.map(|update| self.collection_of(update)).transpose()?;
         let (buffers, is_ahead) = (self.running.take_if(|_| next.is_some()), next.is_some());
-        let (flat, adam, workspace) = (&mut self.flat, &mut self.adam, &mut self.workspace);
+        let (parameters, adam, workspace) = (&mut self.parameters, &mut self.adam, &mut self.workspace);
         let (layout, device, config) = (&self.layout, self.device, &self.config.ppo);
         let learn = || {
             let random = &mut seed.stream("minibatch", 0);
             let on = (layout, device, workspace);
-            ppo::improve(on, flat, adam, &experience, config, schedule, random)
+            ppo::improve(on, parameters, adam, &experience, config, schedule, random)
         };
         let (ppo, ahead) = rayon::join(learn, || {
-            next.map(|play| play.run(&present, env, buffers)).transpose()
+            next.map(|collection| collection.run(&present, env, buffers))
+                .transpose()
         });
         let ppo = ppo?;
-        if !self.flat.iter().all(|parameter| parameter.is_finite()) {
+        if !self.parameters.iter().all(|parameter| parameter.is_finite()) {
             return Err(Error::NotFinite { update: self.update });
         }
         self.ahead = ahead?;
@@ -174,8 +176,8 @@ impl Trainer {
     }
 
     /// How the rollout of an update is played.
-    fn play_of(&self, update: u64) -> Result<Play, Error> {
-        Ok(Play {
+    fn collection_of(&self, update: u64) -> Result<Collection, Error> {
+        Ok(Collection {
             layout: self.layout.clone(),
             spaces: self.contract.spaces,
             prior: self.contract.prior.as_ref().map(PriorPolicy::new).transpose()?,
@@ -194,10 +196,10 @@ impl Trainer {
             &self.layout.entries[at::VALUE_OUT],
             &self.layout.entries[at::VALUE_OUT_BIAS],
         );
-        let mut new_bias = self.flat[bias.range.start];
+        let mut new_bias = self.parameters[bias.range.start];
         self.normaliser
-            .preserve(&old, &mut self.flat[weight.range.clone()], &mut new_bias);
-        self.flat[bias.range.start] = new_bias;
+            .preserve(&old, &mut self.parameters[weight.range.clone()], &mut new_bias);
+        self.parameters[bias.range.start] = new_bias;
     }
 
     fn schedule(&self) -> Schedule {

@@ -8,7 +8,6 @@ mod scaling;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pleach_agents::contract::Contract;
 use pleach_agents::trainer::Trainer;
 use pleach_env::config::EnvConfig;
 use pleach_env::seed::Seed;
@@ -18,6 +17,7 @@ use pleach_env::vector::AutoresetMode;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::workload::import::{ImportOptions, import};
+use pleach_network::Contract;
 use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::policy::{Needs, Policy};
 use serde_json::{Value, json};

@@ -1,13 +1,13 @@
 //! `pleach blend`: one network out of several.
 
-use pleach_agents::blend::blend;
-use pleach_agents::checkpoint::Checkpoint;
+use pleach_network::TrainedNetwork;
+use pleach_network::blend::blend;
 
 use crate::commands::Context;
 use crate::flags::BlendArgs;
 use pleach_experiments::error::Error;
 use pleach_experiments::fine_tuning::network_at;
-use pleach_experiments::settings::agent_error;
+use pleach_experiments::settings::network_error;
 
 /// Writes the blend.
 ///
@@ -36,13 +36,13 @@ pub fn run(args: &BlendArgs, context: &mut Context<'_>) -> Result<(), Error> {
         .network
         .iter()
         .map(|place| network_at(place))
-        .collect::<Result<Vec<Checkpoint>, Error>>()?;
+        .collect::<Result<Vec<TrainedNetwork>, Error>>()?;
     let weights = match args.weights.is_empty() {
         true => vec![1.0; networks.len()],
         false => args.weights.clone(),
     };
-    let blended = blend(&networks, &weights).map_err(agent_error)?;
-    blended.save(&args.to).map_err(agent_error)?;
+    let blended = blend(&networks, &weights).map_err(network_error)?;
+    blended.save(&args.to).map_err(network_error)?;
     let total: f64 = weights.iter().sum();
     let parts = args.network.iter().zip(&weights).map(|(place, weight)| {
         let percent = 100.0 * weight / total;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use pleach_agents::policy::LearnedPolicy;
 use pleach_env::config::EnvConfig;
+use pleach_network::LearnedPolicy;
 use serde_json::json;
 
 use crate::commands::Context;
@@ -19,7 +19,7 @@ use pleach_experiments::overrides;
 use pleach_experiments::progress::Progress;
 use pleach_experiments::run_folder::{Existing, RunFolder};
 use pleach_experiments::scenario::{episodes, seeds};
-use pleach_experiments::settings::{TrainSettings, agent_error};
+use pleach_experiments::settings::{TrainSettings, network_error};
 use pleach_experiments::settings_file;
 use pleach_experiments::suite::{Judgement, LONGER, Learned, Stage, TASKS, Task, Verdict, baselines, judge};
 use pleach_experiments::training::Trained;
@@ -207,7 +207,7 @@ fn first_network(
                 "{}: {message}. The network that it went on from is judged",
                 place.display()
             ))?;
-            LearnedPolicy::from_checkpoint(&network_at(first)?).map_err(agent_error)
+            LearnedPolicy::from_network(&network_at(first)?).map_err(network_error)
         }
         (error, _) => Err(error),
     }

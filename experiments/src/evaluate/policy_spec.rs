@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_agents::policy::LearnedPolicy;
 use pleach_baselines::{Entry, Requirements};
+use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::{Capabilities, Template};
 use pleach_scheduler::heuristics;
 use pleach_scheduler::planner::{Planner, PolicyPlanner};

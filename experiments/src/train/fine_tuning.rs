@@ -6,18 +6,17 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_agents::checkpoint::Checkpoint;
-use pleach_agents::error::Error as AgentError;
+use pleach_network::{Error as NetworkError, TrainedNetwork};
 
 use crate::contestant::BEST_CHECKPOINT;
 use crate::error::Error;
-use crate::settings::{TrainSettings, agent_error};
+use crate::settings::{TrainSettings, network_error};
 
-/// Reads the network of a run's folder or of a checkpoint.
+/// Reads the network of a run's folder, of a network policy file or of a checkpoint.
 ///
 /// # Errors
 /// A place without a network, a file that is no checkpoint of this version.
-pub fn network_at(place: &Path) -> Result<Checkpoint, Error> {
+pub fn network_at(place: &Path) -> Result<TrainedNetwork, Error> {
     let file: PathBuf = if place.is_dir() {
         place.join(BEST_CHECKPOINT)
     } else {
@@ -29,14 +28,14 @@ pub fn network_at(place: &Path) -> Result<Checkpoint, Error> {
         return Err(Error::config("network", place.display(), allowed, hint));
     }
     let hint = "Make it anew with this version: pleach train.";
-    Checkpoint::load(&file).map_err(|error| match error {
-        AgentError::Checkpoint { path, reason } => Error::Contract {
+    TrainedNetwork::load(&file).map_err(|error| match error {
+        NetworkError::File { path, reason } => Error::Contract {
             what: format!("checkpoint {}", path.display()),
             expected: "a whole checkpoint of this version".into(),
             found: reason,
             hint: hint.into(),
         },
-        other => agent_error(other),
+        other => network_error(other),
     })
 }
 
@@ -49,7 +48,7 @@ pub fn adopt(settings: &mut TrainSettings) -> Result<(), Error> {
         return Ok(());
     };
     let from = network_at(place)?;
-    settings.train.network = from.config.network;
+    settings.train.network = from.config;
     settings.env.candidates = from.contract.candidates;
     settings.env.entities = from.contract.spaces.has_entities();
     let (prior, weight) = match from.contract.prior {
@@ -63,8 +62,9 @@ pub fn adopt(settings: &mut TrainSettings) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use pleach_agents::policy::LearnedPolicy;
+    use pleach_agents::checkpoint::Checkpoint;
     use pleach_agents::trainer::Learner;
+    use pleach_network::LearnedPolicy;
 
     use super::*;
     use crate::contestant::Contestant;
@@ -118,7 +118,7 @@ mod tests {
         // Alone it would leave a cluster with several GPU types to the heuristic.
         let mut bold = from.clone();
         assert!(std::mem::take(&mut bold.contract.one_type));
-        let network = Contestant::network("network", LearnedPolicy::from_checkpoint(&bold).unwrap());
+        let network = Contestant::network("network", LearnedPolicy::from_network(&bold).unwrap());
         let zero_shot = validation.ratio(&other.env, network).unwrap();
         assert_eq!(begun.curve[0].ratio, zero_shot);
         let here = Checkpoint::latest_good(&second.path().join(CHECKPOINTS)).unwrap();

@@ -12,11 +12,11 @@ mod tests;
 
 use std::path::Path;
 
-use pleach_agents::policy::LearnedPolicy;
 use pleach_agents::trainer::Learner;
 use pleach_env::config::{EnvConfig, Source};
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::AutoresetMode;
+use pleach_network::LearnedPolicy;
 
 use self::run::Run;
 use crate::error::Error;
@@ -78,20 +78,22 @@ pub fn train(
 }
 
 /// What a learner plays in, opened once for each stage of its curriculum.
-enum Arena {
+enum TrainingEnv {
     Steps(VecEnv),
     Episodes(Source, Box<EnvConfig>),
 }
 
-impl Arena {
-    fn open(settings: &TrainSettings, stage: u64) -> Result<Arena, Error> {
+impl TrainingEnv {
+    fn open(settings: &TrainSettings, stage: u64) -> Result<TrainingEnv, Error> {
         let env = settings.curriculum.env_of(&settings.env, stage)?;
         Ok(match settings.train.learner {
             Learner::Ppo => {
                 let mode = AutoresetMode::SameStep;
-                Arena::Steps(VecEnv::new(&env, settings.num_envs, mode).map_err(env_error)?)
+                TrainingEnv::Steps(VecEnv::new(&env, settings.num_envs, mode).map_err(env_error)?)
             }
-            Learner::Evolution => Arena::Episodes(Source::open(&env).map_err(env_error)?, Box::new(env)),
+            Learner::Evolution => {
+                TrainingEnv::Episodes(Source::open(&env).map_err(env_error)?, Box::new(env))
+            }
         })
     }
 }
@@ -105,15 +107,15 @@ fn learn(run: &mut Run<'_>, watcher: &Watcher) -> Result<(), Error> {
         "objective"
     };
     let mut stage = run.stage();
-    let mut arena = Arena::open(settings, stage)?;
+    let mut training_env = TrainingEnv::open(settings, stage)?;
     while !run.trainer.is_finished() {
         if stage != run.stage() {
             stage = run.stage();
-            arena = Arena::open(settings, stage)?;
+            training_env = TrainingEnv::open(settings, stage)?;
         }
-        let (mut figures, frames_per_s) = match &mut arena {
-            Arena::Steps(envs) => (Vec::new(), run.update(envs)?),
-            Arena::Episodes(source, env) => run.evolve(source, env)?,
+        let (mut figures, frames_per_s) = match &mut training_env {
+            TrainingEnv::Steps(envs) => (Vec::new(), run.update(envs)?),
+            TrainingEnv::Episodes(source, env) => run.evolve(source, env)?,
         };
         if !settings.curriculum.is_default() {
             figures.push(("charts/curriculum_stage".to_string(), stage as f64));

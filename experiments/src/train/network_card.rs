@@ -1,8 +1,7 @@
-//! What a checkpoint knows of its network, in words.
+//! What a network policy file knows of its network, in words.
 
-use pleach_agents::checkpoint::Checkpoint;
-use pleach_agents::trainer::Learner;
 use pleach_env::config::EnvConfig;
+use pleach_network::TrainedNetwork;
 use pleach_scheduler::policy::CandidateConfig;
 
 use crate::env_description;
@@ -12,8 +11,8 @@ const TEXT_LEN_MAX: usize = 200;
 
 /// Some lines: where it was trained, what it chooses among, whom it corrects, its size, and how it was learnt.
 #[must_use]
-pub fn text(checkpoint: &Checkpoint) -> String {
-    let contract = &checkpoint.contract;
+pub fn text(trained: &TrainedNetwork) -> String {
+    let (contract, provenance) = (&trained.contract, &trained.provenance);
     let trained_on = match serde_json::from_str::<EnvConfig>(&contract.trained_on) {
         Ok(env) => env_description::line(&env),
         Err(_) => contract.trained_on.chars().take(TEXT_LEN_MAX).collect(),
@@ -31,10 +30,12 @@ pub fn text(checkpoint: &Checkpoint) -> String {
         true => "running jobs, and groups of nodes with free GPUs",
         false => "nothing: only candidates and global features",
     };
-    let network = checkpoint.config.network;
-    let learner = match checkpoint.config.learner {
-        Learner::Ppo => "PPO",
-        Learner::Evolution => "evolution strategies",
+    let network = trained.config;
+    let learner = match provenance.learner.as_str() {
+        "ppo" => "PPO",
+        "evolution" => "evolution strategies",
+        "" => "unknown",
+        other => other,
     };
     [
         ("trained on", trained_on),
@@ -49,14 +50,14 @@ pub fn text(checkpoint: &Checkpoint) -> String {
                 network.hidden,
                 network.context,
                 network.heads,
-                checkpoint.parameters.len()
+                trained.parameters.len()
             ),
         ),
         (
             "learner",
             format!(
                 "{learner}, {} of {} updates, {} decisions, seed {}",
-                checkpoint.update, checkpoint.config.num_updates, checkpoint.num_frames, checkpoint.seed.0
+                provenance.update, provenance.num_updates, provenance.num_frames, provenance.seed
             ),
         ),
         ("feature schema", contract.schema_hash.clone()),

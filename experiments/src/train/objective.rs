@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use pleach_agents::policy::LearnedPolicy;
 use pleach_env::config::{EnvConfig, Source};
 use pleach_env::metrics::Metrics;
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, simulate};
+use pleach_network::LearnedPolicy;
 use pleach_scheduler::policy::Policy;
 use rayon::prelude::*;
 

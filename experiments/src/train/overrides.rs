@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 
 use crate::atomic_file::finite;
 use crate::error::Error;
+use crate::settings_file::of_removed_keys;
 
 /// `settings` with the value at each dotted key replaced: `train.evolution.sigma=0.3`. A value is TOML; what is no TOML is
 /// taken as text, so that `prior=sjf` needs no quotes.
@@ -33,7 +34,9 @@ pub fn apply<T: Serialize + DeserializeOwned>(settings: &T, overrides: &[String]
     }
     let shown = overrides.join(" ");
     tree.try_into().map_err(|error: toml::de::Error| {
-        let hint = format!("Here: {}. docs/learning.md lists the keys.", error.message());
+        let message = error.message();
+        let removed = of_removed_keys(message);
+        let hint = format!("Here: {message}.{removed} docs/learning.md lists the keys.");
         Error::config(
             "set",
             shown,
@@ -102,6 +105,7 @@ mod tests {
         for (text, word) in [
             ("train.sigma=1", "evolution"),
             ("train.evolution.sigma=big", "expected f64"),
+            ("train.ppo.gradients=burn", "Take the key out"),
             ("prior", "KEY=VALUE"),
             ("num_envs.more=1", "num_envs.more"),
             ("objective={ avg_jct_s = nan }", "finite"),

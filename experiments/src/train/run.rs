@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use pleach_agents::checkpoint::Checkpoint;
-use pleach_agents::contract::Contract;
 use pleach_agents::device::Device;
 use pleach_agents::imitation::Demonstrations;
 use pleach_agents::log::Logger;
-use pleach_agents::prior::Prior;
 use pleach_agents::trainer::{TrainConfig, Trainer};
 use pleach_env::config::{EnvConfig, Source};
 use pleach_env::seed::Seed;
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::AutoresetMode;
+use pleach_network::Contract;
+use pleach_network::Prior;
 
 use super::{CHECKPOINTS, CurvePoint, VALIDATION_BYTES_MAX, VALIDATION_FILE};
 use crate::atomic_file;

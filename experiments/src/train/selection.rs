@@ -1,7 +1,5 @@
 //! What a run judges, keeps and leaves behind.
 
-use pleach_agents::checkpoint::Checkpoint;
-
 use super::run::Run;
 use super::{CHECKPOINTS, CurvePoint, Trained, VALIDATION_FILE};
 use crate::atomic_file;
@@ -10,7 +8,7 @@ use crate::contestant::{BEST_CHECKPOINT, Contestant};
 use crate::error::Error;
 use crate::folding;
 use crate::results::PolicyRun;
-use crate::settings::agent_error;
+use crate::settings::{agent_error, network_error};
 
 impl Run<'_> {
     pub(super) fn validate(&mut self) -> Result<(), Error> {
@@ -32,14 +30,10 @@ impl Run<'_> {
         let is_admitted = point.is_admitted(self.curve.first().unwrap_or(&point));
         self.curve.push(point);
         if is_admitted && self.trainer.note_evaluation(-ratio.ln()) {
-            // For use and not for going on: who plays the next rollout is none of its affair.
-            let network = Checkpoint {
-                behaviour: None,
-                ..self.trainer.checkpoint()
-            };
+            let network = self.trainer.network();
             network
                 .save(&self.folder.join(BEST_CHECKPOINT))
-                .map_err(agent_error)?;
+                .map_err(network_error)?;
         }
         let mut figures = vec![("ratio_to_best_heuristic".to_string(), ratio)];
         figures.extend(means);

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use pleach_agents::device::Device;
-use pleach_agents::gradients::Gradients;
 use pleach_agents::ppo::PpoConfig;
 use pleach_agents::trainer::{Learner, TrainConfig};
 use pleach_baselines::Requirements;
@@ -37,7 +36,7 @@ pub struct TrainSettings {
     /// Whom the network corrects, instead of deciding alone: a heuristic's name, `best` for the best one on the validation
     /// workloads, `none`. Nobody is imitated then.
     pub prior: String,
-    /// How far the network must lift a candidate over the heuristic's choice, see [`Prior`](pleach_agents::prior::Prior).
+    /// How far the network must lift a candidate over the heuristic's choice, see [`Prior`](pleach_network::Prior).
     pub prior_weight: f64,
     /// The network to go on from, a checkpoint or a run's folder; see [`fine_tuning`](crate::fine_tuning).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -264,11 +263,6 @@ impl TrainSettings {
                 hint,
             ));
         }
-        let asked = [self.train.ppo.gradients, self.train.imitation.gradients];
-        if self.device != Device::Cpu && asked.contains(&Gradients::Plain) {
-            let hint = "Plain gradients are for CPUs. Leave out train.ppo.gradients and train.imitation.gradients, or --device.";
-            return Err(Error::config("device", name, "cpu with plain gradients", hint));
-        }
         if !self.device.is_built_in() {
             let built_in = Device::ALL.into_iter().filter(|device| device.is_built_in());
             let names: Vec<&str> = built_in.map(Device::name).collect();
@@ -302,6 +296,12 @@ pub fn agent_error(error: pleach_agents::error::Error) -> Error {
         pleach_agents::error::Error::Io { path, source } => Error::io("access", &path, source),
         other => Error::Failed(other.to_string()),
     }
+}
+
+/// Turns a network's error into ours.
+#[must_use]
+pub fn network_error(error: pleach_network::Error) -> Error {
+    agent_error(error.into())
 }
 
 impl From<pleach_agents::error::Error> for Error {

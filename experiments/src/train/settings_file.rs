@@ -46,7 +46,8 @@ pub fn read(path: &Path) -> Result<TrainSettings, Error> {
 /// Unknown keys, values of another kind, numbers that are not finite.
 pub fn parse(text: &str) -> Result<TrainSettings, String> {
     // Alone first: the message of an unknown key then has its line.
-    toml::from_str::<TrainSettings>(text).map_err(|error| error.to_string())?;
+    toml::from_str::<TrainSettings>(text)
+        .map_err(|error| format!("{error}{}", of_removed_keys(error.message())))?;
     let file: Table = toml::from_str(text).map_err(|error| error.to_string())?;
     finite(&file)?;
     let built_in = built_in().map_err(|error| error.to_string())?;
@@ -54,6 +55,18 @@ pub fn parse(text: &str) -> Result<TrainSettings, String> {
     lay_over(&mut base, file, "");
     base.try_into()
         .map_err(|error: toml::de::Error| error.message().to_string())
+}
+
+/// What to say besides of a key that earlier versions had.
+#[must_use]
+pub fn of_removed_keys(message: &str) -> &'static str {
+    match message.contains("unknown field `gradients`") {
+        true => {
+            " ppo.gradients and imitation.gradients are gone: the CPU takes plain gradients, another --device Burn's. Take the \
+             key out."
+        }
+        false => "",
+    }
 }
 
 /// Values of `file` over those of `base`, table by table. `prefix` is the dotted key of both with a dot at its end.
@@ -85,6 +98,10 @@ mod tests {
     fn a_file_with_one_key_differs_from_no_file_in_that_key() {
         let mut expected = built_in().unwrap();
         assert_eq!(parse("").unwrap(), expected);
+        for learner in ["ppo", "imitation"] {
+            let said = parse(&format!("[train.{learner}]\ngradients = \"burn\"")).unwrap_err();
+            assert!(said.contains("Take the key out"), "{said}");
+        }
         expected.train.num_updates = 7;
         assert_eq!(parse("[train]\nnum_updates = 7").unwrap(), expected);
         expected.train.ppo.clip = 0.1;

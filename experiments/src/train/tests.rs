@@ -3,11 +3,10 @@
 use std::path::Path;
 
 use pleach_agents::checkpoint::Checkpoint;
-use pleach_agents::parameters::Layout;
-use pleach_agents::policy::LearnedPolicy;
 use pleach_agents::trainer::{Learner, TrainConfig};
 use pleach_env::config::WorkloadConfig;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
+use pleach_network::{Layout, LearnedPolicy, TrainedNetwork};
 
 use crate::constraint::Constraint;
 use crate::contest::contest;
@@ -181,8 +180,7 @@ fn both_learners_move_away_from_it_and_repeat_themselves() {
         assert_eq!(first, again);
         assert_eq!((first.update, first.contract.prior.is_some()), (2, true));
         // The end of the pointer began at zero, which is no correction at all.
-        let layout =
-            pleach_agents::parameters::Layout::new(first.config.network, first.contract.spaces).unwrap();
+        let layout = pleach_network::Layout::new(first.config.network, first.contract.spaces).unwrap();
         let end = layout
             .entries
             .iter()
@@ -403,7 +401,7 @@ fn the_network_that_is_kept_does_not_read_what_never_varied() {
     let (settings, folder) = (moving(Learner::Evolution), tempfile::tempdir().unwrap());
     let before = trained(&settings, folder.path()).policy;
     let path = folder.path().join(BEST_CHECKPOINT);
-    let kept = Checkpoint::load(&path).unwrap();
+    let kept = TrainedNetwork::load(&path).unwrap();
     let (h, f) = (before.layout().config.hidden, before.layout().num_features);
     let unread = |parameters: &[f32]| {
         let rows = parameters[..f * h].chunks(h);
@@ -415,7 +413,7 @@ fn the_network_that_is_kept_does_not_read_what_never_varied() {
     assert_eq!(unread(&latest(folder.path()).parameters), 0);
     let again = trained(&settings, folder.path());
     assert_eq!(again.curve.len(), 2);
-    assert_eq!(Checkpoint::load(&path).unwrap(), kept);
+    assert_eq!(TrainedNetwork::load(&path).unwrap(), kept);
 }
 
 #[test]
@@ -423,7 +421,8 @@ fn a_network_that_has_met_one_gpu_type_leaves_clusters_with_several_to_the_heuri
     let (settings, folder) = (moving(Learner::Evolution), tempfile::tempdir().unwrap());
     trained(&settings, folder.path());
     // Weights that are large enough to be heard above the heuristic.
-    let mut moved = latest(folder.path());
+    let mut moved = network_at(folder.path()).unwrap();
+    moved.parameters = latest(folder.path()).parameters;
     moved.parameters.iter_mut().for_each(|weight| *weight *= 4.0);
     assert!(moved.parameters != network_at(folder.path()).unwrap().parameters);
     assert!(network_at(folder.path()).unwrap().contract.one_type);
@@ -431,7 +430,7 @@ fn a_network_that_has_met_one_gpu_type_leaves_clusters_with_several_to_the_heuri
         let env = env_of(workload, Some(40), Some(2.0)).unwrap();
         let validation = Validation::new(&env, 1, 3).unwrap();
         moved.contract.one_type = one_type;
-        let network = LearnedPolicy::from_checkpoint(&moved).unwrap();
+        let network = LearnedPolicy::from_network(&moved).unwrap();
         [
             Contestant::heuristic(&settings.prior).unwrap(),
             Contestant::network("learned", network),

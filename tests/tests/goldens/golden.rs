@@ -24,6 +24,10 @@ impl Digest {
         self.word(number.to_bits());
     }
 
+    pub fn f64s(&mut self, numbers: &[f64]) {
+        numbers.iter().for_each(|number| self.f64(*number));
+    }
+
     pub fn f32s(&mut self, numbers: &[f32]) {
         numbers
             .iter()
@@ -145,6 +149,11 @@ fn differences(old: &[Row], new: &[Row]) -> String {
     text
 }
 
+/// Whether [`hold`] would mint.
+pub fn is_minting(file: &str, rows: &[Row]) -> bool {
+    std::env::var(MINT).is_ok() && Golden::read(file).rows != rows
+}
+
 /// Holds results to those of the golden file, or mints the file where a reason is given.
 ///
 /// # Panics
@@ -160,7 +169,7 @@ pub fn hold(file: &str, rows: Vec<Row>) {
     let Ok(reason) = std::env::var(MINT) else {
         panic!(
             "results are others than those of tests/goldens/{file}.txt (minted on x86-64 with AVX2 and FMA):\n{differences}\n\
-             Where that is meant: {MINT}='REASON' cargo test -p pleach-tests --test goldens"
+             Where that is meant: {MINT}='REASON' cargo test --workspace --test goldens"
         );
     };
     let reason = reason.trim();
@@ -174,8 +183,10 @@ pub fn hold(file: &str, rows: Vec<Row>) {
     });
     golden.rows = rows;
     std::fs::write(path_of(file), golden.to_text()).unwrap();
-    panic!(
-        "minted tests/goldens/{file}.txt because {reason}:\n{differences}\n\
-         Now write a line with these words, \"{reason}\", under *Changes results* in CHANGELOG.md."
-    );
+    let next = if golden.mintings.len() == 1 {
+        "Now read the figures and commit the file.".into()
+    } else {
+        format!("Now write a line with these words, \"{reason}\", under *Changes results* in CHANGELOG.md.")
+    };
+    panic!("minted tests/goldens/{file}.txt because {reason}:\n{differences}\n{next}");
 }

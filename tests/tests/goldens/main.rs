@@ -4,7 +4,7 @@
 //! CHANGELOG.md under *Changes results*:
 //!
 //! ```text
-//! PLEACH_MINT_GOLDENS='generators use portable functions' cargo test -p pleach-tests --test goldens
+//! PLEACH_MINT_GOLDENS='generators use portable functions' cargo test --workspace --test goldens
 //! ```
 //!
 //! The run that mints prints what moved and fails; the next one passes. The files are minted on x86-64 with AVX2 and FMA: another
@@ -15,7 +15,11 @@
 mod golden;
 
 mod environments;
+mod evaluation;
+mod learning;
 mod networks;
 mod schedulers;
+mod simulators;
+mod trees;
 
 mod minting;

@@ -3,7 +3,15 @@
 use crate::golden::{Golden, digest_of};
 
 /// Golden files, and nothing else lies in their folder.
-const FILES: [&str; 3] = ["environments", "networks", "schedulers"];
+const FILES: [&str; 7] = [
+    "environments",
+    "evaluation",
+    "learning",
+    "networks",
+    "schedulers",
+    "simulators",
+    "trees",
+];
 
 #[test]
 fn every_golden_file_is_that_of_its_last_minting_and_says_why() {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_agents::policy::LearnedPolicy;
+use pleach_network::LearnedPolicy;
 use pleach_env::config::EnvConfig;
 use pleach_env::env::Env;
 use pleach_env::vector::ObservationMut;

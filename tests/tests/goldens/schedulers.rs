@@ -72,8 +72,7 @@ fn play(workload: &Workload, config: &SimConfig, asks: Asks, mut planner: Box<dy
     let mut digest = Digest::new();
     for (id, job) in result.jobs.iter().enumerate() {
         digest.word(id as u64);
-        let times = [job.first_start_s, job.finish_s, job.held_s, job.attained_gpu_s];
-        times.iter().for_each(|time| digest.f64(*time));
+        digest.f64s(&[job.first_start_s, job.finish_s, job.held_s, job.attained_gpu_s]);
         digest.word(u64::from(job.num_preemptions));
     }
     let num_preemptions: u32 = result.jobs.iter().map(|job| job.num_preemptions).sum();

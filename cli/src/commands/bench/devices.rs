@@ -4,11 +4,11 @@
 //! copies to the device and back are in it. Rollouts are not: they stay on the CPU, see the part `ppo`.
 
 use pleach_agents::device::Device;
-use pleach_agents::gradients::{Gradients, Workspace};
-use pleach_agents::parameters::{Layout, NetworkConfig};
-use pleach_agents::rows::Rows;
+use pleach_agents::gradients::{Workspace, sum_of_gradients};
+use pleach_agents::random::initial_parameters;
 use pleach_env::config::EnvConfig;
 use pleach_env::seed::Seed;
+use pleach_network::{DecisionBatch, Layout, NetworkConfig};
 use rand::Rng;
 
 use super::{NUM_REPEATS, rate};
@@ -86,11 +86,11 @@ pub(super) fn measure(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec
 }
 
 /// Observations of the largest minibatch, of the shape of `Pleach/Philly-v0`'s and with random numbers.
-fn recorded(args: &BenchArgs) -> Result<(EnvConfig, Rows), Error> {
+fn recorded(args: &BenchArgs) -> Result<(EnvConfig, DecisionBatch), Error> {
     let env = EnvConfig::registered("Pleach/Philly-v0").map_err(env_error)?;
     let spaces = env.spaces();
     let mut random = Seed(args.seed).stream("bench", 1);
-    let mut rows = Rows::new(spaces);
+    let mut rows = DecisionBatch::new(spaces);
     for decision in 0..MINIBATCHES[MINIBATCHES.len() - 1] {
         let mut draw = |num: usize| -> Vec<f32> {
             let unit = |draw: u32| draw as f32 / u32::MAX as f32;
@@ -109,7 +109,7 @@ fn recorded(args: &BenchArgs) -> Result<(EnvConfig, Rows), Error> {
 /// Decisions per second, within about `share_s`: gradients that take longer than that are measured once, the first time, on a CPU,
 /// where it is like any other. On other devices the first one also compiles what they run.
 fn gradients(
-    (env, rows): (&EnvConfig, &Rows),
+    (env, rows): (&EnvConfig, &DecisionBatch),
     device: Device,
     (width, minibatch): (usize, usize),
     (args, share_s): (&BenchArgs, f64),
@@ -121,7 +121,7 @@ fn gradients(
         ..NetworkConfig::default()
     };
     let layout = Layout::new(config, env.spaces()).map_err(agent_error)?;
-    let flat = layout.initial(Seed(args.seed));
+    let parameters = initial_parameters(&layout, Seed(args.seed));
     let decisions: Vec<usize> = (0..minibatch).collect();
     let mut workspace = Workspace::default();
     let mut step = || -> Result<u64, Error> {
@@ -130,7 +130,7 @@ fn gradients(
             (value, [])
         };
         let on = (&layout, device, &mut workspace);
-        let gradient = Gradients::Auto.sum(on, &flat, rows, &decisions, loss);
+        let gradient = sum_of_gradients(on, &parameters, rows, &decisions, loss);
         std::hint::black_box(gradient.map_err(agent_error)?.0);
         Ok(minibatch as u64)
     };

@@ -8,43 +8,18 @@
 //! Simulation (`pleach_env`), gradients (`pleach_agents`), trees (`pleach_distill`, `pleach_scheduler`). An engine that
 //! talks to machines: a sweep is a list of independent units that any batch system can run.
 
-pub mod atomic_file;
-pub mod bouts;
-
-pub mod constraint;
-pub mod contest;
-pub mod contestant;
-pub mod curriculum;
-pub mod differences;
-pub mod env_description;
+pub mod distill;
 pub mod error;
-pub mod estimate_source;
-pub mod fine_tuning;
-pub mod fitness;
-pub mod folding;
-pub mod hash;
-pub mod imitation;
-pub mod inspect;
-pub mod metric;
-pub mod network_card;
-pub mod overrides;
+pub mod evaluate;
+pub mod plot;
 pub mod progress;
-
-pub mod pruning;
 pub mod report;
 pub mod reproduce;
-pub mod results;
 pub mod run_folder;
-pub mod run_lock;
-pub mod scenario;
-pub mod scheduling;
-pub mod settings;
-pub mod settings_file;
-pub mod stats;
 pub mod suite;
 pub mod sweep;
-pub mod table;
 pub mod tournament;
-pub mod training;
-pub mod training_memory;
-pub mod validation;
+pub mod train;
+pub mod workload_report;
+
+pub use evaluate::evaluation::{Evaluation, EvaluationConfig, evaluate};

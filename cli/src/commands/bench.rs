@@ -25,13 +25,12 @@ use serde_json::{Value, json};
 use crate::commands::Context;
 use crate::flags::BenchArgs;
 use crate::flags::bench::BenchPart;
-use pleach_experiments::atomic_file;
-use pleach_experiments::contestant::Contestant;
 use pleach_experiments::error::Error;
-use pleach_experiments::scenario::env_error;
-use pleach_experiments::settings::{TrainSettings, agent_error};
-use pleach_experiments::stats::quantile;
-use pleach_experiments::table::Table;
+use pleach_experiments::evaluate::policy_spec::PolicySpec;
+use pleach_experiments::evaluate::stats::quantile;
+use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::run_folder::atomic_file;
+use pleach_experiments::train::settings::TrainSettings;
 
 /// Repetitions of each measurement; the median is reported.
 const NUM_REPEATS: usize = 5;
@@ -181,7 +180,7 @@ fn rate(
 fn philly(args: &BenchArgs, context: &mut Context<'_>) -> Result<(&'static str, Workload), Error> {
     let path = args.philly.clone().unwrap_or_else(|| PathBuf::from(PHILLY_LIST));
     if path.exists() || args.philly.is_some() {
-        let (workload, _) = import(&path, &ImportOptions::default()).map_err(env_error)?;
+        let (workload, _) = import(&path, &ImportOptions::default())?;
         return Ok(("philly", workload));
     }
     context.say("no Philly list here (give it with --philly FILE): a generated list stands in for it")?;
@@ -190,7 +189,7 @@ fn philly(args: &BenchArgs, context: &mut Context<'_>) -> Result<(&'static str, 
         num_nodes: 311,
         ..PhillyLikeConfig::default()
     };
-    let workload = generate(&GeneratorConfig::PhillyLike(generator), Seed(args.seed)).map_err(env_error)?;
+    let workload = generate(&GeneratorConfig::PhillyLike(generator), Seed(args.seed))?;
     Ok(("philly-like", workload))
 }
 
@@ -200,10 +199,10 @@ fn simulator(args: &BenchArgs, context: &mut Context<'_>) -> Result<BTreeMap<Str
     for name in ["fifo", "srtf"] {
         let mut sim = SimConfig::default();
         sim.capabilities.preemption = name == "srtf";
-        let contestant = Contestant::heuristic(name)?;
+        let spec = PolicySpec::heuristic(name)?;
         let value = rate(args, context, || {
-            let mut policy = contestant.policy()?;
-            let result = simulate(&workload, &sim, &mut policy).map_err(env_error)?;
+            let mut policy = spec.policy()?;
+            let result = simulate(&workload, &sim, &mut policy)?;
             Ok(result.jobs.len() as u64)
         })?;
         jobs_per_s.insert(format!("{list}/{name}"), value);
@@ -212,17 +211,17 @@ fn simulator(args: &BenchArgs, context: &mut Context<'_>) -> Result<BTreeMap<Str
 }
 
 fn ppo(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
-    let env = EnvConfig::registered("Pleach/Philly-v0").map_err(env_error)?;
+    let env = EnvConfig::registered("Pleach/Philly-v0")?;
     let settings = TrainSettings {
         num_envs: args.num_envs as usize,
         ..TrainSettings::default()
     };
     let contract = Contract::current(env.spaces(), env.candidates, "bench");
-    let mut trainer = Trainer::new(settings.train, contract, Seed(args.seed)).map_err(agent_error)?;
-    let mut envs = VecEnv::new(&env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;
+    let mut trainer = Trainer::new(settings.train, contract, Seed(args.seed))?;
+    let mut envs = VecEnv::new(&env, settings.num_envs, AutoresetMode::SameStep)?;
     let mut last = 0;
     rate(args, context, || {
-        let stats = trainer.update(&mut envs).map_err(agent_error)?;
+        let stats = trainer.update(&mut envs)?;
         let frames = stats.num_frames - last;
         last = stats.num_frames;
         Ok(frames)
@@ -233,14 +232,13 @@ fn ppo(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
 fn tree(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
     use pleach_scheduler::policy::DecisionPoint;
     let env = EnvConfig::busy(true);
-    let source = pleach_env::config::Source::open(&env).map_err(env_error)?;
-    let workload = source.workload(&env, Seed(args.seed)).map_err(env_error)?;
+    let source = pleach_env::config::Source::open(&env)?;
+    let workload = source.workload(&env, Seed(args.seed))?;
     let mut tree = bench_tree(args)?;
     let needs = Needs::full();
     let capabilities = env.sim.capabilities;
     let estimates = env.sim.estimates.estimates(&workload, Seed(args.seed));
-    let mut world = pleach_env::world::World::new(&workload, capabilities, &estimates)
-        .map_err(|error| Error::Config(Box::new(error)))?;
+    let mut world = pleach_env::world::World::new(&workload, capabilities, &estimates)?;
     let mut pass = Pass::new();
     // Forward to the decision point with most candidates among the first instants.
     let mut best = (0, world.clone());
@@ -280,10 +278,10 @@ fn tree(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
 /// A tree from a short distillation of SRTF.
 fn bench_tree(args: &BenchArgs) -> Result<Box<dyn Policy>, Error> {
     use pleach_distill::DistillConfig;
+    use pleach_experiments::distill::prune;
     use pleach_experiments::progress::Watcher;
-    use pleach_experiments::pruning::prune;
-    use pleach_experiments::validation::Validation;
-    let env = EnvConfig::registered("Pleach/PhillyPreempt-v0").map_err(env_error)?;
+    use pleach_experiments::train::validation::Validation;
+    let env = EnvConfig::registered("Pleach/PhillyPreempt-v0")?;
     let validation = Validation::new(&env, args.seed, 2)?;
     let mut config = DistillConfig {
         leaves: vec![16],
@@ -294,11 +292,11 @@ fn bench_tree(args: &BenchArgs) -> Result<Box<dyn Policy>, Error> {
     config.prune.tries = 0;
     let distilled = prune(
         &env,
-        &Contestant::heuristic("srtf")?,
+        &PolicySpec::heuristic("srtf")?,
         &config,
         &validation,
         args.seed,
         &Watcher::nobody(),
     )?;
-    Contestant::tree("tree", distilled.tree)?.policy()
+    PolicySpec::tree("tree", distilled.tree)?.policy()
 }

@@ -3,23 +3,23 @@
 use pleach_distill::DistillConfig;
 
 use crate::commands::Context;
-use crate::commands::evaluate::COLUMNS;
 use crate::commands::train::with_bar;
 use crate::flags::QuickstartArgs;
 use crate::progress::bars;
-use pleach_experiments::contest::contest;
-use pleach_experiments::contestant::{Contestant, TREE_FILE};
+use pleach_experiments::distill::prune;
 use pleach_experiments::error::Error;
-use pleach_experiments::progress::Progress;
-use pleach_experiments::pruning::prune;
+use pleach_experiments::evaluate::evaluation::COLUMNS;
+use pleach_experiments::evaluate::instances::{episodes, seeds};
+use pleach_experiments::evaluate::policy_spec::{PolicySpec, TREE_FILE};
+use pleach_experiments::evaluate::results::Results;
+use pleach_experiments::evaluate::run::Runner;
+use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::evaluate::workload_source::env_of;
 use pleach_experiments::report::{LearningCurve, Report};
-use pleach_experiments::results::Results;
 use pleach_experiments::run_folder::{Existing, RunFolder};
-use pleach_experiments::scenario::{env_of, episodes, seeds};
-use pleach_experiments::settings::TrainSettings;
-use pleach_experiments::table::Table;
-use pleach_experiments::training::Trained;
-use pleach_experiments::validation::Validation;
+use pleach_experiments::train::Trained;
+use pleach_experiments::train::settings::TrainSettings;
+use pleach_experiments::train::validation::Validation;
 
 /// Runs the quickstart.
 ///
@@ -64,7 +64,7 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     }
     let trained = with_bar(&settings, &validation, args.run.seed, &folder, quiet, context)?;
     let trained_s = (context.clock)();
-    let network = Contestant::network("network", trained.policy.clone());
+    let network = PolicySpec::network("network", trained.policy.clone());
 
     let sizes: Vec<usize> = [4, 8, 16, 32, 64, 128, 256, 512, 1024]
         .into_iter()
@@ -160,21 +160,21 @@ fn settings(args: &QuickstartArgs) -> Result<TrainSettings, Error> {
 fn compare(
     args: &QuickstartArgs,
     settings: &TrainSettings,
-    network: Contestant,
+    network: PolicySpec,
     distilled: &pleach_distill::Distilled,
     validation: &Validation,
     quiet: bool,
 ) -> Result<Results, Error> {
-    let tree = Contestant::tree("tree", distilled.tree.clone())?;
-    let mut contestants = Contestant::open_all(&[])?;
-    contestants.extend([network, tree]);
-    let bouts = episodes(&settings.env, &seeds(args.run.seed, "test", args.seeds as usize))?;
+    let tree = PolicySpec::tree("tree", distilled.tree.clone())?;
+    let mut policies = PolicySpec::open_all(&[])?;
+    policies.extend([network, tree]);
+    let instances = episodes(&settings.env, &seeds(args.run.seed, "test", args.seeds as usize))?;
     let mut sim = settings.env.sim.clone();
     sim.record_utilisation = true;
     let bars = bars(quiet);
-    let mut runs = bars.part("compare", bouts.len() * contestants.len(), || {
-        contest(&bouts, &contestants, &sim, &|| bars.tell(Progress::Step))
-    })?;
+    let mut runs = Runner::new(&sim)
+        .watched("compare", &bars)
+        .run(&instances, &policies)?;
     for run in &mut runs {
         run.workload.clone_from(&args.env);
     }

@@ -6,8 +6,8 @@ use std::thread;
 
 use crate::flags::sweep::{GatherArgs, PlanArgs, StatusArgs, SweepCommand, SweepRunArgs, UnitArgs};
 use crate::progress::bars;
-use pleach_experiments::atomic_file::write_json;
 use pleach_experiments::error::{EXIT_AGAIN, EXIT_DONE, EXIT_FAILED, Error};
+use pleach_experiments::run_folder::atomic_file::write_json;
 use pleach_experiments::sweep::engine::{self, EngineConfig};
 use pleach_experiments::sweep::gather::{self, GatherConfig};
 use pleach_experiments::sweep::grid::Grid;

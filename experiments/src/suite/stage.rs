@@ -1,9 +1,9 @@
 //! The stages of a training: how long the lists of jobs are, and the learner's settings.
 
+use super::tasks::Task;
 use crate::error::Error;
-use crate::settings::TrainSettings;
-use crate::settings_file;
-use crate::suite::Task;
+use crate::train::settings::TrainSettings;
+use crate::train::settings_file;
 
 /// One stage of all trainings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

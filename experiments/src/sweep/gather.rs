@@ -12,9 +12,9 @@ use super::index_list::compress;
 use super::manifest::{Manifest, ManifestUnit};
 use super::plot::{self, PlotConfig};
 use super::unit::{ResultState, read_result, unit_folder};
-use crate::atomic_file;
 use crate::error::Error;
-use crate::results::csv_text;
+use crate::evaluate::results::csv_text;
+use crate::run_folder::atomic_file;
 
 /// Columns of the CSV, at most.
 const COLUMNS_MAX: usize = 1000;
@@ -187,7 +187,7 @@ fn flatten(prefix: &str, value: &Value, scalars: &mut BTreeMap<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::assert_well_formed;
+    use crate::plot::text::tests::assert_well_formed;
     use crate::sweep::manifest::UnitSpec;
     use crate::sweep::manifest::tests::small;
     use crate::sweep::unit::run_unit;

@@ -12,8 +12,8 @@ use serde_json::Value;
 use thiserror::Error as ThisError;
 
 use super::manifest::{ManifestUnit, UnitSpec};
-use crate::atomic_file::{read_json, write_json};
 use crate::error::{EXIT_AGAIN, EXIT_CONFIG, EXIT_DONE, EXIT_FAILED, Error};
+use crate::run_folder::atomic_file::{read_json, write_json};
 
 /// Size of a result, at most; larger artefacts belong in files of their own.
 pub const RESULT_BYTES_MAX: u64 = 16 << 20;

@@ -9,10 +9,9 @@ use std::path::Path;
 use pleach_env::config::EnvConfig;
 use toml::{Table, Value};
 
-use crate::atomic_file::{finite, read_text};
 use crate::error::Error;
-use crate::scenario::env_error;
-use crate::settings::TrainSettings;
+use crate::run_folder::atomic_file::{finite, read_text};
+use crate::train::settings::TrainSettings;
 
 /// Largest file, bytes.
 const BYTES_MAX: u64 = 1 << 20;
@@ -27,7 +26,7 @@ const WHOLE: [&str; 3] = ["env.workload", "env.sim.estimates", "objective"];
 /// None in practice: the environment is registered.
 pub fn built_in() -> Result<TrainSettings, Error> {
     Ok(TrainSettings {
-        env: EnvConfig::registered(DEFAULT_ENV).map_err(env_error)?,
+        env: EnvConfig::registered(DEFAULT_ENV)?,
         ..TrainSettings::default()
     })
 }
@@ -74,7 +73,7 @@ fn lay_over(base: &mut Table, file: Table, prefix: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::overrides;
+    use crate::train::overrides;
 
     /// What the shipped files meant when a key that was left out had the default of its own structure.
     fn over_library_defaults(text: &str) -> TrainSettings {

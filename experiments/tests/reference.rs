@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
+use pleach_experiments::evaluate::instances::{episodes, seeds};
 use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::evaluate::run::Runner;
-use pleach_experiments::evaluate::instances::{episodes, seeds};
 use pleach_experiments::suite::TASKS;
 
 fn reference(id: &str) -> PathBuf {

@@ -39,120 +39,131 @@ const PHILLY_LIST: &str = "../shared/data/traces/philly/philly_jobs_joined.csv.g
 /// Jobs of the generated list that stands in for it.
 const NUM_JOBS: usize = 100_000;
 
+/// What was measured, for the terminal and as JSON.
+struct Measured {
+    /// What, how much, and its unit.
+    rows: Vec<(String, f64, &'static str)>,
+    json: serde_json::Map<String, Value>,
+}
+
+impl Measured {
+    fn row(&mut self, what: impl Into<String>, value: f64, unit: &'static str) {
+        self.rows.push((what.into(), value, unit));
+    }
+
+    fn key(&mut self, key: impl Into<String>, value: Value) {
+        self.json.insert(key.into(), value);
+    }
+}
+
 /// Measures what was asked for.
 ///
 /// # Errors
 /// A list that cannot be read, or a run that fails.
 pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let wants = |part| args.only.is_empty() || args.only.contains(&part);
-    let mut report = serde_json::Map::new();
-    report.insert("schema".into(), json!(1));
-    let mut rows: Vec<(String, f64, &str)> = Vec::new();
+    let mut measured = Measured {
+        rows: Vec::new(),
+        json: serde_json::Map::new(),
+    };
+    measured.key("schema", json!(1));
     if cfg!(debug_assertions) {
         context
             .say("this is not a release build: the numbers mean nothing (cargo run --release -- bench)")?;
     }
     if wants(BenchPart::Simulator) {
         let jobs_per_s = simulator(args, context)?;
-        rows.extend(
-            jobs_per_s
-                .iter()
-                .map(|(name, value)| (format!("simulate {name}"), *value, "jobs/s")),
-        );
-        report.insert("sim_jobs_per_s".into(), json!(jobs_per_s));
+        for (name, value) in &jobs_per_s {
+            measured.row(format!("simulate {name}"), *value, "jobs/s");
+        }
+        measured.key("sim_jobs_per_s", json!(jobs_per_s));
     }
     if wants(BenchPart::Env) {
-        let figures = environment::measure(args, context)?;
-        for (kind, key, speed) in [
-            ("environment", "env", figures.one),
-            ("environment without preemption", "env_starts", figures.starts),
-        ] {
-            rows.push((format!("{kind}, one core"), speed.steps_per_s, "steps/s"));
-            rows.push((
-                format!("{kind}, offered"),
-                speed.num_candidates,
-                "candidates a step",
-            ));
-            report.insert(format!("{key}_steps_per_s"), json!(speed.steps_per_s));
-            report.insert(format!("{key}_num_candidates"), json!(speed.num_candidates));
-        }
-        let num_envs = args.num_envs;
-        let [one, two] = figures.threads.map(|speed| speed.steps_per_s);
-        rows.push((format!("{num_envs} environments, one thread"), one, "steps/s"));
-        rows.push((format!("{num_envs} environments, two threads"), two, "steps/s"));
-        report.insert("env_two_threads_ratio".into(), json!(two / one));
-        let (written_per_s, bytes) = (figures.written_bytes_per_s, figures.observation_bytes);
-        rows.push(("memory, writing".into(), written_per_s / 1e6, "MB/s"));
-        rows.push((
-            "floor: writing observations".into(),
-            written_per_s / bytes,
-            "steps/s",
-        ));
-        report.insert("observation_bytes".into(), json!(bytes));
-        report.insert("written_bytes_per_s".into(), json!(written_per_s));
+        environment_of(args, context, &mut measured)?;
     }
     if wants(BenchPart::Ppo) {
         let frames_per_s = ppo(args, context)?;
-        rows.push(("PPO, collecting and learning".into(), frames_per_s, "frames/s"));
-        report.insert("ppo_frames_per_s".into(), json!(frames_per_s));
+        measured.row("PPO, collecting and learning", frames_per_s, "frames/s");
+        measured.key("ppo_frames_per_s", json!(frames_per_s));
     }
     if wants(BenchPart::Tree) {
         let decision_ns = tree(args, context)?;
-        rows.push(("tree, one decision".into(), decision_ns, "ns"));
-        report.insert("tree_decision_ns".into(), json!(decision_ns));
+        measured.row("tree, one decision", decision_ns, "ns");
+        measured.key("tree_decision_ns", json!(decision_ns));
     }
     if wants(BenchPart::Planners) {
         let mut plan_ms = BTreeMap::new();
         for point in planning::measure(args, context)? {
-            rows.push((
-                format!("plan {}", point.name),
-                point.median_ms * 1e3,
-                "µs, 512 GPUs and 1,000 jobs",
-            ));
+            let unit = "µs, 512 GPUs and 1,000 jobs";
+            measured.row(format!("plan {}", point.name), point.median_ms * 1e3, unit);
             plan_ms.insert(point.name, [point.median_ms, point.mean_ms, point.max_ms]);
         }
-        report.insert("plan_ms".into(), json!(plan_ms));
+        measured.key("plan_ms", json!(plan_ms));
     }
     // Only where it is asked for: a device may take a minute to start.
     if args.only.contains(&BenchPart::Devices) {
         let mut decisions_per_s = BTreeMap::new();
         for point in devices::measure(args, context)? {
-            rows.push((format!("gradient {}", point.name), point.per_s, "decisions/s"));
+            measured.row(format!("gradient {}", point.name), point.per_s, "decisions/s");
             decisions_per_s.insert(point.name, point.per_s);
         }
-        report.insert("gradient_decisions_per_s".into(), json!(decisions_per_s));
+        measured.key("gradient_decisions_per_s", json!(decisions_per_s));
     }
     if args.scaling {
         for point in scaling::curve(args, context)? {
-            rows.push((format!("scaling {}", point.name), point.seconds * 1e3, "ms"));
-            rows.push((
-                format!("scaling {}", point.name),
-                point.peak_mib,
-                "MiB peak so far",
-            ));
-            report.insert(
-                format!("scaling_{}", point.name),
-                json!([point.seconds, point.peak_mib]),
-            );
+            let name = format!("scaling {}", point.name);
+            measured.row(name.clone(), point.seconds * 1e3, "ms");
+            measured.row(name, point.peak_mib, "MiB peak so far");
+            let key = format!("scaling_{}", point.name);
+            measured.key(key, json!([point.seconds, point.peak_mib]));
         }
     }
+    show(args, context, measured)
+}
+
+/// Writes and prints what was measured.
+fn show(args: &BenchArgs, context: &mut Context<'_>, measured: Measured) -> Result<(), Error> {
     if let Some(path) = &args.json {
-        atomic_file::write_json(path, &Value::Object(report))?;
+        atomic_file::write_json(path, &Value::Object(measured.json))?;
     }
-    if !args.quiet {
-        let line =
-            |(name, value, unit): (String, f64, &str)| vec![name, format!("{value:.0}"), unit.to_string()];
-        let header = ["what", "median", "unit"].map(str::to_string).to_vec();
-        let notes = vec![format!("median of {NUM_REPEATS} measurements")];
-        context.say(
-            &Table {
-                header,
-                rows: rows.into_iter().map(line).collect(),
-                notes,
-            }
-            .to_terminal(),
-        )?;
+    if args.quiet {
+        return Ok(());
     }
+    let line = |(name, value, unit): (String, f64, &str)| vec![name, format!("{value:.0}"), unit.to_string()];
+    let table = Table {
+        header: ["what", "median", "unit"].map(str::to_string).to_vec(),
+        rows: measured.rows.into_iter().map(line).collect(),
+        notes: vec![format!("median of {NUM_REPEATS} measurements")],
+    };
+    context.say(&table.to_terminal())
+}
+
+/// The environment on one core and on several threads, and the memory that it writes.
+fn environment_of(args: &BenchArgs, context: &mut Context<'_>, measured: &mut Measured) -> Result<(), Error> {
+    let figures = environment::measure(args, context)?;
+    for (kind, key, speed) in [
+        ("environment", "env", figures.one),
+        ("environment without preemption", "env_starts", figures.starts),
+    ] {
+        measured.row(format!("{kind}, one core"), speed.steps_per_s, "steps/s");
+        measured.row(
+            format!("{kind}, offered"),
+            speed.num_candidates,
+            "candidates a step",
+        );
+        measured.key(format!("{key}_steps_per_s"), json!(speed.steps_per_s));
+        measured.key(format!("{key}_num_candidates"), json!(speed.num_candidates));
+    }
+    let num_envs = args.num_envs;
+    let [one, two] = figures.threads.map(|speed| speed.steps_per_s);
+    measured.row(format!("{num_envs} environments, one thread"), one, "steps/s");
+    measured.row(format!("{num_envs} environments, two threads"), two, "steps/s");
+    measured.key("env_two_threads_ratio", json!(two / one));
+    let (written_per_s, bytes) = (figures.written_bytes_per_s, figures.observation_bytes);
+    measured.row("memory, writing", written_per_s / 1e6, "MB/s");
+    measured.row("floor: writing observations", written_per_s / bytes, "steps/s");
+    measured.key("observation_bytes", json!(bytes));
+    measured.key("written_bytes_per_s", json!(written_per_s));
     Ok(())
 }
 

@@ -12,7 +12,6 @@ use crate::progress::bars;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::workload_source::{env_of, resize};
 use pleach_experiments::run_folder::{RunDescription, RunFolder, SETTINGS_FILE};
-use pleach_experiments::suite::Stage;
 use pleach_experiments::train::env_description;
 use pleach_experiments::train::fine_tuning;
 use pleach_experiments::train::objective;
@@ -158,25 +157,16 @@ fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error>
     }
 }
 
-/// What is built in for a learner: for evolution strategies the settings of the suite, those of its second stage for a run that goes
-/// on from a network.
-fn built_in_for(learner: Option<&str>, goes_on: bool) -> Result<TrainSettings, Error> {
-    let plain = settings_file::built_in()?;
-    let stage = match (learner, goes_on) {
-        (Some("evolution"), false) => Stage::AsLong,
-        (Some("evolution"), true) => Stage::Longer,
-        _ => return Ok(plain),
-    };
-    Ok(TrainSettings {
-        env: plain.env,
-        ..stage.settings()?
-    })
-}
-
 fn settings_of_flags(args: &TrainArgs) -> Result<TrainSettings, Error> {
     let mut settings = match &args.config {
         Some(path) => settings_file::read(path)?,
-        None => built_in_for(args.learner.as_deref(), args.fine_tune.is_some())?,
+        None => {
+            let learner = match args.learner.as_deref() {
+                Some("evolution") => Learner::Evolution,
+                _ => Learner::Ppo,
+            };
+            settings_file::built_in_for(learner, args.fine_tune.is_some())?
+        }
     };
     if let Some(id) = &args.env {
         settings.env = env_of(id, None, None)?;

@@ -52,11 +52,10 @@ impl Stage {
     /// # Errors
     /// Not in practice: the file is part of the program.
     pub fn settings(self) -> Result<TrainSettings, Error> {
-        let text = match self {
-            Stage::AsLong => include_str!("../../configs/suite.toml"),
-            Stage::Longer => include_str!("../../configs/suite-longer.toml"),
-        };
-        settings_file::parse(text).map_err(Error::Failed)
+        match self {
+            Stage::AsLong => settings_file::evolution(),
+            Stage::Longer => settings_file::evolution_longer(),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::unit::UnitError;
+use super::unit_error::UnitError;
 use crate::error::Error;
 use crate::run_folder::atomic_file::{read_json, write_json};
 use crate::run_folder::hash::hash_json;

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use pleach_agents::trainer::Learner;
 use pleach_env::config::EnvConfig;
 use toml::{Table, Value};
 
@@ -28,6 +29,39 @@ pub fn built_in() -> Result<TrainSettings, Error> {
     Ok(TrainSettings {
         env: EnvConfig::registered(DEFAULT_ENV)?,
         ..TrainSettings::default()
+    })
+}
+
+/// The settings of evolution strategies on lists as long as the environment's: those of `configs/suite.toml`.
+///
+/// # Errors
+/// Not in practice: the file is part of the program.
+pub fn evolution() -> Result<TrainSettings, Error> {
+    parse(include_str!("../../configs/suite.toml")).map_err(Error::Failed)
+}
+
+/// The settings of evolution strategies that go on from a network, on longer lists: those of `configs/suite-longer.toml`.
+///
+/// # Errors
+/// Not in practice: the file is part of the program.
+pub fn evolution_longer() -> Result<TrainSettings, Error> {
+    parse(include_str!("../../configs/suite-longer.toml")).map_err(Error::Failed)
+}
+
+/// What is built in for a learner, in the environment of plain `pleach train`; `goes_on` from a network.
+///
+/// # Errors
+/// Not in practice: files and environment are part of the program.
+pub fn built_in_for(learner: Learner, goes_on: bool) -> Result<TrainSettings, Error> {
+    let plain = built_in()?;
+    let own = match (learner, goes_on) {
+        (Learner::Ppo, _) => return Ok(plain),
+        (Learner::Evolution, false) => evolution()?,
+        (Learner::Evolution, true) => evolution_longer()?,
+    };
+    Ok(TrainSettings {
+        env: plain.env,
+        ..own
     })
 }
 

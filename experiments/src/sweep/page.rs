@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::gather::{GatheredUnit, show};
+use super::collect::{GatheredUnit, show};
 use super::manifest::Manifest;
 use crate::error::Error;
 use crate::evaluate::metric::{MAIN_METRIC, Metric, show_plain};

@@ -10,8 +10,8 @@ use pleach_experiments::error::{EXIT_DONE, Error};
 use pleach_experiments::sweep::policy_unit;
 
 use crate::commands::{
-    Context, bench, blend, distill, evaluate, policies, quickstart, reproduce, suite, sweep, tournament,
-    train, workload,
+    Context, bench, blend, distill, evaluate, manual, policies, quickstart, reproduce, suite, sweep,
+    tournament, train, workload,
 };
 use crate::flags::workload::WorkloadCommand;
 use crate::flags::{Cli, Command};
@@ -59,7 +59,12 @@ fn threads_of(command: &Command) -> Option<u16> {
             WorkloadCommand::Describe(args) => args.run.threads,
             _ => None,
         },
-        Command::Sweep(_) | Command::Blend(_) | Command::Policies(_) | Command::Features => None,
+        Command::Sweep(_)
+        | Command::Blend(_)
+        | Command::Policies(_)
+        | Command::Features
+        | Command::Completions(_)
+        | Command::Man(_) => None,
     }
 }
 
@@ -95,6 +100,8 @@ fn run(command: &Command) -> Result<u8, Error> {
         Command::Policies(args) => policies::run(args, &mut context)?,
         Command::Features => policies::features(&mut context)?,
         Command::Workload(args) => workload::run(args, &mut context)?,
+        Command::Completions(args) => manual::completions(args, &mut context)?,
+        Command::Man(args) => manual::man(args, &mut context)?,
         Command::Sweep(args) => {
             let variable = |name: &str| std::env::var(name).ok();
             return sweep::dispatch(

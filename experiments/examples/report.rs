@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::results::{PolicyRun, Results};
+use pleach_experiments::evaluate::table::{SHORT_KEYS, Table};
 use pleach_experiments::report::{LearningCurve, Report};
-use pleach_experiments::results::{PolicyRun, Results};
-use pleach_experiments::table::{SHORT_KEYS, Table};
 
 /// An invented run: `scale` stretches every completion time.
 fn invented(policy: &str, seed: u64, scale: f64) -> PolicyRun {

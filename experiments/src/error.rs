@@ -6,14 +6,16 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pleach_scheduler::error::ConfigError;
+use pleach_agents::error::Error as AgentError;
+use pleach_env::error::Error as EnvError;
+use pleach_scheduler::error::{ConfigError, PolicyError};
 use thiserror::Error;
 
 /// Exit code of a run that did what it was asked.
 pub const EXIT_DONE: u8 = 0;
 /// Exit code of a run that failed for a reason of its own.
 pub const EXIT_FAILED: u8 = 1;
-/// Exit code of a run whose input cannot be used. The same as clap's own; never worth a retry.
+/// Exit code of a run whose input cannot be used. The same as that of a command line that cannot be parsed; never worth a retry.
 pub const EXIT_CONFIG: u8 = 2;
 /// Exit code of a run that may succeed if it is tried again.
 ///
@@ -85,9 +87,60 @@ fn place(file: &Path, line: usize, column: &str) -> String {
     place
 }
 
-impl From<pleach_scheduler::error::PolicyError> for Error {
-    fn from(error: pleach_scheduler::error::PolicyError) -> Error {
+impl From<PolicyError> for Error {
+    fn from(error: PolicyError) -> Error {
         Error::Failed(error.to_string())
+    }
+}
+
+impl From<EnvError> for Error {
+    fn from(error: EnvError) -> Error {
+        match error {
+            EnvError::Config(config) => Error::Config(Box::new(config)),
+            EnvError::Data {
+                file,
+                line,
+                column,
+                message,
+            } => Error::Data {
+                file: file.into(),
+                line: usize::try_from(line).unwrap_or(usize::MAX),
+                column: if column == "-" { String::new() } else { column },
+                message,
+            },
+            EnvError::Io { path, source } => Error::data(&path, source.to_string()),
+            other => Error::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<pleach_network::Error> for Error {
+    fn from(error: pleach_network::Error) -> Error {
+        AgentError::from(error).into()
+    }
+}
+
+impl From<AgentError> for Error {
+    fn from(error: AgentError) -> Error {
+        match error {
+            AgentError::Config { key, value, allowed } => {
+                let allowed = allowed.trim_start_matches("must be ");
+                Error::config(key, value, allowed, "See docs/learning.md.")
+            }
+            AgentError::Contract {
+                what,
+                expected,
+                found,
+            } => Error::Contract {
+                what: what.to_string(),
+                expected,
+                found,
+                hint: "See docs/learning.md.".to_string(),
+            },
+            AgentError::Env(error) => error.into(),
+            AgentError::Io { path, source } => Error::io("access", &path, source),
+            other => Error::Failed(other.to_string()),
+        }
     }
 }
 
@@ -182,7 +235,7 @@ mod tests {
     #[test]
     fn a_folder_where_a_file_is_read_is_a_wrong_argument() {
         let folder = tempfile::tempdir().unwrap();
-        let error = crate::atomic_file::read_text(folder.path(), 100).unwrap_err();
+        let error = crate::run_folder::atomic_file::read_text(folder.path(), 100).unwrap_err();
         assert_eq!(error.exit_code(), EXIT_CONFIG, "{error}");
     }
 

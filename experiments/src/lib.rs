@@ -1,51 +1,54 @@
-//! Compares schedulers: run folders, results, statistics, tables, reports, sweeps. A library without
-//! a command line: `pleach-cli` turns flags into what is here.
+//! Compares schedulers: evaluations, trainings, tournaments, suites and sweeps, with run folders, results, statistics, tables and
+//! reports. A library without a command line: `pleach-cli` turns flags into the configurations of this crate.
 //!
 //! What is here is the book-keeping of experiments, so that a number can be traced to the seed, configuration and version
 //! that made it. Same inputs, same bytes: no artefact holds a clock reading, a host name or an absolute path.
 //!
+//! ```
+//! use pleach_experiments::{EvaluationConfig, WorkloadSource, evaluate};
+//!
+//! let config = EvaluationConfig {
+//!     policy: vec!["fifo".into(), "sjf".into()],
+//!     workload: WorkloadSource {
+//!         num_jobs: Some(50),
+//!         ..WorkloadSource::of("philly-like")
+//!     },
+//!     seeds: 2,
+//!     ..EvaluationConfig::default()
+//! };
+//! let results = evaluate(&config)?;
+//! let names: Vec<&str> = results.policies().map(|(name, _)| name).collect();
+//! assert_eq!(names, ["fifo", "sjf"]);
+//! # Ok::<(), pleach_experiments::Error>(())
+//! ```
+//!
 //! # What is deliberately not here
-//! Simulation (`pleach_env`), gradients (`pleach_agents`), trees (`pleach_distill`, `pleach_scheduler`). An engine that
-//! talks to machines: a sweep is a list of independent units that any batch system can run.
+//! Simulation (`pleach_env`), gradients (`pleach_agents`), trees (`pleach_distill`, `pleach_scheduler`). Flags, bars, the
+//! clock and environment variables (`pleach-cli`). An engine that talks to machines: a sweep is a list of independent units
+//! that any batch system can run.
 
-pub mod atomic_file;
-pub mod bouts;
-
-pub mod constraint;
-pub mod contest;
-pub mod contestant;
-pub mod curriculum;
-pub mod differences;
-pub mod env_description;
+pub mod distill;
 pub mod error;
-pub mod estimate_source;
-pub mod fine_tuning;
-pub mod fitness;
-pub mod folding;
-pub mod hash;
-pub mod imitation;
-pub mod inspect;
-pub mod metric;
-pub mod network_card;
-pub mod overrides;
+pub mod evaluate;
+pub mod plot;
 pub mod progress;
-
-pub mod pruning;
 pub mod report;
 pub mod reproduce;
-mod requirement_flags;
-pub mod results;
 pub mod run_folder;
-pub mod run_lock;
-pub mod scenario;
-pub mod scheduling;
-pub mod settings;
-pub mod settings_file;
-pub mod stats;
 pub mod suite;
 pub mod sweep;
-pub mod table;
 pub mod tournament;
-pub mod training;
-pub mod training_memory;
-pub mod validation;
+pub mod train;
+pub mod workload_report;
+
+pub use error::Error;
+pub use evaluate::evaluation::{Evaluation, EvaluationConfig, evaluate};
+pub use evaluate::instances::Instance;
+pub use evaluate::policy_spec::PolicySpec;
+pub use evaluate::results::{PolicyRun, Results};
+pub use evaluate::run::Runner;
+pub use evaluate::sim_config::SchedulingConfig;
+pub use evaluate::workload_source::WorkloadSource;
+pub use progress::{Progress, Watcher};
+pub use run_folder::RunFolder;
+pub use train::settings::TrainSettings;

@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_experiments::contest::contest;
-use pleach_experiments::contestant::Contestant;
-use pleach_experiments::scenario::{episodes, seeds};
+use pleach_experiments::evaluate::instances::{episodes, seeds};
+use pleach_experiments::evaluate::policy_spec::PolicySpec;
+use pleach_experiments::evaluate::run::Runner;
 use pleach_experiments::suite::TASKS;
 
 fn reference(id: &str) -> PathBuf {
@@ -18,11 +18,11 @@ fn reference(id: &str) -> PathBuf {
 fn ratio(id: &str, heuristic: &str, num: usize) -> f64 {
     let task = TASKS.into_iter().find(|task| task.id == id).unwrap();
     let env = task.env().unwrap();
-    let bouts = episodes(&env, &seeds(0, "test", num)).unwrap();
-    let learned = Contestant::open(reference(id).to_str().unwrap()).unwrap();
-    let both = [Contestant::heuristic(heuristic).unwrap(), learned[0].clone()];
-    let runs = contest(&bouts, &both, &env.sim, &|| {}).unwrap();
-    let log = |pair: &[pleach_experiments::results::PolicyRun]| {
+    let instances = episodes(&env, &seeds(0, "test", num)).unwrap();
+    let learned = PolicySpec::open(reference(id).to_str().unwrap()).unwrap();
+    let both = [PolicySpec::heuristic(heuristic).unwrap(), learned[0].clone()];
+    let runs = Runner::new(&env.sim).run(&instances, &both).unwrap();
+    let log = |pair: &[pleach_experiments::evaluate::results::PolicyRun]| {
         (pair[1].metrics["avg_jct_s"] / pair[0].metrics["avg_jct_s"]).ln()
     };
     (runs.chunks(2).map(log).sum::<f64>() / num as f64).exp()
@@ -33,7 +33,7 @@ fn every_task_has_a_reference_policy_that_this_version_reads() {
     for task in TASKS {
         for id in [task.id.to_string(), format!("{}-longer", task.id)] {
             let path = reference(&id);
-            let found = Contestant::open(path.to_str().unwrap());
+            let found = PolicySpec::open(path.to_str().unwrap());
             assert!(found.is_ok(), "{}: {:?}", path.display(), found.err());
         }
     }

@@ -25,13 +25,12 @@ use serde_json::{Value, json};
 use crate::commands::Context;
 use crate::flags::BenchArgs;
 use crate::flags::bench::BenchPart;
-use pleach_experiments::atomic_file;
-use pleach_experiments::contestant::Contestant;
 use pleach_experiments::error::Error;
-use pleach_experiments::scenario::env_error;
-use pleach_experiments::settings::{TrainSettings, agent_error};
-use pleach_experiments::stats::quantile;
-use pleach_experiments::table::Table;
+use pleach_experiments::evaluate::policy_spec::PolicySpec;
+use pleach_experiments::evaluate::stats::quantile;
+use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::run_folder::atomic_file;
+use pleach_experiments::train::settings::TrainSettings;
 
 /// Repetitions of each measurement; the median is reported.
 const NUM_REPEATS: usize = 5;
@@ -40,120 +39,131 @@ const PHILLY_LIST: &str = "../shared/data/traces/philly/philly_jobs_joined.csv.g
 /// Jobs of the generated list that stands in for it.
 const NUM_JOBS: usize = 100_000;
 
+/// What was measured, for the terminal and as JSON.
+struct Measured {
+    /// What, how much, and its unit.
+    rows: Vec<(String, f64, &'static str)>,
+    json: serde_json::Map<String, Value>,
+}
+
+impl Measured {
+    fn row(&mut self, what: impl Into<String>, value: f64, unit: &'static str) {
+        self.rows.push((what.into(), value, unit));
+    }
+
+    fn key(&mut self, key: impl Into<String>, value: Value) {
+        self.json.insert(key.into(), value);
+    }
+}
+
 /// Measures what was asked for.
 ///
 /// # Errors
 /// A list that cannot be read, or a run that fails.
 pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let wants = |part| args.only.is_empty() || args.only.contains(&part);
-    let mut report = serde_json::Map::new();
-    report.insert("schema".into(), json!(1));
-    let mut rows: Vec<(String, f64, &str)> = Vec::new();
+    let mut measured = Measured {
+        rows: Vec::new(),
+        json: serde_json::Map::new(),
+    };
+    measured.key("schema", json!(1));
     if cfg!(debug_assertions) {
         context
             .say("this is not a release build: the numbers mean nothing (cargo run --release -- bench)")?;
     }
     if wants(BenchPart::Simulator) {
         let jobs_per_s = simulator(args, context)?;
-        rows.extend(
-            jobs_per_s
-                .iter()
-                .map(|(name, value)| (format!("simulate {name}"), *value, "jobs/s")),
-        );
-        report.insert("sim_jobs_per_s".into(), json!(jobs_per_s));
+        for (name, value) in &jobs_per_s {
+            measured.row(format!("simulate {name}"), *value, "jobs/s");
+        }
+        measured.key("sim_jobs_per_s", json!(jobs_per_s));
     }
     if wants(BenchPart::Env) {
-        let figures = environment::measure(args, context)?;
-        for (kind, key, speed) in [
-            ("environment", "env", figures.one),
-            ("environment without preemption", "env_starts", figures.starts),
-        ] {
-            rows.push((format!("{kind}, one core"), speed.steps_per_s, "steps/s"));
-            rows.push((
-                format!("{kind}, offered"),
-                speed.num_candidates,
-                "candidates a step",
-            ));
-            report.insert(format!("{key}_steps_per_s"), json!(speed.steps_per_s));
-            report.insert(format!("{key}_num_candidates"), json!(speed.num_candidates));
-        }
-        let num_envs = args.num_envs;
-        let [one, two] = figures.threads.map(|speed| speed.steps_per_s);
-        rows.push((format!("{num_envs} environments, one thread"), one, "steps/s"));
-        rows.push((format!("{num_envs} environments, two threads"), two, "steps/s"));
-        report.insert("env_two_threads_ratio".into(), json!(two / one));
-        let (written_per_s, bytes) = (figures.written_bytes_per_s, figures.observation_bytes);
-        rows.push(("memory, writing".into(), written_per_s / 1e6, "MB/s"));
-        rows.push((
-            "floor: writing observations".into(),
-            written_per_s / bytes,
-            "steps/s",
-        ));
-        report.insert("observation_bytes".into(), json!(bytes));
-        report.insert("written_bytes_per_s".into(), json!(written_per_s));
+        environment_of(args, context, &mut measured)?;
     }
     if wants(BenchPart::Ppo) {
         let frames_per_s = ppo(args, context)?;
-        rows.push(("PPO, collecting and learning".into(), frames_per_s, "frames/s"));
-        report.insert("ppo_frames_per_s".into(), json!(frames_per_s));
+        measured.row("PPO, collecting and learning", frames_per_s, "frames/s");
+        measured.key("ppo_frames_per_s", json!(frames_per_s));
     }
     if wants(BenchPart::Tree) {
         let decision_ns = tree(args, context)?;
-        rows.push(("tree, one decision".into(), decision_ns, "ns"));
-        report.insert("tree_decision_ns".into(), json!(decision_ns));
+        measured.row("tree, one decision", decision_ns, "ns");
+        measured.key("tree_decision_ns", json!(decision_ns));
     }
     if wants(BenchPart::Planners) {
         let mut plan_ms = BTreeMap::new();
         for point in planning::measure(args, context)? {
-            rows.push((
-                format!("plan {}", point.name),
-                point.median_ms * 1e3,
-                "µs, 512 GPUs and 1,000 jobs",
-            ));
+            let unit = "µs, 512 GPUs and 1,000 jobs";
+            measured.row(format!("plan {}", point.name), point.median_ms * 1e3, unit);
             plan_ms.insert(point.name, [point.median_ms, point.mean_ms, point.max_ms]);
         }
-        report.insert("plan_ms".into(), json!(plan_ms));
+        measured.key("plan_ms", json!(plan_ms));
     }
     // Only where it is asked for: a device may take a minute to start.
     if args.only.contains(&BenchPart::Devices) {
         let mut decisions_per_s = BTreeMap::new();
         for point in devices::measure(args, context)? {
-            rows.push((format!("gradient {}", point.name), point.per_s, "decisions/s"));
+            measured.row(format!("gradient {}", point.name), point.per_s, "decisions/s");
             decisions_per_s.insert(point.name, point.per_s);
         }
-        report.insert("gradient_decisions_per_s".into(), json!(decisions_per_s));
+        measured.key("gradient_decisions_per_s", json!(decisions_per_s));
     }
     if args.scaling {
         for point in scaling::curve(args, context)? {
-            rows.push((format!("scaling {}", point.name), point.seconds * 1e3, "ms"));
-            rows.push((
-                format!("scaling {}", point.name),
-                point.peak_mib,
-                "MiB peak so far",
-            ));
-            report.insert(
-                format!("scaling_{}", point.name),
-                json!([point.seconds, point.peak_mib]),
-            );
+            let name = format!("scaling {}", point.name);
+            measured.row(name.clone(), point.seconds * 1e3, "ms");
+            measured.row(name, point.peak_mib, "MiB peak so far");
+            let key = format!("scaling_{}", point.name);
+            measured.key(key, json!([point.seconds, point.peak_mib]));
         }
     }
+    show(args, context, measured)
+}
+
+/// Writes and prints what was measured.
+fn show(args: &BenchArgs, context: &mut Context<'_>, measured: Measured) -> Result<(), Error> {
     if let Some(path) = &args.json {
-        atomic_file::write_json(path, &Value::Object(report))?;
+        atomic_file::write_json(path, &Value::Object(measured.json))?;
     }
-    if !args.quiet {
-        let line =
-            |(name, value, unit): (String, f64, &str)| vec![name, format!("{value:.0}"), unit.to_string()];
-        let header = ["what", "median", "unit"].map(str::to_string).to_vec();
-        let notes = vec![format!("median of {NUM_REPEATS} measurements")];
-        context.say(
-            &Table {
-                header,
-                rows: rows.into_iter().map(line).collect(),
-                notes,
-            }
-            .to_terminal(),
-        )?;
+    if args.quiet {
+        return Ok(());
     }
+    let line = |(name, value, unit): (String, f64, &str)| vec![name, format!("{value:.0}"), unit.to_string()];
+    let table = Table {
+        header: ["what", "median", "unit"].map(str::to_string).to_vec(),
+        rows: measured.rows.into_iter().map(line).collect(),
+        notes: vec![format!("median of {NUM_REPEATS} measurements")],
+    };
+    context.say(&table.to_terminal())
+}
+
+/// The environment on one core and on several threads, and the memory that it writes.
+fn environment_of(args: &BenchArgs, context: &mut Context<'_>, measured: &mut Measured) -> Result<(), Error> {
+    let figures = environment::measure(args, context)?;
+    for (kind, key, speed) in [
+        ("environment", "env", figures.one),
+        ("environment without preemption", "env_starts", figures.starts),
+    ] {
+        measured.row(format!("{kind}, one core"), speed.steps_per_s, "steps/s");
+        measured.row(
+            format!("{kind}, offered"),
+            speed.num_candidates,
+            "candidates a step",
+        );
+        measured.key(format!("{key}_steps_per_s"), json!(speed.steps_per_s));
+        measured.key(format!("{key}_num_candidates"), json!(speed.num_candidates));
+    }
+    let num_envs = args.num_envs;
+    let [one, two] = figures.threads.map(|speed| speed.steps_per_s);
+    measured.row(format!("{num_envs} environments, one thread"), one, "steps/s");
+    measured.row(format!("{num_envs} environments, two threads"), two, "steps/s");
+    measured.key("env_two_threads_ratio", json!(two / one));
+    let (written_per_s, bytes) = (figures.written_bytes_per_s, figures.observation_bytes);
+    measured.row("memory, writing", written_per_s / 1e6, "MB/s");
+    measured.row("floor: writing observations", written_per_s / bytes, "steps/s");
+    measured.key("observation_bytes", json!(bytes));
+    measured.key("written_bytes_per_s", json!(written_per_s));
     Ok(())
 }
 
@@ -181,7 +191,7 @@ fn rate(
 fn philly(args: &BenchArgs, context: &mut Context<'_>) -> Result<(&'static str, Workload), Error> {
     let path = args.philly.clone().unwrap_or_else(|| PathBuf::from(PHILLY_LIST));
     if path.exists() || args.philly.is_some() {
-        let (workload, _) = import(&path, &ImportOptions::default()).map_err(env_error)?;
+        let (workload, _) = import(&path, &ImportOptions::default())?;
         return Ok(("philly", workload));
     }
     context.say("no Philly list here (give it with --philly FILE): a generated list stands in for it")?;
@@ -190,7 +200,7 @@ fn philly(args: &BenchArgs, context: &mut Context<'_>) -> Result<(&'static str, 
         num_nodes: 311,
         ..PhillyLikeConfig::default()
     };
-    let workload = generate(&GeneratorConfig::PhillyLike(generator), Seed(args.seed)).map_err(env_error)?;
+    let workload = generate(&GeneratorConfig::PhillyLike(generator), Seed(args.seed))?;
     Ok(("philly-like", workload))
 }
 
@@ -200,10 +210,10 @@ fn simulator(args: &BenchArgs, context: &mut Context<'_>) -> Result<BTreeMap<Str
     for name in ["fifo", "srtf"] {
         let mut sim = SimConfig::default();
         sim.capabilities.preemption = name == "srtf";
-        let contestant = Contestant::heuristic(name)?;
+        let spec = PolicySpec::heuristic(name)?;
         let value = rate(args, context, || {
-            let mut policy = contestant.policy()?;
-            let result = simulate(&workload, &sim, &mut policy).map_err(env_error)?;
+            let mut policy = spec.policy()?;
+            let result = simulate(&workload, &sim, &mut policy)?;
             Ok(result.jobs.len() as u64)
         })?;
         jobs_per_s.insert(format!("{list}/{name}"), value);
@@ -212,17 +222,17 @@ fn simulator(args: &BenchArgs, context: &mut Context<'_>) -> Result<BTreeMap<Str
 }
 
 fn ppo(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
-    let env = EnvConfig::registered("Pleach/Philly-v0").map_err(env_error)?;
+    let env = EnvConfig::registered("Pleach/Philly-v0")?;
     let settings = TrainSettings {
         num_envs: args.num_envs as usize,
         ..TrainSettings::default()
     };
     let contract = Contract::current(env.spaces(), env.candidates, "bench");
-    let mut trainer = Trainer::new(settings.train, contract, Seed(args.seed)).map_err(agent_error)?;
-    let mut envs = VecEnv::new(&env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;
+    let mut trainer = Trainer::new(settings.train, contract, Seed(args.seed))?;
+    let mut envs = VecEnv::new(&env, settings.num_envs, AutoresetMode::SameStep)?;
     let mut last = 0;
     rate(args, context, || {
-        let stats = trainer.update(&mut envs).map_err(agent_error)?;
+        let stats = trainer.update(&mut envs)?;
         let frames = stats.num_frames - last;
         last = stats.num_frames;
         Ok(frames)
@@ -233,14 +243,13 @@ fn ppo(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
 fn tree(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
     use pleach_scheduler::policy::DecisionPoint;
     let env = EnvConfig::busy(true);
-    let source = pleach_env::config::Source::open(&env).map_err(env_error)?;
-    let workload = source.workload(&env, Seed(args.seed)).map_err(env_error)?;
+    let source = pleach_env::config::Source::open(&env)?;
+    let workload = source.workload(&env, Seed(args.seed))?;
     let mut tree = bench_tree(args)?;
     let needs = Needs::full();
     let capabilities = env.sim.capabilities;
     let estimates = env.sim.estimates.estimates(&workload, Seed(args.seed));
-    let mut world = pleach_env::world::World::new(&workload, capabilities, &estimates)
-        .map_err(|error| Error::Config(Box::new(error)))?;
+    let mut world = pleach_env::world::World::new(&workload, capabilities, &estimates)?;
     let mut pass = Pass::new();
     // Forward to the decision point with most candidates among the first instants.
     let mut best = (0, world.clone());
@@ -280,10 +289,10 @@ fn tree(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
 /// A tree from a short distillation of SRTF.
 fn bench_tree(args: &BenchArgs) -> Result<Box<dyn Policy>, Error> {
     use pleach_distill::DistillConfig;
+    use pleach_experiments::distill::prune;
     use pleach_experiments::progress::Watcher;
-    use pleach_experiments::pruning::prune;
-    use pleach_experiments::validation::Validation;
-    let env = EnvConfig::registered("Pleach/PhillyPreempt-v0").map_err(env_error)?;
+    use pleach_experiments::train::validation::Validation;
+    let env = EnvConfig::registered("Pleach/PhillyPreempt-v0")?;
     let validation = Validation::new(&env, args.seed, 2)?;
     let mut config = DistillConfig {
         leaves: vec![16],
@@ -294,11 +303,11 @@ fn bench_tree(args: &BenchArgs) -> Result<Box<dyn Policy>, Error> {
     config.prune.tries = 0;
     let distilled = prune(
         &env,
-        &Contestant::heuristic("srtf")?,
+        &PolicySpec::heuristic("srtf")?,
         &config,
         &validation,
         args.seed,
         &Watcher::nobody(),
     )?;
-    Contestant::tree("tree", distilled.tree)?.policy()
+    PolicySpec::tree("tree", distilled.tree)?.policy()
 }

@@ -6,8 +6,7 @@ use pleach_network::blend::blend;
 use crate::commands::Context;
 use crate::flags::BlendArgs;
 use pleach_experiments::error::Error;
-use pleach_experiments::fine_tuning::network_at;
-use pleach_experiments::settings::network_error;
+use pleach_experiments::train::fine_tuning::network_at;
 
 /// Writes the blend.
 ///
@@ -41,8 +40,8 @@ pub fn run(args: &BlendArgs, context: &mut Context<'_>) -> Result<(), Error> {
         true => vec![1.0; networks.len()],
         false => args.weights.clone(),
     };
-    let blended = blend(&networks, &weights).map_err(network_error)?;
-    blended.save(&args.to).map_err(network_error)?;
+    let blended = blend(&networks, &weights)?;
+    blended.save(&args.to)?;
     let total: f64 = weights.iter().sum();
     let parts = args.network.iter().zip(&weights).map(|(place, weight)| {
         let percent = 100.0 * weight / total;

@@ -5,13 +5,13 @@ use pleach_env::workload::Workload;
 
 use crate::commands::Context;
 use crate::flags::workload::WorkloadDescribeArgs;
-use pleach_experiments::atomic_file;
-use pleach_experiments::contestant::Contestant;
 use pleach_experiments::error::Error;
-use pleach_experiments::inspect::simulated::Simulated;
-use pleach_experiments::inspect::{Inspection, page, tables};
+use pleach_experiments::evaluate::instances::seeds;
+use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::run_folder::RunFolder;
-use pleach_experiments::scenario::{env_error, seeds};
+use pleach_experiments::run_folder::atomic_file;
+use pleach_experiments::workload_report::simulated::Simulated;
+use pleach_experiments::workload_report::{Inspection, page, tables};
 
 /// Describes one workload.
 ///
@@ -20,8 +20,8 @@ use pleach_experiments::scenario::{env_error, seeds};
 pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let source = args.workload.source();
     let name = source.only("described")?;
-    let sim = args.scheduling.config().sim(&source);
-    let contestant = policy(args, &sim)?;
+    let sim = args.scheduling.config().sim(&source.workload);
+    let policy = policy(args, &sim)?;
     let quiet = args.run.quiet;
     // Before the work, so that a folder in the way costs none.
     let folder = match &args.run.out {
@@ -41,11 +41,11 @@ pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(),
         context.say(&notes)?;
     }
     let mut inspection = Inspection::of(&workload);
-    if let Some(contestant) = &contestant
+    if let Some(policy) = &policy
         && !workload.jobs.is_empty()
     {
         let sim = SimConfig { seed: seed.0, ..sim };
-        inspection.simulated = Some(simulated(contestant, workload, args.sim_jobs as usize, sim)?);
+        inspection.simulated = Some(simulated(policy, workload, args.sim_jobs as usize, sim)?);
     }
     if !quiet {
         let heading = format!("Workload {}", inspection.name);
@@ -82,14 +82,14 @@ pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(),
 }
 
 /// The policy to simulate; none where nothing is to be simulated.
-fn policy(args: &WorkloadDescribeArgs, sim: &SimConfig) -> Result<Option<Contestant>, Error> {
+fn policy(args: &WorkloadDescribeArgs, sim: &SimConfig) -> Result<Option<PolicySpec>, Error> {
     if args.no_simulate {
         return Ok(None);
     }
-    let mut found = Contestant::open(&args.policy)?;
-    let contestant = found.remove(0);
+    let mut found = PolicySpec::open(&args.policy)?;
+    let policy = found.remove(0);
     if let Some(other) = found.first() {
-        let words = format!("{} and {}", contestant.name(), other.name());
+        let words = format!("{} and {}", policy.name(), other.name());
         return Err(Error::config(
             "policy",
             words,
@@ -97,12 +97,12 @@ fn policy(args: &WorkloadDescribeArgs, sim: &SimConfig) -> Result<Option<Contest
             "Name the file of the one you mean.",
         ));
     }
-    contestant.check(sim.capabilities)?;
-    Ok(Some(contestant))
+    policy.check(sim.capabilities)?;
+    Ok(Some(policy))
 }
 
 fn simulated(
-    contestant: &Contestant,
+    policy: &PolicySpec,
     mut workload: Workload,
     num_jobs_max: usize,
     sim: SimConfig,
@@ -115,6 +115,6 @@ fn simulated(
         record_occupancy: true,
         ..sim
     };
-    let result = simulate(&workload, &sim, &mut contestant.policy()?).map_err(env_error)?;
-    Ok(Simulated::of(contestant.name(), &workload, num_left_out, result))
+    let result = simulate(&workload, &sim, &mut policy.policy()?)?;
+    Ok(Simulated::of(policy.name(), &workload, num_left_out, result))
 }

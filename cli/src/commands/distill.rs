@@ -6,23 +6,22 @@ use pleach_distill::DistillConfig;
 use serde::Serialize;
 
 use crate::commands::Context;
-use crate::commands::evaluate::COLUMNS;
 use crate::flags::DistillArgs;
 use crate::progress::bars;
-use pleach_experiments::atomic_file::{read_text, read_toml};
-use pleach_experiments::contest::contest;
-use pleach_experiments::contestant::{Contestant, TREE_FILE, label_and_place};
+use pleach_experiments::distill::prune;
 use pleach_experiments::error::Error;
-use pleach_experiments::fitness::{self, Objective};
-use pleach_experiments::progress::Progress;
-use pleach_experiments::pruning::prune;
+use pleach_experiments::evaluate::evaluation::COLUMNS;
+use pleach_experiments::evaluate::instances::{episodes, seeds};
+use pleach_experiments::evaluate::policy_spec::{PolicySpec, TREE_FILE, label_and_place};
+use pleach_experiments::evaluate::results::{PolicyRun, Results};
+use pleach_experiments::evaluate::run::Runner;
+use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::report::Report;
-use pleach_experiments::results::{PolicyRun, Results};
+use pleach_experiments::run_folder::atomic_file::{read_text, read_toml};
 use pleach_experiments::run_folder::{CONFIG_FILE, RunFolder, SETTINGS_FILE};
-use pleach_experiments::scenario::{episodes, seeds};
-use pleach_experiments::table::Table;
-use pleach_experiments::training::CHECKPOINTS;
-use pleach_experiments::validation::{Validation, mean_ratio};
+use pleach_experiments::train::CHECKPOINTS;
+use pleach_experiments::train::objective::{self, Objective};
+use pleach_experiments::train::validation::{Validation, mean_ratio};
 
 /// Largest configuration, bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -46,11 +45,11 @@ struct Settings<'a> {
 pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let config = config(args)?;
     let objective = objective(args)?;
-    let other = Some(&objective).filter(|objective| **objective != fitness::avg_jct());
+    let other = Some(&objective).filter(|objective| **objective != objective::avg_jct());
     let env = args.workload.source().env(&args.scheduling.config())?;
-    env.validate().map_err(pleach_experiments::scenario::env_error)?;
+    env.validate()?;
     // A run's folder may hold a network and a tree; the network is the teacher.
-    let mut teachers = Contestant::open(&args.teacher)?;
+    let mut teachers = PolicySpec::open(&args.teacher)?;
     let teacher = teachers.remove(0);
     teacher.check(env.sim.capabilities)?;
     let (seed, quiet) = (args.run.seed, args.run.quiet);
@@ -79,23 +78,20 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     folder.write("tree.dot", distilled.tree.to_dot().as_bytes())?;
     folder.write_json("distill.json", &distilled.report)?;
 
-    let mut contestants = Contestant::open_all(&[])?;
-    if !contestants
-        .iter()
-        .any(|contestant| contestant.name() == teacher.name())
-    {
-        contestants.push(teacher.clone());
+    let mut policies = PolicySpec::open_all(&[])?;
+    if !policies.iter().any(|policy| policy.name() == teacher.name()) {
+        policies.push(teacher.clone());
     }
     // `tree-2` where the teacher is a tree of that name.
-    Contestant::tree("tree", distilled.tree.clone())?.join(&mut contestants);
-    let tree = contestants[contestants.len() - 1].name().to_string();
-    let bouts = episodes(&env, &seeds(seed, "test", args.test_seeds as usize))?;
+    PolicySpec::tree("tree", distilled.tree.clone())?.join(&mut policies);
+    let tree = policies[policies.len() - 1].name().to_string();
+    let instances = episodes(&env, &seeds(seed, "test", args.test_seeds as usize))?;
     let mut sim = env.sim.clone();
     sim.record_utilisation = true;
     let bars = bars(quiet);
-    let runs = bars.part("compare", bouts.len() * contestants.len(), || {
-        contest(&bouts, &contestants, &sim, &|| bars.tell(Progress::Step))
-    })?;
+    let runs = Runner::new(&sim)
+        .watched("compare", &bars)
+        .run(&instances, &policies)?;
     let results = Results::new("distill", runs, Some(teacher.name()))?;
     let table = Table::compare(&results, &COLUMNS);
     let settings = toml::to_string_pretty(&config).unwrap_or_default();
@@ -147,17 +143,15 @@ fn config(args: &DistillArgs) -> Result<DistillConfig, Error> {
     if let Some(episodes) = args.episodes {
         config.episodes = episodes as usize;
     }
-    config
-        .validate()
-        .map_err(|error| Error::Config(Box::new(error)))?;
+    config.validate()?;
     Ok(config)
 }
 
 /// What the tree is chosen and pruned by.
 fn objective(args: &DistillArgs) -> Result<Objective, Error> {
     match args.objective.as_slice() {
-        [] => Ok(fitness::avg_jct()),
-        terms => fitness::parse(terms),
+        [] => Ok(objective::avg_jct()),
+        terms => objective::parse(terms),
     }
 }
 
@@ -168,22 +162,22 @@ fn on_test_seeds(objective: &Objective, results: &Results, tree: &str, teacher: 
         runs.cloned().collect()
     };
     let ratio = mean_ratio(objective, &of(tree), &of(teacher));
-    let words = fitness::in_words(objective);
+    let words = objective::in_words(objective);
     format!("{tree}: {ratio:.3} of the {words} of {teacher}")
 }
 
 /// That the teacher was made for something else than the tree is chosen by, where nobody said by what, and how to say it.
 fn advice(args: &DistillArgs) -> Option<String> {
     let own = objective_of(Path::new(label_and_place(&args.teacher).1))?;
-    if !args.objective.is_empty() || own == fitness::avg_jct() {
+    if !args.objective.is_empty() || own == objective::avg_jct() {
         return None;
     }
     Some(format!(
         "{} was made for {}, and the tree is chosen by {}; by the same with: --objective {}",
         args.teacher,
-        fitness::in_words(&own),
-        fitness::in_words(&fitness::avg_jct()),
-        fitness::as_flag(&own)
+        objective::in_words(&own),
+        objective::in_words(&objective::avg_jct()),
+        objective::as_flag(&own)
     ))
 }
 

@@ -1,98 +1,46 @@
 //! `pleach evaluate`: policies against each other on the same workloads.
 
-use pleach_env::capacity::CapacityConfig;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::evaluation::Evaluation;
+use pleach_experiments::evaluate::policy_spec::PolicySpec;
+use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::report::Report;
+use pleach_experiments::run_folder::RunFolder;
 
 use crate::commands::Context;
 use crate::flags::EvaluateArgs;
 use crate::progress::bars;
-use pleach_experiments::atomic_file::read_toml;
-use pleach_experiments::contest::contest;
-use pleach_experiments::contestant::Contestant;
-use pleach_experiments::error::Error;
-use pleach_experiments::metric::{MAIN, Metric};
-use pleach_experiments::progress::Progress;
-use pleach_experiments::report::Report;
-use pleach_experiments::results::Results;
-use pleach_experiments::run_folder::RunFolder;
-use pleach_experiments::scenario::seeds;
-use pleach_experiments::table::Table;
-
-/// Largest file with settings of planners, bytes.
-const POLICY_CONFIG_BYTES_MAX: u64 = 1 << 20;
-
-/// Columns of the printed table.
-pub const COLUMNS: [&str; 9] = [
-    "avg_jct_s",
-    "avg_jct_gap",
-    "p99_jct_s",
-    "avg_slowdown",
-    "avg_wait_s",
-    "makespan_s",
-    "makespan_gap",
-    "utilisation",
-    "fairness",
-];
 
 /// Runs the comparison.
 ///
 /// # Errors
 /// Flags that name nothing, files that cannot be used, runs that fail.
 pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let mut contestants = Contestant::open_all(&args.policy)?;
-    if let Some(path) = &args.policy_config {
-        let settings: serde_json::Value = read_toml(path, POLICY_CONFIG_BYTES_MAX)?;
-        Contestant::configure(&mut contestants, &settings)?;
-    }
-    let reference = reference(args, &contestants)?;
-    let source = args.workload.source();
-    source.check()?;
-    let mut sim = args.scheduling.config().sim(&source);
-    for contestant in &contestants {
-        contestant.check(sim.capabilities)?;
-    }
+    let settings = args.config();
+    let mut evaluation = Evaluation::open(&settings)?;
     let quiet = args.run.quiet;
     // Before the work, so that a folder in the way costs none.
     let folder = match &args.run.out {
-        Some(out) => Some(RunFolder::open(
-            "evaluate",
-            args,
-            args.run.seed,
-            Some(out),
-            args.run.existing(),
-        )?),
+        Some(out) => {
+            let existing = args.run.existing();
+            let seed = args.run.seed;
+            Some(RunFolder::open("evaluate", &settings, seed, Some(out), existing)?)
+        }
         None => None,
     };
     let mut notes = Vec::new();
-    let seeds = seeds(args.run.seed, "test", args.seeds as usize);
-    let bouts = source.bouts(&sim, &seeds, &mut |note| notes.push(note))?;
+    let instances = evaluation.instances(&mut |note| notes.push(note))?;
     if !quiet {
         notes.iter().try_for_each(|note| context.say(note))?;
     }
-    let wants_page = args.html.is_some() || args.run.out.is_some();
-    sim.record_utilisation = wants_page;
-    let bars = bars(quiet);
-    let runs = bars.part("evaluate", bouts.len() * contestants.len(), || {
-        contest(&bouts, &contestants, &sim, &|| bars.tell(Progress::Step))
-    })?;
-    let results = Results::by(
-        Metric::find(&args.metric).unwrap_or(MAIN),
-        "evaluate",
-        runs,
-        reference.as_deref(),
-    )?
-    .drawn(source.is_drawn(&sim)?);
-    let mut columns = COLUMNS.to_vec();
-    if sim.capabilities.preemption {
-        columns.push("preemptions");
-    }
-    if sim.outcomes.is_some() || sim.capacity != CapacityConfig::default() {
-        columns.extend(["failures", "lost_work"]);
-    }
+    evaluation.sim.record_utilisation = args.html.is_some() || args.run.out.is_some();
+    let results = evaluation.run(&instances, &bars(quiet))?;
+    let table = Table::compare(&results, &evaluation.columns());
     if !quiet {
-        context.say(&Table::compare(&results, &columns).to_terminal())?;
+        context.say(&table.to_terminal())?;
     }
-    let config = toml::to_string_pretty(args).unwrap_or_default();
-    let tree = contestants.iter().find_map(Contestant::text);
+    let config = toml::to_string_pretty(&settings).unwrap_or_default();
+    let tree = evaluation.policies.iter().find_map(PolicySpec::text);
     let report = Report {
         title: "Policies compared",
         command_line: &context.command_line,
@@ -115,29 +63,11 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         results.write_json(&folder.file("results.json")?)?;
         results.write_csv(&folder.file("results.csv")?)?;
         report.write(&folder.file("report.html")?)?;
-        folder.write(
-            "table.md",
-            Table::compare(&results, &columns).to_markdown().as_bytes(),
-        )?;
+        folder.write("table.md", table.to_markdown().as_bytes())?;
         folder.finish()?;
         if !quiet {
             context.say(&format!("written to {}", place.display()))?;
         }
     }
     Ok(())
-}
-
-/// Whom the others are measured against; checked before the work.
-fn reference(args: &EvaluateArgs, contestants: &[Contestant]) -> Result<Option<String>, Error> {
-    let names: Vec<&str> = contestants.iter().map(Contestant::name).collect();
-    match &args.reference {
-        Some(name) if !names.contains(&name.as_str()) => Err(Error::config(
-            "reference",
-            name,
-            names.join(", "),
-            "Name a policy of this comparison.",
-        )),
-        Some(name) => Ok(Some(name.clone())),
-        None => Ok(names.first().map(ToString::to_string)),
-    }
 }

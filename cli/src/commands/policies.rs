@@ -8,13 +8,13 @@ use pleach_scheduler::heuristics::{self, Info};
 
 use crate::commands::Context;
 use crate::flags::PoliciesArgs;
-use pleach_experiments::atomic_file;
-use pleach_experiments::contestant::{Contestant, label_and_place};
 use pleach_experiments::error::Error;
-use pleach_experiments::fine_tuning::network_at;
-use pleach_experiments::network_card;
-use pleach_experiments::requirement_flags::requirement_flags;
-use pleach_experiments::table::Table;
+use pleach_experiments::evaluate::policy_spec::{PolicySpec, label_and_place};
+use pleach_experiments::evaluate::requirement_flags::requirement_flags;
+use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::run_folder::atomic_file;
+use pleach_experiments::train::fine_tuning::network_at;
+use pleach_experiments::train::network_card;
 
 /// Lists heuristics and planners, or shows one.
 ///
@@ -22,12 +22,12 @@ use pleach_experiments::table::Table;
 /// An unknown policy, or a file that cannot be written.
 pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> {
     if let Some(spec) = &args.show {
-        for contestant in Contestant::open(spec)? {
-            let mut words = shown(&contestant);
-            if contestant.is_network() {
+        for policy in PolicySpec::open(spec)? {
+            let mut words = shown(&policy);
+            if policy.is_network() {
                 let (_, place) = label_and_place(spec);
                 let card = network_card::text(&network_at(Path::new(place))?);
-                words = format!("{}: a trained network\n{card}", contestant.name());
+                words = format!("{}: a trained network\n{card}", policy.name());
             }
             context.say(&words)?;
         }
@@ -79,12 +79,12 @@ fn asks(entry: Option<&Entry>) -> Vec<&'static str> {
     entry.map_or_else(Vec::new, |entry| requirement_flags(entry.requirements))
 }
 
-fn shown(contestant: &Contestant) -> String {
-    if let Some(text) = contestant.text() {
+fn shown(policy: &PolicySpec) -> String {
+    if let Some(text) = policy.text() {
         return text;
     }
-    let Some((info, entry)) = infos().find(|(info, _)| info.name == contestant.name()) else {
-        return contestant.name().to_string();
+    let Some((info, entry)) = infos().find(|(info, _)| info.name == policy.name()) else {
+        return policy.name().to_string();
     };
     let mut text = format!(
         "{}: {}\nneeds to know: {}\ndecides: {}\nsource: {}",

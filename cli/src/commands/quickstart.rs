@@ -1,32 +1,35 @@
 //! `pleach quickstart`: the whole way in one command: train, prune, compare, report.
 
-use pleach_distill::DistillConfig;
+use std::path::Path;
+
+use pleach_distill::{DistillConfig, Distilled};
 
 use crate::commands::Context;
-use crate::commands::evaluate::COLUMNS;
 use crate::commands::train::with_bar;
 use crate::flags::QuickstartArgs;
 use crate::progress::bars;
-use pleach_experiments::contest::contest;
-use pleach_experiments::contestant::{Contestant, TREE_FILE};
+use pleach_experiments::distill::prune;
 use pleach_experiments::error::Error;
-use pleach_experiments::progress::Progress;
-use pleach_experiments::pruning::prune;
+use pleach_experiments::evaluate::evaluation::COLUMNS;
+use pleach_experiments::evaluate::instances::{episodes, seeds};
+use pleach_experiments::evaluate::policy_spec::{PolicySpec, TREE_FILE};
+use pleach_experiments::evaluate::results::Results;
+use pleach_experiments::evaluate::run::Runner;
+use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::evaluate::workload_source::env_of;
 use pleach_experiments::report::{LearningCurve, Report};
-use pleach_experiments::results::Results;
-use pleach_experiments::run_folder::{Existing, RunFolder};
-use pleach_experiments::scenario::{env_of, episodes, seeds};
-use pleach_experiments::settings::TrainSettings;
-use pleach_experiments::table::Table;
-use pleach_experiments::training::Trained;
-use pleach_experiments::validation::Validation;
+use pleach_experiments::run_folder::{Existing, RunFolder, SETTINGS_FILE};
+use pleach_experiments::train::Trained;
+use pleach_experiments::train::settings::TrainSettings;
+use pleach_experiments::train::settings_file;
+use pleach_experiments::train::validation::Validation;
 
 /// Runs the quickstart.
 ///
 /// # Errors
 /// Flags that cannot be used, a folder in the way, a part that fails.
 pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let (settings, quiet) = (settings(args)?, args.run.quiet);
+    let (settings, quiet, seed) = (settings(args)?, args.run.quiet, args.run.seed);
     // The default folder is named after the configuration and the seed, so what is replaced there is the same again; a
     // broken-off run goes on.
     let existing = if args.run.out.is_none() && !args.run.resume {
@@ -34,15 +37,9 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     } else {
         args.run.existing()
     };
-    let folder = RunFolder::open(
-        "quickstart",
-        args,
-        args.run.seed,
-        args.run.out.as_deref(),
-        existing,
-    )?;
+    let folder = RunFolder::open("quickstart", args, seed, args.run.out.as_deref(), existing)?;
     let text = toml::to_string_pretty(&settings).map_err(|error| Error::Failed(error.to_string()))?;
-    folder.write("settings.toml", text.as_bytes())?;
+    folder.write(SETTINGS_FILE, text.as_bytes())?;
     let start_s = (context.clock)();
     if !quiet {
         context.say(&format!(
@@ -50,52 +47,18 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
             args.env, settings.train.num_updates, args.seeds
         ))?;
     }
-    let validation = Validation::by(
-        &settings.objective,
-        &settings.env,
-        args.run.seed,
-        settings.num_validation,
-    )?;
+    let validation = Validation::by(&settings.objective, &settings.env, seed, settings.num_validation)?;
     if !quiet {
         context.say(&format!(
             "best heuristic on the validation workloads: {}",
             validation.best()
         ))?;
     }
-    let trained = with_bar(&settings, &validation, args.run.seed, &folder, quiet, context)?;
+    let trained = with_bar(&settings, &validation, seed, &folder, quiet, context)?;
     let trained_s = (context.clock)();
-    let network = Contestant::network("network", trained.policy.clone());
-
-    let sizes: Vec<usize> = [4, 8, 16, 32, 64, 128, 256, 512, 1024]
-        .into_iter()
-        .filter(|size| *size < usize::from(args.leaves))
-        .collect();
-    let config = DistillConfig {
-        leaves: sizes.into_iter().chain([usize::from(args.leaves)]).collect(),
-        rounds: 5,
-        episodes: 32,
-        rows_max: 1_000_000,
-        // A tree that can be read is worth a hundredth of the average JCT.
-        tolerance: 0.01,
-        ..DistillConfig::default()
-    };
-    let watcher = bars(quiet);
-    let distilled = watcher.part("distill", 0, || {
-        prune(
-            &settings.env,
-            &network,
-            &config,
-            &validation,
-            args.run.seed,
-            &watcher,
-        )
-    })?;
+    let network = PolicySpec::network("network", trained.policy.clone());
+    let distilled = distilled(args, &settings, &network, &validation, &folder)?;
     let pruned_s = (context.clock)();
-    folder.write(TREE_FILE, distilled.tree.to_json().as_bytes())?;
-    folder.write("tree.txt", distilled.tree.to_text().as_bytes())?;
-    folder.write("tree.dot", distilled.tree.to_dot().as_bytes())?;
-    folder.write_json("distill.json", &distilled.report)?;
-
     let results = compare(args, &settings, network, &distilled, &validation, quiet)?;
     let table = Table::compare(&results, &COLUMNS);
     let tree_text = distilled.tree.to_text();
@@ -122,24 +85,59 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     }
     context.say(&table.to_terminal())?;
     context.say(&tree_text)?;
-    let fidelity = &distilled.report.result.fidelity;
-    context.say(&format!(
-        "tree: {} leaves, {:.1} % of the network's choices on held-out decisions",
-        distilled.tree.num_leaves(),
-        100.0 * fidelity.agreement
-    ))?;
     let end_s = (context.clock)();
-    context.say(&format!(
-        "trained in {:.0} s, distilled in {:.0} s, compared in {:.0} s",
-        trained_s - start_s,
-        pruned_s - trained_s,
-        end_s - pruned_s
-    ))?;
-    context.say(&format!("written to {0}: open {0}/report.html", place.display()))?;
-    context.say(&format!(
-        "on jobs of your own: pleach evaluate --workload FILE --policy fifo,sjf,{}",
-        place.display()
-    ))
+    let times_s = [trained_s - start_s, pruned_s - trained_s, end_s - pruned_s];
+    context.say(&closing(&distilled, times_s, &place))
+}
+
+/// The tree of the network, written to the folder.
+fn distilled(
+    args: &QuickstartArgs,
+    settings: &TrainSettings,
+    network: &PolicySpec,
+    validation: &Validation,
+    folder: &RunFolder,
+) -> Result<Distilled, Error> {
+    let sizes = [4, 8, 16, 32, 64, 128, 256, 512, 1024].into_iter();
+    let smaller = sizes.filter(|size| *size < usize::from(args.leaves));
+    let config = DistillConfig {
+        leaves: smaller.chain([usize::from(args.leaves)]).collect(),
+        rounds: 5,
+        episodes: 32,
+        rows_max: 1_000_000,
+        // A tree that can be read is worth a hundredth of the average JCT.
+        tolerance: 0.01,
+        ..DistillConfig::default()
+    };
+    let watcher = bars(args.run.quiet);
+    let distilled = watcher.part("distill", 0, || {
+        prune(
+            &settings.env,
+            network,
+            &config,
+            validation,
+            args.run.seed,
+            &watcher,
+        )
+    })?;
+    folder.write(TREE_FILE, distilled.tree.to_json().as_bytes())?;
+    folder.write("tree.txt", distilled.tree.to_text().as_bytes())?;
+    folder.write("tree.dot", distilled.tree.to_dot().as_bytes())?;
+    folder.write_json("distill.json", &distilled.report)?;
+    Ok(distilled)
+}
+
+/// The last lines: what the tree is worth, how long each part took, and where to look.
+fn closing(distilled: &Distilled, [trained_s, pruned_s, compared_s]: [f64; 3], place: &Path) -> String {
+    let agreement = 100.0 * distilled.report.result.fidelity.agreement;
+    let num_leaves = distilled.tree.num_leaves();
+    let place = place.display();
+    format!(
+        "tree: {num_leaves} leaves, {agreement:.1} % of the network's choices on held-out decisions\n\
+         trained in {trained_s:.0} s, distilled in {pruned_s:.0} s, compared in {compared_s:.0} s\n\
+         written to {place}: open {place}/report.html\n\
+         on jobs of your own: pleach evaluate --workload FILE --policy fifo,sjf,{place}"
+    )
 }
 
 /// Deviation of members and first step of a run that is to end within a minute. *Assumed*, by trial on `Pleach/GavelMulti-v1`.
@@ -147,7 +145,7 @@ const SHORT_RUN: (f64, f64) = (0.3, 0.15);
 
 /// The settings of the training part.
 fn settings(args: &QuickstartArgs) -> Result<TrainSettings, Error> {
-    let mut settings = pleach_experiments::suite::Stage::AsLong.settings()?;
+    let mut settings = settings_file::evolution()?;
     settings.env = env_of(&args.env, args.num_jobs, args.load)?;
     settings.train.num_updates = args.updates;
     // The suite's wide steps find more in the end, but take the first thirty generations of a run to settle.
@@ -160,21 +158,21 @@ fn settings(args: &QuickstartArgs) -> Result<TrainSettings, Error> {
 fn compare(
     args: &QuickstartArgs,
     settings: &TrainSettings,
-    network: Contestant,
-    distilled: &pleach_distill::Distilled,
+    network: PolicySpec,
+    distilled: &Distilled,
     validation: &Validation,
     quiet: bool,
 ) -> Result<Results, Error> {
-    let tree = Contestant::tree("tree", distilled.tree.clone())?;
-    let mut contestants = Contestant::open_all(&[])?;
-    contestants.extend([network, tree]);
-    let bouts = episodes(&settings.env, &seeds(args.run.seed, "test", args.seeds as usize))?;
+    let tree = PolicySpec::tree("tree", distilled.tree.clone())?;
+    let mut policies = PolicySpec::open_all(&[])?;
+    policies.extend([network, tree]);
+    let instances = episodes(&settings.env, &seeds(args.run.seed, "test", args.seeds as usize))?;
     let mut sim = settings.env.sim.clone();
     sim.record_utilisation = true;
     let bars = bars(quiet);
-    let mut runs = bars.part("compare", bouts.len() * contestants.len(), || {
-        contest(&bouts, &contestants, &sim, &|| bars.tell(Progress::Step))
-    })?;
+    let mut runs = Runner::new(&sim)
+        .watched("compare", &bars)
+        .run(&instances, &policies)?;
     for run in &mut runs {
         run.workload.clone_from(&args.env);
     }

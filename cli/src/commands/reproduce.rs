@@ -5,10 +5,10 @@ use serde_json::json;
 use crate::commands::Context;
 use crate::flags::ReproduceArgs;
 use crate::progress::bars;
-use pleach_experiments::atomic_file;
 use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::reproduce::{Benchmark, Effort, Reproduction, benchmarks, find};
-use pleach_experiments::table::Table;
+use pleach_experiments::run_folder::atomic_file;
 
 /// Runs the benchmarks that were named, or lists all.
 ///

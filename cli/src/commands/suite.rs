@@ -1,4 +1,4 @@
-//! `pleach suite`: trainings, judgements, one table.
+//! `pleach suite`: trainings, comparisons, one table.
 
 use std::path::Path;
 
@@ -10,20 +10,21 @@ use crate::commands::Context;
 use crate::commands::train::with_bar;
 use crate::flags::SuiteArgs;
 use crate::progress::bars;
-use pleach_experiments::atomic_file;
-use pleach_experiments::constraint::Constraint;
-use pleach_experiments::contestant::Contestant;
 use pleach_experiments::error::Error;
-use pleach_experiments::fine_tuning::{self, network_at};
-use pleach_experiments::overrides;
-use pleach_experiments::progress::Progress;
+use pleach_experiments::evaluate::instances::{episodes, seeds};
+use pleach_experiments::evaluate::policy_spec::PolicySpec;
+use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::run_folder::{Existing, RunFolder};
-use pleach_experiments::scenario::{episodes, seeds};
-use pleach_experiments::settings::{TrainSettings, network_error};
-use pleach_experiments::settings_file;
-use pleach_experiments::suite::{Judgement, LONGER, Learned, Stage, TASKS, Task, Verdict, baselines, judge};
-use pleach_experiments::training::Trained;
-use pleach_experiments::validation::Validation;
+use pleach_experiments::suite::{
+    Comparison, Interval, LONGER, Learned, Stage, TASKS, Task, baselines, compare,
+};
+use pleach_experiments::train::Trained;
+use pleach_experiments::train::constraint::Constraint;
+use pleach_experiments::train::fine_tuning::{self, network_at};
+use pleach_experiments::train::overrides;
+use pleach_experiments::train::settings::TrainSettings;
+use pleach_experiments::train::settings_file;
+use pleach_experiments::train::validation::Validation;
 
 /// Updates, validation workloads, and pairs and workloads of a generation in a smoke run.
 const SMOKE: (u64, usize, usize, usize) = (3, 3, 3, 2);
@@ -51,7 +52,7 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
             learned.push(trained);
             best_ratios.push(best_ratio);
         }
-        let judged = judge_all(task, &stages, &learned, args, context)?;
+        let judged = compare_all(task, &stages, &learned, args, context)?;
         let of_stage = |(place, judged): (usize, serde_json::Map<String, serde_json::Value>)| {
             let stage = stages[place].0;
             json!({"stage": stage.name(), "num_jobs": stage.times() * task.num_jobs, "best_training": learned[place].kept,
@@ -68,7 +69,7 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
 }
 
 /// Judges the trainings of all stages of a task on each kind of workloads. `[stage]`
-fn judge_all(
+fn compare_all(
     task: Task,
     stages: &[(Stage, TrainSettings)],
     learned: &[Learned],
@@ -82,26 +83,21 @@ fn judge_all(
         ("longer", task.env_times(LONGER)?, num.div_ceil(2)),
         ("unseen", task.unseen_env()?, num),
     ] {
-        let bouts = episodes(&env, &seeds(args.seed, "test", num))?;
+        let instances = episodes(&env, &seeds(args.seed, "test", num))?;
         let field = baselines(env.sim.capabilities)?;
-        let num_trained: usize = learned.iter().map(|stage| stage.trained.len()).sum();
-        let num_runs = bouts.len() * (field.len() + num_trained);
-        let bars = bars(args.quiet);
-        let judgements = bars.part(kind, num_runs, || {
-            judge(&env, &bouts, &field, learned, &|| bars.tell(Progress::Step))
-        })?;
+        let comparisons = compare(&env, &instances, &field, learned, kind, &bars(args.quiet))?;
         let name = match kind {
             "unseen" => task.unseen.to_string(),
             "longer" => format!("lists of {} jobs", LONGER * task.num_jobs),
             _ => task.id.to_string(),
         };
-        for ((stage, _), (judgement, judged)) in stages.iter().zip(judgements.iter().zip(&mut judged)) {
+        for ((stage, _), (comparison, judged)) in stages.iter().zip(comparisons.iter().zip(&mut judged)) {
             if !args.quiet {
                 let num_jobs = stage.times() * task.num_jobs;
                 let name = format!("{name}, trained on lists of {num_jobs}");
-                context.say(&line(&name, judgement))?;
+                context.say(&line(&name, comparison))?;
             }
-            judged.insert(kind.to_string(), json!(judgement));
+            judged.insert(kind.to_string(), json!(comparison));
         }
     }
     Ok(judged)
@@ -186,7 +182,7 @@ fn train_all(
         let name = format!("learned-{}-{training}", stage.name());
         learned
             .trained
-            .push(Contestant::network(&name, policy.named(name.clone())));
+            .push(PolicySpec::network(&name, policy.named(name.clone())));
     }
     Ok((learned, best_ratio))
 }
@@ -207,7 +203,7 @@ fn first_network(
                 "{}: {message}. The network that it went on from is judged",
                 place.display()
             ))?;
-            LearnedPolicy::from_network(&network_at(first)?).map_err(network_error)
+            LearnedPolicy::from_network(&network_at(first)?).map_err(Error::from)
         }
         (error, _) => Err(error),
     }
@@ -236,25 +232,26 @@ fn train_one(
 }
 
 /// One line of the table.
-fn line(name: &str, judgement: &Judgement) -> String {
-    let show = |verdict: &Verdict| format!("{:.3} [{:.3}, {:.3}]", verdict.iqm, verdict.low, verdict.high);
+fn line(name: &str, comparison: &Comparison) -> String {
+    let show =
+        |interval: &Interval| format!("{:.3} [{:.3}, {:.3}]", interval.iqm, interval.low, interval.high);
     let percent = |gap: Option<f64>| gap.map_or("-".to_string(), |gap| format!("{:.0} %", 100.0 * gap));
-    let each: Vec<String> = judgement
+    let each: Vec<String> = comparison
         .trainings
         .iter()
         .map(|ratio| format!("{ratio:.3}"))
         .collect();
     format!(
         "{name}: avg JCT {} of {}, p99 JCT {}; gap to the bound {} -> {}; trainings {}; best on validation: {} avg JCT {}, p99 JCT {}",
-        show(&judgement.avg_jct),
-        judgement.baseline,
-        show(&judgement.p99_jct),
-        percent(judgement.baseline_gap),
-        percent(judgement.learned_gap),
+        show(&comparison.avg_jct),
+        comparison.baseline,
+        show(&comparison.p99_jct),
+        percent(comparison.baseline_gap),
+        percent(comparison.learned_gap),
         each.join(" "),
-        judgement.kept.training,
-        show(&judgement.kept.avg_jct),
-        show(&judgement.kept.p99_jct),
+        comparison.kept.training,
+        show(&comparison.kept.avg_jct),
+        show(&comparison.kept.p99_jct),
     )
 }
 

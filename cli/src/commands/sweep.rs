@@ -6,16 +6,17 @@ use std::thread;
 
 use crate::flags::sweep::{GatherArgs, PlanArgs, StatusArgs, SweepCommand, SweepRunArgs, UnitArgs};
 use crate::progress::bars;
-use pleach_experiments::atomic_file::write_json;
 use pleach_experiments::error::{EXIT_AGAIN, EXIT_DONE, EXIT_FAILED, Error};
+use pleach_experiments::run_folder::atomic_file::write_json;
+use pleach_experiments::sweep::UnitError;
 use pleach_experiments::sweep::engine::{self, EngineConfig};
 use pleach_experiments::sweep::gather::{self, GatherConfig};
 use pleach_experiments::sweep::grid::Grid;
 use pleach_experiments::sweep::index_list;
 use pleach_experiments::sweep::manifest::{Manifest, UnitSpec};
-use pleach_experiments::sweep::plot::PlotConfig;
+use pleach_experiments::sweep::page::PlotConfig;
 use pleach_experiments::sweep::status::Status;
-use pleach_experiments::sweep::unit::{Ending, UnitError, Work, run_unit};
+use pleach_experiments::sweep::unit::{Ending, Work, run_unit};
 
 /// Variables that batch systems put a unit's index into, in the order of asking.
 pub const INDEX_VARIABLES: [&str; 2] = ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"];

@@ -5,11 +5,11 @@ use serde_json::json;
 use crate::commands::Context;
 use crate::flags::TournamentArgs;
 use crate::progress::bars;
-use pleach_experiments::atomic_file;
 use pleach_experiments::error::Error;
-use pleach_experiments::progress::Progress;
-use pleach_experiments::scenario::seeds;
-use pleach_experiments::tournament::{Condition, Standing, field, play, render, standings, table};
+use pleach_experiments::evaluate::instances::seeds;
+use pleach_experiments::evaluate::run::{Grants, Runner};
+use pleach_experiments::run_folder::atomic_file;
+use pleach_experiments::tournament::{Condition, Standing, field, render, standings, table};
 
 /// Plays it, one workload and condition after the other.
 ///
@@ -22,23 +22,26 @@ pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error
     let conditions: Vec<Condition> = args.condition.iter().map(|arg| (*arg).into()).collect();
     let mut rounds: Vec<(String, Vec<Standing>)> = Vec::new();
     let mut records = Vec::new();
-    let clock = context.stopwatch;
+    let bars = bars(args.quiet);
     for source in args.sources() {
         let name = source.workload.join(",");
         for (number, condition) in conditions.iter().enumerate() {
             let sim = condition.sim();
             let mut notes = Vec::new();
-            let bouts = source.bouts(&sim, &seeds, &mut |note| notes.push(note))?;
+            let instances = source.instances(&sim, &seeds, &mut |note| notes.push(note))?;
             // What the importer mended is the same under every condition.
             if number == 0 && !args.quiet {
                 notes.iter().try_for_each(|note| context.say(note))?;
             }
-            let num_jobs = bouts.iter().map(|bout| bout.workload.jobs.len()).max();
+            let num_jobs = instances
+                .iter()
+                .map(|instance| instance.workload.jobs.len())
+                .max();
             let label = format!("{name} {}", condition.word());
-            let bars = bars(args.quiet);
-            let matches = bars.part(&label, bouts.len() * field.len(), || {
-                play(&bouts, &field, &sim, clock, &|| bars.tell(Progress::Step))
-            })?;
+            let matches = Runner::new(&sim)
+                .granting(Grants::AsAsked)
+                .watched(&label, &bars)
+                .run_timed(&instances, &field, context.stopwatch)?;
             let standings = standings(&matches)?;
             let heading = format!("{name}, {}: {}", condition.word(), condition.describe());
             if !args.quiet {
@@ -46,7 +49,7 @@ pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error
             }
             records.push(json!({"workload": name, "condition": condition.word(),
                 "num_jobs": num_jobs, "load": source.load,
-                "seeds": bouts.iter().map(|bout| bout.seed).collect::<Vec<_>>(), "standings": standings}));
+                "seeds": instances.iter().map(|instance| instance.seed).collect::<Vec<_>>(), "standings": standings}));
             rounds.push((heading, standings));
             // After each, so that what is done is kept if a later one is stopped.
             if let Some(path) = &args.json {

@@ -9,18 +9,17 @@ use pleach_env::config::EnvConfig;
 use crate::commands::Context;
 use crate::flags::TrainArgs;
 use crate::progress::bars;
-use pleach_experiments::env_description;
 use pleach_experiments::error::Error;
-use pleach_experiments::fine_tuning;
-use pleach_experiments::fitness;
-use pleach_experiments::overrides;
+use pleach_experiments::evaluate::workload_source::{env_of, resize};
 use pleach_experiments::run_folder::{RunDescription, RunFolder, SETTINGS_FILE};
-use pleach_experiments::scenario::{env_of, resize};
-use pleach_experiments::settings::{TrainSettings, agent_error};
-use pleach_experiments::settings_file;
-use pleach_experiments::suite::Stage;
-use pleach_experiments::training::{Trained, train};
-use pleach_experiments::validation::Validation;
+use pleach_experiments::train::env_description;
+use pleach_experiments::train::fine_tuning;
+use pleach_experiments::train::objective;
+use pleach_experiments::train::overrides;
+use pleach_experiments::train::settings::TrainSettings;
+use pleach_experiments::train::settings_file;
+use pleach_experiments::train::validation::Validation;
+use pleach_experiments::train::{Trained, train};
 
 /// Name of the command in the run's folder.
 const COMMAND: &str = "train";
@@ -31,7 +30,7 @@ const COMMAND: &str = "train";
 /// A configuration that cannot be used, a folder in the way, a run that fails.
 pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let (settings, seed) = settings(args)?;
-    let device = settings.device.probe().map_err(agent_error)?;
+    let device = settings.device.probe()?;
     if settings.device != Device::Cpu && !args.run.quiet {
         context.say(&format!(
             "gradients are taken on {}: {device}",
@@ -62,7 +61,7 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
             "best_ratio": best.map(|point| point.ratio),
             "validation": trained.curve,
         });
-        pleach_experiments::atomic_file::write_json(path, &value)?;
+        pleach_experiments::run_folder::atomic_file::write_json(path, &value)?;
     }
     let place = folder.path().to_path_buf();
     folder.finish()?;
@@ -72,7 +71,7 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
                 "best on {} validation workloads: {:.3} of the {} of {}, after {} updates",
                 settings.num_validation,
                 best.ratio,
-                fitness::in_words(&settings.objective),
+                objective::in_words(&settings.objective),
                 validation.best(),
                 best.update
             ))?;
@@ -158,25 +157,16 @@ fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error>
     }
 }
 
-/// What is built in for a learner: for evolution strategies the settings of the suite, those of its second stage for a run that goes
-/// on from a network.
-fn built_in_for(learner: Option<&str>, goes_on: bool) -> Result<TrainSettings, Error> {
-    let plain = settings_file::built_in()?;
-    let stage = match (learner, goes_on) {
-        (Some("evolution"), false) => Stage::AsLong,
-        (Some("evolution"), true) => Stage::Longer,
-        _ => return Ok(plain),
-    };
-    Ok(TrainSettings {
-        env: plain.env,
-        ..stage.settings()?
-    })
-}
-
 fn settings_of_flags(args: &TrainArgs) -> Result<TrainSettings, Error> {
     let mut settings = match &args.config {
         Some(path) => settings_file::read(path)?,
-        None => built_in_for(args.learner.as_deref(), args.fine_tune.is_some())?,
+        None => {
+            let learner = match args.learner.as_deref() {
+                Some("evolution") => Learner::Evolution,
+                _ => Learner::Ppo,
+            };
+            settings_file::built_in_for(learner, args.fine_tune.is_some())?
+        }
     };
     if let Some(id) = &args.env {
         settings.env = env_of(id, None, None)?;

@@ -13,12 +13,12 @@ use pleach_env::workload::{Outcome, Workload};
 
 use crate::commands::{Context, describe};
 use crate::flags::workload::{WorkloadArgs, WorkloadCommand, WorkloadStatsArgs, WorkloadWriteArgs};
-use pleach_experiments::atomic_file;
 use pleach_experiments::error::Error;
-use pleach_experiments::metric::{show_plain, show_seconds};
-use pleach_experiments::scenario::{env_error, seeds};
-use pleach_experiments::stats::{mean, quantile};
-use pleach_experiments::table::Table;
+use pleach_experiments::evaluate::instances::seeds;
+use pleach_experiments::evaluate::metric::{show_plain, show_seconds};
+use pleach_experiments::evaluate::stats::{mean, quantile};
+use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::run_folder::atomic_file;
 
 /// Runs a step.
 ///
@@ -191,7 +191,7 @@ fn write(args: &WorkloadWriteArgs, context: &mut Context<'_>) -> Result<(), Erro
     }
     workload.write(&args.to).map_err(|error| match error {
         EnvError::Io { path, source } => Error::io("write", &path, source),
-        other => env_error(other),
+        other => other.into(),
     })?;
     context.say(&format!(
         "{} jobs written to {}",
@@ -206,7 +206,7 @@ fn refuse_other_cluster(workload: &Workload, to: &Path) -> Result<(), Error> {
     let Ok(found) = std::fs::read(&place) else {
         return Ok(());
     };
-    if found == workload.sidecar().map_err(env_error)?.as_bytes() {
+    if found == workload.sidecar()?.as_bytes() {
         return Ok(());
     }
     Err(Error::config(

@@ -7,12 +7,13 @@ use clap::{ArgAction, Args, ValueEnum};
 use pleach_env::capacity::CapacityConfig;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::import::Format;
-use pleach_experiments::atomic_file::read_toml;
-use pleach_experiments::estimate_source::EstimateSource;
-use pleach_experiments::fitness::known_metrics;
-use pleach_experiments::metric::MAIN_METRIC;
-use pleach_experiments::scenario::WorkloadSource;
-use pleach_experiments::scheduling::SchedulingConfig;
+use pleach_experiments::evaluate::estimate_source::EstimateSource;
+use pleach_experiments::evaluate::evaluation::EvaluationConfig;
+use pleach_experiments::evaluate::metric::MAIN_METRIC;
+use pleach_experiments::evaluate::sim_config::SchedulingConfig;
+use pleach_experiments::evaluate::workload_source::WorkloadSource;
+use pleach_experiments::run_folder::atomic_file::read_toml;
+use pleach_experiments::train::objective::known_metrics;
 use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::physics::overheads::Overheads;
 use serde::Serialize;
@@ -24,7 +25,7 @@ use super::number;
 const CAPACITY_BYTES_MAX: u64 = 1 << 26;
 
 /// Compares policies. Every policy meets every workload with every seed, so results come in pairs.
-#[derive(Args, Clone, Debug, Serialize)]
+#[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   pleach evaluate                                       all heuristics on the default workload
@@ -62,15 +63,12 @@ pub struct EvaluateArgs {
     pub seeds: u32,
     /// Also write one CSV row for each (policy, workload, seed) to this file; with --out they are in its folder anyway
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    #[serde(skip)]
     pub csv: Option<PathBuf>,
     /// Also write the report to this file; with --out it is in its folder anyway
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    #[serde(skip)]
     pub html: Option<PathBuf>,
     /// Seed, output and machine.
     #[command(flatten)]
-    #[serde(skip)]
     pub run: RunArgs,
 }
 
@@ -144,6 +142,23 @@ pub struct SchedulingFlags {
     /// Seconds of work between two checkpoints: what a failure can cost a job [default: a failure loses nothing]
     #[arg(long, value_name = "S", value_parser = number::positive)]
     pub checkpoint_interval_s: Option<f64>,
+}
+
+impl EvaluateArgs {
+    /// What is compared, without flags and without where results go.
+    #[must_use]
+    pub fn config(&self) -> EvaluationConfig {
+        EvaluationConfig {
+            policy: self.policy.clone(),
+            policy_config: self.policy_config.clone(),
+            reference: self.reference.clone(),
+            metric: self.metric.clone(),
+            workload: self.workload.source(),
+            scheduling: self.scheduling.config(),
+            seeds: self.seeds,
+            seed: self.run.seed,
+        }
+    }
 }
 
 impl WorkloadFlags {
@@ -286,10 +301,16 @@ mod tests {
         let line = "pleach evaluate --load 0.9 --estimates oracle";
         let one = parse(&format!("{line} --threads 1 --out a --json b --html c --quiet")).unwrap();
         let two = parse(&format!("{line} --threads 8")).unwrap();
-        let value = |args: &EvaluateArgs| serde_json::to_value(args).unwrap();
+        let value = |args: &EvaluateArgs| serde_json::to_value(args.config()).unwrap();
         assert_eq!(value(&one), value(&two));
         assert_eq!(value(&one)["workload"]["load"], 0.9);
         assert_eq!(value(&one)["scheduling"]["estimates"], "oracle");
-        assert!(toml::to_string(&one).unwrap().contains("estimates = \"oracle\""));
+        // As it has always been written: folders are named after it.
+        assert_eq!(
+            toml::to_string(&one.config()).unwrap(),
+            "policy = []\nmetric = \"avg_jct_s\"\nseeds = 10\n\n[workload]\nworkload = [\"Pleach/Philly-v0\"]\n\
+             virtual_clusters = false\nload = 0.9\n\n[scheduling]\npreemption = false\nmixed_types = false\n\
+             estimates = \"oracle\"\n"
+        );
     }
 }

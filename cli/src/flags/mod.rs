@@ -4,6 +4,7 @@ pub mod bench;
 pub mod blend;
 pub mod distill;
 pub mod evaluate;
+pub mod manual;
 pub mod number;
 pub mod policies;
 pub mod quickstart;
@@ -21,6 +22,7 @@ pub use bench::BenchArgs;
 pub use blend::BlendArgs;
 pub use distill::DistillArgs;
 pub use evaluate::EvaluateArgs;
+pub use manual::{CompletionsArgs, ManArgs};
 pub use policies::PoliciesArgs;
 pub use quickstart::QuickstartArgs;
 pub use reproduce::ReproduceArgs;
@@ -85,6 +87,10 @@ pub enum Command {
     Features,
     /// List, describe, generate and convert workloads
     Workload(WorkloadArgs),
+    /// Print what a shell needs to complete commands and flags
+    Completions(CompletionsArgs),
+    /// Write manual pages
+    Man(ManArgs),
 }
 
 #[cfg(test)]

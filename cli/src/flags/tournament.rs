@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use pleach_experiments::scenario::WorkloadSource;
+use pleach_experiments::evaluate::workload_source::WorkloadSource;
 use pleach_experiments::tournament::{Condition, WORKLOADS};
 
 /// Jobs of a generated workload, unless asked for.

@@ -186,5 +186,5 @@ fn a_second_process_is_turned_away_with_one_line_until_the_first_is_killed() {
     first.kill().unwrap();
     first.wait().unwrap();
     // Nothing has to be cleared away.
-    pleach_experiments::run_lock::RunLock::take(&run).unwrap();
+    pleach_experiments::run_folder::lock::RunLock::take(&run).unwrap();
 }

@@ -13,12 +13,11 @@ use pleach_scheduler::estimate::Provenance;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey};
 use pleach_scheduler::tree::TreePolicy;
 
-use crate::contestant::Contestant;
 use crate::error::Error;
-use crate::fitness;
+use crate::evaluate::policy_spec::PolicySpec;
 use crate::progress::{Progress, Watcher};
-use crate::scenario::env_error;
-use crate::validation::Validation;
+use crate::train::objective;
+use crate::train::validation::Validation;
 
 /// Provenance of the estimates of a model.
 #[must_use]
@@ -66,15 +65,15 @@ impl Policy for Offered {
 /// Settings out of range, a teacher or a run that fails.
 pub fn prune(
     env: &EnvConfig,
-    teacher: &Contestant,
+    teacher: &PolicySpec,
     config: &DistillConfig,
     validation: &Validation,
     seed: u64,
     watcher: &Watcher,
 ) -> Result<Distilled, Error> {
-    let source = Source::open(env).map_err(env_error)?;
+    let source = Source::open(env)?;
     let mut trained_by = BTreeMap::from([("seed".to_string(), serde_json::Value::from(seed))]);
-    if validation.objective != fitness::avg_jct() {
+    if validation.objective != objective::avg_jct() {
         trained_by.insert("objective".into(), serde_json::json!(validation.objective));
     }
     let label = Label {
@@ -82,23 +81,23 @@ pub fn prune(
         estimates: vec![provenance(env.sim.estimates)],
         trained_by,
     };
-    let judged_by = fitness::in_words(&validation.objective);
+    let judged_by = objective::in_words(&validation.objective);
     let mut run = |episode: Episode, policy: &mut dyn Policy| -> Result<(), Error> {
         watcher.tell(Progress::At(
             0,
             &format!("round {}, episode {}", episode.round, episode.number),
         ));
         let draw = Seed(seed).child("distilling", episode.number as u64);
-        let workload = source.workload(env, draw).map_err(env_error)?;
+        let workload = source.workload(env, draw)?;
         let sim = SimConfig {
             seed: draw.0,
             ..env.sim.clone()
         };
-        simulate(&workload, &sim, policy).map_err(env_error)?;
+        simulate(&workload, &sim, policy)?;
         Ok(())
     };
     let mut judge = |tree: &TreePolicy| -> Result<f64, Error> {
-        let ratio = validation.ratio(env, Contestant::tree("tree", tree.tree().clone())?)?;
+        let ratio = validation.ratio(env, PolicySpec::tree("tree", tree.tree().clone())?)?;
         let message = format!(
             "{} leaves: {ratio:.3} of the {judged_by} of {}",
             tree.tree().num_leaves(),
@@ -124,13 +123,13 @@ pub fn prune(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fitness::Objective;
-    use crate::scenario::env_of;
+    use crate::evaluate::workload_source::env_of;
+    use crate::train::objective::Objective;
 
     #[test]
     fn the_objective_decides_which_tree_is_taken_and_how_far_it_is_pruned() {
         let env = env_of("Pleach/GavelMulti-v1", Some(60), Some(2.0)).unwrap();
-        let teacher = Contestant::heuristic("sjf-best-type").unwrap();
+        let teacher = PolicySpec::heuristic("sjf-best-type").unwrap();
         let config = DistillConfig {
             leaves: vec![2, 4, 8, 16],
             rounds: 1,
@@ -141,13 +140,13 @@ mod tests {
         let distilled = |objective: &Objective| {
             let validation = Validation::by(objective, &env, 3, 4).unwrap();
             let distilled = prune(&env, &teacher, &config, &validation, 3, &Watcher::nobody()).unwrap();
-            let tree = Contestant::tree("tree", distilled.tree.clone()).unwrap();
+            let tree = PolicySpec::tree("tree", distilled.tree.clone()).unwrap();
             let (ratio, metrics) = validation.judge(&env, tree).unwrap();
             assert_eq!(distilled.report.result.ratio, Some(ratio));
             (distilled, metrics)
         };
         let use_of_gpus = Objective::from([("utilisation".to_string(), 1.0)]);
-        let (by_jct, jct) = distilled(&fitness::avg_jct());
+        let (by_jct, jct) = distilled(&objective::avg_jct());
         let (by_use, used) = distilled(&use_of_gpus);
         // The same trees were there to choose among.
         let sizes = |distilled: &Distilled| -> Vec<usize> {

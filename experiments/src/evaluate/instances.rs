@@ -1,35 +1,45 @@
-//! The bouts of a comparison: each workload with each seed, under names that tell them apart.
+//! The instances of a comparison: each workload with each seed, under names that tell them apart.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use pleach_env::config::EnvConfig;
 use pleach_env::seed::Seed;
 use pleach_env::simulate::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_scheduler::physics::overheads::Overheads;
 
-use crate::contest::Bout;
 use crate::error::Error;
-use crate::scenario::{DAY_S, Source, WorkloadSource};
+use crate::evaluate::sim_config::DAY_S;
+use crate::evaluate::workload_source::{Source, WorkloadSource};
 
 /// Most windows that a list may be cut into.
 const NUM_WINDOWS_MAX: usize = 10_000;
 
+/// One workload with its seed, on which policies are run.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// The jobs and the cluster.
+    pub workload: Workload,
+    /// The seed that it was drawn with; also decides the errors of the estimates.
+    pub seed: u64,
+}
+
 impl WorkloadSource {
-    /// All bouts of a comparison: each name with each seed. A file gives one bout, or one for each window; with
+    /// All instances of a comparison: each name with each seed. A file gives one instance, or one for each window; with
     /// estimates, outcomes, failures or restarts that are drawn, each of them with each seed. No two workloads have the same
     /// name. `note` is told what importers mended.
     ///
     /// # Errors
     /// As [`WorkloadSource::workload`].
-    pub fn bouts(
+    pub fn instances(
         &self,
         sim: &SimConfig,
         seeds: &[Seed],
         note: &mut dyn FnMut(String),
-    ) -> Result<Vec<Bout>, Error> {
-        let mut bouts = Vec::new();
+    ) -> Result<Vec<Instance>, Error> {
+        let mut instances = Vec::new();
         let mut taken = BTreeSet::new();
         let drawn = is_drawn(sim);
         for name in &self.workload {
@@ -38,7 +48,7 @@ impl WorkloadSource {
                 for seed in seeds {
                     let (mut workload, _) = self.workload(name, *seed)?;
                     workload.name.clone_from(&label);
-                    bouts.push(Bout {
+                    instances.push(Instance {
                         workload,
                         seed: seed.0,
                     });
@@ -52,13 +62,13 @@ impl WorkloadSource {
             }
             let windows = self.windows(whole)?;
             for seed in if drawn { seeds } else { &seeds[..1] } {
-                bouts.extend(windows.iter().map(|workload| Bout {
+                instances.extend(windows.iter().map(|workload| Instance {
                     workload: workload.clone(),
                     seed: seed.0,
                 }));
             }
         }
-        Ok(bouts)
+        Ok(instances)
     }
 
     /// Whether more seeds give other runs: some workload is generated, or the simulation draws something.
@@ -136,6 +146,30 @@ fn stem_of(path: &str) -> String {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_string()
 }
 
+/// `num` seeds that follow from one, in a stream of their own: training, validation and test never share one.
+#[must_use]
+pub fn seeds(root: u64, stream: &str, num: usize) -> Vec<Seed> {
+    (0..num as u64)
+        .map(|index| Seed(root).child(stream, index))
+        .collect()
+}
+
+/// The workloads of an environment for these seeds.
+///
+/// # Errors
+/// Where a workload cannot be drawn.
+pub fn episodes(env: &EnvConfig, seeds: &[Seed]) -> Result<Vec<Instance>, Error> {
+    let source = pleach_env::config::Source::open(env)?;
+    let instance = |seed: &Seed| {
+        let workload = source.workload(env, *seed)?;
+        Ok(Instance {
+            workload,
+            seed: seed.0,
+        })
+    };
+    seeds.iter().map(instance).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,10 +232,13 @@ mod tests {
             ..WorkloadSource::default()
         };
         args.check().unwrap();
-        let bouts = args
-            .bouts(&SimConfig::default(), &[Seed(1), Seed(2)], &mut |_| {})
+        let instances = args
+            .instances(&SimConfig::default(), &[Seed(1), Seed(2)], &mut |_| {})
             .unwrap();
-        let names: Vec<&str> = bouts.iter().map(|bout| bout.workload.name.as_str()).collect();
+        let names: Vec<&str> = instances
+            .iter()
+            .map(|instance| instance.workload.name.as_str())
+            .collect();
         assert_eq!(names, ["philly-like", "philly-like-2", "philly-like-2", "b"]);
         for twice in [
             vec![path("a.csv"), path("./a.csv")],

@@ -12,7 +12,7 @@ use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::{Tree, TreePolicy};
 
 use crate::error::Error;
-use crate::requirement_flags::requirement_flags;
+use crate::evaluate::requirement_flags::requirement_flags;
 
 /// The network that a training run found best, in its folder.
 pub const BEST_CHECKPOINT: &str = "network.ckpt";
@@ -21,7 +21,7 @@ pub const TREE_FILE: &str = "tree.json";
 
 /// A policy that can be made anew for every run.
 #[derive(Clone, Debug)]
-pub struct Contestant {
+pub struct PolicySpec {
     name: String,
     kind: Kind,
 }
@@ -34,16 +34,16 @@ enum Kind {
     Planner(&'static Entry, serde_json::Value),
 }
 
-impl Contestant {
+impl PolicySpec {
     /// A heuristic by name.
     ///
     /// # Errors
     /// An unknown name; the error lists the known ones.
-    pub fn heuristic(name: &str) -> Result<Contestant, Error> {
-        heuristics::by_name(name).map_err(|error| Error::Config(Box::new(error)))?;
+    pub fn heuristic(name: &str) -> Result<PolicySpec, Error> {
+        heuristics::by_name(name)?;
         let known = heuristics::names().iter().find(|known| **known == name);
         let kind = Kind::Heuristic(known.copied().unwrap_or_default());
-        Ok(Contestant {
+        Ok(PolicySpec {
             name: name.to_string(),
             kind,
         })
@@ -53,11 +53,10 @@ impl Contestant {
     ///
     /// # Errors
     /// An unknown name, or settings that it refuses.
-    pub fn planner(name: &str, settings: serde_json::Value) -> Result<Contestant, Error> {
-        pleach_baselines::make(name, &settings).map_err(|error| Error::Config(Box::new(error)))?;
-        let entry =
-            pleach_baselines::find(name).ok_or_else(|| Error::Failed(format!("{name} is no planner")))?;
-        Ok(Contestant {
+    pub fn planner(name: &str, settings: serde_json::Value) -> Result<PolicySpec, Error> {
+        pleach_baselines::make(name, &settings)?;
+        let entry = pleach_baselines::find(name).ok_or_else(|| Error::Failed(format!("{name} is no planner")))?;
+        Ok(PolicySpec {
             name: name.to_string(),
             kind: Kind::Planner(entry, settings),
         })
@@ -65,8 +64,8 @@ impl Contestant {
 
     /// A trained network.
     #[must_use]
-    pub fn network(name: &str, policy: LearnedPolicy) -> Contestant {
-        Contestant {
+    pub fn network(name: &str, policy: LearnedPolicy) -> PolicySpec {
+        PolicySpec {
             name: name.to_string(),
             kind: Kind::Network(Box::new(policy)),
         }
@@ -76,9 +75,9 @@ impl Contestant {
     ///
     /// # Errors
     /// A tree that this version cannot run.
-    pub fn tree(name: &str, tree: Tree) -> Result<Contestant, Error> {
+    pub fn tree(name: &str, tree: Tree) -> Result<PolicySpec, Error> {
         let policy = TreePolicy::new(tree).map_err(|error| Error::Failed(error.to_string()))?;
-        Ok(Contestant {
+        Ok(PolicySpec {
             name: name.to_string(),
             kind: Kind::Tree(Box::new(policy)),
         })
@@ -93,12 +92,10 @@ impl Contestant {
     /// A fresh planner; every policy is one.
     ///
     /// # Errors
-    /// As [`Contestant::heuristic`]; not in practice, for name and settings were checked.
+    /// As [`PolicySpec::heuristic`]; not in practice, for name and settings were checked.
     pub fn make_planner(&self) -> Result<Box<dyn Planner>, Error> {
         match &self.kind {
-            Kind::Planner(entry, settings) => {
-                (entry.make)(settings).map_err(|error| Error::Config(Box::new(error)))
-            }
+            Kind::Planner(entry, settings) => (entry.make)(settings).map_err(Error::from),
             _ => Ok(Box::new(PolicyPlanner::new(self.policy()?))),
         }
     }
@@ -118,7 +115,7 @@ impl Contestant {
     /// What it makes use of in a cluster. A planner must have it; a policy does without where it must.
     ///
     /// # Errors
-    /// As [`Contestant::policy`]; not in practice.
+    /// As [`PolicySpec::policy`]; not in practice.
     pub fn asks(&self) -> Result<Requirements, Error> {
         if let Kind::Planner(entry, _) = &self.kind {
             return Ok(entry.requirements);
@@ -137,9 +134,7 @@ impl Contestant {
     /// A planner, which chooses among no candidates.
     pub fn policy(&self) -> Result<Box<dyn Policy>, Error> {
         Ok(match &self.kind {
-            Kind::Heuristic(name) => {
-                heuristics::by_name(name).map_err(|error| Error::Config(Box::new(error)))?
-            }
+            Kind::Heuristic(name) => heuristics::by_name(name)?,
             Kind::Network(policy) => Box::new((**policy).clone()),
             Kind::Tree(policy) => Box::new((**policy).clone()),
             Kind::Planner(..) => {
@@ -201,16 +196,16 @@ impl Contestant {
     ///
     /// # Errors
     /// A name that is no heuristic and no file; a file that is neither a checkpoint nor a policy file of this version.
-    pub fn open(spec: &str) -> Result<Vec<Contestant>, Error> {
+    pub fn open(spec: &str) -> Result<Vec<PolicySpec>, Error> {
         let (label, place) = label_and_place(spec);
         let path = Path::new(place);
         if heuristics::names().contains(&place) {
-            let contestant = Contestant::heuristic(place)?;
-            return Ok(vec![contestant.named(label)]);
+            let policy = PolicySpec::heuristic(place)?;
+            return Ok(vec![policy.named(label)]);
         }
         if pleach_baselines::find(place).is_some() {
-            let contestant = Contestant::planner(place, serde_json::Value::Null)?;
-            return Ok(vec![contestant.named(label)]);
+            let policy = PolicySpec::planner(place, serde_json::Value::Null)?;
+            return Ok(vec![policy.named(label)]);
         }
         if path.is_dir() {
             let files: Vec<PathBuf> = [BEST_CHECKPOINT, TREE_FILE]
@@ -255,13 +250,13 @@ impl Contestant {
     ///
     /// # Errors
     /// A table for a name that is no planner among them, or settings that a planner refuses.
-    pub fn configure(all: &mut [Contestant], settings: &serde_json::Value) -> Result<(), Error> {
+    pub fn configure(all: &mut [PolicySpec], settings: &serde_json::Value) -> Result<(), Error> {
         let tables = settings.as_object().into_iter().flatten();
         for (name, table) in tables {
             let planner = all
                 .iter_mut()
-                .find(|contestant| contestant.name == *name && contestant.is_planner());
-            let Some(contestant) = planner else {
+                .find(|policy| policy.name == *name && policy.is_planner());
+            let Some(policy) = planner else {
                 return Err(Error::config(
                     "policy-config",
                     name,
@@ -269,8 +264,8 @@ impl Contestant {
                     "Give it to --policy, or take its table out.",
                 ));
             };
-            if let Kind::Planner(entry, own) = &mut contestant.kind {
-                (entry.make)(table).map_err(|error| Error::Config(Box::new(error)))?;
+            if let Kind::Planner(entry, own) = &mut policy.kind {
+                (entry.make)(table)?;
                 *own = table.clone();
             }
         }
@@ -280,25 +275,25 @@ impl Contestant {
     /// Opens several; none given means all heuristics. Names are made unique by a number at the end.
     ///
     /// # Errors
-    /// As [`Contestant::open`].
-    pub fn open_all(specs: &[String]) -> Result<Vec<Contestant>, Error> {
-        let mut all: Vec<Contestant> = Vec::new();
+    /// As [`PolicySpec::open`].
+    pub fn open_all(specs: &[String]) -> Result<Vec<PolicySpec>, Error> {
+        let mut all: Vec<PolicySpec> = Vec::new();
         if specs.is_empty() {
             all = heuristics::names()
                 .iter()
-                .map(|name| Contestant::heuristic(name))
+                .map(|name| PolicySpec::heuristic(name))
                 .collect::<Result<_, _>>()?;
         }
         for spec in specs {
-            for contestant in Contestant::open(spec)? {
-                contestant.join(&mut all);
+            for policy in PolicySpec::open(spec)? {
+                policy.join(&mut all);
             }
         }
         Ok(all)
     }
 
     /// Adds it to others, under its name or, where somebody has that, with the first free number from 2 at its end.
-    pub fn join(mut self, all: &mut Vec<Contestant>) {
+    pub fn join(mut self, all: &mut Vec<PolicySpec>) {
         let name = self.name.clone();
         let mut number = 2;
         while all.iter().any(|other| other.name == self.name) {
@@ -308,7 +303,7 @@ impl Contestant {
         all.push(self);
     }
 
-    fn named(mut self, label: Option<&str>) -> Contestant {
+    fn named(mut self, label: Option<&str>) -> PolicySpec {
         if let Some(label) = label {
             self.name = label.to_string();
         }
@@ -326,7 +321,7 @@ pub fn label_and_place(spec: &str) -> (Option<&str>, &str) {
 }
 
 /// Tells a policy file from a checkpoint by its first byte that is not blank.
-fn open_file(path: &Path) -> Result<Contestant, Error> {
+fn open_file(path: &Path) -> Result<PolicySpec, Error> {
     let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
     let refused = |reason: String| Error::Contract {
         what: format!("policy file {}", path.display()),
@@ -336,10 +331,10 @@ fn open_file(path: &Path) -> Result<Contestant, Error> {
     };
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
         let tree = Tree::load(path).map_err(|error| refused(error.to_string()))?;
-        return Contestant::tree("tree", tree);
+        return PolicySpec::tree("tree", tree);
     }
     let policy = LearnedPolicy::load(path).map_err(|error| refused(error.to_string()))?;
-    Ok(Contestant::network("network", policy.named("network")))
+    Ok(PolicySpec::network("network", policy.named("network")))
 }
 
 #[cfg(test)]
@@ -348,7 +343,7 @@ mod tests {
 
     #[test]
     fn an_unknown_policy_is_refused_with_the_allowed_set_and_a_guess() {
-        let text = Contestant::open("sfj").unwrap_err().to_string();
+        let text = PolicySpec::open("sfj").unwrap_err().to_string();
         assert!(
             text.contains("fair-share") && text.contains("Did you mean sjf?"),
             "{text}"
@@ -357,20 +352,20 @@ mod tests {
 
     #[test]
     fn a_planner_says_what_it_needs_and_takes_settings_of_its_own() {
-        let mut all = Contestant::open_all(&["fifo".into(), "tiresias".into(), "hadar".into()]).unwrap();
+        let mut all = PolicySpec::open_all(&["fifo".into(), "tiresias".into(), "hadar".into()]).unwrap();
         let bare = Capabilities::DEFAULT;
         assert!(all[0].check(bare).is_ok());
         let refused = all[2].check(bare).unwrap_err().to_string();
         assert!(refused.contains("--preemption and --mixed-types"), "{refused}");
         assert!(all[2].check(all[2].asks().unwrap().added_to(bare)).is_ok());
         let settings = serde_json::json!({"tiresias": {"quantum_gpu_s": 1000.0}});
-        Contestant::configure(&mut all, &settings).unwrap();
+        PolicySpec::configure(&mut all, &settings).unwrap();
         assert!(matches!(&all[1].kind, Kind::Planner(_, own) if own["quantum_gpu_s"] == 1000.0));
         for (wrong, word) in [
             (serde_json::json!({"fifo": {}}), "policy-config"),
             (serde_json::json!({"tiresias": {"quantum": 1}}), "quantum_gpu_s"),
         ] {
-            let text = Contestant::configure(&mut all, &wrong).unwrap_err().to_string();
+            let text = PolicySpec::configure(&mut all, &wrong).unwrap_err().to_string();
             assert!(text.contains(word), "{text}");
         }
         assert!(all[1].policy().is_err() && all[1].make_planner().is_ok());
@@ -379,11 +374,11 @@ mod tests {
     #[test]
     fn no_policies_means_all_heuristics_and_names_stay_unique() {
         assert_eq!(
-            Contestant::open_all(&[]).unwrap().len(),
+            PolicySpec::open_all(&[]).unwrap().len(),
             heuristics::names().len()
         );
-        let twice = Contestant::open_all(&["fifo".into(), "fifo".into(), "mine=sjf".into()]).unwrap();
-        let names: Vec<&str> = twice.iter().map(Contestant::name).collect();
+        let twice = PolicySpec::open_all(&["fifo".into(), "fifo".into(), "mine=sjf".into()]).unwrap();
+        let names: Vec<&str> = twice.iter().map(PolicySpec::name).collect();
         assert_eq!(names, ["fifo", "fifo-2", "mine"]);
     }
 
@@ -397,11 +392,11 @@ mod tests {
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, content).unwrap();
-            let error = Contestant::open(path.to_str().unwrap()).unwrap_err();
+            let error = PolicySpec::open(path.to_str().unwrap()).unwrap_err();
             assert!(matches!(error, Error::Contract { .. }), "{name}: {error}");
         }
         assert!(
-            Contestant::open(folder.path().to_str().unwrap())
+            PolicySpec::open(folder.path().to_str().unwrap())
                 .unwrap_err()
                 .to_string()
                 .contains("tree.json")

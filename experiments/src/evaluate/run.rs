@@ -1,108 +1,261 @@
-//! A contest: every policy on every workload, the same workloads for all, side by side over threads. Each run is also
-//! measured against what no schedule of its workload can beat.
+//! The one runner: policies on workloads with seeds, side by side over threads, in a fixed order. Each run is also measured
+//! against what no schedule of its workload can beat.
+
+use std::time::Duration;
 
 use pleach_env::bound::LowerBounds;
 use pleach_env::error::Error as EnvError;
+use pleach_env::metrics::JobOutcome;
 use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
 use pleach_env::workload::Workload;
+use pleach_scheduler::cluster::{Capabilities, Cluster};
+use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::ids::Time;
+use pleach_scheduler::planner::Planner;
 use rayon::prelude::*;
 
-use crate::contestant::Contestant;
+use super::instances::Instance;
+use super::policy_spec::PolicySpec;
+use super::results::PolicyRun;
 use crate::error::Error;
-use crate::results::PolicyRun;
+use crate::progress::{Progress, Watcher};
 
-/// One workload of a contest.
-#[derive(Clone, Debug)]
-pub struct Bout {
-    /// The jobs and the cluster.
-    pub workload: Workload,
-    /// The seed that it was drawn with; also decides the errors of the estimates.
-    pub seed: u64,
+/// Time since the program began, for the time that planning takes. It does not reach a decision.
+pub type Stopwatch<'a> = &'a (dyn Fn() -> Duration + Sync);
+
+/// Runs policies on instances.
+#[derive(Clone, Copy)]
+pub struct Runner<'a> {
+    sim: &'a SimConfig,
+    grants: Grants,
+    label: &'a str,
+    watcher: Option<&'a Watcher>,
 }
 
-/// Runs every contestant on every bout. Results are in the order bout by bout, contestant by contestant, whatever the
-/// number of threads; `progress` is called once for each finished run.
+/// What a policy may do with its cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grants {
+    /// What the simulated cluster can do.
+    OfCluster,
+    /// That, and what the policy asks for.
+    AsAsked,
+}
+
+/// A run, and how long its plans took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimedRun {
+    /// What came of it.
+    pub run: PolicyRun,
+    /// Plans with jobs to plan for.
+    pub num_plans: u64,
+    /// Time of all of them on the wall clock.
+    pub planning: Duration,
+    /// The longest.
+    pub planning_max: Duration,
+}
+
+impl<'a> Runner<'a> {
+    /// Runs in this simulated cluster; the seed of its draws is each instance's.
+    #[must_use]
+    pub fn new(sim: &'a SimConfig) -> Runner<'a> {
+        Runner {
+            sim,
+            grants: Grants::OfCluster,
+            label: "",
+            watcher: None,
+        }
+    }
+
+    /// The same with other grants.
+    #[must_use]
+    pub fn granting(self, grants: Grants) -> Runner<'a> {
+        Runner { grants, ..self }
+    }
+
+    /// The same, watched: the runs are a part of the work with this name, and each of them a step.
+    #[must_use]
+    pub fn watched(self, label: &'a str, watcher: &'a Watcher) -> Runner<'a> {
+        let watcher = Some(watcher);
+        Runner {
+            label,
+            watcher,
+            ..self
+        }
+    }
+
+    /// Runs every policy on every instance. Results are in the order instance by instance, policy by policy, whatever the
+    /// number of threads.
+    ///
+    /// # Errors
+    /// The first run, in that order, that failed.
+    pub fn run(&self, instances: &[Instance], policies: &[PolicySpec]) -> Result<Vec<PolicyRun>, Error> {
+        let runs = self.run_timed(instances, policies, &|| Duration::ZERO)?;
+        Ok(runs.into_iter().map(|timed| timed.run).collect())
+    }
+
+    /// As [`Runner::run`], with the times of plans.
+    ///
+    /// # Errors
+    /// As [`Runner::run`].
+    pub fn run_timed(
+        &self,
+        instances: &[Instance],
+        policies: &[PolicySpec],
+        stopwatch: Stopwatch<'_>,
+    ) -> Result<Vec<TimedRun>, Error> {
+        // One bound for all: with everything that any of them may use.
+        let mut most = self.sim.capabilities;
+        for policy in policies {
+            most = self.granted(policy, most)?;
+        }
+        // A bound holds for the work of the list. Where the model of outcomes lets jobs end before it, there is none.
+        let bounds_of = |instance: &Instance| LowerBounds::of(&instance.workload, &most);
+        let bounds: Vec<Option<LowerBounds>> = instances
+            .par_iter()
+            .map(|instance| self.sim.outcomes.is_none().then(|| bounds_of(instance)))
+            .collect();
+        let pairs: Vec<(&Instance, Option<LowerBounds>, &PolicySpec)> = instances
+            .iter()
+            .zip(bounds)
+            .flat_map(|(instance, bounds)| policies.iter().map(move |policy| (instance, bounds, policy)))
+            .collect();
+        let nobody = Watcher::nobody();
+        let watcher = self.watcher.unwrap_or(&nobody);
+        in_parallel(self.label, watcher, &pairs, |(instance, bounds, policy)| {
+            let timed = self.run_one(instance, policy, stopwatch)?;
+            Ok(match bounds {
+                Some(bounds) => TimedRun {
+                    run: timed.run.against(*bounds),
+                    ..timed
+                },
+                None => timed,
+            })
+        })
+    }
+
+    fn granted(&self, policy: &PolicySpec, capabilities: Capabilities) -> Result<Capabilities, Error> {
+        match self.grants {
+            Grants::OfCluster => Ok(capabilities),
+            Grants::AsAsked => Ok(policy.asks()?.added_to(capabilities)),
+        }
+    }
+
+    fn run_one(
+        &self,
+        instance: &Instance,
+        policy: &PolicySpec,
+        stopwatch: Stopwatch<'_>,
+    ) -> Result<TimedRun, Error> {
+        let sim = SimConfig {
+            seed: instance.seed,
+            capabilities: self.granted(policy, self.sim.capabilities)?,
+            ..self.sim.clone()
+        };
+        let mut planner = Timed {
+            inner: policy.make_planner()?,
+            stopwatch,
+            num_plans: 0,
+            planning: Duration::ZERO,
+            planning_max: Duration::ZERO,
+        };
+        let result = simulate_planner(&instance.workload, &sim, &mut planner)
+            .map_err(|error| failed(policy, &instance.workload, error))?;
+        Ok(TimedRun {
+            run: run_of(policy.name(), instance, result),
+            num_plans: planner.num_plans,
+            planning: planner.planning,
+            planning_max: planner.planning_max,
+        })
+    }
+}
+
+/// Simulates one policy, which is given what it asks for beside what the cluster can do.
 ///
 /// # Errors
-/// The first run, in that order, that failed.
-pub fn contest(
-    bouts: &[Bout],
-    contestants: &[Contestant],
+/// A run that fails.
+pub fn simulate_as_asked(
+    workload: &Workload,
+    policy: &PolicySpec,
     sim: &SimConfig,
-    progress: &(dyn Fn() + Sync),
-) -> Result<Vec<PolicyRun>, Error> {
-    // A bound holds for the work of the list. Where the model of outcomes lets jobs end before it, there is none.
-    let bounds_of = |bout: &Bout| LowerBounds::of(&bout.workload, &sim.capabilities);
-    let bounds: Vec<Option<LowerBounds>> = bouts
-        .par_iter()
-        .map(|bout| sim.outcomes.is_none().then(|| bounds_of(bout)))
-        .collect();
-    let pairs: Vec<(&Bout, Option<LowerBounds>, &Contestant)> = bouts
-        .iter()
-        .zip(bounds)
-        .flat_map(|(bout, bounds)| {
-            contestants
-                .iter()
-                .map(move |contestant| (bout, bounds, contestant))
-        })
-        .collect();
-    let runs: Vec<Result<PolicyRun, Error>> = pairs
-        .par_iter()
-        .map(|(bout, bounds, contestant)| {
-            let run = run(bout, contestant, sim).map(|run| match bounds {
-                Some(bounds) => run.against(*bounds),
-                None => run,
-            });
-            progress();
-            run
-        })
-        .collect();
-    runs.into_iter().collect()
+) -> Result<SimResult, Error> {
+    let mut sim = sim.clone();
+    sim.capabilities = policy.asks()?.added_to(sim.capabilities);
+    let mut planner = policy.make_planner()?;
+    simulate_planner(workload, &sim, planner.as_mut()).map_err(|error| failed(policy, workload, error))
 }
 
-fn run(bout: &Bout, contestant: &Contestant, sim: &SimConfig) -> Result<PolicyRun, Error> {
-    let config = SimConfig {
-        seed: bout.seed,
-        ..sim.clone()
+/// Does all tasks side by side, as a part of the work with this name. Results are in the order of the tasks, whatever the
+/// number of threads.
+///
+/// # Errors
+/// The first task, in their order, that failed.
+pub fn in_parallel<T: Sync, R: Send>(
+    label: &str,
+    watcher: &Watcher,
+    tasks: &[T],
+    work: impl Fn(&T) -> Result<R, Error> + Sync,
+) -> Result<Vec<R>, Error> {
+    let one = |task: &T| {
+        let done = work(task);
+        watcher.tell(Progress::Step);
+        done
     };
-    let mut planner = contestant.make_planner()?;
-    let result = simulate_planner(&bout.workload, &config, planner.as_mut())
-        .map_err(|error| failed(contestant, bout, error))?;
-    Ok(record(contestant.name(), bout, result))
+    let done: Vec<Result<R, Error>> =
+        watcher.part(label, tasks.len(), || tasks.par_iter().map(one).collect());
+    done.into_iter().collect()
 }
 
-fn failed(contestant: &Contestant, bout: &Bout, error: EnvError) -> Error {
+/// A planner with a stopwatch.
+struct Timed<'a> {
+    inner: Box<dyn Planner>,
+    stopwatch: Stopwatch<'a>,
+    num_plans: u64,
+    planning: Duration,
+    planning_max: Duration,
+}
+
+impl Planner for Timed<'_> {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
+        if cluster.num_pending() + cluster.num_running() == 0 {
+            return self.inner.plan(cluster);
+        }
+        let before = (self.stopwatch)();
+        self.inner.plan(cluster)?;
+        let took = (self.stopwatch)().saturating_sub(before);
+        self.num_plans += 1;
+        self.planning += took;
+        self.planning_max = self.planning_max.max(took);
+        Ok(())
+    }
+
+    fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
+        self.inner.wake_at(cluster)
+    }
+}
+
+fn failed(policy: &PolicySpec, workload: &Workload, error: EnvError) -> Error {
     match error {
-        EnvError::Config(config) => Error::Config(Box::new(config)),
-        other => Error::Failed(format!(
-            "{} on {}: {other}",
-            contestant.name(),
-            bout.workload.name
-        )),
+        EnvError::Config(config) => config.into(),
+        other => Error::Failed(format!("{} on {}: {other}", policy.name(), workload.name)),
     }
 }
 
 /// What a run leaves in the results.
-pub(crate) fn record(policy: &str, bout: &Bout, result: SimResult) -> PolicyRun {
-    let num_gpus = bout.workload.cluster.num_gpus() as f64;
+fn run_of(policy: &str, instance: &Instance, result: SimResult) -> PolicyRun {
+    let num_gpus = instance.workload.cluster.num_gpus() as f64;
+    let metrics = result.metrics.fields().into_iter();
+    let utilisation = result.utilisation.iter();
     PolicyRun {
         policy: policy.to_string(),
-        workload: bout.workload.name.clone(),
-        seed: bout.seed,
-        metrics: result
-            .metrics
-            .fields()
-            .into_iter()
-            .map(|(key, value)| (key.to_string(), value))
-            .collect(),
-        jct_s: result
-            .jobs
-            .iter()
-            .map(pleach_env::metrics::JobOutcome::jct_s)
-            .collect(),
-        utilisation: result
-            .utilisation
-            .iter()
+        workload: instance.workload.name.clone(),
+        seed: instance.seed,
+        metrics: metrics.map(|(key, value)| (key.to_string(), value)).collect(),
+        jct_s: result.jobs.iter().map(JobOutcome::jct_s).collect(),
+        utilisation: utilisation
             .map(|(time_s, held)| (*time_s, held / num_gpus))
             .collect(),
     }

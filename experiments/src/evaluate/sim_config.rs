@@ -12,9 +12,10 @@ use pleach_scheduler::cluster::{Capabilities, Sharing};
 use pleach_scheduler::physics::overheads::Overheads;
 use serde::{Deserialize, Serialize};
 
-use crate::estimate_source::EstimateSource;
-use crate::scenario::{DAY_S, WorkloadSource};
+use crate::evaluate::estimate_source::EstimateSource;
 
+/// Seconds of a day.
+pub(crate) const DAY_S: f64 = 86_400.0;
 /// Time limit of a job whose list has none, s. *Assumed*: a day, a common default of batch systems.
 const DEFAULT_LIMIT_S: f64 = 86_400.0;
 /// Ended jobs from which a run time is predicted. *Assumed*.
@@ -47,10 +48,10 @@ pub struct SchedulingConfig {
 }
 
 impl SchedulingConfig {
-    /// The same as settings of a simulation of these workloads.
+    /// The same as settings of a simulation of these workloads, by their names.
     #[must_use]
-    pub fn sim(&self, workload: &WorkloadSource) -> SimConfig {
-        let own = registered(&workload.workload);
+    pub fn sim(&self, workloads: &[String]) -> SimConfig {
+        let own = registered(workloads);
         let mut sim = SimConfig {
             estimates: self
                 .estimates
@@ -116,11 +117,8 @@ mod tests {
     use super::*;
 
     fn sim(names: &[&str], args: &SchedulingConfig) -> SimConfig {
-        let workload = WorkloadSource {
-            workload: names.iter().map(ToString::to_string).collect(),
-            ..WorkloadSource::default()
-        };
-        args.sim(&workload)
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        args.sim(&names)
     }
 
     #[test]

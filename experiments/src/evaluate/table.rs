@@ -1,7 +1,7 @@
 //! A table for the terminal and for Markdown: aligned columns, human units, the best of each column marked.
 
-use crate::metric::{Better, MAIN_METRIC, METRICS, Metric, show_plain, show_seconds};
-use crate::results::{Results, Summary};
+use crate::evaluate::metric::{Better, MAIN_METRIC, METRICS, Metric, show_plain, show_seconds};
+use crate::evaluate::results::{Results, Summary};
 
 /// Mark of the best value of a column. Not a colour, so that it survives a pipe and a colour-blind reader.
 const BEST: &str = "*";
@@ -249,7 +249,7 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::tests::run;
+    use crate::evaluate::results::tests::run;
 
     fn results() -> Results {
         let runs = vec![

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use pleach_env::config::{EnvConfig, WorkloadConfig};
-use pleach_env::error::Error as EnvError;
 use pleach_env::seed::Seed;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
@@ -15,36 +14,12 @@ use pleach_scheduler::cluster::Sharing;
 use pleach_scheduler::spec::ClusterSpec;
 use serde::{Deserialize, Serialize};
 
-use crate::atomic_file::{read_json, read_toml};
-use crate::contest::Bout;
 use crate::error::Error;
-use crate::scheduling::SchedulingConfig;
+use crate::evaluate::sim_config::{DAY_S, SchedulingConfig};
+use crate::run_folder::atomic_file::{read_json, read_toml};
 
 /// Largest cluster description, bytes.
 const CLUSTER_BYTES_MAX: u64 = 1 << 20;
-/// Seconds of a day.
-pub(crate) const DAY_S: f64 = 86_400.0;
-
-/// Turns an environment's error into ours: a place in a file stays one.
-#[must_use]
-pub fn env_error(error: EnvError) -> Error {
-    match error {
-        EnvError::Config(config) => Error::Config(Box::new(config)),
-        EnvError::Data {
-            file,
-            line,
-            column,
-            message,
-        } => Error::Data {
-            file: file.into(),
-            line: usize::try_from(line).unwrap_or(usize::MAX),
-            column: if column == "-" { String::new() } else { column },
-            message,
-        },
-        EnvError::Io { path, source } => Error::data(&path, source.to_string()),
-        other => Error::Failed(other.to_string()),
-    }
-}
 
 /// What `workload write` puts beside a list: the cluster, and model classes that are not asked for here.
 #[derive(Debug, Deserialize)]
@@ -84,6 +59,15 @@ pub struct WorkloadSource {
 }
 
 impl WorkloadSource {
+    /// One workload as it is.
+    #[must_use]
+    pub fn of(name: &str) -> WorkloadSource {
+        WorkloadSource {
+            workload: vec![name.to_string()],
+            ..WorkloadSource::default()
+        }
+    }
+
     pub(crate) fn source<'a>(&self, name: &'a str) -> Result<Source<'a>, Error> {
         if let Ok(config) = EnvConfig::registered(name) {
             return match config.workload {
@@ -116,6 +100,7 @@ impl WorkloadSource {
     /// # Errors
     /// The first of these.
     pub fn check(&self) -> Result<(), Error> {
+        self.check_ranges()?;
         let mut places = BTreeSet::new();
         let mut has_file = false;
         for name in &self.workload {
@@ -140,6 +125,45 @@ impl WorkloadSource {
             )),
             _ => Ok(()),
         }
+    }
+
+    fn check_ranges(&self) -> Result<(), Error> {
+        let above_0 = |value: f64| value.is_finite() && value > 0.0;
+        let at_least_0 = |value: f64| value.is_finite() && value >= 0.0;
+        let numbers = [
+            (
+                "from_day",
+                self.from_day,
+                at_least_0(self.from_day.unwrap_or(0.0)),
+                "at least 0",
+            ),
+            ("days", self.days, above_0(self.days.unwrap_or(1.0)), "above 0"),
+            (
+                "window_days",
+                self.window_days,
+                above_0(self.window_days.unwrap_or(1.0)),
+                "above 0",
+            ),
+            (
+                "num_jobs",
+                self.num_jobs.map(f64::from),
+                (1..=10_000_000).contains(&self.num_jobs.unwrap_or(1)),
+                "1 to 10000000",
+            ),
+            (
+                "load",
+                self.load,
+                (0.01..=10.0).contains(&self.load.unwrap_or(1.0)),
+                "0.01 to 10",
+            ),
+        ];
+        for (key, value, fits, allowed) in numbers {
+            if !fits {
+                let hint = "Leave it out for what the workload has.";
+                return Err(Error::config(key, value.unwrap_or_default(), allowed, hint));
+            }
+        }
+        Ok(())
     }
 
     /// The first flag that only trace files have, and its value.
@@ -200,7 +224,7 @@ impl WorkloadSource {
         } else {
             read_toml(path, CLUSTER_BYTES_MAX)?
         };
-        spec.validate().map_err(|error| Error::Config(Box::new(error)))?;
+        spec.validate()?;
         Ok(Some(spec))
     }
 
@@ -224,18 +248,18 @@ impl WorkloadSource {
     pub fn workload(&self, name: &str, seed: Seed) -> Result<(Workload, Option<ImportReport>), Error> {
         match self.source(name)? {
             Source::Generated(generator) => {
-                let mut workload = generate(&generator, seed).map_err(env_error)?;
+                let mut workload = generate(&generator, seed)?;
                 workload.name = name.to_string();
                 if let Some(cluster) = self.cluster_override()? {
                     workload.cluster = cluster;
-                    workload.validate().map_err(env_error)?;
+                    workload.validate()?;
                     // The generator offered it to its own cluster.
                     workload = self.loaded(workload)?;
                 }
                 Ok((workload, None))
             }
             Source::File(path) => {
-                let (workload, report) = import(path, &self.options()?).map_err(env_error)?;
+                let (workload, report) = import(path, &self.options()?)?;
                 Ok((self.loaded(workload)?, Some(report)))
             }
         }
@@ -248,7 +272,7 @@ impl WorkloadSource {
         };
         workload
             .scaled_load(load / workload.offered_load())
-            .map_err(env_error)
+            .map_err(Error::from)
     }
 
     /// An environment whose episodes are drawn from the workload.
@@ -284,7 +308,7 @@ impl WorkloadSource {
                 }
             }
         };
-        let sim = scheduling.sim(self);
+        let sim = scheduling.sim(&self.workload);
         let mut config = EnvConfig {
             workload,
             sim,
@@ -300,7 +324,7 @@ impl WorkloadSource {
 /// # Errors
 /// An unknown id.
 pub fn env_of(id: &str, num_jobs: Option<u32>, load: Option<f64>) -> Result<EnvConfig, Error> {
-    let mut env = EnvConfig::registered(id).map_err(env_error)?;
+    let mut env = EnvConfig::registered(id)?;
     resize(&mut env, num_jobs, load)?;
     Ok(env)
 }
@@ -311,32 +335,8 @@ pub fn env_of(id: &str, num_jobs: Option<u32>, load: Option<f64>) -> Result<EnvC
 /// A list of jobs, or a mixture, whose load cannot be set.
 pub fn resize(env: &mut EnvConfig, num_jobs: Option<u32>, load: Option<f64>) -> Result<(), Error> {
     let num_jobs = num_jobs.map(|num| num as usize);
-    env.workload = env.workload.clone().resized(num_jobs, load).map_err(env_error)?;
+    env.workload = env.workload.clone().resized(num_jobs, load)?;
     Ok(())
-}
-
-/// `num` seeds that follow from one, in a stream of their own: training, validation and test never share one.
-#[must_use]
-pub fn seeds(root: u64, stream: &str, num: usize) -> Vec<Seed> {
-    (0..num as u64)
-        .map(|index| Seed(root).child(stream, index))
-        .collect()
-}
-
-/// The workloads of an environment for these seeds.
-///
-/// # Errors
-/// Where a workload cannot be drawn.
-pub fn episodes(env: &EnvConfig, seeds: &[Seed]) -> Result<Vec<Bout>, Error> {
-    let source = pleach_env::config::Source::open(env).map_err(env_error)?;
-    let bout = |seed: &Seed| {
-        let workload = source.workload(env, *seed).map_err(env_error)?;
-        Ok(Bout {
-            workload,
-            seed: seed.0,
-        })
-    };
-    seeds.iter().map(bout).collect()
 }
 
 #[cfg(test)]

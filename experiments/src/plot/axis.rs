@@ -1,6 +1,6 @@
 //! Axes: where a value goes, and which ticks a reader would choose.
 
-use crate::metric::{show_plain, show_seconds};
+use crate::evaluate::metric::{show_plain, show_seconds};
 
 /// Durations that people name, for the ticks of a time axis, seconds.
 const NAMED_S: [(f64, &str); 17] = [

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::axis::Axis;
 use super::frame::{Frame, colour};
-use super::{escape, escape_name};
+use super::text::{escape, escape_name};
 
 /// Groups in one plot, at most.
 pub const GROUPS_MAX: usize = 60;
@@ -76,7 +76,7 @@ pub fn grouped(x: &str, y: &str, labels: &[String], bars: &[Bars<'_>], percent: 
             let shown = if percent {
                 format!("{:.1} %", 100.0 * value)
             } else {
-                crate::metric::show_plain(*value)
+                crate::evaluate::metric::show_plain(*value)
             };
             let _ = writeln!(
                 svg,
@@ -187,7 +187,7 @@ fn legend(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::assert_well_formed;
+    use crate::plot::text::tests::assert_well_formed;
 
     fn labels(num: usize) -> Vec<String> {
         (0..num).map(|i| format!("<{i}>")).collect()

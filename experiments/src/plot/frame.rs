@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use super::axis::Axis;
-use super::{escape, escape_name};
+use super::text::{escape, escape_name};
 
 /// Colours before the dash changes.
 const NUM_COLOURS: usize = 6;
@@ -206,7 +206,7 @@ pub fn legend(names: &[(usize, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::assert_well_formed;
+    use crate::plot::text::tests::assert_well_formed;
 
     #[test]
     fn a_frame_is_well_formed_whatever_the_names() {

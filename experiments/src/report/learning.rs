@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::axis::Axis;
-use super::frame::{Frame, SERIES_MAX, legend};
-use super::{escape_name, thin};
+use crate::plot::axis::Axis;
+use crate::plot::frame::{Frame, SERIES_MAX, legend};
+use crate::plot::series::thin;
+use crate::plot::text::escape_name;
 
 /// Points of one series, at most.
 pub const LEARNING_POINTS_MAX: usize = 500;
@@ -89,7 +90,7 @@ pub fn render(curve: &LearningCurve) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::assert_well_formed;
+    use crate::plot::text::tests::assert_well_formed;
 
     #[test]
     fn a_curve_is_well_formed_bounded_and_skips_what_is_not_a_number() {

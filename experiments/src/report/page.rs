@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{LearningCurve, cdf, escape, learning, ratio, utilisation};
-use crate::atomic_file;
+use super::learning::LearningCurve;
+use super::{cdf, learning, ratio, utilisation};
 use crate::error::Error;
-use crate::metric::METRICS;
-use crate::results::Results;
-use crate::table::Table;
+use crate::evaluate::metric::METRICS;
+use crate::evaluate::results::Results;
+use crate::evaluate::table::Table;
+use crate::plot::text::escape;
+use crate::run_folder::atomic_file;
 
 const STYLE: &str = include_str!("page.css");
 /// Length of a preformatted part, at most, bytes; longer ones are cut with a note.
@@ -142,9 +144,9 @@ fn seeds(seeds: &[u64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::assert_well_formed;
-    use crate::results::PolicyRun;
-    use crate::results::tests::run;
+    use crate::evaluate::results::PolicyRun;
+    use crate::evaluate::results::tests::run;
+    use crate::plot::text::tests::assert_well_formed;
 
     fn results(num_policies: usize) -> Results {
         let mut runs: Vec<PolicyRun> = Vec::new();

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::axis::Axis;
-use super::frame::{SERIES_MAX, colour};
-use super::{escape, escape_name};
-use crate::metric::Better;
-use crate::results::Results;
-use crate::stats::Ratio;
-use crate::table::show_ratio;
+use crate::evaluate::metric::Better;
+use crate::evaluate::results::Results;
+use crate::evaluate::stats::Ratio;
+use crate::evaluate::table::show_ratio;
+use crate::plot::axis::Axis;
+use crate::plot::frame::{SERIES_MAX, colour};
+use crate::plot::text::{escape, escape_name};
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 150.0;
@@ -107,8 +107,8 @@ pub fn render(results: &Results) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::assert_well_formed;
-    use crate::results::tests::run;
+    use crate::evaluate::results::tests::run;
+    use crate::plot::text::tests::assert_well_formed;
 
     #[test]
     fn every_policy_but_the_reference_has_a_row() {

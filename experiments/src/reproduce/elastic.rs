@@ -18,8 +18,7 @@ use serde_json::{Value, json};
 
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot, run_all};
 use crate::error::Error;
-use crate::scenario::env_error;
-use crate::stats::mean;
+use crate::evaluate::stats::mean;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[
@@ -99,13 +98,13 @@ fn workloads(
         ..PolluxConfig::default()
     };
     let config = GeneratorConfig::Pollux(config);
-    let draw = |seed: &Seed| generate(&config, *seed).map(Arc::new).map_err(env_error);
+    let draw = |seed: &Seed| generate(&config, *seed).map(Arc::new).map_err(Error::from);
     effort.seeds(num_seeds).iter().map(draw).collect()
 }
 
 /// A published list; its applications become elastic jobs.
 fn read(path: &Path, heterogeneous: bool) -> Result<Arc<Workload>, Error> {
-    let (list, _) = import(path, &ImportOptions::default()).map_err(env_error)?;
+    let (list, _) = import(path, &ImportOptions::default())?;
     let rows: Vec<Row<'_>> = list
         .jobs
         .iter()
@@ -114,7 +113,7 @@ fn read(path: &Path, heterogeneous: bool) -> Result<Arc<Workload>, Error> {
             (job.submit.as_secs_f64(), application, job.num_gpus)
         })
         .collect();
-    let workload = of_list(&list.name, &rows, heterogeneous, 64).map_err(env_error)?;
+    let workload = of_list(&list.name, &rows, heterogeneous, 64)?;
     Ok(Arc::new(workload))
 }
 

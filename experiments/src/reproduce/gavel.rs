@@ -19,8 +19,7 @@ use serde_json::{Value, json};
 use super::runs::avg_jct_s;
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot, run_all};
 use crate::error::Error;
-use crate::scenario::env_error;
-use crate::table::Table;
+use crate::evaluate::table::Table;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[
@@ -80,7 +79,7 @@ fn single(effort: &Effort, jobs_per_hour: f64, seed: Seed) -> Result<Arc<Workloa
         jobs_per_hour: Some(jobs_per_hour),
         ..GavelConfig::default()
     };
-    let mut workload = generate(&GeneratorConfig::GavelSingle(config), seed).map_err(env_error)?;
+    let mut workload = generate(&GeneratorConfig::GavelSingle(config), seed)?;
     workload.cluster.pairs = pairs();
     Ok(Arc::new(workload))
 }
@@ -138,7 +137,7 @@ fn knee(loads: &[f64], jcts: &[f64]) -> f64 {
 }
 
 fn mean(values: &[f64]) -> f64 {
-    crate::stats::mean(values)
+    crate::evaluate::stats::mean(values)
 }
 
 fn load(effort: &Effort) -> Result<Reproduction, Error> {
@@ -318,7 +317,7 @@ fn static_jobs(effort: &Effort, seed: Seed) -> Result<Arc<Workload>, Error> {
         jobs_per_hour: Some(1e4),
         ..GavelConfig::default()
     };
-    let mut workload = generate(&GeneratorConfig::GavelMulti(config), seed).map_err(env_error)?;
+    let mut workload = generate(&GeneratorConfig::GavelMulti(config), seed)?;
     workload.cluster = cluster(&workload.cluster, [("V100", 2), ("P100", 4), ("K80", 6)]);
     workload.jobs.iter_mut().for_each(|job| job.submit = Time::ZERO);
     Ok(Arc::new(workload))
@@ -334,7 +333,7 @@ fn published_jobs(effort: &Effort) -> Result<Option<Arc<Workload>>, Error> {
         return Ok(None);
     }
     let options = pleach_env::workload::import::ImportOptions::default();
-    let (mut workload, _) = pleach_env::workload::import::import(&path, &options).map_err(env_error)?;
+    let (mut workload, _) = pleach_env::workload::import::import(&path, &options)?;
     workload.cluster = cluster(&workload.cluster, [("V100", 2), ("P100", 4), ("K80", 6)]);
     Ok(Some(Arc::new(workload)))
 }

@@ -14,8 +14,7 @@ use serde_json::json;
 use super::plot::lines;
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, run_all};
 use crate::error::Error;
-use crate::scenario::env_error;
-use crate::stats::mean;
+use crate::evaluate::stats::mean;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[
@@ -58,7 +57,7 @@ fn three_types(seed: Seed, num_jobs: usize) -> Result<Workload, Error> {
         nodes_per_rack: 5,
         ..GavelConfig::default()
     };
-    let mut workload = generate(&GeneratorConfig::GavelMulti(config), seed).map_err(env_error)?;
+    let mut workload = generate(&GeneratorConfig::GavelMulti(config), seed)?;
     let mut rng = seed.stream("gpu-hours", 0);
     for job in &mut workload.jobs {
         let class = GPU_HOURS[(rng.random::<f64>() * 4.0) as usize];

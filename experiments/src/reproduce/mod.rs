@@ -35,8 +35,8 @@ pub use plot::Series;
 pub use runs::{Run, run_all};
 
 use crate::error::Error;
+use crate::evaluate::instances::seeds;
 use crate::progress::Watcher;
-use crate::scenario::seeds;
 
 /// How much is run.
 #[derive(Clone, Debug)]

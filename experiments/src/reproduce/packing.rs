@@ -10,15 +10,13 @@ use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::ids::{ClassId, TenantId};
 use pleach_scheduler::planner::Planner as _;
 use rand::RngExt as _;
-use rayon::prelude::*;
 
 use super::figure::show;
 use super::{Benchmark, Effort, Figure, Reproduction, Series, Target, plot};
 use crate::error::Error;
-use crate::progress::Progress;
-use crate::scenario::env_error;
-use crate::stats::mean;
-use crate::table::Table;
+use crate::evaluate::run::in_parallel;
+use crate::evaluate::stats::mean;
+use crate::evaluate::table::Table;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
@@ -58,7 +56,7 @@ fn source(effort: &Effort) -> Result<(Workload, bool), Error> {
         let places = LISTS.iter().map(|place| folder.join(place));
         for path in places {
             if path.exists() {
-                let (workload, _) = import(&path, &ImportOptions::default()).map_err(env_error)?;
+                let (workload, _) = import(&path, &ImportOptions::default())?;
                 return Ok((workload, true));
             }
         }
@@ -69,7 +67,7 @@ fn source(effort: &Effort) -> Result<(Workload, bool), Error> {
         typed_share: 0.0,
         ..OpenbLikeConfig::default()
     };
-    let workload = generate(&GeneratorConfig::OpenbLike(drawn), Seed(effort.seed)).map_err(env_error)?;
+    let workload = generate(&GeneratorConfig::OpenbLike(drawn), Seed(effort.seed))?;
     Ok((workload, false))
 }
 
@@ -88,7 +86,7 @@ fn request(job: &JobSpec) -> Submission {
 
 /// Part of the GPUs that is allocated when so much was asked for. `[step]`
 fn allocated(workload: &Workload, score: Score, seed: Seed) -> Result<Vec<f64>, Error> {
-    let wrong = |error| env_error(pleach_env::error::Error::Config(error));
+    let wrong = |error: pleach_scheduler::error::ConfigError| Error::from(error);
     let mut spec = workload.cluster.clone();
     spec.borrowing = true;
     let empty = || Cluster::new(&spec, &workload.classes, Capabilities::DEFAULT).map_err(wrong);
@@ -118,14 +116,10 @@ fn allocated(workload: &Workload, score: Score, seed: Seed) -> Result<Vec<f64>, 
             waiting += 1;
             if waiting == BATCH {
                 waiting = 0;
-                planner
-                    .plan(&mut cluster)
-                    .map_err(|error| env_error(error.into()))?;
+                planner.plan(&mut cluster).map_err(Error::from)?;
             }
         }
-        planner
-            .plan(&mut cluster)
-            .map_err(|error| env_error(error.into()))?;
+        planner.plan(&mut cluster).map_err(Error::from)?;
         let held: f64 = cluster.tenants().iter().map(|tenant| tenant.used_gpus()).sum();
         parts.push(held / capacity);
     }
@@ -138,14 +132,9 @@ fn fill_up(effort: &Effort) -> Result<Reproduction, Error> {
     let tasks: Vec<(usize, Seed)> = (0..SCORES.len())
         .flat_map(|score| seeds.iter().map(move |seed| (score, *seed)))
         .collect();
-    let one = |(score, seed): &(usize, Seed)| {
-        let parts = allocated(&workload, SCORES[*score].1, *seed);
-        effort.watcher.tell(Progress::Step);
-        parts
-    };
-    let done: Vec<Result<Vec<f64>, Error>> =
-        (effort.watcher).part("F1", tasks.len(), || tasks.par_iter().map(one).collect());
-    let done: Vec<Vec<f64>> = done.into_iter().collect::<Result<_, _>>()?;
+    let done = in_parallel("F1", &effort.watcher, &tasks, |(score, seed)| {
+        allocated(&workload, SCORES[*score].1, *seed)
+    })?;
     let by_score: Vec<&[Vec<f64>]> = done.chunks(seeds.len()).collect();
     let last = STEPS.len() - 1;
     let left = |score: usize| -> Vec<f64> { by_score[score].iter().map(|parts| 1.0 - parts[last]).collect() };

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::{Benchmark, Figure};
-use crate::report::escape;
+use crate::evaluate::table::Table;
+use crate::plot::text::escape;
 use crate::report::page::{html_table, page, preformatted, section};
-use crate::table::Table;
 
 /// Figures, tables, plots and findings of one benchmark.
 #[derive(Clone, Debug, Default, Serialize)]

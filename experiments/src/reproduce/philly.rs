@@ -12,9 +12,8 @@ use super::figure::show;
 use super::runs::run_all;
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Target};
 use crate::error::Error;
-use crate::scenario::env_error;
-use crate::stats::mean;
-use crate::table::Table;
+use crate::evaluate::stats::mean;
+use crate::evaluate::table::Table;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[
@@ -45,7 +44,7 @@ fn workloads(effort: &Effort, load: f64, seeds: &[Seed]) -> Result<Vec<Arc<Workl
     };
     let drawn = seeds.iter().map(|seed| {
         let workload = generate(&GeneratorConfig::PhillyLike(config.clone()), *seed);
-        workload.map(Arc::new).map_err(env_error)
+        workload.map(Arc::new).map_err(Error::from)
     });
     drawn.collect()
 }

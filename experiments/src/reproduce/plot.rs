@@ -1,7 +1,7 @@
 //! Curves of a reproduction as inline SVG.
 
-use crate::report::axis::Axis;
-use crate::report::frame::{Frame, SERIES_MAX, legend};
+use crate::plot::axis::Axis;
+use crate::plot::frame::{Frame, SERIES_MAX, legend};
 
 /// A named curve.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ pub fn lines(x: &str, y: &str, series: &[Series], y_max: Option<f64>) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::assert_well_formed;
+    use crate::plot::text::tests::assert_well_formed;
 
     #[test]
     fn curves_are_drawn_cut_and_named_and_holes_are_left_out() {

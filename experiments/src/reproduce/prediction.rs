@@ -11,8 +11,7 @@ use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate
 use super::plot::lines;
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, run_all};
 use crate::error::Error;
-use crate::scenario::env_error;
-use crate::stats::mean;
+use crate::evaluate::stats::mean;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
@@ -40,7 +39,7 @@ fn draw(seed: Seed, num_jobs: usize) -> Result<Workload, Error> {
         run_time_s_max: 86_400.0,
         ..PhillyLikeConfig::default()
     };
-    generate(&GeneratorConfig::PhillyLike(config), seed).map_err(env_error)
+    generate(&GeneratorConfig::PhillyLike(config), seed).map_err(Error::from)
 }
 
 fn with_error(sigma: f64, seed: Seed) -> SimConfig {

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
+use pleach_env::simulate::{SimConfig, SimResult};
 use pleach_env::workload::Workload;
-use rayon::prelude::*;
 use serde_json::Value;
 
-use crate::contestant::Contestant;
 use crate::error::Error;
-use crate::progress::{Progress, Watcher};
-use crate::scenario::env_error;
+use crate::evaluate::policy_spec::PolicySpec;
+use crate::evaluate::run::{in_parallel, simulate_as_asked};
+use crate::progress::Watcher;
 
 /// One simulation.
 #[derive(Clone, Debug)]
@@ -45,15 +44,12 @@ impl Run {
     }
 
     fn simulate(&self) -> Result<SimResult, Error> {
-        let contestant = if pleach_baselines::find(self.policy).is_some() {
-            Contestant::planner(self.policy, self.settings.clone())?
+        let policy = if pleach_baselines::find(self.policy).is_some() {
+            PolicySpec::planner(self.policy, self.settings.clone())?
         } else {
-            Contestant::heuristic(self.policy)?
+            PolicySpec::heuristic(self.policy)?
         };
-        let mut sim = self.sim.clone();
-        sim.capabilities = contestant.asks()?.added_to(sim.capabilities);
-        let mut planner = contestant.make_planner()?;
-        simulate_planner(&self.workload, &sim, planner.as_mut()).map_err(env_error)
+        simulate_as_asked(&self.workload, &policy, &self.sim)
     }
 }
 
@@ -62,14 +58,7 @@ impl Run {
 /// # Errors
 /// The first run, in that order, that failed.
 pub fn run_all(label: &str, watcher: &Watcher, runs: &[Run]) -> Result<Vec<SimResult>, Error> {
-    let simulate = |run: &Run| {
-        let result = run.simulate();
-        watcher.tell(Progress::Step);
-        result
-    };
-    let results: Vec<Result<SimResult, Error>> =
-        watcher.part(label, runs.len(), || runs.par_iter().map(simulate).collect());
-    results.into_iter().collect()
+    in_parallel(label, watcher, runs, Run::simulate)
 }
 
 /// Mean JCT of the jobs from one number to another (the end excluded) in the order of submission, s. Papers average over a
@@ -82,5 +71,5 @@ pub fn avg_jct_s(result: &SimResult, jobs: std::ops::Range<usize>) -> f64 {
         .iter()
         .map(pleach_env::metrics::JobOutcome::jct_s)
         .collect();
-    crate::stats::mean(&jcts)
+    crate::evaluate::stats::mean(&jcts)
 }

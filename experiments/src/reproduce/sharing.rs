@@ -12,10 +12,9 @@ use pleach_scheduler::spec::{ClusterSpec, LocalityFactors};
 
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot, run_all};
 use crate::error::Error;
+use crate::evaluate::stats::mean;
+use crate::evaluate::table::Table;
 use crate::progress::Watcher;
-use crate::scenario::env_error;
-use crate::stats::mean;
-use crate::table::Table;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
@@ -56,7 +55,7 @@ fn workload(
         locality,
         ..SiaConfig::default()
     });
-    let mut workload = generate(&config, seed).map_err(env_error)?;
+    let mut workload = generate(&config, seed)?;
     match factor {
         Some(factor) => force(&mut workload, factor),
         None => measured(&mut workload),
@@ -100,10 +99,8 @@ fn force(workload: &mut Workload, factor: f64) {
 
 /// The factor at which two equal jobs on one GPU stop sharing, by bisection of simulations.
 fn crossover() -> Result<f64, Error> {
-    let config = GeneratorConfig::preset("gavel-single")
-        .map_err(env_error)?
-        .with(2, 1.0);
-    let mut pair = generate(&config, Seed(0)).map_err(env_error)?;
+    let config = GeneratorConfig::preset("gavel-single")?.with(2, 1.0);
+    let mut pair = generate(&config, Seed(0))?;
     pair.cluster = ClusterSpec::uniform(1, 1, 1);
     pair.classes.truncate(1);
     pair.classes[0].speed = vec![1.0];

@@ -17,9 +17,8 @@ use super::figure::show;
 use super::runs::{avg_jct_s, run_all};
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot};
 use crate::error::Error;
-use crate::scenario::env_error;
-use crate::stats::{mean, quantile};
-use crate::table::Table;
+use crate::evaluate::stats::{mean, quantile};
+use crate::evaluate::table::Table;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[
@@ -75,7 +74,7 @@ fn config(mix: Mix, jobs_per_hour: f64, num_jobs: usize) -> SynergyConfig {
 fn runs(config: &SynergyConfig, seeds: &[Seed], policies: &[&'static str]) -> Result<Vec<Run>, Error> {
     let mut runs = Vec::new();
     for seed in seeds {
-        let drawn = generate(&GeneratorConfig::SynergySingle(config.clone()), *seed).map_err(env_error)?;
+        let drawn = generate(&GeneratorConfig::SynergySingle(config.clone()), *seed)?;
         let workload = Arc::new(drawn);
         let of = |policy: &&'static str| Run::new(&workload, &free_moves(), policy);
         runs.extend(policies.iter().map(of));
@@ -298,11 +297,11 @@ fn instant(seed: Seed, grant: rules::Grant, num_jobs: usize) -> Result<f64, Erro
         num_nodes: (num_jobs / 8).max(1) as u32,
         ..SynergyConfig::default()
     };
-    let workload = generate(&GeneratorConfig::SynergySingle(drawn), seed).map_err(env_error)?;
+    let workload = generate(&GeneratorConfig::SynergySingle(drawn), seed)?;
     let sim = free_moves();
     let mut capabilities = sim.capabilities;
     capabilities.preemption = true;
-    let wrong = |error| env_error(pleach_env::error::Error::Config(error));
+    let wrong = |error: pleach_scheduler::error::ConfigError| Error::from(error);
     let mut cluster = Cluster::new(&workload.cluster, &workload.classes, capabilities).map_err(wrong)?;
     for job in &workload.jobs {
         let request = Submission {
@@ -319,9 +318,7 @@ fn instant(seed: Seed, grant: rules::Grant, num_jobs: usize) -> Result<f64, Erro
     }
     let mut planner =
         rules::Synergy::new("synergy", grant, rules::SynergyConfig::default()).map_err(wrong)?;
-    planner
-        .plan(&mut cluster)
-        .map_err(|error| env_error(error.into()))?;
+    planner.plan(&mut cluster).map_err(Error::from)?;
     let mut profiles = rules::Profiles::new(0.0);
     let groups: Vec<Group> = cluster
         .running()

@@ -1,7 +1,7 @@
 //! Every benchmark runs, is described, and shows what it found.
 
 use super::*;
-use crate::report::tests::assert_well_formed;
+use crate::plot::text::tests::assert_well_formed;
 
 #[test]
 fn ids_are_unique_and_found_in_any_case() {

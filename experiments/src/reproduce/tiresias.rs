@@ -14,8 +14,7 @@ use rand::RngExt as _;
 use super::plot::lines;
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, run_all};
 use crate::error::Error;
-use crate::scenario::env_error;
-use crate::stats::mean;
+use crate::evaluate::stats::mean;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
@@ -234,7 +233,7 @@ fn published_list(path: &Path, effort: &Effort, into: &mut Reproduction) -> Resu
         ));
         return Ok(());
     }
-    let (mut workload, _) = import(path, &ImportOptions::default()).map_err(env_error)?;
+    let (mut workload, _) = import(path, &ImportOptions::default())?;
     workload.cluster = ClusterSpec::uniform(15, 4, 15);
     workload.classes = vec![ModelClass::default()];
     for job in &mut workload.jobs {

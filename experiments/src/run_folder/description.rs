@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DESCRIPTION_BYTES_MAX, RUN_FILE};
-use crate::atomic_file;
+use super::names::{DESCRIPTION_BYTES_MAX, RUN_FILE};
 use crate::error::Error;
+use crate::run_folder::atomic_file;
 
 /// What a run is: `run.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,12 +4,13 @@
 use std::fs;
 use std::path::Path;
 
+use super::description::RunDescription;
 use super::files::{clear, remove_if_there, remove_temporaries};
-use super::{ARTEFACTS_FILE, CONFIG_FILE, DESCRIPTION_BYTES_MAX, RUN_FILE, RunDescription, SETTINGS_FILE};
-use crate::atomic_file;
-use crate::differences;
+use super::names::{ARTEFACTS_FILE, CONFIG_FILE, DESCRIPTION_BYTES_MAX, RUN_FILE, SETTINGS_FILE};
 use crate::error::Error;
-use crate::run_lock::LOCK_FILE;
+use crate::run_folder::atomic_file;
+use crate::run_folder::differences;
+use crate::run_folder::lock::LOCK_FILE;
 
 /// What to do with a folder that holds a run already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub enum Existing {
 }
 
 impl Existing {
-    /// From the flags `--force` and `--resume`; clap keeps them from being given together.
+    /// From the flags `--force` and `--resume`, which are not given together.
     #[must_use]
     pub fn from_flags(force: bool, resume: bool) -> Existing {
         match (force, resume) {
@@ -72,7 +73,7 @@ pub(super) fn refuse_foreign(path: &Path) -> Result<(), Error> {
 }
 
 /// Makes `path`, which is ours and locked, ready for `wanted` with the configuration `text`, or says why not.
-pub(super) fn settle(
+pub(super) fn prepare(
     path: &Path,
     (wanted, text): (&RunDescription, &str),
     existing: Existing,

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Component, Path};
 
-use super::{ARTEFACTS_FILE, Artefact, DESCRIPTION_BYTES_MAX, RUN_FILE};
-use crate::atomic_file;
+use super::description::Artefact;
+use super::names::{ARTEFACTS_FILE, DESCRIPTION_BYTES_MAX, RUN_FILE};
 use crate::error::Error;
-use crate::run_lock::LOCK_FILE;
+use crate::run_folder::atomic_file;
+use crate::run_folder::lock::LOCK_FILE;
 
 /// What training writes with the time of day in it.
 const CLOCKED: [&str; 2] = ["timing.jsonl", "tensorboard"];

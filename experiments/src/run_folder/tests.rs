@@ -2,7 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use std::fs;
+use std::path::Path;
+
+use super::folder::default_path;
+use super::hash::hash_json;
+use super::names::{ARTEFACTS_FILE, RUN_FILE};
 use super::*;
+use crate::error::Error;
 
 fn config(load: f64) -> BTreeMap<&'static str, f64> {
     BTreeMap::from([("load", load)])

@@ -3,14 +3,14 @@
 //! that nobody was trained on.
 //!
 //! A training has two stages: on lists as long as the task's, and, going on from the network that was best there, on lists three
-//! times as long. Both networks are judged.
+//! times as long. Both networks are compared.
 
-mod judge;
+mod compare;
+mod interval;
 mod stage;
 mod tasks;
-mod verdict;
 
-pub use judge::{Judgement, Learned, baselines, judge};
+pub use compare::{Comparison, Learned, baselines, compare};
+pub use interval::Interval;
 pub use stage::Stage;
 pub use tasks::{LONGER, TASKS, Task};
-pub use verdict::Verdict;

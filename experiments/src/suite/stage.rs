@@ -1,9 +1,9 @@
 //! The stages of a training: how long the lists of jobs are, and the learner's settings.
 
+use super::tasks::Task;
 use crate::error::Error;
-use crate::settings::TrainSettings;
-use crate::settings_file;
-use crate::suite::Task;
+use crate::train::settings::TrainSettings;
+use crate::train::settings_file;
 
 /// One stage of all trainings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +52,10 @@ impl Stage {
     /// # Errors
     /// Not in practice: the file is part of the program.
     pub fn settings(self) -> Result<TrainSettings, Error> {
-        let text = match self {
-            Stage::AsLong => include_str!("../../configs/suite.toml"),
-            Stage::Longer => include_str!("../../configs/suite-longer.toml"),
-        };
-        settings_file::parse(text).map_err(Error::Failed)
+        match self {
+            Stage::AsLong => settings_file::evolution(),
+            Stage::Longer => settings_file::evolution_longer(),
+        }
     }
 }
 

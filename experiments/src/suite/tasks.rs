@@ -5,7 +5,6 @@ use pleach_env::error::Error as EnvError;
 use pleach_env::workload::generate::{GeneratorConfig, PolluxConfig};
 
 use crate::error::Error;
-use crate::scenario::env_error;
 
 /// One task of the suite.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +101,7 @@ impl Task {
     /// # Errors
     /// Not in practice: the ids are registered.
     pub fn env(&self) -> Result<EnvConfig, Error> {
-        EnvConfig::registered(self.id).map_err(env_error)
+        EnvConfig::registered(self.id).map_err(Error::from)
     }
 
     /// The same with lists of so many times as many jobs.
@@ -113,7 +112,7 @@ impl Task {
         let env = self.env()?;
         let workload = env.workload.resized(Some(times * self.num_jobs), None);
         Ok(EnvConfig {
-            workload: workload.map_err(env_error)?,
+            workload: workload?,
             ..env
         })
     }
@@ -124,7 +123,7 @@ impl Task {
     /// Not in practice: the presets exist.
     pub fn unseen_env(&self) -> Result<EnvConfig, Error> {
         Ok(EnvConfig {
-            workload: WorkloadConfig::Generate((self.generator)().map_err(env_error)?),
+            workload: WorkloadConfig::Generate((self.generator)()?),
             ..self.env()?
         })
     }
@@ -133,7 +132,7 @@ impl Task {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{episodes, seeds};
+    use crate::evaluate::instances::{episodes, seeds};
 
     #[test]
     fn every_task_has_jobs_to_train_on_and_others_that_come_from_elsewhere() {
@@ -143,8 +142,8 @@ mod tests {
             assert_eq!(env.sim, unseen.sim);
             for env in [env, unseen] {
                 env.validate().unwrap();
-                let bouts = episodes(&env, &seeds(0, "test", 1)).unwrap();
-                assert!(bouts[0].workload.jobs.len() >= 100, "{}", task.id);
+                let instances = episodes(&env, &seeds(0, "test", 1)).unwrap();
+                assert!(instances[0].workload.jobs.len() >= 100, "{}", task.id);
             }
         }
         for task in TASKS {
@@ -152,8 +151,13 @@ mod tests {
                 (task.env().unwrap(), 1),
                 (task.env_times(LONGER).unwrap(), LONGER),
             ] {
-                let bouts = episodes(&env, &seeds(0, "test", 1)).unwrap();
-                assert_eq!(bouts[0].workload.jobs.len(), times * task.num_jobs, "{}", task.id);
+                let instances = episodes(&env, &seeds(0, "test", 1)).unwrap();
+                assert_eq!(
+                    instances[0].workload.jobs.len(),
+                    times * task.num_jobs,
+                    "{}",
+                    task.id
+                );
             }
         }
         let text = Task::find("Pleach/Philly").unwrap_err().to_string();

@@ -12,7 +12,8 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::manifest::Manifest;
 use super::status::Status;
-use super::unit::{Ending, UnitError, Work, run_unit};
+use super::unit::{Ending, Work, run_unit};
+use super::unit_error::UnitError;
 use crate::error::Error;
 use crate::progress::{Progress, Watcher};
 

@@ -3,32 +3,20 @@
 //! The output depends on the manifest and the results alone, so it is the same byte by byte in whatever order, on whatever
 //! machines the units ran. Refused: a sweep with units missing, unless a partial one is asked for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::index_list::compress;
-use super::manifest::{Manifest, ManifestUnit};
-use super::plot::{self, PlotConfig};
-use super::unit::{ResultState, read_result, unit_folder};
-use crate::atomic_file;
+use super::collect::{GatheredUnit, collect, show};
+use super::manifest::Manifest;
+use super::page::{self, PlotConfig};
 use crate::error::Error;
-use crate::results::csv_text;
+use crate::evaluate::results::csv_text;
+use crate::run_folder::atomic_file;
 
 /// Columns of the CSV, at most.
 const COLUMNS_MAX: usize = 1000;
-
-/// A unit with what it found.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GatheredUnit<'a> {
-    /// The unit.
-    pub unit: &'a ManifestUnit,
-    /// What its work returned.
-    pub value: Value,
-    /// Numbers, texts and truth values of `value` by dotted key; lists are left out.
-    pub scalars: BTreeMap<String, Value>,
-}
 
 /// How to gather.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,47 +27,6 @@ pub struct GatherConfig {
     pub plot: PlotConfig,
 }
 
-/// Reads all results below `out` in the order of units.
-///
-/// # Errors
-/// [`Error::Contract`] where units are missing and `partial` is not set; [`Error::Failed`] where all are.
-pub fn collect<'a>(
-    manifest: &'a Manifest,
-    out: &Path,
-    partial: bool,
-) -> Result<Vec<GatheredUnit<'a>>, Error> {
-    let mut units = Vec::new();
-    let mut missing = Vec::new();
-    for unit in manifest.units() {
-        match read_result(&unit_folder(out, unit.index), unit.index, &unit.hash) {
-            ResultState::Done(result) => {
-                let mut scalars = BTreeMap::new();
-                flatten("", &result.value, &mut scalars);
-                units.push(GatheredUnit {
-                    unit,
-                    value: result.value,
-                    scalars,
-                });
-            }
-            ResultState::Stale | ResultState::Missing => missing.push(unit.index),
-        }
-    }
-    if units.is_empty() {
-        return Err(Error::Failed(
-            "no unit of this sweep has a result yet".to_string(),
-        ));
-    }
-    if !missing.is_empty() && !partial {
-        return Err(Error::Contract {
-            what: format!("the sweep {}", manifest.name()),
-            expected: format!("{} results", manifest.num_units()),
-            found: format!("{}; missing are {}", units.len(), compress(&missing)),
-            hint: "Run them first, or gather what is there with --partial.".to_string(),
-        });
-    }
-    Ok(units)
-}
-
 /// Writes `results.csv`, `results.json` and `results.html` below `out`; returns their paths.
 ///
 /// # Errors
@@ -88,7 +35,7 @@ pub fn gather(manifest: &Manifest, out: &Path, config: &GatherConfig) -> Result<
     let units = collect(manifest, out, config.partial)?;
     let csv = to_csv(&units)?;
     let json = to_json(manifest, &units);
-    let html = plot::page(manifest, &units, &config.plot)?;
+    let html = page::page(manifest, &units, &config.plot)?;
     let paths = ["results.csv", "results.json", "results.html"].map(|name| out.join(name));
     atomic_file::write(&paths[0], csv.as_bytes())?;
     atomic_file::write_json(&paths[1], &json)?;
@@ -155,39 +102,10 @@ fn to_json(manifest: &Manifest, units: &[GatheredUnit<'_>]) -> Value {
     })
 }
 
-/// A parameter or scalar as text without quotes.
-pub(super) fn show(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-fn flatten(prefix: &str, value: &Value, scalars: &mut BTreeMap<String, Value>) {
-    let below = |table: &Map<String, Value>, scalars: &mut BTreeMap<String, Value>| {
-        for (name, value) in table {
-            let key = if prefix.is_empty() {
-                name.clone()
-            } else {
-                format!("{prefix}.{name}")
-            };
-            flatten(&key, value, scalars);
-        }
-    };
-    match value {
-        Value::Object(table) => below(table, scalars),
-        Value::Array(_) | Value::Null => {}
-        scalar => {
-            let key = if prefix.is_empty() { "value" } else { prefix };
-            scalars.insert(key.to_string(), scalar.clone());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::assert_well_formed;
+    use crate::plot::text::tests::assert_well_formed;
     use crate::sweep::manifest::UnitSpec;
     use crate::sweep::manifest::tests::small;
     use crate::sweep::unit::run_unit;

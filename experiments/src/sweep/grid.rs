@@ -24,8 +24,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::manifest::{MAX_UNITS, Manifest, ManifestUnit};
-use crate::atomic_file::{finite, read_text};
 use crate::error::Error;
+use crate::run_folder::atomic_file::{finite, read_text};
 
 /// Bound on the size of a grid file.
 const GRID_BYTES_MAX: u64 = 1 << 20;

@@ -12,10 +12,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::unit::UnitError;
-use crate::atomic_file::{read_json, write_json};
+use super::unit_error::UnitError;
 use crate::error::Error;
-use crate::hash::hash_json;
+use crate::run_folder::atomic_file::{read_json, write_json};
+use crate::run_folder::hash::hash_json;
 
 /// Units of one sweep, at most.
 pub const MAX_UNITS: usize = 100_000;

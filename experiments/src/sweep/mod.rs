@@ -15,15 +15,18 @@
 //! # What is deliberately not here
 //! An engine: nothing here talks to other machines. Knowledge of what a unit does: it is a function given by the caller.
 
+pub mod collect;
 pub mod engine;
 pub mod gather;
 pub mod grid;
 pub mod index_list;
 pub mod manifest;
-pub mod plot;
+pub mod page;
 pub mod policy_unit;
 pub mod status;
 pub mod unit;
+pub mod unit_error;
 
 pub use manifest::{Manifest, UnitSpec};
-pub use unit::{UnitError, Work};
+pub use unit::Work;
+pub use unit_error::UnitError;

@@ -5,11 +5,11 @@ use pleach_env::workload::estimates::EstimateModel;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::contest::contest;
-use crate::contestant::Contestant;
 use crate::error::Error;
-use crate::scenario::WorkloadSource;
-use crate::scheduling::SchedulingConfig;
+use crate::evaluate::policy_spec::PolicySpec;
+use crate::evaluate::run::Runner;
+use crate::evaluate::sim_config::SchedulingConfig;
+use crate::evaluate::workload_source::WorkloadSource;
 use crate::sweep::{UnitError, UnitSpec};
 
 /// Configuration of a unit.
@@ -79,9 +79,9 @@ impl UnitConfig {
 /// A key that is unknown or out of range, or a policy that there is not.
 pub fn check(spec: &UnitSpec) -> Result<(), UnitError> {
     let config: UnitConfig = spec.config_as()?;
-    let sim = config.scheduling().sim(&config.source());
-    for contestant in Contestant::open(&config.policy)? {
-        contestant.check(sim.capabilities)?;
+    let sim = config.scheduling().sim(&config.source().workload);
+    for policy in PolicySpec::open(&config.policy)? {
+        policy.check(sim.capabilities)?;
     }
     let out = |key: &str, value: f64, allowed: &str| {
         UnitError::from(Error::config(key, value, allowed, "Mend the grid."))
@@ -108,11 +108,11 @@ pub fn check(spec: &UnitSpec) -> Result<(), UnitError> {
 pub fn work(spec: &UnitSpec) -> Result<Value, UnitError> {
     check(spec)?;
     let config: UnitConfig = spec.config_as()?;
-    let mut sim = config.scheduling().sim(&config.source());
+    let mut sim = config.scheduling().sim(&config.source().workload);
     sim.estimates = config.estimates.unwrap_or(sim.estimates);
-    let bouts = config.source().bouts(&sim, &[Seed(spec.seed)], &mut |_| {})?;
-    let contestants = Contestant::open(&config.policy)?;
-    let runs = contest(&bouts, &contestants[..1], &sim, &|| {})?;
+    let instances = config.source().instances(&sim, &[Seed(spec.seed)], &mut |_| {})?;
+    let policies = PolicySpec::open(&config.policy)?;
+    let runs = Runner::new(&sim).run(&instances, &policies[..1])?;
     let run = runs
         .first()
         .ok_or_else(|| UnitError::Failed("the workload has no jobs".into()))?;

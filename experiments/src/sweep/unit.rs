@@ -9,11 +9,11 @@ use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use thiserror::Error as ThisError;
 
 use super::manifest::{ManifestUnit, UnitSpec};
-use crate::atomic_file::{read_json, write_json};
-use crate::error::{EXIT_AGAIN, EXIT_CONFIG, EXIT_DONE, EXIT_FAILED, Error};
+use super::unit_error::UnitError;
+use crate::error::{EXIT_DONE, Error};
+use crate::run_folder::atomic_file::{read_json, write_json};
 
 /// Size of a result, at most; larger artefacts belong in files of their own.
 pub const RESULT_BYTES_MAX: u64 = 16 << 20;
@@ -23,47 +23,11 @@ const MESSAGE_BYTES_MAX: usize = 16 << 10;
 /// What a unit does: a function of its specification and nothing else.
 pub type Work<'a> = dyn Fn(&UnitSpec) -> Result<Value, UnitError> + Sync + 'a;
 
-/// Why a unit has no result.
-#[derive(Clone, Debug, PartialEq, Eq, ThisError)]
-pub enum UnitError {
-    /// Its configuration cannot be used; trying again is no help.
-    #[error("{0}")]
-    Config(String),
-    /// It may succeed if tried again.
-    #[error("{0}")]
-    Temporary(String),
-    /// It failed.
-    #[error("{0}")]
-    Failed(String),
-}
-
-impl UnitError {
-    /// The exit code of the process.
-    #[must_use]
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            UnitError::Config(_) => EXIT_CONFIG,
-            UnitError::Temporary(_) => EXIT_AGAIN,
-            UnitError::Failed(_) => EXIT_FAILED,
-        }
-    }
-
-    fn kind(&self) -> FailureKind {
-        match self {
-            UnitError::Config(_) => FailureKind::Config,
-            UnitError::Temporary(_) => FailureKind::Temporary,
-            UnitError::Failed(_) => FailureKind::Failed,
-        }
-    }
-}
-
-impl From<Error> for UnitError {
-    fn from(error: Error) -> UnitError {
-        match error.exit_code() {
-            EXIT_CONFIG => UnitError::Config(error.to_string()),
-            EXIT_AGAIN => UnitError::Temporary(error.to_string()),
-            _ => UnitError::Failed(error.to_string()),
-        }
+fn kind_of(error: &UnitError) -> FailureKind {
+    match error {
+        UnitError::Config(_) => FailureKind::Config,
+        UnitError::Temporary(_) => FailureKind::Temporary,
+        UnitError::Failed(_) => FailureKind::Failed,
     }
 }
 
@@ -170,7 +134,7 @@ pub fn run_unit(spec: &UnitSpec, out: &Path, work: &Work<'_>) -> Result<Ending, 
         Err(error) => {
             let mut message = error.to_string();
             message.truncate(message.floor_char_boundary(MESSAGE_BYTES_MAX));
-            let (hash, kind) = (spec.hash.clone(), error.kind());
+            let (hash, kind) = (spec.hash.clone(), kind_of(&error));
             let failure = UnitFailure {
                 schema: 1,
                 index: spec.index,
@@ -218,7 +182,7 @@ pub fn read_failure(folder: &Path, unit: &ManifestUnit) -> Option<UnitFailure> {
 fn remove_error(folder: &Path) -> Result<(), Error> {
     let path = folder.join("error.json");
     match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &path, error)),
+        Err(error) if kind_of(&error) != io::ErrorKind::NotFound => Err(Error::io("remove", &path, error)),
         _ => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! A tournament as one HTML page.
 
-use super::{Standing, table};
-use crate::report::escape;
+use super::standings::{Standing, table};
+use crate::plot::text::escape;
 use crate::report::page::{html_table, page, preformatted, section};
 
 /// The page: one table for each workload and condition, in the order in which they were played.

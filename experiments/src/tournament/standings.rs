@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::Match;
 use crate::error::Error;
-use crate::metric::{METRICS, show_plain};
-use crate::results::Results;
-use crate::table::Table;
+use crate::evaluate::metric::{METRICS, show_plain};
+use crate::evaluate::results::Results;
+use crate::evaluate::run::TimedRun;
+use crate::evaluate::table::Table;
 
 /// Columns of a table, with the time of a plan after them.
 pub const COLUMNS: [&str; 7] = [
@@ -27,7 +27,7 @@ pub struct Standing {
     /// Means over seeds, by key.
     pub metrics: std::collections::BTreeMap<String, f64>,
     /// Average JCT over that of the best, geometric mean over seeds, with a 95 % interval; at least about 1.
-    pub ratio_to_best: Option<crate::stats::Ratio>,
+    pub ratio_to_best: Option<crate::evaluate::stats::Ratio>,
     /// Mean time of a plan, ms. Depends on the machine.
     pub plan_ms: f64,
     /// Longest plan, ms. Depends on the machine.
@@ -38,7 +38,7 @@ pub struct Standing {
 ///
 /// # Errors
 /// Matches that cannot be compared.
-pub fn standings(matches: &[Match]) -> Result<Vec<Standing>, Error> {
+pub fn standings(matches: &[TimedRun]) -> Result<Vec<Standing>, Error> {
     let runs: Vec<_> = matches.iter().map(|played| played.run.clone()).collect();
     let mean_jct_s = |results: &Results, name: &str| -> f64 {
         let summary = results.policies().find(|(policy, _)| *policy == name);

@@ -27,9 +27,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::fitness::{FLOOR, known_metrics};
-use crate::metric::{Better, METRICS};
-use crate::settings::check_heuristic;
+use crate::evaluate::metric::{Better, METRICS};
+use crate::train::objective::{FLOOR, known_metrics};
+use crate::train::teachers::check_heuristic;
 
 /// Bounds on metrics over a baseline's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -19,7 +19,6 @@ use pleach_env::config::{EnvConfig, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::scenario::env_error;
 
 /// What grows, and how fast.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,7 +91,7 @@ impl Curriculum {
             return Ok(());
         }
         for stage in [0, self.num_stages - 1] {
-            Source::open(&self.env_of(env, stage)?).map_err(env_error)?;
+            Source::open(&self.env_of(env, stage)?)?;
         }
         Ok(())
     }
@@ -121,7 +120,7 @@ impl Curriculum {
             .num_jobs
             .map(|ends| between(ends.map(|end| end as f64)).round() as usize);
         let mut env = env.clone();
-        env.workload = env.workload.resized(num_jobs, load).map_err(env_error)?;
+        env.workload = env.workload.resized(num_jobs, load)?;
         Ok(env)
     }
 }

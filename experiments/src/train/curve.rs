@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::validation::highest_ratio;
+use crate::train::validation::highest_ratio;
 
 /// One validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,9 +11,9 @@ pub struct CurvePoint {
     pub update: u64,
     /// Environment steps made.
     pub num_frames: u64,
-    /// What the objective is worth against the best heuristic, see [`Validation::ratio`](crate::validation::Validation::ratio).
+    /// What the objective is worth against the best heuristic, see [`Validation::ratio`](crate::train::validation::Validation::ratio).
     pub ratio: f64,
-    /// Largest excess over a bound, see [`Constraint::excess`](crate::constraint::Constraint::excess); none without bounds.
+    /// Largest excess over a bound, see [`Constraint::excess`](crate::train::constraint::Constraint::excess); none without bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excess: Option<f64>,
     /// The same, workload by workload.

@@ -107,7 +107,7 @@ fn sizes(workload: &WorkloadConfig) -> Sizes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::env_of;
+    use crate::evaluate::workload_source::env_of;
 
     #[test]
     fn an_environment_is_known_by_its_id_and_what_was_changed_in_it() {

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use pleach_network::{Error as NetworkError, TrainedNetwork};
 
-use crate::contestant::BEST_CHECKPOINT;
 use crate::error::Error;
-use crate::settings::{TrainSettings, network_error};
+use crate::evaluate::policy_spec::BEST_CHECKPOINT;
+use crate::train::settings::TrainSettings;
 
 /// Reads the network of a run's folder, of a network policy file or of a checkpoint.
 ///
@@ -35,7 +35,7 @@ pub fn network_at(place: &Path) -> Result<TrainedNetwork, Error> {
             found: reason,
             hint: hint.into(),
         },
-        other => network_error(other),
+        other => other.into(),
     })
 }
 
@@ -67,12 +67,12 @@ mod tests {
     use pleach_network::LearnedPolicy;
 
     use super::*;
-    use crate::contestant::Contestant;
     use crate::error::EXIT_CONFIG;
+    use crate::evaluate::policy_spec::PolicySpec;
+    use crate::evaluate::workload_source::env_of;
     use crate::progress::Watcher;
-    use crate::scenario::env_of;
-    use crate::training::{CHECKPOINTS, Trained, train};
-    use crate::validation::Validation;
+    use crate::train::validation::Validation;
+    use crate::train::{CHECKPOINTS, Trained, train};
 
     fn settings(env: &str, num_updates: u64) -> TrainSettings {
         let mut settings = TrainSettings {
@@ -118,7 +118,7 @@ mod tests {
         // Alone it would leave a cluster with several GPU types to the heuristic.
         let mut bold = from.clone();
         assert!(std::mem::take(&mut bold.contract.one_type));
-        let network = Contestant::network("network", LearnedPolicy::from_network(&bold).unwrap());
+        let network = PolicySpec::network("network", LearnedPolicy::from_network(&bold).unwrap());
         let zero_shot = validation.ratio(&other.env, network).unwrap();
         assert_eq!(begun.curve[0].ratio, zero_shot);
         let here = Checkpoint::latest_good(&second.path().join(CHECKPOINTS)).unwrap();

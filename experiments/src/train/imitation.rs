@@ -9,9 +9,9 @@ use pleach_env::teach::Teacher;
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::{Batch, VectorEnv as _};
 
-use crate::contestant::Contestant;
 use crate::error::Error;
-use crate::settings::{TrainSettings, agent_error};
+use crate::evaluate::policy_spec::PolicySpec;
+use crate::train::settings::TrainSettings;
 
 /// Lets a planner play `warm_start_steps` steps in every environment; a fresh one in each episode.
 ///
@@ -23,7 +23,7 @@ pub fn of_planner(
     settings: &TrainSettings,
     seed: Seed,
 ) -> Result<Demonstrations, Error> {
-    let planner = Contestant::planner(name, serde_json::Value::Null)?;
+    let planner = PolicySpec::planner(name, serde_json::Value::Null)?;
     let mut teachers = (0..settings.num_envs)
         .map(|_| Ok(Teacher::new(planner.make_planner()?)))
         .collect::<Result<Vec<_>, Error>>()?;
@@ -43,7 +43,7 @@ pub fn of_planner(
         let first = mask.iter().position(|admissible| *admissible);
         Ok((taught, taught.or(first).unwrap_or(0)))
     };
-    let shown = Demonstrations::correct(envs, seed, num_steps, horizon_s, both).map_err(agent_error)?;
+    let shown = Demonstrations::correct(envs, seed, num_steps, horizon_s, both)?;
     if let Some(error) = failed {
         return Err(error);
     }

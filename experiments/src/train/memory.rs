@@ -3,7 +3,7 @@
 use pleach_agents::trainer::Learner;
 
 use crate::error::Error;
-use crate::settings::TrainSettings;
+use crate::train::settings::TrainSettings;
 
 /// Decisions that are held at once, at most: about 30 GiB with ten candidates in each (200 bytes a candidate). *Assumed*: more than
 /// any machine gains by, less than what a slip of the pen asks for.

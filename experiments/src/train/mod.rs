@@ -4,139 +4,31 @@
 //! chosen on, `test` what is reported. Resumed after a kill, a run ends in the same bytes: what belongs to a checkpoint is
 //! on the disk before it, and what is beyond the newest one is made again.
 
+pub mod constraint;
+pub mod curriculum;
+pub mod env_description;
+pub mod fine_tuning;
+pub mod folding;
+pub mod network_card;
+pub mod objective;
+pub mod overrides;
+pub mod settings;
+pub mod settings_file;
+pub mod validation;
+
+mod check;
 mod curve;
-mod keep;
+mod imitation;
+mod learn;
+mod memory;
+mod population;
 mod run;
+mod selection;
+mod teachers;
 #[cfg(test)]
 mod tests;
-
-use std::path::Path;
-
-use pleach_agents::trainer::Learner;
-use pleach_env::config::{EnvConfig, Source};
-use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::AutoresetMode;
-use pleach_network::LearnedPolicy;
-
-use self::run::Run;
-use crate::error::Error;
-use crate::fitness;
-use crate::progress::{Progress, Watcher};
-use crate::scenario::env_error;
-use crate::settings::{TrainSettings, agent_error};
-use crate::validation::Validation;
+mod trained;
 
 pub use self::curve::CurvePoint;
-
-/// Folder of the numbered checkpoints within a run.
-pub const CHECKPOINTS: &str = "checkpoints";
-/// History of validation within a run.
-const VALIDATION_FILE: &str = "validation.json";
-/// Largest history, bytes.
-const VALIDATION_BYTES_MAX: u64 = 64 << 20;
-
-/// What a training run gave.
-#[derive(Clone, Debug)]
-pub struct Trained {
-    /// The network that was best on the validation workloads.
-    pub policy: LearnedPolicy,
-    /// Validation over training.
-    pub curve: Vec<CurvePoint>,
-    /// The heuristic that was imitated, if any.
-    pub teacher: Option<String>,
-}
-
-impl Trained {
-    /// The validation of the network that was kept.
-    #[must_use]
-    pub fn best(&self) -> Option<&CurvePoint> {
-        let first = self.curve.first()?;
-        let admitted = self.curve.iter().filter(|point| point.is_admitted(first));
-        admitted.min_by(|a, b| a.ratio.total_cmp(&b.ratio))
-    }
-}
-
-/// Trains in `folder`, going on from its last good checkpoint if there is one. `clock` gives seconds since
-/// 1970; it goes into TensorBoard and the log of speed only.
-///
-/// # Errors
-/// Settings out of range, jobs that are not there at either end of a curriculum, a folder that cannot be written, a loss that is not finite (the last good state is kept).
-pub fn train(
-    settings: &TrainSettings,
-    validation: &Validation,
-    seed: u64,
-    folder: &Path,
-    clock: &dyn Fn() -> f64,
-    watcher: &Watcher,
-) -> Result<Trained, Error> {
-    settings.validate()?;
-    let settings = &settings.narrowed();
-    settings.curriculum.open_ends(&settings.env)?;
-    let mut run = Run::open(settings, validation, seed, folder, clock, watcher)?;
-    learn(&mut run, watcher).map_err(|error| run.stopped(error))?;
-    run.finish()
-}
-
-/// What a learner plays in, opened once for each stage of its curriculum.
-enum TrainingEnv {
-    Steps(VecEnv),
-    Episodes(Source, Box<EnvConfig>),
-}
-
-impl TrainingEnv {
-    fn open(settings: &TrainSettings, stage: u64) -> Result<TrainingEnv, Error> {
-        let env = settings.curriculum.env_of(&settings.env, stage)?;
-        Ok(match settings.train.learner {
-            Learner::Ppo => {
-                let mode = AutoresetMode::SameStep;
-                TrainingEnv::Steps(VecEnv::new(&env, settings.num_envs, mode).map_err(env_error)?)
-            }
-            Learner::Evolution => {
-                TrainingEnv::Episodes(Source::open(&env).map_err(env_error)?, Box::new(env))
-            }
-        })
-    }
-}
-
-fn learn(run: &mut Run<'_>, watcher: &Watcher) -> Result<(), Error> {
-    let (settings, validation) = (run.settings, run.validation);
-    let total = settings.train.num_updates;
-    let judged = if settings.objective == fitness::avg_jct() {
-        "JCT"
-    } else {
-        "objective"
-    };
-    let mut stage = run.stage();
-    let mut training_env = TrainingEnv::open(settings, stage)?;
-    while !run.trainer.is_finished() {
-        if stage != run.stage() {
-            stage = run.stage();
-            training_env = TrainingEnv::open(settings, stage)?;
-        }
-        let (mut figures, frames_per_s) = match &mut training_env {
-            TrainingEnv::Steps(envs) => (Vec::new(), run.update(envs)?),
-            TrainingEnv::Episodes(source, env) => run.evolve(source, env)?,
-        };
-        if !settings.curriculum.is_default() {
-            figures.push(("charts/curriculum_stage".to_string(), stage as f64));
-        }
-        run.logger
-            .figures(run.num_frames, (run.clock)(), figures)
-            .map_err(agent_error)?;
-        let done = run.trainer.num_updates();
-        let due = settings.validate_every > 0 && done.is_multiple_of(settings.validate_every);
-        if due || done == total {
-            run.validate()?;
-        }
-        if done.is_multiple_of(settings.checkpoint_every) || done == total {
-            run.save()?;
-        }
-        let ratio = run.curve.last().map_or(f64::NAN, |point| point.ratio);
-        let message = format!(
-            "{judged} {ratio:.3} of {}, {frames_per_s:.0} frames/s",
-            validation.best()
-        );
-        watcher.tell(Progress::At(done, &message));
-    }
-    Ok(())
-}
+pub use self::learn::train;
+pub use self::trained::{CHECKPOINTS, Trained};

@@ -4,7 +4,7 @@ use pleach_env::config::EnvConfig;
 use pleach_network::TrainedNetwork;
 use pleach_scheduler::policy::CandidateConfig;
 
-use crate::env_description;
+use crate::train::env_description;
 
 /// Characters of an environment that this version cannot read.
 const TEXT_LEN_MAX: usize = 200;
@@ -93,7 +93,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::fine_tuning::network_at;
+    use crate::train::fine_tuning::network_at;
 
     #[test]
     fn a_reference_network_says_where_it_comes_from_and_what_it_is() {

@@ -2,19 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use pleach_env::config::{EnvConfig, Source};
 use pleach_env::metrics::Metrics;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
-use pleach_network::LearnedPolicy;
-use pleach_scheduler::policy::Policy;
-use rayon::prelude::*;
 
-use crate::constraint::{self, Constraint};
-use crate::contestant::Contestant;
 use crate::error::Error;
-use crate::metric::{Better, MAIN_METRIC, Metric};
-use crate::scenario::env_error;
+use crate::evaluate::metric::{Better, MAIN_METRIC, Metric};
 
 /// Added to a metric before its logarithm, in its own unit, so that a wait of zero has one. *Assumed*.
 pub(crate) const FLOOR: f64 = 1e-3;
@@ -143,105 +134,8 @@ pub fn in_words(objective: &Objective) -> String {
     objective.iter().map(term).collect::<Vec<_>>().join(" x ")
 }
 
-/// What a population is held to besides the objective.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounded<'a> {
-    /// The bounds.
-    pub constraint: &'a Constraint,
-    /// Whose metrics they are held against.
-    pub baseline: &'a Contestant,
-    /// Their present multipliers; none before the first generation.
-    pub multipliers: &'a [f64],
-    /// The policy around which the population was drawn.
-    pub present: &'a LearnedPolicy,
-}
-
-/// What a generation is worth.
-#[derive(Clone, Debug)]
-pub struct Judged {
-    /// Fitness of each member, larger being better.
-    pub fitness: Vec<f64>,
-    /// Passes that were decided by members and the present policy.
-    pub num_passes: u64,
-    /// Mean excess of the present policy over each bound, see [`Constraint::excess`]; empty without any.
-    pub excess: Vec<f64>,
-}
-
-/// Fitness of every member of a population in an environment whose source of workloads is open: the mean over `num_workloads`
-/// workloads drawn from `seed` of its loss with the sign turned, less what the multipliers charge. All members play the same
-/// workloads, and so do the baseline and the present policy where bounds are to be kept.
-///
-/// # Errors
-/// The first workload or run, in order, that fails.
-pub fn of_population(
-    (source, env): (&Source, &EnvConfig),
-    objective: &Objective,
-    num_workloads: usize,
-    members: &[LearnedPolicy],
-    bounded: Option<Bounded<'_>>,
-    seed: Seed,
-) -> Result<Judged, Error> {
-    let seeds: Vec<Seed> = (0..num_workloads as u64)
-        .map(|index| seed.child("workload", index))
-        .collect();
-    let workloads = seeds
-        .par_iter()
-        .map(|seed| source.workload(env, *seed).map_err(env_error))
-        .collect::<Result<Vec<_>, Error>>()?;
-    let play = |workload: usize, policy: &mut dyn Policy| {
-        let sim = SimConfig {
-            seed: seeds[workload].0,
-            ..env.sim.clone()
-        };
-        let run = simulate(&workloads[workload], &sim, policy).map_err(env_error)?;
-        Ok((run.metrics, run.num_passes))
-    };
-    let baseline = match &bounded {
-        Some(bounded) => (0..num_workloads)
-            .into_par_iter()
-            .map(|workload| play(workload, &mut *bounded.baseline.policy()?))
-            .collect::<Result<Vec<_>, Error>>()?,
-        None => Vec::new(),
-    };
-    let present = bounded.map(|bounded| bounded.present);
-    let players: Vec<&LearnedPolicy> = members.iter().chain(present).collect();
-    let runs = (0..players.len() * num_workloads)
-        .into_par_iter()
-        .map(|index| {
-            let workload = index % num_workloads;
-            let (metrics, num_passes) = play(workload, &mut players[index / num_workloads].clone())?;
-            let excess = bounded.map_or_else(Vec::new, |bounded| {
-                let base = &baseline[workload].0;
-                bounded
-                    .constraint
-                    .excess(|key| value_of(&metrics, key), |key| value_of(base, key))
-            });
-            Ok((loss(objective, |key| value_of(&metrics, key)), num_passes, excess))
-        })
-        .collect::<Result<Vec<(f64, u64, Vec<f64>)>, Error>>()?;
-    let multipliers = bounded.map_or(&[][..], |bounded| bounded.multipliers);
-    let mut judged = Judged {
-        fitness: Vec::new(),
-        num_passes: runs.iter().map(|(_, passes, _)| passes).sum(),
-        excess: Vec::new(),
-    };
-    for (player, runs) in runs.chunks(num_workloads).enumerate() {
-        let lists: Vec<Vec<f64>> = runs.iter().map(|(_, _, excess)| excess.clone()).collect();
-        let excess = constraint::means(&lists);
-        let loss = runs.iter().map(|(loss, _, _)| loss).sum::<f64>() / runs.len() as f64;
-        if player < members.len() {
-            judged
-                .fitness
-                .push(-loss - constraint::charge(multipliers, &excess));
-        } else {
-            judged.excess = excess;
-        }
-    }
-    Ok(judged)
-}
-
 /// A metric by its key; not a number where there is none.
-fn value_of(metrics: &Metrics, key: &str) -> f64 {
+pub(crate) fn value_of(metrics: &Metrics, key: &str) -> f64 {
     let fields = metrics.fields();
     let found = fields.iter().find(|(known, _)| *known == key);
     found.map_or(f64::NAN, |(_, value)| *value)

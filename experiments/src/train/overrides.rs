@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::atomic_file::finite;
 use crate::error::Error;
-use crate::settings_file::of_removed_keys;
+use crate::run_folder::atomic_file::finite;
+use crate::train::settings_file::of_removed_keys;
 
 /// `settings` with the value at each dotted key replaced: `train.evolution.sigma=0.3`. A value is TOML; what is no TOML is
 /// taken as text, so that `prior=sjf` needs no quotes.
@@ -73,7 +73,7 @@ mod tests {
     use pleach_agents::trainer::Learner;
 
     use super::*;
-    use crate::settings::TrainSettings;
+    use crate::train::settings::TrainSettings;
 
     fn set(overrides: &[&str]) -> Result<TrainSettings, Error> {
         let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_string()).collect();

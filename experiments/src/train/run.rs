@@ -14,18 +14,18 @@ use pleach_env::vector::AutoresetMode;
 use pleach_network::Contract;
 use pleach_network::Prior;
 
-use super::{CHECKPOINTS, CurvePoint, VALIDATION_BYTES_MAX, VALIDATION_FILE};
-use crate::atomic_file;
-use crate::contestant::Contestant;
+use super::curve::CurvePoint;
+use super::trained::{CHECKPOINTS, VALIDATION_BYTES_MAX, VALIDATION_FILE};
 use crate::error::Error;
-use crate::fine_tuning::network_at;
-use crate::fitness::{self, Bounded};
-use crate::imitation;
+use crate::evaluate::policy_spec::PolicySpec;
+use crate::evaluate::results::PolicyRun;
 use crate::progress::{Progress, Watcher};
-use crate::results::PolicyRun;
-use crate::scenario::env_error;
-use crate::settings::{TrainSettings, agent_error};
-use crate::validation::Validation;
+use crate::run_folder::atomic_file;
+use crate::train::fine_tuning::network_at;
+use crate::train::imitation;
+use crate::train::population::{self, Bounded};
+use crate::train::settings::TrainSettings;
+use crate::train::validation::Validation;
 
 pub(super) struct Run<'a> {
     pub(super) settings: &'a TrainSettings,
@@ -44,7 +44,7 @@ pub(super) struct Run<'a> {
 
 /// Whom the bounds are held against, and its runs on the validation workloads.
 pub(super) struct Bounds {
-    pub(super) baseline: Contestant,
+    pub(super) baseline: PolicySpec,
     pub(super) runs: Vec<PolicyRun>,
 }
 
@@ -71,12 +71,12 @@ impl<'a> Run<'a> {
                     "prior" => prior.clone().or_else(|| named("best")),
                     name => named(name),
                 };
-                let baseline = Contestant::heuristic(&name.unwrap_or_default())?;
+                let baseline = PolicySpec::heuristic(&name.unwrap_or_default())?;
                 let runs = validation.runs(&settings.env, &baseline)?;
                 Some(Bounds { baseline, runs })
             }
         };
-        let latest = Checkpoint::latest_good(&folder.join(CHECKPOINTS)).map_err(agent_error)?;
+        let latest = Checkpoint::latest_good(&folder.join(CHECKPOINTS))?;
         let resumed = latest.good.is_some();
         for damaged in &latest.passed_over {
             let from = latest
@@ -90,9 +90,9 @@ impl<'a> Run<'a> {
         }
         let (trainer, num_frames) = match latest.good {
             Some((path, checkpoint)) => {
-                Checkpoint::remove_before(&path, settings.keep_last).map_err(agent_error)?;
+                Checkpoint::remove_before(&path, settings.keep_last)?;
                 let num_frames = checkpoint.num_frames;
-                let trainer = Trainer::resume(checkpoint).map_err(agent_error)?;
+                let trainer = Trainer::resume(checkpoint)?;
                 (trainer.on(settings.device), num_frames)
             }
             None => {
@@ -102,9 +102,9 @@ impl<'a> Run<'a> {
                 let weight = settings.prior_weight;
                 contract.prior = prior.map(|policy| Prior { policy, weight });
                 let seed = Seed(seed).child("training", 0);
-                let mut trainer = Trainer::new(settings.train, contract, seed).map_err(agent_error)?;
+                let mut trainer = Trainer::new(settings.train, contract, seed)?;
                 if let Some(place) = &settings.fine_tune {
-                    trainer.go_on_from(&network_at(place)?).map_err(agent_error)?;
+                    trainer.go_on_from(&network_at(place)?)?;
                 }
                 (trainer.on(settings.device), 0)
             }
@@ -115,13 +115,13 @@ impl<'a> Run<'a> {
             curve = atomic_file::read_json(&history, VALIDATION_BYTES_MAX)?;
             curve.retain(|point| point.update <= trainer.num_updates());
         }
-        let mut logger = Logger::open(folder, resumed.then_some(num_frames), clock()).map_err(agent_error)?;
+        let mut logger = Logger::open(folder, resumed.then_some(num_frames), clock())?;
         let mut all = serde_json::to_value(settings).unwrap_or_default();
         all["seed"] = seed.into();
         if settings.device != Device::Cpu {
             all["device"] = settings.device.name().into();
         }
-        logger.settings(&all, clock()).map_err(agent_error)?;
+        logger.settings(&all, clock())?;
         let mut run = Run {
             settings,
             clock,
@@ -149,30 +149,28 @@ impl<'a> Run<'a> {
             return Ok(());
         };
         let settings = self.settings;
-        let mut envs =
-            VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep).map_err(env_error)?;
+        let mut envs = VecEnv::new(&settings.env, settings.num_envs, AutoresetMode::SameStep)?;
         if pleach_baselines::find(teacher).is_some() {
             let shown =
                 imitation::of_planner(teacher, &mut envs, settings, Seed(seed).child("imitation", 0))?;
-            self.trainer.warm_start(&shown).map_err(agent_error)?;
+            self.trainer.warm_start(&shown)?;
             return Ok(());
         }
-        let mut teacher = Contestant::heuristic(teacher)?.policy()?;
+        let mut teacher = PolicySpec::heuristic(teacher)?.policy()?;
         let show = |envs: &mut VecEnv, index: usize, _: &_| Ok(envs.choice_of(index, &mut *teacher)?);
         let (num_steps, horizon_s) = (settings.warm_start_steps, settings.train.horizon_s);
         let of_round = |round: u32| Seed(seed).child("imitation", u64::from(round));
-        let mut shown = Demonstrations::collect(&mut envs, of_round(0), num_steps, horizon_s, show)
-            .map_err(agent_error)?;
-        self.trainer.warm_start(&shown).map_err(agent_error)?;
+        let mut shown = Demonstrations::collect(&mut envs, of_round(0), num_steps, horizon_s, show)?;
+        self.trainer.warm_start(&shown)?;
         for round in 1..=settings.dagger_rounds {
-            let mut clone = self.trainer.policy().map_err(agent_error)?;
+            let mut clone = self.trainer.policy()?;
             let both = |envs: &mut VecEnv, index: usize, _: &_| {
                 let taught = envs.choice_of(index, &mut *teacher)?;
                 Ok((Some(taught), envs.choice_of(index, &mut clone)?))
             };
             let said = Demonstrations::correct(&mut envs, of_round(round), num_steps, horizon_s, both);
-            shown.extend(&said.map_err(agent_error)?);
-            self.trainer.warm_start(&shown).map_err(agent_error)?;
+            shown.extend(&said?);
+            self.trainer.warm_start(&shown)?;
         }
         Ok(())
     }
@@ -180,11 +178,9 @@ impl<'a> Run<'a> {
     /// One update of PPO; gives frames per second.
     pub(super) fn update(&mut self, envs: &mut VecEnv) -> Result<f64, Error> {
         let started_s = (self.clock)();
-        let stats = self.trainer.update(envs).map_err(agent_error)?;
+        let stats = self.trainer.update(envs)?;
         let frames_per_s = self.frames_per_s(started_s, stats.num_frames);
-        self.logger
-            .update(&stats, (self.clock)(), frames_per_s)
-            .map_err(agent_error)?;
+        self.logger.update(&stats, (self.clock)(), frames_per_s)?;
         Ok(frames_per_s)
     }
 
@@ -222,7 +218,7 @@ impl<'a> Run<'a> {
         let stats = self.trainer.evolve(|members, seed| {
             let arena = (source, env);
             let judged =
-                fitness::of_population(arena, &settings.objective, num_workloads, members, bounded, seed)?;
+                population::of_population(arena, &settings.objective, num_workloads, members, bounded, seed)?;
             excess = judged.excess;
             Ok::<_, Error>((judged.fitness, judged.num_passes))
         })?;
@@ -234,9 +230,7 @@ impl<'a> Run<'a> {
         }
         self.trainer.set_multipliers(multipliers);
         let frames_per_s = self.frames_per_s(started_s, stats.num_frames);
-        self.logger
-            .generation(&stats, (self.clock)(), frames_per_s)
-            .map_err(agent_error)?;
+        self.logger.generation(&stats, (self.clock)(), frames_per_s)?;
         Ok((figures, frames_per_s))
     }
 

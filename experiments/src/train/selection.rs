@@ -1,22 +1,22 @@
 //! What a run judges, keeps and leaves behind.
 
+use super::curve::CurvePoint;
 use super::run::Run;
-use super::{CHECKPOINTS, CurvePoint, Trained, VALIDATION_FILE};
-use crate::atomic_file;
-use crate::constraint;
-use crate::contestant::{BEST_CHECKPOINT, Contestant};
+use super::trained::{CHECKPOINTS, Trained, VALIDATION_FILE};
 use crate::error::Error;
-use crate::folding;
-use crate::results::PolicyRun;
-use crate::settings::{agent_error, network_error};
+use crate::evaluate::policy_spec::{BEST_CHECKPOINT, PolicySpec};
+use crate::evaluate::results::PolicyRun;
+use crate::run_folder::atomic_file;
+use crate::train::constraint;
+use crate::train::folding;
 
 impl Run<'_> {
     pub(super) fn validate(&mut self) -> Result<(), Error> {
-        let policy = self.trainer.policy().map_err(agent_error)?;
+        let policy = self.trainer.policy()?;
         let env = &self.settings.env;
         let runs = self
             .validation
-            .runs(env, &Contestant::network("network", policy))?;
+            .runs(env, &PolicySpec::network("network", policy))?;
         let ratios = self.validation.ratios(&runs);
         let (ratio, means) = self.validation.judged(&runs, &ratios);
         let excess = self.excess(&runs);
@@ -30,10 +30,7 @@ impl Run<'_> {
         let is_admitted = point.is_admitted(self.curve.first().unwrap_or(&point));
         self.curve.push(point);
         if is_admitted && self.trainer.note_evaluation(-ratio.ln()) {
-            let network = self.trainer.network();
-            network
-                .save(&self.folder.join(BEST_CHECKPOINT))
-                .map_err(network_error)?;
+            self.trainer.network().save(&self.folder.join(BEST_CHECKPOINT))?;
         }
         let mut figures = vec![("ratio_to_best_heuristic".to_string(), ratio)];
         figures.extend(means);
@@ -42,12 +39,12 @@ impl Run<'_> {
                 .into_iter()
                 .map(|(key, excess)| (format!("excess_{key}"), excess)),
         );
-        let histograms = self.trainer.histograms().map_err(agent_error)?;
+        let histograms = self.trainer.histograms()?;
         let (logger, now_unix_s) = (&mut self.logger, (self.clock)());
         logger
             .evaluation(self.num_frames, now_unix_s, &figures)
             .and_then(|()| logger.histograms(self.num_frames, now_unix_s, &histograms))
-            .map_err(agent_error)
+            .map_err(Error::from)
     }
 
     /// Mean excess of runs on the validation workloads over each bound.
@@ -65,21 +62,18 @@ impl Run<'_> {
     }
 
     pub(super) fn save(&mut self) -> Result<(), Error> {
-        self.logger.sync().map_err(agent_error)?;
+        self.logger.sync()?;
         atomic_file::write_json(&self.folder.join(VALIDATION_FILE), &self.curve)?;
         let folder = self.folder.join(CHECKPOINTS);
         self.trainer
             .checkpoint()
-            .save_numbered(&folder, self.settings.keep_last)
-            .map_err(agent_error)?;
+            .save_numbered(&folder, self.settings.keep_last)?;
         self.num_saved = self.trainer.num_updates();
         Ok(())
     }
 
     pub(super) fn finish(mut self) -> Result<Trained, Error> {
-        self.logger
-            .end(self.num_frames, (self.clock)())
-            .map_err(agent_error)?;
+        self.logger.end(self.num_frames, (self.clock)())?;
         let first = self.curve.first();
         let may_be_kept = |point: &CurvePoint| first.is_some_and(|first| point.is_admitted(first));
         if !self.curve.iter().any(may_be_kept) {
@@ -92,7 +86,7 @@ impl Run<'_> {
             )));
         }
         let path = self.folder.join(BEST_CHECKPOINT);
-        let policy = folding::fold_network(&path, &self.validation.bouts, &self.settings.env.sim)?;
+        let policy = folding::fold_network(&path, &self.validation.instances, &self.settings.env.sim)?;
         Ok(Trained {
             policy: policy.named("network"),
             curve: self.curve,

@@ -6,13 +6,13 @@
 
 use std::path::Path;
 
+use pleach_agents::trainer::Learner;
 use pleach_env::config::EnvConfig;
 use toml::{Table, Value};
 
-use crate::atomic_file::{finite, read_text};
 use crate::error::Error;
-use crate::scenario::env_error;
-use crate::settings::TrainSettings;
+use crate::run_folder::atomic_file::{finite, read_text};
+use crate::train::settings::TrainSettings;
 
 /// Largest file, bytes.
 const BYTES_MAX: u64 = 1 << 20;
@@ -27,8 +27,41 @@ const WHOLE: [&str; 3] = ["env.workload", "env.sim.estimates", "objective"];
 /// None in practice: the environment is registered.
 pub fn built_in() -> Result<TrainSettings, Error> {
     Ok(TrainSettings {
-        env: EnvConfig::registered(DEFAULT_ENV).map_err(env_error)?,
+        env: EnvConfig::registered(DEFAULT_ENV)?,
         ..TrainSettings::default()
+    })
+}
+
+/// The settings of evolution strategies on lists as long as the environment's: those of `configs/suite.toml`.
+///
+/// # Errors
+/// Not in practice: the file is part of the program.
+pub fn evolution() -> Result<TrainSettings, Error> {
+    parse(include_str!("../../configs/suite.toml")).map_err(Error::Failed)
+}
+
+/// The settings of evolution strategies that go on from a network, on longer lists: those of `configs/suite-longer.toml`.
+///
+/// # Errors
+/// Not in practice: the file is part of the program.
+pub fn evolution_longer() -> Result<TrainSettings, Error> {
+    parse(include_str!("../../configs/suite-longer.toml")).map_err(Error::Failed)
+}
+
+/// What is built in for a learner, in the environment of plain `pleach train`; `goes_on` from a network.
+///
+/// # Errors
+/// Not in practice: files and environment are part of the program.
+pub fn built_in_for(learner: Learner, goes_on: bool) -> Result<TrainSettings, Error> {
+    let plain = built_in()?;
+    let own = match (learner, goes_on) {
+        (Learner::Ppo, _) => return Ok(plain),
+        (Learner::Evolution, false) => evolution()?,
+        (Learner::Evolution, true) => evolution_longer()?,
+    };
+    Ok(TrainSettings {
+        env: plain.env,
+        ..own
     })
 }
 
@@ -87,7 +120,7 @@ fn lay_over(base: &mut Table, file: Table, prefix: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::overrides;
+    use crate::train::overrides;
 
     /// What the shipped files meant when a key that was left out had the default of its own structure.
     fn over_library_defaults(text: &str) -> TrainSettings {

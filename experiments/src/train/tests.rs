@@ -8,17 +8,17 @@ use pleach_env::config::WorkloadConfig;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
 use pleach_network::{Layout, LearnedPolicy, TrainedNetwork};
 
-use crate::constraint::Constraint;
-use crate::contest::contest;
-use crate::contestant::{BEST_CHECKPOINT, Contestant};
-use crate::curriculum::Curriculum;
 use crate::error::Error;
-use crate::fine_tuning::network_at;
+use crate::evaluate::policy_spec::{BEST_CHECKPOINT, PolicySpec};
+use crate::evaluate::run::Runner;
+use crate::evaluate::workload_source::env_of;
 use crate::progress::{Progress, Watcher};
-use crate::scenario::env_of;
-use crate::settings::TrainSettings;
-use crate::training::{CHECKPOINTS, Trained, train};
-use crate::validation::Validation;
+use crate::train::constraint::Constraint;
+use crate::train::curriculum::Curriculum;
+use crate::train::fine_tuning::network_at;
+use crate::train::settings::TrainSettings;
+use crate::train::validation::Validation;
+use crate::train::{CHECKPOINTS, Trained, train};
 
 #[test]
 fn dagger_asks_the_teacher_about_what_its_clone_runs_into() {
@@ -119,10 +119,12 @@ fn goes_on_from(update: u64, settings: &TrainSettings) -> Checkpoint {
 fn a_network_that_corrects_a_heuristic_begins_as_that_heuristic_run_for_run() {
     for learner in [Learner::Ppo, Learner::Evolution] {
         let (settings, folder) = (settings(learner), tempfile::tempdir().unwrap());
-        let network = Contestant::network("learned", trained(&settings, folder.path()).policy);
-        let both = [Contestant::heuristic("sjf-reserve").unwrap(), network];
+        let network = PolicySpec::network("learned", trained(&settings, folder.path()).policy);
+        let both = [PolicySpec::heuristic("sjf-reserve").unwrap(), network];
         let validation = Validation::new(&settings.env, 1, 3).unwrap();
-        let runs = contest(&validation.bouts, &both, &settings.env.sim, &|| {}).unwrap();
+        let runs = Runner::new(&settings.env.sim)
+            .run(&validation.instances, &both)
+            .unwrap();
         for pair in runs.chunks(2) {
             assert_eq!(pair[0].jct_s, pair[1].jct_s);
         }
@@ -139,9 +141,9 @@ fn the_network_that_is_kept_is_the_best_by_the_objective_whoever_learns() {
         let trained = trained(&settings, folder.path());
         let validation =
             Validation::by(&settings.objective, &settings.env, 1, settings.num_validation).unwrap();
-        let best = Contestant::heuristic(validation.best()).unwrap();
-        let kept = Contestant::network("network", trained.policy.clone());
-        let runs = |one: &Contestant| validation.runs(&settings.env, one).unwrap();
+        let best = PolicySpec::heuristic(validation.best()).unwrap();
+        let kept = PolicySpec::network("network", trained.policy.clone());
+        let runs = |one: &PolicySpec| validation.runs(&settings.env, one).unwrap();
         let (kept, base) = (runs(&kept), runs(&best));
         let log_ratios = kept.iter().zip(&base).map(|(own, base)| {
             let ratio = |key: &str| own.metrics[key] / base.metrics[key];
@@ -306,13 +308,13 @@ fn a_mixture_is_trained_on_and_judged_part_by_part() {
     trained(&settings, folder.path());
     let validation = Validation::new(&settings.env, 1, 8).unwrap();
     let nodes = validation
-        .bouts
+        .instances
         .iter()
-        .map(|bout| bout.workload.cluster.num_gpus() / 8);
+        .map(|instance| instance.workload.cluster.num_gpus() / 8);
     let expected = validation.parts.iter().map(|part| [2, 6][*part]);
     assert!(nodes.eq(expected), "{:?}", validation.parts);
     assert!(validation.parts.contains(&0) && validation.parts.contains(&1));
-    let best = Contestant::heuristic(validation.best()).unwrap();
+    let best = PolicySpec::heuristic(validation.best()).unwrap();
     let (ratio, means) = validation.judge(&settings.env, best).unwrap();
     assert_eq!(ratio, 1.0);
     for part in 0..2 {
@@ -432,8 +434,8 @@ fn a_network_that_has_met_one_gpu_type_leaves_clusters_with_several_to_the_heuri
         moved.contract.one_type = one_type;
         let network = LearnedPolicy::from_network(&moved).unwrap();
         [
-            Contestant::heuristic(&settings.prior).unwrap(),
-            Contestant::network("learned", network),
+            PolicySpec::heuristic(&settings.prior).unwrap(),
+            PolicySpec::network("learned", network),
         ]
         .map(|one| {
             let runs = validation.runs(&env, &one).unwrap();

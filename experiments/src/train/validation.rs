@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 
 use pleach_env::config::{EnvConfig, Source};
 
-use crate::contest::{Bout, contest};
-use crate::contestant::Contestant;
 use crate::error::Error;
-use crate::fitness::{self, Objective};
-use crate::results::PolicyRun;
-use crate::scenario::{env_error, episodes, seeds};
+use crate::evaluate::instances::Instance;
+use crate::evaluate::instances::{episodes, seeds};
+use crate::evaluate::policy_spec::PolicySpec;
+use crate::evaluate::results::PolicyRun;
+use crate::evaluate::run::Runner;
+use crate::train::objective::{self, Objective};
 
 /// Workloads on which policies are chosen, and what the heuristics do there.
 #[derive(Clone, Debug)]
 pub struct Validation {
     /// The workloads.
-    pub bouts: Vec<Bout>,
-    /// What is to be little: policies are compared by its [ratio](fitness::ratio), of the average JCTs if nothing else is said.
+    pub instances: Vec<Instance>,
+    /// What is to be little: policies are compared by its [ratio](objective::ratio), of the average JCTs if nothing else is said.
     pub objective: Objective,
     /// Heuristics with their ratios to the best one, which comes first.
     pub ranking: Vec<(String, f64)>,
@@ -32,7 +33,7 @@ impl Validation {
     /// # Errors
     /// Where a workload or a run fails.
     pub fn new(env: &EnvConfig, seed: u64, num: usize) -> Result<Validation, Error> {
-        Validation::by(&fitness::avg_jct(), env, seed, num)
+        Validation::by(&objective::avg_jct(), env, seed, num)
     }
 
     /// As [`Validation::new`], with an objective.
@@ -41,14 +42,14 @@ impl Validation {
     /// As [`Validation::new`].
     pub fn by(objective: &Objective, env: &EnvConfig, seed: u64, num: usize) -> Result<Validation, Error> {
         let of_validation = seeds(seed, "validation", num);
-        let bouts = episodes(env, &of_validation)?;
-        let source = Source::open(env).map_err(env_error)?;
+        let instances = episodes(env, &of_validation)?;
+        let source = Source::open(env)?;
         let parts = of_validation
             .iter()
             .filter_map(|seed| source.part(*seed))
             .collect();
-        let heuristics = Contestant::open_all(&[])?;
-        let runs = contest(&bouts, &heuristics, &env.sim, &|| {})?;
+        let heuristics = PolicySpec::open_all(&[])?;
+        let runs = Runner::new(&env.sim).run(&instances, &heuristics)?;
         let of = |policy: &str| -> Vec<PolicyRun> {
             let runs = runs.iter().filter(|run| run.policy == policy);
             runs.cloned().collect()
@@ -68,7 +69,7 @@ impl Validation {
             *ratio = mean_ratio(objective, &of(name), &base);
         }
         Ok(Validation {
-            bouts,
+            instances,
             objective: objective.clone(),
             ranking,
             base,
@@ -86,8 +87,8 @@ impl Validation {
     ///
     /// # Errors
     /// Where a run fails.
-    pub fn ratio(&self, env: &EnvConfig, contestant: Contestant) -> Result<f64, Error> {
-        Ok(self.judge(env, contestant)?.0)
+    pub fn ratio(&self, env: &EnvConfig, policy: PolicySpec) -> Result<f64, Error> {
+        Ok(self.judge(env, policy)?.0)
     }
 
     /// The ratio, and the mean over the workloads of each metric; of a mixture also the ratio on the workloads of each part,
@@ -95,12 +96,8 @@ impl Validation {
     ///
     /// # Errors
     /// Where a run fails.
-    pub fn judge(
-        &self,
-        env: &EnvConfig,
-        contestant: Contestant,
-    ) -> Result<(f64, BTreeMap<String, f64>), Error> {
-        let runs = self.runs(env, &contestant)?;
+    pub fn judge(&self, env: &EnvConfig, policy: PolicySpec) -> Result<(f64, BTreeMap<String, f64>), Error> {
+        let runs = self.runs(env, &policy)?;
         Ok(self.judged(&runs, &self.ratios(&runs)))
     }
 
@@ -108,8 +105,8 @@ impl Validation {
     ///
     /// # Errors
     /// Where a run fails.
-    pub fn runs(&self, env: &EnvConfig, contestant: &Contestant) -> Result<Vec<PolicyRun>, Error> {
-        contest(&self.bouts, std::slice::from_ref(contestant), &env.sim, &|| {})
+    pub fn runs(&self, env: &EnvConfig, policy: &PolicySpec) -> Result<Vec<PolicyRun>, Error> {
+        Runner::new(&env.sim).run(&self.instances, std::slice::from_ref(policy))
     }
 
     /// Ratios of a policy's runs on the workloads, in their order, to the best heuristic's.
@@ -165,7 +162,7 @@ pub fn mean_ratio(objective: &Objective, runs: &[PolicyRun], base: &[PolicyRun])
 
 fn ratios(objective: &Objective, runs: &[PolicyRun], base: &[PolicyRun]) -> Vec<f64> {
     let ratio = |(own, base): (&PolicyRun, &PolicyRun)| {
-        fitness::ratio(objective, |key| own.metrics[key], |key| base.metrics[key])
+        objective::ratio(objective, |key| own.metrics[key], |key| base.metrics[key])
     };
     runs.iter().zip(base).map(ratio).collect()
 }
@@ -180,13 +177,13 @@ mod tests {
 
     #[test]
     fn heuristics_are_ranked_by_the_objective() {
-        let env = crate::scenario::env_of("Pleach/Philly-v0", Some(300), Some(4.0)).unwrap();
+        let env = crate::evaluate::workload_source::env_of("Pleach/Philly-v0", Some(300), Some(4.0)).unwrap();
         let makespan = Objective::from([("makespan_s".to_string(), 1.0)]);
         let validation = Validation::by(&makespan, &env, 1, 3).unwrap();
         assert_eq!(validation.ranking[0].1, 1.0);
         for (name, ratio) in &validation.ranking {
             let runs = validation
-                .runs(&env, &Contestant::heuristic(name).unwrap())
+                .runs(&env, &PolicySpec::heuristic(name).unwrap())
                 .unwrap();
             let pairs = runs.iter().zip(&validation.base);
             let by_hand =

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::sizes::{BUCKETS, bucket, gpu_s};
 use super::spread::{share, sorted};
-use crate::stats::quantile;
+use crate::evaluate::stats::quantile;
 
 /// One outcome.
 #[derive(Clone, Debug, PartialEq, Serialize)]

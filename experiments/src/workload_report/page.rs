@@ -6,10 +6,10 @@ use std::path::Path;
 use super::Inspection;
 use super::plots::plots;
 use super::tables::{PROFILES, sections};
-use crate::atomic_file;
 use crate::error::Error;
-use crate::report::escape;
+use crate::plot::text::escape;
 use crate::report::page::{html_table, page, preformatted, section};
+use crate::run_folder::atomic_file;
 
 /// The page. `notes` is what the importer had to say.
 #[must_use]

@@ -5,13 +5,13 @@ use super::arrivals::Arrivals;
 use super::load::Load;
 use super::simulated::{Causes, Delay, Simulated};
 use super::sizes::{BUCKETS, Sizes};
-use crate::metric::show_seconds;
-use crate::report::axis::Axis;
-use crate::report::bars::{Bars, divided, grouped};
-use crate::report::cdf::{self, Curve};
-use crate::report::frame::{Frame, legend};
-use crate::report::thin;
-use crate::report::utilisation::averaged;
+use crate::evaluate::metric::show_seconds;
+use crate::plot::axis::Axis;
+use crate::plot::bars::{Bars, divided, grouped};
+use crate::plot::distribution::{self, Curve};
+use crate::plot::frame::{Frame, legend};
+use crate::plot::series::averaged;
+use crate::plot::series::thin;
 
 /// Points of one series over time, at most.
 const POINTS_MAX: usize = 600;
@@ -97,9 +97,9 @@ fn distribution(x: &str, y: &str, values: &[Vec<f64>; 4]) -> Option<String> {
         .map(|(series, (values, name))| Curve {
             series,
             name,
-            points: cdf::points(values),
+            points: distribution::points(values),
         });
-    cdf::plot(
+    distribution::plot(
         x,
         y,
         &format!("{y}, one line for each gang bucket"),
@@ -177,7 +177,7 @@ fn load(load: &Load) -> Vec<Option<String>> {
     });
     let labels: Vec<String> = load.per_day.iter().map(|day| day.0.to_string()).collect();
     let values: Vec<f64> = load.per_day.iter().map(|day| day.1).collect();
-    let days = (2..=crate::report::bars::GROUPS_MAX)
+    let days = (2..=crate::plot::bars::GROUPS_MAX)
         .contains(&values.len())
         .then(|| {
             let bars = [Bars {
@@ -192,7 +192,7 @@ fn load(load: &Load) -> Vec<Option<String>> {
                 false,
             )
         });
-    let long = (values.len() > crate::report::bars::GROUPS_MAX).then(|| {
+    let long = (values.len() > crate::plot::bars::GROUPS_MAX).then(|| {
         let first = load.per_day[0].0 as f64;
         let mut points: Vec<(f64, f64)> = load
             .per_day

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::stats::{mean, quantile};
+use crate::evaluate::stats::{mean, quantile};
 
 /// Quantiles that tables and files show, percent.
 pub const PERCENTS: [u32; 7] = [10, 25, 50, 75, 90, 95, 99];

@@ -10,8 +10,8 @@ use super::load::{Load, TenantLoad};
 use super::outcomes::OutcomeRow;
 use super::sizes::{BUCKETS, Sizes};
 use super::spread::{Concentration, Summary};
-use crate::metric::show_plain;
-use crate::table::Table;
+use crate::evaluate::metric::show_plain;
+use crate::evaluate::table::Table;
 use cells::{
     TENANTS_MAX, and_more, count, gpu_hours, header, key_values, percent, plain, quantile_cells,
     quantile_header, seconds, sparkline,

@@ -15,8 +15,6 @@ use super::{NUM_REPEATS, rate};
 use crate::commands::Context;
 use crate::flags::BenchArgs;
 use pleach_experiments::error::Error;
-use pleach_experiments::scenario::env_error;
-use pleach_experiments::settings::agent_error;
 
 /// Widths of both parts of the network: the default one, and one that is worth a GPU.
 const WIDTHS: [usize; 2] = [32, 256];
@@ -87,7 +85,7 @@ pub(super) fn measure(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec
 
 /// Observations of the largest minibatch, of the shape of `Pleach/Philly-v0`'s and with random numbers.
 fn recorded(args: &BenchArgs) -> Result<(EnvConfig, DecisionBatch), Error> {
-    let env = EnvConfig::registered("Pleach/Philly-v0").map_err(env_error)?;
+    let env = EnvConfig::registered("Pleach/Philly-v0")?;
     let spaces = env.spaces();
     let mut random = Seed(args.seed).stream("bench", 1);
     let mut rows = DecisionBatch::new(spaces);
@@ -120,7 +118,7 @@ fn gradients(
         context: width,
         ..NetworkConfig::default()
     };
-    let layout = Layout::new(config, env.spaces()).map_err(agent_error)?;
+    let layout = Layout::new(config, env.spaces())?;
     let parameters = initial_parameters(&layout, Seed(args.seed));
     let decisions: Vec<usize> = (0..minibatch).collect();
     let mut workspace = Workspace::default();
@@ -131,7 +129,7 @@ fn gradients(
         };
         let on = (&layout, device, &mut workspace);
         let gradient = sum_of_gradients(on, &parameters, rows, &decisions, loss);
-        std::hint::black_box(gradient.map_err(agent_error)?.0);
+        std::hint::black_box(gradient?.0);
         Ok(minibatch as u64)
     };
     let start_s = (context.clock)();

@@ -10,7 +10,6 @@ use super::rate;
 use crate::commands::Context;
 use crate::flags::BenchArgs;
 use pleach_experiments::error::Error;
-use pleach_experiments::scenario::env_error;
 
 /// What was measured.
 pub(super) struct Figures {
@@ -65,10 +64,10 @@ fn speed(
     let pool = rayon::ThreadPoolBuilder::new().num_threads(num_threads).build();
     let pool = pool.map_err(|error| Error::Failed(error.to_string()))?;
     let env = EnvConfig::busy(preemption);
-    let mut envs = VecEnv::new(&env, num_envs, AutoresetMode::SameStep).map_err(env_error)?;
+    let mut envs = VecEnv::new(&env, num_envs, AutoresetMode::SameStep)?;
     let mut batch = Batch::new(envs.spaces(), num_envs);
     let seeds: Vec<u64> = (args.seed..).take(num_envs).collect();
-    envs.reset(&seeds, &mut batch).map_err(env_error)?;
+    envs.reset(&seeds, &mut batch)?;
     let num_candidates = envs.spaces().num_candidates;
     let mut rng = Seed(args.seed).stream("bench", 0);
     let mut actions = vec![0; num_envs];
@@ -78,7 +77,7 @@ fn speed(
             for (action, mask) in actions.iter_mut().zip(batch.mask.chunks(num_candidates)) {
                 *action = random_action(mask, &mut rng);
             }
-            envs.step(&actions, batch).map_err(env_error)?;
+            envs.step(&actions, batch)?;
         }
         Ok((num_rounds * num_envs) as u64)
     };

@@ -15,8 +15,7 @@ use serde_json::Value;
 use crate::commands::Context;
 use crate::flags::BenchArgs;
 use pleach_experiments::error::Error;
-use pleach_experiments::scenario::env_error;
-use pleach_experiments::stats::{mean, quantile};
+use pleach_experiments::evaluate::stats::{mean, quantile};
 
 /// Jobs that wait or run.
 const NUM_ACTIVE: usize = 1000;
@@ -71,7 +70,7 @@ fn one_type(seed: u64) -> Result<Workload, Error> {
         gpus_per_node: 8,
         ..PhillyLikeConfig::default()
     };
-    generate(&GeneratorConfig::PhillyLike(config), Seed(seed)).map_err(env_error)
+    generate(&GeneratorConfig::PhillyLike(config), Seed(seed)).map_err(Error::from)
 }
 
 /// Gavel's jobs on three types.
@@ -80,14 +79,14 @@ fn three_types(seed: u64) -> Result<Workload, Error> {
         num_jobs: NUM_ACTIVE + NUM_MORE,
         ..GavelConfig::default()
     };
-    let mut workload = generate(&GeneratorConfig::GavelMulti(config), Seed(seed)).map_err(env_error)?;
+    let mut workload = generate(&GeneratorConfig::GavelMulti(config), Seed(seed))?;
     let groups = &mut workload.cluster.node_groups;
     let num = groups.len() as u32;
     for (number, group) in (0..).zip(groups.iter_mut()) {
         (group.gpus_per_node, group.nodes_per_rack) = (8, NUM_NODES);
         group.count = NUM_NODES / num + u32::from(number < NUM_NODES % num);
     }
-    workload.validate().map_err(env_error)?;
+    workload.validate()?;
     Ok(workload)
 }
 

@@ -9,9 +9,8 @@ use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate
 
 use crate::commands::Context;
 use crate::flags::BenchArgs;
-use pleach_experiments::contestant::Contestant;
 use pleach_experiments::error::Error;
-use pleach_experiments::scenario::env_error;
+use pleach_experiments::evaluate::policy_spec::PolicySpec;
 
 /// Jobs and nodes of 8 GPUs of each point: ten jobs for a GPU.
 const POINTS: [(usize, u32); 5] = [
@@ -46,13 +45,13 @@ pub(super) fn curve(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec<P
             ..PhillyLikeConfig::default()
         };
         let generator = GeneratorConfig::PhillyLike(generator);
-        let workload = generate(&generator, Seed(args.seed)).map_err(env_error)?;
+        let workload = generate(&generator, Seed(args.seed))?;
         for policy in ["fifo", "srtf"] {
             let mut sim = SimConfig::default();
             sim.capabilities.preemption = policy == "srtf";
-            let mut policy_of_point = Contestant::heuristic(policy)?.policy()?;
+            let mut policy_of_point = PolicySpec::heuristic(policy)?.policy()?;
             let start_s = (context.clock)();
-            simulate(&workload, &sim, &mut policy_of_point).map_err(env_error)?;
+            simulate(&workload, &sim, &mut policy_of_point)?;
             let point = Point {
                 name: format!("{policy}/{num_jobs}x{}", num_nodes * 8),
                 seconds: (context.clock)() - start_s,

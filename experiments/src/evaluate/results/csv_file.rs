@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::run::PolicyRun;
 use crate::error::Error;
-use crate::metric::METRICS;
+use crate::evaluate::metric::METRICS;
 
 /// One row for each run, in the order given; every known metric first, then other keys sorted.
 ///

@@ -22,9 +22,9 @@ pub use self::run::PolicyRun;
 use self::run::check_runs;
 pub use self::summary::{RatioVsReference, Summary};
 use self::summary::{mean_bounds, summarise};
-use crate::atomic_file;
 use crate::error::Error;
-use crate::metric::{MAIN, Metric};
+use crate::evaluate::metric::{MAIN, Metric};
+use crate::run_folder::atomic_file;
 
 /// Version of the JSON layout.
 pub const SCHEMA: u32 = 1;

@@ -17,7 +17,7 @@ pub struct PolicyRun {
     pub workload: String,
     /// Seed of the workload and of everything random in the run.
     pub seed: u64,
-    /// Numbers by key; the keys are those of [`METRICS`](crate::metric::METRICS), others are kept in the CSV only.
+    /// Numbers by key; the keys are those of [`METRICS`](crate::evaluate::metric::METRICS), others are kept in the CSV only.
     pub metrics: BTreeMap<String, f64>,
     /// JCT of each finished job, seconds, in any order.
     pub jct_s: Vec<f64>,

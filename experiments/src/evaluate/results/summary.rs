@@ -6,8 +6,8 @@ use pleach_env::bound::LowerBounds;
 use serde::Serialize;
 
 use super::run::{BOUND_KEYS, PolicyRun};
-use crate::metric::{Better, METRICS, Metric};
-use crate::stats::{Ratio, mean};
+use crate::evaluate::metric::{Better, METRICS, Metric};
+use crate::evaluate::stats::{Ratio, mean};
 
 /// A policy's ratio to the reference, as it stands in the JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]

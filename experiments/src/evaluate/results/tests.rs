@@ -1,7 +1,7 @@
 //! Comparisons worked by hand, and a run with one number for the tests of this crate.
 
 use super::*;
-use crate::metric::{MAIN_METRIC, METRICS};
+use crate::evaluate::metric::{MAIN_METRIC, METRICS};
 
 /// A run with one number, for tests of this crate.
 pub(crate) fn run(policy: &str, workload: &str, seed: u64, avg_jct_s: f64) -> PolicyRun {
@@ -143,7 +143,7 @@ fn another_metric_is_compared_pair_by_pair_and_more_of_some_is_better() {
     // Twice in one pair and half in the other.
     assert_eq!((versus.metric, versus.ratio.num_better), ("utilisation", 1));
     assert!((versus.ratio.mean - 1.0).abs() < 1e-12);
-    let table = crate::table::Table::compare(&results, &["avg_jct_s"]).to_terminal();
+    let table = crate::evaluate::table::Table::compare(&results, &["avg_jct_s"]).to_terminal();
     assert!(
         table.contains("util vs a") && table.contains("above 1 is better"),
         "{table}"

@@ -1,8 +1,8 @@
 //! How the tables of an inspection write numbers, and what their headers share.
 
-use crate::inspect::spread::{PERCENTS, Summary};
-use crate::metric::{show_plain, show_seconds};
-use crate::table::Table;
+use crate::evaluate::metric::{show_plain, show_seconds};
+use crate::evaluate::table::Table;
+use crate::workload_report::spread::{PERCENTS, Summary};
 
 /// Rows of a table of tenants, at most; the JSON has all.
 pub(super) const TENANTS_MAX: usize = 20;

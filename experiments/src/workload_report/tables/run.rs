@@ -3,10 +3,10 @@
 use super::cells::{
     TENANTS_MAX, and_more, class_label, count, header, percent, quantile_cells, quantile_header, seconds,
 };
-use crate::inspect::simulated::{Causes, Delay, Simulated};
-use crate::inspect::spread::share;
-use crate::metric::{show_plain, show_seconds};
-use crate::table::Table;
+use crate::evaluate::metric::{show_plain, show_seconds};
+use crate::evaluate::table::Table;
+use crate::workload_report::simulated::{Causes, Delay, Simulated};
+use crate::workload_report::spread::share;
 
 pub(super) fn waits(run: &Simulated) -> Table {
     let rows = run

@@ -11,14 +11,14 @@ use pleach_env::seed::Seed;
 use rand::Rng as _;
 use serde::Serialize;
 
-use crate::stats::quantile;
+use crate::evaluate::stats::quantile;
 
 /// Resamples of the bootstrap.
 const NUM_RESAMPLES: usize = 2_000;
 
 /// A ratio to the baseline: below 1 the learned policy is better where less is better.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct Interval {
     /// Interquartile mean over trainings and workloads, of logarithms.
     pub iqm: f64,
     /// Lower end of the 95 % interval.
@@ -27,10 +27,10 @@ pub struct Verdict {
     pub high: f64,
 }
 
-impl Verdict {
+impl Interval {
     /// Of `ratios[training][workload]`, all above 0; none without any.
     #[must_use]
-    pub fn of(ratios: &[Vec<f64>]) -> Option<Verdict> {
+    pub fn of(ratios: &[Vec<f64>]) -> Option<Interval> {
         let num_workloads = ratios.iter().map(Vec::len).min()?;
         if num_workloads == 0 {
             return None;
@@ -55,7 +55,7 @@ impl Verdict {
             })
             .collect();
         means.sort_by(f64::total_cmp);
-        Some(Verdict {
+        Some(Interval {
             iqm,
             low: quantile(&means, 0.025)?.exp(),
             high: quantile(&means, 0.975)?.exp(),
@@ -99,11 +99,11 @@ mod tests {
 
     #[test]
     fn equal_ratios_give_a_point_and_one_lucky_training_of_three_a_wide_interval() {
-        let sure = Verdict::of(&[vec![0.9; 5], vec![0.9; 5]]).unwrap();
+        let sure = Interval::of(&[vec![0.9; 5], vec![0.9; 5]]).unwrap();
         assert!((sure.iqm - 0.9).abs() < 1e-12 && (sure.high - sure.low).abs() < 1e-12);
-        let lucky = Verdict::of(&[vec![0.5; 9], vec![1.0; 9], vec![1.0; 9]]).unwrap();
+        let lucky = Interval::of(&[vec![0.5; 9], vec![1.0; 9], vec![1.0; 9]]).unwrap();
         // Without the lucky one nothing is gained; with it twice or thrice (chance 7/27) the middle is halved.
         assert!(lucky.low < 0.6 && lucky.high == 1.0 && lucky.iqm > 0.8);
-        assert!(Verdict::of(&[]).is_none() && Verdict::of(&[vec![]]).is_none());
+        assert!(Interval::of(&[]).is_none() && Interval::of(&[vec![]]).is_none());
     }
 }

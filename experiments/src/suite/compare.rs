@@ -7,21 +7,23 @@ use pleach_env::config::EnvConfig;
 use pleach_scheduler::cluster::Capabilities;
 use serde::Serialize;
 
-use super::verdict::Verdict;
-use crate::contest::{Bout, contest};
-use crate::contestant::Contestant;
+use super::interval::Interval;
 use crate::error::Error;
-use crate::metric::MAIN_METRIC;
-use crate::results::PolicyRun;
+use crate::evaluate::instances::Instance;
+use crate::evaluate::metric::MAIN_METRIC;
+use crate::evaluate::policy_spec::PolicySpec;
+use crate::evaluate::results::PolicyRun;
+use crate::evaluate::run::Runner;
+use crate::progress::Watcher;
 
 /// Every heuristic, and every planner that asks for no more than the cluster can do.
 ///
 /// # Errors
 /// Not in practice: the names are known.
-pub fn baselines(capabilities: Capabilities) -> Result<Vec<Contestant>, Error> {
-    let mut all = Contestant::open_all(&[])?;
+pub fn baselines(capabilities: Capabilities) -> Result<Vec<PolicySpec>, Error> {
+    let mut all = PolicySpec::open_all(&[])?;
     for name in pleach_baselines::names() {
-        let planner = Contestant::planner(name, serde_json::Value::Null)?;
+        let planner = PolicySpec::planner(name, serde_json::Value::Null)?;
         if planner.asks()?.missing_from(capabilities) == Requirements::NOTHING {
             all.push(planner);
         }
@@ -31,7 +33,7 @@ pub fn baselines(capabilities: Capabilities) -> Result<Vec<Contestant>, Error> {
 
 /// What a task's trainings came to on one set of workloads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Judgement {
+pub struct Comparison {
     /// The baseline with the least geometric mean of average JCT on these very workloads.
     pub baseline: String,
     /// Geometric means of average JCT over the baseline's, of all baselines, best first.
@@ -41,9 +43,9 @@ pub struct Judgement {
     /// The trained policies' mean gap.
     pub learned_gap: Option<f64>,
     /// Average JCT against the baseline.
-    pub avg_jct: Verdict,
+    pub avg_jct: Interval,
     /// 99th percentile of JCT against the baseline.
-    pub p99_jct: Verdict,
+    pub p99_jct: Interval,
     /// Geometric mean of average JCT over the baseline's, of each training.
     pub trainings: Vec<f64>,
     /// The training that a user would keep: the best on its validation workloads.
@@ -58,34 +60,37 @@ pub struct Kept {
     /// Number of the training, from 0.
     pub training: usize,
     /// Average JCT against the baseline.
-    pub avg_jct: Verdict,
+    pub avg_jct: Interval,
     /// 99th percentile of JCT against the baseline.
-    pub p99_jct: Verdict,
+    pub p99_jct: Interval,
 }
 
 /// What the trainings of one stage gave.
 #[derive(Clone, Debug)]
 pub struct Learned {
     /// The network of each training, with names of their own.
-    pub trained: Vec<Contestant>,
+    pub trained: Vec<PolicySpec>,
     /// Which of them was best on its validation workloads.
     pub kept: usize,
 }
 
-/// Plays `field` and the trained policies of all stages on `bouts`; a judgement for each stage.
+/// Plays `field` and the trained policies of all stages on `instances`; a comparison for each stage.
 ///
 /// # Errors
 /// A run that fails.
-pub fn judge(
+pub fn compare(
     env: &EnvConfig,
-    bouts: &[Bout],
-    field: &[Contestant],
+    instances: &[Instance],
+    field: &[PolicySpec],
     stages: &[Learned],
-    progress: &(dyn Fn() + Sync),
-) -> Result<Vec<Judgement>, Error> {
+    label: &str,
+    watcher: &Watcher,
+) -> Result<Vec<Comparison>, Error> {
     let trained = stages.iter().flat_map(|stage| &stage.trained);
-    let all: Vec<Contestant> = field.iter().chain(trained).cloned().collect();
-    let runs = contest(bouts, &all, &env.sim, progress)?;
+    let all: Vec<PolicySpec> = field.iter().chain(trained).cloned().collect();
+    let runs = Runner::new(&env.sim)
+        .watched(label, watcher)
+        .run(instances, &all)?;
     let by_name = |key: &str| -> BTreeMap<&str, Vec<f64>> {
         let mut table: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for run in &runs {
@@ -110,13 +115,13 @@ pub fn judge(
         let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
         mean.is_finite().then_some(mean)
     };
-    let verdict_of = |ratios: &[Vec<f64>]| {
-        Verdict::of(ratios).ok_or_else(|| Error::Failed("no trainings to judge".to_string()))
+    let interval_of = |ratios: &[Vec<f64>]| {
+        Interval::of(ratios).ok_or_else(|| Error::Failed("no trainings to compare".to_string()))
     };
-    let of_stage = |stage: &Learned| -> Result<Judgement, Error> {
+    let of_stage = |stage: &Learned| -> Result<Comparison, Error> {
         let ratios = |table: &BTreeMap<&str, Vec<f64>>| -> Vec<Vec<f64>> {
             let base = &table[baseline.as_str()];
-            let over = |one: &Contestant| {
+            let over = |one: &PolicySpec| {
                 let own = table[one.name()].iter();
                 own.zip(base).map(|(own, base)| own / base).collect()
             };
@@ -124,8 +129,8 @@ pub fn judge(
         };
         let (jct, tail) = (ratios(&jct_s), ratios(&tail_s));
         let of_kept = |ratios: &[Vec<f64>]| ratios.get(stage.kept).cloned().into_iter().collect::<Vec<_>>();
-        let names: Vec<&str> = stage.trained.iter().map(Contestant::name).collect();
-        Ok(Judgement {
+        let names: Vec<&str> = stage.trained.iter().map(PolicySpec::name).collect();
+        Ok(Comparison {
             baseline: baseline.clone(),
             baselines: ranking
                 .iter()
@@ -133,15 +138,15 @@ pub fn judge(
                 .collect(),
             baseline_gap: mean_gap(&[&baseline]),
             learned_gap: mean_gap(&names),
-            avg_jct: verdict_of(&jct)?,
-            p99_jct: verdict_of(&tail)?,
+            avg_jct: interval_of(&jct)?,
+            p99_jct: interval_of(&tail)?,
             trainings: jct.iter().map(|ratios| log_mean(ratios).exp()).collect(),
             kept: Kept {
                 training: stage.kept,
-                avg_jct: verdict_of(&of_kept(&jct))?,
-                p99_jct: verdict_of(&of_kept(&tail))?,
+                avg_jct: interval_of(&of_kept(&jct))?,
+                p99_jct: interval_of(&of_kept(&tail))?,
             },
-            num_workloads: bouts.len(),
+            num_workloads: instances.len(),
         })
     };
     stages.iter().map(of_stage).collect()

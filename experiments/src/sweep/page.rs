@@ -6,16 +6,17 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::gather::{GatheredUnit, show};
+use super::collect::{GatheredUnit, show};
 use super::manifest::Manifest;
 use crate::error::Error;
-use crate::metric::{MAIN_METRIC, Metric, show_plain};
-use crate::report::axis::Axis;
-use crate::report::frame::{Frame, SERIES_MAX, colour, legend};
+use crate::evaluate::metric::{MAIN_METRIC, Metric, show_plain};
+use crate::evaluate::stats::mean;
+use crate::evaluate::table::Table;
+use crate::plot::axis::Axis;
+use crate::plot::frame::{Frame, SERIES_MAX, colour, legend};
+use crate::plot::series::thin;
+use crate::plot::text::escape;
 use crate::report::page::{html_table, page as html_page, preformatted, section};
-use crate::report::{escape, thin};
-use crate::stats::mean;
-use crate::table::Table;
 
 /// Rows of the table, at most; the CSV has the rest.
 const ROWS_MAX: usize = 400;
@@ -250,7 +251,7 @@ fn table(cells: &Cells, metric: &str, x: Option<&str>) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::assert_well_formed;
+    use crate::plot::text::tests::assert_well_formed;
     use crate::sweep::grid::Grid;
     use serde_json::json;
 

@@ -1,0 +1,228 @@
+//! A comparison as one configuration: what `pleach evaluate` does, without flags, files of results or a terminal.
+
+use std::path::PathBuf;
+
+use pleach_env::capacity::CapacityConfig;
+use pleach_env::simulate::SimConfig;
+use serde::{Deserialize, Serialize};
+
+use super::instances::{Instance, seeds};
+use super::metric::{MAIN_METRIC, METRICS, Metric};
+use super::policy_spec::PolicySpec;
+use super::results::Results;
+use super::run::Runner;
+use super::sim_config::SchedulingConfig;
+use super::workload_source::WorkloadSource;
+use crate::error::Error;
+use crate::progress::Watcher;
+use crate::run_folder::atomic_file::read_toml;
+
+/// Largest file with settings of planners, bytes.
+const POLICY_CONFIG_BYTES_MAX: u64 = 1 << 20;
+
+/// Columns of the table of a comparison.
+pub const COLUMNS: [&str; 9] = [
+    "avg_jct_s",
+    "avg_jct_gap",
+    "p99_jct_s",
+    "avg_slowdown",
+    "avg_wait_s",
+    "makespan_s",
+    "makespan_gap",
+    "utilisation",
+    "fairness",
+];
+
+/// Which policies meet which workloads with which seeds, in what cluster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EvaluationConfig {
+    /// Policies by name or file; all heuristics where there are none.
+    pub policy: Vec<String>,
+    /// Settings of planners in TOML, one table for each.
+    pub policy_config: Option<PathBuf>,
+    /// The policy that the others are measured against; the first one where absent.
+    pub reference: Option<String>,
+    /// Key of the metric of the paired ratios.
+    pub metric: String,
+    /// Which jobs on which cluster.
+    pub workload: WorkloadSource,
+    /// What the scheduler may do and knows.
+    pub scheduling: SchedulingConfig,
+    /// Seeds to run each policy and workload with, 1 to 10,000.
+    pub seeds: u32,
+    /// Root of all randomness. It is read, and not written: what is written of a run has it beside the configuration.
+    #[serde(skip_serializing)]
+    pub seed: u64,
+}
+
+impl Default for EvaluationConfig {
+    fn default() -> EvaluationConfig {
+        EvaluationConfig {
+            policy: Vec::new(),
+            policy_config: None,
+            reference: None,
+            metric: MAIN_METRIC.to_string(),
+            workload: WorkloadSource::of("Pleach/Philly-v0"),
+            scheduling: SchedulingConfig::default(),
+            seeds: 10,
+            seed: 0,
+        }
+    }
+}
+
+/// A comparison that can begin: everything that is named is there and fits.
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    /// Who is compared.
+    pub policies: Vec<PolicySpec>,
+    /// The simulated cluster.
+    pub sim: SimConfig,
+    config: EvaluationConfig,
+    metric: &'static Metric,
+    reference: Option<String>,
+}
+
+impl Evaluation {
+    /// Opens the policies, and refuses before the work what would be found out after it.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for what is unknown, out of range, or asks for more than the cluster can do; files that cannot be
+    /// used.
+    pub fn open(config: &EvaluationConfig) -> Result<Evaluation, Error> {
+        let mut policies = PolicySpec::open_all(&config.policy)?;
+        if let Some(path) = &config.policy_config {
+            let settings: serde_json::Value = read_toml(path, POLICY_CONFIG_BYTES_MAX)?;
+            PolicySpec::configure(&mut policies, &settings)?;
+        }
+        let reference = reference(config, &policies)?;
+        config.workload.check()?;
+        let sim = config.scheduling.sim(&config.workload.workload);
+        for policy in &policies {
+            policy.check(sim.capabilities)?;
+        }
+        if !(1..=10_000).contains(&config.seeds) {
+            return Err(Error::config(
+                "seeds",
+                config.seeds,
+                "1 to 10000",
+                "Ten is usual.",
+            ));
+        }
+        let metric = Metric::find(&config.metric).ok_or_else(|| {
+            let known: Vec<&str> = METRICS.iter().map(|metric| metric.key).collect();
+            Error::config("metric", &config.metric, known.join(", "), "avg_jct_s is usual.")
+        })?;
+        Ok(Evaluation {
+            policies,
+            sim,
+            config: config.clone(),
+            metric,
+            reference,
+        })
+    }
+
+    /// All workloads with their seeds; `note` is told what importers mended.
+    ///
+    /// # Errors
+    /// A workload that cannot be made.
+    pub fn instances(&self, note: &mut dyn FnMut(String)) -> Result<Vec<Instance>, Error> {
+        let seeds = seeds(self.config.seed, "test", self.config.seeds as usize);
+        self.config.workload.instances(&self.sim, &seeds, note)
+    }
+
+    /// Runs every policy on every instance.
+    ///
+    /// # Errors
+    /// The first run, in the order of instances and policies, that failed.
+    pub fn run(&self, instances: &[Instance], watcher: &Watcher) -> Result<Results, Error> {
+        let runner = Runner::new(&self.sim).watched("evaluate", watcher);
+        let runs = runner.run(instances, &self.policies)?;
+        let results = Results::by(self.metric, "evaluate", runs, self.reference.as_deref())?;
+        Ok(results.drawn(self.config.workload.is_drawn(&self.sim)?))
+    }
+
+    /// Columns of the table, with those that only this cluster has something to say in.
+    #[must_use]
+    pub fn columns(&self) -> Vec<&'static str> {
+        let mut columns = COLUMNS.to_vec();
+        if self.sim.capabilities.preemption {
+            columns.push("preemptions");
+        }
+        if self.sim.outcomes.is_some() || self.sim.capacity != CapacityConfig::default() {
+            columns.extend(["failures", "lost_work"]);
+        }
+        columns
+    }
+}
+
+/// Runs every policy on every workload with every seed.
+///
+/// ```
+/// use pleach_experiments::{EvaluationConfig, evaluate};
+///
+/// let config: EvaluationConfig = toml::from_str(
+///     "policy = ['fifo', 'srtf']\nseeds = 2\n[workload]\nworkload = ['philly-like']\nnum_jobs = 40",
+/// )?;
+/// let results = evaluate(&config)?;
+/// assert_eq!(results.runs().len(), 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`Evaluation::open`], [`Evaluation::instances`] and [`Evaluation::run`].
+pub fn evaluate(config: &EvaluationConfig) -> Result<Results, Error> {
+    let evaluation = Evaluation::open(config)?;
+    let instances = evaluation.instances(&mut |_| {})?;
+    evaluation.run(&instances, &Watcher::nobody())
+}
+
+/// Whom the others are measured against; checked before the work.
+fn reference(config: &EvaluationConfig, policies: &[PolicySpec]) -> Result<Option<String>, Error> {
+    let names: Vec<&str> = policies.iter().map(PolicySpec::name).collect();
+    match &config.reference {
+        Some(name) if !names.contains(&name.as_str()) => Err(Error::config(
+            "reference",
+            name,
+            names.join(", "),
+            "Name a policy of this comparison.",
+        )),
+        Some(name) => Ok(Some(name.clone())),
+        None => Ok(names.first().map(ToString::to_string)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_without_flags_is_run_and_refused_as_the_command_line_is() {
+        let text =
+            "policy = ['fifo', 'sjf']\nseeds = 2\n[workload]\nworkload = ['philly-like']\nnum_jobs = 30";
+        let config: EvaluationConfig = toml::from_str(text).unwrap();
+        let results = evaluate(&config).unwrap();
+        let drawn: Vec<u64> = seeds(0, "test", 2).iter().map(|seed| seed.0).collect();
+        let run: Vec<u64> = results.runs().iter().map(|run| run.seed).collect();
+        assert_eq!(run, [drawn[0], drawn[0], drawn[1], drawn[1]]);
+        assert_eq!(results.reference(), Some("fifo"));
+        for (text, words) in [
+            ("reference = 'sjf'\npolicy = ['fifo']", "reference = sjf"),
+            ("seeds = 0", "1 to 10000"),
+            ("metric = 'jct'", "avg_jct_s"),
+            ("[workload]\nworkload = ['philly-like']\nload = 0", "0.01 to 10"),
+            (
+                "[workload]\nworkload = ['philly-like']\nnum_jobs = 0",
+                "1 to 10000000",
+            ),
+            ("[workload]\nworkload = ['philly-like']\ndays = -1.0", "above 0"),
+        ] {
+            let config: EvaluationConfig = toml::from_str(text).unwrap();
+            let said = evaluate(&config).unwrap_err();
+            assert!(
+                said.to_string().contains(words) && said.exit_code() == 2,
+                "{text}: {said}"
+            );
+        }
+    }
+}

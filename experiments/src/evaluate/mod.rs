@@ -1,0 +1,14 @@
+//! Policies on workloads with seeds: which jobs and which cluster, who schedules, the runs, and what they are worth.
+
+pub mod estimate_source;
+pub mod evaluation;
+pub mod instances;
+pub mod metric;
+pub mod policy_spec;
+pub mod requirement_flags;
+pub mod results;
+pub mod run;
+pub mod sim_config;
+pub mod stats;
+pub mod table;
+pub mod workload_source;

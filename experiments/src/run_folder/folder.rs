@@ -1,0 +1,143 @@
+//! An open run.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use serde::Serialize;
+
+use super::atomic_file;
+use super::description::{Artefact, RunDescription};
+use super::existing::{Existing, prepare, refuse_foreign};
+use super::files::files_of;
+use super::hash::{hash_bytes, hash_json};
+use super::lock::RunLock;
+use super::names::{ARTEFACTS_FILE, CONFIG_FILE, RUN_FILE};
+use crate::error::Error;
+
+/// Hex digits of the configuration hash in the folder's name.
+const HASH_DIGITS_IN_NAME: usize = 8;
+
+/// An open run.
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    description: RunDescription,
+    /// Nobody else works in the folder until this is dropped.
+    _lock: RunLock,
+}
+
+impl RunFolder {
+    /// Opens the run of `command` with `config` in `out`, or in `runs/<command>-<hash>-<seed>` if `out` is none, and
+    /// writes the configuration.
+    ///
+    /// # Errors
+    /// [`Error::Config`] where the folder must not be touched, [`Error::Contract`] where a run to resume was made from
+    /// another configuration, [`Error::Io`].
+    pub fn open(
+        command: &str,
+        config: &impl Serialize,
+        seed: u64,
+        out: Option<&Path>,
+        existing: Existing,
+    ) -> Result<RunFolder, Error> {
+        let no_form = |error: String| Error::Failed(format!("the configuration cannot be written: {error}"));
+        let json = serde_json::to_value(config).map_err(|error| no_form(error.to_string()))?;
+        let text = toml::to_string_pretty(config).map_err(|error| no_form(error.to_string()))?;
+        let description = RunDescription {
+            schema: 1,
+            command: command.to_string(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            seed,
+            config_hash: hash_json(&json),
+        };
+        let path = out.map_or_else(|| default_path(&description), Path::to_path_buf);
+        refuse_foreign(&path)?;
+        let lock = RunLock::take(&path)?;
+        prepare(&path, (&description, &text), existing)?;
+        atomic_file::write_json(&path.join(RUN_FILE), &description)?;
+        atomic_file::write(&path.join(CONFIG_FILE), text.as_bytes())?;
+        Ok(RunFolder {
+            path,
+            description,
+            _lock: lock,
+        })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the run is.
+    #[must_use]
+    pub fn description(&self) -> &RunDescription {
+        &self.description
+    }
+
+    /// The place of the artefact `name` inside the folder.
+    ///
+    /// # Errors
+    /// [`Error::Config`] where `name` would lead out of the folder.
+    pub fn file(&self, name: &str) -> Result<PathBuf, Error> {
+        let inside = Path::new(name)
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        if name.is_empty() || !inside {
+            return Err(Error::config(
+                "file",
+                name,
+                "a name inside the run's folder",
+                "Leave out `..` and `/`.",
+            ));
+        }
+        Ok(self.path.join(name))
+    }
+
+    /// Writes the artefact `name` whole or not at all.
+    ///
+    /// # Errors
+    /// As [`RunFolder::file`], and [`Error::Io`].
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Error> {
+        let path = self.file(name)?;
+        atomic_file::write(&path, bytes)?;
+        Ok(path)
+    }
+
+    /// Writes the artefact `name` as JSON.
+    ///
+    /// # Errors
+    /// As [`RunFolder::write`].
+    pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<PathBuf, Error> {
+        let path = self.file(name)?;
+        atomic_file::write_json(&path, value)?;
+        Ok(path)
+    }
+
+    /// Marks the run as finished: lists every file with its hash, in the order of names, but for the logs of speed.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where a file cannot be read.
+    pub fn finish(self) -> Result<Vec<Artefact>, Error> {
+        let files = files_of(&self.path)?;
+        let mut artefacts = Vec::with_capacity(files.len());
+        for file in files {
+            let path = self.path.join(&file);
+            let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
+            let sha256 = hash_bytes(&bytes);
+            artefacts.push(Artefact {
+                file,
+                size_bytes: bytes.len() as u64,
+                sha256,
+            });
+        }
+        atomic_file::write_json(&self.path.join(ARTEFACTS_FILE), &artefacts)?;
+        Ok(artefacts)
+    }
+}
+
+/// `runs/<command>-<first digits of the hash>-<seed>`.
+pub(super) fn default_path(description: &RunDescription) -> PathBuf {
+    let short = &description.config_hash[..HASH_DIGITS_IN_NAME];
+    Path::new("runs").join(format!("{}-{short}-{}", description.command, description.seed))
+}

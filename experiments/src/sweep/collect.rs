@@ -1,0 +1,92 @@
+//! What the units of a sweep found, in the order of units.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::index_list::compress;
+use super::manifest::{Manifest, ManifestUnit};
+use super::unit::{ResultState, read_result, unit_folder};
+use crate::error::Error;
+
+/// A unit with what it found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GatheredUnit<'a> {
+    /// The unit.
+    pub unit: &'a ManifestUnit,
+    /// What its work returned.
+    pub value: Value,
+    /// Numbers, texts and truth values of `value` by dotted key; lists are left out.
+    pub scalars: BTreeMap<String, Value>,
+}
+
+/// Reads all results below `out` in the order of units.
+///
+/// # Errors
+/// [`Error::Contract`] where units are missing and `partial` is not set; [`Error::Failed`] where all are.
+pub fn collect<'a>(
+    manifest: &'a Manifest,
+    out: &Path,
+    partial: bool,
+) -> Result<Vec<GatheredUnit<'a>>, Error> {
+    let mut units = Vec::new();
+    let mut missing = Vec::new();
+    for unit in manifest.units() {
+        match read_result(&unit_folder(out, unit.index), unit.index, &unit.hash) {
+            ResultState::Done(result) => {
+                let mut scalars = BTreeMap::new();
+                flatten("", &result.value, &mut scalars);
+                units.push(GatheredUnit {
+                    unit,
+                    value: result.value,
+                    scalars,
+                });
+            }
+            ResultState::Stale | ResultState::Missing => missing.push(unit.index),
+        }
+    }
+    if units.is_empty() {
+        return Err(Error::Failed(
+            "no unit of this sweep has a result yet".to_string(),
+        ));
+    }
+    if !missing.is_empty() && !partial {
+        return Err(Error::Contract {
+            what: format!("the sweep {}", manifest.name()),
+            expected: format!("{} results", manifest.num_units()),
+            found: format!("{}; missing are {}", units.len(), compress(&missing)),
+            hint: "Run them first, or gather what is there with --partial.".to_string(),
+        });
+    }
+    Ok(units)
+}
+
+/// A parameter or scalar as text without quotes.
+pub(super) fn show(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn flatten(prefix: &str, value: &Value, scalars: &mut BTreeMap<String, Value>) {
+    let below = |table: &Map<String, Value>, scalars: &mut BTreeMap<String, Value>| {
+        for (name, value) in table {
+            let key = if prefix.is_empty() {
+                name.clone()
+            } else {
+                format!("{prefix}.{name}")
+            };
+            flatten(&key, value, scalars);
+        }
+    };
+    match value {
+        Value::Object(table) => below(table, scalars),
+        Value::Array(_) | Value::Null => {}
+        scalar => {
+            let key = if prefix.is_empty() { "value" } else { prefix };
+            scalars.insert(key.to_string(), scalar.clone());
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What the schedulers of a tournament know, and what moving a job costs.
+
+use pleach_env::simulate::SimConfig;
+use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::physics::overheads::Overheads;
+
+use crate::evaluate::estimate_source::EstimateSource;
+use crate::evaluate::sim_config::model;
+
+/// What the schedulers know and what moving a job costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Run times are known and stopping costs nothing.
+    Ideal,
+    /// Run times are guessed from the jobs that have ended, and stopping costs by the size of the model's state.
+    Realistic,
+    /// Run times are known, stopping costs.
+    Overheads,
+    /// Run times are guessed, stopping costs nothing.
+    Estimates,
+}
+
+impl Condition {
+    /// All of them.
+    pub const ALL: [Condition; 4] = [
+        Condition::Ideal,
+        Condition::Realistic,
+        Condition::Overheads,
+        Condition::Estimates,
+    ];
+
+    /// Name on the command line.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Condition::Ideal => "ideal",
+            Condition::Realistic => "realistic",
+            Condition::Overheads => "overheads",
+            Condition::Estimates => "estimates",
+        }
+    }
+
+    /// In words.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Condition::Ideal => "run times known, starting and stopping free",
+            Condition::Realistic => {
+                "run times guessed from the jobs that have ended, starting and stopping cost by state size"
+            }
+            Condition::Overheads => "run times known, starting and stopping cost by state size",
+            Condition::Estimates => {
+                "run times guessed from the jobs that have ended, starting and stopping free"
+            }
+        }
+    }
+
+    /// The settings of a simulation.
+    #[must_use]
+    pub fn sim(self) -> SimConfig {
+        let costs = matches!(self, Condition::Realistic | Condition::Overheads);
+        let guesses = matches!(self, Condition::Realistic | Condition::Estimates);
+        let overheads = if costs { "by-state-size" } else { "zero" };
+        SimConfig {
+            capabilities: Capabilities {
+                overheads: Overheads::from_name(overheads).ok(),
+                ..Capabilities::DEFAULT
+            },
+            estimates: model(if guesses {
+                EstimateSource::History
+            } else {
+                EstimateSource::Oracle
+            }),
+            ..SimConfig::default()
+        }
+    }
+}

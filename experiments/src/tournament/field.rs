@@ -1,0 +1,34 @@
+//! Who plays in a tournament, and on what.
+
+use crate::error::Error;
+use crate::evaluate::policy_spec::PolicySpec;
+
+/// The workloads of the default tournament: generated, so that it needs no file.
+pub const WORKLOADS: [&str; 6] = [
+    "Pleach/Philly-v0",
+    "helios-like",
+    "gavel-multi",
+    "synergy-multi",
+    "pai-share",
+    "sia-philly",
+];
+
+/// Planners that play only if they are named, because their jobs are not the same computation.
+pub const APART: [&str; 1] = ["hadare"];
+
+/// Everyone with a name but those [`APART`], or those that were named.
+///
+/// # Errors
+/// An unknown name.
+pub fn field(names: &[String]) -> Result<Vec<PolicySpec>, Error> {
+    if !names.is_empty() {
+        return PolicySpec::open_all(names);
+    }
+    let heuristics = pleach_scheduler::heuristics::names().iter().copied();
+    let all = heuristics.chain(pleach_baselines::names());
+    let names: Vec<String> = all
+        .filter(|name| !APART.contains(name))
+        .map(str::to_string)
+        .collect();
+    PolicySpec::open_all(&names)
+}

@@ -1,0 +1,50 @@
+//! Who can be imitated or corrected, by name.
+
+use pleach_baselines::Requirements;
+use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::heuristics;
+
+use crate::error::Error;
+use crate::evaluate::requirement_flags::requirement_flags;
+
+/// Refuses a teacher that cannot be imitated candidate by candidate: an unknown name, or a planner that stops running jobs,
+/// mixes GPU types, or shares GPUs where the cluster does not.
+///
+/// # Errors
+/// The name with what is allowed.
+pub fn check_teacher(name: &str, capabilities: Capabilities) -> Result<(), Error> {
+    let can_teach = |required: &Requirements| !required.preemption && !required.mixed_types;
+    let teachers: Vec<&str> = pleach_baselines::entries()
+        .filter(|entry| can_teach(&entry.requirements))
+        .map(|entry| entry.info.name)
+        .collect();
+    let Some(planner) = pleach_baselines::find(name) else {
+        let others: Vec<&str> = ["best", "none"].into_iter().chain(teachers).collect();
+        return check_heuristic("warm_start", name, &others);
+    };
+    let missing = planner.requirements.missing_from(capabilities);
+    if can_teach(&planner.requirements) && missing == Requirements::NOTHING {
+        return Ok(());
+    }
+    let hint = if can_teach(&planner.requirements) {
+        format!("{name} needs {}.", requirement_flags(missing).join(" and "))
+    } else {
+        format!("{name} stops running jobs or mixes GPU types, which no candidate does.")
+    };
+    let allowed = format!("a heuristic, or one of the planners {}", teachers.join(", "));
+    Err(Error::config("warm_start", name, allowed, hint))
+}
+
+/// Refuses what is neither a heuristic's name nor one of the other words that the key takes.
+///
+/// # Errors
+/// Key and value with all that is allowed, and the nearest of it.
+pub fn check_heuristic(key: &str, name: &str, others: &[&'static str]) -> Result<(), Error> {
+    let known: Vec<&'static str> = others.iter().chain(heuristics::names()).copied().collect();
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let nearest = heuristics::nearest_of(&known, name).unwrap_or("best");
+    let hint = format!("Did you mean {nearest}? pleach policies says what each one does.");
+    Err(Error::config(key, name, known.join(", "), hint))
+}

@@ -18,8 +18,7 @@ use std::collections::BTreeMap;
 use pleach_scheduler::ids::JobId;
 
 use super::config::Common;
-use super::max_min::Filled;
-use super::policies::by_norm;
+use super::max_min::{Filled, by_norm};
 use super::programme::{Group, Shares};
 use super::snapshot::Snapshot;
 use crate::shared::program::Unsolved;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice};
 use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId};
 
-use super::{Party, Turn};
+use super::mechanism::{Party, Turn};
 
 /// The exact GPUs of every turn: larger gangs first; among gangs of one size those that had a turn on the type in the last
 /// round (`last`) keep their GPUs where nobody has taken them, and the others take the first free GPUs, node by node.

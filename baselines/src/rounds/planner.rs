@@ -7,8 +7,8 @@ use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
 use pleach_scheduler::planner::Planner;
 
+use super::mechanism::{Party, Rounds, Targets};
 use super::seats::{Left, board, is_dealt, seat, sit_down};
-use super::{Party, Rounds, Targets};
 use crate::shared::board::is_on_board;
 use crate::shared::layout::start_fractions;
 
@@ -36,7 +36,7 @@ impl RoundRules {
     };
 }
 
-/// Requirements `targets` what everybody is due whenever jobs have come or left (but not too often) and leases GPUs accordingly.
+/// Asks `targets` what everybody is due whenever jobs have come or left (but not too often) and leases GPUs accordingly.
 ///
 /// Between the ends of rounds it only starts jobs that ask for fractions of a GPU, which have no part in rounds, unless the
 /// cluster is idle. A job that came since targets were set takes only what nobody else wants. Types are dealt in the order

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
 use pleach_scheduler::ids::{GpuTypeId, JobId};
 
-use super::{Party, Turn};
+use super::mechanism::{Party, Turn};
 use crate::shared::board::{Board, is_on_board};
 
 /// What is left while turns are dealt.

@@ -67,7 +67,7 @@ impl Telling {
 /// A programme: maximise the worth of the columns under the rows.
 ///
 /// ```
-/// use pleach_scheduler::planners::program::{Limits, Program};
+/// use pleach_baselines::program::{Limits, Program};
 /// // 3 x + 2 y is to be as large as possible; x + y is at most 4, x at most 3, y whole and at most 10.
 /// let mut program = Program::new();
 /// let x = program.column(3.0, 0.0, 3.0);

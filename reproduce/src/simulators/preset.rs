@@ -28,7 +28,7 @@ pub struct Preset {
     pub restart: RestartCost,
     /// Time by which every job holds its GPUs longer than its run time there, s.
     pub extra_run_s: f64,
-    planner: Box<dyn Planner>,
+    pub(super) planner: Box<dyn Planner>,
 }
 
 impl Preset {

@@ -11,9 +11,9 @@
 //! Gavel (OSDI'20), sections 4.1 and 4.3.
 
 use super::config::Common;
-use super::programme::{Group, Shares, TimeProgram, group_by};
 use super::snapshot::Snapshot;
-use crate::shared::program::{Column, Limits, Unsolved};
+use super::time_program::{Group, Shares, TimeProgram, group_by};
+use crate::shared::linear_program::{Column, Limits, Unsolved};
 
 /// How far a group must be raised to count as one that can be, as a part of its share.
 const RAISED: f64 = 1e-4;
@@ -98,7 +98,7 @@ pub fn fill(
     for (number, group) in groups.iter().enumerate() {
         let best = snapshot.kinds[group.kind].speed_max();
         if best > 0.0 {
-            last.add_worth(number, group.jobs.len() as f64 / best);
+            last.add_objective(number, group.jobs.len() as f64 / best);
         }
     }
     let (_, shares) = last.solve(due.limits)?;

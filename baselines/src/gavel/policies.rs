@@ -33,10 +33,10 @@ use pleach_scheduler::ids::{JobId, TenantId};
 use super::config::{Common, CostConfig, HierarchicalConfig, Inside, Weights};
 use super::finish_time::{IsolatedTime, Progress, fairest};
 use super::max_min::{Due, by_norm, fill, limits};
-use super::programme::{Group, Shares, TimeProgram, group_by};
 use super::snapshot::Snapshot;
+use super::time_program::{Group, Shares, TimeProgram, group_by};
 use crate::rounds::Targets;
-use crate::shared::program::Unsolved;
+use crate::shared::linear_program::Unsolved;
 
 /// A policy and what it must remember.
 #[derive(Clone, Debug)]
@@ -181,7 +181,7 @@ pub fn fifo(snapshot: &Snapshot, common: &Common) -> Solved {
     for (rank, group) in groups.iter().enumerate() {
         let best = front.kinds[group.kind].speed_max();
         if best > 0.0 {
-            time.add_worth(rank, (groups.len() - rank) as f64 / groups.len() as f64 / best);
+            time.add_objective(rank, (groups.len() - rank) as f64 / groups.len() as f64 / best);
         }
     }
     let (_, shares) = time.solve(limits(common))?;
@@ -218,7 +218,7 @@ pub fn most_progress(snapshot: &Snapshot, needs: &[f64], prices: &[f64], common:
     let price = |kind: usize| prices.get(kind).copied().unwrap_or(1.0);
     let mut time = TimeProgram::new(snapshot, &groups, common.pairs_max);
     // Two that share GPUs split the bill.
-    time.add_worth_by_type(|kind| 1.0 / price(kind));
+    time.add_objective_by_type(|kind| 1.0 / price(kind));
     let free = time.clone();
     for (number, group) in groups.iter().enumerate() {
         let need = needs[group.jobs[0]];

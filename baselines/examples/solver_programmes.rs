@@ -1,4 +1,4 @@
-//! Solves programmes like Gavel's and prints how long that takes and what they are worth, and with a folder as argument
+//! Solves programmes like Gavel's and prints how long that takes and their objective, and with a folder as argument
 //! writes them there as MPS files, so that any other solver can be held against ours. docs/solvers.md has the figures.
 //!
 //! ```text
@@ -11,7 +11,7 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use pleach_baselines::program::{Limits, Program};
+use pleach_baselines::linear_program::{Limits, LinearProgram};
 
 const SPEEDS: [[f64; 3]; 7] = [
     [1.81, 11.7, 18.0],
@@ -36,19 +36,19 @@ const BESIDE: [[f64; 7]; 7] = [
 /// A programme that can be handed to our solver and written down.
 struct Shown {
     name: String,
-    /// Worth and upper end; all begin at 0.
+    /// Factor of the objective and upper end; all begin at 0.
     columns: Vec<(f64, f64)>,
-    is_whole: bool,
+    is_integer: bool,
     /// Terms, and the limit that their sum does not pass.
     rows: Vec<(Vec<(usize, f64)>, f64)>,
 }
 
 impl Shown {
-    fn program(&self) -> Program {
-        let mut program = Program::new();
-        let add = |(worth, high): &(f64, f64)| match self.is_whole {
-            true => program.whole(*worth, 0, *high as i32),
-            false => program.column(*worth, 0.0, *high),
+    fn program(&self) -> LinearProgram {
+        let mut program = LinearProgram::new();
+        let add = |(objective, high): &(f64, f64)| match self.is_integer {
+            true => program.integer(*objective, 0, *high as i32),
+            false => program.column(*objective, 0.0, *high),
         };
         let columns: Vec<_> = self.columns.iter().map(add).collect();
         for (terms, limit) in &self.rows {
@@ -58,7 +58,7 @@ impl Shown {
         program
     }
 
-    /// As free-form MPS, to be minimised: the worth is written with its sign turned.
+    /// As free-form MPS, to be minimised: the objective is written with its sign turned.
     fn mps(&self) -> String {
         let mut text = format!("NAME {}\nROWS\n N cost\n", self.name);
         let mut by_column: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.columns.len()];
@@ -69,7 +69,7 @@ impl Shown {
             }
         }
         text.push_str("COLUMNS\n");
-        if self.is_whole {
+        if self.is_integer {
             text.push_str(" m 'MARKER' 'INTORG'\n");
         }
         for (column, terms) in by_column.iter().enumerate() {
@@ -206,7 +206,7 @@ fn fair(name: &str, jobs: &[Jobs], gpus_per_type: f64, packed: bool, makespan: b
     Shown {
         name: name.into(),
         columns,
-        is_whole: false,
+        is_integer: false,
         rows,
     }
 }
@@ -216,7 +216,7 @@ fn configurations(num: usize, gpus_per_type: f64) -> Shown {
     let mut shown = Shown {
         name: format!("configurations-{num}"),
         columns: Vec::new(),
-        is_whole: true,
+        is_integer: true,
         rows: Vec::new(),
     };
     let mut capacity: [Vec<(usize, f64)>; 3] = Default::default();
@@ -259,7 +259,7 @@ fn main() {
     ));
     all.push(configurations(60, 36.0));
     all.push(configurations(250, 128.0));
-    println!("programme,columns,rows,terms,time_ms,worth,is_best");
+    println!("programme,columns,rows,terms,time_ms,objective,is_best");
     for shown in all {
         let program = shown.program();
         if let Some(folder) = &folder {
@@ -271,12 +271,12 @@ fn main() {
         let begin = Instant::now();
         let answer = program.solve(Limits::default());
         let time_ms = begin.elapsed().as_secs_f64() * 1e3;
-        let (worth, is_best) = match answer {
-            Ok(answer) => (answer.worth.to_string(), answer.is_best.to_string()),
+        let (objective, is_best) = match answer {
+            Ok(answer) => (answer.objective.to_string(), answer.is_best.to_string()),
             Err(error) => (error.to_string(), String::new()),
         };
         println!(
-            "{},{},{},{},{time_ms:.1},{worth},{is_best}",
+            "{},{},{},{},{time_ms:.1},{objective},{is_best}",
             shown.name,
             program.num_columns(),
             shown.rows.len(),

@@ -50,4 +50,4 @@ mod test_clusters;
 
 pub use entry::{Entry, Requirements};
 pub use registry::{entries, find, make, names};
-pub use shared::program;
+pub use shared::linear_program;

@@ -5,7 +5,7 @@ use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::ids::{ClassId, JobId, TenantId};
 use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources};
 
-use crate::shared::give_out;
+use crate::shared::allocate_by_priority;
 
 /// A cluster with one class at speed 1 and Philly's locality factors; preemption on.
 pub(crate) fn cluster_of(spec: &ClusterSpec) -> Cluster {
@@ -83,7 +83,7 @@ pub(crate) fn multi_type_cluster(speeds: &[f64], gpus_per_node: u32) -> Cluster 
 
 /// Starts a job on its tightest placement.
 pub(crate) fn place(cluster: &mut Cluster, id: JobId) {
-    let placement = give_out::tightest(cluster, id, &mut Vec::new()).expect("it fits");
+    let placement = allocate_by_priority::tightest(cluster, id, &mut Vec::new()).expect("it fits");
     cluster.start(id, placement);
 }
 

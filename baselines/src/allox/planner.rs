@@ -27,10 +27,10 @@ use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::matching::{Machine, matching};
-use crate::shared::board::is_on_board;
-use crate::shared::give_out::tightest;
-use crate::shared::layout::start_fractions;
+use crate::shared::allocate_by_priority::tightest;
+use crate::shared::allocation::start_fractions;
 use crate::shared::settings::check;
+use crate::shared::what_if::is_whole_gpu_job;
 
 /// Settings of [`Allox`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ impl Allox {
     fn waiting(&self, cluster: &Cluster) -> Vec<JobId> {
         let mut waiting: Vec<JobId> = cluster
             .pending()
-            .filter(|id| is_on_board(cluster.job(*id)))
+            .filter(|id| is_whole_gpu_job(cluster.job(*id)))
             .collect();
         waiting.sort_unstable();
         let part = (waiting.len() as f64 * self.config.alpha).ceil() as usize;

@@ -98,7 +98,7 @@ impl BfTrainer {
                 choices.push(Choice {
                     kind: kind.index(),
                     num_gpus,
-                    worth: rate * gained_s,
+                    value: rate * gained_s,
                 });
             }
         }

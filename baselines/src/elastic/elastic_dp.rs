@@ -121,9 +121,9 @@ impl ElasticDp {
         let choices = further.map(|further| Choice {
             kind: 0,
             num_gpus: further,
-            worth: job.rate_tight(type_id, job.least + further) / least - 1.0,
+            value: job.rate_tight(type_id, job.least + further) / least - 1.0,
         });
-        choices.filter(|choice| choice.worth > 0.0).collect()
+        choices.filter(|choice| choice.value > 0.0).collect()
     }
 }
 

@@ -7,8 +7,8 @@ use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement};
 use pleach_scheduler::ids::{GpuTypeId, JobId};
 
 use super::scaling::Scaling;
-use crate::shared::board::{Board, is_on_board};
-use crate::shared::layout::{Grant, Layout, apply, start_fractions};
+use crate::shared::allocation::{Allocation, Grant, apply, start_fractions};
+use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
 
 /// A plan in the making.
 #[derive(Clone, Debug)]
@@ -16,9 +16,9 @@ pub(super) struct Field {
     /// The jobs that the plan is about, by arrival.
     pub jobs: Vec<JobId>,
     /// Free GPUs.
-    pub board: Board,
+    pub free: FreeResources,
     /// Who runs where.
-    pub layout: Layout,
+    pub allocation: Allocation,
     /// GPUs that each tenant may still take. `[tenant]`
     quota_left: Vec<u32>,
 }
@@ -35,18 +35,18 @@ impl Field {
                 |node: pleach_scheduler::ids::NodeId| cluster.nodes()[node.index()].state == NodeState::Up;
             let stays = job.state == JobState::Running
                 && (!preemption || job.is_sharing || !job.placement.iter().all(|slice| is_up(slice.node)));
-            is_on_board(job) && !stays
+            is_whole_gpu_job(job) && !stays
         };
         let active = cluster.active();
         for id in &active {
             cluster.retune(*id);
         }
         let (jobs, others): (Vec<JobId>, Vec<JobId>) = active.into_iter().partition(|id| moves(cluster, *id));
-        let mut layout = Layout::new();
+        let mut allocation = Allocation::new();
         for id in others {
             let job = cluster.job(id);
-            if job.state == JobState::Running && is_on_board(job) {
-                layout.insert(id, held(cluster, id));
+            if job.state == JobState::Running && is_whole_gpu_job(job) {
+                allocation.insert(id, held(cluster, id));
             }
         }
         let movable = jobs.iter().copied();
@@ -66,16 +66,16 @@ impl Field {
         });
         Field {
             quota_left: quota_left.collect(),
-            board: Board::without(cluster, stopped),
+            free: FreeResources::without(cluster, stopped),
             jobs,
-            layout,
+            allocation,
         }
     }
 
     /// Free GPUs of each type. `[type]`
     pub fn capacity(&self, cluster: &Cluster) -> Vec<u32> {
         let kinds = (0..cluster.num_types()).map(|kind| GpuTypeId(kind as u8));
-        kinds.map(|kind| self.board.num_free_of(kind)).collect()
+        kinds.map(|kind| self.free.num_free_of(kind)).collect()
     }
 
     /// GPUs that a tenant may still take.
@@ -85,7 +85,7 @@ impl Field {
 
     /// Whether a job has its GPUs.
     pub fn has(&self, id: JobId) -> bool {
-        self.layout.contains_key(&id)
+        self.allocation.contains_key(&id)
     }
 
     /// Lets a running job go on where it is, if its GPUs are free and its tenant may have them.
@@ -95,7 +95,7 @@ impl Field {
         };
         let placement = &cluster.job(job.id).placement;
         let free = self
-            .board
+            .free
             .has(placement, cluster.shape(cluster.job(job.id).granted));
         if !free || self.quota_left[job.tenant] < num_gpus {
             return false;
@@ -108,7 +108,7 @@ impl Field {
     pub fn give(&mut self, cluster: &Cluster, job: &Scaling, placement: Placement) -> bool {
         let num_gpus = placement.iter().map(|slice| slice.num_gpus()).sum();
         if self.quota_left[job.tenant] < num_gpus
-            || !self.board.has(&placement, job.shape)
+            || !self.free.has(&placement, job.shape)
             || cluster.job_facts(job.id, &placement).rate <= 0.0
         {
             return false;
@@ -119,7 +119,7 @@ impl Field {
 
     fn take(&mut self, cluster: &Cluster, job: &Scaling, grant: Grant, num_gpus: u32) {
         let granted = grant.granted.unwrap_or(cluster.job(job.id).shape);
-        self.board.take(&grant.placement, cluster.shape(granted));
+        self.free.take(&grant.placement, cluster.shape(granted));
         let left = &mut self.quota_left[job.tenant];
         // Without limit stays without limit.
         *left = if *left == u32::MAX {
@@ -127,7 +127,7 @@ impl Field {
         } else {
             *left - num_gpus
         };
-        self.layout.insert(job.id, grant);
+        self.allocation.insert(job.id, grant);
     }
 
     /// Gives each job so many GPUs of a type: those that hold just that already go on, the others are placed tightly, the
@@ -143,7 +143,7 @@ impl Field {
         for (job, kind, wanted) in rest {
             let mut num_gpus = wanted.min(self.quota_left[job.tenant]);
             while num_gpus >= job.least {
-                let placement = self.board.tightest(kind, num_gpus, job.shape);
+                let placement = self.free.tightest(kind, num_gpus, job.shape);
                 if placement.is_some_and(|placement| self.give(cluster, job, placement)) {
                     break;
                 }
@@ -160,7 +160,7 @@ impl Field {
                 continue;
             }
             for kind in job.types() {
-                let placement = self.board.tightest(kind, job.least, job.shape);
+                let placement = self.free.tightest(kind, job.least, job.shape);
                 if placement.is_some_and(|placement| self.give(cluster, job, placement)) {
                     break;
                 }
@@ -170,7 +170,7 @@ impl Field {
 
     /// Carries the plan out.
     pub fn close(self, cluster: &mut Cluster) {
-        apply(cluster, &self.layout);
+        apply(cluster, &self.allocation);
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Each item takes one of its choices or nothing. [`exact`] is a dynamic programme over the GPUs that are left of each type:
 //! with 16 nodes of one type a matter of microseconds, with three types of 24 GPUs of milliseconds. Where its table would
-//! be too large (many types of many GPUs) the programme goes to the solver as it is written ([`programme`]), to within a
+//! be too large (many types of many GPUs) the programme goes to the solver as it is written ([`time_program`]), to within a
 //! thousandth of the best or 200 nodes of its search; where it has more than 20,000 terms, or finds nothing, it is solved
 //! greedily ([`greedy`]): from nothing on, always the step with the largest gain for each further GPU. What is too large is
 //! counted, not timed, so plans do not depend on the machine.
@@ -14,7 +14,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::shared::program::{Column, Limits, Program};
+use crate::shared::linear_program::{Column, Limits, LinearProgram};
 
 /// So many GPUs of a type, and what they are worth to the item beyond having none.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub(super) struct Choice {
     /// Number of GPUs, at least 1.
     pub num_gpus: u32,
     /// Worth; above 0, or it is never taken.
-    pub worth: f64,
+    pub value: f64,
 }
 
 /// Most entries of the table of [`exact`]: 32 MiB.
@@ -46,15 +46,15 @@ pub(super) fn choose(items: &[Vec<Choice>], capacity: &[u32]) -> Vec<Option<usiz
     }
     let greedy = greedy(items, capacity);
     let better =
-        programme(items, capacity, &greedy).filter(|chosen| worth(items, chosen) > worth(items, &greedy));
+        programme(items, capacity, &greedy).filter(|chosen| value(items, chosen) > value(items, &greedy));
     better.unwrap_or(greedy)
 }
 
 /// What a choice is worth in all.
-fn worth(items: &[Vec<Choice>], chosen: &[Option<usize>]) -> f64 {
-    let worths = items.iter().zip(chosen);
-    worths
-        .map(|(choices, at)| at.map_or(0.0, |at| choices[at].worth))
+fn value(items: &[Vec<Choice>], chosen: &[Option<usize>]) -> f64 {
+    let values = items.iter().zip(chosen);
+    values
+        .map(|(choices, at)| at.map_or(0.0, |at| choices[at].value))
         .sum()
 }
 
@@ -64,7 +64,7 @@ pub(super) fn programme(
     capacity: &[u32],
     known: &[Option<usize>],
 ) -> Option<Vec<Option<usize>>> {
-    let mut programme = Program::new();
+    let mut programme = LinearProgram::new();
     let mut of_kind: Vec<Vec<(Column, f64)>> = vec![Vec::new(); capacity.len()];
     let (mut columns, mut values) = (Vec::new(), Vec::new());
     for (choices, known) in items.iter().zip(known) {
@@ -72,10 +72,10 @@ pub(super) fn programme(
         for (at, choice) in choices.iter().enumerate() {
             // What does not fit at all, or is worth nothing, is no column.
             let limit = capacity[choice.kind];
-            if choice.num_gpus > limit || choice.worth <= 0.0 {
+            if choice.num_gpus > limit || choice.value <= 0.0 {
                 continue;
             }
-            let column = programme.whole(choice.worth, 0, 1);
+            let column = programme.integer(choice.value, 0, 1);
             row.push((column, 1.0));
             of_kind[choice.kind].push((column, f64::from(choice.num_gpus) / f64::from(limit)));
             columns.push(at);
@@ -95,7 +95,7 @@ pub(super) fn programme(
     for choices in items {
         let num = choices
             .iter()
-            .filter(|choice| choice.num_gpus <= capacity[choice.kind] && choice.worth > 0.0);
+            .filter(|choice| choice.num_gpus <= capacity[choice.kind] && choice.value > 0.0);
         let here: Vec<usize> = taken
             .by_ref()
             .take(num.count())
@@ -135,7 +135,7 @@ pub(super) fn exact(items: &[Vec<Choice>], capacity: &[u32]) -> Vec<Option<usize
         let before = &before[row * num_states..];
         let after = &mut rest[..num_states];
         after.copy_from_slice(before);
-        for choice in choices.iter().filter(|choice| choice.worth > 0.0) {
+        for choice in choices.iter().filter(|choice| choice.value > 0.0) {
             let (stride, size) = stride_and_size(capacity, choice.kind);
             let skip = choice.num_gpus as usize * stride;
             if skip >= size {
@@ -145,7 +145,7 @@ pub(super) fn exact(items: &[Vec<Choice>], capacity: &[u32]) -> Vec<Option<usize
                 let from = &before[block..block + size - skip];
                 let to = &mut after[block + skip..block + size];
                 for (to, from) in to.iter_mut().zip(from) {
-                    *to = to.max(from + choice.worth);
+                    *to = to.max(from + choice.value);
                 }
             }
         }
@@ -160,9 +160,9 @@ pub(super) fn exact(items: &[Vec<Choice>], capacity: &[u32]) -> Vec<Option<usize
         let position = choices.iter().position(|choice| {
             let (stride, size) = stride_and_size(capacity, choice.kind);
             let skip = choice.num_gpus as usize * stride;
-            choice.worth > 0.0
+            choice.value > 0.0
                 && state % size >= skip
-                && table[row * num_states + state - skip] + choice.worth == best
+                && table[row * num_states + state - skip] + choice.value == best
         });
         if let Some(position) = position {
             let (stride, _) = stride_and_size(capacity, choices[position].kind);
@@ -213,7 +213,7 @@ pub(super) fn greedy(items: &[Vec<Choice>], capacity: &[u32]) -> Vec<Option<usiz
     let step = |item: usize, now: Option<usize>, left: &[u32]| -> Option<Step> {
         let choices = &items[item];
         let present = now.map(|now| choices[now]);
-        let worth = present.map_or(0.0, |present| present.worth);
+        let value = present.map_or(0.0, |present| present.value);
         let steps = choices.iter().enumerate().filter_map(|(choice, next)| {
             let given_back = present.filter(|present| present.kind == next.kind);
             let given_back = given_back.map_or(0, |present| present.num_gpus);
@@ -221,8 +221,8 @@ pub(super) fn greedy(items: &[Vec<Choice>], capacity: &[u32]) -> Vec<Option<usiz
             let further = next
                 .num_gpus
                 .saturating_sub(present.map_or(0, |present| present.num_gpus));
-            (fits && next.worth > worth).then(|| Step {
-                gain_per_gpu: (next.worth - worth) / f64::from(further.max(1)),
+            (fits && next.value > value).then(|| Step {
+                gain_per_gpu: (next.value - value) / f64::from(further.max(1)),
                 item,
                 choice,
             })
@@ -276,17 +276,17 @@ mod tests {
             if choice.num_gpus <= capacity[choice.kind] {
                 let mut left = capacity.to_vec();
                 left[choice.kind] -= choice.num_gpus;
-                best = best.max(choice.worth + brute_force(rest, &left));
+                best = best.max(choice.value + brute_force(rest, &left));
             }
         }
         best
     }
 
-    fn of(kind: usize, num_gpus: u32, worth: f64) -> Choice {
+    fn of(kind: usize, num_gpus: u32, value: f64) -> Choice {
         Choice {
             kind,
             num_gpus,
-            worth,
+            value,
         }
     }
 
@@ -312,12 +312,12 @@ mod tests {
         assert!(is_small(&items, &[512]) && is_small(&items, &[24, 24, 16]));
         assert!(!is_small(&items, &[512, 512]));
         let chosen = choose(&items, &[512, 512]);
-        assert_eq!(worth(&items, &chosen), 100.0);
+        assert_eq!(value(&items, &chosen), 100.0);
     }
 
     fn instance() -> impl Strategy<Value = (Vec<Vec<Choice>>, Vec<u32>)> {
         let choice =
-            (0_usize..2, 1_u32..6, -1.0_f64..10.0).prop_map(|(kind, gpus, worth)| of(kind, gpus, worth));
+            (0_usize..2, 1_u32..6, -1.0_f64..10.0).prop_map(|(kind, gpus, value)| of(kind, gpus, value));
         let items = proptest::collection::vec(proptest::collection::vec(choice, 0..5), 0..6);
         (items, proptest::collection::vec(0_u32..7, 2..=2))
     }
@@ -328,13 +328,13 @@ mod tests {
             let best = brute_force(&items, &capacity);
             let chosen = exact(&items, &capacity);
             prop_assert!(fits(&items, &chosen, &capacity));
-            prop_assert!((worth(&items, &chosen) - best).abs() < 1e-9);
+            prop_assert!((value(&items, &chosen) - best).abs() < 1e-9);
             let chosen = greedy(&items, &capacity);
             prop_assert!(fits(&items, &chosen, &capacity));
-            prop_assert!(worth(&items, &chosen) <= best + 1e-9);
+            prop_assert!(value(&items, &chosen) <= best + 1e-9);
             let chosen = programme(&items, &capacity, &chosen).unwrap();
             prop_assert!(fits(&items, &chosen, &capacity));
-            prop_assert!((worth(&items, &chosen) - best).abs() <= 2e-3 * best + 1e-6);
+            prop_assert!((value(&items, &chosen) - best).abs() <= 2e-3 * best + 1e-6);
         }
     }
 }

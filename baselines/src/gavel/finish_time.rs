@@ -18,11 +18,10 @@ use std::collections::BTreeMap;
 use pleach_scheduler::ids::JobId;
 
 use super::config::Common;
-use super::max_min::Filled;
-use super::policies::by_norm;
-use super::programme::{Group, Shares};
+use super::max_min::{Filled, by_norm};
 use super::snapshot::Snapshot;
-use crate::shared::program::Unsolved;
+use super::time_program::{Group, Shares};
+use crate::shared::linear_program::Unsolved;
 
 /// Steps of the bisection at most.
 const BISECTIONS_MAX: usize = 24;

@@ -10,9 +10,10 @@
 //! # Source
 //! Gavel (OSDI'20), sections 4.1 and 4.3.
 
-use super::programme::{Group, Shares, TimeProgram};
+use super::config::Common;
 use super::snapshot::Snapshot;
-use crate::shared::program::{Column, Limits, Unsolved};
+use super::time_program::{Group, Shares, TimeProgram, group_by};
+use crate::shared::linear_program::{Column, Limits, Unsolved};
 
 /// How far a group must be raised to count as one that can be, as a part of its share.
 const RAISED: f64 = 1e-4;
@@ -97,7 +98,7 @@ pub fn fill(
     for (number, group) in groups.iter().enumerate() {
         let best = snapshot.kinds[group.kind].speed_max();
         if best > 0.0 {
-            last.add_worth(number, group.jobs.len() as f64 / best);
+            last.add_objective(number, group.jobs.len() as f64 / best);
         }
     }
     let (_, shares) = last.solve(due.limits)?;
@@ -202,4 +203,44 @@ fn raised_of(
         Err(Unsolved::Infeasible) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
+}
+
+/// How much work a programme may be under these settings.
+pub(super) fn limits(common: &Common) -> Limits {
+    Limits {
+        terms_max: common.terms_max,
+        ..Limits::default()
+    }
+}
+
+/// Groups jobs by kind and norm, and fills the water to one level.
+pub(super) fn by_norm(
+    snapshot: &Snapshot,
+    norms: &[f64],
+    common: &Common,
+) -> Result<(Vec<Group>, Filled), Unsolved> {
+    let is_exact = norms.len() <= common.exact_jobs_max;
+    let key = |norm: f64| {
+        if is_exact {
+            norm
+        } else {
+            // The upper bits of a float: the power of two and 32 steps within it, rounded up.
+            f64::from_bits(((norm.to_bits() >> 47) + 1) << 47)
+        }
+    };
+    let groups = group_by(snapshot, |job| key(norms[job]).to_bits());
+    let of_groups: Vec<f64> = groups.iter().map(|group| key(norms[group.jobs[0]])).collect();
+    let due = Due {
+        norms: &of_groups,
+        levels_max: common.levels_max,
+        pairs_max: common.pairs_max,
+        limits: limits(common),
+    };
+    let filled = fill(snapshot, &groups, &due, |is_full| {
+        is_full
+            .iter()
+            .map(|is_full| if *is_full { 0.0 } else { 1.0 })
+            .collect()
+    })?;
+    Ok((groups, filled))
 }

@@ -1,8 +1,8 @@
 //! Gavel: what part of its time each job is due on each GPU type, by linear programmes, and rounds that give it that.
 //!
-//! The policies state what is fair, short or cheap ([`policies`]) as programmes over groups of equal jobs ([`programme`]); the
+//! The policies state what is fair, short or cheap ([`policies`]) as programmes over groups of equal jobs ([`time_program`]); the
 //! round mechanism ([`crate::rounds`]) leases GPUs so that everybody comes to its part. With space sharing (`-packed`), pairs
-//! of jobs with gangs of one size are parties too.
+//! of jobs with gangs of one size are combinations too.
 //!
 //! # Source
 //! Narayanan et al., OSDI'20, and the released code (stanford-futuredata/gavel at c4fa400), read for its behaviour.
@@ -15,10 +15,10 @@ pub mod config;
 pub mod finish_time;
 pub mod max_min;
 pub mod policies;
-pub mod programme;
 pub mod snapshot;
 #[cfg(test)]
 mod tests;
+pub mod time_program;
 
 use config::{Common, CostConfig, HierarchicalConfig};
 use finish_time::IsolatedTime;

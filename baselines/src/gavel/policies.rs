@@ -32,11 +32,11 @@ use pleach_scheduler::ids::{JobId, TenantId};
 
 use super::config::{Common, CostConfig, HierarchicalConfig, Inside, Weights};
 use super::finish_time::{IsolatedTime, Progress, fairest};
-use super::max_min::{Due, Filled, fill};
-use super::programme::{Group, Shares, TimeProgram, group_by};
+use super::max_min::{Due, by_norm, fill, limits};
 use super::snapshot::Snapshot;
+use super::time_program::{Group, Shares, TimeProgram, group_by};
 use crate::rounds::Targets;
-use crate::shared::program::{Limits, Unsolved};
+use crate::shared::linear_program::Unsolved;
 
 /// A policy and what it must remember.
 #[derive(Clone, Debug)]
@@ -130,45 +130,6 @@ impl GavelPolicy {
 /// The groups of jobs, and how much time they spend where.
 pub type Solved = Result<(Vec<Group>, Shares), Unsolved>;
 
-/// Groups jobs by kind and norm, and fills the water to one level.
-pub(super) fn by_norm(
-    snapshot: &Snapshot,
-    norms: &[f64],
-    common: &Common,
-) -> Result<(Vec<Group>, Filled), Unsolved> {
-    let is_exact = norms.len() <= common.exact_jobs_max;
-    let key = |norm: f64| {
-        if is_exact {
-            norm
-        } else {
-            // The upper bits of a float: the power of two and 32 steps within it, rounded up.
-            f64::from_bits(((norm.to_bits() >> 47) + 1) << 47)
-        }
-    };
-    let groups = group_by(snapshot, |job| key(norms[job]).to_bits());
-    let of_groups: Vec<f64> = groups.iter().map(|group| key(norms[group.jobs[0]])).collect();
-    let due = Due {
-        norms: &of_groups,
-        levels_max: common.levels_max,
-        pairs_max: common.pairs_max,
-        limits: limits(common),
-    };
-    let filled = fill(snapshot, &groups, &due, |is_full| {
-        is_full
-            .iter()
-            .map(|is_full| if *is_full { 0.0 } else { 1.0 })
-            .collect()
-    })?;
-    Ok((groups, filled))
-}
-
-fn limits(common: &Common) -> Limits {
-    Limits {
-        terms_max: common.terms_max,
-        ..Limits::default()
-    }
-}
-
 /// Norms of least attained service: the work per second at equal shares of a GPU of the gang.
 #[must_use]
 pub fn las_norms(snapshot: &Snapshot) -> Vec<f64> {
@@ -220,7 +181,7 @@ pub fn fifo(snapshot: &Snapshot, common: &Common) -> Solved {
     for (rank, group) in groups.iter().enumerate() {
         let best = front.kinds[group.kind].speed_max();
         if best > 0.0 {
-            time.add_worth(rank, (groups.len() - rank) as f64 / groups.len() as f64 / best);
+            time.add_objective(rank, (groups.len() - rank) as f64 / groups.len() as f64 / best);
         }
     }
     let (_, shares) = time.solve(limits(common))?;
@@ -257,7 +218,7 @@ pub fn most_progress(snapshot: &Snapshot, needs: &[f64], prices: &[f64], common:
     let price = |kind: usize| prices.get(kind).copied().unwrap_or(1.0);
     let mut time = TimeProgram::new(snapshot, &groups, common.pairs_max);
     // Two that share GPUs split the bill.
-    time.add_worth_by_type(|kind| 1.0 / price(kind));
+    time.add_objective_by_type(|kind| 1.0 / price(kind));
     let free = time.clone();
     for (number, group) in groups.iter().enumerate() {
         let need = needs[group.jobs[0]];

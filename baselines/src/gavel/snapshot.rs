@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pleach_scheduler::cluster::{Cluster, NodeState, ShapeId, Sharing};
 use pleach_scheduler::ids::{GpuTypeId, JobId};
 
-use crate::shared::board::is_on_board;
+use crate::shared::what_if::is_whole_gpu_job;
 
 /// Jobs that a programme cannot tell apart but by what they are due: one class, one gang size, the same types, and alike
 /// beside others.
@@ -64,7 +64,7 @@ impl Snapshot {
         for id in cluster
             .active()
             .into_iter()
-            .filter(|id| is_on_board(cluster.job(*id)))
+            .filter(|id| is_whole_gpu_job(cluster.job(*id)))
         {
             let job = cluster.job(id);
             let request = &job.request;

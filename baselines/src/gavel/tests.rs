@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use super::config::{Inside, Weights};
 use super::max_min::{Due, Filled, SLACK, fill};
 use super::policies::las_norms;
-use super::programme::{Group, Shares, TimeProgram, group_by};
 use super::snapshot::{Kind, Snapshot};
+use super::time_program::{Group, Shares, TimeProgram, group_by};
 use super::*;
-use crate::rounds::Party;
-use crate::shared::program::Limits;
+use crate::rounds::JobCombination;
+use crate::shared::linear_program::Limits;
 use crate::test_clusters::{cluster_of, submit_for};
 use crate::test_clusters::{multi_type_cluster, preemptive_cluster, submit};
 
@@ -57,8 +57,8 @@ fn throughput(snapshot: &Snapshot, groups: &[Group], shares: &Shares) -> Vec<f64
     let targets = shares.targets(snapshot, groups);
     let number = |id: JobId| snapshot.jobs.iter().position(|job| job.0 == id).unwrap();
     let mut sums = vec![0.0; snapshot.jobs.len()];
-    for (party, times) in &targets {
-        let jobs: Vec<usize> = party.jobs().map(number).collect();
+    for (combination, times) in &targets {
+        let jobs: Vec<usize> = combination.jobs().map(number).collect();
         for (gpu_type, time) in times.iter().enumerate() {
             match jobs[..] {
                 [a, b] => {
@@ -81,11 +81,11 @@ fn assert_valid(snapshot: &Snapshot, groups: &[Group], shares: &Shares) {
     let targets = shares.targets(snapshot, groups);
     let mut held = vec![0.0; snapshot.gpus.len()];
     let mut busy = vec![0.0; snapshot.jobs.len()];
-    for (party, times) in &targets {
+    for (combination, times) in &targets {
         for (gpu_type, time) in times.iter().enumerate() {
             assert!(*time >= 0.0);
-            held[gpu_type] += time * f64::from(snapshot.kind(party.job.index()).num_gpus);
-            party.jobs().for_each(|job| busy[job.index()] += time);
+            held[gpu_type] += time * f64::from(snapshot.kind(combination.job.index()).num_gpus);
+            combination.jobs().for_each(|job| busy[job.index()] += time);
         }
     }
     assert!(busy.iter().all(|busy| *busy <= 1.0 + 1e-6), "{busy:?}");
@@ -131,19 +131,19 @@ fn a_pair_that_gains_from_sharing_shares() {
     near(packed.least, 0.8, 1e-6);
     assert_valid(&snapshot, &groups, &packed.shares);
     let targets = packed.shares.targets(&snapshot, &groups);
-    near(targets[&Party::pair(JobId(0), JobId(1))][0], 1.0, 1e-6);
+    near(targets[&JobCombination::pair(JobId(0), JobId(1))][0], 1.0, 1e-6);
 }
 
 #[test]
 fn the_first_in_the_queue_get_the_fast_type() {
-    // One slow and one fast GPU, three equal jobs: worths 3, 2, 1 thirds.
+    // One slow and one fast GPU, three equal jobs: factors 3, 2, 1 thirds.
     let mut cluster = multi_type_cluster(&[1.0, 4.0], 1);
     (0..3).for_each(|_| {
         submit(&mut cluster, 1, 1e3);
     });
     let mut policy = GavelPolicy::new(Objective::Fifo, Common::default());
     let targets = policy.targets(&cluster, false);
-    let of = |job: u32| targets[&Party::alone(JobId(job))].clone();
+    let of = |job: u32| targets[&JobCombination::alone(JobId(job))].clone();
     assert_eq!(
         (of(0), of(1), of(2)),
         (vec![0.0, 1.0], vec![1.0, 0.0], vec![0.0, 0.0])
@@ -163,7 +163,7 @@ fn money_goes_where_it_makes_most_progress_and_deadlines_change_that() {
     };
     let targets = |config: &CostConfig| {
         let mut policy = GavelPolicy::new(Objective::Cost(config.clone()), Common::default());
-        policy.targets(&cluster, false)[&Party::alone(JobId(0))].clone()
+        policy.targets(&cluster, false)[&JobCombination::alone(JobId(0))].clone()
     };
     assert_eq!(targets(&config), [1.0, 0.0]);
     config.deadline_factor = Some(2.0);
@@ -183,8 +183,8 @@ fn who_has_waited_longer_is_due_more_for_its_finish_time() {
     submit(&mut cluster, 1, 10.0);
     let mut policy = GavelPolicy::new(Objective::FinishTime(IsolatedTime::default()), Common::default());
     let targets = policy.targets(&cluster, false);
-    near(targets[&Party::alone(JobId(1))][0], 0.382, 2e-3);
-    near(targets[&Party::alone(JobId(0))][0], 0.618, 2e-3);
+    near(targets[&JobCombination::alone(JobId(1))][0], 0.382, 2e-3);
+    near(targets[&JobCombination::alone(JobId(0))][0], 0.618, 2e-3);
     assert_eq!(policy.num_unsolved, 0);
 }
 
@@ -215,7 +215,9 @@ fn tenants_come_to_their_quotas_and_what_one_cannot_use_goes_to_the_others() {
         let mut policy = GavelPolicy::new(Objective::Hierarchical(config), Common::default());
         let targets = policy.targets(&cluster, false);
         assert_eq!(policy.num_unsolved, 0);
-        (0..4).map(|job| targets[&Party::alone(JobId(job))][0]).collect()
+        (0..4)
+            .map(|job| targets[&JobCombination::alone(JobId(job))][0])
+            .collect()
     };
     let all_near = |due: Vec<f64>, expected: [f64; 4]| {
         due.iter().zip(expected).for_each(|(a, b)| near(*a, b, 1e-4));
@@ -339,7 +341,7 @@ proptest! {
         for (number, level) in full.levels.iter().enumerate() {
             // The most that this group can have while everybody else keeps its level, or at least this group's.
             let mut time = TimeProgram::new(&snapshot, &groups, 1000);
-            time.add_worth(number, 1.0 / of_groups[number]);
+            time.add_objective(number, 1.0 / of_groups[number]);
             for (other, kept) in full.levels.iter().enumerate().filter(|(other, _)| *other != number) {
                 let terms = time.throughput(other).to_vec();
                 // The slack of the filling: where one group's time is worth a thousand times as much to another, ten times the
@@ -347,7 +349,7 @@ proptest! {
                 time.program.at_least(terms, kept.min(*level) * of_groups[other] * (1.0 - SLACK));
             }
             let (answer, _) = time.solve(Limits::default()).unwrap();
-            prop_assert!(answer.worth <= level * 1.001 + 1e-6, "group {} at {} could have {}", number, level, answer.worth);
+            prop_assert!(answer.objective <= level * 1.001 + 1e-6, "group {} at {} could have {}", number, level, answer.objective);
         }
     }
 

@@ -14,7 +14,7 @@ use pleach_scheduler::cluster::Cluster;
 
 use super::find_alloc::{Offer, Rooms, find_alloc};
 use super::market::{Market, Stock};
-use super::utility::Wish;
+use super::utility::Request;
 
 /// What an offer costs besides the nodes that it looks at, in nodes: measured, about.
 pub const OFFER_LOOKS: usize = 100;
@@ -32,7 +32,7 @@ pub struct Limits {
 /// Who runs, and what is left.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Index into the wishes, and where. In the order of the queue.
+    /// Index into the requests, and where. In the order of the queue.
     pub picks: Vec<(usize, Offer)>,
     /// Sum of the payoffs.
     pub payoff: f64,
@@ -53,20 +53,26 @@ struct Partial {
     last: Option<usize>,
 }
 
-/// The queue: wishes by best utility per GPU, then by arrival.
+/// The queue: requests by best utility per GPU, then by arrival.
 #[must_use]
-pub fn queue(wishes: &[Wish]) -> Vec<usize> {
-    let mut queue: Vec<usize> = (0..wishes.len()).collect();
-    let density: Vec<f64> = wishes.iter().map(Wish::best_density).collect();
+pub fn queue(requests: &[Request]) -> Vec<usize> {
+    let mut queue: Vec<usize> = (0..requests.len()).collect();
+    let density: Vec<f64> = requests.iter().map(Request::best_density).collect();
     queue.sort_by(|a, b| density[*b].total_cmp(&density[*a]).then(a.cmp(b)));
     queue
 }
 
 /// The best plan that the beam finds.
 #[must_use]
-pub fn best_plan(market: Market<'_>, wishes: &[Wish], queue: &[usize], stock: Stock, limits: Limits) -> Plan {
+pub fn best_plan(
+    market: Market<'_>,
+    requests: &[Request],
+    queue: &[usize],
+    stock: Stock,
+    limits: Limits,
+) -> Plan {
     let cluster = market.cluster;
-    let later = Later::new(wishes, queue);
+    let later = Later::new(requests, queue);
     let num_looks = queue.len() * (cluster.nodes().len() + OFFER_LOOKS);
     let width = (limits.num_looks_max / num_looks.max(1)).clamp(1, limits.beam.max(1));
     let mut picks: Vec<(Option<usize>, usize, Offer)> = Vec::new();
@@ -79,19 +85,21 @@ pub fn best_plan(market: Market<'_>, wishes: &[Wish], queue: &[usize], stock: St
         last: None,
     }];
     for (position, index) in queue.iter().enumerate() {
-        let wish = &wishes[*index];
+        let request = &requests[*index];
         let num_before = plans.len();
         for at in 0..num_before {
             let plan = &plans[at];
-            if plan.stock.num_free < wish.num_gpus || !plan.stock.has_quota(cluster, wish, wish.num_gpus) {
+            if plan.stock.num_free < request.num_gpus
+                || !plan.stock.has_quota(cluster, request, request.num_gpus)
+            {
                 continue;
             }
-            let offer = find_alloc(market, &plan.stock, wish, &mut rooms);
+            let offer = find_alloc(market, &plan.stock, request, &mut rooms);
             let Some(offer) = offer.filter(|offer| offer.payoff > 0.0) else {
                 continue;
             };
             let mut taken = plan.clone();
-            taken.take(cluster, wish, &offer);
+            taken.take(cluster, request, &offer);
             picks.push((plan.last, *index, offer));
             taken.last = Some(picks.len() - 1);
             plans.push(taken);
@@ -129,11 +137,11 @@ pub fn best_plan(market: Market<'_>, wishes: &[Wish], queue: &[usize], stock: St
 }
 
 impl Partial {
-    fn take(&mut self, cluster: &Cluster, wish: &Wish, offer: &Offer) {
+    fn take(&mut self, cluster: &Cluster, request: &Request, offer: &Offer) {
         for slice in &offer.placement {
             self.hash ^= self.hash_of(slice.node.index());
         }
-        self.stock.take(cluster, wish, &offer.placement);
+        self.stock.take(cluster, request, &offer.placement);
         for slice in &offer.placement {
             self.hash ^= self.hash_of(slice.node.index());
         }
@@ -142,12 +150,8 @@ impl Partial {
 
     /// Of what is free on a node (the finaliser of MurmurHash3).
     fn hash_of(&self, node: usize) -> u64 {
-        let space = &self.stock.board.spaces()[node];
-        let parts = [
-            space.free,
-            u64::from(space.cpu_milli),
-            u64::from(space.memory_mib),
-        ];
+        let left = &self.stock.free.nodes()[node];
+        let parts = [left.free, u64::from(left.cpu_milli), u64::from(left.memory_mib)];
         parts.into_iter().fold(node as u64 + 1, |hash, part| {
             let mut mixed = (hash ^ part).wrapping_mul(0xff51_afd7_ed55_8ccd);
             mixed ^= mixed >> 33;
@@ -159,7 +163,7 @@ impl Partial {
     fn leaves_the_same(&self, other: &Partial) -> bool {
         self.hash == other.hash
             && self.stock.quotas == other.stock.quotas
-            && self.stock.board.spaces() == other.stock.board.spaces()
+            && self.stock.free.nodes() == other.stock.free.nodes()
     }
 }
 
@@ -213,13 +217,13 @@ struct Later {
 }
 
 impl Later {
-    fn new(wishes: &[Wish], queue: &[usize]) -> Later {
+    fn new(requests: &[Request], queue: &[usize]) -> Later {
         let mut sums = vec![(0, 0.0)];
         for index in queue {
-            let wish = &wishes[*index];
+            let request = &requests[*index];
             let (gpus, utility) = sums[sums.len() - 1];
-            let more = wish.best_density() * f64::from(wish.num_gpus);
-            sums.push((gpus + u64::from(wish.num_gpus), utility + more));
+            let more = request.best_density() * f64::from(request.num_gpus);
+            sums.push((gpus + u64::from(request.num_gpus), utility + more));
         }
         Later { sums }
     }
@@ -241,7 +245,7 @@ impl Later {
 mod tests {
     use super::*;
     use crate::hadar::market::nodes_of;
-    use crate::hadar::utility::{Prices, Utility, wishes};
+    use crate::hadar::utility::{Prices, Utility, requests};
     use crate::test_clusters::{multi_type_cluster, submit};
     use pleach_scheduler::ids::{JobId, Time};
     use proptest::prelude::*;
@@ -253,7 +257,7 @@ mod tests {
 
     struct Round {
         cluster: Cluster,
-        wishes: Vec<Wish>,
+        requests: Vec<Request>,
         prices: Prices,
     }
 
@@ -267,11 +271,11 @@ mod tests {
             submit(&mut cluster, *num_gpus, *work_s);
         }
         cluster.advance(Time::from_secs_f64(1000.0));
-        let wishes = wishes(&cluster, utility, |_| true);
-        let prices = Prices::new(&cluster, &wishes, 1.0, Time::from_secs_f64(360.0));
+        let requests = requests(&cluster, utility, |_| true);
+        let prices = Prices::new(&cluster, &requests, 1.0, Time::from_secs_f64(360.0));
         Round {
             cluster,
-            wishes,
+            requests,
             prices,
         }
     }
@@ -285,26 +289,26 @@ mod tests {
     }
 
     fn plan(round: &Round, limits: Limits) -> Plan {
-        let (queue, stock) = (queue(&round.wishes), Stock::new(&round.cluster, true));
+        let (queue, stock) = (queue(&round.requests), Stock::new(&round.cluster, true));
         with(round, |market| {
-            best_plan(market, &round.wishes, &queue, stock, limits)
+            best_plan(market, &round.requests, &queue, stock, limits)
         })
     }
 
     /// The best sum of payoffs of all sets of jobs, each taken in turn at its best offer.
     fn best_of_all_sets(round: &Round) -> f64 {
-        let queue = queue(&round.wishes);
+        let queue = queue(&round.requests);
         let mut best = 0.0_f64;
         for set in 0..1_u32 << queue.len() {
             let mut stock = Stock::new(&round.cluster, true);
             let mut sum = 0.0;
             let chosen = queue.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1);
-            let all = chosen.map(|(_, index)| &round.wishes[*index]).all(|wish| {
+            let all = chosen.map(|(_, index)| &round.requests[*index]).all(|request| {
                 let offer = with(round, |market| {
-                    find_alloc(market, &stock, wish, &mut Rooms::new())
+                    find_alloc(market, &stock, request, &mut Rooms::new())
                 });
                 offer.filter(|offer| offer.payoff > 0.0).is_some_and(|offer| {
-                    stock.take(&round.cluster, wish, &offer.placement);
+                    stock.take(&round.cluster, request, &offer.placement);
                     sum += offer.payoff;
                     true
                 })
@@ -330,7 +334,7 @@ mod tests {
         let picked: Vec<JobId> = plan
             .picks
             .iter()
-            .map(|(index, _)| round.wishes[*index].id)
+            .map(|(index, _)| round.requests[*index].id)
             .collect();
         assert_eq!(picked, [JobId(0), JobId(1)], "the older ones, by arrival");
         assert_eq!(plan.payoff, best_of_all_sets(&round));
@@ -359,8 +363,8 @@ mod tests {
             &[(2, 100.0, 0.0), (4, 100.0, 100.0)],
             Utility::default(),
         );
-        let queue = queue(&round.wishes);
-        let later = Later::new(&round.wishes, &queue);
+        let queue = queue(&round.requests);
+        let later = Later::new(&round.requests, &queue);
         assert_eq!(later.most(0, 4), 3.0);
         assert_eq!(later.most(0, 6), 4.0);
         assert_eq!(later.most(1, 100), 2.0);
@@ -384,9 +388,9 @@ mod tests {
             // A beam can only do worse, and never takes what is taken.
             let narrow = plan(&round, Limits { beam: 4, ..WIDE });
             prop_assert!(narrow.payoff <= best * (1.0 + 1e-9));
-            let held: u32 = narrow.picks.iter().map(|(index, _)| round.wishes[*index].num_gpus).sum();
-            let spaces = narrow.stock.board.spaces().iter();
-            let free: u32 = spaces.map(crate::shared::board::Space::num_free).sum();
+            let held: u32 = narrow.picks.iter().map(|(index, _)| round.requests[*index].num_gpus).sum();
+            let nodes = narrow.stock.free.nodes().iter();
+            let free: u32 = nodes.map(crate::shared::what_if::NodeFree::num_free).sum();
             prop_assert_eq!(free, narrow.stock.num_free);
             prop_assert_eq!(held + free, 4 * speeds.len() as u32);
         }

@@ -16,8 +16,8 @@ use pleach_scheduler::cluster::{JobState, Placement};
 use pleach_scheduler::ids::{GpuTypeId, NodeId};
 
 use super::market::{Market, Stock};
-use super::utility::Wish;
-use crate::shared::board::Board;
+use super::utility::Request;
+use crate::shared::what_if::FreeResources;
 
 /// A place for a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,17 +37,17 @@ pub type Rooms = Vec<(f64, u32, NodeId)>;
 
 /// The best place for a job, whatever the sign of its payoff; none if it fits nowhere.
 #[must_use]
-pub fn find_alloc(market: Market<'_>, stock: &Stock, wish: &Wish, rooms: &mut Rooms) -> Option<Offer> {
-    let (cluster, board) = (market.cluster, &stock.board);
-    let speeds = &cluster.class(wish.class).speed;
+pub fn find_alloc(market: Market<'_>, stock: &Stock, request: &Request, rooms: &mut Rooms) -> Option<Offer> {
+    let (cluster, free) = (market.cluster, &stock.free);
+    let speeds = &cluster.class(request.class).speed;
     let is_open = |kind: &GpuTypeId| stock.num_free_of[kind.index()] > 0;
-    let mut kinds: Vec<GpuTypeId> = cluster.types_in(wish.types).filter(is_open).collect();
+    let mut kinds: Vec<GpuTypeId> = cluster.types_in(request.types).filter(is_open).collect();
     kinds.sort_by(|a, b| speeds[b.index()].total_cmp(&speeds[a.index()]));
     let mixes = cluster.capabilities().mixed_types;
     let mut best: Option<Offer> = None;
-    let job = cluster.job(wish.id);
-    if job.state == JobState::Running && board.has(&job.placement, cluster.shape(job.granted)) {
-        consider(&mut best, offer(market, board, wish, job.placement.clone()));
+    let job = cluster.job(request.id);
+    if job.state == JobState::Running && free.has(&job.placement, cluster.shape(job.granted)) {
+        consider(&mut best, offer(market, free, request, job.placement.clone()));
     }
     rooms.clear();
     let mut num_rooms = 0;
@@ -58,19 +58,19 @@ pub fn find_alloc(market: Market<'_>, stock: &Stock, wish: &Wish, rooms: &mut Ro
         }
         let before = rooms.len();
         for node in &market.nodes_of[kind.index()] {
-            if board.spaces()[node.index()].free != 0 {
-                let room = board.hosts(*node, wish.shape);
+            if free.nodes()[node.index()].free != 0 {
+                let room = free.hosts(*node, request.shape);
                 if room > 0 {
-                    rooms.push((market.prices.at(board, node.index()), room, *node));
+                    rooms.push((market.prices.at(free, node.index()), room, *node));
                     num_rooms += room;
                 }
             }
         }
-        if rooms.len() == before || num_rooms < wish.num_gpus {
+        if rooms.len() == before || num_rooms < request.num_gpus {
             continue;
         }
         let by_price = |a: &(f64, u32, NodeId), b: &(f64, u32, NodeId)| a.0.total_cmp(&b.0);
-        let single = rooms.iter().filter(|(_, room, _)| *room >= wish.num_gpus);
+        let single = rooms.iter().filter(|(_, room, _)| *room >= request.num_gpus);
         let single = single
             .min_by(|a, b| by_price(a, b).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)))
             .copied();
@@ -78,40 +78,40 @@ pub fn find_alloc(market: Market<'_>, stock: &Stock, wish: &Wish, rooms: &mut Ro
         match single {
             // The cheapest GPUs are all on one node: both places are the same.
             Some(room) if room.0 <= cheapest => {
-                let slice = board.lowest(room.2, wish.num_gpus);
+                let slice = free.lowest(room.2, request.num_gpus);
                 consider(
                     &mut best,
-                    offer(market, board, wish, Placement::from_slice(&[slice])),
+                    offer(market, free, request, Placement::from_slice(&[slice])),
                 );
                 continue;
             }
             Some(room) => {
-                let slice = board.lowest(room.2, wish.num_gpus);
+                let slice = free.lowest(room.2, request.num_gpus);
                 consider(
                     &mut best,
-                    offer(market, board, wish, Placement::from_slice(&[slice])),
+                    offer(market, free, request, Placement::from_slice(&[slice])),
                 );
             }
             None => {
                 rooms.sort_by(|a, b| b.1.cmp(&a.1).then(by_price(a, b)).then(a.2.cmp(&b.2)));
-                let placement = fill(board, rooms, wish.num_gpus);
-                consider(&mut best, offer(market, board, wish, placement));
+                let placement = fill(free, rooms, request.num_gpus);
+                consider(&mut best, offer(market, free, request, placement));
             }
         }
         rooms.sort_by(|a, b| by_price(a, b).then(b.1.cmp(&a.1)).then(a.2.cmp(&b.2)));
-        let placement = fill(board, rooms, wish.num_gpus);
-        consider(&mut best, offer(market, board, wish, placement));
+        let placement = fill(free, rooms, request.num_gpus);
+        consider(&mut best, offer(market, free, request, placement));
     }
     best
 }
 
 /// Takes nodes in this order until the gang is whole.
-fn fill(board: &Board, rooms: &Rooms, num_gpus: u32) -> Placement {
+fn fill(free: &FreeResources, rooms: &Rooms, num_gpus: u32) -> Placement {
     let (mut placement, mut rest) = (Placement::new(), num_gpus);
     for (_, room, node) in rooms {
         let take = rest.min(*room);
         if take > 0 {
-            placement.push(board.lowest(*node, take));
+            placement.push(free.lowest(*node, take));
             rest -= take;
         }
     }
@@ -119,10 +119,10 @@ fn fill(board: &Board, rooms: &Rooms, num_gpus: u32) -> Placement {
 }
 
 /// What a place is worth; none if the job would stand still there.
-fn offer(market: Market<'_>, board: &Board, wish: &Wish, placement: Placement) -> Option<Offer> {
+fn offer(market: Market<'_>, free: &FreeResources, request: &Request, placement: Placement) -> Option<Offer> {
     let cluster = market.cluster;
-    let job = cluster.job(wish.id);
-    let facts = cluster.job_facts(wish.id, &placement);
+    let job = cluster.job(request.id);
+    let facts = cluster.job_facts(request.id, &placement);
     if facts.rate <= 0.0 {
         return None;
     }
@@ -130,15 +130,15 @@ fn offer(market: Market<'_>, board: &Board, wish: &Wish, placement: Placement) -
     let start_s = if stays {
         0.0
     } else {
-        cluster.start_cost_s(wish.id, facts.gpu_type)
+        cluster.start_cost_s(request.id, facts.gpu_type)
     };
     let cost = placement
         .iter()
-        .map(|slice| market.prices.at(board, slice.node.index()) * f64::from(slice.num_gpus()));
+        .map(|slice| market.prices.at(free, slice.node.index()) * f64::from(slice.num_gpus()));
     let cost: f64 = cost.sum();
     Some(Offer {
         rate: facts.rate,
-        payoff: wish.utility(start_s + wish.rest_s / facts.rate) - cost,
+        payoff: request.utility(start_s + request.rest_s / facts.rate) - cost,
         stays,
         placement,
     })
@@ -164,7 +164,7 @@ fn consider(best: &mut Option<Offer>, offer: Option<Offer>) {
 mod tests {
     use super::*;
     use crate::hadar::market::nodes_of;
-    use crate::hadar::utility::{Prices, Utility, wishes};
+    use crate::hadar::utility::{Prices, Utility, requests};
     use crate::test_clusters::{multi_type_cluster, place, submit};
     use pleach_scheduler::cluster::Cluster;
     use pleach_scheduler::ids::{JobId, Time};
@@ -173,9 +173,9 @@ mod tests {
 
     /// The best place of a job where some nodes have GPUs taken, (node, number).
     fn found(cluster: &Cluster, taken: &[(u32, u32)], id: u32) -> Option<Offer> {
-        let wishes = wishes(cluster, Utility::EffectiveThroughput, |_| true);
-        let prices = Prices::new(cluster, &wishes, 1.0, ROUND);
-        let wish = wishes.iter().find(|wish| wish.id == JobId(id)).unwrap();
+        let requests = requests(cluster, Utility::EffectiveThroughput, |_| true);
+        let prices = Prices::new(cluster, &requests, 1.0, ROUND);
+        let request = requests.iter().find(|request| request.id == JobId(id)).unwrap();
         let nodes_of = nodes_of(cluster);
         let market = Market {
             cluster,
@@ -184,10 +184,10 @@ mod tests {
         };
         let mut stock = Stock::new(cluster, true);
         for (node, num) in taken {
-            let slice = stock.board.lowest(NodeId(*node), *num);
-            stock.take(cluster, wish, &Placement::from_slice(&[slice]));
+            let slice = stock.free.lowest(NodeId(*node), *num);
+            stock.take(cluster, request, &Placement::from_slice(&[slice]));
         }
-        find_alloc(market, &stock, wish, &mut Rooms::new())
+        find_alloc(market, &stock, request, &mut Rooms::new())
     }
 
     fn on(offer: &Offer) -> Vec<(u32, u32)> {

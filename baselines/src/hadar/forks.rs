@@ -5,14 +5,14 @@ use pleach_scheduler::ids::{GpuTypeId, NodeId};
 use pleach_scheduler::physics::mixed::Copies;
 
 use super::market::Stock;
-use super::utility::{Prices, Wish};
-use crate::shared::board::Board;
-use crate::shared::layout::Grant;
+use super::utility::{Prices, Request};
+use crate::shared::allocation::Grant;
+use crate::shared::what_if::FreeResources;
 
 /// A job and its copies as a plan grows.
 #[derive(Clone, Debug)]
 pub(super) struct Fork {
-    pub(super) wish: Wish,
+    pub(super) request: Request,
     pub(super) copies: Copies,
     /// What a start costs, s.
     pub(super) start_s: f64,
@@ -35,7 +35,7 @@ impl Fork {
             return 0.0;
         }
         let start_s = if self.moves || moves { self.start_s } else { 0.0 };
-        self.wish.utility(start_s + self.wish.rest_s / rate)
+        self.request.utility(start_s + self.request.rest_s / rate)
     }
 }
 
@@ -52,17 +52,17 @@ struct Copy {
 }
 
 /// Nodes with room, the fastest for the average job first.
-pub(super) fn nodes_by_speed(cluster: &Cluster, stock: &Stock, wishes: &[Wish]) -> Vec<NodeId> {
+pub(super) fn nodes_by_speed(cluster: &Cluster, stock: &Stock, requests: &[Request]) -> Vec<NodeId> {
     let mut value = vec![0.0_f64; cluster.num_types()];
-    for wish in wishes {
-        for (value, speed) in value.iter_mut().zip(&cluster.class(wish.class).speed) {
+    for request in requests {
+        for (value, speed) in value.iter_mut().zip(&cluster.class(request.class).speed) {
             *value += speed;
         }
     }
-    let spaces = stock.board.spaces().iter().enumerate();
-    let free = spaces.filter(|(_, space)| space.free != 0);
+    let nodes = stock.free.nodes().iter().enumerate();
+    let free = nodes.filter(|(_, node)| node.free != 0);
     let mut nodes: Vec<(f64, NodeId)> = free
-        .map(|(index, space)| (value[space.gpu_type.index()], NodeId(index as u32)))
+        .map(|(index, node)| (value[node.gpu_type.index()], NodeId(index as u32)))
         .collect();
     nodes.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     nodes.into_iter().map(|(_, node)| node).collect()
@@ -77,13 +77,13 @@ pub(super) fn serve(
     forks: &mut [Fork],
     copies_max: usize,
 ) -> bool {
-    if stock.board.spaces()[node.index()].free == 0 {
+    if stock.free.nodes()[node.index()].free == 0 {
         return false;
     }
-    let mut open = candidates(cluster, &stock.board, node, forks, copies_max);
+    let mut open = candidates(cluster, &stock.free, node, forks, copies_max);
     let mut any = false;
     loop {
-        let price = prices.at(&stock.board, node.index());
+        let price = prices.at(&stock.free, node.index());
         let payoff = |copy: &Copy| copy.gain - price * f64::from(copy.num_gpus);
         let best = (0..open.len()).reduce(|best, at| {
             if payoff(&open[at]) > payoff(&open[best]) {
@@ -98,7 +98,7 @@ pub(super) fn serve(
         let copy = open.remove(best);
         if give(cluster, stock, node, copy, &mut forks[copy.fork]) {
             any = true;
-            open.retain(|copy| copy.num_gpus <= stock.board.hosts(node, forks[copy.fork].wish.shape));
+            open.retain(|copy| copy.num_gpus <= stock.free.hosts(node, forks[copy.fork].request.shape));
         }
     }
 }
@@ -106,28 +106,28 @@ pub(super) fn serve(
 /// The copies that a node could take, at most one of each job, and only such that help.
 fn candidates(
     cluster: &Cluster,
-    board: &Board,
+    free: &FreeResources,
     node: NodeId,
     forks: &mut [Fork],
     copies_max: usize,
 ) -> Vec<Copy> {
-    let kind = board.spaces()[node.index()].gpu_type;
+    let kind = free.nodes()[node.index()].gpu_type;
     let mut open = Vec::new();
     for (index, fork) in forks.iter_mut().enumerate() {
-        let wish = &fork.wish;
+        let request = &fork.request;
         let is_here = fork.slices.iter().any(|slice| slice.node == node);
-        if wish.types >> kind.0 & 1 == 0 || fork.slices.len() >= copies_max || is_here {
+        if request.types >> kind.0 & 1 == 0 || fork.slices.len() >= copies_max || is_here {
             continue;
         }
-        let num_gpus = board.hosts(node, wish.shape).min(wish.num_gpus);
+        let num_gpus = free.hosts(node, request.shape).min(request.num_gpus);
         if num_gpus == 0 {
             continue;
         }
-        let job = cluster.job(wish.id);
+        let job = cluster.job(request.id);
         let here = job.placement.iter().find(|slice| slice.node == node).copied();
-        let stays = here.filter(|slice| slice.num_gpus() == num_gpus && board.has(&[*slice], wish.shape));
-        let part = f64::from(num_gpus) / f64::from(wish.num_gpus);
-        let rate = cluster.class(wish.class).speed[kind.index()] * part;
+        let stays = here.filter(|slice| slice.num_gpus() == num_gpus && free.has(&[*slice], request.shape));
+        let part = f64::from(num_gpus) / f64::from(request.num_gpus);
+        let rate = cluster.class(request.class).speed[kind.index()] * part;
         let gain = match fork.known {
             Some((known, num, gain)) if stays.is_none() && (known, num) == (kind, num_gpus) => gain,
             _ => fork.with(rate, stays.is_none()) - fork.utility,
@@ -150,14 +150,14 @@ fn candidates(
 
 /// Gives a node's GPUs to a copy, if they and the quota still suffice; whether they do.
 fn give(cluster: &Cluster, stock: &mut Stock, node: NodeId, copy: Copy, fork: &mut Fork) -> bool {
-    let shape = fork.wish.shape;
-    let fits = stock.board.hosts(node, shape) >= copy.num_gpus;
-    if !fits || !stock.has_quota(cluster, &fork.wish, copy.num_gpus) {
+    let shape = fork.request.shape;
+    let fits = stock.free.hosts(node, shape) >= copy.num_gpus;
+    if !fits || !stock.has_quota(cluster, &fork.request, copy.num_gpus) {
         return false;
     }
-    let stays = copy.stays.filter(|slice| stock.board.has(&[*slice], shape));
-    let slice = stays.unwrap_or_else(|| stock.board.lowest(node, copy.num_gpus));
-    stock.take(cluster, &fork.wish, &Placement::from_slice(&[slice]));
+    let stays = copy.stays.filter(|slice| stock.free.has(&[*slice], shape));
+    let slice = stays.unwrap_or_else(|| stock.free.lowest(node, copy.num_gpus));
+    stock.take(cluster, &fork.request, &Placement::from_slice(&[slice]));
     fork.known = None;
     fork.utility = fork.with(copy.rate, stays.is_none());
     fork.moves |= stays.is_none();
@@ -169,7 +169,7 @@ fn give(cluster: &Cluster, stock: &mut Stock, node: NodeId, copy: Copy, fork: &m
 /// One whole copy is the plain gang. Slices are in the order of the nodes, so that equal plans are equal placements.
 pub(super) fn grant(mut fork: Fork) -> Grant {
     fork.slices.sort_unstable_by_key(|slice| slice.node);
-    let is_whole = fork.slices.len() == 1 && fork.slices[0].num_gpus() == fork.wish.num_gpus;
+    let is_whole = fork.slices.len() == 1 && fork.slices[0].num_gpus() == fork.request.num_gpus;
     Grant {
         copies: (!is_whole).then_some(fork.copies),
         ..Grant::gang(fork.slices)

@@ -24,11 +24,11 @@ use serde::{Deserialize, Serialize};
 use super::dual::{Limits, Plan, best_plan, queue};
 use super::find_alloc::{Rooms, find_alloc};
 use super::market::{Market, Stock, nodes_of};
-use super::utility::{Prices, Utility, Wish, wishes};
-use crate::shared::board::is_on_board;
-use crate::shared::layout::{Grant, Layout, apply, start_fractions};
+use super::utility::{Prices, Request, Utility, requests};
+use crate::shared::allocation::{Allocation, Grant, apply, start_fractions};
 use crate::shared::settings::check;
 use crate::shared::timer::RoundTimer;
+use crate::shared::what_if::is_whole_gpu_job;
 
 /// Settings of [`Hadar`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,52 +88,53 @@ impl Hadar {
         })
     }
 
-    fn plan_round(&self, cluster: &Cluster) -> Layout {
+    fn plan_round(&self, cluster: &Cluster) -> Allocation {
         let moves = cluster.capabilities().preemption;
         let takes_part = |id: JobId| {
             let job = cluster.job(id);
-            is_on_board(job) && (moves || job.state == JobState::Pending)
+            is_whole_gpu_job(job) && (moves || job.state == JobState::Pending)
         };
-        let wishes = wishes(cluster, self.config.utility, takes_part);
-        let prices = Prices::new(cluster, &wishes, self.config.eta, self.timer.round());
+        let requests = requests(cluster, self.config.utility, takes_part);
+        let prices = Prices::new(cluster, &requests, self.config.eta, self.timer.round());
         let limits = Limits {
             beam: self.config.beam,
             num_looks_max: self.config.num_looks_max,
         };
-        let queue = queue(&wishes);
+        let queue = queue(&requests);
         let nodes_of = nodes_of(cluster);
         let market = Market {
             cluster,
             prices: &prices,
             nodes_of: &nodes_of,
         };
-        let mut plan = best_plan(market, &wishes, &queue, Stock::new(cluster, moves), limits);
+        let mut plan = best_plan(market, &requests, &queue, Stock::new(cluster, moves), limits);
         if self.config.fill_idle || plan.picks.is_empty() {
-            fill(market, &wishes, &queue, &mut plan);
+            fill(market, &requests, &queue, &mut plan);
         }
         let grants = plan.picks.into_iter();
         grants
-            .map(|(index, offer)| (wishes[index].id, Grant::gang(offer.placement)))
+            .map(|(index, offer)| (requests[index].id, Grant::gang(offer.placement)))
             .collect()
     }
 }
 
 /// Gives what is left to the jobs that are not chosen, whatever the price.
-fn fill(market: Market<'_>, wishes: &[Wish], queue: &[usize], plan: &mut Plan) {
+fn fill(market: Market<'_>, requests: &[Request], queue: &[usize], plan: &mut Plan) {
     let cluster = market.cluster;
-    let mut is_chosen = vec![false; wishes.len()];
+    let mut is_chosen = vec![false; requests.len()];
     for (index, _) in &plan.picks {
         is_chosen[*index] = true;
     }
     let mut rooms = Rooms::new();
     for index in queue {
-        let wish = &wishes[*index];
-        let fits = plan.stock.num_free >= wish.num_gpus && plan.stock.has_quota(cluster, wish, wish.num_gpus);
+        let request = &requests[*index];
+        let fits = plan.stock.num_free >= request.num_gpus
+            && plan.stock.has_quota(cluster, request, request.num_gpus);
         if is_chosen[*index] || !fits {
             continue;
         }
-        if let Some(offer) = find_alloc(market, &plan.stock, wish, &mut rooms) {
-            plan.stock.take(cluster, wish, &offer.placement);
+        if let Some(offer) = find_alloc(market, &plan.stock, request, &mut rooms) {
+            plan.stock.take(cluster, request, &offer.placement);
             plan.picks.push((*index, offer));
         }
     }
@@ -147,8 +148,8 @@ impl Planner for Hadar {
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         start_fractions(cluster);
         if self.timer.begins(cluster) {
-            let layout = self.plan_round(cluster);
-            apply(cluster, &layout);
+            let allocation = self.plan_round(cluster);
+            apply(cluster, &allocation);
         }
         Ok(())
     }

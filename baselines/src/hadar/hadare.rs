@@ -26,11 +26,11 @@ use serde::{Deserialize, Serialize};
 
 use super::forks::{Fork, grant, nodes_by_speed, serve};
 use super::market::Stock;
-use super::utility::{Prices, Utility, Wish, wishes};
-use crate::shared::board::is_on_board;
-use crate::shared::layout::{Layout, apply, start_fractions};
+use super::utility::{Prices, Request, Utility, requests};
+use crate::shared::allocation::{Allocation, apply, start_fractions};
 use crate::shared::settings::check;
 use crate::shared::timer::RoundTimer;
+use crate::shared::what_if::is_whole_gpu_job;
 
 /// Settings of [`HadarE`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -115,34 +115,34 @@ impl HadarE {
         }
     }
 
-    fn plan_round(&self, cluster: &Cluster) -> Layout {
+    fn plan_round(&self, cluster: &Cluster) -> Allocation {
         let moves = cluster.capabilities().preemption;
         let takes_part = |id: JobId| {
             let job = cluster.job(id);
-            is_on_board(job) && (moves || job.state == JobState::Pending)
+            is_whole_gpu_job(job) && (moves || job.state == JobState::Pending)
         };
-        let wishes = wishes(cluster, self.config.utility, takes_part);
+        let requests = requests(cluster, self.config.utility, takes_part);
         let mut stock = Stock::new(cluster, moves);
-        let prices = Prices::new(cluster, &wishes, self.config.eta, self.timer.round());
-        let order = nodes_by_speed(cluster, &stock, &wishes);
-        let fork = |wish: Wish| Fork {
-            copies: self.copies(cluster, wish.class),
-            start_s: cluster.resume_cost_s(wish.id),
+        let prices = Prices::new(cluster, &requests, self.config.eta, self.timer.round());
+        let order = nodes_by_speed(cluster, &stock, &requests);
+        let fork = |request: Request| Fork {
+            copies: self.copies(cluster, request.class),
+            start_s: cluster.resume_cost_s(request.id),
             slices: Placement::new(),
             sum_rates: 0.0,
-            moves: cluster.job(wish.id).state != JobState::Running,
+            moves: cluster.job(request.id).state != JobState::Running,
             utility: 0.0,
             known: None,
-            wish,
+            request,
         };
-        let mut forks: Vec<Fork> = wishes.into_iter().map(fork).collect();
+        let mut forks: Vec<Fork> = requests.into_iter().map(fork).collect();
         let copies_max = self.config.copies_max.unwrap_or(cluster.nodes().len());
         for node in order {
             // Again with smaller copies while there is room and a job that a copy would help.
             while serve(cluster, &mut stock, &prices, node, &mut forks, copies_max) {}
         }
         let started = forks.into_iter().filter(|fork| !fork.slices.is_empty());
-        started.map(|fork| (fork.wish.id, grant(fork))).collect()
+        started.map(|fork| (fork.request.id, grant(fork))).collect()
     }
 }
 
@@ -154,8 +154,8 @@ impl Planner for HadarE {
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         start_fractions(cluster);
         if self.timer.begins(cluster) {
-            let layout = self.plan_round(cluster);
-            apply(cluster, &layout);
+            let allocation = self.plan_round(cluster);
+            apply(cluster, &allocation);
         }
         Ok(())
     }

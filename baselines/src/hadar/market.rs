@@ -3,8 +3,8 @@
 use pleach_scheduler::cluster::{Cluster, Placement};
 use pleach_scheduler::ids::NodeId;
 
-use super::utility::{Prices, Wish};
-use crate::shared::board::{Board, is_on_board};
+use super::utility::{Prices, Request};
+use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
 
 /// What does not change while a round is planned.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub fn nodes_of(cluster: &Cluster) -> Vec<Vec<NodeId>> {
 #[derive(Clone, Debug)]
 pub struct Stock {
     /// Free GPUs, CPU and memory.
-    pub board: Board,
+    pub free: FreeResources,
     /// GPUs that are free, in all.
     pub num_free: u32,
     /// GPUs that are free, by type. `[type]`
@@ -45,17 +45,17 @@ impl Stock {
     /// those that hold parts of GPUs.
     #[must_use]
     pub fn new(cluster: &Cluster, moves: bool) -> Stock {
-        let board = if moves {
-            Board::emptied(cluster)
+        let free = if moves {
+            FreeResources::emptied(cluster)
         } else {
-            Board::as_is(cluster)
+            FreeResources::as_is(cluster)
         };
         let mut num_free_of = vec![0; cluster.num_types()];
-        for space in board.spaces() {
-            num_free_of[space.gpu_type.index()] += space.num_free();
+        for node in free.nodes() {
+            num_free_of[node.gpu_type.index()] += node.num_free();
         }
         Stock {
-            board,
+            free,
             num_free: num_free_of.iter().sum(),
             num_free_of,
             quotas: quotas(cluster, moves),
@@ -64,8 +64,8 @@ impl Stock {
 
     /// Whether the tenant of a job may take so many GPUs more.
     #[must_use]
-    pub fn has_quota(&self, cluster: &Cluster, wish: &Wish, num_gpus: u32) -> bool {
-        let tenant = cluster.job(wish.id).request.tenant.index();
+    pub fn has_quota(&self, cluster: &Cluster, request: &Request, num_gpus: u32) -> bool {
+        let tenant = cluster.job(request.id).request.tenant.index();
         self.quotas.get(tenant).is_none_or(|left| *left >= num_gpus)
     }
 
@@ -73,11 +73,11 @@ impl Stock {
     ///
     /// # Panics
     /// If they are not free.
-    pub fn take(&mut self, cluster: &Cluster, wish: &Wish, placement: &Placement) {
-        self.board.take(placement, wish.shape);
-        let tenant = cluster.job(wish.id).request.tenant.index();
+    pub fn take(&mut self, cluster: &Cluster, request: &Request, placement: &Placement) {
+        self.free.take(placement, request.shape);
+        let tenant = cluster.job(request.id).request.tenant.index();
         for slice in placement {
-            let kind = self.board.spaces()[slice.node.index()].gpu_type;
+            let kind = self.free.nodes()[slice.node.index()].gpu_type;
             let num_gpus = slice.num_gpus();
             self.num_free -= num_gpus;
             self.num_free_of[kind.index()] -= num_gpus;
@@ -97,7 +97,7 @@ fn quotas(cluster: &Cluster, moves: bool) -> Vec<u32> {
     let mut used_milli: Vec<u64> = tenants.map(|tenant| tenant.used_milli).collect();
     for id in cluster.running() {
         let job = cluster.job(id);
-        if moves && is_on_board(job) {
+        if moves && is_whole_gpu_job(job) {
             used_milli[job.request.tenant.index()] -= job.milli_held();
         }
     }

@@ -8,7 +8,7 @@ use pleach_scheduler::cluster::{Cluster, Shape};
 use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::shared::board::Board;
+use crate::shared::what_if::FreeResources;
 
 /// What a schedule is to be good at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub enum Utility {
 
 /// What a plan looks at in a job. Times of the reference run are times on the reference type.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wish {
+pub struct Request {
     /// The job.
     pub id: JobId,
     /// Its model class.
@@ -50,7 +50,7 @@ pub struct Wish {
     pub weight: f64,
 }
 
-impl Wish {
+impl Request {
     /// Utility of ending after `more_s` from now, in GPUs of the reference type.
     #[must_use]
     pub fn utility(&self, more_s: f64) -> f64 {
@@ -71,16 +71,16 @@ impl Wish {
 
 /// The jobs that wait or run and are not left out, by arrival.
 #[must_use]
-pub fn wishes(cluster: &Cluster, utility: Utility, takes_part: impl Fn(JobId) -> bool) -> Vec<Wish> {
+pub fn requests(cluster: &Cluster, utility: Utility, takes_part: impl Fn(JobId) -> bool) -> Vec<Request> {
     let now = cluster.now();
-    let wish = |id: JobId| {
+    let request = |id: JobId| {
         let job = cluster.job(id);
         let speeds = &cluster.class(job.request.class).speed;
         let speeds = cluster.types_in(job.types).map(|kind| speeds[kind.index()]);
         let (speed_min, speed_max) = speeds.fold((f64::INFINITY, 0.0_f64), |(min, max), speed| {
             (min.min(speed), max.max(speed))
         });
-        Wish {
+        Request {
             id,
             class: job.request.class,
             num_gpus: job.request.num_gpus,
@@ -95,20 +95,21 @@ pub fn wishes(cluster: &Cluster, utility: Utility, takes_part: impl Fn(JobId) ->
         }
     };
     let active = cluster.active().into_iter().filter(|id| takes_part(*id));
-    let mut wishes: Vec<Wish> = active.map(wish).collect();
-    let longest_s = wishes.iter().map(|wish| wish.rest_s).fold(1.0, f64::max);
-    let share = f64::from(cluster.num_gpus()) / wishes.len().max(1) as f64;
-    for wish in &mut wishes {
-        wish.weight = match utility {
+    let mut requests: Vec<Request> = active.map(request).collect();
+    let longest_s = requests.iter().map(|request| request.rest_s).fold(1.0, f64::max);
+    let share = f64::from(cluster.num_gpus()) / requests.len().max(1) as f64;
+    for request in &mut requests {
+        request.weight = match utility {
             Utility::EffectiveThroughput => 0.0,
-            Utility::Makespan => wish.rest_s / longest_s,
+            Utility::Makespan => request.rest_s / longest_s,
             Utility::FinishTimeFairness => {
-                let ideal_s = wish.work_s / wish.speed_max / (share / f64::from(wish.num_gpus)).min(1.0);
-                (wish.age_s + wish.rest_s / wish.speed_max) / ideal_s
+                let ideal_s =
+                    request.work_s / request.speed_max / (share / f64::from(request.num_gpus)).min(1.0);
+                (request.age_s + request.rest_s / request.speed_max) / ideal_s
             }
         };
     }
-    wishes
+    requests
 }
 
 /// The price of a GPU of every node: `U_min (U_max / U_min)^(taken / all)`, so that an idle node admits anyone and the last
@@ -124,23 +125,26 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// From the wishes of a round. `eta` scales the lowest price, `round` is the unit of the longest run time.
+    /// From the requests of a round. `eta` scales the lowest price, `round` is the unit of the longest run time.
     #[must_use]
-    pub fn new(cluster: &Cluster, wishes: &[Wish], eta: f64, round: Time) -> Prices {
+    pub fn new(cluster: &Cluster, requests: &[Request], eta: f64, round: Time) -> Prices {
         // If all were run one after the other on their slowest types.
-        let horizon_s: f64 = wishes.iter().map(|wish| wish.rest_s / wish.speed_min).sum();
+        let horizon_s: f64 = requests
+            .iter()
+            .map(|request| request.rest_s / request.speed_min)
+            .sum();
         let limits = (0..cluster.num_types()).map(|kind| {
-            let can_use = wishes.iter().filter(|wish| wish.types >> kind & 1 == 1);
+            let can_use = requests.iter().filter(|request| request.types >> kind & 1 == 1);
             let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
-            for wish in can_use {
-                let gang = f64::from(wish.num_gpus);
-                let best = match wish.weight {
-                    0.0 => wish.speed_max,
-                    _ => wish.best_density(),
+            for request in can_use {
+                let gang = f64::from(request.num_gpus);
+                let best = match request.weight {
+                    0.0 => request.speed_max,
+                    _ => request.best_density(),
                 };
                 most = most.max(best);
-                let rounds = (wish.work_s / wish.speed_min / round.as_secs_f64()).max(1.0);
-                least = least.min(wish.utility(horizon_s) / (rounds * gang * 4.0 * eta));
+                let rounds = (request.work_s / request.speed_min / round.as_secs_f64()).max(1.0);
+                least = least.min(request.utility(horizon_s) / (rounds * gang * 4.0 * eta));
             }
             (least.min(most), most)
         });
@@ -162,9 +166,9 @@ impl Prices {
 
     /// Price of a GPU of a node as a plan leaves it.
     #[must_use]
-    pub fn at(&self, board: &Board, node: usize) -> f64 {
+    pub fn at(&self, free: &FreeResources, node: usize) -> f64 {
         let row = &self.rows[self.row_of[node]];
-        let num_free = board.spaces()[node].num_free() as usize;
+        let num_free = free.nodes()[node].num_free() as usize;
         row[row.len() - 1 - num_free]
     }
 
@@ -200,12 +204,15 @@ mod tests {
         let mut cluster = multi_type_cluster(&[1.0, 2.0], 4);
         submit(&mut cluster, 2, 400.0);
         cluster.advance(Time::from_secs_f64(100.0));
-        let wish = wishes(&cluster, Utility::EffectiveThroughput, all)[0];
-        assert_eq!((wish.age_s, wish.rest_s, wish.speed_max), (100.0, 400.0, 2.0));
+        let request = requests(&cluster, Utility::EffectiveThroughput, all)[0];
+        assert_eq!(
+            (request.age_s, request.rest_s, request.speed_max),
+            (100.0, 400.0, 2.0)
+        );
         // On the fast type it ends after 200 s: 2 x 400 / 300.
-        assert_eq!(wish.utility(200.0), 800.0 / 300.0);
-        assert_eq!(wish.best_density(), 400.0 / 300.0);
-        assert!(wish.utility(201.0) < wish.utility(200.0));
+        assert_eq!(request.utility(200.0), 800.0 / 300.0);
+        assert_eq!(request.best_density(), 400.0 / 300.0);
+        assert!(request.utility(201.0) < request.utility(200.0));
     }
 
     #[test]
@@ -215,11 +222,11 @@ mod tests {
         submit(&mut cluster, 1, 1000.0);
         submit(&mut cluster, 1, 250.0);
         cluster.advance(Time::from_secs_f64(500.0));
-        let makespan = wishes(&cluster, Utility::Makespan, all);
+        let makespan = requests(&cluster, Utility::Makespan, all);
         assert_eq!([makespan[0].weight, makespan[1].weight], [1.0, 0.25]);
         // A pace of 1 from now on: the weight itself.
         assert_eq!(makespan[1].utility(250.0), 0.25);
-        let fairness = wishes(&cluster, Utility::FinishTimeFairness, all);
+        let fairness = requests(&cluster, Utility::FinishTimeFairness, all);
         assert_eq!([fairness[0].weight, fairness[1].weight], [1.5, 3.0]);
     }
 
@@ -230,22 +237,22 @@ mod tests {
         submit(&mut cluster, 1, 3600.0);
         submit(&mut cluster, 2, 360.0);
         let round = Time::from_secs_f64(360.0);
-        let wishes = wishes(&cluster, Utility::EffectiveThroughput, all);
-        let prices = Prices::new(&cluster, &wishes, 1.0, round);
+        let requests = requests(&cluster, Utility::EffectiveThroughput, all);
+        let prices = Prices::new(&cluster, &requests, 1.0, round);
         // Best: a pace of 1 for both. Worst: all after 3,960 s; 3,600 / 3,960 over 10 rounds, or 360 / 3,960 over 1 round:
         // the same, 0.0909; a quarter of it.
         let (least, most) = prices.limits(GpuTypeId(0));
         assert_eq!(most, 1.0);
         assert!((least - 1.0 / 44.0).abs() < 1e-12, "{least}");
-        let mut board = Board::emptied(&cluster);
-        assert!((prices.at(&board, 0) - 1.0 / 44.0).abs() < 1e-12);
-        board.take(&[board.lowest(NodeId(0), 2)], wishes[0].shape);
+        let mut free = FreeResources::emptied(&cluster);
+        assert!((prices.at(&free, 0) - 1.0 / 44.0).abs() < 1e-12);
+        free.take(&[free.lowest(NodeId(0), 2)], requests[0].shape);
         // Half taken: the geometric mean.
-        assert!((prices.at(&board, 0) - (1.0_f64 / 44.0).sqrt()).abs() < 1e-12);
-        board.take(&[board.lowest(NodeId(0), 2)], wishes[0].shape);
-        assert!((prices.at(&board, 0) - 1.0).abs() < 1e-12);
+        assert!((prices.at(&free, 0) - (1.0_f64 / 44.0).sqrt()).abs() < 1e-12);
+        free.take(&[free.lowest(NodeId(0), 2)], requests[0].shape);
+        assert!((prices.at(&free, 0) - 1.0).abs() < 1e-12);
         // A larger eta lowers the first price.
-        let cheaper = Prices::new(&cluster, &wishes, 10.0, round);
+        let cheaper = Prices::new(&cluster, &requests, 10.0, round);
         assert!((cheaper.limits(GpuTypeId(0)).0 - 1.0 / 440.0).abs() < 1e-12);
     }
 }

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::fragment::{Room, TaskClass};
 use super::mix::{Mix, any_tenant};
 use super::rivals;
-use crate::shared::give_out::tightest;
+use crate::shared::allocate_by_priority::tightest;
 use crate::shared::settings::check;
 
 /// Settings of [`Fgd`].

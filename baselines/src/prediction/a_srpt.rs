@@ -28,9 +28,9 @@ use serde::{Deserialize, Serialize};
 
 use super::roomiest::place;
 use super::virtual_machine::VirtualMachine;
-use crate::shared::board::{Board, is_on_board};
-use crate::shared::give_out::tightest;
+use crate::shared::allocate_by_priority::tightest;
 use crate::shared::settings::check;
+use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
 
 /// Settings of [`ASrpt`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -140,12 +140,12 @@ impl ASrpt {
     }
 
     /// Starts a job if there is a place that is good enough for it.
-    fn try_start(&mut self, cluster: &mut Cluster, board: &mut Board, id: JobId) -> Turn {
+    fn try_start(&mut self, cluster: &mut Cluster, free: &mut FreeResources, id: JobId) -> Turn {
         let job = cluster.job(id);
         let (class, shape) = (job.request.class, cluster.shape(job.shape));
-        let on_board = is_on_board(job) && !cluster.capabilities().consolidated;
+        let on_board = is_whole_gpu_job(job) && !cluster.capabilities().consolidated;
         let placement = if on_board {
-            place(cluster, board, id)
+            place(cluster, free, id)
         } else {
             tightest(cluster, id, &mut Vec::new())
         };
@@ -164,11 +164,11 @@ impl ASrpt {
             }
         }
         if on_board {
-            board.take(&placement, shape);
+            free.take(&placement, shape);
         }
         cluster.start(id, placement);
         if !on_board {
-            *board = Board::as_is(cluster);
+            *free = FreeResources::as_is(cluster);
         }
         Turn::Started
     }
@@ -185,12 +185,12 @@ impl Planner for ASrpt {
         if cluster.num_pending() == 0 {
             return Ok(());
         }
-        let mut board = Board::as_is(cluster);
+        let mut free = FreeResources::as_is(cluster);
         for id in self.queue(cluster) {
             if !cluster.has_room(cluster.demand(id)) {
                 continue;
             }
-            if let Turn::DoesNotFit = self.try_start(cluster, &mut board, id)
+            if let Turn::DoesNotFit = self.try_start(cluster, &mut free, id)
                 && cluster.num_running() > 0
                 && cluster.could_run(&cluster.job(id).request)
             {
@@ -201,7 +201,7 @@ impl Planner for ASrpt {
             let waiting: Vec<JobId> = self.machine.jobs().collect();
             for id in waiting {
                 let is_pending = cluster.job(id).state == JobState::Pending;
-                if is_pending && let Turn::Started = self.try_start(cluster, &mut board, id) {
+                if is_pending && let Turn::Started = self.try_start(cluster, &mut free, id) {
                     self.machine.withdraw(id);
                     self.dispatch(id);
                     break;

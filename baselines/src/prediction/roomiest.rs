@@ -4,10 +4,10 @@ use pleach_scheduler::cluster::{Cluster, Placement, Slice, Template};
 use pleach_scheduler::ids::{JobId, NodeId};
 
 use super::heavy_edge::{JobGraph, heavy_edge};
-use crate::shared::board::Board;
+use crate::shared::what_if::FreeResources;
 
 /// The heavy-edge placement of a gang on the nodes of its fastest type that have most GPUs free.
-pub(super) fn place(cluster: &Cluster, board: &Board, id: JobId) -> Option<Placement> {
+pub(super) fn place(cluster: &Cluster, free: &FreeResources, id: JobId) -> Option<Placement> {
     let job = cluster.job(id);
     let class = job.request.class;
     let kind = cluster.preferred_type(
@@ -16,11 +16,11 @@ pub(super) fn place(cluster: &Cluster, board: &Board, id: JobId) -> Option<Place
         cluster.fitting_types(cluster.demand(id)),
     )?;
     let shape = cluster.shape(job.shape);
-    let nodes = board.spaces().iter().enumerate();
-    let of_type = nodes.filter(|(_, space)| space.gpu_type == kind && space.free != 0);
+    let nodes = free.nodes().iter().enumerate();
+    let of_type = nodes.filter(|(_, node)| node.gpu_type == kind && node.free != 0);
     let mut rooms: Vec<(u32, NodeId)> = of_type
         .map(|(index, _)| NodeId(index as u32))
-        .map(|node| (board.hosts(node, shape), node))
+        .map(|node| (free.hosts(node, shape), node))
         .collect();
     // The roomiest nodes that it takes to hold the gang; the others would stay empty.
     rooms.sort_unstable_by_key(|(room, node)| (std::cmp::Reverse(*room), *node));
@@ -42,7 +42,7 @@ pub(super) fn place(cluster: &Cluster, board: &Board, id: JobId) -> Option<Place
     let members = heavy_edge(&graph, num_gpus as usize, &counts)?;
     let slice = |(index, (_, node)): (usize, &(u32, NodeId))| {
         let num = members.iter().filter(|other| **other == index).count() as u32;
-        (num > 0).then(|| board.lowest(*node, num))
+        (num > 0).then(|| free.lowest(*node, num))
     };
     let slices: Vec<Slice> = rooms.iter().enumerate().filter_map(slice).collect();
     Some(Placement::from_slice(&slices))

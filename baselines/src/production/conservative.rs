@@ -24,7 +24,7 @@ use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::calendar::{Ask, Calendar, Slot};
-use crate::shared::give_out::tightest;
+use crate::shared::allocate_by_priority::tightest;
 
 /// Settings of [`Conservative`]: it has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

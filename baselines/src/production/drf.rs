@@ -19,7 +19,7 @@ use pleach_scheduler::ids::{JobId, TenantId};
 use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::give_out::tightest;
+use crate::shared::allocate_by_priority::tightest;
 
 /// Settings of [`Drf`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,7 +118,7 @@ impl Planner for Drf {
         for id in pending.into_iter().rev() {
             waiting[cluster.job(id).request.tenant.index()].push(id);
         }
-        // Nothing is given back while we deal, so what did not fit once does not fit later.
+        // Nothing is given back while we allocate, so what did not fit once does not fit later.
         let mut too_large: Vec<Demand> = Vec::new();
         let mut slices = Vec::new();
         loop {

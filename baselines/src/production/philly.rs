@@ -25,9 +25,9 @@ use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::victims::room_for;
-use crate::shared::board::is_on_board;
-use crate::shared::give_out::tightest;
+use crate::shared::allocate_by_priority::tightest;
 use crate::shared::settings::check;
+use crate::shared::what_if::is_whole_gpu_job;
 
 /// Settings of [`Philly`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -189,7 +189,7 @@ impl Philly {
             let tenant = cluster.tenant(job.request.tenant);
             let due = tenant.used_milli + u64::from(job.request.num_gpus) * 1000
                 <= u64::from(tenant.quota_gpus) * 1000;
-            if !due || !is_on_board(job) || self.num_tries(cluster.now(), id) == 0 {
+            if !due || !is_whole_gpu_job(job) || self.num_tries(cluster.now(), id) == 0 {
                 continue;
             }
             if let Some((victims, placement)) = room_for(cluster, id) {

@@ -3,7 +3,7 @@
 use pleach_scheduler::cluster::{Cluster, Placement, Slice};
 use pleach_scheduler::ids::{JobId, Time};
 
-use crate::shared::board::{Board, is_on_board};
+use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
 
 /// The jobs to stop for a job, and where it then runs.
 pub(super) fn room_for(cluster: &Cluster, id: JobId) -> Option<(Vec<JobId>, Placement)> {
@@ -16,12 +16,12 @@ pub(super) fn room_for(cluster: &Cluster, id: JobId) -> Option<(Vec<JobId>, Plac
     // Newest first.
     let mut running: Vec<(Time, JobId)> = cluster
         .running()
-        .filter(|id| is_on_board(cluster.job(*id)) && cluster.gives_back_whole_gpus(*id))
+        .filter(|id| is_whole_gpu_job(cluster.job(*id)) && cluster.gives_back_whole_gpus(*id))
         .filter(|id| job.types >> cluster.job(*id).gpu_type.0 & 1 == 1)
         .map(|id| (cluster.job(id).run_start, id))
         .collect();
     running.sort_unstable_by(|a, b| b.cmp(a));
-    let mut board = Board::as_is(cluster);
+    let mut free = FreeResources::as_is(cluster);
     let mut victims: Vec<JobId> = Vec::new();
     loop {
         let most = (0..above.len())
@@ -41,13 +41,13 @@ pub(super) fn room_for(cluster: &Cluster, id: JobId) -> Option<(Vec<JobId>, Plac
         above[most].0 -= cluster.job(victim).milli_held();
         let shape = cluster.shape(cluster.job(victim).granted);
         for slice in &cluster.job(victim).placement {
-            board.give_back(*slice, shape);
+            free.give_back(*slice, shape);
         }
         victims.push(victim);
         let shape = cluster.shape(job.shape);
         let fits = cluster
             .types_in(job.types)
-            .find_map(|kind| board.tightest(kind, job.request.num_gpus, shape));
+            .find_map(|kind| free.tightest(kind, job.request.num_gpus, shape));
         if let Some(placement) = fits {
             // Who was chosen early may turn out not to be needed.
             return Some((needed(cluster, victims, &placement), placement));

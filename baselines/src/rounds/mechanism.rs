@@ -5,29 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::ids::{GpuTypeId, JobId};
 
-/// Priority of a party with a target that has received nothing, as a multiple of its target (Gavel's simulator).
+/// Priority of a combination with a target that has received nothing, as a multiple of its target (Gavel's simulator).
 const UNSERVED: f64 = 1e9;
 
-/// Who takes a turn together: one job, or two of the same gang size that share all their GPUs.
+/// Who holds GPUs together: one job, or two of the same gang size that share all their GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Party {
+pub struct JobCombination {
     /// The job, the earlier of two.
     pub job: JobId,
     /// The job beside it.
     pub beside: Option<JobId>,
 }
 
-impl Party {
+impl JobCombination {
     /// A job alone.
     #[must_use]
-    pub fn alone(job: JobId) -> Party {
-        Party { job, beside: None }
+    pub fn alone(job: JobId) -> JobCombination {
+        JobCombination { job, beside: None }
     }
 
     /// Two jobs, in either order.
     #[must_use]
-    pub fn pair(a: JobId, b: JobId) -> Party {
-        Party {
+    pub fn pair(a: JobId, b: JobId) -> JobCombination {
+        JobCombination {
             job: a.min(b),
             beside: Some(a.max(b)),
         }
@@ -45,10 +45,10 @@ impl Party {
     }
 }
 
-/// What each party is due: a fraction of its time on each GPU type. `[num_types]`
-pub type Targets = BTreeMap<Party, Vec<f64>>;
+/// What each combination is due: a fraction of its time on each GPU type. `[num_types]`
+pub type Targets = BTreeMap<JobCombination, Vec<f64>>;
 
-/// What one party is due and has received since the targets last changed.
+/// What one combination is due and has received since the targets last changed.
 #[derive(Clone, Debug)]
 struct Entry {
     /// Place in the order of arrival, which breaks ties.
@@ -61,14 +61,14 @@ struct Entry {
     deficit_s: Vec<f64>,
 }
 
-/// A party that has won GPUs of a type for the coming round.
+/// A combination that has won GPUs of a type for the coming round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
-    /// The party.
-    pub party: Party,
+pub struct Lease {
+    /// The combination.
+    pub combination: JobCombination,
     /// The type of all its GPUs.
     pub gpu_type: GpuTypeId,
-    /// Whether targets were set since the party came.
+    /// Whether targets were set since the combination came.
     pub planned: bool,
 }
 
@@ -77,9 +77,9 @@ pub struct Turn {
 pub struct Rounds {
     half_round_s: f64,
     num_types: usize,
-    entries: BTreeMap<Party, Entry>,
+    entries: BTreeMap<JobCombination, Entry>,
     num_added: u64,
-    /// Time received on each type by all parties since the last change of targets, with half a round for each party that
+    /// Time received on each type by all combinations since the last change of targets, with half a round for each combination that
     /// was there then, s. `[num_types]`
     received_s: Vec<f64>,
 }
@@ -97,16 +97,16 @@ impl Rounds {
         }
     }
 
-    /// A party has come. It waits without a target until targets are set. A job alone starts with the credit of half a
+    /// A combination has come. It waits without a target until targets are set. A job alone starts with the credit of half a
     /// round, a pair with none.
-    pub fn add(&mut self, party: Party) {
-        let credit_s = if party.beside.is_none() {
+    pub fn add(&mut self, combination: JobCombination) {
+        let credit_s = if combination.beside.is_none() {
             self.half_round_s
         } else {
             0.0
         };
         self.entries.insert(
-            party,
+            combination,
             Entry {
                 number: self.num_added,
                 target: None,
@@ -117,36 +117,36 @@ impl Rounds {
         self.num_added += 1;
     }
 
-    /// A job has left, and with it every party of which it was one.
+    /// A job has left, and with it every combination of which it was one.
     pub fn remove(&mut self, job: JobId) {
-        self.entries.retain(|party, _| !party.includes(job));
+        self.entries.retain(|combination, _| !combination.includes(job));
     }
 
-    /// Whether a party is known.
-    pub(super) fn contains(&self, party: Party) -> bool {
-        self.entries.contains_key(&party)
+    /// Whether a combination is known.
+    pub(super) fn contains(&self, combination: JobCombination) -> bool {
+        self.entries.contains_key(&combination)
     }
 
     /// Forgets the pairs that are due nothing any more.
     pub(super) fn retain_pairs_of(&mut self, targets: &Targets) {
         self.entries
-            .retain(|party, _| party.beside.is_none() || targets.contains_key(party));
+            .retain(|combination, _| combination.beside.is_none() || targets.contains_key(combination));
     }
 
-    /// Parties, by job.
-    pub fn parties(&self) -> impl Iterator<Item = Party> {
+    /// Combinations, by job.
+    pub fn combinations(&self) -> impl Iterator<Item = JobCombination> {
         self.entries.keys().copied()
     }
 
-    /// A party has held its GPUs of a type for so many seconds.
-    pub fn receive(&mut self, party: Party, gpu_type: GpuTypeId, seconds: f64) {
-        if let Some(entry) = self.entries.get_mut(&party) {
+    /// A combination has held its GPUs of a type for so many seconds.
+    pub fn receive(&mut self, combination: JobCombination, gpu_type: GpuTypeId, seconds: f64) {
+        if let Some(entry) = self.entries.get_mut(&combination) {
             entry.received_s[gpu_type.index()] += seconds;
             self.received_s[gpu_type.index()] += seconds;
         }
     }
 
-    /// Sets what every party is due from now on; one that is not named is due nothing. What was due in the `elapsed_s`
+    /// Sets what every combination is due from now on; one that is not named is due nothing. What was due in the `elapsed_s`
     /// since the last time and not received becomes deficit.
     ///
     /// # Panics
@@ -166,14 +166,14 @@ impl Rounds {
                 self.received_s[kind] += half_round_s;
             }
         }
-        for (party, entry) in &mut self.entries {
-            let target = targets.get(party);
+        for (combination, entry) in &mut self.entries {
+            let target = targets.get(combination);
             assert!(target.is_none_or(|target| target.len() == self.num_types));
             entry.target = Some(target.cloned().unwrap_or_else(|| vec![0.0; self.num_types]));
         }
     }
 
-    /// How much the party's turn it is on a type: its target over the share of all time received there that was its own.
+    /// How urgent the combination is on a type: its target over the share of all time received there that was its own.
     fn priority(&self, entry: &Entry, kind: usize) -> f64 {
         let target = entry.target.as_ref().map_or(0.0, |target| target[kind]);
         if target == 0.0 {
@@ -191,23 +191,23 @@ impl Rounds {
         }
     }
 
-    /// Deals all GPUs of the cluster for one round, type by type in the given order: by priority, then deficit, then
-    /// target, then arrival. A party that does not fit into what is left of a type is passed over, and a job has one turn.
-    /// `can_run` says whether a party makes progress on a type. With `leftovers`, parties without priority take what
+    /// Allocates all GPUs of the cluster for one round, type by type in the given order: by priority, then deficit, then
+    /// target, then arrival. A combination that does not fit into what is left of a type is passed over, and a job has one lease.
+    /// `can_run` says whether a combination makes progress on a type. With `leftovers`, combinations without priority take what
     /// nobody else wants.
     #[must_use]
-    pub fn deal(
+    pub fn allocate(
         &self,
         cluster: &Cluster,
         order: &[GpuTypeId],
-        can_run: impl Fn(Party, GpuTypeId) -> bool,
+        can_run: impl Fn(JobCombination, GpuTypeId) -> bool,
         leftovers: bool,
-    ) -> Vec<Turn> {
+    ) -> Vec<Lease> {
         let mut left: Vec<u32> = (0..cluster.num_types())
             .map(|kind| cluster.num_gpus_of(GpuTypeId(kind as u8)))
             .collect();
-        self.deal_where(order, can_run, leftovers, |party, gpu_type| {
-            let num_gpus = cluster.job(party.job).request.num_gpus;
+        self.allocate_where(order, can_run, leftovers, |combination, gpu_type| {
+            let num_gpus = cluster.job(combination.job).request.num_gpus;
             let left = &mut left[gpu_type.index()];
             let fits = num_gpus <= *left;
             *left -= if fits { num_gpus } else { 0 };
@@ -215,47 +215,47 @@ impl Rounds {
         })
     }
 
-    /// As [`Rounds::deal`], with `take` to say whether there is room for a party, and to take it.
+    /// As [`Rounds::allocate`], with `take` to say whether there is room for a combination, and to take it.
     #[must_use]
-    pub fn deal_where(
+    pub fn allocate_where(
         &self,
         order: &[GpuTypeId],
-        can_run: impl Fn(Party, GpuTypeId) -> bool,
+        can_run: impl Fn(JobCombination, GpuTypeId) -> bool,
         leftovers: bool,
-        mut take: impl FnMut(Party, GpuTypeId) -> bool,
-    ) -> Vec<Turn> {
-        let mut turns: Vec<Turn> = Vec::new();
+        mut take: impl FnMut(JobCombination, GpuTypeId) -> bool,
+    ) -> Vec<Lease> {
+        let mut leases: Vec<Lease> = Vec::new();
         let mut taken = BTreeSet::new();
         for &gpu_type in order {
             let kind = gpu_type.index();
             let runs = self
                 .entries
                 .iter()
-                .filter(|(party, _)| can_run(**party, gpu_type));
-            let mut queue: Vec<([f64; 3], u64, Party, bool)> = runs
-                .map(|(party, entry)| {
+                .filter(|(combination, _)| can_run(**combination, gpu_type));
+            let mut queue: Vec<([f64; 3], u64, JobCombination, bool)> = runs
+                .map(|(combination, entry)| {
                     let target = entry.target.as_ref().map_or(0.0, |target| target[kind]);
                     let keys = [self.priority(entry, kind), entry.deficit_s[kind], target];
-                    (keys, entry.number, *party, entry.target.is_some())
+                    (keys, entry.number, *combination, entry.target.is_some())
                 })
                 .collect();
             queue.sort_by(|a, b| {
                 let keys = b.0.partial_cmp(&a.0).unwrap_or(std::cmp::Ordering::Equal);
                 keys.then(a.1.cmp(&b.1))
             });
-            for (keys, _, party, planned) in queue {
-                let has_turn = party.jobs().any(|job| taken.contains(&job));
-                if has_turn || (keys[0] <= 0.0 && !leftovers) || !take(party, gpu_type) {
+            for (keys, _, combination, planned) in queue {
+                let has_lease = combination.jobs().any(|job| taken.contains(&job));
+                if has_lease || (keys[0] <= 0.0 && !leftovers) || !take(combination, gpu_type) {
                     continue;
                 }
-                taken.extend(party.jobs());
-                turns.push(Turn {
-                    party,
+                taken.extend(combination.jobs());
+                leases.push(Lease {
+                    combination,
                     gpu_type,
                     planned,
                 });
             }
         }
-        turns
+        leases
     }
 }

@@ -1,37 +1,37 @@
-//! From who has a turn to which GPUs, and from there to the cluster.
+//! From who has a lease to which GPUs, and from there to the cluster.
 
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice};
 use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId};
 
-use super::{Party, Turn};
+use super::mechanism::{JobCombination, Lease};
 
-/// The exact GPUs of every turn: larger gangs first; among gangs of one size those that had a turn on the type in the last
+/// The exact GPUs of every lease: larger gangs first; among gangs of one size those that had a lease on the type in the last
 /// round (`last`) keep their GPUs where nobody has taken them, and the others take the first free GPUs, node by node.
 ///
 /// # Panics
-/// If the turns want more GPUs than there are.
+/// If the leases want more GPUs than there are.
 #[must_use]
 pub fn place(
     cluster: &Cluster,
-    turns: &[Turn],
-    last: &BTreeMap<Party, Placement>,
-) -> BTreeMap<Party, Placement> {
+    leases: &[Lease],
+    last: &BTreeMap<JobCombination, Placement>,
+) -> BTreeMap<JobCombination, Placement> {
     let nodes = cluster.nodes();
     let mut free: Vec<u64> = nodes
         .iter()
         .map(|node| u64::MAX >> (64 - node.num_gpus))
         .collect();
-    let size = |turn: &Turn| cluster.job(turn.party.job).request.num_gpus;
-    let mut order: Vec<Turn> = turns.to_vec();
-    order.sort_by_key(|turn| std::cmp::Reverse(size(turn)));
+    let size = |lease: &Lease| cluster.job(lease.combination.job).request.num_gpus;
+    let mut order: Vec<Lease> = leases.to_vec();
+    order.sort_by_key(|lease| std::cmp::Reverse(size(lease)));
     let mut placed = BTreeMap::new();
     for gangs in order.chunk_by(|a, b| size(a) == size(b)) {
         let mut moved = Vec::new();
-        for turn in gangs {
-            let kept = last.get(&turn.party).filter(|placement| {
-                let has_type = |slice: &Slice| nodes[slice.node.index()].gpu_type == turn.gpu_type;
+        for lease in gangs {
+            let kept = last.get(&lease.combination).filter(|placement| {
+                let has_type = |slice: &Slice| nodes[slice.node.index()].gpu_type == lease.gpu_type;
                 let is_free = |slice: &Slice| slice.gpus & !free[slice.node.index()] == 0;
                 placement.iter().all(|slice| has_type(slice) && is_free(slice))
             });
@@ -39,15 +39,15 @@ pub fn place(
                 for slice in placement {
                     free[slice.node.index()] &= !slice.gpus;
                 }
-                placed.insert(turn.party, placement.clone());
+                placed.insert(lease.combination, placement.clone());
             } else {
-                moved.push(*turn);
+                moved.push(*lease);
             }
         }
-        for turn in moved {
-            let (mut left, mut placement) = (size(&turn), Placement::new());
+        for lease in moved {
+            let (mut left, mut placement) = (size(&lease), Placement::new());
             for (index, node) in nodes.iter().enumerate() {
-                if node.gpu_type != turn.gpu_type || free[index] == 0 || left == 0 {
+                if node.gpu_type != lease.gpu_type || free[index] == 0 || left == 0 {
                     continue;
                 }
                 let gpus = lowest(free[index], left);
@@ -56,8 +56,12 @@ pub fn place(
                 let node = NodeId(index as u32);
                 placement.push(Slice { node, gpus });
             }
-            assert_eq!(left, 0, "{:?} was dealt GPUs that are not there", turn.party);
-            placed.insert(turn.party, placement);
+            assert_eq!(
+                left, 0,
+                "{:?} was allocated GPUs that are not there",
+                lease.combination
+            );
+            placed.insert(lease.combination, placement);
         }
     }
     placed
@@ -72,13 +76,13 @@ fn lowest(mask: u64, num: u32) -> u64 {
     mask & !rest
 }
 
-/// Carries out a dealing: stops the jobs that lost their GPUs or move, renews the leases of those that keep them, starts
+/// Carries out an allocation: stops the jobs that lost their GPUs or move, renews the leases of those that keep them, starts
 /// the others.
-pub fn lease(cluster: &mut Cluster, placed: &BTreeMap<Party, Placement>) {
+pub fn apply_leases(cluster: &mut Cluster, placed: &BTreeMap<JobCombination, Placement>) {
     let places = || {
         placed
             .iter()
-            .flat_map(|(party, placement)| party.jobs().map(move |job| (job, placement)))
+            .flat_map(|(combination, placement)| combination.jobs().map(move |job| (job, placement)))
     };
     let keeps: BTreeMap<JobId, &Placement> = places().collect();
     let mut stopped: Vec<JobId> = Vec::new();

@@ -7,10 +7,10 @@ use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
 use pleach_scheduler::planner::Planner;
 
-use super::seats::{Left, board, is_dealt, seat, sit_down};
-use super::{Party, Rounds, Targets};
-use crate::shared::board::is_on_board;
-use crate::shared::layout::start_fractions;
+use super::assign::{Left, assign, carry_out, takes_part, what_if};
+use super::mechanism::{JobCombination, Rounds, Targets};
+use crate::shared::allocation::start_fractions;
+use crate::shared::what_if::is_whole_gpu_job;
 
 /// How a [`RoundPlanner`] keeps time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,7 +19,7 @@ pub struct RoundRules {
     pub round: Time,
     /// Least time between two changes of targets.
     pub retarget_min: Time,
-    /// Every round begins with another GPU type, for policies that do not know which is fast; else the fastest is dealt
+    /// Every round begins with another GPU type, for policies that do not know which is fast; else the fastest is allocated
     /// first.
     pub types_in_turn: bool,
 }
@@ -36,11 +36,11 @@ impl RoundRules {
     };
 }
 
-/// Requirements `targets` what everybody is due whenever jobs have come or left (but not too often) and leases GPUs accordingly.
+/// Asks `targets` what everybody is due whenever jobs have come or left (but not too often) and leases GPUs accordingly.
 ///
 /// Between the ends of rounds it only starts jobs that ask for fractions of a GPU, which have no part in rounds, unless the
-/// cluster is idle. A job that came since targets were set takes only what nobody else wants. Types are dealt in the order
-/// of what they are worth to the jobs at hand, the fastest first, or in turn.
+/// cluster is idle. A job that came since targets were set takes only what nobody else wants. Types are allocated in the order
+/// of their mean speed for the jobs at hand, the fastest first, or in turn.
 #[derive(Clone, Debug)]
 pub struct RoundPlanner<F> {
     name: String,
@@ -49,8 +49,8 @@ pub struct RoundPlanner<F> {
     rounds: Option<Rounds>,
     /// Attained service of each job when it was last looked at, GPU·s. `[job]`
     attained_gpu_s: Vec<f64>,
-    /// Who had a turn in the last round, and where.
-    last: BTreeMap<Party, Placement>,
+    /// Who had a lease in the last round, and where.
+    last: BTreeMap<JobCombination, Placement>,
     next_round: Time,
     targets_set: Option<Time>,
     changed: bool,
@@ -86,30 +86,38 @@ where
         let rounds = self
             .rounds
             .get_or_insert_with(|| Rounds::new(self.rules.round.as_secs_f64(), cluster.num_types()));
-        for (party, placement) in &self.last {
+        for (combination, placement) in &self.last {
             let gpu_type = cluster.nodes()[placement[0].node.index()].gpu_type;
             let mut received_s = 0.0_f64;
-            for job in party.jobs() {
+            for job in combination.jobs() {
                 let row = cluster.job(job);
                 let attained_gpu_s = row.attained_gpu_s_at(cluster.now());
                 let before_gpu_s = std::mem::replace(&mut self.attained_gpu_s[job.index()], attained_gpu_s);
                 received_s = received_s.max((attained_gpu_s - before_gpu_s) / row.request.gpus());
             }
-            rounds.receive(*party, gpu_type, received_s);
+            rounds.receive(*combination, gpu_type, received_s);
         }
         let finished = |job: &JobId| cluster.job(*job).state == JobState::Finished;
-        for job in self.last.keys().flat_map(|party| party.jobs()).filter(finished) {
+        for job in self
+            .last
+            .keys()
+            .flat_map(|combination| combination.jobs())
+            .filter(finished)
+        {
             rounds.remove(job);
             self.changed = true;
         }
-        // A party whose job was stopped by others (a failure) keeps no GPUs.
-        self.last
-            .retain(|party, placement| party.jobs().all(|job| cluster.job(job).placement == *placement));
+        // A combination whose job was stopped by others (a failure) keeps no GPUs.
+        self.last.retain(|combination, placement| {
+            combination
+                .jobs()
+                .all(|job| cluster.job(job).placement == *placement)
+        });
         for index in self.attained_gpu_s.len()..cluster.jobs().len() {
             let job = &cluster.jobs()[index];
             self.attained_gpu_s.push(job.attained_gpu_s);
-            if is_on_board(job) && job.state != JobState::Finished {
-                rounds.add(Party::alone(JobId(index as u32)));
+            if is_whole_gpu_job(job) && job.state != JobState::Finished {
+                rounds.add(JobCombination::alone(JobId(index as u32)));
                 self.changed = true;
             }
         }
@@ -132,7 +140,7 @@ where
             return Ok(());
         }
         let targets = (self.targets)(cluster)?;
-        for pair in targets.keys().filter(|party| party.beside.is_some()) {
+        for pair in targets.keys().filter(|combination| combination.beside.is_some()) {
             if !rounds.contains(*pair) {
                 rounds.add(*pair);
             }
@@ -165,32 +173,32 @@ where
         let Some(rounds) = &self.rounds else {
             return Ok(());
         };
-        let dealt: Vec<JobId> = cluster
+        let eligible: Vec<JobId> = cluster
             .active()
             .into_iter()
-            .filter(|id| is_dealt(cluster, *id))
+            .filter(|id| takes_part(cluster, *id))
             .collect();
         let order = if self.rules.types_in_turn {
             let num = cluster.num_types();
             let kinds = (0..num).map(|kind| GpuTypeId(((kind + self.num_rounds) % num) as u8));
             kinds.collect()
         } else {
-            types_by_worth(cluster, &dealt)
+            types_by_speed(cluster, &eligible)
         };
         self.num_rounds += 1;
-        let is_in = |job: JobId| is_dealt(cluster, job);
-        let can_run = |party: Party, kind: GpuTypeId| {
+        let is_in = |job: JobId| takes_part(cluster, job);
+        let can_run = |combination: JobCombination, kind: GpuTypeId| {
             let runs = |job: JobId| cluster.job(job).types >> kind.0 & 1 == 1;
-            party.jobs().all(|job| is_in(job) && runs(job))
+            combination.jobs().all(|job| is_in(job) && runs(job))
         };
-        let board = board(cluster);
-        let mut left = Left::of(cluster, &board);
-        let turns = rounds.deal_where(&order, can_run, true, |party, kind| {
-            left.take(cluster, party, kind)
+        let free = what_if(cluster);
+        let mut left = Left::of(cluster, &free);
+        let leases = rounds.allocate_where(&order, can_run, true, |combination, kind| {
+            left.take(cluster, combination, kind)
         });
-        let seats = seat(cluster, (board, left), &turns, &order, dealt.into_iter());
-        sit_down(cluster, &seats);
-        self.last = seats;
+        let placements = assign(cluster, (free, left), &leases, &order, eligible.into_iter());
+        carry_out(cluster, &placements);
+        self.last = placements;
         Ok(())
     }
 
@@ -201,17 +209,17 @@ where
 }
 
 /// The GPU types by the mean speed of these jobs on them, the highest first.
-fn types_by_worth(cluster: &Cluster, jobs: &[JobId]) -> Vec<GpuTypeId> {
-    let mut worth = vec![0.0; cluster.num_types()];
+fn types_by_speed(cluster: &Cluster, jobs: &[JobId]) -> Vec<GpuTypeId> {
+    let mut speeds = vec![0.0; cluster.num_types()];
     for id in jobs {
         let class = cluster.job(*id).request.class;
-        for (worth, speed) in worth.iter_mut().zip(&cluster.class(class).speed) {
-            *worth += speed;
+        for (speeds, speed) in speeds.iter_mut().zip(&cluster.class(class).speed) {
+            *speeds += speed;
         }
     }
     let mut order: Vec<GpuTypeId> = (0..cluster.num_types())
         .map(|kind| GpuTypeId(kind as u8))
         .collect();
-    order.sort_by(|a, b| worth[b.index()].total_cmp(&worth[a.index()]));
+    order.sort_by(|a, b| speeds[b.index()].total_cmp(&speeds[a.index()]));
     order
 }

@@ -13,14 +13,14 @@ use crate::test_clusters::{cluster_of, submit};
 
 const KIND: GpuTypeId = GpuTypeId(0);
 
-fn alone(job: u32) -> Party {
-    Party::alone(JobId(job))
+fn alone(job: u32) -> JobCombination {
+    JobCombination::alone(JobId(job))
 }
 
-fn targets(fractions: &[(Party, f64)]) -> Targets {
+fn targets(fractions: &[(JobCombination, f64)]) -> Targets {
     fractions
         .iter()
-        .map(|(party, fraction)| (*party, vec![*fraction]))
+        .map(|(combination, fraction)| (*combination, vec![*fraction]))
         .collect()
 }
 
@@ -31,8 +31,8 @@ fn placement(node: u32, gpus: u64) -> Placement {
     }])
 }
 
-fn winners(turns: &[Turn]) -> Vec<Party> {
-    turns.iter().map(|turn| turn.party).collect()
+fn winners(leases: &[Lease]) -> Vec<JobCombination> {
+    leases.iter().map(|lease| lease.combination).collect()
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn turns_go_to_whoever_has_received_least_of_what_it_is_due() {
     rounds.set_targets(0.0, &targets(&[(alone(0), 0.75), (alone(1), 0.25)]));
     let mut order = Vec::new();
     for _ in 0..4 {
-        let winner = winners(&rounds.deal(&cluster, &[KIND], |_, _| true, true))[0];
+        let winner = winners(&rounds.allocate(&cluster, &[KIND], |_, _| true, true))[0];
         rounds.receive(winner, KIND, 100.0);
         order.push(winner.job.0);
     }
@@ -71,13 +71,13 @@ fn what_was_due_and_not_received_breaks_the_next_tie() {
     let halves = targets(&[(alone(0), 0.5), (alone(1), 0.5)]);
     rounds.set_targets(0.0, &halves);
     assert_eq!(
-        winners(&rounds.deal(&cluster, &[KIND], |_, _| true, true)),
+        winners(&rounds.allocate(&cluster, &[KIND], |_, _| true, true)),
         [alone(0)]
     );
     rounds.receive(alone(0), KIND, 100.0);
     rounds.set_targets(100.0, &halves);
     assert_eq!(
-        winners(&rounds.deal(&cluster, &[KIND], |_, _| true, true)),
+        winners(&rounds.allocate(&cluster, &[KIND], |_, _| true, true)),
         [alone(1)]
     );
 }
@@ -92,9 +92,9 @@ fn a_gang_that_does_not_fit_is_passed_over_and_leftovers_are_optional() {
     let mut rounds = Rounds::new(100.0, 1);
     (0..3).for_each(|job| rounds.add(alone(job)));
     rounds.set_targets(0.0, &targets(&[(alone(0), 0.9), (alone(1), 0.8)]));
-    let deal = |leftovers| winners(&rounds.deal(&cluster, &[KIND], |_, _| true, leftovers));
-    assert_eq!(deal(true), [alone(0), alone(2)]);
-    assert_eq!(deal(false), [alone(0)]);
+    let allocate = |leftovers| winners(&rounds.allocate(&cluster, &[KIND], |_, _| true, leftovers));
+    assert_eq!(allocate(true), [alone(0), alone(2)]);
+    assert_eq!(allocate(false), [alone(0)]);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_job_has_one_turn_be_it_alone_or_in_company() {
     (0..3).for_each(|_| {
         submit(&mut cluster, 1, 1e4);
     });
-    let pair = Party::pair(JobId(1), JobId(0));
+    let pair = JobCombination::pair(JobId(1), JobId(0));
     let mut rounds = Rounds::new(100.0, 1);
     (0..3).for_each(|job| rounds.add(alone(job)));
     rounds.add(pair);
@@ -113,12 +113,12 @@ fn a_job_has_one_turn_be_it_alone_or_in_company() {
         &targets(&[(pair, 0.9), (alone(0), 0.1), (alone(1), 0.1), (alone(2), 0.5)]),
     );
     assert_eq!(
-        winners(&rounds.deal(&cluster, &[KIND], |_, _| true, true)),
+        winners(&rounds.allocate(&cluster, &[KIND], |_, _| true, true)),
         [pair, alone(2)]
     );
     rounds.remove(JobId(1));
     assert_eq!(
-        rounds.parties().collect::<Vec<_>>(),
+        rounds.combinations().collect::<Vec<_>>(),
         [alone(0), alone(2)],
         "the pair leaves with its job"
     );
@@ -135,12 +135,12 @@ fn gangs_keep_their_gpus_unless_a_larger_one_takes_them() {
     let last = [(alone(0), placement(0, 0b1)), (alone(1), placement(1, 0b1))]
         .into_iter()
         .collect();
-    let turns = [0, 1, 2].map(|job| Turn {
-        party: alone(job),
+    let leases = [0, 1, 2].map(|job| Lease {
+        combination: alone(job),
         gpu_type: KIND,
         planned: true,
     });
-    let placed = place(&cluster, &turns, &last);
+    let placed = place(&cluster, &leases, &last);
     assert_eq!(placed[&alone(2)], placement(0, 0b1111));
     assert_eq!(placed[&alone(1)], placement(1, 0b1));
     assert_eq!(placed[&alone(0)], placement(1, 0b10));
@@ -152,15 +152,15 @@ fn a_renewed_lease_is_no_preemption() {
     (0..3).for_each(|_| {
         submit(&mut cluster, 1, 1e4);
     });
-    let places = |places: &[(u32, u64)]| -> BTreeMap<Party, Placement> {
+    let places = |places: &[(u32, u64)]| -> BTreeMap<JobCombination, Placement> {
         places
             .iter()
             .map(|(job, gpus)| (alone(*job), placement(0, *gpus)))
             .collect()
     };
-    lease(&mut cluster, &places(&[(0, 0b1), (1, 0b10)]));
+    apply_leases(&mut cluster, &places(&[(0, 0b1), (1, 0b10)]));
     cluster.advance(Time::from_secs_f64(100.0));
-    lease(&mut cluster, &places(&[(0, 0b1), (2, 0b10)]));
+    apply_leases(&mut cluster, &places(&[(0, 0b1), (2, 0b10)]));
     cluster.check();
     let preemptions: Vec<u32> = cluster.jobs().iter().map(|job| job.num_preemptions).collect();
     assert_eq!(preemptions, [0, 1, 0]);
@@ -176,8 +176,8 @@ fn a_planner_brings_everybody_to_its_fraction() {
     });
     let fractions = [0.6, 0.3, 0.1];
     let due = move |_: &Cluster| {
-        let parties = (0..3).map(|job| (alone(job), fractions[job as usize]));
-        Ok(targets(&parties.collect::<Vec<_>>()))
+        let combinations = (0..3).map(|job| (alone(job), fractions[job as usize]));
+        Ok(targets(&combinations.collect::<Vec<_>>()))
     };
     let mut planner = RoundPlanner::new("fractions", RoundRules::GAVEL, due);
     for round in 0..200 {
@@ -204,8 +204,8 @@ fn between_rounds_a_planner_does_nothing_and_targets_change_seldom() {
     let counter = asked.clone();
     let due = move |cluster: &Cluster| {
         counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let parties = (0..cluster.jobs().len()).map(|job| (alone(job as u32), 1.0));
-        Ok(targets(&parties.collect::<Vec<_>>()))
+        let combinations = (0..cluster.jobs().len()).map(|job| (alone(job as u32), 1.0));
+        Ok(targets(&combinations.collect::<Vec<_>>()))
     };
     let mut planner = RoundPlanner::new("all", RoundRules::GAVEL, due);
     let mut at = |cluster: &mut Cluster, now_s: f64| {
@@ -244,17 +244,17 @@ proptest! {
         let mut last = BTreeMap::new();
         for (job, seconds) in received {
             rounds.receive(alone(job as u32), KIND, seconds);
-            let turns = rounds.deal(&cluster, &[KIND], |_, _| true, true);
-            let left = 12 - turns.iter().map(|turn| jobs[turn.party.job.index()].0).sum::<u32>();
-            let winners: std::collections::BTreeSet<JobId> = turns.iter().map(|turn| turn.party.job).collect();
-            prop_assert_eq!(winners.len(), turns.len());
+            let leases = rounds.allocate(&cluster, &[KIND], |_, _| true, true);
+            let left = 12 - leases.iter().map(|lease| jobs[lease.combination.job.index()].0).sum::<u32>();
+            let winners: std::collections::BTreeSet<JobId> = leases.iter().map(|lease| lease.combination.job).collect();
+            prop_assert_eq!(winners.len(), leases.len());
             for (index, (num_gpus, _)) in jobs.iter().enumerate() {
                 prop_assert!(*num_gpus > left || winners.contains(&JobId(index as u32)));
             }
-            let placed = place(&cluster, &turns, &last);
-            lease(&mut cluster, &placed);
+            let placed = place(&cluster, &leases, &last);
+            apply_leases(&mut cluster, &placed);
             cluster.check();
-            prop_assert_eq!(cluster.num_running(), turns.len());
+            prop_assert_eq!(cluster.num_running(), leases.len());
             last = placed;
         }
     }

@@ -25,7 +25,7 @@ use pleach_scheduler::ids::{JobId, Time};
 use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::give_out::{Rules, give_out, start_what_fits};
+use crate::shared::allocate_by_priority::{Rules, allocate_by_priority, start_what_fits};
 use crate::shared::settings::check;
 use crate::shared::timer::RoundTimer;
 
@@ -158,7 +158,7 @@ impl Planner for Themis {
             skip: true,
             preempt: leases_end,
         };
-        give_out(cluster, &order, rules, |_, _, _| true);
+        allocate_by_priority(cluster, &order, rules, |_, _, _| true);
         // Counts of GPUs promise too much where CPU or memory is short: what they kept from others is offered again.
         start_what_fits(cluster, &order);
         Ok(())

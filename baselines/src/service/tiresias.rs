@@ -2,7 +2,7 @@
 //!
 //! What a job has received is its GPUs times their time. Jobs begin in the first queue and are demoted when they have
 //! received a threshold; GPUs go to the queues in turn, within a queue to those that were started first, and jobs that do
-//! not fit are passed over. Everything is dealt anew at every arrival, end and demotion. With the Gittins index the order
+//! not fit are passed over. Everything is allocated anew at every arrival, end and demotion. With the Gittins index the order
 //! within all queues but the last follows the index instead.
 //!
 //! # Source
@@ -24,7 +24,7 @@ use pleach_scheduler::planner::Planner;
 
 use super::gittins::GittinsIndex;
 use super::queues::TiresiasConfig;
-use crate::shared::give_out::{Rules, give_out};
+use crate::shared::allocate_by_priority::{Rules, allocate_by_priority};
 
 /// The planner.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ impl Tiresias {
         }
     }
 
-    /// The order in which GPUs are dealt: by queue, then by index or first start, then by arrival.
+    /// The order in which GPUs are given out: by queue, then by index or first start, then by arrival.
     fn order(&self, cluster: &Cluster) -> Vec<JobId> {
         let last = self.config.thresholds_gpu_s.len();
         let key = |id: JobId| {
@@ -175,7 +175,7 @@ impl Planner for Tiresias {
             preempt: true,
         };
         let below = self.config.consolidate_below;
-        give_out(cluster, &self.order(cluster), rules, |cluster, id, placement| {
+        allocate_by_priority(cluster, &self.order(cluster), rules, |cluster, id, placement| {
             let class = cluster.job(id).request.class;
             if cluster.class(class).locality.more_nodes >= below {
                 return true;

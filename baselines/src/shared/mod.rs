@@ -1,11 +1,11 @@
-//! What the planners share: [`give_out`] deals GPUs along a priority order, [`board`] is a scratch copy of the cluster on which
-//! a plan is drawn up, [`layout`] carries a plan out, [`timer`] keeps rounds, [`program`] solves linear and integer programmes,
+//! What the planners share: [`allocate_by_priority`] gives out GPUs along a priority order, [`what_if`] is what would be free if
+//! some jobs were stopped, [`allocation`] carries a plan out, [`timer`] keeps rounds, [`linear_program`] solves linear and integer programmes,
 //! [`settings`] reads what a planner is made from.
 
-pub(crate) mod answer;
-pub(crate) mod board;
-pub(crate) mod give_out;
-pub(crate) mod layout;
-pub mod program;
+pub(crate) mod allocate_by_priority;
+pub(crate) mod allocation;
+pub mod linear_program;
 pub(crate) mod settings;
+pub(crate) mod solution;
 pub(crate) mod timer;
+pub(crate) mod what_if;

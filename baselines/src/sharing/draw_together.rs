@@ -4,7 +4,7 @@ use pleach_scheduler::cluster::{Cluster, Placement};
 use pleach_scheduler::ids::JobId;
 
 use super::gandiva_config::GandivaConfig;
-use crate::shared::board::{Board, is_on_board};
+use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
 
 /// Draws gangs together that lie on more nodes than they need, those that gain most first.
 pub(super) fn draw_together(cluster: &mut Cluster, config: &GandivaConfig) {
@@ -33,11 +33,11 @@ pub(super) fn draw_together(cluster: &mut Cluster, config: &GandivaConfig) {
 /// A tighter placement for a running gang, if it pays for the restart, and how much faster it is.
 fn better(cluster: &Cluster, config: &GandivaConfig, id: JobId) -> Option<(f64, Placement)> {
     let job = cluster.job(id);
-    if job.placement.len() < 2 || !is_on_board(job) {
+    if job.placement.len() < 2 || !is_whole_gpu_job(job) {
         return None;
     }
-    let board = Board::without(cluster, [id]);
-    let placement = board.tightest(job.gpu_type, job.num_held, cluster.shape(job.granted))?;
+    let free = FreeResources::without(cluster, [id]);
+    let placement = free.tightest(job.gpu_type, job.num_held, cluster.shape(job.granted))?;
     if placement.len() >= job.placement.len() {
         return None;
     }

@@ -26,10 +26,10 @@ use pleach_scheduler::planner::Planner;
 
 use super::draw_together::draw_together;
 use super::gandiva_config::GandivaConfig;
-use super::turns::{Party, take_turns};
-use crate::shared::board::is_on_board;
-use crate::shared::give_out::tightest;
-use crate::shared::layout::start_fractions;
+use super::turns::{RunningGroup, take_turns};
+use crate::shared::allocate_by_priority::tightest;
+use crate::shared::allocation::start_fractions;
+use crate::shared::what_if::is_whole_gpu_job;
 
 /// A pair that is being tried.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,7 @@ impl Gandiva {
     fn waiting(&self, cluster: &Cluster) -> Vec<JobId> {
         let mut waiting: Vec<JobId> = cluster
             .pending()
-            .filter(|id| is_on_board(cluster.job(*id)))
+            .filter(|id| is_whole_gpu_job(cluster.job(*id)))
             .collect();
         waiting.sort_unstable_by_key(|id| (self.waits_since[id.index()], *id));
         waiting
@@ -119,7 +119,7 @@ impl Gandiva {
         if waiting.is_empty() || !cluster.capabilities().preemption {
             return;
         }
-        for Party { jobs, .. } in take_turns(cluster, &waiting, quantum) {
+        for RunningGroup { jobs, .. } in take_turns(cluster, &waiting, quantum) {
             for id in jobs {
                 self.stop(cluster, id);
             }

@@ -20,7 +20,7 @@ use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::hosts::can_share;
-use crate::shared::give_out::tightest;
+use crate::shared::allocate_by_priority::tightest;
 use crate::shared::settings::check;
 
 /// Settings of [`Hfta`].

@@ -25,11 +25,11 @@ use serde::{Deserialize, Serialize};
 use super::hosts::can_share;
 use super::matching::pair_up;
 use super::speeds::PairSpeeds;
-use crate::shared::board::{Board, is_on_board};
-use crate::shared::give_out::start_what_fits;
-use crate::shared::layout::{Grant, Layout, apply, start_fractions};
+use crate::shared::allocate_by_priority::start_what_fits;
+use crate::shared::allocation::{Allocation, Grant, apply, start_fractions};
 use crate::shared::settings::check;
 use crate::shared::timer::RoundTimer;
+use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
 
 /// Settings of [`Muri`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,9 +101,9 @@ impl Muri {
     }
 
     /// The groups that get the GPUs of this round, by rank.
-    fn groups(&mut self, cluster: &Cluster, board: &Board, order: &[JobId]) -> Vec<Group> {
+    fn groups(&mut self, cluster: &Cluster, free: &FreeResources, order: &[JobId]) -> Vec<Group> {
         let capacity: Vec<u32> = (0..cluster.num_types())
-            .map(|kind| board.num_free_of(GpuTypeId(kind as u8)))
+            .map(|kind| free.num_free_of(GpuTypeId(kind as u8)))
             .collect();
         let layers = if cluster.capabilities().sharing == Sharing::Off {
             1
@@ -227,20 +227,20 @@ fn is_open(cluster: &Cluster, id: JobId) -> bool {
 }
 
 /// Where every group goes: first those with a member that runs keep its GPUs, then larger gangs first.
-fn lay_out(cluster: &Cluster, board: &mut Board, groups: &[Group], layout: &mut Layout) {
+fn lay_out(cluster: &Cluster, free: &mut FreeResources, groups: &[Group], allocation: &mut Allocation) {
     let members = |group: &Group| [Some(group.jobs.0), group.jobs.1].into_iter().flatten();
     let mut rest: Vec<&Group> = Vec::new();
     for group in groups {
         let stays = members(group).find(|id| {
             let job = cluster.job(*id);
             let shape = cluster.shape(job.granted);
-            job.state == JobState::Running && job.gpu_type == group.kind && board.has(&job.placement, shape)
+            job.state == JobState::Running && job.gpu_type == group.kind && free.has(&job.placement, shape)
         });
         match stays {
             Some(id) => {
                 let (placement, granted) = (cluster.job(id).placement.clone(), cluster.job(id).granted);
-                board.take(&placement, cluster.shape(granted));
-                layout.extend(members(group).map(|id| (id, Grant::gang(placement.clone()))));
+                free.take(&placement, cluster.shape(granted));
+                allocation.extend(members(group).map(|id| (id, Grant::gang(placement.clone()))));
             }
             None => rest.push(group),
         }
@@ -248,9 +248,9 @@ fn lay_out(cluster: &Cluster, board: &mut Board, groups: &[Group], layout: &mut 
     rest.sort_by_key(|group| (std::cmp::Reverse(group.num_gpus), group.rank));
     for group in rest {
         let shape = cluster.shape(cluster.job(group.jobs.0).shape);
-        if let Some(placement) = board.tightest(group.kind, group.num_gpus, shape) {
-            board.take(&placement, shape);
-            layout.extend(members(group).map(|id| (id, Grant::gang(placement.clone()))));
+        if let Some(placement) = free.tightest(group.kind, group.num_gpus, shape) {
+            free.take(&placement, shape);
+            allocation.extend(members(group).map(|id| (id, Grant::gang(placement.clone()))));
         }
     }
 }
@@ -267,15 +267,15 @@ impl Planner for Muri {
         }
         let now = cluster.now();
         // Who runs on a node that takes nobody stays where it is.
-        let mut layout = Layout::new();
+        let mut allocation = Allocation::new();
         let mut order: Vec<(f64, JobId)> = Vec::new();
         for id in cluster.active() {
             let job = cluster.job(id);
-            if !is_on_board(job) {
+            if !is_whole_gpu_job(job) {
                 continue;
             }
             if job.state == JobState::Running && !is_open(cluster, id) {
-                layout.insert(id, Grant::gang(job.placement.clone()));
+                allocation.insert(id, Grant::gang(job.placement.clone()));
             } else {
                 let gpu_time_s = job.remaining_s_at(now) * f64::from(job.request.num_gpus);
                 order.push((gpu_time_s, id));
@@ -284,16 +284,16 @@ impl Planner for Muri {
         order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let order: Vec<JobId> = order.into_iter().map(|(_, id)| id).collect();
         if cluster.capabilities().preemption {
-            let mut board = Board::without(
+            let mut free = FreeResources::without(
                 cluster,
                 order
                     .iter()
                     .copied()
                     .filter(|id| cluster.job(*id).state == JobState::Running),
             );
-            let groups = self.groups(cluster, &board, &order);
-            lay_out(cluster, &mut board, &groups, &mut layout);
-            apply(cluster, &layout);
+            let groups = self.groups(cluster, &free, &order);
+            lay_out(cluster, &mut free, &groups, &mut allocation);
+            apply(cluster, &allocation);
         }
         // What is left, by the same order: gangs that found no place above may be smaller than what is free now.
         start_what_fits(cluster, &order);

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hosts::{Host, Hosts, can_share, gathered};
 use super::speeds::PairSpeeds;
-use crate::shared::give_out::tightest;
+use crate::shared::allocate_by_priority::tightest;
 
 /// Settings of [`SjfSharing`]: there are none, the rule has no constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,13 +1,13 @@
-//! Whose turn is over: the parties that have to make room for those who wait.
+//! Whose turn is over: the groups that have to make room for those who wait.
 
 use pleach_scheduler::cluster::{Cluster, Placement};
 use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
 
-use crate::shared::board::is_on_board;
+use crate::shared::what_if::is_whole_gpu_job;
 
 /// A running job, or two on the same GPUs; they come and go together.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Party {
+pub(super) struct RunningGroup {
     pub(super) jobs: Vec<JobId>,
     kind: GpuTypeId,
     placement: Placement,
@@ -15,11 +15,11 @@ pub(super) struct Party {
     start: Time,
 }
 
-/// The parties of whole-GPU jobs.
-pub(super) fn parties(cluster: &Cluster) -> Vec<Party> {
+/// The groups of whole-GPU jobs.
+pub(super) fn groups(cluster: &Cluster) -> Vec<RunningGroup> {
     let mut running: Vec<JobId> = cluster
         .running()
-        .filter(|id| is_on_board(cluster.job(*id)))
+        .filter(|id| is_whole_gpu_job(cluster.job(*id)))
         .collect();
     let first = |id: &JobId| {
         cluster
@@ -29,15 +29,15 @@ pub(super) fn parties(cluster: &Cluster) -> Vec<Party> {
             .map(|slice| (slice.node, slice.gpus))
     };
     running.sort_unstable_by_key(|id| (first(id).map(|(node, gpus)| (node, gpus.trailing_zeros())), *id));
-    let mut parties: Vec<Party> = Vec::new();
+    let mut groups: Vec<RunningGroup> = Vec::new();
     for id in running {
         let job = cluster.job(id);
-        match parties.last_mut() {
+        match groups.last_mut() {
             Some(last) if job.is_sharing && last.placement == job.placement => {
                 last.jobs.push(id);
                 last.start = last.start.max(job.run_start);
             }
-            _ => parties.push(Party {
+            _ => groups.push(RunningGroup {
                 jobs: vec![id],
                 kind: job.gpu_type,
                 placement: job.placement.clone(),
@@ -45,20 +45,21 @@ pub(super) fn parties(cluster: &Cluster) -> Vec<Party> {
             }),
         }
     }
-    parties
+    groups
 }
 
-/// The parties that have to stop so that those who wait, in this order, get their gangs: first those that have run longest.
+/// The groups that have to stop so that those who wait, in this order, get their gangs: first those that have run longest.
 /// Nobody stops before it has had a whole turn, and nobody stops in vain: GPUs are counted, not placed, so fragments and other
 /// resources may still keep a gang waiting.
-pub(super) fn take_turns(cluster: &Cluster, waiting: &[JobId], turn: Time) -> Vec<Party> {
-    let mut stoppable: Vec<Party> = parties(cluster)
+pub(super) fn take_turns(cluster: &Cluster, waiting: &[JobId], turn: Time) -> Vec<RunningGroup> {
+    let mut stoppable: Vec<RunningGroup> = groups(cluster)
         .into_iter()
-        .filter(|party| cluster.now() >= party.start + turn)
+        .filter(|group| cluster.now() >= group.start + turn)
         .collect();
     // From the end: who has run longest.
-    stoppable.sort_by_key(|party| std::cmp::Reverse((party.start, party.jobs[0])));
-    let num_gpus = |party: &Party| -> u32 { party.placement.iter().map(|slice| slice.num_gpus()).sum() };
+    stoppable.sort_by_key(|group| std::cmp::Reverse((group.start, group.jobs[0])));
+    let num_gpus =
+        |group: &RunningGroup| -> u32 { group.placement.iter().map(|slice| slice.num_gpus()).sum() };
     let num_types = cluster.num_types();
     let mut free: Vec<u32> = (0..num_types)
         .map(|kind| cluster.num_free_of(GpuTypeId(kind as u8)))
@@ -71,26 +72,26 @@ pub(super) fn take_turns(cluster: &Cluster, waiting: &[JobId], turn: Time) -> Ve
             false => (u64::from(tenant.quota_gpus) * 1000).saturating_sub(tenant.used_milli),
         })
         .collect();
-    let mut stopped: Vec<Party> = Vec::new();
+    let mut stopped: Vec<RunningGroup> = Vec::new();
     for id in waiting {
         let (job, tenant) = (cluster.job(*id), cluster.job(*id).request.tenant.index());
         let (gang, milli) = (job.request.num_gpus, u64::from(job.request.num_gpus) * 1000);
         let found = cluster.types_in(job.types).find_map(|kind| {
-            // Parties to stop, from those who have run longest, until GPUs and quota suffice.
+            // Groups to stop, from those who have run longest, until GPUs and quota suffice.
             let (mut has, mut may, mut chosen) = (free[kind.index()], quota[tenant], Vec::new());
-            for (at, party) in stoppable.iter().enumerate().rev() {
+            for (at, group) in stoppable.iter().enumerate().rev() {
                 if has >= gang && may >= milli {
                     break;
                 }
-                let own = party
+                let own = group
                     .jobs
                     .iter()
                     .filter(|id| cluster.job(**id).request.tenant.index() == tenant);
                 let own_milli: u64 = own.map(|id| cluster.job(*id).milli_held()).sum();
-                let helps = (has < gang && party.kind == kind) || (may < milli && own_milli > 0);
+                let helps = (has < gang && group.kind == kind) || (may < milli && own_milli > 0);
                 if helps {
-                    if party.kind == kind {
-                        has += num_gpus(party);
+                    if group.kind == kind {
+                        has += num_gpus(group);
                     }
                     may = may.saturating_add(own_milli);
                     chosen.push(at);
@@ -103,14 +104,14 @@ pub(super) fn take_turns(cluster: &Cluster, waiting: &[JobId], turn: Time) -> Ve
         };
         for at in chosen {
             // Positions fall, so those that are left stay where they are.
-            let party = stoppable.remove(at);
-            free[party.kind.index()] += num_gpus(&party);
-            for id in &party.jobs {
+            let group = stoppable.remove(at);
+            free[group.kind.index()] += num_gpus(&group);
+            for id in &group.jobs {
                 let job = cluster.job(*id);
                 let quota = &mut quota[job.request.tenant.index()];
                 *quota = quota.saturating_add(job.milli_held());
             }
-            stopped.push(party);
+            stopped.push(group);
         }
         free[kind.index()] -= gang;
         quota[tenant] = quota[tenant].saturating_sub(milli);
@@ -125,9 +126,9 @@ mod tests {
     use crate::test_clusters::submit;
 
     fn stopped(cluster: &Cluster, waiting: &[JobId]) -> Vec<Vec<u32>> {
-        let parties = take_turns(cluster, waiting, Time::from_secs_f64(60.0));
-        let ids = |party: Party| party.jobs.iter().map(|id| id.0).collect();
-        parties.into_iter().map(ids).collect()
+        let groups = take_turns(cluster, waiting, Time::from_secs_f64(60.0));
+        let ids = |group: RunningGroup| group.jobs.iter().map(|id| id.0).collect();
+        groups.into_iter().map(ids).collect()
     }
 
     #[test]

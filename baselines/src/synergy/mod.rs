@@ -1,21 +1,21 @@
 //! Synergy: CPU and memory beside GPUs.
 
-mod deal;
+mod demand;
 mod optimum;
 mod order;
 mod planner;
 mod profile;
 mod round;
+mod server_allocator;
 #[cfg(test)]
 mod tests;
-mod wish;
 
-pub use deal::{Deal, Server};
+pub use demand::{Counts, CpuMemory, Holding, ResourceDemand};
 pub use optimum::{Choice, Group, Optimum, optimum, worthwhile};
 pub use order::Order;
 pub use planner::{Grant, Synergy, SynergyConfig};
 pub use profile::{Profile, Profiles};
-pub use wish::{Counts, Holding, Inputs, Wish};
+pub use server_allocator::{Server, ServerAllocator};
 
 use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::heuristics::Info;

@@ -8,7 +8,7 @@
 //!      sum gpus x cores(option)  n <= cores of all servers;  the same for memory
 //! ```
 //!
-//! An option slower than the proportional share is not offered: in whole numbers that is the paper's fairness row. The worth
+//! An option slower than the proportional share is not offered: in whole numbers that is the paper's fairness row. The objective
 //! is an upper bound of what any grant on these GPUs can reach at this moment, with or without TUNE, since servers have
 //! walls and jobs cannot be halved.
 //!
@@ -21,11 +21,11 @@
 //!   not fit falls back as there.
 //! - Where the programme has no answer (asked-for shares that do not fit, too many terms), the round is TUNE's.
 
-use super::wish::Inputs;
-use crate::shared::program::{Column, Limits, Program};
+use super::demand::CpuMemory;
+use crate::shared::linear_program::{Column, Limits, LinearProgram};
 
 /// What a job can be given, per GPU, and its speed then.
-pub type Choice = (Inputs, f64);
+pub type Choice = (CpuMemory, f64);
 
 /// Jobs that are exchangeable.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,15 +42,15 @@ pub struct Group {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Optimum {
     /// Sum of the speeds.
-    pub worth: f64,
+    pub objective: f64,
     /// What each job of each group gets, fastest first. `[group][job]`
-    pub picks: Vec<Vec<Inputs>>,
+    pub picks: Vec<Vec<CpuMemory>>,
 }
 
 /// Solves the programme for servers that have `all` CPU and memory together; none where it has no answer.
 #[must_use]
-pub fn optimum(groups: &[Group], all: Inputs) -> Option<Optimum> {
-    let mut program = Program::new();
+pub fn optimum(groups: &[Group], all: CpuMemory) -> Option<Optimum> {
+    let mut program = LinearProgram::new();
     let mut columns: Vec<Vec<Column>> = Vec::new();
     let (mut cpu, mut memory) = (Vec::new(), Vec::new());
     for group in groups {
@@ -82,13 +82,13 @@ pub fn optimum(groups: &[Group], all: Inputs) -> Option<Optimum> {
         whole(group, &numbers)
     });
     Some(Optimum {
-        worth: answer.worth,
+        objective: answer.objective,
         picks: picks.collect(),
     })
 }
 
 /// Whole numbers of jobs, fastest first.
-fn whole(group: &Group, numbers: &[f64]) -> Vec<Inputs> {
+fn whole(group: &Group, numbers: &[f64]) -> Vec<CpuMemory> {
     let mut counts: Vec<usize> = numbers
         .iter()
         .map(|number| (number + 1e-6).floor() as usize)
@@ -151,9 +151,9 @@ mod tests {
         let groups = [group(2, &[(3.0, 1.0), (9.0, 2.4)]), group(1, &[(1.0, 1.0)])];
         let best = optimum(&groups, [12.0, 100.0]).unwrap();
         assert!(
-            (best.worth - (3.0 + 5.0 / 6.0 * 1.4)).abs() < 1e-6,
+            (best.objective - (3.0 + 5.0 / 6.0 * 1.4)).abs() < 1e-6,
             "{}",
-            best.worth
+            best.objective
         );
         // One slow one for sure; of the other most was the fast one.
         assert_eq!(best.picks[0], [[9.0, 1.0], [3.0, 1.0]]);
@@ -175,7 +175,7 @@ mod tests {
             (each(9.0, 50.0), 1.5),
             (each(3.0, 90.0), 1.2),
         ];
-        let kept: Vec<Inputs> = worthwhile(choices).into_iter().map(|choice| choice.0).collect();
+        let kept: Vec<CpuMemory> = worthwhile(choices).into_iter().map(|choice| choice.0).collect();
         assert_eq!(kept, [[3.0, 50.0], [3.0, 90.0], [6.0, 50.0]]);
     }
 }

@@ -1,4 +1,4 @@
-//! Synergy in rounds: who runs is decided by an order and the GPUs alone, then CPU and host memory are dealt out.
+//! Synergy in rounds: who runs is decided by an order and the GPUs alone, then CPU and host memory are given out.
 //!
 //! Every round the cluster is emptied on paper. Jobs are taken in their order as long as their gangs fit the GPUs, those
 //! that do not fit are passed over; then they are placed with what [`Grant`] gives them. What changes is stopped and
@@ -8,7 +8,7 @@
 //! Mohan et al., Synergy (OSDI'22), section 4: proportional, GREEDY, TUNE and OPT.
 //!
 //! # Deviations
-//! - The paper knows equal servers. Here each GPU type is dealt out by itself; a job goes to the type on which its class is
+//! - The paper knows equal servers. Here each GPU type is given out by itself; a job goes to the type on which its class is
 //!   fastest and that still has GPUs for it.
 //! - A job would rather stay on its GPUs than move up (`stay`); the released simulator moves jobs every round, which costs
 //!   nothing there.
@@ -26,12 +26,12 @@ use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
 use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
+use super::demand::{Counts, ResourceDemand};
 use super::optimum::{Group, optimum};
 use super::order::Order;
 use super::profile::Profiles;
 use super::round::{Round, types_of};
-use super::wish::{Counts, Wish};
-use crate::shared::layout::start_fractions;
+use crate::shared::allocation::start_fractions;
 use crate::shared::settings::check;
 use crate::shared::timer::RoundTimer;
 
@@ -108,7 +108,7 @@ impl Synergy {
         })
     }
 
-    fn wish(&mut self, cluster: &Cluster, round: &Round, id: JobId, kind: GpuTypeId) -> Wish {
+    fn demand(&mut self, cluster: &Cluster, round: &Round, id: JobId, kind: GpuTypeId) -> ResourceDemand {
         let profile = self.profiles.of(cluster, id, kind);
         let num_gpus = cluster.job(id).request.num_gpus;
         let stays = if self.config.stay {
@@ -117,11 +117,11 @@ impl Synergy {
             Counts::new()
         };
         match self.grant {
-            Grant::Proportional => Wish {
+            Grant::Proportional => ResourceDemand {
                 stays,
-                ..Wish::new(num_gpus, profile.fair, profile.fair)
+                ..ResourceDemand::new(num_gpus, profile.fair, profile.fair)
             },
-            Grant::Greedy | Grant::Tune | Grant::Optimum => profile.wish(num_gpus, stays),
+            Grant::Greedy | Grant::Tune | Grant::Optimum => profile.demand(num_gpus, stays),
         }
     }
 
@@ -131,11 +131,11 @@ impl Synergy {
             return false;
         }
         for kind in types_of(cluster, id) {
-            if round.deals[kind.index()].num_free() < cluster.job(id).request.num_gpus {
+            if round.allocators[kind.index()].num_free() < cluster.job(id).request.num_gpus {
                 continue;
             }
-            let wish = self.wish(cluster, round, id, kind);
-            if round.deals[kind.index()].place(id, &wish, best) {
+            let demand = self.demand(cluster, round, id, kind);
+            if round.allocators[kind.index()].place(id, &demand, best) {
                 round.charge(cluster, id);
                 return true;
             }
@@ -143,7 +143,7 @@ impl Synergy {
         false
     }
 
-    fn deal(&mut self, cluster: &Cluster, round: &mut Round) {
+    fn allocator(&mut self, cluster: &Cluster, round: &mut Round) {
         let order = round.order.clone();
         if self.grant == Grant::Greedy {
             for id in order {
@@ -152,23 +152,26 @@ impl Synergy {
             return;
         }
         let chosen = round.choose(cluster, &order);
-        let mut wishes: Vec<(JobId, GpuTypeId, Wish)> = chosen
+        let mut demands: Vec<(JobId, GpuTypeId, ResourceDemand)> = chosen
             .into_iter()
-            .map(|(id, kind)| (id, kind, self.wish(cluster, round, id, kind)))
+            .map(|(id, kind)| (id, kind, self.demand(cluster, round, id, kind)))
             .collect();
         if self.grant == Grant::Optimum {
-            self.share_out(cluster, round, &mut wishes);
+            self.share_out(cluster, round, &mut demands);
         }
         if self.grant != Grant::Proportional {
-            let total = |wish: &Wish, input: usize| (wish.best[input] * f64::from(wish.num_gpus)) as u64;
-            wishes.sort_by_key(|(_, _, wish)| Reverse((wish.num_gpus, total(wish, 0), total(wish, 1))));
+            let total = |demand: &ResourceDemand, input: usize| {
+                (demand.best[input] * f64::from(demand.num_gpus)) as u64
+            };
+            demands
+                .sort_by_key(|(_, _, demand)| Reverse((demand.num_gpus, total(demand, 0), total(demand, 1))));
         }
         let mut missed = Vec::new();
-        for (id, kind, wish) in wishes {
-            let deal = &mut round.deals[kind.index()];
+        for (id, kind, demand) in demands {
+            let allocator = &mut round.allocators[kind.index()];
             let runs = match self.grant {
-                Grant::Tune | Grant::Optimum => deal.tune(id, &wish),
-                Grant::Proportional | Grant::Greedy => deal.place(id, &wish, false),
+                Grant::Tune | Grant::Optimum => allocator.tune(id, &demand),
+                Grant::Proportional | Grant::Greedy => allocator.place(id, &demand, false),
             };
             if runs {
                 round.charge(cluster, id);
@@ -181,40 +184,45 @@ impl Synergy {
         }
     }
 
-    /// Lets every job wish what is best for all together, type by type.
-    fn share_out(&mut self, cluster: &Cluster, round: &Round, wishes: &mut [(JobId, GpuTypeId, Wish)]) {
-        for (number, deal) in round.deals.iter().enumerate() {
+    /// Lets every job demand what is best for all together, type by type.
+    fn share_out(
+        &mut self,
+        cluster: &Cluster,
+        round: &Round,
+        demands: &mut [(JobId, GpuTypeId, ResourceDemand)],
+    ) {
+        for (number, allocator) in round.allocators.iter().enumerate() {
             let mut members: BTreeMap<(ClassId, ShapeId, u32), Vec<usize>> = BTreeMap::new();
-            for (at, (id, kind, wish)) in wishes.iter().enumerate() {
+            for (at, (id, kind, demand)) in demands.iter().enumerate() {
                 if kind.index() == number {
                     let job = cluster.job(*id);
-                    let key = (job.request.class, job.shape, wish.num_gpus);
+                    let key = (job.request.class, job.shape, demand.num_gpus);
                     members.entry(key).or_default().push(at);
                 }
             }
             let groups: Vec<Group> = members
                 .values()
                 .map(|of_group| {
-                    let (id, kind, wish) = &wishes[of_group[0]];
+                    let (id, kind, demand) = &demands[of_group[0]];
                     Group {
-                        num_gpus: wish.num_gpus,
+                        num_gpus: demand.num_gpus,
                         num_jobs: of_group.len(),
                         choices: self.profiles.choices(cluster, *id, *kind),
                     }
                 })
                 .collect();
-            let sum = |input: usize| deal.servers.iter().map(|server| server.free[input]).sum();
+            let sum = |input: usize| allocator.servers.iter().map(|server| server.free[input]).sum();
             let Some(best) = optimum(&groups, [sum(0), sum(1)]) else {
                 continue;
             };
             for (of_group, picks) in members.values().zip(best.picks) {
                 for (at, pick) in of_group.iter().zip(picks) {
-                    let (id, kind, wish) = &mut wishes[*at];
+                    let (id, kind, demand) = &mut demands[*at];
                     let fair = self.profiles.of(cluster, *id, *kind).fair;
-                    let stays = std::mem::take(&mut wish.stays);
-                    *wish = Wish {
+                    let stays = std::mem::take(&mut demand.stays);
+                    *demand = ResourceDemand {
                         stays,
-                        ..Wish::new(wish.num_gpus, pick, fair)
+                        ..ResourceDemand::new(demand.num_gpus, pick, fair)
                     };
                 }
             }
@@ -224,7 +232,10 @@ impl Synergy {
     /// Places, in their order, jobs that hold nothing yet and fit as they are.
     fn fill(&mut self, cluster: &Cluster, round: &mut Round, order: &[JobId]) {
         for id in order {
-            let holds = round.deals.iter().any(|deal| deal.held.contains_key(id));
+            let holds = round
+                .allocators
+                .iter()
+                .any(|allocator| allocator.held.contains_key(id));
             if !holds && !self.place(cluster, round, *id, true) {
                 self.place(cluster, round, *id, false);
             }
@@ -250,8 +261,8 @@ impl Planner for Synergy {
                 speed_of(profiles, shared, id, grant == Grant::Proportional)
             })
         });
-        self.deal(cluster, &mut round);
-        let runs_nothing = |round: &Round| round.deals.iter().all(|deal| deal.held.is_empty());
+        self.allocator(cluster, &mut round);
+        let runs_nothing = |round: &Round| round.allocators.iter().all(|allocator| allocator.held.is_empty());
         if runs_nothing(&round) {
             let order = round.order.clone();
             self.fill(cluster, &mut round, &order);

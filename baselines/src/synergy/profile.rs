@@ -16,16 +16,16 @@ use pleach_scheduler::cluster::{Cluster, Node, Shape, ShapeId};
 use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId};
 use pleach_scheduler::physics::sensitivity::{Sensitivity, Share};
 
+use super::demand::{Counts, CpuMemory, ResourceDemand};
 use super::optimum::{Choice, worthwhile};
-use super::wish::{Counts, Inputs, Wish};
 
 /// CPU (thousandths of a core) and host memory (MiB) per GPU for a gang on one GPU type, and what they make of its speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Profile {
     /// The least with which it runs fastest.
-    pub best: Inputs,
+    pub best: CpuMemory,
     /// The proportional share.
-    pub fair: Inputs,
+    pub fair: CpuMemory,
     /// Speed with the best, on the scale of the class's surface.
     pub best_speed: f64,
     /// Speed with the proportional share, on the same scale.
@@ -35,10 +35,10 @@ pub struct Profile {
 impl Profile {
     /// What a gang would like and is due.
     #[must_use]
-    pub fn wish(&self, num_gpus: u32, stays: Counts) -> Wish {
-        Wish {
+    pub fn demand(&self, num_gpus: u32, stays: Counts) -> ResourceDemand {
+        ResourceDemand {
             stays,
-            ..Wish::new(num_gpus, self.best, self.fair)
+            ..ResourceDemand::new(num_gpus, self.best, self.fair)
         }
     }
 }
@@ -46,10 +46,10 @@ impl Profile {
 /// The servers of a type: what one GPU is due, and the most that the GPUs of a gang can have on one server.
 #[derive(Clone, Debug, Default)]
 struct Machine {
-    fair: Inputs,
+    fair: CpuMemory,
     storage_mbps: f64,
     /// (GPUs, CPU, memory) of each kind of server.
-    servers: Vec<(u32, Inputs)>,
+    servers: Vec<(u32, CpuMemory)>,
     is_modelled: bool,
 }
 
@@ -77,7 +77,7 @@ impl Machine {
     }
 
     /// The most CPU and memory that each GPU of a gang can have on the roomiest server, not less than its due.
-    fn most(&self, num_gpus: u32) -> Inputs {
+    fn most(&self, num_gpus: u32) -> CpuMemory {
         let each = self.servers.iter().map(|(server_gpus, all)| {
             let gpus = f64::from(num_gpus.min(*server_gpus));
             all.map(|input| (input / gpus).floor())
@@ -87,7 +87,7 @@ impl Machine {
         })
     }
 
-    fn speed(&self, surface: &Sensitivity, [cpu_milli, memory_mib]: Inputs) -> f64 {
+    fn speed(&self, surface: &Sensitivity, [cpu_milli, memory_mib]: CpuMemory) -> f64 {
         surface.speed(Share {
             cores: cpu_milli / 1000.0,
             memory_gib: memory_mib / 1024.0,
@@ -122,10 +122,10 @@ impl Machine {
     }
 
     fn profile(&self, surface: &Sensitivity, num_gpus: u32, tolerance: f64) -> Profile {
-        let speed = |each: Inputs| self.speed(surface, each);
+        let speed = |each: CpuMemory| self.speed(surface, each);
         let most = self.most(num_gpus);
         let best_speed = speed(most);
-        let enough = |each: Inputs| speed(each) >= best_speed * (1.0 - tolerance) - 1e-12;
+        let enough = |each: CpuMemory| speed(each) >= best_speed * (1.0 - tolerance) - 1e-12;
         let first = |levels: Vec<f64>, ok: &dyn Fn(f64) -> bool, most: f64| {
             levels.into_iter().find(|level| ok(*level)).unwrap_or(most)
         };
@@ -214,7 +214,7 @@ impl Profiles {
 }
 
 /// CPU and memory of a whole server.
-fn inputs_of(node: &Node) -> Inputs {
+fn inputs_of(node: &Node) -> CpuMemory {
     [f64::from(node.cpu_milli), f64::from(node.memory_mib)]
 }
 

@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
 use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId};
 
-use super::deal::{Deal, Server};
-use super::wish::Counts;
-use crate::shared::board::{Board, is_on_board};
-use crate::shared::layout::{Grant as Granted, Layout, apply};
+use super::demand::Counts;
+use super::server_allocator::{Server, ServerAllocator};
+use crate::shared::allocation::{Allocation, Grant as Granted, apply};
+use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
 
 /// The round being planned.
 pub(super) struct Round {
-    /// Jobs that may be dealt out anew, in their order.
+    /// Jobs that may be given out anew, in their order.
     pub(super) order: Vec<JobId>,
     /// Jobs on draining nodes.
     stays: Vec<JobId>,
-    board: Board,
+    free: FreeResources,
     /// The servers of each type. `[type]`
-    pub(super) deals: Vec<Deal>,
+    pub(super) allocators: Vec<ServerAllocator>,
     /// The nodes behind those servers. `[type][server]`
     nodes: Vec<Vec<NodeId>>,
     /// What is left of each quota, thousandths of GPUs; no limit where borrowing is allowed. `[tenant]`
@@ -31,7 +31,7 @@ impl Round {
         let up = |slice: &Slice| cluster.nodes()[slice.node.index()].state == NodeState::Up;
         let (mut stays, mut moves) = (Vec::new(), Vec::new());
         let jobs = cluster.active().into_iter();
-        for id in jobs.filter(|id| is_on_board(cluster.job(*id))) {
+        for id in jobs.filter(|id| is_whole_gpu_job(cluster.job(*id))) {
             if cluster.job(id).placement.iter().all(up) {
                 moves.push(id);
             } else {
@@ -39,7 +39,7 @@ impl Round {
             }
         }
         let running = |id: &JobId| cluster.job(*id).state == JobState::Running;
-        let board = Board::without(cluster, moves.iter().copied().filter(running));
+        let free = FreeResources::without(cluster, moves.iter().copied().filter(running));
         let mut quota_milli = vec![u64::MAX; cluster.tenants().len()];
         if !cluster.borrowing() {
             for (left, tenant) in quota_milli.iter_mut().zip(cluster.tenants()) {
@@ -52,16 +52,16 @@ impl Round {
         }
         let num_types = cluster.num_types();
         let (mut servers, mut nodes) = (vec![Vec::new(); num_types], vec![Vec::new(); num_types]);
-        for (number, space) in board.spaces().iter().enumerate() {
-            let free = [f64::from(space.cpu_milli), f64::from(space.memory_mib)];
-            servers[space.gpu_type.index()].push(Server::new(space.num_free(), free));
-            nodes[space.gpu_type.index()].push(NodeId(number as u32));
+        for (number, node) in free.nodes().iter().enumerate() {
+            let free = [f64::from(node.cpu_milli), f64::from(node.memory_mib)];
+            servers[node.gpu_type.index()].push(Server::new(node.num_free(), free));
+            nodes[node.gpu_type.index()].push(NodeId(number as u32));
         }
         Round {
             order: sort(moves),
             stays,
-            board,
-            deals: servers.into_iter().map(Deal::new).collect(),
+            free,
+            allocators: servers.into_iter().map(ServerAllocator::new).collect(),
             nodes,
             quota_milli,
         }
@@ -85,7 +85,7 @@ impl Round {
 
     /// Takes jobs in their order as long as GPUs and quotas last, and says on which type each is to run.
     pub(super) fn choose(&self, cluster: &Cluster, order: &[JobId]) -> Vec<(JobId, GpuTypeId)> {
-        let mut left: Vec<u32> = self.deals.iter().map(Deal::num_free).collect();
+        let mut left: Vec<u32> = self.allocators.iter().map(ServerAllocator::num_free).collect();
         let mut quota_milli = self.quota_milli.clone();
         let mut chosen = Vec::new();
         for &id in order {
@@ -120,17 +120,17 @@ impl Round {
         counts
     }
 
-    /// Makes the cluster run what was dealt out. On each node a job keeps GPUs that it has there; the rest take the lowest.
+    /// Makes the cluster run what was given out. On each node a job keeps GPUs that it has there; the rest take the lowest.
     pub(super) fn carry_out(mut self, cluster: &mut Cluster) {
         let mut gpus: BTreeMap<(JobId, NodeId), u64> = BTreeMap::new();
         for own in [true, false] {
-            for (deal, nodes) in self.deals.iter().zip(&self.nodes) {
-                for (id, holding) in &deal.held {
+            for (allocator, nodes) in self.allocators.iter().zip(&self.nodes) {
+                for (id, holding) in &allocator.held {
                     for (server, count) in &holding.counts {
                         let node = nodes[*server];
                         let mask = gpus.entry((*id, node)).or_default();
                         let missing = count - mask.count_ones();
-                        let mut free = self.board.spaces()[node.index()].free;
+                        let mut free = self.free.nodes()[node.index()].free;
                         if own {
                             let now = cluster.job(*id).placement.iter();
                             free &= now
@@ -140,17 +140,17 @@ impl Round {
                         let taken = lowest(free, missing);
                         *mask |= taken;
                         if taken != 0 {
-                            self.board.take(&[Slice { node, gpus: taken }], Shape::PLAIN);
+                            self.free.take(&[Slice { node, gpus: taken }], Shape::PLAIN);
                         }
                     }
                 }
             }
         }
-        let mut layout = Layout::new();
+        let mut allocation = Allocation::new();
         for id in &self.stays {
             let job = cluster.job(*id);
             let placement = job.placement.clone();
-            layout.insert(
+            allocation.insert(
                 *id,
                 Granted {
                     granted: Some(job.granted),
@@ -158,8 +158,8 @@ impl Round {
                 },
             );
         }
-        for (deal, nodes) in self.deals.iter().zip(&self.nodes) {
-            for (id, holding) in &deal.held {
+        for (allocator, nodes) in self.allocators.iter().zip(&self.nodes) {
+            for (id, holding) in &allocator.held {
                 let [cpu_milli, memory_mib] = holding.each.map(|input| input as u32);
                 let granted = cluster.number_shape(Shape {
                     cpu_milli,
@@ -178,11 +178,11 @@ impl Round {
                         granted,
                         ..Granted::gang(placement)
                     };
-                    layout.insert(*id, granted);
+                    allocation.insert(*id, granted);
                 }
             }
         }
-        apply(cluster, &layout);
+        apply(cluster, &allocation);
     }
 }
 

@@ -154,7 +154,7 @@ proptest! {
             choices: profiles.choices(tuned, id, pleach_scheduler::ids::GpuTypeId(0)),
         }).collect();
         let all = [f64::from(num_servers) * 24_000.0, f64::from(num_servers) * 512_000.0];
-        let bound = optimum(&groups, all).unwrap().worth;
+        let bound = optimum(&groups, all).unwrap().objective;
         for cluster in [tuned, best] {
             let speed: f64 = cluster.running().map(|id| cluster.job(id).rate).sum();
             prop_assert!(speed <= bound + 1e-6, "{speed} of {bound}");

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use pleach_baselines::rounds::{Party, lease};
+use pleach_baselines::rounds::{JobCombination, apply_leases};
 use pleach_env::world::{LeaseTerms, RoundClock, RoundEnd, Seen};
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice};
 use pleach_scheduler::error::PolicyError;
@@ -103,8 +103,8 @@ impl Planner for Blox {
         running.append(&mut launched);
         let placed = running
             .into_iter()
-            .map(|(job, slice)| (Party::alone(job), Placement::from_slice(&[slice])));
-        lease(cluster, &placed.collect());
+            .map(|(job, slice)| (JobCombination::alone(job), Placement::from_slice(&[slice])));
+        apply_leases(cluster, &placed.collect());
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 //! Targets are given, one table for each time that they were computed, so that what is checked is the mechanism and the
 //! clock and not which of several optima a solver returns. Kept as they are there:
 //! - Targets change only after a job has come, left or failed, and 1,920 s after the last change; a job that came since has
-//!   no target, and where it wins a place in the dealing the place stays empty.
+//!   no target, and where it wins a place in the allocation the place stays empty.
 //! - Nothing runs and jobs wait: the next round begins at the next arrival; after the last arrival targets are computed
 //!   anew at once.
 //! - The time received in a round counts from the end of the last round in which anything ran.
@@ -21,7 +21,7 @@
 
 use std::collections::BTreeMap;
 
-use pleach_baselines::rounds::{Party, Rounds, Targets, Turn, lease, place};
+use pleach_baselines::rounds::{JobCombination, Lease, Rounds, Targets, apply_leases, place};
 use pleach_env::world::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
 use pleach_scheduler::cluster::{Cluster, JobState, Placement};
 use pleach_scheduler::error::PolicyError;
@@ -78,10 +78,10 @@ impl GavelRules {
     }
 }
 
-/// A micro-task: what one party does in one round.
+/// A micro-task: what one combination does in one round.
 #[derive(Clone, Copy, Debug)]
 struct MicroTask {
-    party: Party,
+    combination: JobCombination,
     gpu_type: GpuTypeId,
     /// Steps and steps per second of its jobs.
     steps: [(u64, f64); 2],
@@ -110,7 +110,7 @@ pub struct Gavel {
     random: PythonRandom,
     progress: Vec<Progress>,
     tasks: Vec<MicroTask>,
-    places: BTreeMap<Party, Placement>,
+    places: BTreeMap<JobCombination, Placement>,
     terms: BTreeMap<JobId, LeaseTerms>,
     round_end_s: Option<f64>,
     last_retarget_s: f64,
@@ -170,15 +170,19 @@ impl Gavel {
             return cluster.now().as_secs_f64();
         };
         let begin_s = self.round_end_s.replace(end_s).unwrap_or(0.0);
-        tasks.sort_by(|a, b| b.finish_s.total_cmp(&a.finish_s).then(a.party.cmp(&b.party)));
+        tasks.sort_by(|a, b| {
+            b.finish_s
+                .total_cmp(&a.finish_s)
+                .then(a.combination.cmp(&b.combination))
+        });
         for task in tasks {
             let mut left = Vec::new();
-            for (job, (steps, _)) in task.party.jobs().zip(task.steps) {
+            for (job, (steps, _)) in task.combination.jobs().zip(task.steps) {
                 let progress = &mut self.progress[job.index()];
                 if !task.failed {
                     progress.num_failures = 0;
                     progress.steps_left -= steps;
-                } else if task.party.beside.is_none() {
+                } else if task.combination.beside.is_none() {
                     progress.num_failures += 1;
                 }
                 if progress.steps_left == 0 || progress.num_failures >= MAX_FAILURES {
@@ -187,10 +191,10 @@ impl Gavel {
             }
             if !task.failed {
                 self.rounds
-                    .receive(task.party, task.gpu_type, task.finish_s - begin_s);
+                    .receive(task.combination, task.gpu_type, task.finish_s - begin_s);
             }
             self.changed |= task.failed || !left.is_empty();
-            for job in task.party.jobs() {
+            for job in task.combination.jobs() {
                 let leaves = left.contains(&job);
                 if leaves {
                     self.rounds.remove(job);
@@ -213,14 +217,17 @@ impl Gavel {
             });
             let job_id = JobId(index as u32);
             let gang = |id: JobId| cluster.job(id).request.num_gpus;
-            let alone = self.rounds.parties().filter(|party| party.beside.is_none());
-            let others: Vec<JobId> = alone.map(|party| party.job).collect();
-            self.rounds.add(Party::alone(job_id));
+            let alone = self
+                .rounds
+                .combinations()
+                .filter(|combination| combination.beside.is_none());
+            let others: Vec<JobId> = alone.map(|combination| combination.job).collect();
+            self.rounds.add(JobCombination::alone(job_id));
             for other in others
                 .into_iter()
                 .filter(|other| self.rules.packs && gang(*other) == gang(job_id))
             {
-                self.rounds.add(Party::pair(other, job_id));
+                self.rounds.add(JobCombination::pair(other, job_id));
             }
             self.changed = true;
         }
@@ -243,44 +250,46 @@ impl Gavel {
         self.changed = false;
     }
 
-    fn deal(&mut self, cluster: &Cluster, now_s: f64) -> Vec<Turn> {
+    fn allocate(&mut self, cluster: &Cluster, now_s: f64) -> Vec<Lease> {
         self.retarget(now_s);
         let mut order = self.types.clone();
         if self.rules.blind {
             self.random.shuffle(&mut order);
         }
-        let can_run = |party: Party, kind: GpuTypeId| {
-            let speeds = self.speeds(cluster, party, kind);
-            party.jobs().zip(speeds).all(|(_, speed)| speed > 0.0)
+        let can_run = |combination: JobCombination, kind: GpuTypeId| {
+            let speeds = self.speeds(cluster, combination, kind);
+            combination.jobs().zip(speeds).all(|(_, speed)| speed > 0.0)
         };
-        let mut turns = self.rounds.deal(cluster, &order, can_run, self.rules.leftovers);
-        turns.retain(|turn| turn.planned);
-        turns
+        let mut leases = self
+            .rounds
+            .allocate(cluster, &order, can_run, self.rules.leftovers);
+        leases.retain(|lease| lease.planned);
+        leases
     }
 
-    /// Steps per second of a party's jobs on a type.
-    fn speeds(&self, cluster: &Cluster, party: Party, kind: GpuTypeId) -> [f64; 2] {
+    /// Steps per second of a combination's jobs on a type.
+    fn speeds(&self, cluster: &Cluster, combination: JobCombination, kind: GpuTypeId) -> [f64; 2] {
         let class = |job: JobId| cluster.job(job).request.class;
-        match party.beside {
-            None => [cluster.class(class(party.job)).speed[kind.index()], 0.0],
+        match combination.beside {
+            None => [cluster.class(class(combination.job)).speed[kind.index()], 0.0],
             Some(beside) => {
-                let key = (kind, class(party.job), class(beside));
+                let key = (kind, class(combination.job), class(beside));
                 self.pairs.get(&key).copied().unwrap_or_default()
             }
         }
     }
 
-    fn task(&self, cluster: &Cluster, turn: Turn, now_s: f64) -> MicroTask {
+    fn task(&self, cluster: &Cluster, lease: Lease, now_s: f64) -> MicroTask {
         let mut task = MicroTask {
-            party: turn.party,
-            gpu_type: turn.gpu_type,
+            combination: lease.combination,
+            gpu_type: lease.gpu_type,
             steps: [(0, 0.0); 2],
             start_s: now_s,
             finish_s: now_s,
             failed: false,
         };
-        let speeds = self.speeds(cluster, turn.party, turn.gpu_type);
-        for (index, job) in turn.party.jobs().enumerate() {
+        let speeds = self.speeds(cluster, lease.combination, lease.gpu_type);
+        for (index, job) in lease.combination.jobs().enumerate() {
             let steps = ((speeds[index] * ROUND_S) as u64).min(self.progress[job.index()].steps_left);
             task.steps[index] = (steps, speeds[index]);
             task.finish_s = task.finish_s.max(now_s + steps as f64 / speeds[index]);
@@ -293,7 +302,7 @@ impl Gavel {
     fn note_terms(&mut self, cluster: &Cluster) {
         self.terms.clear();
         for task in &self.tasks {
-            for (job, (_, speed)) in task.party.jobs().zip(task.steps) {
+            for (job, (_, speed)) in task.combination.jobs().zip(task.steps) {
                 let last = self.progress[job.index()].num_failures + 1 >= MAX_FAILURES;
                 let rate_factor = speed / cluster.job(job).rate;
                 let alone = cluster.class(cluster.job(job).request.class).speed[task.gpu_type.index()];
@@ -303,7 +312,7 @@ impl Gavel {
                 }
                 let terms = LeaseTerms {
                     rate_factor,
-                    outcome: match (task.failed, last && task.party.beside.is_none()) {
+                    outcome: match (task.failed, last && task.combination.beside.is_none()) {
                         (false, _) => LeaseOutcome::Kept,
                         (true, false) => LeaseOutcome::Lost,
                         (true, true) => LeaseOutcome::Left,
@@ -324,17 +333,17 @@ impl Planner for Gavel {
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         let now_s = self.settle(cluster);
         self.admit(cluster);
-        let mut turns = self.deal(cluster, now_s);
-        if turns.is_empty() && self.progress.len() == self.num_jobs {
+        let mut leases = self.allocate(cluster, now_s);
+        if leases.is_empty() && self.progress.len() == self.num_jobs {
             self.last_retarget_s = 0.0;
-            turns = self.deal(cluster, now_s);
+            leases = self.allocate(cluster, now_s);
         }
-        self.tasks = turns
+        self.tasks = leases
             .iter()
-            .map(|turn| self.task(cluster, *turn, now_s))
+            .map(|lease| self.task(cluster, *lease, now_s))
             .collect();
-        self.places = place(cluster, &turns, &self.places);
-        lease(cluster, &self.places);
+        self.places = place(cluster, &leases, &self.places);
+        apply_leases(cluster, &self.places);
         self.note_terms(cluster);
         Ok(())
     }
@@ -371,7 +380,7 @@ mod tests {
 
     fn all(jobs: &[u32]) -> Targets {
         jobs.iter()
-            .map(|job| (Party::alone(JobId(*job)), vec![1.0]))
+            .map(|job| (JobCombination::alone(JobId(*job)), vec![1.0]))
             .collect()
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pleach_baselines::rounds::{Party, Targets};
+use pleach_baselines::rounds::{JobCombination, Targets};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_reproduce::simulators::gavel::{CLOCK, Gavel, GavelRules, PairSpeeds};
 use pleach_reproduce::simulators::in_rounds::run;
@@ -41,15 +41,15 @@ pub(super) fn speeds(gavel: &Path) -> Speeds {
 }
 
 /// A job, or two that share GPUs: `3` or `(3, 7)`.
-fn party(text: &str) -> Party {
+fn combination(text: &str) -> JobCombination {
     let ids: Vec<u32> = text
         .trim_matches(['(', ')'])
         .split(", ")
         .map(|id| id.parse().unwrap())
         .collect();
     match ids[..] {
-        [a, b] => Party::pair(JobId(a), JobId(b)),
-        _ => Party::alone(JobId(ids[0])),
+        [a, b] => JobCombination::pair(JobId(a), JobId(b)),
+        _ => JobCombination::alone(JobId(ids[0])),
     }
 }
 
@@ -191,14 +191,14 @@ pub(super) fn targets(folder: &Path, run: &Run) -> (Vec<Targets>, Vec<f64>) {
         targets.resize_with(targets.len().max(number_of), Targets::new);
         times.resize(targets.len(), f64::NAN);
         times[number_of - 1] = number(&row, "time_s");
-        let party = party(&row["job_or_pair"]);
+        let combination = combination(&row["job_or_pair"]);
         let kind = run
             .pools
             .iter()
             .position(|pool| pool.0 == row["worker_type"])
             .unwrap();
         let zeros = || vec![0.0; run.pools.len()];
-        targets[number_of - 1].entry(party).or_insert_with(zeros)[kind] = number(&row, "fraction");
+        targets[number_of - 1].entry(combination).or_insert_with(zeros)[kind] = number(&row, "fraction");
     }
     (targets, times)
 }
@@ -213,7 +213,7 @@ fn recorded_leases(folder: &Path) -> Vec<Lease> {
             .map(|id| id.parse().unwrap())
             .collect();
         gpus.sort_unstable();
-        let jobs = party(&row["job_or_pair"]).jobs();
+        let jobs = combination(&row["job_or_pair"]).jobs();
         jobs.map(|job| (number(row, "round") as u64, job.0, gpus.clone()))
             .collect()
     };
@@ -305,7 +305,7 @@ fn replay(gavel: &Path, speeds: &Speeds, run: Run, retarget_min_s: f64) -> Repla
         let kind = firsts.take_while(|end| *end <= gpus[0]).count();
         let named = targets[table]
             .iter()
-            .filter(|(party, _)| party.includes(JobId(*job)));
+            .filter(|(combination, _)| combination.includes(JobId(*job)));
         named.map(|(_, target)| target[kind]).sum::<f64>() == 0.0
     };
     let first_round = (recorded != ours).then(|| {

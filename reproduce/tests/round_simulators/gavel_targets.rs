@@ -8,9 +8,9 @@ use std::path::Path;
 
 use pleach_baselines::gavel::max_min::{Due, fill};
 use pleach_baselines::gavel::policies::las_norms;
-use pleach_baselines::gavel::programme::group_by;
 use pleach_baselines::gavel::snapshot::{Kind, Snapshot};
-use pleach_baselines::program::Limits;
+use pleach_baselines::gavel::time_program::group_by;
+use pleach_baselines::linear_program::Limits;
 use pleach_baselines::rounds::Targets;
 use pleach_env::workload::Workload;
 use pleach_reproduce::simulators::gavel::PairSpeeds;
@@ -80,8 +80,8 @@ pub(super) fn speeds_under(snapshot: &Snapshot, targets: &Targets) -> Vec<f64> {
         .map(|(at, job)| (job.0, at))
         .collect();
     let mut speeds = vec![0.0; snapshot.jobs.len()];
-    for (party, times) in targets {
-        let jobs: Vec<usize> = party.jobs().map(|job| places[&job]).collect();
+    for (combination, times) in targets {
+        let jobs: Vec<usize> = combination.jobs().map(|job| places[&job]).collect();
         for (kind, time) in times.iter().enumerate() {
             if let [a, b] = jobs[..] {
                 let kinds = (snapshot.jobs[a].1, snapshot.jobs[b].1);

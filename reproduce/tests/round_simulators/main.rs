@@ -8,7 +8,7 @@
 
 mod blox;
 mod gavel;
+mod gavel_objectives;
 mod gavel_targets;
-mod gavel_worth;
 mod golden;
 mod synergy;

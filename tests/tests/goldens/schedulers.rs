@@ -1,5 +1,6 @@
 //! When every job starts and ends under every heuristic and every planner, each with what it asks for.
 
+use pleach_baselines::Requirements;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, simulate_planner};
@@ -10,7 +11,6 @@ use pleach_env::workload::generate::{
 use pleach_scheduler::cluster::Template;
 use pleach_scheduler::heuristics;
 use pleach_scheduler::planner::{Planner, PolicyPlanner};
-use pleach_scheduler::planners::{self, Asks};
 use serde_json::Value;
 
 use crate::golden::{Digest, Row, hold};
@@ -65,7 +65,7 @@ fn workload(generator: &GeneratorConfig) -> Workload {
     workload
 }
 
-fn play(workload: &Workload, config: &SimConfig, asks: Asks, mut planner: Box<dyn Planner>) -> Row {
+fn play(workload: &Workload, config: &SimConfig, asks: Requirements, mut planner: Box<dyn Planner>) -> Row {
     let mut config = config.clone();
     config.capabilities = asks.added_to(config.capabilities);
     let result = simulate_planner(workload, &config, planner.as_mut()).unwrap();
@@ -84,20 +84,20 @@ fn play(workload: &Workload, config: &SimConfig, asks: Asks, mut planner: Box<dy
 }
 
 /// Every heuristic, then every planner.
-fn everyone() -> Vec<(Asks, Box<dyn Planner>)> {
-    let mut all: Vec<(Asks, Box<dyn Planner>)> = Vec::new();
+fn everyone() -> Vec<(Requirements, Box<dyn Planner>)> {
+    let mut all: Vec<(Requirements, Box<dyn Planner>)> = Vec::new();
     for name in heuristics::names() {
         let policy = heuristics::by_name(name).unwrap();
         let needs = policy.needs();
-        let asks = Asks {
+        let asks = Requirements {
             preemption: needs.preempt,
             sharing: needs.templates.contains(&Template::Beside),
             mixed_types: false,
         };
         all.push((asks, Box::new(PolicyPlanner::new(policy))));
     }
-    for entry in planners::entries() {
-        all.push((entry.asks, (entry.make)(&Value::Null).unwrap()));
+    for entry in pleach_baselines::entries() {
+        all.push((entry.requirements, (entry.make)(&Value::Null).unwrap()));
     }
     all
 }

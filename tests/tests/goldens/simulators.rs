@@ -4,20 +4,20 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use pleach_env::compat::blox::{self, Blox};
-use pleach_env::compat::gavel::{self, Gavel, GavelRules, PairSpeeds};
-use pleach_env::compat::in_rounds::{RoundPreset, run};
-use pleach_env::compat::synergy::{self, Grant, Ideal, Order, Sensitivity, Synergy};
-use pleach_env::compat::{helios, lucid, tiresias};
+use pleach_baselines::rounds::{JobCombination, Targets};
 use pleach_env::metrics::JobOutcome;
 use pleach_env::seed::Seed;
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::world::RoundClock;
+use pleach_reproduce::simulators::blox::{self, Blox};
+use pleach_reproduce::simulators::gavel::{self, Gavel, GavelRules, PairSpeeds};
+use pleach_reproduce::simulators::in_rounds::{RoundPreset, run};
+use pleach_reproduce::simulators::synergy::{self, Grant, Ideal, Order, Sensitivity, Synergy};
+use pleach_reproduce::simulators::{helios, lucid, tiresias};
 use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
 use pleach_scheduler::physics::interference::PairEntry;
 use pleach_scheduler::physics::sensitivity::{Sensitivity as Surface, Share};
-use pleach_scheduler::rounds::{Party, Targets};
 use pleach_scheduler::spec::{ClusterSpec, ModelClass};
 
 use crate::golden::{Digest, Row, hold, is_minting};
@@ -96,10 +96,11 @@ fn by_event() -> Vec<Row> {
     presets.extend(tiresias::POLICIES.map(|policy| ("Tiresias", policy, tiresias::preset(policy))));
     presets.extend(helios::POLICIES.map(|policy| ("Helios", policy, helios::preset(policy))));
     presets.extend(lucid::POLICIES.map(|policy| ("Lucid", policy, lucid::preset(policy))));
-    let play = |(simulator, policy, preset): (&str, &str, Result<pleach_env::compat::Preset, _>)| {
-        let result = preset.unwrap().simulate(NUM_NODES, 8, &jobs).unwrap();
-        row(format!("{simulator}, {policy}"), &result.jobs)
-    };
+    let play =
+        |(simulator, policy, preset): (&str, &str, Result<pleach_reproduce::simulators::Preset, _>)| {
+            let result = preset.unwrap().simulate(NUM_NODES, 8, &jobs).unwrap();
+            row(format!("{simulator}, {policy}"), &result.jobs)
+        };
     presets.into_iter().map(play).collect()
 }
 
@@ -136,9 +137,9 @@ fn targets(workload: &Workload, packs: bool) -> Targets {
     };
     let mut targets = Targets::new();
     for a in 0..num_jobs {
-        targets.insert(Party::alone(JobId(a)), due(a));
+        targets.insert(JobCombination::alone(JobId(a)), due(a));
         for b in (a + 1..num_jobs).filter(|b| packs && gang(a) == gang(*b)) {
-            targets.insert(Party::pair(JobId(a), JobId(b)), due(a));
+            targets.insert(JobCombination::pair(JobId(a), JobId(b)), due(a));
         }
     }
     targets

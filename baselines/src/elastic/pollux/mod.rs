@@ -266,9 +266,9 @@ impl Pollux {
             let mut placement = Placement::new();
             for (node, gpus) in gpus.iter().enumerate() {
                 let node = NodeId(node as u32);
-                let num = u32::from(*gpus).min(field.board.hosts(node, job.shape)).min(left);
+                let num = u32::from(*gpus).min(field.free.hosts(node, job.shape)).min(left);
                 if num > 0 {
-                    placement.push(field.board.lowest(node, num));
+                    placement.push(field.free.lowest(node, num));
                     left -= num;
                 }
             }
@@ -295,10 +295,10 @@ impl Planner for Pollux {
             return Ok(());
         }
         let scalings = self.paces.scalings(cluster, &field.jobs);
-        let spaces = field.board.spaces();
+        let nodes = field.free.nodes();
         let problem = Problem {
-            kinds: spaces.iter().map(|space| space.gpu_type.0).collect(),
-            capacity: spaces.iter().map(|space| space.num_free() as u8).collect(),
+            kinds: nodes.iter().map(|node| node.gpu_type.0).collect(),
+            capacity: nodes.iter().map(|node| node.num_free() as u8).collect(),
             rows: scalings
                 .iter()
                 .map(|job| self.row(cluster, &field, job, scalings.len()))
@@ -308,7 +308,7 @@ impl Planner for Pollux {
             avoid_interference: self.config.avoid_interference,
             mutated_jobs: self.config.mutated_jobs.unwrap_or(f64::INFINITY),
         };
-        let earlier = self.remembered(&field.jobs, spaces.len());
+        let earlier = self.remembered(&field.jobs, nodes.len());
         let facts: Vec<Facts> = scalings
             .iter()
             .zip(&problem.rows)

@@ -204,10 +204,10 @@ impl Planner for Sia {
             .iter()
             .map(|job| self.row(cluster, job, &configurations))
             .collect();
-        let choice = |(at, worth): &(Configuration, f64)| Choice {
+        let choice = |(at, value): &(Configuration, f64)| Choice {
             kind: at.kind.index(),
             num_gpus: at.num_gpus,
-            worth: *worth,
+            value: *value,
         };
         let items: Vec<Vec<Choice>> = rows.iter().map(|row| row.iter().map(choice).collect()).collect();
         let chosen = choose(&items, &capacity);

@@ -86,19 +86,19 @@ fn find(
     num_gpus: u32,
 ) -> Option<Placement> {
     let node_gpus = cluster.node_gpus_max_of(kind);
-    let tightest = || field.board.tightest(kind, num_gpus, job.shape);
+    let tightest = || field.free.tightest(kind, num_gpus, job.shape);
     if num_gpus <= node_gpus {
         return tightest().filter(|placement| placement.len() == 1 || job.is_rigid());
     }
     if !num_gpus.is_multiple_of(node_gpus) {
         return tightest();
     }
-    let nodes = (0..field.board.spaces().len()).map(|node| NodeId(node as u32));
+    let nodes = (0..field.free.nodes().len()).map(|node| NodeId(node as u32));
     let whole = nodes.filter(|node| {
-        let is_of_type = field.board.spaces()[node.index()].gpu_type == kind;
-        is_of_type && field.board.hosts(*node, job.shape) == node_gpus
+        let is_of_type = field.free.nodes()[node.index()].gpu_type == kind;
+        is_of_type && field.free.hosts(*node, job.shape) == node_gpus
     });
-    let slices = whole.map(|node| field.board.lowest(node, node_gpus));
+    let slices = whole.map(|node| field.free.lowest(node, node_gpus));
     let slices: Placement = slices.take((num_gpus / node_gpus) as usize).collect();
     if slices.len() as u32 == num_gpus / node_gpus {
         Some(slices)

@@ -41,7 +41,7 @@ fn the_weight_of_waiting_decides_whether_a_job_is_worth_a_gpu_at_all() {
     // p = -0.5: a row's least configuration costs 1, waiting 1.1. With a weight below 1 nobody is worth starting, but
     // whoever fits on idle GPUs is started nevertheless.
     let cluster = elastic_cluster(1, 4, &[proportional(64)]);
-    let worth = |idle_weight: f64| {
+    let value = |idle_weight: f64| {
         let mut cluster = cluster.clone();
         let id = submit_class(&mut cluster, 0, 1, 1e6);
         let mut planner = Sia::new(SiaConfig {
@@ -53,14 +53,14 @@ fn the_weight_of_waiting_decides_whether_a_job_is_worth_a_gpu_at_all() {
         let job = planner.paces.scaling(&cluster, id);
         let all = configurations(&cluster, &[4]);
         let row = planner.row(&cluster, &job, &all);
-        row.iter().map(|(_, worth)| *worth).collect::<Vec<f64>>()
+        row.iter().map(|(_, value)| *value).collect::<Vec<f64>>()
     };
     // On 1, 2, 4 GPUs: 1.1 - 1, 1.1 - 2^-0.5, 1.1 - 4^-0.5.
     let expected = [0.1, 1.1 - 0.5_f64.sqrt(), 0.6];
-    for (found, expected) in worth(1.1).iter().zip(expected) {
+    for (found, expected) in value(1.1).iter().zip(expected) {
         assert!((found - expected).abs() < 1e-6, "{found} {expected}");
     }
-    assert!(worth(0.9)[0] < 0.0);
+    assert!(value(0.9)[0] < 0.0);
 }
 
 #[test]
@@ -127,10 +127,10 @@ fn best_objective(rows: &[Vec<(Configuration, f64)>], left: &mut [u32], idle: f6
         return 0.0;
     };
     let mut best = idle + best_objective(rest, left, idle);
-    for (at, worth) in row {
+    for (at, value) in row {
         if at.num_gpus <= left[at.kind.index()] {
             left[at.kind.index()] -= at.num_gpus;
-            best = best.min(idle - worth + best_objective(rest, left, idle));
+            best = best.min(idle - value + best_objective(rest, left, idle));
             left[at.kind.index()] += at.num_gpus;
         }
     }
@@ -155,7 +155,7 @@ proptest! {
         let items: Vec<Vec<Choice>> = rows
             .iter()
             .map(|row| {
-                let choices = row.iter().map(|(at, worth)| Choice { kind: 0, num_gpus: at.num_gpus, worth: *worth });
+                let choices = row.iter().map(|(at, value)| Choice { kind: 0, num_gpus: at.num_gpus, value: *value });
                 choices.collect()
             })
             .collect();

@@ -1,4 +1,4 @@
-//! Synergy's simulator: rounds of 300 s on a grid, the whole cluster dealt out anew in each, CPU cores and host memory
+//! Synergy's simulator: rounds of 300 s on a grid, the whole cluster given out anew in each, CPU cores and host memory
 //! granted with the GPUs.
 //!
 //! A job knows two speeds: the one that its ideal CPU and memory give, and 1 with the share of a server that is
@@ -11,7 +11,7 @@
 //!   spanned, cores and memory per GPU, until enough is free, also those that have nothing to give.
 //! - FTF runs the jobs with the *smallest* expected slowdown first.
 //!
-//! Who gets which GPUs, cores and memory is decided by the scheduler's own [`Deal`]: what is here is the order of jobs, the two
+//! Who gets which GPUs, cores and memory is decided by the scheduler's own [`ServerAllocator`]: what is here is the order of jobs, the two
 //! speeds and the clock.
 //!
 //! # Source
@@ -26,8 +26,8 @@ mod ideal;
 
 use std::collections::BTreeMap;
 
-use pleach_baselines::rounds::lease;
-use pleach_baselines::synergy::{Deal, Holding, Server, Wish};
+use pleach_baselines::rounds::apply_leases;
+use pleach_baselines::synergy::{Holding, ResourceDemand, Server, ServerAllocator};
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Shape, Slice};
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::{JobId, NodeId, Time};
@@ -86,7 +86,7 @@ pub struct Synergy {
     num_seen: usize,
     /// Speed as it stood when the job was last tuned. `[job]`
     speedup: Vec<f64>,
-    deal: Deal,
+    allocator: ServerAllocator,
     /// What the speed granted is of the cluster's own. `[running job]`
     factors: BTreeMap<JobId, f64>,
     num_leases: [u64; 2],
@@ -105,7 +105,7 @@ impl Synergy {
             ideals,
             runnable: Vec::new(),
             num_seen: 0,
-            deal: Deal::default(),
+            allocator: ServerAllocator::default(),
             factors: BTreeMap::new(),
             num_leases: [0; 2],
             problem: None,
@@ -119,7 +119,7 @@ impl Synergy {
     }
 
     /// What a job may get, per GPU. Gangs are powers of two, so that the division is exact.
-    fn wish(&self, job: JobId) -> Wish {
+    fn demand(&self, job: JobId) -> ResourceDemand {
         let [gpus, cpu_cores, memory_gib] = self.ideals[job.index()].demand;
         let [server_gpus, server_cores, server_gib] = self.server;
         let fair = [server_cores / server_gpus, server_gib / server_gpus];
@@ -127,13 +127,13 @@ impl Synergy {
             Grant::Proportional => fair,
             Grant::Greedy | Grant::Tune => [cpu_cores / gpus, memory_gib / gpus],
         };
-        Wish::new(gpus as u32, best, fair)
+        ResourceDemand::new(gpus as u32, best, fair)
     }
 
     /// The speed that a job is granted: its ideal one, but 1 where it had to come down to its proportional share.
     fn granted_speed(&self, job: JobId) -> f64 {
-        match self.deal.held.get(&job) {
-            Some(holding) if !holding.is_best && holding.wish.tuned != holding.wish.best => 1.0,
+        match self.allocator.held.get(&job) {
+            Some(holding) if !holding.is_best && holding.demand.tuned != holding.demand.best => 1.0,
             Some(_) if self.grant == Grant::Proportional => 1.0,
             _ => self.ideals[job.index()].speedup,
         }
@@ -178,12 +178,12 @@ impl Synergy {
 
     /// Empties the cluster and starts what was planned. A gang on one server takes its lowest free GPUs, others the highest.
     fn carry_out(&mut self, cluster: &mut Cluster) {
-        lease(cluster, &BTreeMap::new());
+        apply_leases(cluster, &BTreeMap::new());
         self.factors.clear();
         let mut free: Vec<u64> = cluster.nodes().iter().map(|node| node.free).collect();
         let mut placements: BTreeMap<JobId, Placement> = BTreeMap::new();
-        for job in &self.deal.placed {
-            let Holding { counts, is_whole, .. } = &self.deal.held[job];
+        for job in &self.allocator.placed {
+            let Holding { counts, is_whole, .. } = &self.allocator.held[job];
             let slices = counts.iter().map(|(server, count)| {
                 let gpus = take(&mut free[*server], *count, *is_whole);
                 let node = NodeId(*server as u32);
@@ -192,7 +192,7 @@ impl Synergy {
             placements.insert(*job, slices.collect());
         }
         for (job, placement) in placements {
-            let [cpu_cores, memory_gib] = self.deal.held[&job].each;
+            let [cpu_cores, memory_gib] = self.allocator.held[&job].each;
             let granted = cluster.number_shape(Shape::of(&Resources {
                 cpu_cores,
                 memory_gib,
@@ -240,7 +240,8 @@ impl Planner for Synergy {
         self.sort(cluster);
         let [_, cpu_cores, memory_gib] = self.server;
         let server = |num_gpus: u32| Server::new(num_gpus, [cpu_cores, memory_gib]);
-        self.deal = Deal::new(cluster.nodes().iter().map(|node| server(node.num_gpus)).collect());
+        self.allocator =
+            ServerAllocator::new(cluster.nodes().iter().map(|node| server(node.num_gpus)).collect());
         let mut jobs = self.runnable.clone();
         let mut left = f64::from(cluster.num_gpus());
         if self.order == Order::Las {
@@ -258,13 +259,13 @@ impl Planner for Synergy {
             }
         }
         for job in jobs {
-            let wish = self.wish(job);
-            if wish.num_gpus > self.deal.num_free() {
+            let demand = self.demand(job);
+            if demand.num_gpus > self.allocator.num_free() {
                 continue;
             }
             if self.grant != Grant::Tune {
-                self.deal.place(job, &wish, true);
-            } else if !self.deal.tune(job, &wish) {
+                self.allocator.place(job, &demand, true);
+            } else if !self.allocator.tune(job, &demand) {
                 let text = format!("{job:?} does not fit although its peers gave way");
                 self.problem.get_or_insert(text);
             }

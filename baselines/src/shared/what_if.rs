@@ -1,7 +1,7 @@
 //! A scratch copy of the free GPUs, CPU and host memory of every node, on which a planner draws up a plan before any job
 //! is touched.
 //!
-//! The board knows whole GPUs. GPUs with a resident that holds a fraction are not on it, nor are nodes that drain or are
+//! The free knows whole GPUs. GPUs with a resident that holds a fraction are not on it, nor are nodes that drain or are
 //! down. Ties go to the lowest node and the lowest GPU.
 
 use pleach_scheduler::cluster::{Cluster, Job, NodeState, Placement, Shape, Slice};
@@ -9,7 +9,7 @@ use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId};
 
 /// A node as the plan leaves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Space {
+pub struct NodeFree {
     /// Type of its GPUs.
     pub gpu_type: GpuTypeId,
     /// GPUs that nobody has, as a bit mask.
@@ -20,7 +20,7 @@ pub struct Space {
     pub memory_mib: u32,
 }
 
-impl Space {
+impl NodeFree {
     /// Number of free GPUs.
     #[must_use]
     pub fn num_free(&self) -> u32 {
@@ -30,71 +30,71 @@ impl Space {
 
 /// All nodes.
 #[derive(Clone, Debug)]
-pub struct Board {
-    spaces: Vec<Space>,
+pub struct FreeResources {
+    nodes: Vec<NodeFree>,
 }
 
-impl Board {
+impl FreeResources {
     /// The cluster as it is.
     #[must_use]
-    pub fn as_is(cluster: &Cluster) -> Board {
-        let spaces = cluster.nodes().iter().map(|node| Space {
+    pub fn as_is(cluster: &Cluster) -> FreeResources {
+        let nodes = cluster.nodes().iter().map(|node| NodeFree {
             gpu_type: node.gpu_type,
             free: node.free,
             cpu_milli: node.cpu_milli_free,
             memory_mib: node.memory_mib_free,
         });
-        Board {
-            spaces: spaces.collect(),
+        FreeResources {
+            nodes: nodes.collect(),
         }
     }
 
     /// The cluster as it would be if these running jobs were stopped. Those that hold fractions must not be among them.
-    pub fn without(cluster: &Cluster, stopped: impl IntoIterator<Item = JobId>) -> Board {
-        let mut board = Board::as_is(cluster);
+    pub fn without(cluster: &Cluster, stopped: impl IntoIterator<Item = JobId>) -> FreeResources {
+        let mut free = FreeResources::as_is(cluster);
         for id in stopped {
             let job = cluster.job(id);
-            debug_assert!(is_on_board(job), "{id:?} holds a fraction");
+            debug_assert!(is_whole_gpu_job(job), "{id:?} holds a fraction");
             let shape = cluster.shape(job.granted);
             for slice in &job.placement {
                 let node = &cluster.nodes()[slice.node.index()];
                 if node.state == NodeState::Up {
-                    board.give_back(*slice, shape);
+                    free.give_back(*slice, shape);
                 }
             }
         }
-        board
+        free
     }
 
     /// The cluster as it would be if every running job were stopped but those that hold fractions.
     #[must_use]
-    pub fn emptied(cluster: &Cluster) -> Board {
-        Board::without(
+    pub fn emptied(cluster: &Cluster) -> FreeResources {
+        FreeResources::without(
             cluster,
-            cluster.running().filter(|id| is_on_board(cluster.job(*id))),
+            cluster.running().filter(|id| is_whole_gpu_job(cluster.job(*id))),
         )
     }
 
     /// Every node. `[node]`
     #[must_use]
-    pub fn spaces(&self) -> &[Space] {
-        &self.spaces
+    pub fn nodes(&self) -> &[NodeFree] {
+        &self.nodes
     }
 
     /// Free GPUs of a type.
     #[must_use]
     pub fn num_free_of(&self, kind: GpuTypeId) -> u32 {
-        let of_type = self.spaces.iter().filter(|space| space.gpu_type == kind);
-        of_type.map(Space::num_free).sum()
+        let of_type = self.nodes.iter().filter(|node| node.gpu_type == kind);
+        of_type.map(NodeFree::num_free).sum()
     }
 
     /// Whether all of a placement is free, with what each of its GPUs comes with.
     #[must_use]
     pub fn has(&self, placement: &[Slice], shape: Shape) -> bool {
         placement.iter().all(|slice| {
-            let space = &self.spaces[slice.node.index()];
+            let node = &self.nodes[slice.node.index()];
             let (cpu_milli, memory_mib) = needs(*slice, shape);
-            slice.gpus & !space.free == 0 && cpu_milli <= space.cpu_milli && memory_mib <= space.memory_mib
+            slice.gpus & !node.free == 0 && cpu_milli <= node.cpu_milli && memory_mib <= node.memory_mib
         })
     }
 
@@ -105,32 +105,31 @@ impl Board {
     pub fn take(&mut self, placement: &[Slice], shape: Shape) {
         assert!(self.has(placement, shape), "a plan takes what is taken");
         for slice in placement {
-            let space = &mut self.spaces[slice.node.index()];
+            let node = &mut self.nodes[slice.node.index()];
             let (cpu_milli, memory_mib) = needs(*slice, shape);
-            space.free &= !slice.gpus;
-            space.cpu_milli -= cpu_milli;
-            space.memory_mib -= memory_mib;
+            node.free &= !slice.gpus;
+            node.cpu_milli -= cpu_milli;
+            node.memory_mib -= memory_mib;
         }
     }
 
     /// Gives a slice back. Packed jobs give the same GPUs back twice, which is fine.
     pub fn give_back(&mut self, slice: Slice, shape: Shape) {
-        let space = &mut self.spaces[slice.node.index()];
+        let node = &mut self.nodes[slice.node.index()];
         let (cpu_milli, memory_mib) = needs(slice, shape);
-        space.free |= slice.gpus;
-        space.cpu_milli += cpu_milli;
-        space.memory_mib += memory_mib;
+        node.free |= slice.gpus;
+        node.cpu_milli += cpu_milli;
+        node.memory_mib += memory_mib;
     }
 
     /// GPUs of a node that can be taken with what each comes with.
     #[must_use]
     pub fn hosts(&self, node: NodeId, shape: Shape) -> u32 {
-        let space = &self.spaces[node.index()];
+        let node = &self.nodes[node.index()];
         let by = |free: u32, each: u32| free.checked_div(each).unwrap_or(u32::MAX);
-        space
-            .num_free()
-            .min(by(space.cpu_milli, shape.cpu_milli))
-            .min(by(space.memory_mib, shape.memory_mib))
+        node.num_free()
+            .min(by(node.cpu_milli, shape.cpu_milli))
+            .min(by(node.memory_mib, shape.memory_mib))
     }
 
     /// The tightest placement of a gang on one type: the fullest node that holds it; else the nodes with most room first.
@@ -154,8 +153,8 @@ impl Board {
 
     /// Nodes of a type that can take something, with the GPUs that they can take.
     fn hosts_of(&self, kind: GpuTypeId, shape: Shape) -> Vec<(u32, NodeId)> {
-        let spaces = self.spaces.iter().enumerate();
-        let of_type = spaces.filter(|(_, space)| space.gpu_type == kind && space.free != 0);
+        let nodes = self.nodes.iter().enumerate();
+        let of_type = nodes.filter(|(_, node)| node.gpu_type == kind && node.free != 0);
         let nodes = of_type.map(|(index, _)| NodeId(index as u32));
         nodes
             .map(|node| (self.hosts(node, shape), node))
@@ -178,7 +177,7 @@ impl Board {
     /// The lowest free GPUs of a node.
     #[must_use]
     pub fn lowest(&self, node: NodeId, num: u32) -> Slice {
-        let free = self.spaces[node.index()].free;
+        let free = self.nodes[node.index()].free;
         let mut rest = free;
         for _ in 0..num {
             rest &= rest.wrapping_sub(1);
@@ -192,7 +191,7 @@ impl Board {
 
 /// Whether a plan may move the job about: it asks for whole GPUs.
 #[must_use]
-pub fn is_on_board(job: &Job) -> bool {
+pub fn is_whole_gpu_job(job: &Job) -> bool {
     job.request.resources.gpu_milli == 1000
 }
 
@@ -221,9 +220,9 @@ mod tests {
             id
         });
         let kind = GpuTypeId(0);
-        assert_eq!(Board::as_is(&cluster).num_free_of(kind), 1);
-        assert_eq!(Board::without(&cluster, [jobs[0]]).num_free_of(kind), 4);
-        assert_eq!(Board::emptied(&cluster).num_free_of(kind), 8);
+        assert_eq!(FreeResources::as_is(&cluster).num_free_of(kind), 1);
+        assert_eq!(FreeResources::without(&cluster, [jobs[0]]).num_free_of(kind), 4);
+        assert_eq!(FreeResources::emptied(&cluster).num_free_of(kind), 8);
     }
 
     #[test]
@@ -234,20 +233,20 @@ mod tests {
             GpuTypeId(0),
             cluster.shape(pleach_scheduler::cluster::ShapeId::PLAIN),
         );
-        let mut board = Board::as_is(&cluster);
-        board.take(&[board.lowest(NodeId(0), 3), board.lowest(NodeId(1), 2)], shape);
-        assert_eq!(nodes_of(&board.tightest(kind, 2, shape).unwrap()), [(1, 2)]);
+        let mut free = FreeResources::as_is(&cluster);
+        free.take(&[free.lowest(NodeId(0), 3), free.lowest(NodeId(1), 2)], shape);
+        assert_eq!(nodes_of(&free.tightest(kind, 2, shape).unwrap()), [(1, 2)]);
         assert_eq!(
-            nodes_of(&board.scattered(kind, 2, shape).unwrap()),
+            nodes_of(&free.scattered(kind, 2, shape).unwrap()),
             [(0, 1), (1, 1)]
         );
         assert_eq!(
-            nodes_of(&board.tightest(kind, 6, shape).unwrap()),
+            nodes_of(&free.tightest(kind, 6, shape).unwrap()),
             [(2, 4), (1, 2)]
         );
-        assert_eq!(board.tightest(kind, 8, shape), None);
-        let all = board.tightest(kind, 7, shape).unwrap();
-        board.take(&all, shape);
-        assert_eq!(board.num_free_of(kind), 0);
+        assert_eq!(free.tightest(kind, 8, shape), None);
+        let all = free.tightest(kind, 7, shape).unwrap();
+        free.take(&all, shape);
+        assert_eq!(free.num_free_of(kind), 0);
     }
 }

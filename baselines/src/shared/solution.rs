@@ -2,7 +2,7 @@
 
 use thiserror::Error as ThisError;
 
-/// A column of a [`Program`](super::program::Program): one number to be chosen.
+/// A column of a [`LinearProgram`](super::linear_program::LinearProgram): one number to be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Column(pub(super) usize);
 
@@ -21,7 +21,7 @@ pub struct Limits {
     pub terms_max: usize,
     /// Most nodes of the search over whole numbers after the first.
     pub nodes_max: u64,
-    /// How far the worth may fall short of the best that is possible, as a part of it. Only for whole numbers.
+    /// How far the objective may fall short of the best that is possible, as a part of it. Only for whole numbers.
     pub gap: f64,
 }
 
@@ -43,8 +43,8 @@ pub enum Unsolved {
     /// No choice meets all rows.
     #[error("no choice meets all rows")]
     Infeasible,
-    /// The worth can grow without end.
-    #[error("the worth has no limit")]
+    /// The objective can grow without end.
+    #[error("the objective has no limit")]
     Unbounded,
     /// More terms than allowed.
     #[error("{terms} terms, at most {terms_max} are solved")]
@@ -67,16 +67,16 @@ pub enum Unsolved {
 
 /// What to choose.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
-    /// The sum of worth times value.
-    pub worth: f64,
-    /// Whether no choice is worth more; false where the search ended early or within the gap.
+pub struct Solution {
+    /// The sum of each factor times its value.
+    pub objective: f64,
+    /// Whether no choice has a larger one; false where the search ended early or within the gap.
     pub is_best: bool,
     /// The value of each column, within its range; whole where it must be. `[column]`
     pub values: Vec<f64>,
 }
 
-impl Answer {
+impl Solution {
     /// The value of a column.
     #[must_use]
     pub fn value(&self, column: Column) -> f64 {

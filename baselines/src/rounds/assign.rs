@@ -1,18 +1,18 @@
-//! Turns on a cluster as it is: quotas bind, nodes drain, jobs ask for CPU and memory, and running jobs may have to stay.
+//! Leases on a cluster as it is: quotas bind, nodes drain, jobs ask for CPU and memory, and running jobs may have to stay.
 //!
-//! A turn takes GPUs of its type by number, within its tenant's quota. Then the gangs are seated, larger ones first: on the
-//! GPUs that they have where nobody has taken them, else as tightly as possible. Who finds no seat (its GPUs lie where there is
-//! no CPU for them) gives its turn up, and whoever still fits anywhere takes what is left.
+//! A lease takes GPUs of its type by number, within its tenant's quota. Then the gangs are placed, larger ones first: on the
+//! GPUs that they have where nobody has taken them, else as tightly as possible. Who finds no place (its GPUs lie where there is
+//! no CPU for them) gives its lease up, and whoever still fits anywhere takes what is left.
 
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
 use pleach_scheduler::ids::{GpuTypeId, JobId};
 
-use super::{Party, Turn};
-use crate::shared::board::{Board, is_on_board};
+use super::mechanism::{JobCombination, Lease};
+use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
 
-/// What is left while turns are dealt.
+/// What is left while leases are allocated.
 #[derive(Clone, Debug)]
 pub(super) struct Left {
     /// GPUs of each type. `[type]`
@@ -23,9 +23,9 @@ pub(super) struct Left {
 
 impl Left {
     /// Everything but what fractions hold and, where running jobs cannot be stopped, what they hold.
-    pub(super) fn of(cluster: &Cluster, board: &Board) -> Left {
+    pub(super) fn of(cluster: &Cluster, free: &FreeResources) -> Left {
         let types = 0..cluster.num_types();
-        let gpus = types.map(|kind| board.num_free_of(GpuTypeId(kind as u8)));
+        let gpus = types.map(|kind| free.num_free_of(GpuTypeId(kind as u8)));
         let mut quota_milli = vec![u64::MAX; cluster.tenants().len()];
         if !cluster.borrowing() {
             for (left, tenant) in quota_milli.iter_mut().zip(cluster.tenants()) {
@@ -43,15 +43,20 @@ impl Left {
         }
     }
 
-    /// Takes a party's GPUs of a type, if they and its tenants' quotas are there.
-    pub(super) fn take(&mut self, cluster: &Cluster, party: Party, gpu_type: GpuTypeId) -> bool {
-        let num_gpus = cluster.job(party.job).request.num_gpus;
+    /// Takes a combination's GPUs of a type, if they and its tenants' quotas are there.
+    pub(super) fn take(
+        &mut self,
+        cluster: &Cluster,
+        combination: JobCombination,
+        gpu_type: GpuTypeId,
+    ) -> bool {
+        let num_gpus = cluster.job(combination.job).request.num_gpus;
         if num_gpus > self.gpus[gpu_type.index()] {
             return false;
         }
         let milli = u64::from(num_gpus) * 1000;
         let tenant = |job: JobId| cluster.job(job).request.tenant.index();
-        let taken: Vec<usize> = party.jobs().map(tenant).collect();
+        let taken: Vec<usize> = combination.jobs().map(tenant).collect();
         for (number, tenant) in taken.iter().enumerate() {
             match self.quota_milli[*tenant].checked_sub(milli) {
                 Some(_) if cluster.borrowing() => {}
@@ -68,11 +73,11 @@ impl Left {
         true
     }
 
-    /// Gives back what a turn took.
-    fn give_back(&mut self, cluster: &Cluster, turn: &Turn) {
-        let num_gpus = cluster.job(turn.party.job).request.num_gpus;
-        self.gpus[turn.gpu_type.index()] += num_gpus;
-        for job in turn.party.jobs().filter(|_| !cluster.borrowing()) {
+    /// Gives back what a lease took.
+    fn give_back(&mut self, cluster: &Cluster, lease: &Lease) {
+        let num_gpus = cluster.job(lease.combination.job).request.num_gpus;
+        self.gpus[lease.gpu_type.index()] += num_gpus;
+        for job in lease.combination.jobs().filter(|_| !cluster.borrowing()) {
             let tenant = cluster.job(job).request.tenant.index();
             self.quota_milli[tenant] += u64::from(num_gpus) * 1000;
         }
@@ -84,133 +89,136 @@ impl Left {
 fn stays(cluster: &Cluster, id: JobId) -> bool {
     let job = cluster.job(id);
     let is_up = |slice: &Slice| cluster.nodes()[slice.node.index()].state == NodeState::Up;
-    !cluster.capabilities().preemption || !is_on_board(job) || !job.placement.iter().all(is_up)
+    !cluster.capabilities().preemption || !is_whole_gpu_job(job) || !job.placement.iter().all(is_up)
 }
 
-fn gpus_of(seat: &[Slice]) -> u32 {
-    seat.iter().map(|slice| slice.num_gpus()).sum()
+fn gpus_of(placement: &[Slice]) -> u32 {
+    placement.iter().map(|slice| slice.num_gpus()).sum()
 }
 
 /// Whether a round has a say in a job: it asks for whole GPUs, and waits or can be stopped.
-pub(super) fn is_dealt(cluster: &Cluster, id: JobId) -> bool {
+pub(super) fn takes_part(cluster: &Cluster, id: JobId) -> bool {
     let job = cluster.job(id);
     match job.state {
-        JobState::Pending => is_on_board(job),
+        JobState::Pending => is_whole_gpu_job(job),
         JobState::Running => !stays(cluster, id),
         JobState::Finished => false,
     }
 }
 
 /// The cluster as a round finds it.
-pub(super) fn board(cluster: &Cluster) -> Board {
-    Board::without(cluster, cluster.running().filter(|id| !stays(cluster, *id)))
+pub(super) fn what_if(cluster: &Cluster) -> FreeResources {
+    FreeResources::without(cluster, cluster.running().filter(|id| !stays(cluster, *id)))
 }
 
-/// What the GPUs of a party come with: what one of it asks for. Only jobs that ask for nothing but GPUs share them.
-fn shape(cluster: &Cluster, party: Party) -> Shape {
-    cluster.shape(cluster.job(party.job).shape)
+/// What the GPUs of a combination come with: what one of it asks for. Only jobs that ask for nothing but GPUs share them.
+fn shape(cluster: &Cluster, combination: JobCombination) -> Shape {
+    cluster.shape(cluster.job(combination.job).shape)
 }
 
-/// The GPUs of every turn that finds some, and of whoever else fits into what they leave: first those of `others` that come
+/// The GPUs of every lease that finds some, and of whoever else fits into what they leave: first those of `others` that come
 /// first, each on the first of `types` that has room.
-pub(super) fn seat(
+pub(super) fn assign(
     cluster: &Cluster,
-    (mut board, mut left): (Board, Left),
-    turns: &[Turn],
+    (mut free, mut left): (FreeResources, Left),
+    leases: &[Lease],
     types: &[GpuTypeId],
     others: impl Iterator<Item = JobId>,
-) -> BTreeMap<Party, Placement> {
-    let size = |party: Party| cluster.job(party.job).request.num_gpus;
-    let mut order: Vec<Turn> = turns.to_vec();
-    order.sort_by_key(|turn| std::cmp::Reverse(size(turn.party)));
-    let mut seats = BTreeMap::new();
-    for gangs in order.chunk_by(|a, b| size(a.party) == size(b.party)) {
+) -> BTreeMap<JobCombination, Placement> {
+    let size = |combination: JobCombination| cluster.job(combination.job).request.num_gpus;
+    let mut order: Vec<Lease> = leases.to_vec();
+    order.sort_by_key(|lease| std::cmp::Reverse(size(lease.combination)));
+    let mut placements = BTreeMap::new();
+    for gangs in order.chunk_by(|a, b| size(a.combination) == size(b.combination)) {
         let mut moved = Vec::new();
-        for turn in gangs {
-            let of_type = |slice: &Slice| cluster.nodes()[slice.node.index()].gpu_type == turn.gpu_type;
-            let shape = shape(cluster, turn.party);
-            let keeps = |seat: &&Placement| {
-                !seat.is_empty()
-                    && seat.iter().all(of_type)
-                    && gpus_of(seat) == size(turn.party)
-                    && board.has(seat, shape)
+        for lease in gangs {
+            let of_type = |slice: &Slice| cluster.nodes()[slice.node.index()].gpu_type == lease.gpu_type;
+            let shape = shape(cluster, lease.combination);
+            let keeps = |placement: &&Placement| {
+                !placement.is_empty()
+                    && placement.iter().all(of_type)
+                    && gpus_of(placement) == size(lease.combination)
+                    && free.has(placement, shape)
             };
-            let kept = turn
-                .party
+            let kept = lease
+                .combination
                 .jobs()
                 .map(|job| &cluster.job(job).placement)
                 .find(keeps);
             match kept {
-                Some(seat) => {
-                    board.take(seat, shape);
-                    seats.insert(turn.party, seat.clone());
+                Some(placement) => {
+                    free.take(placement, shape);
+                    placements.insert(lease.combination, placement.clone());
                 }
-                None => moved.push(*turn),
+                None => moved.push(*lease),
             }
         }
-        for turn in moved {
-            let shape = shape(cluster, turn.party);
-            match board.tightest(turn.gpu_type, size(turn.party), shape) {
-                Some(seat) => {
-                    board.take(&seat, shape);
-                    seats.insert(turn.party, seat);
+        for lease in moved {
+            let shape = shape(cluster, lease.combination);
+            match free.tightest(lease.gpu_type, size(lease.combination), shape) {
+                Some(placement) => {
+                    free.take(&placement, shape);
+                    placements.insert(lease.combination, placement);
                 }
-                None => left.give_back(cluster, &turn),
+                None => left.give_back(cluster, &lease),
             }
         }
     }
     if left.gpus.iter().all(|gpus| *gpus == 0) {
-        return seats;
+        return placements;
     }
-    let seated: std::collections::BTreeSet<JobId> = seats.keys().flat_map(|party| party.jobs()).collect();
-    for id in others.filter(|id| !seated.contains(id)) {
-        let party = Party::alone(id);
+    let placed: std::collections::BTreeSet<JobId> = placements
+        .keys()
+        .flat_map(|combination| combination.jobs())
+        .collect();
+    for id in others.filter(|id| !placed.contains(id)) {
+        let combination = JobCombination::alone(id);
         let can_run = cluster.job(id).types;
         for gpu_type in types.iter().filter(|kind| can_run >> kind.0 & 1 == 1) {
-            if left.gpus[gpu_type.index()] < size(party) {
+            if left.gpus[gpu_type.index()] < size(combination) {
                 continue;
             }
-            let shape = shape(cluster, party);
-            if let Some(seat) = board.tightest(*gpu_type, size(party), shape)
-                && left.take(cluster, party, *gpu_type)
+            let shape = shape(cluster, combination);
+            if let Some(placement) = free.tightest(*gpu_type, size(combination), shape)
+                && left.take(cluster, combination, *gpu_type)
             {
-                board.take(&seat, shape);
-                seats.insert(party, seat);
+                free.take(&placement, shape);
+                placements.insert(combination, placement);
                 break;
             }
         }
     }
-    seats
+    placements
 }
 
-/// Carries the seats out: stops who lost its GPUs or moves, then starts who has none yet. One of a pair whose company the
+/// Carries the placements out: stops who lost its GPUs or moves, then starts who has none yet. One of a pair whose company the
 /// cluster does not allow waits.
-pub(super) fn sit_down(cluster: &mut Cluster, seats: &BTreeMap<Party, Placement>) {
-    let seat_of: BTreeMap<JobId, &Placement> = seats
+pub(super) fn carry_out(cluster: &mut Cluster, placements: &BTreeMap<JobCombination, Placement>) {
+    let placement_of: BTreeMap<JobId, &Placement> = placements
         .iter()
-        .flat_map(|(party, seat)| party.jobs().map(move |job| (job, seat)))
+        .flat_map(|(combination, placement)| combination.jobs().map(move |job| (job, placement)))
         .collect();
     let mut stopped: Vec<JobId> = cluster
         .running()
         .filter(|id| !stays(cluster, *id))
-        .filter(|id| seat_of.get(id).copied() != Some(&cluster.job(*id).placement))
+        .filter(|id| placement_of.get(id).copied() != Some(&cluster.job(*id).placement))
         .collect();
     stopped.sort_unstable();
     for id in stopped {
         cluster.preempt(id);
     }
-    for (party, seat) in seats {
-        for id in party.jobs() {
+    for (combination, placement) in placements {
+        for id in combination.jobs() {
             if cluster.job(id).state != JobState::Pending || !cluster.has_room(cluster.demand(id)) {
                 continue;
             }
             let runs = |other: &JobId| *other != id && cluster.job(*other).state == JobState::Running;
-            if party
+            if combination
                 .jobs()
                 .find(runs)
                 .is_none_or(|other| cluster.can_pack(id, other))
             {
-                cluster.start(id, seat.clone());
+                cluster.start(id, placement.clone());
             }
         }
     }
@@ -227,16 +235,19 @@ mod tests {
     use pleach_scheduler::planner::Planner;
     use pleach_scheduler::spec::{ClusterSpec, ModelClass, TenantSpec};
 
-    /// Plans once with the same target for every party.
-    fn plan(cluster: &mut Cluster, parties: &[Party]) {
-        let due: Targets = parties.iter().map(|party| (*party, vec![1.0])).collect();
+    /// Plans once with the same target for every combination.
+    fn plan(cluster: &mut Cluster, combinations: &[JobCombination]) {
+        let due: Targets = combinations
+            .iter()
+            .map(|combination| (*combination, vec![1.0]))
+            .collect();
         let mut planner = RoundPlanner::new("all", RoundRules::GAVEL, move |_: &Cluster| Ok(due.clone()));
         planner.plan(cluster).unwrap();
         cluster.check();
     }
 
-    fn alone(jobs: std::ops::Range<u32>) -> Vec<Party> {
-        jobs.map(|job| Party::alone(JobId(job))).collect()
+    fn alone(jobs: std::ops::Range<u32>) -> Vec<JobCombination> {
+        jobs.map(|job| JobCombination::alone(JobId(job))).collect()
     }
 
     fn cluster_with(spec: &ClusterSpec, sharing: Sharing) -> Cluster {
@@ -273,16 +284,16 @@ mod tests {
         let mut cluster = preemptive_cluster(2, 1);
         submit(&mut cluster, 1, 1e3);
         plan(&mut cluster, &alone(0..1));
-        let seat = cluster.job(JobId(0)).placement.clone();
-        cluster.set_node_state(seat[0].node, NodeState::Draining, &mut Vec::new());
+        let placement = cluster.job(JobId(0)).placement.clone();
+        cluster.set_node_state(placement[0].node, NodeState::Draining, &mut Vec::new());
         submit(&mut cluster, 1, 1e3);
         submit(&mut cluster, 1, 1e3);
         plan(&mut cluster, &alone(0..3));
-        assert_eq!(cluster.job(JobId(0)).placement, seat);
+        assert_eq!(cluster.job(JobId(0)).placement, placement);
         assert_eq!(running(&cluster), [0, 1]);
         assert_eq!(
             cluster.job(JobId(1)).placement[0].node,
-            NodeId(1 - seat[0].node.0)
+            NodeId(1 - placement[0].node.0)
         );
     }
 
@@ -292,7 +303,7 @@ mod tests {
         for _ in 0..3 {
             submit(&mut cluster, 2, 1e3);
         }
-        let pair = |a: u32, b: u32| Party::pair(JobId(a), JobId(b));
+        let pair = |a: u32, b: u32| JobCombination::pair(JobId(a), JobId(b));
         plan(&mut cluster, &[pair(0, 1)]);
         assert_eq!(running(&cluster), [0, 1]);
         assert_eq!(cluster.job(JobId(0)).placement, cluster.job(JobId(1)).placement);

@@ -6,8 +6,8 @@ use pleach_scheduler::cluster::{Cluster, JobState, Placement, ShapeId};
 use pleach_scheduler::ids::JobId;
 use pleach_scheduler::physics::mixed::Copies;
 
-use super::board::is_on_board;
-use super::give_out::start_what_fits;
+use super::allocate_by_priority::start_what_fits;
+use super::what_if::is_whole_gpu_job;
 
 /// What one job gets.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,18 +33,18 @@ impl Grant {
 }
 
 /// Who runs where until the next plan.
-pub type Layout = BTreeMap<JobId, Grant>;
+pub type Allocation = BTreeMap<JobId, Grant>;
 
-/// Makes the cluster run a layout: a running job with the same grant goes on untouched, every other running job is stopped,
-/// and what is in the layout and does not run is started, by id. Jobs that hold fractions are left alone, and where the
+/// Makes the cluster run a allocation: a running job with the same grant goes on untouched, every other running job is stopped,
+/// and what is in the allocation and does not run is started, by id. Jobs that hold fractions are left alone, and where the
 /// cluster cannot preempt so is everyone who runs. Returns the number of jobs that were stopped.
 ///
 /// # Panics
-/// As [`Cluster::start_with`]: if the layout gives a GPU away twice where the cluster cannot share.
-pub fn apply(cluster: &mut Cluster, layout: &Layout) -> usize {
+/// As [`Cluster::start_with`]: if the allocation gives a GPU away twice where the cluster cannot share.
+pub fn apply(cluster: &mut Cluster, allocation: &Allocation) -> usize {
     let keeps = |id: JobId| {
         let job = cluster.job(id);
-        layout.get(&id).is_some_and(|grant| {
+        allocation.get(&id).is_some_and(|grant| {
             let granted = grant.granted.unwrap_or(job.shape);
             job.placement == grant.placement
                 && job.granted == granted
@@ -53,13 +53,13 @@ pub fn apply(cluster: &mut Cluster, layout: &Layout) -> usize {
     };
     let mut stopped: Vec<JobId> = cluster
         .running()
-        .filter(|id| cluster.capabilities().preemption && is_on_board(cluster.job(*id)) && !keeps(*id))
+        .filter(|id| cluster.capabilities().preemption && is_whole_gpu_job(cluster.job(*id)) && !keeps(*id))
         .collect();
     stopped.sort_unstable();
     for id in &stopped {
         cluster.preempt(*id);
     }
-    for (id, grant) in layout {
+    for (id, grant) in allocation {
         if cluster.job(*id).state != JobState::Pending {
             continue;
         }
@@ -77,7 +77,7 @@ pub fn apply(cluster: &mut Cluster, layout: &Layout) -> usize {
 pub fn start_fractions(cluster: &mut Cluster) {
     let mut pending: Vec<JobId> = cluster
         .pending()
-        .filter(|id| !is_on_board(cluster.job(*id)))
+        .filter(|id| !is_whole_gpu_job(cluster.job(*id)))
         .collect();
     pending.sort_unstable();
     start_what_fits(cluster, &pending);
@@ -103,14 +103,14 @@ mod tests {
         for num_gpus in [1, 1, 2, 2] {
             submit(&mut cluster, num_gpus, 1e3);
         }
-        let layout = |grants: &[(u32, u64)]| -> Layout {
+        let allocation = |grants: &[(u32, u64)]| -> Allocation {
             let grants = grants.iter().map(|(id, gpus)| (JobId(*id), on(*gpus)));
             grants.collect()
         };
-        apply(&mut cluster, &layout(&[(0, 0b1), (1, 0b10), (2, 0b1100)]));
+        apply(&mut cluster, &allocation(&[(0, 0b1), (1, 0b10), (2, 0b1100)]));
         assert_eq!(running(&cluster), [0, 1, 2]);
         // Job 0 stays, job 1 moves, job 2 gives way to job 3.
-        let num_stopped = apply(&mut cluster, &layout(&[(0, 0b1), (1, 0b1000), (3, 0b110)]));
+        let num_stopped = apply(&mut cluster, &allocation(&[(0, 0b1), (1, 0b1000), (3, 0b110)]));
         cluster.check();
         assert_eq!((num_stopped, running(&cluster)), (2, vec![0, 1, 3]));
         let preemptions = [0, 1, 2].map(|id| cluster.job(JobId(id)).num_preemptions);

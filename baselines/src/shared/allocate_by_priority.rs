@@ -1,4 +1,4 @@
-//! Deals the GPUs anew along a priority order, and stops and starts what that changes.
+//! Allocates the GPUs anew along a priority order, and stops and starts what that changes.
 //!
 //! First GPUs are only counted: along the order each job takes its gang from what is left, those that do not fit are passed
 //! over, and a running job that finds its GPUs counted away is stopped. Then the winners that do not run yet are placed, in
@@ -9,7 +9,7 @@
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice, Template};
 use pleach_scheduler::ids::{GpuTypeId, JobId};
 
-/// What a dealing allows itself.
+/// What an allocation may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Jobs behind one that does not fit may take what is left.
@@ -88,10 +88,10 @@ impl Left {
     }
 }
 
-/// Deals out the GPUs along an order of all jobs that wait or run; a running job that the order leaves out is stopped where
+/// Allocates the GPUs along an order of all jobs that wait or run; a running job that the order leaves out is stopped where
 /// that is allowed. `accept` may refuse a placement, for example one that is too spread out; the job then waits. Returns
 /// the number of jobs started.
-pub fn give_out(
+pub fn allocate_by_priority(
     cluster: &mut Cluster,
     order: &[JobId],
     rules: Rules,
@@ -181,9 +181,9 @@ mod tests {
         preempt: true,
     };
 
-    fn deal(cluster: &mut Cluster, order: &[u32], rules: Rules) -> Vec<u32> {
+    fn allocate(cluster: &mut Cluster, order: &[u32], rules: Rules) -> Vec<u32> {
         let order: Vec<JobId> = order.iter().map(|id| JobId(*id)).collect();
-        give_out(cluster, &order, rules, |_, _, _| true);
+        allocate_by_priority(cluster, &order, rules, |_, _, _| true);
         cluster.check();
         running(cluster)
     }
@@ -195,24 +195,24 @@ mod tests {
         for num_gpus in [2, 2, 3, 1] {
             submit(&mut cluster, num_gpus, 1e3);
         }
-        assert_eq!(deal(&mut cluster, &[0, 1, 2, 3], ALL), [0, 1]);
+        assert_eq!(allocate(&mut cluster, &[0, 1, 2, 3], ALL), [0, 1]);
         // The gang of 3 comes first: one GPU is left, so both gangs of 2 are stopped and the job of 1 runs.
-        assert_eq!(deal(&mut cluster, &[2, 0, 1, 3], ALL), [2, 3]);
+        assert_eq!(allocate(&mut cluster, &[2, 0, 1, 3], ALL), [2, 3]);
         assert_eq!(cluster.job(JobId(0)).num_preemptions, 1);
         // Nothing changes under the same order.
-        assert_eq!(deal(&mut cluster, &[2, 0, 1, 3], ALL), [2, 3]);
+        assert_eq!(allocate(&mut cluster, &[2, 0, 1, 3], ALL), [2, 3]);
         assert_eq!(cluster.job(JobId(2)).num_preemptions, 0);
     }
 
     #[test]
-    fn without_skipping_the_first_that_does_not_fit_ends_the_dealing() {
+    fn without_skipping_the_first_that_does_not_fit_ends_the_allocation() {
         let mut cluster = preemptive_cluster(1, 4);
         for num_gpus in [3, 2, 1] {
             submit(&mut cluster, num_gpus, 1e3);
         }
         let strict = Rules { skip: false, ..ALL };
-        assert_eq!(deal(&mut cluster, &[0, 1, 2], strict), [0]);
-        assert_eq!(deal(&mut cluster, &[0, 1, 2], ALL), [0, 2]);
+        assert_eq!(allocate(&mut cluster, &[0, 1, 2], strict), [0]);
+        assert_eq!(allocate(&mut cluster, &[0, 1, 2], ALL), [0, 2]);
     }
 
     #[test]
@@ -225,8 +225,8 @@ mod tests {
             preempt: false,
             ..ALL
         };
-        assert_eq!(deal(&mut cluster, &[0, 1, 2], stay), [0, 2]);
-        assert_eq!(deal(&mut cluster, &[1, 2, 0], stay), [0, 2]);
+        assert_eq!(allocate(&mut cluster, &[0, 1, 2], stay), [0, 2]);
+        assert_eq!(allocate(&mut cluster, &[1, 2, 0], stay), [0, 2]);
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
         // the second look nobody would run.
         let mut cluster = preemptive_cluster(1, 4);
         let (wide, small) = (submit(&mut cluster, 4, 1e3), submit(&mut cluster, 1, 1e3));
-        let num_started = give_out(&mut cluster, &[wide, small], ALL, |_, id, _| id != wide);
+        let num_started = allocate_by_priority(&mut cluster, &[wide, small], ALL, |_, id, _| id != wide);
         assert_eq!((num_started, running(&cluster)), (1, vec![wide.0]));
         cluster.check();
     }
@@ -247,7 +247,7 @@ mod tests {
         for num_gpus in [1, 1, 2, 1] {
             submit(&mut cluster, num_gpus, 1e3);
         }
-        assert_eq!(deal(&mut cluster, &[0, 1, 2, 3], ALL), [0, 1, 2]);
+        assert_eq!(allocate(&mut cluster, &[0, 1, 2, 3], ALL), [0, 1, 2]);
         let kinds: Vec<u8> = [0, 1, 2].map(|id| cluster.job(JobId(id)).gpu_type.0).to_vec();
         assert_eq!(kinds, [1, 1, 0]);
     }

@@ -1,4 +1,4 @@
-//! Linear and integer programmes: the largest worth of some columns under rows of linear limits.
+//! Linear and integer programmes: the largest objective of some columns under rows of linear limits.
 //!
 //! The only file that knows the solver (`microlp`, pure Rust: a simplex method, and branch and bound over it); docs/solvers.md
 //! says why this one. Work is limited by counts, never by time, so a programme has the same answer on every machine: one with
@@ -10,14 +10,14 @@
 
 use microlp::{ComparisonOp, Error, OptimizationDirection, Problem, SolutionStatus, SolveOptions, Variable};
 
-pub use super::answer::{Answer, Column, Limits, Unsolved};
+pub use super::solution::{Column, Limits, Solution, Unsolved};
 
 #[derive(Clone, Copy, Debug)]
 struct Range {
-    worth: f64,
+    objective: f64,
     low: f64,
     high: f64,
-    is_whole: bool,
+    is_integer: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -27,26 +27,26 @@ struct Row {
     limit: f64,
 }
 
-/// How a programme is told to the solver. Where many vertices are nearly the same point, rounding can lead its pivots round in
+/// How a programme is stated to the solver. Where many vertices are nearly the same point, rounding can lead its pivots round in
 /// a circle. With the columns in another order they may take another way to the same optimum; with each row loosened by a
 /// little, and by another little than the next one, the vertices lie apart (Charnes, Econometrica 1952).
 #[derive(Clone, Copy, Debug)]
-struct Telling {
+struct Formulation {
     columns_reversed: bool,
     /// How far a row's limit is moved at least, as a part of the larger of it and 1; at most twice as far.
     loosened: f64,
 }
 
-impl Telling {
+impl Formulation {
     /// As stated first, so a programme that the solver can do is solved once.
-    const ALL: [Telling; 3] = [
-        Telling::new(false, 0.0),
-        Telling::new(true, 0.0),
-        Telling::new(false, 2e-7),
+    const ALL: [Formulation; 3] = [
+        Formulation::new(false, 0.0),
+        Formulation::new(true, 0.0),
+        Formulation::new(false, 2e-7),
     ];
 
-    const fn new(columns_reversed: bool, loosened: f64) -> Telling {
-        Telling {
+    const fn new(columns_reversed: bool, loosened: f64) -> Formulation {
+        Formulation {
             columns_reversed,
             loosened,
         }
@@ -64,47 +64,47 @@ impl Telling {
     }
 }
 
-/// A programme: maximise the worth of the columns under the rows.
+/// A programme: maximise the sum of the columns, each times its factor under the rows.
 ///
 /// ```
-/// use pleach_scheduler::planners::program::{Limits, Program};
+/// use pleach_baselines::linear_program::{Limits, LinearProgram};
 /// // 3 x + 2 y is to be as large as possible; x + y is at most 4, x at most 3, y whole and at most 10.
-/// let mut program = Program::new();
+/// let mut program = LinearProgram::new();
 /// let x = program.column(3.0, 0.0, 3.0);
-/// let y = program.whole(2.0, 0, 10);
+/// let y = program.integer(2.0, 0, 10);
 /// program.at_most(vec![(x, 1.0), (y, 1.0)], 4.0);
 /// let answer = program.solve(Limits::default()).unwrap();
-/// assert_eq!((answer.worth, answer.value(x), answer.value(y)), (11.0, 3.0, 1.0));
+/// assert_eq!((answer.objective, answer.value(x), answer.value(y)), (11.0, 3.0, 1.0));
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Program {
+pub struct LinearProgram {
     columns: Vec<Range>,
     rows: Vec<Row>,
 }
 
-impl Program {
+impl LinearProgram {
     /// No columns, no rows.
     #[must_use]
-    pub fn new() -> Program {
-        Program::default()
+    pub fn new() -> LinearProgram {
+        LinearProgram::default()
     }
 
-    /// Adds a number between `low` and `high`, of which each unit is worth `worth`. `high` may be infinite.
-    pub fn column(&mut self, worth: f64, low: f64, high: f64) -> Column {
-        self.add(worth, low, high, false)
+    /// Adds a number between `low` and `high`, of which each unit adds `objective` to the objective. `high` may be infinite.
+    pub fn column(&mut self, objective: f64, low: f64, high: f64) -> Column {
+        self.add(objective, low, high, false)
     }
 
     /// Adds a whole number between `low` and `high`.
-    pub fn whole(&mut self, worth: f64, low: i32, high: i32) -> Column {
-        self.add(worth, f64::from(low), f64::from(high), true)
+    pub fn integer(&mut self, objective: f64, low: i32, high: i32) -> Column {
+        self.add(objective, f64::from(low), f64::from(high), true)
     }
 
-    fn add(&mut self, worth: f64, low: f64, high: f64, is_whole: bool) -> Column {
+    fn add(&mut self, objective: f64, low: f64, high: f64, is_integer: bool) -> Column {
         self.columns.push(Range {
-            worth,
+            objective,
             low,
             high,
-            is_whole,
+            is_integer,
         });
         Column(self.columns.len() - 1)
     }
@@ -132,14 +132,14 @@ impl Program {
         });
     }
 
-    /// Changes what a column is worth.
-    pub fn set_worth(&mut self, column: Column, worth: f64) {
-        self.columns[column.0].worth = worth;
+    /// Changes what a unit of a column adds to the objective.
+    pub fn set_objective(&mut self, column: Column, objective: f64) {
+        self.columns[column.0].objective = objective;
     }
 
-    /// Adds to what a column is worth.
-    pub fn add_worth(&mut self, column: Column, worth: f64) {
-        self.columns[column.0].worth += worth;
+    /// Adds to what a unit of a column adds to the objective.
+    pub fn add_objective(&mut self, column: Column, objective: f64) {
+        self.columns[column.0].objective += objective;
     }
 
     /// Changes the range of a column.
@@ -164,7 +164,7 @@ impl Program {
     ///
     /// # Errors
     /// Why there is none, or none was found.
-    pub fn solve(&self, limits: Limits) -> Result<Answer, Unsolved> {
+    pub fn solve(&self, limits: Limits) -> Result<Solution, Unsolved> {
         self.solve_from(None, limits)
     }
 
@@ -172,15 +172,15 @@ impl Program {
     /// does not is passed over.
     ///
     /// # Errors
-    /// As [`Program::solve`].
-    pub fn solve_from(&self, known: Option<&[f64]>, limits: Limits) -> Result<Answer, Unsolved> {
+    /// As [`LinearProgram::solve`].
+    pub fn solve_from(&self, known: Option<&[f64]>, limits: Limits) -> Result<Solution, Unsolved> {
         let (terms, terms_max) = (self.num_terms(), limits.terms_max);
         if terms > terms_max {
             return Err(Unsolved::TooLarge { terms, terms_max });
         }
         let mut failed = None;
-        for telling in Telling::ALL {
-            match self.solve_told(telling, known, limits) {
+        for formulation in Formulation::ALL {
+            match self.solve_as(formulation, known, limits) {
                 Err(Unsolved::Failed(reason)) => failed.get_or_insert(reason),
                 other => return other,
             };
@@ -188,27 +188,30 @@ impl Program {
         Err(Unsolved::Failed(failed.unwrap_or_default()))
     }
 
-    fn solve_told(
+    fn solve_as(
         &self,
-        telling: Telling,
+        formulation: Formulation,
         known: Option<&[f64]>,
         limits: Limits,
-    ) -> Result<Answer, Unsolved> {
+    ) -> Result<Solution, Unsolved> {
         let mut problem = Problem::new(OptimizationDirection::Maximize);
         let mut add = |range: &Range| {
-            if range.is_whole {
+            if range.is_integer {
                 // A range that was changed may lie between two whole numbers: then it is empty, as it must be.
-                problem.add_integer_var(range.worth, (range.low.ceil() as i32, range.high.floor() as i32))
+                problem.add_integer_var(
+                    range.objective,
+                    (range.low.ceil() as i32, range.high.floor() as i32),
+                )
             } else {
-                problem.add_var(range.worth, (range.low, range.high))
+                problem.add_var(range.objective, (range.low, range.high))
             }
         };
-        let mut variables: Vec<Variable> = if telling.columns_reversed {
+        let mut variables: Vec<Variable> = if formulation.columns_reversed {
             self.columns.iter().rev().map(&mut add).collect()
         } else {
             self.columns.iter().map(&mut add).collect()
         };
-        if telling.columns_reversed {
+        if formulation.columns_reversed {
             variables.reverse();
         }
         for (place, row) in self.rows.iter().enumerate() {
@@ -216,7 +219,7 @@ impl Program {
                 .terms
                 .iter()
                 .map(|(column, factor)| (variables[column.0], *factor));
-            let limit = telling.limit(row, place, self.rows.len());
+            let limit = formulation.limit(row, place, self.rows.len());
             problem.add_constraint(terms, row.comparison, limit);
         }
         let mut options = SolveOptions::default();
@@ -236,16 +239,16 @@ impl Program {
         };
         let value = |(variable, range): (&Variable, &Range)| {
             let value = solution.var_value(*variable);
-            let value = if range.is_whole { value.round() } else { value };
+            let value = if range.is_integer { value.round() } else { value };
             value.max(range.low).min(range.high)
         };
         let values: Vec<f64> = variables.iter().zip(&self.columns).map(value).collect();
-        Ok(Answer {
-            worth: self
+        Ok(Solution {
+            objective: self
                 .columns
                 .iter()
                 .zip(&values)
-                .map(|(range, value)| range.worth * value)
+                .map(|(range, value)| range.objective * value)
                 .sum(),
             is_best: solution.status() == SolutionStatus::Optimal,
             values,
@@ -260,26 +263,26 @@ mod tests {
 
     #[test]
     fn a_programme_of_two_columns_ends_in_the_corner_that_a_drawing_shows() {
-        // max x + 2 y, x + y <= 4, x + 3 y <= 6, x, y >= 0: corners (0,0), (4,0), (3,1), (0,2) are worth 0, 4, 5, 4.
-        let mut program = Program::new();
+        // max x + 2 y, x + y <= 4, x + 3 y <= 6, x, y >= 0: corners (0,0), (4,0), (3,1), (0,2) come to 0, 4, 5, 4.
+        let mut program = LinearProgram::new();
         let x = program.column(1.0, 0.0, f64::INFINITY);
         let y = program.column(2.0, 0.0, f64::INFINITY);
         program.at_most(vec![(x, 1.0), (y, 1.0)], 4.0);
         program.at_most(vec![(x, 1.0), (y, 3.0)], 6.0);
         let answer = program.solve(Limits::default()).unwrap();
-        assert!((answer.worth - 5.0).abs() < 1e-9 && answer.is_best);
+        assert!((answer.objective - 5.0).abs() < 1e-9 && answer.is_best);
         assert!((answer.value(x) - 3.0).abs() < 1e-9 && (answer.value(y) - 1.0).abs() < 1e-9);
-        // Worth moved to x: (4, 0). With x at most 1: (1, 5/3), worth 4 + 10/3... the row x + 3 y <= 6 binds.
-        program.set_worth(x, 4.0);
-        assert!((program.solve(Limits::default()).unwrap().worth - 16.0).abs() < 1e-9);
+        // Now 4 x + 2 y: (4, 0). With x at most 1: (1, 5/3), objective 4 + 10/3... the row x + 3 y <= 6 binds.
+        program.set_objective(x, 4.0);
+        assert!((program.solve(Limits::default()).unwrap().objective - 16.0).abs() < 1e-9);
         program.set_range(x, 0.0, 1.0);
         let answer = program.solve(Limits::default()).unwrap();
-        assert!((answer.worth - (4.0 + 10.0 / 3.0)).abs() < 1e-9);
+        assert!((answer.objective - (4.0 + 10.0 / 3.0)).abs() < 1e-9);
     }
 
     #[test]
     fn a_programme_without_an_answer_says_why() {
-        let mut program = Program::new();
+        let mut program = LinearProgram::new();
         let x = program.column(1.0, 0.0, f64::INFINITY);
         assert_eq!(program.solve(Limits::default()), Err(Unsolved::Unbounded));
         program.at_most(vec![(x, 1.0)], 1.0);
@@ -301,11 +304,11 @@ mod tests {
         ));
     }
 
-    /// A knapsack whose relaxation says little: equal items of weight and worth 2 for an odd room, beside a column that
+    /// A knapsack whose relaxation says little: equal items of weight and value 2 for an odd room, beside a column that
     /// fills what is left at a loss.
-    fn stubborn(num: usize) -> Program {
-        let mut program = Program::new();
-        let items: Vec<Column> = (0..num).map(|_| program.whole(2.0, 0, 1)).collect();
+    fn stubborn(num: usize) -> LinearProgram {
+        let mut program = LinearProgram::new();
+        let items: Vec<Column> = (0..num).map(|_| program.integer(2.0, 0, 1)).collect();
         let rest = program.column(-1.0, 0.0, 1.0);
         let terms = items.iter().map(|item| (*item, 2.0)).chain([(rest, 1.0)]);
         program.equals(terms.collect(), num as f64 + 1.0 - (num % 2) as f64);
@@ -314,9 +317,9 @@ mod tests {
 
     #[test]
     fn the_search_is_limited_by_nodes_and_begins_with_what_is_known() {
-        // Room for 9: 4 items of 2 and a rest of 1 are worth 8 - 1.
+        // Room for 9: 4 items of 2 and a rest of 1 come to 8 - 1.
         let best = stubborn(8).solve(Limits::default()).unwrap();
-        assert!(best.is_best && (best.worth - 7.0).abs() < 1e-9);
+        assert!(best.is_best && (best.objective - 7.0).abs() < 1e-9);
         // Among 30 items there are too many halves to try: the answer is good, but not known to be best.
         let few = Limits {
             nodes_max: 50,
@@ -326,28 +329,28 @@ mod tests {
         known[..15].fill(1.0);
         known[30] = 1.0;
         let answer = stubborn(30).solve_from(Some(&known), few).unwrap();
-        assert!((answer.worth - 29.0).abs() < 1e-9 && !answer.is_best);
+        assert!((answer.objective - 29.0).abs() < 1e-9 && !answer.is_best);
     }
 
-    /// A small programme: columns 0 to 3 with a worth each, whole or not, and rows.
+    /// A small programme: columns 0 to 3 with a factor of the objective each, whole or not, and rows.
     #[derive(Clone, Debug)]
     struct Small {
-        worths: Vec<i32>,
+        objectives: Vec<i32>,
         rows: Vec<(Vec<i32>, i32)>,
     }
 
     fn small() -> impl Strategy<Value = Small> {
         (1_usize..5).prop_flat_map(|num| {
-            let worths = proptest::collection::vec(-5_i32..6, num);
+            let objectives = proptest::collection::vec(-5_i32..6, num);
             let row = (proptest::collection::vec(-3_i32..6, num), 0_i32..15);
             let rows = proptest::collection::vec(row, 0..4);
-            (worths, rows).prop_map(|(worths, rows)| Small { worths, rows })
+            (objectives, rows).prop_map(|(objectives, rows)| Small { objectives, rows })
         })
     }
 
     /// The best of all choices on a grid of so many steps a unit, by trying each.
     fn best_on_grid(small: &Small, steps: i32) -> f64 {
-        let num = small.worths.len();
+        let num = small.objectives.len();
         let mut best = f64::NEG_INFINITY;
         let mut choice = vec![0_i32; num];
         'all: loop {
@@ -357,7 +360,7 @@ mod tests {
                 .iter()
                 .all(|(factors, limit)| sum(factors) <= limit * steps)
             {
-                best = best.max(f64::from(sum(&small.worths)) / f64::from(steps));
+                best = best.max(f64::from(sum(&small.objectives)) / f64::from(steps));
             }
             for digit in &mut choice {
                 if *digit < 3 * steps {
@@ -370,14 +373,14 @@ mod tests {
         }
     }
 
-    fn program_of(small: &Small, is_whole: bool) -> Program {
-        let mut program = Program::new();
+    fn program_of(small: &Small, is_integer: bool) -> LinearProgram {
+        let mut program = LinearProgram::new();
         let columns: Vec<Column> = small
-            .worths
+            .objectives
             .iter()
-            .map(|worth| match is_whole {
-                true => program.whole(f64::from(*worth), 0, 3),
-                false => program.column(f64::from(*worth), 0.0, 3.0),
+            .map(|objective| match is_integer {
+                true => program.integer(f64::from(*objective), 0, 3),
+                false => program.column(f64::from(*objective), 0.0, 3.0),
             })
             .collect();
         for (factors, limit) in &small.rows {
@@ -397,23 +400,23 @@ mod tests {
             let whole = program_of(&small, true).solve(Limits::default()).unwrap();
             let parts = program_of(&small, false).solve(Limits::default()).unwrap();
             let best = best_on_grid(&small, 1);
-            prop_assert!((whole.worth - best).abs() < 1e-6, "{} is not {}", whole.worth, best);
+            prop_assert!((whole.objective - best).abs() < 1e-6, "{} is not {}", whole.objective, best);
             let grid = best_on_grid(&small, 3);
             // No point of the grid beats the optimum, and the optimum meets every row.
-            prop_assert!(parts.worth >= grid - 1e-6);
+            prop_assert!(parts.objective >= grid - 1e-6);
             for (factors, limit) in &small.rows {
                 let sum: f64 = factors.iter().zip(&parts.values).map(|(a, b)| f64::from(*a) * b).sum();
                 prop_assert!(sum <= f64::from(*limit) + 1e-6);
             }
-            let worth: f64 = small.worths.iter().zip(&parts.values).map(|(a, b)| f64::from(*a) * b).sum();
-            prop_assert!((worth - parts.worth).abs() < 1e-6);
+            let objective: f64 = small.objectives.iter().zip(&parts.values).map(|(a, b)| f64::from(*a) * b).sum();
+            prop_assert!((objective - parts.objective).abs() < 1e-6);
             prop_assert!(whole.values.iter().all(|value| value.fract() == 0.0));
         }
 
         #[test]
         fn the_same_programme_has_the_same_answer_to_the_last_bit(small in small()) {
-            for is_whole in [true, false] {
-                let solve = || program_of(&small, is_whole).solve(Limits::default()).unwrap();
+            for is_integer in [true, false] {
+                let solve = || program_of(&small, is_integer).solve(Limits::default()).unwrap();
                 prop_assert_eq!(solve(), solve());
             }
         }

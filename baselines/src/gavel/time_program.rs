@@ -7,13 +7,13 @@
 //!
 //! Jobs of one kind that are due the same are interchangeable, so they are one *group* with a number of jobs: the programme
 //! of a thousand jobs is that of some dozens of groups, and its optimum is the same, because the mean over all ways to
-//! exchange equal jobs is as good as any of them. The time of a group is then dealt out to its jobs in equal parts.
+//! exchange equal jobs is as good as any of them. The time of a group is then divided among its jobs in equal parts.
 
 use std::collections::BTreeMap;
 
 use super::snapshot::Snapshot;
-use crate::rounds::{Party, Targets};
-use crate::shared::program::{Answer, Column, Limits, Program, Unsolved};
+use crate::rounds::{JobCombination, Targets};
+use crate::shared::linear_program::{Column, Limits, LinearProgram, Solution, Unsolved};
 
 /// Jobs of one kind that are due the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,19 +51,19 @@ struct Slot {
     column: Column,
 }
 
-/// The programme of one snapshot. Rows and worths of a policy are added to it.
+/// The programme of one snapshot. Rows and objective of a policy are added to it.
 #[derive(Clone, Debug)]
 pub struct TimeProgram<'a> {
     snapshot: &'a Snapshot,
     groups: &'a [Group],
     /// The programme, for rows of the policy's own.
-    pub program: Program,
+    pub program: LinearProgram,
     slots: Vec<Slot>,
     /// Work per second of each job of the group, as terms. `[group]`
     throughput: Vec<Vec<(Column, f64)>>,
 }
 
-/// How much time the parties of a snapshot spend on each type.
+/// How much time the combinations of a snapshot spend on each type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shares {
     /// Time on one type of one group, or of two together.
@@ -78,7 +78,7 @@ impl<'a> TimeProgram<'a> {
         let mut this = TimeProgram {
             snapshot,
             groups,
-            program: Program::new(),
+            program: LinearProgram::new(),
             slots: Vec::new(),
             throughput: vec![Vec::new(); groups.len()],
         };
@@ -171,24 +171,24 @@ impl<'a> TimeProgram<'a> {
         &self.throughput[group]
     }
 
-    /// Adds what a unit of the work per second of each job of a group is worth.
-    pub fn add_worth(&mut self, group: usize, worth: f64) {
+    /// Adds a unit of the work per second of each job of a group to the objective, times a factor.
+    pub fn add_objective(&mut self, group: usize, objective: f64) {
         for (column, speed) in &self.throughput[group] {
-            self.program.add_worth(*column, worth * speed);
+            self.program.add_objective(*column, objective * speed);
         }
     }
 
-    /// Adds what progress is worth on each type: work per second of every job, as a part of its best and per GPU of its gang,
+    /// Adds progress on each type to the objective, times a factor: work per second of every job, as a part of its best and per GPU of its gang,
     /// times what the type says.
-    pub fn add_worth_by_type(&mut self, worth: impl Fn(usize) -> f64) {
+    pub fn add_objective_by_type(&mut self, objective: impl Fn(usize) -> f64) {
         for (terms, group) in self.throughput.iter().zip(self.groups) {
             let kind = &self.snapshot.kinds[group.kind];
             let jobs_per_gpu = group.jobs.len() as f64 / f64::from(kind.num_gpus);
             for (column, speed) in terms {
                 // Slots have the first columns.
-                let of_type = worth(self.slots[column.index()].gpu_type);
+                let of_type = objective(self.slots[column.index()].gpu_type);
                 let progress = speed / kind.speed_max() * jobs_per_gpu;
-                self.program.add_worth(*column, progress * of_type);
+                self.program.add_objective(*column, progress * of_type);
             }
         }
     }
@@ -197,7 +197,7 @@ impl<'a> TimeProgram<'a> {
     ///
     /// # Errors
     /// Why there are none.
-    pub fn solve(&self, limits: Limits) -> Result<(Answer, Shares), Unsolved> {
+    pub fn solve(&self, limits: Limits) -> Result<(Solution, Shares), Unsolved> {
         let answer = self.program.solve(limits)?;
         let used = self.slots.iter().filter(|slot| answer.value(slot.column) > 1e-9);
         let times = used.map(|slot| (slot.groups, slot.gpu_type, answer.value(slot.column)));
@@ -236,9 +236,9 @@ impl Shares {
     #[must_use]
     pub fn targets(&self, snapshot: &Snapshot, groups: &[Group]) -> Targets {
         let mut targets = Targets::new();
-        let mut add = |party: Party, gpu_type: usize, time: f64| {
+        let mut add = |combination: JobCombination, gpu_type: usize, time: f64| {
             let zeros = || vec![0.0; snapshot.gpus.len()];
-            targets.entry(party).or_insert_with(zeros)[gpu_type] += time;
+            targets.entry(combination).or_insert_with(zeros)[gpu_type] += time;
         };
         let id = |group: usize, number: usize| snapshot.jobs[groups[group].jobs[number]].0;
         for ((first, second), gpu_type, time) in &self.times {
@@ -246,20 +246,28 @@ impl Shares {
                 None => {
                     let num = groups[*first].jobs.len();
                     for number in 0..num {
-                        add(Party::alone(id(*first, number)), *gpu_type, time / num as f64);
+                        add(
+                            JobCombination::alone(id(*first, number)),
+                            *gpu_type,
+                            time / num as f64,
+                        );
                     }
                 }
                 Some(second) => {
                     let sizes = (groups[*first].jobs.len(), groups[*second].jobs.len());
                     for (a, b, part) in couples(sizes, first == second) {
-                        add(Party::pair(id(*first, a), id(*second, b)), *gpu_type, time * part);
+                        add(
+                            JobCombination::pair(id(*first, a), id(*second, b)),
+                            *gpu_type,
+                            time * part,
+                        );
                     }
                 }
             }
         }
         for (job, _) in &snapshot.jobs {
             let zeros = || vec![0.0; snapshot.gpus.len()];
-            targets.entry(Party::alone(*job)).or_insert_with(zeros);
+            targets.entry(JobCombination::alone(*job)).or_insert_with(zeros);
         }
         targets
     }

@@ -1,31 +1,31 @@
-//! CPU and host memory as Synergy counts them, what a gang wishes for and what it holds.
+//! CPU and host memory as Synergy counts them, what a gang asks for and what it holds.
 
 use std::collections::BTreeMap;
 
 /// CPU and host memory.
-pub type Inputs = [f64; 2];
+pub type CpuMemory = [f64; 2];
 
 /// GPUs of a gang by server.
 pub type Counts = BTreeMap<usize, u32>;
 
 /// What a gang may get beside its GPUs. Everything is per GPU.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wish {
+pub struct ResourceDemand {
     /// Size of the gang.
     pub num_gpus: u32,
     /// The least with which it runs fastest.
-    pub best: Inputs,
-    /// The proportional share, or [`Wish::best`] where that is no more of either.
-    pub tuned: Inputs,
+    pub best: CpuMemory,
+    /// The proportional share, or [`ResourceDemand::best`] where that is no more of either.
+    pub tuned: CpuMemory,
     /// Where it would rather stay than go elsewhere; empty = nowhere.
     pub stays: Counts,
 }
 
-impl Wish {
+impl ResourceDemand {
     /// A gang that would like `best` and is due `fair`, both per GPU.
     #[must_use]
-    pub fn new(num_gpus: u32, best: Inputs, fair: Inputs) -> Wish {
-        Wish {
+    pub fn new(num_gpus: u32, best: CpuMemory, fair: CpuMemory) -> ResourceDemand {
+        ResourceDemand {
             num_gpus,
             best,
             tuned: if fits(best, fair) { best } else { fair },
@@ -38,11 +38,11 @@ impl Wish {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Holding {
     /// What it may get.
-    pub wish: Wish,
+    pub demand: ResourceDemand,
     /// GPUs by server.
     pub counts: Counts,
     /// CPU and memory with each GPU.
-    pub each: Inputs,
+    pub each: CpuMemory,
     /// Whether that is what is best for it.
     pub is_best: bool,
     /// Whether it was looked for as a whole on one server, not GPU by GPU.
@@ -50,17 +50,17 @@ pub struct Holding {
 }
 
 /// So many times as much.
-pub(super) fn scaled(inputs: Inputs, by: f64) -> Inputs {
+pub(super) fn scaled(inputs: CpuMemory, by: f64) -> CpuMemory {
     inputs.map(|input| input * by)
 }
 
 /// Whether neither is more than what is free.
-pub(super) fn fits(wanted: Inputs, free: Inputs) -> bool {
+pub(super) fn fits(wanted: CpuMemory, free: CpuMemory) -> bool {
     wanted.iter().zip(free).all(|(wanted, free)| *wanted <= free)
 }
 
 /// Adds `sign` times the other.
-pub(super) fn add(into: &mut Inputs, other: Inputs, sign: f64) {
+pub(super) fn add(into: &mut CpuMemory, other: CpuMemory, sign: f64) {
     for (part, other) in into.iter_mut().zip(other) {
         *part += sign * other;
     }

@@ -10,9 +10,9 @@ use std::path::Path;
 use pleach_baselines::gavel::config::Common;
 use pleach_baselines::gavel::finish_time::{Claim, fairest};
 use pleach_baselines::gavel::policies::{fifo, most_progress};
-use pleach_baselines::gavel::programme::{TimeProgram, group_by};
 use pleach_baselines::gavel::snapshot::Snapshot;
-use pleach_baselines::program::Limits;
+use pleach_baselines::gavel::time_program::{TimeProgram, group_by};
+use pleach_baselines::linear_program::Limits;
 use pleach_baselines::rounds::Targets;
 use pleach_reproduce::simulators::gavel::PairSpeeds;
 use pleach_scheduler::ids::JobId;
@@ -179,7 +179,7 @@ fn fifo_ratios(instants: &[Instant]) -> Vec<f64> {
     let ratio = |instant: &Instant| {
         let snapshot = &instant.snapshot;
         let num = snapshot.jobs.len();
-        let worth = |targets: &Targets| -> f64 {
+        let objective = |targets: &Targets| -> f64 {
             let speeds = speeds_under(snapshot, targets).into_iter().enumerate();
             speeds
                 .map(|(rank, speed)| (num - rank) as f64 * speed / snapshot.kind(rank).speed_max())
@@ -190,7 +190,7 @@ fn fifo_ratios(instants: &[Instant]) -> Vec<f64> {
             jobs: snapshot.jobs[..groups.len()].to_vec(),
             ..snapshot.clone()
         };
-        worth(&shares.targets(&front, &groups)) / worth(&instant.targets)
+        objective(&shares.targets(&front, &groups)) / objective(&instant.targets)
     };
     with_jobs.map(ratio).collect()
 }
@@ -216,7 +216,7 @@ fn on_several_types_the_programme_of_fifo_is_worth_no_less_than_handing_out_job_
     }
 }
 
-/// Sum of steps per second under the optimum of our programme with that worth, over the same under theirs; and progress by
+/// Sum of steps per second under the optimum of our programme with that objective, over the same under theirs; and progress by
 /// our cost policy's measure, prices 1.
 fn throughput_ratios(instants: &[Instant], as_there: bool) -> Vec<f64> {
     let with_jobs = instants
@@ -224,26 +224,26 @@ fn throughput_ratios(instants: &[Instant], as_there: bool) -> Vec<f64> {
         .filter(|instant| !instant.snapshot.jobs.is_empty() && !instant.targets.is_empty());
     let ratio = |instant: &Instant| {
         let snapshot = &instant.snapshot;
-        let worth = |targets: &Targets| -> f64 {
+        let objective = |targets: &Targets| -> f64 {
             let speeds = speeds_under(snapshot, targets).into_iter().enumerate();
-            let worths = speeds.map(|(job, speed)| match as_there {
+            let parts = speeds.map(|(job, speed)| match as_there {
                 true => speed,
                 false => speed / snapshot.kind(job).speed_max() / f64::from(snapshot.kind(job).num_gpus),
             });
-            worths.sum()
+            parts.sum()
         };
         let (groups, shares) = if as_there {
             let groups = group_by(snapshot, |_| ());
             let mut time = TimeProgram::new(snapshot, &groups, usize::MAX);
             for (number, group) in groups.iter().enumerate() {
-                time.add_worth(number, group.jobs.len() as f64);
+                time.add_objective(number, group.jobs.len() as f64);
             }
             let (_, shares) = time.solve(Limits::default()).unwrap();
             (groups, shares)
         } else {
             most_progress(snapshot, &vec![0.0; snapshot.jobs.len()], &[], &exact()).unwrap()
         };
-        worth(&shares.targets(snapshot, &groups)) / worth(&instant.targets)
+        objective(&shares.targets(snapshot, &groups)) / objective(&instant.targets)
     };
     with_jobs.map(ratio).collect()
 }

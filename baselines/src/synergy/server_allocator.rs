@@ -1,8 +1,8 @@
-//! Synergy's placement: equal servers of one GPU type are dealt out, each gang with CPU and host memory in proportion to
+//! Synergy's placement: equal servers of one GPU type are given out, each gang with CPU and host memory in proportion to
 //! the GPUs that it has on each server.
 //!
-//! Two steps decide everything. [`Deal::place`] puts a gang on the fullest server that holds it whole, else spreads it GPU
-//! by GPU. [`Deal::tune`] gives a job what is best for it; where that is not free its proportional share; and where even
+//! Two steps decide everything. [`ServerAllocator::place`] puts a gang on the fullest server that holds it whole, else spreads it GPU
+//! by GPU. [`ServerAllocator::tune`] gives a job what is best for it; where that is not free its proportional share; and where even
 //! that is not free it takes back from its peers what they hold beyond theirs.
 //!
 //! The units of CPU and memory are the caller's, so that a scheduler can count in whole thousandths of a core and MiB. The
@@ -17,18 +17,18 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use pleach_scheduler::ids::JobId;
 
-use super::wish::{Counts, Holding, Inputs, Wish, add, fits, scaled};
+use super::demand::{Counts, CpuMemory, Holding, ResourceDemand, add, fits, scaled};
 
 /// A server is short of something where less than this is free: what is below is rounding.
 const SHORT: f64 = 1e-9;
 
-/// A server while it is dealt out.
+/// A server while it is given out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
     /// GPUs that nobody holds.
     pub free_gpus: u32,
     /// CPU and memory that nobody holds.
-    pub free: Inputs,
+    pub free: CpuMemory,
     /// Who holds something, in the order in which they are looked at when room must be made.
     jobs: Vec<JobId>,
 }
@@ -36,7 +36,7 @@ pub struct Server {
 impl Server {
     /// A server on which nobody holds anything yet.
     #[must_use]
-    pub fn new(free_gpus: u32, free: Inputs) -> Server {
+    pub fn new(free_gpus: u32, free: CpuMemory) -> Server {
         Server {
             free_gpus,
             free,
@@ -47,7 +47,7 @@ impl Server {
 
 /// The servers of one type, and who holds what.
 #[derive(Clone, Debug, Default)]
-pub struct Deal {
+pub struct ServerAllocator {
     /// Lowest first.
     pub servers: Vec<Server>,
     /// Who holds what.
@@ -56,13 +56,13 @@ pub struct Deal {
     pub placed: Vec<JobId>,
 }
 
-impl Deal {
+impl ServerAllocator {
     /// Empty servers.
     #[must_use]
-    pub fn new(servers: Vec<Server>) -> Deal {
-        Deal {
+    pub fn new(servers: Vec<Server>) -> ServerAllocator {
+        ServerAllocator {
             servers,
-            ..Deal::default()
+            ..ServerAllocator::default()
         }
     }
 
@@ -74,15 +74,15 @@ impl Deal {
 
     /// Gives a gang its GPUs with what is best for it, or tuned: where it would rather stay, else on one server if there is
     /// one (single GPUs do not ask), else GPU by GPU where fewest are free. False if it does not fit.
-    pub fn place(&mut self, job: JobId, wish: &Wish, best: bool) -> bool {
-        let each = if best { wish.best } else { wish.tuned };
-        let all = scaled(each, f64::from(wish.num_gpus));
-        let stays = !wish.stays.is_empty() && self.has(&wish.stays, each);
+    pub fn place(&mut self, job: JobId, demand: &ResourceDemand, best: bool) -> bool {
+        let each = if best { demand.best } else { demand.tuned };
+        let all = scaled(each, f64::from(demand.num_gpus));
+        let stays = !demand.stays.is_empty() && self.has(&demand.stays, each);
         let (counts, is_whole) = if stays {
-            (wish.stays.clone(), false)
-        } else if let Some(server) = self.whole(wish.num_gpus, all) {
-            (Counts::from([(server, wish.num_gpus)]), true)
-        } else if let Some(counts) = self.spread(each, wish.num_gpus) {
+            (demand.stays.clone(), false)
+        } else if let Some(server) = self.whole(demand.num_gpus, all) {
+            (Counts::from([(server, demand.num_gpus)]), true)
+        } else if let Some(counts) = self.spread(each, demand.num_gpus) {
             (counts, false)
         } else {
             return false;
@@ -94,7 +94,7 @@ impl Deal {
             server.jobs.push(job);
         }
         let holding = Holding {
-            wish: wish.clone(),
+            demand: demand.clone(),
             counts,
             each,
             is_best: best,
@@ -107,17 +107,17 @@ impl Deal {
 
     /// Synergy-TUNE for one job: what is best for it; else its proportional share; else that after its peers gave back what
     /// they hold beyond theirs. False if it does not fit even so.
-    pub fn tune(&mut self, job: JobId, wish: &Wish) -> bool {
-        if self.place(job, wish, true) || self.place(job, wish, false) {
+    pub fn tune(&mut self, job: JobId, demand: &ResourceDemand) -> bool {
+        if self.place(job, demand, true) || self.place(job, demand, false) {
             return true;
         }
-        for (server, count) in self.roomy(wish.num_gpus) {
-            self.make_room(server, scaled(wish.tuned, f64::from(count)));
+        for (server, count) in self.roomy(demand.num_gpus) {
+            self.make_room(server, scaled(demand.tuned, f64::from(count)));
         }
-        self.place(job, wish, false)
+        self.place(job, demand, false)
     }
 
-    fn has(&self, counts: &Counts, each: Inputs) -> bool {
+    fn has(&self, counts: &Counts, each: CpuMemory) -> bool {
         counts.iter().all(|(server, count)| {
             let server = &self.servers[*server];
             *count <= server.free_gpus && fits(scaled(each, f64::from(*count)), server.free)
@@ -125,7 +125,7 @@ impl Deal {
     }
 
     /// The server with fewest free GPUs that holds a gang of several GPUs; ties to the lowest.
-    fn whole(&self, num_gpus: u32, all: Inputs) -> Option<usize> {
+    fn whole(&self, num_gpus: u32, all: CpuMemory) -> Option<usize> {
         let servers = self.servers.iter().enumerate();
         let holding = servers.filter(|(_, server)| server.free_gpus >= num_gpus && fits(all, server.free));
         let best = holding.min_by_key(|(_, server)| server.free_gpus);
@@ -134,7 +134,7 @@ impl Deal {
 
     /// GPUs by server, one after the other from the server with the fewest free ones; a server into which one more does
     /// not fit is out.
-    fn spread(&self, each: Inputs, num_gpus: u32) -> Option<Counts> {
+    fn spread(&self, each: CpuMemory, num_gpus: u32) -> Option<Counts> {
         let servers = self.servers.iter().enumerate();
         let open = servers.filter(|(_, server)| server.free_gpus > 0 && fits(each, server.free));
         let mut heap: BinaryHeap<Reverse<(u32, usize)>> = open
@@ -187,7 +187,7 @@ impl Deal {
 
     /// Takes the jobs of a server back to their tuned share, in order of servers spanned and then of CPU and memory per
     /// GPU, until `wanted` would fit; also those on the way that have nothing to give.
-    fn make_room(&mut self, number: usize, wanted: Inputs) {
+    fn make_room(&mut self, number: usize, wanted: CpuMemory) {
         let mut need = wanted;
         add(&mut need, self.servers[number].free, -1.0);
         if fits(need, [0.0; 2]) {
@@ -204,12 +204,12 @@ impl Deal {
         let mut givers = Vec::new();
         for job in &self.servers[number].jobs {
             let Holding {
-                wish, counts, each, ..
+                demand, counts, each, ..
             } = &self.held[job];
             let count = f64::from(counts[&number]);
             // Who gives cores back may be due more memory than it held, and the other way round.
             let mut given = scaled(*each, count);
-            add(&mut given, scaled(wish.tuned, count), -1.0);
+            add(&mut given, scaled(demand.tuned, count), -1.0);
             add(&mut need, given, -1.0);
             givers.push(*job);
             if fits(need, [0.0; 2]) {
@@ -221,7 +221,7 @@ impl Deal {
             let Some(holding) = self.held.get_mut(&job) else {
                 continue;
             };
-            let (before, after) = (holding.each, holding.wish.tuned);
+            let (before, after) = (holding.each, holding.demand.tuned);
             (holding.each, holding.is_best) = (after, false);
             for (server, count) in &holding.counts {
                 let (free, count) = (&mut self.servers[*server].free, f64::from(*count));
@@ -266,7 +266,7 @@ impl Deal {
         for (job, holding) in &self.held {
             assert_eq!(
                 holding.counts.values().sum::<u32>(),
-                holding.wish.num_gpus,
+                holding.demand.num_gpus,
                 "{job:?} is whole"
             );
         }
@@ -283,89 +283,89 @@ mod tests {
         vec![Server::new(2, [6.0, 100.0]); num]
     }
 
-    fn wish(num_gpus: u32, cores: f64, memory_gib: f64) -> Wish {
-        Wish::new(num_gpus, [cores, memory_gib], [3.0, 50.0])
+    fn demand(num_gpus: u32, cores: f64, memory_gib: f64) -> ResourceDemand {
+        ResourceDemand::new(num_gpus, [cores, memory_gib], [3.0, 50.0])
     }
 
     #[test]
     fn who_tunes_takes_the_surplus_of_its_peers_back() {
         // The first job takes 5 of 6 cores. The second wants 3: 1 is free, so the first goes back to its share of 3.
-        let mut deal = Deal::new(servers(1));
-        assert!(deal.tune(JobId(0), &wish(1, 5.0, 50.0)));
+        let mut allocator = ServerAllocator::new(servers(1));
+        assert!(allocator.tune(JobId(0), &demand(1, 5.0, 50.0)));
         assert_eq!(
-            (deal.held[&JobId(0)].each, deal.held[&JobId(0)].is_best),
+            (allocator.held[&JobId(0)].each, allocator.held[&JobId(0)].is_best),
             ([5.0, 50.0], true)
         );
-        assert!(deal.tune(JobId(1), &wish(1, 3.0, 50.0)));
-        let each = [0, 1].map(|job| deal.held[&JobId(job)].each);
+        assert!(allocator.tune(JobId(1), &demand(1, 3.0, 50.0)));
+        let each = [0, 1].map(|job| allocator.held[&JobId(job)].each);
         assert_eq!(each, [[3.0, 50.0], [3.0, 50.0]]);
-        assert!(!deal.held[&JobId(0)].is_best);
-        deal.check(&servers(1));
+        assert!(!allocator.held[&JobId(0)].is_best);
+        allocator.check(&servers(1));
     }
 
     #[test]
     fn a_job_that_needs_little_leaves_its_cores_to_one_that_can_use_them() {
         // A language model takes 1 core, so 5 are left for the image model beside it: nobody has to give.
-        let mut deal = Deal::new(servers(1));
-        assert!(deal.tune(JobId(0), &wish(1, 1.0, 20.0)));
-        assert!(deal.tune(JobId(1), &wish(1, 5.0, 50.0)));
-        assert!(deal.held.values().all(|holding| holding.is_best));
-        assert_eq!(deal.servers[0].free, [0.0, 30.0]);
+        let mut allocator = ServerAllocator::new(servers(1));
+        assert!(allocator.tune(JobId(0), &demand(1, 1.0, 20.0)));
+        assert!(allocator.tune(JobId(1), &demand(1, 5.0, 50.0)));
+        assert!(allocator.held.values().all(|holding| holding.is_best));
+        assert_eq!(allocator.servers[0].free, [0.0, 30.0]);
     }
 
     #[test]
     fn the_fattest_gives_first_and_only_as_many_as_are_needed_give() {
         // One server of 4 GPUs, 12 cores. Jobs with 5, 4 and 1 cores; the fourth wants 3, of which 2 are free: the one with 5
         // gives 2 and that is enough.
-        let mut deal = Deal::new(vec![Server::new(4, [12.0, 200.0])]);
+        let mut allocator = ServerAllocator::new(vec![Server::new(4, [12.0, 200.0])]);
         for (job, cores) in [4.0, 5.0, 1.0].into_iter().enumerate() {
-            assert!(deal.tune(JobId(job as u32), &wish(1, cores, 50.0)));
+            assert!(allocator.tune(JobId(job as u32), &demand(1, cores, 50.0)));
         }
-        assert!(deal.tune(JobId(3), &wish(1, 3.0, 50.0)));
-        let cores = [0, 1, 2, 3].map(|job| deal.held[&JobId(job)].each[0]);
+        assert!(allocator.tune(JobId(3), &demand(1, 3.0, 50.0)));
+        let cores = [0, 1, 2, 3].map(|job| allocator.held[&JobId(job)].each[0]);
         assert_eq!(cores, [4.0, 3.0, 1.0, 3.0]);
     }
 
     #[test]
     fn gangs_go_to_the_fullest_server_that_holds_them_whole_and_are_spread_only_if_none_does() {
         // Server 0 has 1 GPU left, server 1 has 2. A pair goes to server 1; then a pair finds 1 GPU here and 2 on server 2.
-        let mut deal = Deal::new(servers(3));
-        assert!(deal.place(JobId(0), &wish(1, 3.0, 50.0), true));
-        assert!(deal.place(JobId(1), &wish(2, 3.0, 50.0), true));
-        assert_eq!(deal.held[&JobId(1)].counts, Counts::from([(1, 2)]));
-        assert!(deal.place(JobId(2), &wish(1, 3.0, 50.0), true));
+        let mut allocator = ServerAllocator::new(servers(3));
+        assert!(allocator.place(JobId(0), &demand(1, 3.0, 50.0), true));
+        assert!(allocator.place(JobId(1), &demand(2, 3.0, 50.0), true));
+        assert_eq!(allocator.held[&JobId(1)].counts, Counts::from([(1, 2)]));
+        assert!(allocator.place(JobId(2), &demand(1, 3.0, 50.0), true));
         assert_eq!(
-            deal.held[&JobId(2)].counts,
+            allocator.held[&JobId(2)].counts,
             Counts::from([(0, 1)]),
             "fewest free first"
         );
-        assert!(deal.place(JobId(3), &wish(1, 3.0, 50.0), true));
+        assert!(allocator.place(JobId(3), &demand(1, 3.0, 50.0), true));
         assert!(
-            !deal.place(JobId(4), &wish(2, 3.0, 50.0), true),
+            !allocator.place(JobId(4), &demand(2, 3.0, 50.0), true),
             "one GPU is left"
         );
         // One who stays where it was does not move up.
-        let mut deal = Deal::new(servers(3));
+        let mut allocator = ServerAllocator::new(servers(3));
         let stays = Counts::from([(2, 1)]);
-        assert!(deal.place(
+        assert!(allocator.place(
             JobId(0),
-            &Wish {
+            &ResourceDemand {
                 stays: stays.clone(),
-                ..wish(1, 3.0, 50.0)
+                ..demand(1, 3.0, 50.0)
             },
             true
         ));
-        assert_eq!(deal.held[&JobId(0)].counts, stays);
+        assert_eq!(allocator.held[&JobId(0)].counts, stays);
     }
 
     #[test]
     fn greedy_strands_gpus_where_cores_ran_out_and_tune_does_not() {
-        let fat = wish(1, 6.0, 50.0);
-        let mut greedy = Deal::new(servers(1));
+        let fat = demand(1, 6.0, 50.0);
+        let mut greedy = ServerAllocator::new(servers(1));
         assert!(greedy.place(JobId(0), &fat, true));
         assert!(!greedy.place(JobId(1), &fat, true));
         assert_eq!(greedy.num_free(), 1);
-        let mut tuned = Deal::new(servers(1));
+        let mut tuned = ServerAllocator::new(servers(1));
         assert!(tuned.tune(JobId(0), &fat) && tuned.tune(JobId(1), &fat));
         assert_eq!(tuned.num_free(), 0);
     }
@@ -378,18 +378,18 @@ mod tests {
         ) {
             // Servers of 4 GPUs, 12 cores, 200 GiB: 3 cores and 50 GiB per GPU.
             let all = vec![Server::new(4, [12.0, 200.0]); num_servers];
-            let mut deal = Deal::new(all.clone());
+            let mut allocator = ServerAllocator::new(all.clone());
             for (job, (num_gpus, cores, memory_gib)) in draws.into_iter().enumerate() {
-                let wish = Wish::new(num_gpus, [f64::from(cores), f64::from(memory_gib)], [3.0, 50.0]);
-                let runs = deal.tune(JobId(job as u32), &wish);
+                let demand = ResourceDemand::new(num_gpus, [f64::from(cores), f64::from(memory_gib)], [3.0, 50.0]);
+                let runs = allocator.tune(JobId(job as u32), &demand);
                 // Proportional shares always fit where GPUs are free: TUNE strands none.
-                prop_assert_eq!(runs, deal.held.contains_key(&JobId(job as u32)));
-                prop_assert!(runs || deal.num_free() < num_gpus);
-                deal.check(&all);
+                prop_assert_eq!(runs, allocator.held.contains_key(&JobId(job as u32)));
+                prop_assert!(runs || allocator.num_free() < num_gpus);
+                allocator.check(&all);
             }
-            for holding in deal.held.values() {
+            for holding in allocator.held.values() {
                 let due = [3.0_f64, 50.0];
-                let enough = (0..2).all(|input| holding.each[input] >= due[input].min(holding.wish.best[input]));
+                let enough = (0..2).all(|input| holding.each[input] >= due[input].min(holding.demand.best[input]));
                 prop_assert!(enough, "{:?}", holding);
             }
         }

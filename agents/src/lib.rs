@@ -1,5 +1,23 @@
 //! Trains scheduling policies with PPO, evolution strategies and imitation on the set network of `pleach_network`.
 //!
+//! ```
+//! use pleach_agents::{TrainConfig, Trainer};
+//! use pleach_env::{config::EnvConfig, seed::Seed, vec_env::VecEnv, vector::AutoresetMode};
+//! use pleach_network::Contract;
+//!
+//! let env = EnvConfig::registered("Pleach/Philly-v0")?;
+//! let mut envs = VecEnv::new(&env, 2, AutoresetMode::SameStep)?;
+//! let contract = Contract::current(env.spaces(), env.candidates, "an example");
+//! let config = TrainConfig { num_steps: 16, ..TrainConfig::default() };
+//! let mut trainer = Trainer::new(config, contract, Seed(1))?;
+//! trainer.update(&mut envs)?;
+//! assert_eq!(trainer.num_updates(), 1);
+//! // What deploys it, and what resumes it.
+//! let (network, checkpoint) = (trainer.network(), trainer.checkpoint());
+//! assert_eq!(network.parameters, checkpoint.parameters);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # What is deliberately not here
 //! Experiment management, plots, clusters and their events: the learner knows only
 //! [`VectorEnv`](pleach_env::vector::VectorEnv). Running a trained network: that is `pleach_network`, which needs none of this.
@@ -25,6 +43,15 @@ pub mod rollout;
 mod tensorboard;
 pub mod train_config;
 pub mod trainer;
+
+pub use checkpoint::Checkpoint;
+pub use device::Device;
+pub use error::Error;
+pub use imitation::Demonstrations;
+pub use log::Logger;
+pub use rollout::Rollout;
+pub use train_config::{Learner, TrainConfig};
+pub use trainer::{Trainer, UpdateStats};
 
 #[cfg(all(test, any(feature = "cuda", feature = "wgpu")))]
 mod device_tests;

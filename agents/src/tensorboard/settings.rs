@@ -16,6 +16,8 @@ use tensorboard_proto::types::DataType;
 /// `SummaryMetadata.data_class` and its value `DATA_CLASS_TENSOR`, which came to `summary.proto` after the messages used here.
 const DATA_CLASS: u32 = 4;
 const CLASS_TENSOR: u64 = 2;
+/// `HParamsPluginData.session_start_info`.
+const SESSION_START_INFO: u32 = 3;
 
 /// A value whose meaning is in its metadata.
 fn plugin_value(tag: &str, plugin: &str, content: Vec<u8>, tensor: TensorProto) -> Summary_Value {
@@ -55,10 +57,8 @@ fn hparams(tag: &str, content: Vec<u8>) -> Summary_Value {
 /// # Errors
 /// A message that cannot be encoded, in practice none.
 pub(super) fn session_start(settings: &[(String, Value)], now_unix_s: f64) -> ProtobufResult<Summary_Value> {
-    let mut info = SessionStartInfo::new();
-    info.start_time_secs = now_unix_s;
-    let mut content = encoded(info)?;
-    // One message for each key, one after the other: that is how protobuf merges messages, and a map would have no order.
+    // Key by key, because the map of the message has no order of its own: what is put together is one message all the same.
+    let mut content = Vec::new();
     for (key, value) in settings {
         let mut own = well_known_types::Value::new();
         match value {
@@ -69,15 +69,15 @@ pub(super) fn session_start(settings: &[(String, Value)], now_unix_s: f64) -> Pr
         }
         let mut info = SessionStartInfo::new();
         info.hparams.insert(key.clone(), own);
-        content.extend(encoded(info)?);
+        content.extend(info.write_to_bytes()?);
     }
-    Ok(hparams("_hparams_/session_start_info", content))
-}
-
-fn encoded(info: SessionStartInfo) -> ProtobufResult<Vec<u8>> {
+    let mut info = SessionStartInfo::new();
+    info.start_time_secs = now_unix_s;
+    content.extend(info.write_to_bytes()?);
     let mut data = HParamsPluginData::new();
-    data.set_session_start_info(info);
-    data.write_to_bytes()
+    data.mut_unknown_fields()
+        .add_length_delimited(SESSION_START_INFO, content);
+    Ok(hparams("_hparams_/session_start_info", data.write_to_bytes()?))
 }
 
 /// The run came to its end.
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_merged_to_one_message_and_written_in_their_order() {
+    fn settings_are_one_message_and_written_in_their_order() {
         let settings = [
             ("b".to_owned(), Value::from(0.5)),
             ("a".to_owned(), Value::from("x")),

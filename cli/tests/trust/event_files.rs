@@ -196,7 +196,8 @@ impl Said {
         } else {
             // Metadata, its plugin, the plugin's name and content.
             let plugin = value.message(9).unwrap().message(1).unwrap();
-            let content = plugin.message(2).unwrap();
+            // What is empty or zero is left out of a message.
+            let content = plugin.message(2).unwrap_or(Message(Vec::new()));
             match plugin.get(1).unwrap().text().as_str() {
                 "text" => {
                     let text = value.message(8).unwrap().get(8).unwrap().text();
@@ -216,7 +217,7 @@ impl Said {
 
 /// A `HistogramProto` as `histograms.jsonl` has it.
 fn histogram_json(histogram: &Message<'_>) -> Value {
-    let number = |field| histogram.get(field).unwrap().double();
+    let number = |field| histogram.get(field).map_or(0.0, Field::double);
     let (limits, counts) = (histogram.doubles(6), histogram.doubles(7));
     assert!(limits.len() == counts.len() && limits.windows(2).all(|pair| pair[0] < pair[1]));
     assert_eq!(limits.last(), Some(&number(2)));

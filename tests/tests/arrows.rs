@@ -8,12 +8,15 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("pleach-scheduler", &[]),
     ("pleach-baselines", &["pleach-scheduler"]),
     ("pleach-env", &["pleach-scheduler"]),
     ("pleach-network", &["pleach-scheduler"]),
-    ("pleach-agents", &["pleach-scheduler", "pleach-network", "pleach-env"]),
+    (
+        "pleach-agents",
+        &["pleach-scheduler", "pleach-network", "pleach-env"],
+    ),
     ("pleach-distill", &["pleach-scheduler", "pleach-env"]),
     (
         "pleach-experiments",

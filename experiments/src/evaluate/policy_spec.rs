@@ -55,7 +55,8 @@ impl PolicySpec {
     /// An unknown name, or settings that it refuses.
     pub fn planner(name: &str, settings: serde_json::Value) -> Result<PolicySpec, Error> {
         pleach_baselines::make(name, &settings)?;
-        let entry = pleach_baselines::find(name).ok_or_else(|| Error::Failed(format!("{name} is no planner")))?;
+        let entry =
+            pleach_baselines::find(name).ok_or_else(|| Error::Failed(format!("{name} is no planner")))?;
         Ok(PolicySpec {
             name: name.to_string(),
             kind: Kind::Planner(entry, settings),

@@ -229,7 +229,7 @@ fn fluid_gain((image, language, speech): Mix, cores_per_gpu: f64) -> f64 {
             choices: worthwhile(allowed),
         });
     }
-    optimum(&groups, fair.map(|each| each * all)).map_or(1.0, |best| best.worth / due)
+    optimum(&groups, fair.map(|each| each * all)).map_or(1.0, |best| best.objective / due)
 }
 
 fn mixes(effort: &Effort) -> Result<Reproduction, Error> {
@@ -333,7 +333,7 @@ fn instant(seed: Seed, grant: rules::Grant, num_jobs: usize) -> Result<f64, Erro
     };
     let all = [sum(&|node| node.cpu_milli), sum(&|node| node.memory_mib)];
     let speed: f64 = cluster.running().map(|id| cluster.job(id).rate).sum();
-    Ok(optimum(&groups, all).map_or(0.0, |best| speed / best.worth))
+    Ok(optimum(&groups, all).map_or(0.0, |best| speed / best.objective))
 }
 
 fn against_opt(effort: &Effort) -> Result<Reproduction, Error> {

@@ -3,9 +3,7 @@
 use pleach_env::seed::Seed;
 use pleach_env::simulate::SimConfig;
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
-use pleach_experiments::contest::{Bout, contest};
-use pleach_experiments::contestant::Contestant;
-use pleach_experiments::results::Results;
+use pleach_experiments::{Instance, PolicySpec, Results, Runner};
 
 use crate::golden::{Digest, Row, hold};
 
@@ -18,8 +16,8 @@ fn a_comparison_gives_the_figures_it_did() {
         load: 1.5,
         ..GavelConfig::default()
     });
-    let bouts: Vec<Bout> = (1..=5)
-        .map(|seed| Bout {
+    let instances: Vec<Instance> = (1..=5)
+        .map(|seed| Instance {
             workload: generate(&generator, Seed(seed)).unwrap(),
             seed,
         })
@@ -29,11 +27,11 @@ fn a_comparison_gives_the_figures_it_did() {
         "/../checkpoints/reference/GavelMulti-v1.ckpt"
     );
     let names = ["fifo", "sjf-best-type", "tiresias", &format!("network={network}")];
-    let policies = names.iter().flat_map(|name| Contestant::open(name).unwrap());
-    let policies: Vec<Contestant> = policies.collect();
+    let policies = names.iter().flat_map(|name| PolicySpec::open(name).unwrap());
+    let policies: Vec<PolicySpec> = policies.collect();
     let mut sim = SimConfig::default();
     sim.capabilities.preemption = true;
-    let runs = contest(&bouts, &policies, &sim, &|| {}).unwrap();
+    let runs = Runner::new(&sim).run(&instances, &policies).unwrap();
     let results = Results::new("golden", runs, Some("fifo")).unwrap();
     let rows = results.policies().map(|(name, summary)| {
         let mut digest = Digest::new();

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_network::LearnedPolicy;
 use pleach_env::config::EnvConfig;
 use pleach_env::env::Env;
 use pleach_env::vector::ObservationMut;
+use pleach_network::LearnedPolicy;
 
 use crate::golden::{Digest, Row, hold};
 

@@ -137,6 +137,15 @@ pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
             );
         }
     }
+    if let Some(num_jobs_max) = args.queues {
+        for point in scaling::queues(args, num_jobs_max as usize, context)? {
+            rows.push((format!("queues {}", point.name), point.seconds * 1e3, "ms"));
+            report.insert(
+                format!("queues_{}", point.name),
+                json!([point.seconds, point.peak_mib]),
+            );
+        }
+    }
     if let Some(path) = &args.json {
         atomic_file::write_json(path, &Value::Object(report))?;
     }

@@ -355,6 +355,9 @@ fn push_wait(
 }
 
 #[cfg(test)]
+mod oracle_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::cluster::JobState;

@@ -51,6 +51,15 @@ impl Lens {
         }
     }
 
+    /// The order, kept of each demand, in which its jobs stand under this lens; none for response ratios.
+    #[inline]
+    pub(crate) fn kept(self) -> Option<Kept> {
+        match self {
+            Lens::TenantDeficit => Some(Kept::Arrival),
+            lens => lens.order().map(|order| order.within(1).0),
+        }
+    }
+
     /// How the jobs of one demand stand under this lens: as they do in an order that is kept, with keys made from those
     /// there. None for response ratios, of which only two are looked at; see [`ratio_heads`].
     #[inline]
@@ -121,12 +130,35 @@ pub(crate) fn first_jobs(
             out.extend(jobs.take(SCAN_MAX).filter(|(_, job)| job_ok(*job)).take(num));
         };
         match lens.within(cluster, demand) {
-            Some((kept, rekey)) => take(&mut group.rows(kept).iter().map(|row| rekey.of(*row))),
+            Some((kept, rekey)) => take(&mut group.rows(kept).iter().map(|waiting| rekey.of(waiting.row()))),
             None => take(&mut ratio_heads(cluster, head).into_iter().flatten()),
         }
     }
     out.sort_unstable();
     out.truncate(num);
+}
+
+/// The first job of the queue under a lens among demands whose tenants have room for them, as [`first_jobs`] finds it.
+pub(crate) fn first_with_room(cluster: &Cluster, lens: Lens) -> Option<JobId> {
+    let Some(order) = lens.order() else {
+        let mut first = Vec::new();
+        first_jobs(
+            cluster,
+            lens,
+            1,
+            |demand| cluster.has_room(*demand),
+            |_| true,
+            &mut first,
+        );
+        return first.first().map(|(_, job)| *job);
+    };
+    let mut firsts = cluster.queue().firsts(order).iter();
+    if cluster.borrowing() {
+        return firsts.next().map(|first| first.job);
+    }
+    firsts
+        .map(|first| first.job)
+        .find(|job| cluster.has_room(cluster.demand(*job)))
 }
 
 /// The two oldest pending jobs, as far as there are so many.
@@ -136,7 +168,7 @@ pub(crate) fn oldest_two(cluster: &Cluster) -> [Option<JobId>; 2] {
         return [None; 2];
     };
     let mut own = cluster.queue().group(oldest.row).rows(Kept::Arrival).iter();
-    let own = own.nth(1).map(|(_, job)| *job);
+    let own = own.nth(1).map(|waiting| waiting.row().1);
     let second = match (firsts.next().map(|first| first.job), own) {
         (Some(other), Some(own)) => Some(other.min(own)),
         (other, own) => other.or(own),
@@ -230,6 +262,11 @@ mod tests {
                 for lens in Lens::ALL {
                     first_jobs(&cluster, lens, num, |demand| cluster.has_room(*demand), |_| true, &mut found);
                     prop_assert_eq!(&found, &slow_first_jobs(&cluster, lens, num), "{:?}", lens);
+                }
+                for lens in Lens::ALL {
+                    first_jobs(&cluster, lens, 1, |demand| cluster.has_room(*demand), |_| true, &mut found);
+                    let first = found.first().map(|(_, job)| *job);
+                    prop_assert_eq!(first_with_room(&cluster, lens), first, "{:?}", lens);
                 }
                 first_jobs(&cluster, Lens::Arrival, 2, |_| true, |_| true, &mut found);
                 let oldest: Vec<JobId> = oldest_two(&cluster).into_iter().flatten().collect();

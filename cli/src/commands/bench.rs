@@ -118,6 +118,14 @@ pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
             measured.key(key, json!([point.seconds, point.peak_mib]));
         }
     }
+    if let Some(num_jobs_max) = args.queues {
+        for point in scaling::queues(args, num_jobs_max as usize, context)? {
+            let name = format!("queues {}", point.name);
+            measured.row(name, point.seconds * 1e3, "ms");
+            let key = format!("queues_{}", point.name);
+            measured.key(key, json!([point.seconds, point.peak_mib]));
+        }
+    }
     show(args, context, measured)
 }
 

@@ -13,6 +13,7 @@ Examples:
   pleach bench                                          everything, some seconds each
   pleach bench --only simulator,tree --seconds 10
   pleach bench --only env --scaling                     the environment, then the long curve
+  pleach bench --only env --queues 100000               the environment, then what long queues cost
   pleach bench --json bench.json                        for tracking over commits
   pleach bench --only devices                           from which minibatch on a GPU pays
 
@@ -30,6 +31,9 @@ pub struct BenchArgs {
     /// Also the scaling curve: 10,000 jobs on 1,000 GPUs up to 1,000,000 on 100,000, minutes in all
     #[arg(long)]
     pub scaling: bool,
+    /// Also every heuristic and a reference network on ever longer lists for 1,000 GPUs, up to so many jobs, at loads 0.9 and 5
+    #[arg(long, value_name = "JOBS", value_parser = clap::value_parser!(u32).range(10_000..=10_000_000))]
+    pub queues: Option<u32>,
     /// The Philly list to simulate [default: a generated one like it]
     #[arg(long, value_name = "FILE")]
     pub philly: Option<PathBuf>,

@@ -25,7 +25,7 @@ mod stints;
 mod tables;
 mod worth;
 
-pub use ordered_set::OrderedSet;
+pub use ordered_set::{Member, OrderedSet};
 pub use place::{PlacementFacts, Template};
 pub use queue::Demand;
 pub use rates::{last_checkpoint_s, moved};
@@ -34,7 +34,9 @@ pub use shared::{PACKED_MAX, Resident, SharedGpu};
 pub use tables::{Decision, Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
 pub use worth::WaitingPace;
 
-pub(crate) use queue::{Head, Kept, Order, Queue, Rekey, Row, has_passed_first_class, service_class};
+pub(crate) use queue::{
+    Head, Kept, Order, Queue, Rekey, Row, Waiting, has_passed_first_class, rest_weight, service_class,
+};
 
 use free::FreeIndex;
 use serde::{Deserialize, Serialize};

@@ -3,15 +3,33 @@
 //! Looking at the first few members, which every decision does under several orders, reads consecutive memory. A member
 //! comes or goes by a binary search and a short move, and pieces that fall empty are kept for later: a set that has
 //! once held n members holds any n again without an allocation from [`OrderedSet::reserve`] on.
+//!
+//! Each piece knows a weight below which it has no member, so a look for light ones passes over whole pieces.
 
 /// Most members of one piece: a move of at most 2 KiB, and a hundred thousand members in about a thousand pieces.
 const PIECE_MAX: usize = 128;
+
+/// What an [`OrderedSet`] holds.
+pub trait Member: Copy + Ord {
+    /// Whether [`OrderedSet`] keeps account of weights; without, it pays nothing for them.
+    const WEIGHED: bool = false;
+
+    /// A number by which members can be passed over whatever their order; the order may not depend on it.
+    fn weight(&self) -> u32 {
+        0
+    }
+}
+
+impl Member for u32 {}
+impl<A: Copy + Ord, B: Copy + Ord> Member for (A, B) {}
 
 /// A sorted set of small values.
 #[derive(Clone, Debug)]
 pub struct OrderedSet<T> {
     /// Pieces in order, each sorted; none is empty.
     pieces: Vec<Vec<T>>,
+    /// No member of each piece weighs less; empty where members are not weighed.
+    lightest: Vec<u32>,
     /// Empty pieces, for their memory.
     spare: Vec<Vec<T>>,
     len: usize,
@@ -21,13 +39,14 @@ impl<T> Default for OrderedSet<T> {
     fn default() -> OrderedSet<T> {
         OrderedSet {
             pieces: Vec::new(),
+            lightest: Vec::new(),
             spare: Vec::new(),
             len: 0,
         }
     }
 }
 
-impl<T: Copy + Ord> OrderedSet<T> {
+impl<T: Member> OrderedSet<T> {
     /// Number of members.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -94,6 +113,24 @@ impl<T: Copy + Ord> OrderedSet<T> {
             .skip(at)
     }
 
+    /// Those among the first `num` members that weigh at most `weight_max`, in order.
+    pub(crate) fn lights(&self, num: usize, weight_max: u32) -> impl Iterator<Item = &T> {
+        let mut rest = num;
+        let pieces = self
+            .pieces
+            .iter()
+            .zip(&self.lightest)
+            .map_while(move |(piece, lightest)| {
+                let here = &piece[..rest.min(piece.len())];
+                rest -= here.len();
+                let some = *lightest <= weight_max;
+                (!here.is_empty()).then_some(if some { here } else { &[] })
+            });
+        pieces
+            .flatten()
+            .filter(move |member| member.weight() <= weight_max)
+    }
+
     /// The first `num` members, or all if there are fewer; `buffer` is used where they do not lie together.
     #[inline]
     pub(crate) fn first_few<'a>(&'a self, num: usize, buffer: &'a mut Vec<T>) -> &'a [T] {
@@ -127,6 +164,9 @@ impl<T: Copy + Ord> OrderedSet<T> {
             if self.pieces.last().is_none_or(|last| last.len() == PIECE_MAX) {
                 let piece = self.spare.pop().unwrap_or_default();
                 self.pieces.push(piece);
+                if T::WEIGHED {
+                    self.lightest.push(u32::MAX);
+                }
             }
             index = self.pieces.len() - 1;
         }
@@ -137,11 +177,19 @@ impl<T: Copy + Ord> OrderedSet<T> {
             let mut upper = self.spare.pop().unwrap_or_default();
             upper.extend(self.pieces[index].drain(PIECE_MAX / 2..));
             self.pieces.insert(index + 1, upper);
+            if T::WEIGHED {
+                self.lightest.insert(index + 1, 0);
+                self.weigh(index);
+                self.weigh(index + 1);
+            }
             if at > PIECE_MAX / 2 {
                 (index, at) = (index + 1, at - PIECE_MAX / 2);
             }
         }
         self.pieces[index].insert(at, member);
+        if T::WEIGHED {
+            self.lightest[index] = self.lightest[index].min(member.weight());
+        }
         self.len += 1;
         true
     }
@@ -155,11 +203,19 @@ impl<T: Copy + Ord> OrderedSet<T> {
         let Ok(at) = piece.binary_search(member) else {
             return false;
         };
-        piece.remove(at);
+        let weight = piece.remove(at).weight();
+        let is_empty = piece.is_empty();
         self.len -= 1;
-        if piece.is_empty() {
+        // A single piece is too short to be worth passing over.
+        if T::WEIGHED && !is_empty && self.pieces.len() > 1 && weight == self.lightest[index] {
+            self.weigh(index);
+        }
+        if is_empty {
             let empty = self.pieces.remove(index);
             self.spare.push(empty);
+            if T::WEIGHED {
+                self.lightest.remove(index);
+            }
         } else if self.pieces.len() > 1 {
             self.join(index);
             if index > 0 {
@@ -179,7 +235,17 @@ impl<T: Copy + Ord> OrderedSet<T> {
             piece.append(next);
             let empty = self.pieces.remove(index + 1);
             self.spare.push(empty);
+            if T::WEIGHED {
+                let other = self.lightest.remove(index + 1);
+                self.lightest[index] = self.lightest[index].min(other);
+            }
         }
+    }
+
+    /// Looks for the lightest member of a piece.
+    fn weigh(&mut self, index: usize) {
+        let weights = self.pieces[index].iter().map(Member::weight);
+        self.lightest[index] = weights.min().unwrap_or(u32::MAX);
     }
 
     /// Makes room, so that no insertion allocates while there are at most `num` members.
@@ -194,6 +260,10 @@ impl<T: Copy + Ord> OrderedSet<T> {
         self.spare
             .extend((0..missing).map(|_| Vec::with_capacity(piece_len)));
         self.pieces.reserve(num_pieces.saturating_sub(self.pieces.len()));
+        if T::WEIGHED {
+            self.lightest
+                .reserve(num_pieces.saturating_sub(self.lightest.len()));
+        }
         self.spare.reserve(num_pieces.saturating_sub(self.spare.len()));
     }
 }
@@ -202,7 +272,41 @@ impl<T: Copy + Ord> OrderedSet<T> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    #[derive(Clone, Copy, Debug)]
+    struct Weighed {
+        key: u32,
+        weight: u32,
+    }
+
+    impl Ord for Weighed {
+        fn cmp(&self, other: &Weighed) -> std::cmp::Ordering {
+            self.key.cmp(&other.key)
+        }
+    }
+
+    impl PartialOrd for Weighed {
+        fn partial_cmp(&self, other: &Weighed) -> Option<std::cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+
+    impl PartialEq for Weighed {
+        fn eq(&self, other: &Weighed) -> bool {
+            self.key == other.key
+        }
+    }
+
+    impl Eq for Weighed {}
+
+    impl Member for Weighed {
+        const WEIGHED: bool = true;
+
+        fn weight(&self) -> u32 {
+            self.weight
+        }
+    }
 
     proptest! {
         #[test]
@@ -230,6 +334,33 @@ mod tests {
             prop_assert_eq!(set.last_before(Some(&after)), oracle.range(..after).next_back());
             prop_assert_eq!(set.last_before(None), oracle.last());
             prop_assert!(set.first_few(num, &mut buffer).iter().eq(oracle.iter().take(num)));
+        }
+
+        #[test]
+        fn the_light_among_the_first_members_are_those_that_a_walk_finds(
+            toggles in proptest::collection::vec((0_u32..700, 0_u32..40), 1..2000), num in 0_usize..700, weight_max in 0_u32..40,
+        ) {
+            let (mut set, mut oracle) = (OrderedSet::default(), BTreeMap::new());
+            for (key, weight) in toggles {
+                match oracle.remove(&key) {
+                    Some(weight) => {
+                        let member = Weighed { key, weight };
+                        prop_assert!(set.remove(&member));
+                    }
+                    None => {
+                        let member = Weighed { key, weight };
+                        prop_assert!(set.insert(member));
+                        oracle.insert(key, weight);
+                    }
+                }
+            }
+            let walked = oracle.iter().take(num).filter(|(_, weight)| **weight <= weight_max);
+            let light: Vec<(u32, u32)> = set.lights(num, weight_max).map(|member| (member.key, member.weight)).collect();
+            prop_assert_eq!(light, walked.map(|(key, weight)| (*key, *weight)).collect::<Vec<_>>());
+            let bounds = set.pieces.iter().zip(&set.lightest);
+            prop_assert!(bounds.clone().all(|(piece, least)| piece.iter().all(|member| member.weight >= *least)));
+            prop_assert_eq!(bounds.len(), set.pieces.len());
+            prop_assert_eq!(set.lightest.len(), set.pieces.len());
         }
 
         #[test]

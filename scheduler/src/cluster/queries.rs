@@ -208,8 +208,8 @@ impl Cluster {
         let near = firsts.iter().take_while(|first| first.key <= bound);
         let gpu_s = near.filter_map(|first| {
             let group = self.queue.group(first.row);
-            let (rest, _) = group.rows(Kept::Remaining).first()?;
-            Some(Time(*rest).as_secs_f64() * f64::from(group.num_gpus))
+            let (rest, _) = group.rows(Kept::Remaining).first()?.row();
+            Some(Time(rest).as_secs_f64() * f64::from(group.num_gpus))
         });
         gpu_s.min_by(f64::total_cmp).unwrap_or(0.0)
     }
@@ -242,7 +242,7 @@ impl Cluster {
     pub fn pending(&self) -> impl Iterator<Item = JobId> {
         self.queue
             .groups()
-            .flat_map(|(_, group)| group.rows(Kept::Arrival).iter().map(|(_, id)| *id))
+            .flat_map(|(_, group)| group.rows(Kept::Arrival).iter().map(|waiting| waiting.row().1))
     }
     /// All running jobs, type by type, by believed end.
     pub fn running(&self) -> impl Iterator<Item = JobId> {

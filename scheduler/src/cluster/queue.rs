@@ -4,7 +4,9 @@
 //! job under an order that fits" costs one look at each *demand*, never a walk over the whole queue. Within a demand
 //! the gang size is constant, so the shortest remaining time and the smallest remaining GPU-time are one order.
 
-use super::ordered_set::OrderedSet;
+use std::cmp::Ordering;
+
+use super::ordered_set::{Member, OrderedSet};
 use super::shape::ShapeId;
 use crate::ids::{JobId, TenantId, Time};
 
@@ -44,6 +46,58 @@ pub struct Demand {
 /// A sort key and its job; smaller comes first.
 pub(crate) type Row = (i64, JobId);
 
+/// A pending job in one of the orders that are kept of its demand, with what it takes to pass over long ones in any order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    key: i64,
+    job: JobId,
+    rest: u32,
+}
+
+/// A believed remaining time, µs, as a weight: in units of about a second, rounded down, so that a longer one never weighs less.
+pub(crate) fn rest_weight(rest_us: i64) -> u32 {
+    u32::try_from(rest_us.max(0) >> 20).unwrap_or(u32::MAX)
+}
+
+impl Waiting {
+    /// Its key and the job.
+    #[inline]
+    pub(crate) fn row(self) -> Row {
+        (self.key, self.job)
+    }
+}
+
+impl Ord for Waiting {
+    #[inline]
+    fn cmp(&self, other: &Waiting) -> Ordering {
+        self.row().cmp(&other.row())
+    }
+}
+
+impl PartialOrd for Waiting {
+    #[inline]
+    fn partial_cmp(&self, other: &Waiting) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Waiting) -> bool {
+        self.row() == other.row()
+    }
+}
+
+impl Eq for Waiting {}
+
+impl Member for Waiting {
+    const WEIGHED: bool = true;
+
+    #[inline]
+    fn weight(&self) -> u32 {
+        self.rest
+    }
+}
+
 /// Orders that are kept of the jobs of each demand. Keys cannot change while a job waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
@@ -60,7 +114,7 @@ const NUM_KEPT: usize = 3;
 /// The pending jobs of one demand, in three orders that look alike, so that one loop walks any of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Group {
-    rows: [OrderedSet<Row>; NUM_KEPT],
+    rows: [OrderedSet<Waiting>; NUM_KEPT],
     /// Gang size of its every job.
     pub(crate) num_gpus: u32,
 }
@@ -68,7 +122,7 @@ pub(crate) struct Group {
 impl Group {
     /// The jobs in one order.
     #[inline]
-    pub(crate) fn rows(&self, kept: Kept) -> &OrderedSet<Row> {
+    pub(crate) fn rows(&self, kept: Kept) -> &OrderedSet<Waiting> {
         &self.rows[kept as usize]
     }
 }
@@ -153,7 +207,7 @@ impl Order {
 impl Head {
     fn of(demand: Demand, row: u32, group: &Group) -> Option<Head> {
         let [arrival, remaining, service] = &group.rows;
-        let firsts = [*arrival.first()?, *remaining.first()?, *service.first()?];
+        let firsts = [arrival.first()?, remaining.first()?, service.first()?].map(|first| first.row());
         Some(Head { demand, firsts, row })
     }
 
@@ -224,8 +278,10 @@ pub(crate) struct QueueKeys {
 
 impl QueueKeys {
     /// The job's place in each order that is kept.
-    pub(crate) fn rows(self, job: JobId) -> [Row; NUM_KEPT] {
-        [i64::from(job.0), self.remaining.0, i64::from(self.service_class)].map(|key| (key, job))
+    pub(crate) fn rows(self, job: JobId) -> [Waiting; NUM_KEPT] {
+        let rest = rest_weight(self.remaining.0);
+        let keys = [i64::from(job.0), self.remaining.0, i64::from(self.service_class)];
+        keys.map(|key| Waiting { key, job, rest })
     }
 }
 

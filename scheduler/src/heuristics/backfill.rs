@@ -3,8 +3,7 @@
 use super::rank::{rank, under};
 use crate::candidate::CandidateKind;
 use crate::error::PolicyError;
-use crate::ids::JobId;
-use crate::lens::{Lens, LensSet, first_jobs};
+use crate::lens::{Lens, LensSet, first_with_room};
 use crate::policy::{DecisionPoint, Needs, Policy};
 
 /// Starts the head of an order as long as it fits. When it does not, reserves its GPUs once in the pass and starts, in
@@ -19,7 +18,6 @@ pub struct Backfill {
     name: &'static str,
     head: Lens,
     fill: Lens,
-    scratch: Vec<(i64, JobId)>,
 }
 
 impl Backfill {
@@ -52,12 +50,7 @@ impl Backfill {
     }
 
     fn new(name: &'static str, head: Lens, fill: Lens) -> Backfill {
-        Backfill {
-            name,
-            head,
-            fill,
-            scratch: Vec::new(),
-        }
+        Backfill { name, head, fill }
     }
 }
 
@@ -77,9 +70,7 @@ impl Policy for Backfill {
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         let cluster = point.cluster;
         // The head of the whole queue, be it reserved or not: the candidates leave a reserved job out.
-        let eligible = |demand: &_| cluster.has_room(*demand);
-        first_jobs(cluster, self.head, 1, eligible, |_| true, &mut self.scratch);
-        let head = self.scratch.first().map(|(_, job)| *job);
+        let head = first_with_room(cluster, self.head);
         let may_fill = cluster.capabilities().reservation;
         rank(&point, scores, |candidate, job| match candidate.kind {
             CandidateKind::Start | CandidateKind::Reserve if Some(job) == head => {

@@ -9,7 +9,7 @@ use super::reservation::{Ends, Reservation};
 use super::scan::Scan;
 use super::weigh::{Alternatives, NEVER_S, weigh};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, Demand, Head, Kept, PlacementFacts, Shape, Slice, Template};
+use crate::cluster::{Cluster, Demand, PlacementFacts, Shape, Slice, Template};
 use crate::ids::{GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
@@ -152,11 +152,8 @@ fn pick_jobs(cluster: &Cluster, needs: &Needs, reservation: Option<&Reservation>
             let mut kinds = cluster.types_in(types);
             !needs.templates.is_empty() && kinds.all(|kind| held.allows(demand, kind, Time::MAX))
         };
-        let in_time = |head: &Head, types| {
-            let mut kinds = cluster.types_in(types);
-            kinds.any(|kind| held.allows(&head.demand, kind, earliest_end(cluster, head, kind)))
-        };
-        scan.run_allowed(cluster, needs, (at_any_end, in_time), |job, types| {
+        let rest_max = |demand: &Demand, types| rest_us_max(cluster, held, demand, types);
+        scan.run_allowed(cluster, needs, (at_any_end, rest_max), |job, types| {
             may_backfill(cluster, needs, held, (job, types), slices)
         });
     }
@@ -263,12 +260,20 @@ pub(crate) fn believed_end(cluster: &Cluster, job: JobId, rate: f64) -> Time {
     cluster.now() + Time::from_secs_f64(cost_s + row.remaining_s_at(cluster.now()) / rate)
 }
 
-/// A time before which no job of a demand can end if it starts now on a type: the shortest would run as the fastest class.
-fn earliest_end(cluster: &Cluster, head: &Head, kind: GpuTypeId) -> Time {
-    let (rest_us, _) = head.first(Kept::Remaining);
-    // Keys are rounded to a microsecond, or to what a float tells apart.
-    let rest = Time(rest_us - 1 - (rest_us >> 50));
-    cluster.now() + Time::from_secs_f64(rest.as_secs_f64() / cluster.best_speed_on(kind))
+/// A believed remaining time, µs, beyond which the reservation lets no job of a demand start on any of the types, were it of
+/// the fastest class; the largest number where it lets jobs through whenever they end.
+fn rest_us_max(cluster: &Cluster, held: &Reservation, demand: &Demand, types: u64) -> i64 {
+    let until_us = (held.shadow - cluster.now()).0 as f64;
+    let kinds = cluster.types_in(types);
+    let of_type = kinds.map(|kind| {
+        if held.allows(demand, kind, Time::MAX) {
+            return i64::MAX;
+        }
+        // Ends are rounded to a microsecond and remaining times to what a float tells apart; a second more is no loss, for
+        // every job is asked again.
+        ((until_us + 1.0) * cluster.best_speed_on(kind) * (1.0 + 1e-9) + 1e6) as i64
+    });
+    of_type.max().unwrap_or(i64::MIN)
 }
 
 fn push_starts(
@@ -348,6 +353,9 @@ fn push_wait(
         set.rows.push(candidate);
     }
 }
+
+#[cfg(test)]
+mod oracle_tests;
 
 #[cfg(test)]
 mod tests {

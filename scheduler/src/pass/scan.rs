@@ -2,7 +2,7 @@
 
 use super::best::Best;
 use super::remembered::{Ratios, Verdicts};
-use crate::cluster::{Cluster, Demand, Head, Kept, Order, Queue, Rekey, Row};
+use crate::cluster::{Cluster, Demand, Head, Kept, Order, Queue, Rekey, Row, Waiting, rest_weight};
 use crate::ids::JobId;
 use crate::lens::{Lens, LensSet, SCAN_MAX, deficit_key, ratio_heads};
 use crate::policy::Needs;
@@ -17,7 +17,7 @@ pub(super) struct Scan {
     fitting: [Best; Lens::ALL.len()],
     /// What is open to each demand, by the row of its group.
     open: Vec<Open>,
-    buffer: Vec<Row>,
+    buffer: Vec<Waiting>,
     /// First jobs of one demand that a reservation lets through, in each order that is kept.
     let_through: [Vec<Row>; 3],
     /// Orders under which a tenant's first job has no room; empty where that blocks nobody. `[tenant]`
@@ -57,10 +57,9 @@ impl Lists<'_> {
 
     /// Offers the ascending rows of one demand, up to the first that no list wants.
     #[inline(always)]
-    fn merge(&mut self, open: Open, rows: &[Row], rekey: Rekey) {
+    fn merge(&mut self, open: Open, rows: impl Iterator<Item = Row>) {
         let (mut heads, mut fitting) = (open.room, open.fits);
         for row in rows {
-            let row = rekey.of(*row);
             heads = heads && (Some(row.1) == self.skip || self.heads.offer(row));
             fitting = fitting && self.fitting.offer(row);
             if !(heads || fitting) {
@@ -70,7 +69,7 @@ impl Lists<'_> {
     }
 
     /// Looks at the demands in the order of their first jobs, up to the first that no list wants.
-    fn look(&mut self, queue: &Queue, order: Order, buffer: &mut Vec<Row>) {
+    fn look(&mut self, queue: &Queue, order: Order, buffer: &mut Vec<Waiting>) {
         // A list that is not full wants anything, but there may be nothing left that fits.
         let mut num_fits = self.num_fits;
         // The jobs of a demand stand behind the first jobs of those before it: of each, one less is needed.
@@ -89,7 +88,7 @@ impl Lists<'_> {
                 let of_heads = if open.room { num_heads } else { 0 };
                 let of_fitting = if open.fits { num_fitting } else { 0 };
                 let rows = group.rows(kept).first_few(of_heads.max(of_fitting), buffer);
-                self.merge(open, rows, rekey);
+                self.merge(open, rows.iter().map(|waiting| rekey.of(waiting.row())));
                 num_heads = num_heads.saturating_sub(usize::from(open.room));
                 num_fitting = num_fitting.saturating_sub(usize::from(open.fits));
             }
@@ -103,14 +102,14 @@ impl Lists<'_> {
             if open.room || open.fits {
                 let rows = ratios.of(cluster, head);
                 if self.want(open, rows[0]) {
-                    self.merge(open, rows, Rekey::SAME);
+                    self.merge(open, rows.iter().copied());
                 }
             }
         }
     }
 
     /// Looks at each tenant's jobs.
-    fn look_at_deficits(&mut self, cluster: &Cluster, buffer: &mut Vec<Row>) {
+    fn look_at_deficits(&mut self, cluster: &Cluster, buffer: &mut Vec<Waiting>) {
         let queue = cluster.queue();
         // Demands of one tenant follow each other.
         let mut last = None;
@@ -125,7 +124,8 @@ impl Lists<'_> {
             if self.want(open, (key, oldest)) {
                 let rows = queue.group(head.row).rows(Kept::Arrival);
                 let num = self.num_heads.max(self.num_fitting);
-                self.merge(open, rows.first_few(num, buffer), Rekey::all(key));
+                let rows = rows.first_few(num, buffer).iter();
+                self.merge(open, rows.map(|waiting| Rekey::all(key).of(waiting.row())));
             }
         }
     }
@@ -226,15 +226,20 @@ impl Scan {
     }
 
     /// Looks for fitting jobs among those that `allowed` lets through, given the types on which they fit; the heads stay as
-    /// they are. `all_allowed` says of a demand that its every job would be let through, `any_allowed` whether one might be.
+    /// they are. `all_allowed` says of a demand that its every job would be let through, `rest_max` a believed remaining time,
+    /// µs, beyond which none of its jobs would be: those are passed over without a look at each.
     pub(super) fn run_allowed(
         &mut self,
         cluster: &Cluster,
         needs: &Needs,
-        (all_allowed, any_allowed): (impl Fn(&Demand, u64) -> bool, impl Fn(&Head, u64) -> bool),
+        (all_allowed, rest_max): (impl Fn(&Demand, u64) -> bool, impl Fn(&Demand, u64) -> i64),
         mut allowed: impl FnMut(JobId, u64) -> bool,
     ) {
         let num = needs.fitting;
+        let wanted = [Kept::Arrival, Kept::Remaining, Kept::Service].map(|kept| {
+            let mut lenses = Lens::ALL.into_iter().filter(|lens| needs.lenses.contains(*lens));
+            lenses.any(|lens| lens.kept() == Some(kept))
+        });
         self.ratios.at(cluster.now(), cluster.queue().num_rows());
         self.verdicts.forget(cluster.jobs().len());
         self.fitting.iter_mut().for_each(|best| best.reset(num));
@@ -244,7 +249,12 @@ impl Scan {
                 continue;
             }
             let all = all_allowed(&head.demand, types);
-            if !all && !any_allowed(head, types) {
+            let rest_max = if all {
+                i64::MAX
+            } else {
+                rest_max(&head.demand, types)
+            };
+            if head.first(Kept::Remaining).0 > rest_max {
                 continue;
             }
             let verdicts = &mut self.verdicts;
@@ -253,8 +263,9 @@ impl Scan {
             for kept in [Kept::Arrival, Kept::Remaining, Kept::Service] {
                 let rows = &mut self.let_through[kept as usize];
                 rows.clear();
-                if kept != Kept::Service || needs.lenses.contains(Lens::LeastAttained) {
-                    let jobs = group.rows(kept).iter().take(SCAN_MAX);
+                if wanted[kept as usize] {
+                    let jobs = group.rows(kept).lights(SCAN_MAX, rest_weight(rest_max));
+                    let jobs = jobs.map(|waiting| waiting.row());
                     rows.extend(jobs.filter(|(_, job)| allowed(*job)).take(num));
                 }
             }
@@ -305,7 +316,7 @@ mod tests {
     use super::*;
     use crate::heuristics::by_name;
     use crate::heuristics::tests::world::{cluster, events, happen, pending, watched_pass};
-    use crate::lens::first_jobs;
+    use crate::lens::{first_jobs, lens_key};
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
@@ -344,10 +355,11 @@ mod tests {
                         prop_assert_eq!(scan.fitting(lens), &found, "fitting, {:?}", lens);
                     }
                     let odd = |job: JobId| job.0 % 2 == 1 || all_of(&cluster.demand(job));
-                    let any_odd = |head: &Head, _| pending(&cluster).into_iter().any(|job| {
-                        cluster.demand(job) == head.demand && odd(job)
-                    });
-                    scan.run_allowed(&cluster, &needs, (|demand: &Demand, _| all_of(demand), any_odd), |job, _| odd(job));
+                    let rest_max = |demand: &Demand, _| {
+                        let jobs = pending(&cluster).into_iter().filter(|job| cluster.demand(*job) == *demand && odd(*job));
+                        jobs.map(|job| lens_key(&cluster, Lens::Shortest, job)).max().unwrap_or(i64::MIN)
+                    };
+                    scan.run_allowed(&cluster, &needs, (|demand: &Demand, _| all_of(demand), rest_max), |job, _| odd(job));
                     for lens in Lens::ALL {
                         let fits = |demand: &Demand| cluster.fitting_types(*demand) != 0;
                         first_jobs(&cluster, lens, fitting, fits, odd, &mut found);

@@ -1,11 +1,16 @@
 //! The scaling curve: the same kind of workload on ever larger clusters, up to a million jobs on 100,000 GPUs.
 //!
+//! Beside it, lists that grow while the cluster does not: what a queue costs that gets ever longer.
+//!
 //! Each point is one whole simulation, generating the jobs not counted. Memory is the peak of the process so far (Linux,
 //! `VmHWM`), so a point's own need is what it adds to the largest before it; the jobs themselves are part of it.
+
+use std::path::Path;
 
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_scheduler::heuristics;
 
 use crate::commands::Context;
 use crate::flags::BenchArgs;
@@ -64,6 +69,67 @@ pub(super) fn curve(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec<P
                 ))?;
             }
             points.push(point);
+        }
+    }
+    Ok(points)
+}
+
+/// Nodes of 8 GPUs on which lists grow: 1,000 GPUs.
+const QUEUE_NODES: u32 = 125;
+/// Work over capacity: a queue that comes and goes, and one that grows to the last arrival.
+const QUEUE_LOADS: [f64; 2] = [0.9, 5.0];
+/// Fewest jobs of a list; each further list has ten times as many.
+const QUEUE_JOBS_MIN: usize = 10_000;
+/// The network beside the heuristics, where it is at hand.
+const REFERENCE_NETWORK: &str = "checkpoints/reference/PhillyGang-v1.ckpt";
+
+/// Runs every heuristic and a reference network on lists of 10,000 jobs, ten times as many and so on, up to `num_jobs_max`;
+/// `srtf` and `las` may stop jobs. One run each; the time is that of the clock, so nothing else should run.
+///
+/// # Errors
+/// As [`curve`], or a network that cannot be read.
+pub(super) fn queues(
+    args: &BenchArgs,
+    num_jobs_max: usize,
+    context: &mut Context<'_>,
+) -> Result<Vec<Point>, Error> {
+    let mut contestants = Vec::new();
+    for name in heuristics::names() {
+        contestants.push(Contestant::heuristic(name)?);
+    }
+    if Path::new(REFERENCE_NETWORK).exists() {
+        contestants.extend(Contestant::open(REFERENCE_NETWORK)?);
+    } else {
+        context.say(&format!("no network: {REFERENCE_NETWORK} is not here"))?;
+    }
+    let mut points = Vec::new();
+    let lists = std::iter::successors(Some(QUEUE_JOBS_MIN), |num_jobs| num_jobs.checked_mul(10));
+    for num_jobs in lists.take_while(|num_jobs| *num_jobs <= num_jobs_max) {
+        for load in QUEUE_LOADS {
+            let generator = PhillyLikeConfig {
+                num_jobs,
+                num_nodes: QUEUE_NODES,
+                load,
+                ..PhillyLikeConfig::default()
+            };
+            let workload =
+                generate(&GeneratorConfig::PhillyLike(generator), Seed(args.seed)).map_err(env_error)?;
+            for contestant in &contestants {
+                let mut sim = SimConfig::default();
+                sim.capabilities.preemption = ["srtf", "las"].contains(&contestant.name());
+                let mut policy = contestant.policy()?;
+                let start_s = (context.clock)();
+                simulate(&workload, &sim, &mut policy).map_err(env_error)?;
+                let point = Point {
+                    name: format!("{}/{num_jobs}@{load}", contestant.name()),
+                    seconds: (context.clock)() - start_s,
+                    peak_mib: peak_mib(),
+                };
+                if !args.quiet {
+                    context.say(&format!("{}: {:.2} s", point.name, point.seconds))?;
+                }
+                points.push(point);
+            }
         }
     }
     Ok(points)

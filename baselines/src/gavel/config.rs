@@ -24,8 +24,8 @@ pub struct Common {
     pub levels_max: usize,
     /// Most pairs of groups in a programme. *Assumed.*
     pub pairs_max: usize,
-    /// All GPU types count as equally fast and are given out in turn (the released code shuffles them): the baseline that Gavel is
-    /// compared with.
+    /// All GPU types count as equally fast and are given out in turn (the released code shuffles them): the baseline that Gavel
+    /// is compared with.
     pub blind: bool,
     /// Jobs up to which what each is due is taken exactly. *Assumed.*
     pub exact_jobs_max: usize,

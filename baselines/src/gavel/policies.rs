@@ -16,7 +16,8 @@
 //! # Deviations
 //! - An optimum is rarely unique. The released code takes what an interior-point solver ends at; we take, of the optima, one
 //!   with the most progress over all jobs.
-//! - Makespan is one programme, not a bisection with 5 % tolerance. Those of finish-time fairness: [`finish_time`](super::finish_time).
+//! - Makespan is one programme, not a bisection with 5 % tolerance. Those of finish-time fairness:
+//!   [`finish_time`](super::finish_time).
 //! - Cost counts progress as a part of a job's fastest speed and per GPU of its gang; the released code adds up steps per second,
 //!   so that models with small steps come first.
 //! - FIFO in the released code hands out types greedily; this is the paper's programme. Jobs so far back that those before

@@ -349,7 +349,7 @@ proptest! {
                 time.program.at_least(terms, kept.min(*level) * of_groups[other] * (1.0 - SLACK));
             }
             let (answer, _) = time.solve(Limits::default()).unwrap();
-            prop_assert!(answer.objective <= level * 1.001 + 1e-6, "group {} at {} could have {}", number, level, answer.objective);
+            prop_assert!(answer.objective <= level * 1.001 + 1e-6, "group {number} at {level} could have {}", answer.objective);
         }
     }
 

@@ -143,8 +143,8 @@ impl ASrpt {
     fn try_start(&mut self, cluster: &mut Cluster, free: &mut FreeResources, id: JobId) -> Turn {
         let job = cluster.job(id);
         let (class, shape) = (job.request.class, cluster.shape(job.shape));
-        let on_board = is_whole_gpu_job(job) && !cluster.capabilities().consolidated;
-        let placement = if on_board {
+        let whole_gpus = is_whole_gpu_job(job) && !cluster.capabilities().consolidated;
+        let placement = if whole_gpus {
             place(cluster, free, id)
         } else {
             tightest(cluster, id, &mut Vec::new())
@@ -163,11 +163,11 @@ impl ASrpt {
                 return Turn::WaitsForBetter;
             }
         }
-        if on_board {
+        if whole_gpus {
             free.take(&placement, shape);
         }
         cluster.start(id, placement);
-        if !on_board {
+        if !whole_gpus {
             *free = FreeResources::as_is(cluster);
         }
         Turn::Started

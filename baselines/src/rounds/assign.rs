@@ -106,7 +106,7 @@ pub(super) fn takes_part(cluster: &Cluster, id: JobId) -> bool {
     }
 }
 
-/// The cluster as a round finds it.
+/// What a round may give out: all but the GPUs of jobs that stay.
 pub(super) fn what_if(cluster: &Cluster) -> FreeResources {
     FreeResources::without(cluster, cluster.running().filter(|id| !stays(cluster, *id)))
 }
@@ -191,8 +191,8 @@ pub(super) fn assign(
     placements
 }
 
-/// Carries the placements out: stops who lost its GPUs or moves, then starts who has none yet. One of a pair whose company the
-/// cluster does not allow waits.
+/// Puts the placements into effect: stops who lost its GPUs or moves, then starts who has none yet. One of a pair whose company
+/// the cluster does not allow waits.
 pub(super) fn carry_out(cluster: &mut Cluster, placements: &BTreeMap<JobCombination, Placement>) {
     let placement_of: BTreeMap<JobId, &Placement> = placements
         .iter()

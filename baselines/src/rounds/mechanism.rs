@@ -79,8 +79,8 @@ pub struct Rounds {
     num_types: usize,
     entries: BTreeMap<JobCombination, Entry>,
     num_added: u64,
-    /// Time received on each type by all combinations since the last change of targets, with half a round for each combination that
-    /// was there then, s. `[num_types]`
+    /// Time received on each type by all combinations since the last change of targets, with half a round for each combination
+    /// that was there then, s. `[num_types]`
     received_s: Vec<f64>,
 }
 

@@ -236,8 +236,8 @@ mod tests {
 
     #[test]
     fn bidders_with_more_to_gain_per_gpu_go_before_worse_off_ones_but_not_before_the_worst() {
-        // All came at 0 and waited 1,200 s. rho = (1,200 + work) / (work x stretch): 2 GPUs, 4 jobs, a share of half a GPU.
-        // Job 1: 1 GPU, 400 s: 1,600 / 800 = 2. Job 2: 2 GPUs, 150 s: 1,350 / 600 = 2.25. Job 3: 2 GPUs, 100 s: 1,300 / 400 = 3.25.
+        // All came at 0 and waited 1,200 s. rho = (1,200 + work) / (work x stretch): 2 GPUs, 4 jobs, a share of half a GPU. Job
+        // 1: 1 GPU, 400 s: 1,600 / 800 = 2. Job 2: 2 GPUs, 150 s: 1,350 / 600 = 2.25. Job 3: 2 GPUs, 100 s: 1,300 / 400 = 3.25.
         let mut cluster = preemptive_cluster(1, 2);
         submit(&mut cluster, 2, 1e5);
         let mut planner = themis(0.0);

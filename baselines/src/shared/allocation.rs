@@ -35,7 +35,7 @@ impl Grant {
 /// Who runs where until the next plan.
 pub type Allocation = BTreeMap<JobId, Grant>;
 
-/// Makes the cluster run a allocation: a running job with the same grant goes on untouched, every other running job is stopped,
+/// Makes the cluster run an allocation: a running job with the same grant goes on untouched, every other running job is stopped,
 /// and what is in the allocation and does not run is started, by id. Jobs that hold fractions are left alone, and where the
 /// cluster cannot preempt so is everyone who runs. Returns the number of jobs that were stopped.
 ///
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_stops_what_moves_and_leaves_what_stays() {
+    fn an_allocation_stops_what_moves_and_leaves_what_stays() {
         let mut cluster = preemptive_cluster(1, 4);
         for num_gpus in [1, 1, 2, 2] {
             submit(&mut cluster, num_gpus, 1e3);

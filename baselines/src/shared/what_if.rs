@@ -1,13 +1,13 @@
-//! A scratch copy of the free GPUs, CPU and host memory of every node, on which a planner draws up a plan before any job
-//! is touched.
+//! What would be free if some running jobs were stopped: GPUs, CPU and host memory of every node, on which a planner draws
+//! up a plan before any job is touched.
 //!
-//! The free knows whole GPUs. GPUs with a resident that holds a fraction are not on it, nor are nodes that drain or are
-//! down. Ties go to the lowest node and the lowest GPU.
+//! Only whole GPUs count. GPUs with a resident that holds a fraction are not free here, nor are those of nodes that drain
+//! or are down. Ties go to the lowest node and the lowest GPU.
 
 use pleach_scheduler::cluster::{Cluster, Job, NodeState, Placement, Shape, Slice};
 use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId};
 
-/// A node as the plan leaves it.
+/// What is free on a node, as the plan leaves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeFree {
     /// Type of its GPUs.
@@ -28,7 +28,7 @@ impl NodeFree {
     }
 }
 
-/// All nodes.
+/// What is free on all nodes.
 #[derive(Clone, Debug)]
 pub struct FreeResources {
     nodes: Vec<NodeFree>,
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_is_the_cluster_with_some_jobs_away() {
+    fn what_would_be_free_is_the_cluster_with_some_jobs_away() {
         let mut cluster = preemptive_cluster(2, 4);
         let jobs = [3, 4].map(|num_gpus| {
             let id = submit(&mut cluster, num_gpus, 1e3);

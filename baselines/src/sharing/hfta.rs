@@ -6,8 +6,9 @@
 //!
 //! # Source
 //! Wang et al., MLSys'21 (arXiv 2102.02344): jobs that differ in hyperparameters only are batched into one program up to the
-//! memory of the accelerator; the framework's memory is paid once. What that gains is [`pleach_scheduler::physics::mixed::Fusion`] of the
-//! class. HFTA fuses what a user gives it; who waits for whom is no part of it, so first come, first served is ours.
+//! memory of the accelerator; the framework's memory is paid once. What that gains is
+//! [`pleach_scheduler::physics::mixed::Fusion`] of the class. HFTA fuses what a user gives it; who waits for whom is no part of
+//! it, so first come, first served is ours.
 //!
 //! # Deviations
 //! - Fused jobs may end one by one, as if the program let them go (early stopping does); published runs end together.

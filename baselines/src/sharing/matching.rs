@@ -14,8 +14,8 @@ const KINDS_MAX: usize = 64;
 /// Rounds of exchanges at most. *Assumed.*
 const ROUNDS_MAX: usize = 16;
 
-/// Matched kinds and how many pairs of them, heaviest first. `weight` is the gain of a pair, above 0 where it is worth while; it is
-/// symmetric. `counts` are the jobs of each kind.
+/// Matched kinds and how many pairs of them, heaviest first. `weight` is the gain of a pair, above 0 where it is worth while;
+/// it is symmetric. `counts` are the jobs of each kind.
 pub(super) fn match_kinds(
     counts: &[usize],
     weight: impl Fn(usize, usize) -> f64,
@@ -99,8 +99,8 @@ fn exchange(pairs: &mut BTreeMap<(usize, usize), usize>, weights: &[Vec<f64>]) -
     changed
 }
 
-/// Pairs of jobs, and those that stay alone; jobs of a kind are taken in their order. `gain` of a pair is above 0 where the two had
-/// better share.
+/// Pairs of jobs, and those that stay alone; jobs of a kind are taken in their order. `gain` of a pair is above 0 where the two
+/// had better share.
 pub(super) fn pair_up(
     cluster: &Cluster,
     jobs: &[JobId],

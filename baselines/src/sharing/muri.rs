@@ -7,8 +7,8 @@
 //!
 //! # Source
 //! Zhao et al., SIGCOMM'22, Muri-S (known run times). Muri weighs a pair by how busy it keeps all resources; that is the sum of
-//! the two speeds over the number of resources ([`pleach_scheduler::physics::interleave`]), so the sum of speeds is the same weight,
-//! wherever the speeds come from: a table made from stage times, measured pairs, or the rule of interference.
+//! the two speeds over the number of resources ([`pleach_scheduler::physics::interleave`]), so the sum of speeds is the same
+//! weight, wherever the speeds come from: a table made from stage times, measured pairs, or the rule of interference.
 //!
 //! # Deviations
 //! - Pairs only; Muri chains up to four jobs, one for each resource. A GPU here has two whole-GPU jobs at most.

@@ -1,9 +1,9 @@
 //! Synergy's placement: equal servers of one GPU type are given out, each gang with CPU and host memory in proportion to
 //! the GPUs that it has on each server.
 //!
-//! Two steps decide everything. [`ServerAllocator::place`] puts a gang on the fullest server that holds it whole, else spreads it GPU
-//! by GPU. [`ServerAllocator::tune`] gives a job what is best for it; where that is not free its proportional share; and where even
-//! that is not free it takes back from its peers what they hold beyond theirs.
+//! Two steps decide everything. [`ServerAllocator::place`] puts a gang on the fullest server that holds it whole, else spreads
+//! it GPU by GPU. [`ServerAllocator::tune`] gives a job what is best for it; where that is not free its proportional share; and
+//! where even that is not free it takes back from its peers what they hold beyond theirs.
 //!
 //! The units of CPU and memory are the caller's, so that a scheduler can count in whole thousandths of a core and MiB. The
 //! order of the arithmetic is that of the released simulator: its preset in the crate above runs on this file.

@@ -11,8 +11,8 @@
 //!   spanned, cores and memory per GPU, until enough is free, also those that have nothing to give.
 //! - FTF runs the jobs with the *smallest* expected slowdown first.
 //!
-//! Who gets which GPUs, cores and memory is decided by the scheduler's own [`ServerAllocator`]: what is here is the order of jobs, the two
-//! speeds and the clock.
+//! Who gets which GPUs, cores and memory is decided by the scheduler's own [`ServerAllocator`]: what is here is the order of
+//! jobs, the two speeds and the clock.
 //!
 //! # Source
 //! msr-fiddle/synergy at 1bb2bed, `simulator/schedulers/*_synergy_new.py`, `simulator/resources/cluster.py` and

@@ -113,8 +113,9 @@ impl fmt::Display for Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sweep::UnitError;
     use crate::sweep::manifest::tests::small;
-    use crate::sweep::unit::{UnitError, run_unit};
+    use crate::sweep::unit::run_unit;
     use serde_json::json;
 
     #[test]

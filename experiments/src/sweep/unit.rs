@@ -182,7 +182,7 @@ pub fn read_failure(folder: &Path, unit: &ManifestUnit) -> Option<UnitFailure> {
 fn remove_error(folder: &Path) -> Result<(), Error> {
     let path = folder.join("error.json");
     match fs::remove_file(&path) {
-        Err(error) if kind_of(&error) != io::ErrorKind::NotFound => Err(Error::io("remove", &path, error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", &path, error)),
         _ => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! Elastic jobs against what Pollux's released simulator recorded: goodputs step by step, and the mean JCT of whole lists
-//! under Pollux and under Tiresias with tuned gangs. The data is not part of the project; where it is missing each test says
-//! so and passes.
+//! under Pollux and under Tiresias with tuned gangs. The data is not part of the project; where it is missing the test is
+//! noted as skipped.
 //!
 //! What can be compared: the simulator interpolates measured step times and replays recorded noise scales, epoch by epoch;
 //! ours are seven fitted parameters and two ends of a noise scale for each application. Its genetic search draws from another
@@ -21,13 +21,8 @@ use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::planners;
 use serde_json::{Value, json};
 
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/");
-
 fn content(path: &str) -> Option<String> {
-    let Ok(file) = File::open(format!("{DATA}{path}")) else {
-        eprintln!("skipped: {DATA}{path} is missing");
-        return None;
-    };
+    let file = File::open(pleach_tests::data(path)?).unwrap();
     let mut text = String::new();
     flate2::read::GzDecoder::new(file)
         .read_to_string(&mut text)
@@ -181,7 +176,6 @@ fn pollux_takes_as_long_as_published_on_the_sixth_list_and_tiresias_no_longer() 
 }
 
 #[test]
-#[ignore = "minutes"]
 fn all_lists_take_as_long_as_published() {
     let queues = json!({ "thresholds_gpu_s": [57_600.0] });
     for (planner, settings) in [("pollux", &Value::Null), ("tiresias", &queues)] {

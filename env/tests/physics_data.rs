@@ -1,5 +1,5 @@
 //! The physics of `pleach_scheduler::physics` against the measurements that it was calibrated on. The data is not part
-//! of the project; where it is missing each test says so and passes.
+//! of the project; where it is missing the test is noted as skipped.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,14 +15,9 @@ use pleach_scheduler::physics::sensitivity::{SYNERGY_MODELS, Share};
 /// Measured speed, speed by the rule, by `1 / max(1, sum u)`, and the utilisation of the pair in percent.
 type Point = (f64, f64, f64, f64);
 
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/");
-
-/// The content of a data file, unzipped where its name ends in `.gz`; `None` (said aloud) where it is missing.
+/// The content of a data file, unzipped where its name ends in `.gz`; `None` where it is missing.
 fn content(path: &str) -> Option<String> {
-    let Ok(mut file) = File::open(format!("{DATA}{path}")) else {
-        eprintln!("skipped: {DATA}{path} is missing");
-        return None;
-    };
+    let mut file = File::open(pleach_tests::data(path)?).unwrap();
     let mut text = String::new();
     if path.ends_with(".gz") {
         flate2::read::GzDecoder::new(file)

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
 
 use pleach_env::bound::LowerBounds;
 use pleach_env::seed::Seed;
@@ -203,15 +202,10 @@ fn gandiva_packs_by_trial_and_takes_turns_otherwise() {
     assert_eq!(finishes(&result), [1266.0, 1302.0]);
 }
 
-const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/");
-
-/// The rows of a table by column name; none (said aloud) where it is missing.
+/// The rows of a table by column name; none where it is missing.
 fn rows(path: &str) -> Option<Vec<BTreeMap<String, String>>> {
-    let path = Path::new(DATA).join(path);
-    let Ok(mut file) = File::open(&path) else {
-        eprintln!("skipped: {} is missing", path.display());
-        return None;
-    };
+    let path = pleach_tests::data(path)?;
+    let mut file = File::open(&path).unwrap();
     let mut text = String::new();
     if path.extension().is_some_and(|end| end == "gz") {
         flate2::read::GzDecoder::new(file)

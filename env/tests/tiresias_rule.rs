@@ -8,7 +8,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, simulate_planner};
@@ -157,16 +157,7 @@ fn the_planner_ends_every_job_when_the_rule_does_that_is_applied_every_quarter_o
 }
 
 fn data(path: &str) -> Option<PathBuf> {
-    let path = Path::new(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../shared/data/golden/tiresias"
-    ))
-    .join(path);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("skipped: {} is not here", path.display());
-    None
+    pleach_tests::data(&format!("golden/tiresias/{path}"))
 }
 
 /// Jobs of an input list and the ends that the released simulator recorded under `dlas-gpu`, s.

@@ -1,1 +1,83 @@
-//! Contracts of the whole workspace: see `tests/`.
+//! Contracts of the whole workspace: see `tests/`. Here is the one way in which tests of all crates come by published lists and
+//! recorded runs, which are not part of the project.
+//!
+//! They lie in `shared/data` beside the repository. Where one is missing, the test that asks for it fails under
+//! `PLEACH_REQUIRE_DATA=1`; otherwise it passes, and stands in `target/skipped-for-missing-data.txt`, which `./check.sh`
+//! prints in its last lines.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Makes missing data an error.
+const REQUIRE: &str = "PLEACH_REQUIRE_DATA";
+const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data");
+const SKIPPED: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../target/skipped-for-missing-data.txt"
+);
+
+/// A file or folder of published data by its path in `shared/data`; none where it is missing, and the running test is then
+/// noted as skipped.
+///
+/// # Panics
+/// Where it is missing and `PLEACH_REQUIRE_DATA` is 1.
+#[must_use]
+pub fn data(path: &str) -> Option<PathBuf> {
+    let is_required = std::env::var(REQUIRE).is_ok_and(|value| value == "1");
+    find(Path::new(DATA), path, is_required, Path::new(SKIPPED))
+}
+
+fn find(folder: &Path, path: &str, is_required: bool, skipped: &Path) -> Option<PathBuf> {
+    let found = folder.join(path);
+    if found.exists() {
+        return Some(found);
+    }
+    assert!(!is_required, "{} is missing, and {REQUIRE} is 1", found.display());
+    let test = running_test();
+    eprintln!("skipped {test}: {} is missing", found.display());
+    if let Err(error) = note(skipped, &test) {
+        panic!("{}: {error}", skipped.display());
+    }
+    None
+}
+
+/// Appends a line in one write, so that tests of several threads and programs do not mix theirs.
+fn note(skipped: &Path, test: &str) -> std::io::Result<()> {
+    skipped.parent().map_or(Ok(()), fs::create_dir_all)?;
+    let mut file = OpenOptions::new().create(true).append(true).open(skipped)?;
+    file.write_all(format!("{test}\n").as_bytes())
+}
+
+/// The program without the hash that Cargo appends, and the test, which is the name of its thread.
+fn running_test() -> String {
+    let program = std::env::current_exe().unwrap_or_default();
+    let stem = program.file_stem().unwrap_or_default().to_string_lossy();
+    let program = stem.rsplit_once('-').map_or(&*stem, |(name, _)| name);
+    let thread = std::thread::current();
+    format!("{program}::{}", thread.name().unwrap_or("unnamed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_without_its_data_is_noted_or_fails_where_data_is_required() {
+        let folder = std::env::temp_dir().join(format!("pleach-data-{}", std::process::id()));
+        let skipped = folder.join("skipped.txt");
+        assert_eq!(find(&folder, "no-such-list.csv", false, &skipped), None);
+        assert_eq!(
+            find(&folder, "skipped.txt", true, &skipped),
+            Some(skipped.clone())
+        );
+        let required = std::panic::catch_unwind(|| find(&folder, "no-such-list.csv", true, &skipped));
+        let noted = fs::read_to_string(&skipped);
+        fs::remove_dir_all(&folder).unwrap_or_default();
+        assert!(required.is_err());
+        assert_eq!(
+            noted.unwrap_or_default(),
+            "pleach_tests::tests::a_test_without_its_data_is_noted_or_fails_where_data_is_required\n"
+        );
+    }
+}

@@ -1,7 +1,7 @@
 //! Our simulator against published ones, job by job, on their own inputs.
 //!
 //! `cargo test -p pleach-env --test other_simulators -- --nocapture --test-threads 1` prints the table of
-//! `docs/validation.md`. Skipped where the published results are not at hand. `Preset`s keep the other simulators' rules;
+//! `docs/validation.md`. Noted as skipped where the published results are not at hand. `Preset`s keep the other simulators' rules;
 //! nothing here is tuned to a result.
 
 #![allow(clippy::unwrap_used)]
@@ -13,8 +13,9 @@ use compare::{Comparison, print_heading};
 use pleach_env::compat::{Preset, helios, lucid, tiresias};
 use pleach_env::seed::Seed;
 use pleach_env::workload::JobSpec;
+use pleach_tests::data;
 use rand::seq::SliceRandom;
-use read::{Row, VirtualCluster, data, table, virtual_clusters};
+use read::{Row, VirtualCluster, table, virtual_clusters};
 
 const PHILLY: [&str; 2] = [
     "traces/_reference_sim/philly_helios_sim_10vc.csv.gz",
@@ -24,6 +25,14 @@ const VENUS: [&str; 2] = [
     "traces/_reference_sim/venus_sept_lucid_sim_15vc.csv.gz",
     "traces/helios_venus/vc_nodes_2020-09.csv",
 ];
+
+/// Virtual clusters and jobs of each list: a run that loses some is no whole comparison.
+const PHILLY_SIZE: (usize, usize) = (10, 48_930);
+const VENUS_SIZE: (usize, usize) = (15, 23_859);
+
+fn num_jobs(clusters: &[VirtualCluster]) -> usize {
+    clusters.iter().map(|cluster| cluster.rows.len()).sum()
+}
 
 fn compare(preset: Preset, num_nodes: u32, gpus_per_node: u32, rows: &[Row]) -> Comparison {
     let jobs: Vec<JobSpec> = rows.iter().map(Row::job).collect();
@@ -54,7 +63,7 @@ fn every_job_ends_when_it_ends_in_the_tiresias_simulator() {
         "start_time",
         "end_time",
     ];
-    for (list, gpus_per_node) in [("tir_60_n4g4_count", 4), ("tir_300_n4g8_count", 8)] {
+    for (list, gpus_per_node, num_jobs) in [("tir_60_n4g4_count", 4, 60), ("tir_300_n4g8_count", 8, 300)] {
         for policy in tiresias::POLICIES {
             let Some(path) = data(&format!("golden/tiresias/{list}/{policy}/jobs.csv.gz")) else {
                 return;
@@ -63,6 +72,7 @@ fn every_job_ends_when_it_ends_in_the_tiresias_simulator() {
             let rows = by_submission(rows);
             let comparison = compare(tiresias::preset(policy).unwrap(), 4, gpus_per_node, &rows);
             comparison.print("Tiresias", list, policy);
+            assert_eq!(comparison.num_jobs, num_jobs, "{list}, {policy}");
             assert_eq!(
                 comparison.num_other(),
                 0,
@@ -85,6 +95,7 @@ fn every_job_ends_when_it_ends_in_the_lucid_simulator() {
         let rows = by_submission(rows);
         let comparison = compare(lucid::preset(policy).unwrap(), 2, 8, &rows);
         comparison.print("Lucid", "lucid_200_2x8", policy);
+        assert_eq!(comparison.num_jobs, 200, "{policy}");
         assert_eq!(comparison.num_other(), 0, "{policy}: {:?}", comparison.first);
     }
 }
@@ -102,6 +113,7 @@ fn every_job_of_the_philly_list_ends_when_it_ends_in_the_helios_simulator() {
         let Some(clusters) = virtual_clusters(PHILLY, "jobname", policy) else {
             return;
         };
+        assert_eq!((clusters.len(), num_jobs(&clusters)), PHILLY_SIZE, "{policy}");
         let mut by_preset = [Vec::new(), Vec::new()];
         for cluster in &clusters {
             // FIFO of seven of the ten virtual clusters was run anew by a later version with a tick of 60 s.
@@ -132,6 +144,7 @@ fn jobs_of_the_venus_list_end_when_they_end_in_the_lucid_simulator_but_for_the_o
         let Some(mut clusters) = virtual_clusters(VENUS, "job_id", policy) else {
             return;
         };
+        assert_eq!((clusters.len(), num_jobs(&clusters)), VENUS_SIZE, "{policy}");
         for cluster in &mut clusters {
             cluster.rows.sort_by_key(Row::probable_order);
         }

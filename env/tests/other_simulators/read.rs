@@ -3,22 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use pleach_env::workload::{JobSpec, Outcome};
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::Resources;
-
-/// Where published results lie, if they are at hand.
-pub fn data(path: &str) -> Option<PathBuf> {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")).join(path);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("skipped: {} is not here", path.display());
-    None
-}
+use pleach_tests::data;
 
 /// The rows of a table by column name.
 pub fn table(path: &Path) -> Vec<BTreeMap<String, String>> {

@@ -26,7 +26,9 @@ fn job(row: &Row) -> JobSpec {
 #[test]
 fn blox_with_jobs_of_one_gpu_starts_and_ends_every_job_as_recorded() {
     let Some(blox) = folder("blox") else { return };
-    for row in rows(&blox.join("index.csv")) {
+    let index = rows(&blox.join("index.csv"));
+    assert_eq!(index.len(), 3, "recorded runs of blox");
+    for row in index {
         let folder = blox.join(&row["config"]).join(&row["sched"]);
         let workload = Workload {
             name: row["config"].clone(),

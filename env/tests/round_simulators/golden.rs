@@ -9,14 +9,9 @@ use pleach_env::metrics::JobOutcome;
 /// One row of a table, by column.
 pub type Row = std::collections::BTreeMap<String, String>;
 
-/// The folder of a simulator's recorded runs; none, with a message, where it is missing.
+/// The folder of a simulator's recorded runs; none, and the test is noted as skipped, where it is missing.
 pub fn folder(simulator: &str) -> Option<PathBuf> {
-    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/golden");
-    let found = Some(Path::new(golden).join(simulator)).filter(|path| path.is_dir());
-    if found.is_none() {
-        eprintln!("skipped: no recorded runs of {simulator} in {golden}");
-    }
-    found
+    pleach_tests::data(&format!("golden/{simulator}"))
 }
 
 /// A CSV file, gzipped or not.

@@ -1,14 +1,7 @@
-use std::path::Path;
-
 use super::super::measure::{assert_in, assert_near, hourly, mean, share};
 use super::super::{GeneratorConfig, generate};
 use super::*;
 use crate::workload::table::Table;
-
-const LISTS: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../shared/data/traces/peer_joblists/sia"
-);
 
 fn several(name: &str, num_seeds: u64) -> Vec<Workload> {
     let config = GeneratorConfig::preset(name).unwrap();
@@ -55,17 +48,16 @@ fn models_go_by_the_gpu_hours_of_the_job() {
 
 #[test]
 fn the_published_job_lists_have_the_same_split() {
-    for (name, prefix) in [
-        ("sia-philly", "philly_workload-"),
-        ("sia-newtrace", "newtrace_workload-"),
+    for (name, prefix, num_lists) in [
+        ("sia-philly", "philly_workload-", 8),
+        ("sia-newtrace", "newtrace_workload-", 10),
     ] {
         let generated = several(name, 40);
         let mut counts = [0.0; 4];
-        for list in 1..=10 {
-            let path = format!("{LISTS}/{prefix}{list}.csv.gz");
-            let Ok(mut table) = Table::open(Path::new(&path), &["name", "application"]) else {
-                continue;
-            };
+        for list in 1..=num_lists {
+            let path = pleach_tests::data(&format!("traces/peer_joblists/sia/{prefix}{list}.csv.gz"));
+            let Some(path) = path else { return };
+            let mut table = Table::open(&path, &["name", "application"]).unwrap();
             let application = table.column("application");
             while table.next_row().unwrap() {
                 let category = match table.text(application) {
@@ -79,10 +71,6 @@ fn the_published_job_lists_have_the_same_split() {
             }
         }
         let total: f64 = counts.iter().sum();
-        if total == 0.0 {
-            eprintln!("skipped: no {prefix}* under {LISTS}");
-            continue;
-        }
         for (category, count) in counts.into_iter().enumerate() {
             let found = share(&generated, |job| MODELS[usize::from(job.class)].1 == category);
             assert!(

@@ -3,14 +3,9 @@ use std::path::PathBuf;
 use super::*;
 use crate::workload::Outcome;
 
-/// A published list, or `None` with a message where the data folder is absent.
+/// A published list; `None`, and the test is noted as skipped, where it is missing.
 pub(super) fn list(relative: &str) -> Option<PathBuf> {
-    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data/traces")).join(relative);
-    if path.exists() {
-        return Some(path);
-    }
-    eprintln!("skipped: the published list {relative} is not in ../shared/data/traces");
-    None
+    pleach_tests::data(&format!("traces/{relative}"))
 }
 
 pub(super) fn read(relative: &str, options: &ImportOptions) -> Option<(Workload, ImportReport)> {

@@ -1,0 +1,192 @@
+//! A golden file: rows of name, digest and figures below a header that says why they were minted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// The variable that mints; its value is the reason.
+pub const MINT: &str = "PLEACH_MINT_GOLDENS";
+
+/// FNV-1a over 64-bit words, with a rotation so that high bits reach low ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Digest(u64);
+
+impl Digest {
+    pub fn new() -> Digest {
+        Digest(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub fn word(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+    }
+
+    pub fn f64(&mut self, number: f64) {
+        self.word(number.to_bits());
+    }
+
+    pub fn f64s(&mut self, numbers: &[f64]) {
+        numbers.iter().for_each(|number| self.f64(*number));
+    }
+
+    pub fn f32s(&mut self, numbers: &[f32]) {
+        numbers
+            .iter()
+            .for_each(|number| self.word(u64::from(number.to_bits())));
+    }
+
+    pub fn bools(&mut self, flags: &[bool]) {
+        flags.iter().for_each(|flag| self.word(u64::from(*flag)));
+    }
+
+    pub fn text(&mut self, text: &str) {
+        text.bytes().for_each(|byte| self.word(u64::from(byte)));
+        self.word(text.len() as u64);
+    }
+
+    pub fn hex(self) -> String {
+        format!("{:016x}", self.0)
+    }
+}
+
+/// One result: its name, and what it is (a digest and figures, or the figures alone).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub name: String,
+    pub result: String,
+}
+
+impl Row {
+    pub fn new(name: impl Into<String>, digest: Digest, figures: impl std::fmt::Display) -> Row {
+        Row {
+            name: name.into(),
+            result: format!("{} | {figures}", digest.hex()),
+        }
+    }
+}
+
+/// Why rows were minted, and the digest of those rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Minting {
+    pub reason: String,
+    pub rows: String,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Golden {
+    pub mintings: Vec<Minting>,
+    pub rows: Vec<Row>,
+}
+
+pub fn path_of(file: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/goldens")).join(format!("{file}.txt"))
+}
+
+pub fn digest_of(rows: &[Row]) -> String {
+    let mut digest = Digest::new();
+    for row in rows {
+        digest.text(&row.name);
+        digest.text(&row.result);
+    }
+    digest.hex()
+}
+
+impl Golden {
+    /// An empty one where there is no file.
+    pub fn read(file: &str) -> Golden {
+        let Ok(text) = std::fs::read_to_string(path_of(file)) else {
+            return Golden::default();
+        };
+        let mut golden = Golden::default();
+        for line in text.lines() {
+            if let Some(line) = line
+                .strip_prefix("# minted because ")
+                .or_else(|| line.strip_prefix("# re-minted because "))
+            {
+                let (reason, rows) = line.rsplit_once(", rows ").unwrap();
+                let (reason, rows) = (reason.into(), rows.into());
+                golden.mintings.push(Minting { reason, rows });
+            } else if let Some((name, result)) = line.split_once(" | ") {
+                let (name, result) = (name.into(), result.into());
+                golden.rows.push(Row { name, result });
+            }
+        }
+        golden
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        for (number, Minting { reason, rows }) in self.mintings.iter().enumerate() {
+            let word = if number == 0 { "minted" } else { "re-minted" };
+            writeln!(text, "# {word} because {reason}, rows {rows}").unwrap();
+        }
+        for Row { name, result } in &self.rows {
+            writeln!(text, "{name} | {result}").unwrap();
+        }
+        text
+    }
+}
+
+/// What moved, a line each, old above new.
+fn differences(old: &[Row], new: &[Row]) -> String {
+    let by_name = |rows: &[Row]| -> BTreeMap<String, String> {
+        rows.iter()
+            .map(|row| (row.name.clone(), row.result.clone()))
+            .collect()
+    };
+    let (old, new) = (by_name(old), by_name(new));
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let mut text = String::new();
+    for name in names {
+        match (old.get(name), new.get(name)) {
+            (Some(old), Some(new)) if old != new => {
+                writeln!(text, "  {name}\n    was {old}\n    is  {new}").unwrap()
+            }
+            (Some(old), None) => writeln!(text, "  {name}\n    was {old}\n    is gone").unwrap(),
+            (None, Some(new)) => writeln!(text, "  {name}\n    is new: {new}").unwrap(),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// Whether [`hold`] would mint.
+pub fn is_minting(file: &str, rows: &[Row]) -> bool {
+    std::env::var(MINT).is_ok() && Golden::read(file).rows != rows
+}
+
+/// Holds results to those of the golden file, or mints the file where a reason is given.
+///
+/// # Panics
+/// Where results are others than those of the file; and after minting, so that nobody mints in silence.
+pub fn hold(file: &str, rows: Vec<Row>) {
+    let names: BTreeSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names.len(), rows.len(), "{file}: two results have the same name");
+    let mut golden = Golden::read(file);
+    let differences = differences(&golden.rows, &rows);
+    if golden.rows == rows {
+        return;
+    }
+    let Ok(reason) = std::env::var(MINT) else {
+        panic!(
+            "results are others than those of tests/goldens/{file}.txt (minted on x86-64 with AVX2 and FMA):\n{differences}\n\
+             Where that is meant: {MINT}='REASON' cargo test --workspace --test goldens"
+        );
+    };
+    let reason = reason.trim();
+    assert!(
+        reason.contains(' ') && !reason.contains('\n'),
+        "{MINT} is the reason, a line of several words: {reason:?}"
+    );
+    golden.mintings.push(Minting {
+        reason: reason.into(),
+        rows: digest_of(&rows),
+    });
+    golden.rows = rows;
+    std::fs::write(path_of(file), golden.to_text()).unwrap();
+    let next = if golden.mintings.len() == 1 {
+        "Now read the figures and commit the file.".into()
+    } else {
+        format!("Now write a line with these words, \"{reason}\", under *Changes results* in CHANGELOG.md.")
+    };
+    panic!("minted tests/goldens/{file}.txt because {reason}:\n{differences}\n{next}");
+}

@@ -1,0 +1,65 @@
+//! Scores of every reference network along its own schedule of its environment.
+
+use std::path::{Path, PathBuf};
+
+use pleach_agents::policy::LearnedPolicy;
+use pleach_env::config::EnvConfig;
+use pleach_env::env::Env;
+use pleach_env::vector::ObservationMut;
+
+use crate::golden::{Digest, Row, hold};
+
+const NUM_POINTS: usize = 200;
+const SEED: u64 = 11;
+
+fn play(path: &Path) -> Row {
+    let name = path.file_stem().unwrap().to_str().unwrap();
+    let id = format!("Pleach/{}", name.trim_end_matches("-longer"));
+    let mut policy = LearnedPolicy::load(path).unwrap();
+    let mut env = Env::new(EnvConfig::registered(&id).unwrap()).unwrap();
+    let spaces = env.spaces();
+    let mut global = vec![0.0; spaces.num_global];
+    let mut candidates = vec![0.0; spaces.num_candidates * spaces.num_features];
+    let mut mask = vec![true; spaces.num_candidates];
+    macro_rules! buffers {
+        () => {
+            ObservationMut {
+                global: &mut global,
+                candidates: &mut candidates,
+                mask: &mut mask,
+            }
+        };
+    }
+    env.reset(SEED, buffers!()).unwrap();
+    let mut digest = Digest::new();
+    let (mut num_holds, mut sum) = (0, 0.0);
+    for point in 0..NUM_POINTS {
+        let mut scores = vec![0.0; spaces.num_candidates];
+        env.scores_of(&mut policy, &mut scores).unwrap();
+        let choice = env.choice_of(&mut policy).unwrap();
+        digest.f32s(&scores);
+        digest.word(choice as u64);
+        num_holds += usize::from(choice == 0);
+        sum += f64::from(scores[choice]);
+        if env.step(choice, buffers!()).unwrap().terminated {
+            env.reset(SEED + point as u64, buffers!()).unwrap();
+        }
+    }
+    let figures = format!(
+        "{NUM_POINTS} points, {num_holds} holds, mean score of the choice {:.4}",
+        sum / NUM_POINTS as f64
+    );
+    Row::new(name, digest, figures)
+}
+
+#[test]
+fn every_reference_network_scores_as_it_did() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../checkpoints/reference");
+    let found = std::fs::read_dir(folder).unwrap();
+    let mut files: Vec<PathBuf> = found
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "ckpt"))
+        .collect();
+    files.sort();
+    hold("networks", files.iter().map(|path| play(path)).collect());
+}

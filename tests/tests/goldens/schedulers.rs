@@ -1,0 +1,126 @@
+//! When every job starts and ends under every heuristic and every planner, each with what it asks for.
+
+use pleach_env::failures::OutcomeModel;
+use pleach_env::seed::Seed;
+use pleach_env::simulate::{SimConfig, simulate_planner};
+use pleach_env::workload::Workload;
+use pleach_env::workload::generate::{
+    GavelConfig, GeneratorConfig, OpenbLikeConfig, PhillyLikeConfig, PolluxConfig, SynergyConfig, generate,
+};
+use pleach_scheduler::cluster::Template;
+use pleach_scheduler::heuristics;
+use pleach_scheduler::planner::{Planner, PolicyPlanner};
+use pleach_scheduler::planners::{self, Asks};
+use serde_json::Value;
+
+use crate::golden::{Digest, Row, hold};
+
+const RUN_TIME_S_MAX: f64 = 86_400.0;
+const NUM_JOBS: usize = 50;
+const LOAD: f64 = 8.0;
+
+/// Gangs, several GPU types, CPU and memory, shares of a GPU, elastic jobs: few nodes, so that few jobs make a queue.
+fn generators() -> [GeneratorConfig; 5] {
+    [
+        GeneratorConfig::PhillyLike(PhillyLikeConfig {
+            num_nodes: 2,
+            nodes_per_rack: 1,
+            load: LOAD,
+            run_time_s_max: RUN_TIME_S_MAX,
+            ..PhillyLikeConfig::default()
+        }),
+        GeneratorConfig::GavelMulti(GavelConfig {
+            nodes_per_type: 2,
+            nodes_per_rack: 2,
+            load: LOAD,
+            run_time_s_max: RUN_TIME_S_MAX,
+            ..GavelConfig::default()
+        }),
+        GeneratorConfig::SynergyMulti(SynergyConfig {
+            num_nodes: 4,
+            nodes_per_rack: 2,
+            load: LOAD,
+            run_time_s_max: RUN_TIME_S_MAX,
+            ..SynergyConfig::default()
+        }),
+        GeneratorConfig::OpenbLike(OpenbLikeConfig {
+            num_nodes: 4,
+            nodes_per_rack: 2,
+            load: LOAD,
+            run_time_s_max: RUN_TIME_S_MAX,
+            ..OpenbLikeConfig::default()
+        }),
+        GeneratorConfig::Pollux(PolluxConfig {
+            jobs_per_hour: None,
+            load: LOAD,
+            ..PolluxConfig::default()
+        }),
+    ]
+}
+
+fn workload(generator: &GeneratorConfig) -> Workload {
+    let config = generator.clone().resized(Some(NUM_JOBS), None);
+    let mut workload = generate(&config, Seed(5)).unwrap();
+    workload.name = generator.name().into();
+    workload
+}
+
+fn play(workload: &Workload, config: &SimConfig, asks: Asks, mut planner: Box<dyn Planner>) -> Row {
+    let mut config = config.clone();
+    config.capabilities = asks.added_to(config.capabilities);
+    let result = simulate_planner(workload, &config, planner.as_mut()).unwrap();
+    let mut digest = Digest::new();
+    for (id, job) in result.jobs.iter().enumerate() {
+        digest.word(id as u64);
+        digest.f64s(&[job.first_start_s, job.finish_s, job.held_s, job.attained_gpu_s]);
+        digest.word(u64::from(job.num_preemptions));
+    }
+    let num_preemptions: u32 = result.jobs.iter().map(|job| job.num_preemptions).sum();
+    let figures = format!(
+        "average JCT {:.1} s, wait {:.1} s, {num_preemptions} preemptions",
+        result.metrics.avg_jct_s, result.metrics.avg_wait_s
+    );
+    Row::new(format!("{}, {}", planner.name(), workload.name), digest, figures)
+}
+
+/// Every heuristic, then every planner.
+fn everyone() -> Vec<(Asks, Box<dyn Planner>)> {
+    let mut all: Vec<(Asks, Box<dyn Planner>)> = Vec::new();
+    for name in heuristics::names() {
+        let policy = heuristics::by_name(name).unwrap();
+        let needs = policy.needs();
+        let asks = Asks {
+            preemption: needs.preempt,
+            sharing: needs.templates.contains(&Template::Beside),
+            mixed_types: false,
+        };
+        all.push((asks, Box::new(PolicyPlanner::new(policy))));
+    }
+    for entry in planners::entries() {
+        all.push((entry.asks, (entry.make)(&Value::Null).unwrap()));
+    }
+    all
+}
+
+#[test]
+fn every_job_starts_and_ends_when_it_did_under_every_heuristic_and_planner() {
+    let mut rows = Vec::new();
+    for generator in generators() {
+        let workload = workload(&generator);
+        for (asks, planner) in everyone() {
+            rows.push(play(&workload, &SimConfig::default(), asks, planner));
+        }
+    }
+    let mut config = SimConfig {
+        outcomes: Some(OutcomeModel::philly()),
+        ..SimConfig::default()
+    };
+    config.capacity.node_mtbf_s = Some(86_400.0);
+    config.capabilities.checkpoint_interval_s = Some(600.0);
+    let mut workload = workload(&generators()[0]);
+    workload.name += " with failures";
+    for (asks, planner) in everyone() {
+        rows.push(play(&workload, &config, asks, planner));
+    }
+    hold("schedulers", rows);
+}

@@ -93,12 +93,12 @@ pub(super) fn queues(
     num_jobs_max: usize,
     context: &mut Context<'_>,
 ) -> Result<Vec<Point>, Error> {
-    let mut contestants = Vec::new();
+    let mut policies = Vec::new();
     for name in heuristics::names() {
-        contestants.push(Contestant::heuristic(name)?);
+        policies.push(PolicySpec::heuristic(name)?);
     }
     if Path::new(REFERENCE_NETWORK).exists() {
-        contestants.extend(Contestant::open(REFERENCE_NETWORK)?);
+        policies.extend(PolicySpec::open(REFERENCE_NETWORK)?);
     } else {
         context.say(&format!("no network: {REFERENCE_NETWORK} is not here"))?;
     }
@@ -112,16 +112,15 @@ pub(super) fn queues(
                 load,
                 ..PhillyLikeConfig::default()
             };
-            let workload =
-                generate(&GeneratorConfig::PhillyLike(generator), Seed(args.seed)).map_err(env_error)?;
-            for contestant in &contestants {
+            let workload = generate(&GeneratorConfig::PhillyLike(generator), Seed(args.seed))?;
+            for spec in &policies {
                 let mut sim = SimConfig::default();
-                sim.capabilities.preemption = ["srtf", "las"].contains(&contestant.name());
-                let mut policy = contestant.policy()?;
+                sim.capabilities.preemption = ["srtf", "las"].contains(&spec.name());
+                let mut policy = spec.policy()?;
                 let start_s = (context.clock)();
-                simulate(&workload, &sim, &mut policy).map_err(env_error)?;
+                simulate(&workload, &sim, &mut policy)?;
                 let point = Point {
-                    name: format!("{}/{num_jobs}@{load}", contestant.name()),
+                    name: format!("{}/{num_jobs}@{load}", spec.name()),
                     seconds: (context.clock)() - start_s,
                     peak_mib: peak_mib(),
                 };

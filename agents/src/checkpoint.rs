@@ -14,7 +14,7 @@
 //! short, altered, of another version or made for another feature schema is refused and says why.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use pleach_env::seed::Seed;
@@ -35,8 +35,10 @@ const TEMPORARY_EXTENSION: &str = "ckpt.tmp";
 const MAGIC: &[u8; 8] = b"PLEACHCK";
 /// Version of the format that this crate writes and reads.
 pub const FORMAT_VERSION: u32 = 1;
-const CHECKSUM_BYTES: usize = 32;
+const CHECKSUM_BYTES: u64 = 32;
 const PREFIX_BYTES: usize = 8 + 4 + 8;
+/// Largest header that is read, bytes: one of 10,000 columns is below 1 MB.
+const HEADER_BYTES_MAX: u64 = 1 << 24;
 /// Parameters of the largest network that is read, so that a damaged header cannot ask for all memory.
 const MAX_PARAMETERS: usize = 1 << 28;
 
@@ -98,6 +100,55 @@ struct Header {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     behaviour_normaliser: Option<Normaliser>,
     num_parameters: usize,
+}
+
+impl Header {
+    /// Bytes of the numbers that follow the header, after a check that they are the network's.
+    fn payload_bytes(&self, path: &Path) -> Result<u64, Error> {
+        self.config.check().map_err(|error| refuse(path, error))?;
+        let layout =
+            Layout::new(self.config.network, self.contract.spaces).map_err(|error| refuse(path, error))?;
+        let (count, expected) = (self.num_parameters, layout.num_parameters());
+        if count != expected || count > MAX_PARAMETERS {
+            let reason = format!(
+                "{count} parameters; the network has {expected}, and no more than {MAX_PARAMETERS} are read"
+            );
+            return Err(refuse(path, reason));
+        }
+        let num_lists = 3 + u64::from(self.behaviour_normaliser.is_some());
+        Ok(num_lists * 4 * count as u64)
+    }
+}
+
+/// A file that is read part by part, each no longer than what came before it says.
+struct Source<'a, R> {
+    file: R,
+    path: &'a Path,
+    bytes: Vec<u8>,
+}
+
+impl<R: Read> Source<'_, R> {
+    /// The next so many bytes.
+    fn read(&mut self, num_bytes: u64) -> Result<&[u8], Error> {
+        let from = self.bytes.len();
+        let mut part = self.file.by_ref().take(num_bytes);
+        let found = part.read_to_end(&mut self.bytes).map_err(Error::io(self.path))?;
+        if (found as u64) < num_bytes {
+            let reason = format!("cut short: {} bytes", self.bytes.len());
+            return Err(refuse(self.path, reason));
+        }
+        Ok(&self.bytes[from..])
+    }
+
+    fn expect_end(&mut self) -> Result<(), Error> {
+        let mut next = Vec::new();
+        let mut rest = self.file.by_ref().take(1);
+        if rest.read_to_end(&mut next).map_err(Error::io(self.path))? > 0 {
+            let reason = format!("longer than the {} bytes that its header says", self.bytes.len());
+            return Err(refuse(self.path, reason));
+        }
+        Ok(())
+    }
 }
 
 impl Checkpoint {
@@ -162,14 +213,15 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Reads a file.
+    /// Reads a file, no further than it is a checkpoint: what does not begin as one, or is longer than its header says,
+    /// costs no memory.
     ///
     /// # Errors
-    /// [`Error::Io`] where it cannot be read; [`Error::Checkpoint`] where it is cut short, altered, of another version
-    /// or does not fit itself.
+    /// [`Error::Io`] where it cannot be read; [`Error::Checkpoint`] where it is cut short, altered, too long, of another
+    /// version or does not fit itself.
     pub fn load(path: &Path) -> Result<Checkpoint, Error> {
-        let bytes = std::fs::read(path).map_err(Error::io(path))?;
-        Checkpoint::from_bytes(&bytes, path)
+        let file = File::open(path).map_err(Error::io(path))?;
+        Checkpoint::read(file, path)
     }
 
     /// Reads a file and refuses it where it was made for other features.
@@ -182,57 +234,50 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
-    fn from_bytes(bytes: &[u8], path: &Path) -> Result<Checkpoint, Error> {
-        let short = || refuse(path, format!("cut short: {} bytes", bytes.len()));
-        if bytes.len() >= MAGIC.len() && &bytes[..MAGIC.len()] != MAGIC {
+    fn read(file: impl Read, path: &Path) -> Result<Checkpoint, Error> {
+        let mut source = Source {
+            file,
+            path,
+            bytes: Vec::new(),
+        };
+        if source.read(MAGIC.len() as u64)? != MAGIC {
             return Err(refuse(path, "not a checkpoint: it does not begin with PLEACHCK"));
         }
-        let prefix = bytes.get(MAGIC.len()..PREFIX_BYTES).ok_or_else(short)?;
+        let prefix = source.read((PREFIX_BYTES - MAGIC.len()) as u64)?;
         let version = u32::from_le_bytes([prefix[0], prefix[1], prefix[2], prefix[3]]);
+        let mut length = [0; 8];
+        length.copy_from_slice(&prefix[4..]);
         if version != FORMAT_VERSION {
             let reason = format!("format version {version}; this program reads version {FORMAT_VERSION}");
             return Err(refuse(path, reason));
         }
-        let body = bytes
-            .len()
-            .checked_sub(CHECKSUM_BYTES)
-            .filter(|end| *end >= PREFIX_BYTES);
-        let (body, checksum) = bytes.split_at(body.ok_or_else(short)?);
+        let length = u64::from_le_bytes(length);
+        if length > HEADER_BYTES_MAX {
+            let reason =
+                format!("damaged: a header of {length} bytes; allowed is up to {HEADER_BYTES_MAX} bytes");
+            return Err(refuse(path, reason));
+        }
+        let header: Header = serde_json::from_slice(source.read(length)?)
+            .map_err(|e| refuse(path, format!("header: {e}; it is damaged or of another version")))?;
+        let payload_bytes = header.payload_bytes(path)?;
+        let payload_at = source.bytes.len();
+        source.read(payload_bytes)?;
+        let body_bytes = source.bytes.len();
+        source.read(CHECKSUM_BYTES)?;
+        let (body, checksum) = source.bytes.split_at(body_bytes);
         if Sha256::digest(body).as_slice() != checksum {
             return Err(refuse(
                 path,
                 "the checksum does not agree: the file is damaged or cut short",
             ));
         }
-        let mut length = [0; 8];
-        length.copy_from_slice(&prefix[4..]);
-        let end = usize::try_from(u64::from_le_bytes(length))
-            .ok()
-            .and_then(|n| n.checked_add(PREFIX_BYTES));
-        let header = end
-            .and_then(|end| body.get(PREFIX_BYTES..end))
-            .ok_or_else(short)?;
-        let payload = &body[PREFIX_BYTES + header.len()..];
-        let header: Header =
-            serde_json::from_slice(header).map_err(|e| refuse(path, format!("header: {e}")))?;
-        Checkpoint::assemble(header, payload, path)
+        let checkpoint = Checkpoint::assemble(header, &body[payload_at..], path)?;
+        source.expect_end()?;
+        Ok(checkpoint)
     }
 
     fn assemble(header: Header, payload: &[u8], path: &Path) -> Result<Checkpoint, Error> {
-        header.config.check().map_err(|error| refuse(path, error))?;
-        let layout = Layout::new(header.config.network, header.contract.spaces)
-            .map_err(|error| refuse(path, error))?;
         let count = header.num_parameters;
-        let num_lists = 3 + usize::from(header.behaviour_normaliser.is_some());
-        let fits = count == layout.num_parameters() && count <= MAX_PARAMETERS;
-        if !fits || payload.len() != num_lists * 4 * count {
-            let reason = format!(
-                "{count} parameters in {} bytes; the network has {}",
-                payload.len(),
-                layout.num_parameters()
-            );
-            return Err(refuse(path, reason));
-        }
         let mut numbers = payload
             .chunks_exact(4)
             .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
@@ -440,6 +485,52 @@ mod tests {
             Checkpoint::load(&folder.path().join("none")),
             Err(Error::Io { .. })
         ));
+    }
+
+    /// Something without an end, of which is counted what is read.
+    struct Endless<'a> {
+        start: &'a [u8],
+        then: u8,
+        num_read: &'a std::cell::Cell<u64>,
+    }
+
+    impl Read for Endless<'_> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            let from_start = self.start.read(into)?;
+            into[from_start..].fill(self.then);
+            self.num_read.set(self.num_read.get() + into.len() as u64);
+            Ok(into.len())
+        }
+    }
+
+    #[test]
+    fn what_is_no_checkpoint_or_has_no_end_is_read_no_further_than_a_checkpoint_would_be() {
+        let good = checkpoint(3).to_bytes(Path::new("a")).unwrap();
+        let mut long_header = good[..PREFIX_BYTES].to_vec();
+        long_header[12..].copy_from_slice(&u64::MAX.to_le_bytes());
+        let damaged = &good[..PREFIX_BYTES + 10];
+        for (start, then, words) in [
+            (&[][..], 0, "does not begin with PLEACHCK"),
+            (&[][..], b'P', "does not begin with PLEACHCK"),
+            (&long_header[..], 0, "allowed is up to 16777216 bytes"),
+            (damaged, 0, "damaged"),
+            (&good[..good.len() - 32], 0, "checksum"),
+            (&good[..], 0, "longer than"),
+        ] {
+            let num_read = std::cell::Cell::new(0);
+            let endless = Endless {
+                start,
+                then,
+                num_read: &num_read,
+            };
+            let reason = Checkpoint::read(endless, Path::new("a")).unwrap_err().to_string();
+            assert!(reason.contains(words), "{reason}");
+            assert!(
+                num_read.get() <= good.len() as u64 + 1,
+                "{} bytes read",
+                num_read.get()
+            );
+        }
     }
 
     #[test]

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error as ThisError;
 
+/// Largest value of a rate, weight or time that has no bound of its own. *Ours*: with larger ones nothing stays finite.
+pub(crate) const SETTING_MAX: f64 = 1e12;
+
 /// An error of the learner.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adam::{self, Adam};
 use crate::device::Device;
-use crate::error::Error;
+use crate::error::{Error, SETTING_MAX};
 use crate::gradients::{Gradients, Workspace};
 use crate::parameters::{Layout, shuffled};
 use crate::rows::Rows;
@@ -112,20 +112,20 @@ impl PpoConfig {
             ("ppo.learning_rate_final", self.learning_rate_final),
         ];
         for (key, value) in positive {
-            if !(value.is_finite() && value > 0.0) {
+            if !(value > 0.0 && value <= SETTING_MAX) {
                 return Err(Error::Config {
                     key,
                     value: value.to_string(),
-                    allowed: "must be above 0",
+                    allowed: "must be above 0 and at most 1e12",
                 });
             }
         }
         for (key, value) in not_negative {
-            if !(value.is_finite() && value >= 0.0) {
+            if !((0.0..=SETTING_MAX).contains(&value)) {
                 return Err(Error::Config {
                     key,
                     value: value.to_string(),
-                    allowed: "must be at least 0",
+                    allowed: "must be 0 to 1e12",
                 });
             }
         }
@@ -373,7 +373,7 @@ mod tests {
         };
         assert_eq!(
             config.check().unwrap_err().to_string(),
-            "ppo.clip = 0: must be above 0"
+            "ppo.clip = 0: must be above 0 and at most 1e12"
         );
         let config = PpoConfig {
             learning_rate: f64::NAN,

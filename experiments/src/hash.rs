@@ -3,13 +3,29 @@
 //! Canonical means keys sorted by bytes, no white space, numbers as `serde_json` prints them. The sorting is done here
 //! and not left to the map type, because a feature of another crate can switch that to insertion order.
 
+use std::fs::File;
+use std::path::Path;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// Hex SHA-256 of `bytes`.
 #[must_use]
 pub fn hash_bytes(bytes: &[u8]) -> String {
-    let digest: [u8; 32] = Sha256::digest(bytes).into();
+    hex(Sha256::digest(bytes).into())
+}
+
+/// Size and hex SHA-256 of a file, which is never in memory as a whole.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn hash_file(path: &Path) -> std::io::Result<(u64, String)> {
+    let mut hash = Sha256::new();
+    let size_bytes = std::io::copy(&mut File::open(path)?, &mut hash)?;
+    Ok((size_bytes, hex(hash.finalize().into())))
+}
+
+fn hex(digest: [u8; 32]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

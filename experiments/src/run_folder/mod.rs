@@ -29,7 +29,7 @@ pub use self::settle::Existing;
 use self::settle::{refuse_foreign, settle};
 use crate::atomic_file;
 use crate::error::Error;
-use crate::hash::{hash_bytes, hash_json};
+use crate::hash::{hash_file, hash_json};
 use crate::run_lock::RunLock;
 
 const RUN_FILE: &str = "run.json";
@@ -149,11 +149,10 @@ impl RunFolder {
         let mut artefacts = Vec::with_capacity(files.len());
         for file in files {
             let path = self.path.join(&file);
-            let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
-            let sha256 = hash_bytes(&bytes);
+            let (size_bytes, sha256) = hash_file(&path).map_err(|source| Error::io("read", &path, source))?;
             artefacts.push(Artefact {
                 file,
-                size_bytes: bytes.len() as u64,
+                size_bytes,
                 sha256,
             });
         }

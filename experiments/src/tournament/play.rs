@@ -68,6 +68,10 @@ impl Planner for Timed<'_> {
     fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
         self.inner.wake_at(cluster)
     }
+
+    fn rests(&self) -> bool {
+        self.inner.rests()
+    }
 }
 
 /// Plays every contestant on every bout, each with what it asks for. Results are in the order bout by bout, contestant by

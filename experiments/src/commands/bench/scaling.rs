@@ -3,10 +3,13 @@
 //! Each point is one whole simulation, generating the jobs not counted. Memory is the peak of the process so far (Linux,
 //! `VmHWM`), so a point's own need is what it adds to the largest before it; the jobs themselves are part of it.
 
+use std::path::Path;
+
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
 
+use crate::atomic_file::read_text;
 use crate::cli::BenchArgs;
 use crate::commands::Context;
 use crate::contestant::Contestant;
@@ -21,6 +24,9 @@ const POINTS: [(usize, u32); 5] = [
     (300_000, 3_750),
     (1_000_000, 12_500),
 ];
+
+/// Largest text that the system says of a process, bytes.
+const STATUS_BYTES_MAX: u64 = 1 << 16;
 
 /// What one point took.
 pub(super) struct Point {
@@ -72,7 +78,7 @@ pub(super) fn curve(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec<P
 
 /// Peak resident memory of this process, MiB.
 fn peak_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = read_text(Path::new("/proc/self/status"), STATUS_BYTES_MAX).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
     kib.unwrap_or(0.0) / 1024.0

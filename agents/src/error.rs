@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error as ThisError;
 
+pub(crate) use pleach_network::SETTING_MAX;
+
 /// An error of the learner.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]

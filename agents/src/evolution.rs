@@ -18,7 +18,7 @@ use pleach_network::Layout;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, SETTING_MAX};
 use crate::random::uniform;
 
 /// Settings of evolution strategies.
@@ -71,16 +71,16 @@ impl EvolutionConfig {
             ("evolution.sigma", self.sigma),
             ("evolution.learning_rate", self.learning_rate),
         ] {
-            if !(value.is_finite() && value > 0.0) {
-                return refuse(key, value.to_string(), "must be above 0");
+            if !(value > 0.0 && value <= SETTING_MAX) {
+                return refuse(key, value.to_string(), "must be above 0 and at most 1e12");
             }
         }
         for (key, value) in [
             ("evolution.learning_rate_final", self.learning_rate_final),
             ("evolution.weight_decay", self.weight_decay),
         ] {
-            if !(value.is_finite() && value >= 0.0) {
-                return refuse(key, value.to_string(), "must be at least 0");
+            if !((0.0..=SETTING_MAX).contains(&value)) {
+                return refuse(key, value.to_string(), "must be 0 to 1e12");
             }
         }
         Ok(())

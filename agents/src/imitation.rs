@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adam::{self, Adam};
 use crate::device::Device;
-use crate::error::Error;
+use crate::error::{Error, SETTING_MAX};
 use crate::gradients::{Workspace, sum_of_gradients};
 use crate::random::shuffled;
 
@@ -57,7 +57,7 @@ impl ImitationConfig {
     /// [`Error::Config`] for the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |key, value: String, allowed| Err(Error::Config { key, value, allowed });
-        let positive = |x: f64| x.is_finite() && x > 0.0;
+        let positive = |x: f64| x > 0.0 && x <= SETTING_MAX;
         if self.num_epochs > 10_000 {
             return refuse(
                 "imitation.num_epochs",
@@ -72,14 +72,14 @@ impl ImitationConfig {
             return refuse(
                 "imitation.learning_rate",
                 self.learning_rate.to_string(),
-                "must be above 0",
+                "must be above 0 and at most 1e12",
             );
         }
         if !positive(self.max_grad_norm) {
             return refuse(
                 "imitation.max_grad_norm",
                 self.max_grad_norm.to_string(),
-                "must be above 0",
+                "must be above 0 and at most 1e12",
             );
         }
         if !(0.0..1.0).contains(&self.smoothing) {
@@ -89,11 +89,11 @@ impl ImitationConfig {
                 "must be from 0 to below 1",
             );
         }
-        if !(self.value_coef.is_finite() && self.value_coef >= 0.0) {
+        if !(0.0..=SETTING_MAX).contains(&self.value_coef) {
             return refuse(
                 "imitation.value_coef",
                 self.value_coef.to_string(),
-                "must be at least 0",
+                "must be 0 to 1e12",
             );
         }
         Ok(())

@@ -4,7 +4,7 @@
 //! Speed goes to TensorBoard and to `timing.jsonl` only.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -265,11 +265,17 @@ fn open_lines(path: PathBuf, resumed_at: Option<u64>) -> Result<(PathBuf, File),
     Ok((path, file))
 }
 
+/// Longest line that a run goes on behind, bytes; those of histograms are below 1 MB.
+const LINE_BYTES_MAX: u64 = 1 << 24;
+
 /// Bytes of the whole lines whose step is not beyond `last`. Steps never fall from line to line.
 fn length_up_to(path: &Path, last: u64) -> std::io::Result<u64> {
     let mut length = 0;
-    for line in std::fs::read(path)?.split_inclusive(|byte| *byte == b'\n') {
-        let step = serde_json::from_slice::<Value>(line)
+    let (mut reader, mut line) = (BufReader::new(File::open(path)?), Vec::new());
+    loop {
+        line.clear();
+        (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+        let step = serde_json::from_slice::<Value>(&line)
             .ok()
             .and_then(|line| line["step"].as_u64());
         if !line.ends_with(b"\n") || step.is_none_or(|step| step > last) {

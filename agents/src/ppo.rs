@@ -22,7 +22,7 @@ use pleach_network::{
 
 use crate::adam::{self, Adam};
 use crate::device::Device;
-use crate::error::Error;
+use crate::error::{Error, SETTING_MAX};
 use crate::gradients::{Workspace, sum_of_gradients};
 use crate::random::shuffled;
 
@@ -111,20 +111,20 @@ impl PpoConfig {
             ("ppo.learning_rate_final", self.learning_rate_final),
         ];
         for (key, value) in positive {
-            if !(value.is_finite() && value > 0.0) {
+            if !(value > 0.0 && value <= SETTING_MAX) {
                 return Err(Error::Config {
                     key,
                     value: value.to_string(),
-                    allowed: "must be above 0",
+                    allowed: "must be above 0 and at most 1e12",
                 });
             }
         }
         for (key, value) in not_negative {
-            if !(value.is_finite() && value >= 0.0) {
+            if !((0.0..=SETTING_MAX).contains(&value)) {
                 return Err(Error::Config {
                     key,
                     value: value.to_string(),
-                    allowed: "must be at least 0",
+                    allowed: "must be 0 to 1e12",
                 });
             }
         }
@@ -372,7 +372,7 @@ mod tests {
         };
         assert_eq!(
             config.check().unwrap_err().to_string(),
-            "ppo.clip = 0: must be above 0"
+            "ppo.clip = 0: must be above 0 and at most 1e12"
         );
         let config = PpoConfig {
             learning_rate: f64::NAN,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use pleach_network::NetworkConfig;
 
-use crate::error::Error;
+use crate::error::{Error, SETTING_MAX};
 use crate::evolution::EvolutionConfig;
 use crate::imitation::ImitationConfig;
 use crate::ppo::PpoConfig;
@@ -108,8 +108,12 @@ impl TrainConfig {
                 return refuse(key, "0".to_owned(), "must be at least 1");
             }
         }
-        if !(self.horizon_s.is_finite() && self.horizon_s > 0.0) {
-            return refuse("horizon_s", self.horizon_s.to_string(), "must be above 0");
+        if !(self.horizon_s > 0.0 && self.horizon_s <= SETTING_MAX) {
+            return refuse(
+                "horizon_s",
+                self.horizon_s.to_string(),
+                "must be above 0 and at most 1e12 s",
+            );
         }
         if !(0.0..=1.0).contains(&self.gae_lambda) {
             return refuse("gae_lambda", self.gae_lambda.to_string(), "must be 0 to 1");

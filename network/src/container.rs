@@ -16,14 +16,17 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 
 const CHECKSUM_BYTES: usize = 32;
 const PREFIX_BYTES: usize = 8 + 4 + 8;
-/// Largest file that is read: four lists of as many parameters as a network may have, and a header. *Assumed.*
-const MAX_BYTES: u64 = (4 * 4 * Container::MAX_NUMBERS + (1 << 26)) as u64;
+/// Largest header that is read, bytes: one of 10,000 columns is below 1 MB.
+const HEADER_BYTES_MAX: u64 = 1 << 24;
+/// Lists of `num_parameters` numbers in a file, at most: parameters, two of an optimiser, and another network's.
+const LISTS_MAX: usize = 4;
 
 /// What a file holds, checksum verified.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,56 +86,80 @@ impl Container {
         Ok(())
     }
 
-    /// Reads a file of one of these kinds: `kinds` are magics and the version of each that is read.
+    /// Reads a file of one of these kinds: `kinds` are magics and the version of each that is read. What does not begin as
+    /// one costs eight bytes; no file costs more than its header, and the numbers that the header counts in
+    /// `num_parameters`.
     ///
     /// # Errors
     /// [`Error::Io`] where it cannot be read; [`Error::File`] where it is of another kind or version, cut short, altered or
     /// too large.
     pub fn load(path: &Path, kinds: &[([u8; 8], u32)]) -> Result<Container, Error> {
-        let mut bytes = Vec::new();
         let file = File::open(path).map_err(Error::io(path))?;
-        let mut file = file.take(MAX_BYTES + 1);
-        file.read_to_end(&mut bytes).map_err(Error::io(path))?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(Error::file(path, format!("larger than {MAX_BYTES} bytes")));
-        }
-        Container::decode(&bytes, path, kinds)
+        Container::read(file, path, kinds)
     }
 
-    fn decode(bytes: &[u8], path: &Path, kinds: &[([u8; 8], u32)]) -> Result<Container, Error> {
-        let short = || Error::file(path, format!("cut short: {} bytes", bytes.len()));
-        let magic = bytes.first_chunk::<8>().ok_or_else(short)?;
-        let Some((_, known)) = kinds.iter().find(|(kind, _)| kind == magic) else {
+    fn read(file: impl Read, path: &Path, kinds: &[([u8; 8], u32)]) -> Result<Container, Error> {
+        let mut source = Source {
+            file,
+            path,
+            bytes: Vec::new(),
+        };
+        let mut magic = [0; 8];
+        magic.copy_from_slice(source.next(8)?);
+        let Some((_, known)) = kinds.iter().find(|(kind, _)| *kind == magic) else {
             let names = kinds.iter().map(|(kind, _)| String::from_utf8_lossy(kind));
             let names: Vec<_> = names.collect();
             let reason = format!("not a checkpoint: it does not begin with {}", names.join(" or "));
             return Err(Error::file(path, reason));
         };
-        let prefix = bytes.get(8..PREFIX_BYTES).ok_or_else(short)?;
-        let version = u32::from_le_bytes([prefix[0], prefix[1], prefix[2], prefix[3]]);
+        let version = source.next(4)?;
+        let version = u32::from_le_bytes([version[0], version[1], version[2], version[3]]);
         if version != *known {
             let reason = format!("format version {version}; this program reads version {known}");
             return Err(Error::file(path, reason));
         }
-        let body = bytes.len().checked_sub(CHECKSUM_BYTES);
-        let body = body.filter(|end| *end >= PREFIX_BYTES).ok_or_else(short)?;
-        let (body, checksum) = bytes.split_at(body);
+        let mut length = [0; 8];
+        length.copy_from_slice(source.next(8)?);
+        let length = u64::from_le_bytes(length);
+        if length > HEADER_BYTES_MAX {
+            let reason = format!("damaged: a header of {length} bytes; allowed is up to {HEADER_BYTES_MAX}");
+            return Err(Error::file(path, reason));
+        }
+        let header = source.next(length)?.to_vec();
+        let counted: Counted = serde_json::from_slice(&header).map_err(|error| {
+            let reason = format!("header: {error}; the file is damaged or of another version");
+            Error::file(path, reason)
+        })?;
+        if counted.num_parameters > Container::MAX_NUMBERS {
+            let reason = format!(
+                "{} parameters; allowed is up to {}",
+                counted.num_parameters,
+                Container::MAX_NUMBERS
+            );
+            return Err(Error::file(path, reason));
+        }
+        let payload_bytes_max = (LISTS_MAX * 4 * counted.num_parameters) as u64;
+        source.up_to(payload_bytes_max + CHECKSUM_BYTES as u64 + 1)?;
+        let body = source.bytes.len().checked_sub(CHECKSUM_BYTES);
+        let body = body.filter(|end| *end >= PREFIX_BYTES + header.len());
+        let body = body.ok_or_else(|| source.cut_short())?;
+        if (body - PREFIX_BYTES - header.len()) as u64 > payload_bytes_max {
+            let reason = format!(
+                "longer than the {} parameters of its header",
+                counted.num_parameters
+            );
+            return Err(Error::file(path, reason));
+        }
+        let (body, checksum) = source.bytes.split_at(body);
         if Sha256::digest(body).as_slice() != checksum {
             let reason = "the checksum does not agree: the file is damaged or cut short";
             return Err(Error::file(path, reason));
         }
-        let mut length = [0; 8];
-        length.copy_from_slice(&prefix[4..]);
-        let length = usize::try_from(u64::from_le_bytes(length)).ok();
-        let end = length.and_then(|length| length.checked_add(PREFIX_BYTES));
-        let header = end
-            .and_then(|end| body.get(PREFIX_BYTES..end))
-            .ok_or_else(short)?;
         Ok(Container {
-            magic: *magic,
+            magic,
             version,
-            header: header.to_vec(),
             payload: body[PREFIX_BYTES + header.len()..].to_vec(),
+            header,
         })
     }
 
@@ -147,5 +174,97 @@ impl Container {
     pub fn numbers(&self) -> impl Iterator<Item = f32> + '_ {
         let (chunks, _) = self.payload.as_chunks::<4>();
         chunks.iter().map(|bytes| f32::from_le_bytes(*bytes))
+    }
+}
+
+/// What every header says, whatever else it holds.
+#[derive(Deserialize)]
+struct Counted {
+    num_parameters: usize,
+}
+
+/// A file as far as it has been read.
+struct Source<'a, R> {
+    file: R,
+    path: &'a Path,
+    bytes: Vec<u8>,
+}
+
+impl<R: Read> Source<'_, R> {
+    /// Reads so many bytes more.
+    fn next(&mut self, num_bytes: u64) -> Result<&[u8], Error> {
+        let from = self.bytes.len();
+        if self.up_to(num_bytes)? < num_bytes {
+            return Err(self.cut_short());
+        }
+        Ok(&self.bytes[from..])
+    }
+
+    /// Reads so many bytes more, or fewer where the file ends; how many.
+    fn up_to(&mut self, num_bytes: u64) -> Result<u64, Error> {
+        let mut part = self.file.by_ref().take(num_bytes);
+        let found = part.read_to_end(&mut self.bytes).map_err(Error::io(self.path))?;
+        Ok(found as u64)
+    }
+
+    fn cut_short(&self) -> Error {
+        Error::file(self.path, format!("cut short: {} bytes", self.bytes.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    const KIND: ([u8; 8], u32) = (*b"PLEACHXX", 1);
+
+    /// Something without an end, of which is counted what is read.
+    struct Endless<'a> {
+        start: &'a [u8],
+        then: u8,
+        num_read: &'a Cell<u64>,
+    }
+
+    impl Read for Endless<'_> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            let from_start = self.start.read(into)?;
+            into[from_start..].fill(self.then);
+            self.num_read.set(self.num_read.get() + into.len() as u64);
+            Ok(into.len())
+        }
+    }
+
+    #[test]
+    fn what_is_of_another_kind_or_has_no_end_is_read_no_further_than_a_file_of_ours_would_be() {
+        let numbers = vec![1.0; 100];
+        let good = Container::encode(KIND.0, KIND.1, br#"{"num_parameters":100,"more":1}"#, &[&numbers]);
+        let mut long_header = good[..PREFIX_BYTES].to_vec();
+        long_header[12..].copy_from_slice(&u64::MAX.to_le_bytes());
+        let many = Container::encode(KIND.0, KIND.1, br#"{"num_parameters":99999999999}"#, &[]);
+        for (start, then, words) in [
+            (&[][..], 0, "does not begin with PLEACHXX"),
+            (&[][..], b'P', "does not begin with PLEACHXX"),
+            (&long_header[..], 0, "allowed is up to 16777216"),
+            (&good[..PREFIX_BYTES + 10], 0, "damaged"),
+            (&many[..], 0, "99999999999 parameters; allowed is up to"),
+            (&good[..], 0, "longer than the 100 parameters"),
+        ] {
+            let num_read = Cell::new(0);
+            let endless = Endless {
+                start,
+                then,
+                num_read: &num_read,
+            };
+            let reason = Container::read(endless, Path::new("a"), &[KIND])
+                .unwrap_err()
+                .to_string();
+            assert!(reason.contains(words), "{reason}");
+            let most = (good.len() + (LISTS_MAX - 1) * 400 + 1) as u64;
+            assert!(num_read.get() <= most, "{} bytes read: {reason}", num_read.get());
+        }
+        let read = Container::read(good.as_slice(), Path::new("a"), &[KIND]).unwrap();
+        assert_eq!(read.num_numbers(), Some(100));
     }
 }

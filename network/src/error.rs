@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use pleach_scheduler::error::ConfigError;
 use thiserror::Error as ThisError;
 
+/// Largest value of a rate, weight or time that has no bound of its own. *Ours*: with larger ones nothing stays finite.
+pub const SETTING_MAX: f64 = 1e12;
+
 /// An error of the network.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]

@@ -23,7 +23,7 @@ mod fixtures;
 pub use container::Container;
 pub use contract::Contract;
 pub use decision_batch::{DecisionBatch, DecisionRef, action_of, choice_of};
-pub use error::Error;
+pub use error::{Error, SETTING_MAX};
 pub use folding::{FeatureRanges, Watched, fold};
 pub use forward::{Inference, Scratch};
 pub use normaliser::Normaliser;

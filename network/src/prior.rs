@@ -16,7 +16,7 @@ use pleach_scheduler::heuristics;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, SETTING_MAX};
 
 /// Which heuristic a network corrects.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,11 +43,11 @@ impl PriorPolicy {
     /// # Errors
     /// [`Error::Prior`] for an unknown name, [`Error::Config`] for a weight that is not above 0.
     pub fn new(prior: &Prior) -> Result<PriorPolicy, Error> {
-        if !(prior.weight.is_finite() && prior.weight > 0.0) {
+        if !(prior.weight > 0.0 && prior.weight <= SETTING_MAX) {
             return Err(Error::Config {
                 key: "prior.weight",
                 value: prior.weight.to_string(),
-                allowed: "must be above 0",
+                allowed: "must be above 0 and at most 1e12",
             });
         }
         let policy = heuristics::by_name(&prior.policy)?;

@@ -25,6 +25,13 @@ pub trait Planner: Send {
     fn wake_at(&self, _cluster: &Cluster) -> Option<Time> {
         None
     }
+
+    /// Whether all plans until something happens (a job comes, ends or fails, a node changes) would change nothing, so that
+    /// nobody need wake it for them; asked after each plan. Whoever lets it rest and whoever wakes it all the same get the
+    /// same decisions. A planner that cannot tell says no.
+    fn rests(&self) -> bool {
+        false
+    }
 }
 
 /// A policy as a planner: one pass, candidate by candidate, until it holds.

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use super::field::Field;
 use super::knapsack::{Choice, choose};
-use super::scaling::{Paces, Scaling};
+use super::scaling::{Paces, Scaling, all_rigid};
 use crate::shared::settings::check;
 use crate::shared::timer::RoundTimer;
 
@@ -157,11 +157,17 @@ impl Planner for ElasticDp {
         field.place(cluster, &wants);
         field.start_left_over(cluster, &scalings);
         field.close(cluster);
+        // Only the rates of elastic jobs change as they progress.
+        self.timer.settle(cluster, all_rigid(cluster));
         Ok(())
     }
 
     fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
         self.timer.wake_at(cluster)
+    }
+
+    fn rests(&self) -> bool {
+        self.timer.rests()
     }
 }
 

@@ -149,6 +149,12 @@ impl Paces {
     }
 }
 
+/// Whether nobody who runs or waits is elastic.
+pub(super) fn all_rigid(cluster: &Cluster) -> bool {
+    let is_rigid = |id: JobId| cluster.class(cluster.job(id).request.class).elastic.is_none();
+    cluster.running().chain(cluster.pending()).all(is_rigid)
+}
+
 impl Scaling {
     /// Whether it runs on exactly the gang that it asked for.
     pub fn is_rigid(&self) -> bool {

@@ -85,8 +85,8 @@ impl ASrpt {
         let ASrptConfig {
             heavy_above, wait_s, ..
         } = config;
-        let ok = heavy_above >= 1.0 && heavy_above.is_finite();
-        check("a-srpt", "heavy_above", heavy_above, ok, "1 or more")?;
+        let ok = (1.0..=1e9).contains(&heavy_above);
+        check("a-srpt", "heavy_above", heavy_above, ok, "1 to 1e9")?;
         let ok = (0.0..=1e9).contains(&wait_s);
         check("a-srpt", "wait_s", wait_s, ok, "0 to 1e9 s")?;
         Ok(ASrpt {

@@ -10,6 +10,7 @@ use pleach_scheduler::planner::Planner;
 use super::assign::{Left, assign, carry_out, takes_part, what_if};
 use super::mechanism::{JobCombination, Rounds, Targets};
 use crate::shared::allocation::start_fractions;
+use crate::shared::timer::RoundTimer;
 use crate::shared::what_if::is_whole_gpu_job;
 
 /// How a [`RoundPlanner`] keeps time.
@@ -36,6 +37,37 @@ impl RoundRules {
     };
 }
 
+/// How a job runs while its planner rests; the job itself may have ended when it is asked.
+#[derive(Clone, Copy, Debug)]
+struct Stint {
+    job: JobId,
+    /// Type of its first node.
+    gpu_type: GpuTypeId,
+    gpus_asked: f64,
+    gpus_held: f64,
+    attained_gpu_s: f64,
+    run_start: Time,
+}
+
+impl Stint {
+    fn of(cluster: &Cluster, id: JobId) -> Stint {
+        let job = cluster.job(id);
+        Stint {
+            job: id,
+            gpu_type: cluster.nodes()[job.placement[0].node.index()].gpu_type,
+            gpus_asked: job.request.gpus(),
+            gpus_held: job.gpus_held(),
+            attained_gpu_s: job.attained_gpu_s,
+            run_start: job.run_start,
+        }
+    }
+
+    /// As [`Job::attained_gpu_s_at`](pleach_scheduler::cluster::Job::attained_gpu_s_at) of a job that runs.
+    fn attained_gpu_s_at(&self, now: Time) -> f64 {
+        self.attained_gpu_s + self.gpus_held * (now - self.run_start).as_secs_f64().max(0.0)
+    }
+}
+
 /// Asks `targets` what everybody is due whenever jobs have come or left (but not too often) and leases GPUs accordingly.
 ///
 /// Between the ends of rounds it only starts jobs that ask for fractions of a GPU, which have no part in rounds, unless the
@@ -51,7 +83,9 @@ pub struct RoundPlanner<F> {
     attained_gpu_s: Vec<f64>,
     /// Who had a lease in the last round, and where.
     last: BTreeMap<JobCombination, Placement>,
-    next_round: Time,
+    timer: RoundTimer,
+    /// What those in `last` had received when the rest began.
+    stints: BTreeMap<JobCombination, Vec<Stint>>,
     targets_set: Option<Time>,
     changed: bool,
     /// Nodes that were up at the last look.
@@ -73,7 +107,8 @@ where
             rounds: None,
             attained_gpu_s: Vec::new(),
             last: BTreeMap::new(),
-            next_round: Time::ZERO,
+            timer: RoundTimer::new(rules.round),
+            stints: BTreeMap::new(),
             targets_set: None,
             changed: false,
             num_up: 0,
@@ -130,6 +165,44 @@ where
         self.num_up = num_up;
     }
 
+    fn combinations(&self) -> impl Iterator<Item = JobCombination> {
+        self.rounds.iter().flat_map(Rounds::combinations)
+    }
+
+    /// Notes what is needed to book, later, what is received in the rounds that are rested through.
+    fn begin_rest(&mut self, cluster: &Cluster) {
+        self.stints.clear();
+        if !self.timer.rests() {
+            return;
+        }
+        let stint = |id: JobId| Stint::of(cluster, id);
+        for combination in self.last.keys() {
+            self.stints
+                .insert(*combination, combination.jobs().map(stint).collect());
+        }
+    }
+
+    /// Books what was received in the rounds that were rested through, round by round, as looks would have done: sums of
+    /// floats are the same only in the same order.
+    fn catch_up(&mut self, now: Time) {
+        let Some(rounds) = &mut self.rounds else {
+            return;
+        };
+        for begin in self.timer.rested(now) {
+            for (combination, stints) in &self.stints {
+                let mut received_s = 0.0_f64;
+                for stint in stints {
+                    let attained_gpu_s = stint.attained_gpu_s_at(begin);
+                    let before_gpu_s =
+                        std::mem::replace(&mut self.attained_gpu_s[stint.job.index()], attained_gpu_s);
+                    received_s = received_s.max((attained_gpu_s - before_gpu_s) / stint.gpus_asked);
+                }
+                rounds.receive(*combination, stints[0].gpu_type, received_s);
+            }
+            self.num_rounds += 1;
+        }
+    }
+
     fn retarget(&mut self, cluster: &Cluster) -> Result<(), PolicyError> {
         let now = cluster.now();
         let last = self.targets_set;
@@ -163,13 +236,12 @@ where
 
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         start_fractions(cluster);
-        let now = cluster.now();
-        if now < self.next_round && cluster.num_running() > 0 {
+        self.catch_up(cluster.now());
+        if !self.timer.begins(cluster) {
             return Ok(());
         }
         self.look(cluster);
         self.retarget(cluster)?;
-        self.next_round = now + self.rules.round;
         let Some(rounds) = &self.rounds else {
             return Ok(());
         };
@@ -199,12 +271,26 @@ where
         let placements = assign(cluster, (free, left), &leases, &order, eligible.into_iter());
         carry_out(cluster, &placements);
         self.last = placements;
+        // Where no targets are due and everybody runs on the type that is allocated first, all of them fit there in any order.
+        let first = order.first().copied();
+        let is_first = |id: JobId| !takes_part(cluster, id) || Some(cluster.job(id).gpu_type) == first;
+        let is_timeless = !self.changed
+            && (!self.rules.types_in_turn || cluster.num_types() == 1)
+            && self
+                .combinations()
+                .all(|combination| combination.beside.is_none())
+            && cluster.running().all(is_first);
+        self.timer.settle(cluster, is_timeless);
+        self.begin_rest(cluster);
         Ok(())
     }
 
     fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
-        let has_jobs = cluster.num_running() + cluster.num_pending() > 0;
-        has_jobs.then_some(self.next_round)
+        self.timer.wake_at(cluster)
+    }
+
+    fn rests(&self) -> bool {
+        self.timer.rests()
     }
 }
 

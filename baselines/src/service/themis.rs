@@ -93,11 +93,15 @@ impl Themis {
         })
     }
 
-    /// Books how many jobs there were since the last look, and notes who came.
-    fn look(&mut self, cluster: &Cluster) {
-        let now = cluster.now();
+    /// Books how many jobs there were since the last look.
+    fn book(&mut self, now: Time) {
         self.crowd_s += self.num_jobs as f64 * (now - self.noted).as_secs_f64();
         self.noted = now;
+    }
+
+    /// Books how many jobs there were since the last look, and notes who came.
+    fn look(&mut self, cluster: &Cluster) {
+        self.book(cluster.now());
         self.crowd_before_s.resize(cluster.jobs().len(), self.crowd_s);
         self.num_jobs = cluster.num_pending() + cluster.num_running();
     }
@@ -148,6 +152,10 @@ impl Planner for Themis {
     }
 
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
+        let now = cluster.now();
+        for lease_end in self.timer.rested(now) {
+            self.book(lease_end);
+        }
         self.look(cluster);
         let leases_end = self.timer.begins(cluster);
         if !leases_end && cluster.num_pending() == 0 {
@@ -161,11 +169,18 @@ impl Planner for Themis {
         allocate_by_priority(cluster, &order, rules, |_, _, _| true);
         // Counts of GPUs promise too much where CPU or memory is short: what they kept from others is offered again.
         start_what_fits(cluster, &order);
+        // Without anybody who waits the order decides nothing: whoever runs takes its own GPUs from what is left, and where
+        // they sufficed in one order they do in any.
+        self.timer.settle(cluster, true);
         Ok(())
     }
 
     fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
         self.timer.wake_at(cluster)
+    }
+
+    fn rests(&self) -> bool {
+        self.timer.rests()
     }
 }
 

@@ -297,11 +297,19 @@ impl Planner for Muri {
         }
         // What is left, by the same order: gangs that found no place above may be smaller than what is free now.
         start_what_fits(cluster, &order);
+        // Without pairs and without anybody who waits the order decides nothing: all fit on the types where they run, so
+        // nobody is paired, and everybody keeps its own GPUs.
+        let is_alone = cluster.running().all(|id| !cluster.job(id).is_sharing);
+        self.timer.settle(cluster, is_alone);
         Ok(())
     }
 
     fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
         self.timer.wake_at(cluster)
+    }
+
+    fn rests(&self) -> bool {
+        self.timer.rests()
     }
 }
 

@@ -268,11 +268,17 @@ impl Planner for Synergy {
             self.fill(cluster, &mut round, &order);
         }
         round.carry_out(cluster);
+        // By arrival the clock is not looked at.
+        self.timer.settle(cluster, order == Order::Fifo);
         Ok(())
     }
 
     fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
         self.timer.wake_at(cluster)
+    }
+
+    fn rests(&self) -> bool {
+        self.timer.rests()
     }
 }
 

@@ -1,6 +1,7 @@
 //! `pleach workload`: what workloads there are, what is in one, and writing one down.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 use pleach_env::config::EnvConfig;
@@ -203,10 +204,14 @@ fn write(args: &WorkloadWriteArgs, context: &mut Context<'_>) -> Result<(), Erro
 /// Refuses a cluster beside `to` that is not this workload's: it belongs to another list of the same name.
 fn refuse_other_cluster(workload: &Workload, to: &Path) -> Result<(), Error> {
     let place = sidecar_path(to);
-    let Ok(found) = std::fs::read(&place) else {
+    let Ok(file) = std::fs::File::open(&place) else {
         return Ok(());
     };
-    if found == workload.sidecar()?.as_bytes() {
+    let own = workload.sidecar()?;
+    // No more than tells the two apart.
+    let mut found = Vec::new();
+    let read = file.take(own.len() as u64 + 1).read_to_end(&mut found);
+    if read.is_err() || found == own.as_bytes() {
         return Ok(());
     }
     Err(Error::config(

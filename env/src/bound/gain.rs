@@ -30,11 +30,13 @@ impl Gains {
             .iter()
             .map(|group| group.gpus_per_node);
         let node_gpus_min = node_gpus.min().unwrap_or(0);
+        // No job holds more than there is, whatever its class would allow.
+        let num_gpus = u32::try_from(workload.cluster.num_gpus()).unwrap_or(u32::MAX);
         let mut gains = BTreeMap::new();
         for job in &workload.jobs {
             gains.entry((job.class, job.num_gpus)).or_insert_with(|| {
                 let class = &workload.classes[usize::from(job.class)];
-                gain(class, job.num_gpus, node_gpus_min)
+                gain(class, job.num_gpus, node_gpus_min, num_gpus)
             });
         }
         Gains(gains)
@@ -45,7 +47,7 @@ impl Gains {
     }
 }
 
-fn gain(class: &ModelClass, gang: u32, node_gpus_min: u32) -> Gain {
+fn gain(class: &ModelClass, gang: u32, node_gpus_min: u32, num_gpus_max: u32) -> Gain {
     // The surface never falls along an axis, and storage only takes away.
     let surface = class.sensitivity.as_ref().map(|sensitivity| &sensitivity.speed);
     let input = surface.into_iter().flatten().copied().fold(1.0, f64::max);
@@ -54,7 +56,7 @@ fn gain(class: &ModelClass, gang: u32, node_gpus_min: u32) -> Gain {
         per_gpu: input,
     };
     if let Some(elastic) = &class.elastic {
-        for num_gpus in 1..=elastic.gpus_max {
+        for num_gpus in 1..=elastic.gpus_max.min(num_gpus_max) {
             let ratio = input * goodput_ratio(&elastic.profile, num_gpus, gang, node_gpus_min);
             gain.rate = gain.rate.max(ratio);
             gain.per_gpu = gain.per_gpu.max(ratio * f64::from(gang) / f64::from(num_gpus));
@@ -102,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_job_that_nothing_helps_has_no_gain() {
-        let gain = gain(&ModelClass::default(), 4, 8);
+        let gain = gain(&ModelClass::default(), 4, 8, 64);
         assert_eq!((gain.rate, gain.per_gpu), (1.0, 1.0));
     }
 
@@ -120,11 +122,31 @@ mod tests {
             .iter()
             .copied()
             .fold(0.0, f64::max);
-        let gain = gain(&class, 1, 8);
+        let gain = gain(&class, 1, 8, 64);
         assert!(
             most > 1.5 && gain.rate == most && gain.per_gpu == most,
             "{gain:?}"
         );
+    }
+
+    #[test]
+    fn an_elastic_job_gains_from_no_more_gpus_than_there_are_whatever_its_class_allows() {
+        let of = |gpus_max: u32| {
+            let profile = Elastic {
+                max_batch: u32::MAX,
+                min_local_batch: 1,
+                ..Elastic::from_name("cifar10").unwrap()
+            };
+            let class = ModelClass {
+                elastic: Some(ElasticJob { gpus_max, profile }),
+                ..ModelClass::default()
+            };
+            let found = gain(&class, 4, 8, 16);
+            (found.rate, found.per_gpu)
+        };
+        // Else four million sizes are looked at, and without a bound on gpus_max four thousand million.
+        assert_eq!(of(16), of(4_000_000));
+        assert!(of(16).0 > 1.0);
     }
 
     #[test]
@@ -137,7 +159,7 @@ mod tests {
             }),
             ..ModelClass::default()
         };
-        let bound = gain(&class, 4, 8);
+        let bound = gain(&class, 4, 8, 64);
         let (mut rate, mut per_gpu) = (0.0_f64, 0.0_f64);
         for step in 0..=1000 {
             let noise = profile.noise(f64::from(step) / 1000.0);

@@ -1,6 +1,8 @@
 //! Whoever can be compared: a heuristic or a planner by name, a trained network or a tree by file, or all policies of a
 //! run's folder.
 
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use pleach_baselines::{Entry, Requirements};
@@ -9,7 +11,7 @@ use pleach_scheduler::cluster::{Capabilities, Template};
 use pleach_scheduler::heuristics;
 use pleach_scheduler::planner::{Planner, PolicyPlanner};
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::tree::{Tree, TreePolicy};
+use pleach_scheduler::tree::{MAX_BYTES, Tree, TreePolicy};
 
 use crate::error::Error;
 use crate::evaluate::requirement_flags::requirement_flags;
@@ -323,14 +325,14 @@ pub fn label_and_place(spec: &str) -> (Option<&str>, &str) {
 
 /// Tells a policy file from a checkpoint by its first byte that is not blank.
 fn open_file(path: &Path) -> Result<PolicySpec, Error> {
-    let bytes = std::fs::read(path).map_err(|source| Error::io("read", path, source))?;
+    let first = first_byte(path).map_err(|source| Error::io("read", path, source))?;
     let refused = |reason: String| Error::Contract {
         what: format!("policy file {}", path.display()),
         expected: "a checkpoint or a tree of this version".into(),
         found: reason,
         hint: "Make it anew with this version: pleach train, pleach distill.".into(),
     };
-    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
+    if first == Some(b'{') {
         let tree = Tree::load(path).map_err(|error| refused(error.to_string()))?;
         return PolicySpec::tree("tree", tree);
     }
@@ -338,9 +340,41 @@ fn open_file(path: &Path) -> Result<PolicySpec, Error> {
     Ok(PolicySpec::network("network", policy.named("network")))
 }
 
+/// The first byte of a file that is not blank; none where there is none in what a policy file may hold.
+fn first_byte(path: &Path) -> std::io::Result<Option<u8>> {
+    let start = BufReader::new(File::open(path)?).take(MAX_BYTES);
+    for byte in start.bytes() {
+        let byte = byte?;
+        if !byte.is_ascii_whitespace() {
+            return Ok(Some(byte));
+        }
+    }
+    Ok(None)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn a_policy_without_an_end_is_refused_by_its_first_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let sparse = folder.path().join("network.ckpt");
+        File::create(&sparse).unwrap().set_len(5 << 30).unwrap();
+        for place in [
+            "/dev/zero",
+            sparse.to_str().unwrap(),
+            folder.path().to_str().unwrap(),
+        ] {
+            assert_eq!(first_byte(&sparse).unwrap(), Some(0));
+            let error = PolicySpec::open(place).unwrap_err().to_string();
+            assert!(
+                error.contains("does not begin with PLEACHNW or PLEACHCK"),
+                "{error}"
+            );
+        }
+    }
 
     #[test]
     fn an_unknown_policy_is_refused_with_the_allowed_set_and_a_guess() {

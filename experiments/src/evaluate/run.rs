@@ -235,6 +235,10 @@ impl Planner for Timed<'_> {
     fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
         self.inner.wake_at(cluster)
     }
+
+    fn rests(&self) -> bool {
+        self.inner.rests()
+    }
 }
 
 fn failed(policy: &PolicySpec, workload: &Workload, error: EnvError) -> Error {

@@ -1,6 +1,5 @@
 //! An open run.
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
@@ -9,7 +8,7 @@ use super::atomic_file;
 use super::description::{Artefact, RunDescription};
 use super::existing::{Existing, prepare, refuse_foreign};
 use super::files::files_of;
-use super::hash::{hash_bytes, hash_json};
+use super::hash::{hash_file, hash_json};
 use super::lock::RunLock;
 use super::names::{ARTEFACTS_FILE, CONFIG_FILE, RUN_FILE};
 use crate::error::Error;
@@ -123,11 +122,10 @@ impl RunFolder {
         let mut artefacts = Vec::with_capacity(files.len());
         for file in files {
             let path = self.path.join(&file);
-            let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
-            let sha256 = hash_bytes(&bytes);
+            let (size_bytes, sha256) = hash_file(&path).map_err(|source| Error::io("read", &path, source))?;
             artefacts.push(Artefact {
                 file,
-                size_bytes: bytes.len() as u64,
+                size_bytes,
                 sha256,
             });
         }

@@ -3,13 +3,42 @@
 //! Canonical means keys sorted by bytes, no white space, numbers as `serde_json` prints them. The sorting is done here
 //! and not left to the map type, because a feature of another crate can switch that to insertion order.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+
+/// Bytes of a file that are hashed at once.
+const PART_BYTES: usize = 1 << 16;
 
 /// Hex SHA-256 of `bytes`.
 #[must_use]
 pub fn hash_bytes(bytes: &[u8]) -> String {
-    let digest: [u8; 32] = Sha256::digest(bytes).into();
+    hex(Sha256::digest(bytes).into())
+}
+
+/// Size and hex SHA-256 of a file, which is never in memory as a whole.
+///
+/// # Errors
+/// A file that cannot be read.
+pub fn hash_file(path: &Path) -> std::io::Result<(u64, String)> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut part = vec![0; PART_BYTES];
+    let mut size_bytes = 0;
+    loop {
+        let num_read = file.read(&mut part)?;
+        if num_read == 0 {
+            return Ok((size_bytes, hex(hash.finalize().into())));
+        }
+        hash.update(&part[..num_read]);
+        size_bytes += num_read as u64;
+    }
+}
+
+fn hex(digest: [u8; 32]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -78,26 +78,16 @@ impl Copies {
     /// # Errors
     /// The first value out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let positive = |value: f64| value > 0.0 && value.is_finite();
+        let positive = |value: f64| (1e-9..=1e9).contains(&value);
         let checks = [
-            (
-                "round_s",
-                self.round_s,
-                positive(self.round_s),
-                "a number above 0",
-            ),
+            ("round_s", self.round_s, positive(self.round_s), "1e-9 to 1e9"),
             (
                 "weight_bytes",
                 self.weight_bytes,
-                self.weight_bytes >= 0.0 && self.weight_bytes.is_finite(),
-                "0 or more",
+                (0.0..=1e18).contains(&self.weight_bytes),
+                "0 to 1e18",
             ),
-            (
-                "gb_per_s",
-                self.gb_per_s,
-                positive(self.gb_per_s),
-                "a number above 0",
-            ),
+            ("gb_per_s", self.gb_per_s, positive(self.gb_per_s), "1e-9 to 1e9"),
         ];
         for (key, value, good, allowed) in checks {
             if !good {

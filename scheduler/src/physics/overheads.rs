@@ -225,9 +225,9 @@ impl Overheads {
                 ),
             ],
             Overheads::ByStateSize(by) => {
-                let moves = by.storage_gb_per_s > 0.0 && by.storage_gb_per_s.is_finite();
+                let moves = (1e-9..=1e9).contains(&by.storage_gb_per_s);
                 [
-                    ("storage_gb_per_s", by.storage_gb_per_s, moves, "a number above 0"),
+                    ("storage_gb_per_s", by.storage_gb_per_s, moves, "1e-9 to 1e9"),
                     ("init_s", by.init_s, seconds(by.init_s), "0 to 86400"),
                     ("stall", by.stall, (0.0..=1.0).contains(&by.stall), "0 to 1"),
                 ]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClusterSpec, is_name};
+use super::{ClusterSpec, NUM_GPUS_MAX, is_name};
 use crate::error::ConfigError;
 use crate::physics::goodput::Elastic;
 use crate::physics::links::StepCost;
@@ -48,7 +48,7 @@ pub struct ModelClass {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ElasticJob {
-    /// Most GPUs that it may hold.
+    /// Most GPUs that it may hold, 1 to [`NUM_GPUS_MAX`].
     pub gpus_max: u32,
     /// Throughput and statistical efficiency (Pollux, OSDI'21).
     pub profile: Elastic,
@@ -262,8 +262,8 @@ impl ClusterSpec {
         }
         if let Some(elastic) = &class.elastic {
             elastic.profile.validate()?;
-            if elastic.gpus_max == 0 {
-                return bad("elastic.gpus_max", "0".into(), "1 or more");
+            if !(1..=NUM_GPUS_MAX).contains(&u64::from(elastic.gpus_max)) {
+                return bad("elastic.gpus_max", elastic.gpus_max.to_string(), "1 to 4,000,000");
             }
         }
         if let Some(sensitivity) = &class.sensitivity {

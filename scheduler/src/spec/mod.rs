@@ -8,7 +8,8 @@ mod class;
 
 pub use class::{ElasticJob, Load, LocalityFactors, ModelClass, Resources};
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::ConfigError;
 use crate::physics::interference::{Interference, PairEntry};
@@ -62,13 +63,16 @@ fn yes() -> bool {
     true
 }
 
+/// Most GPUs of a cluster. *Ours*: tables of that many fit into memory.
+pub const NUM_GPUS_MAX: u64 = 4_000_000;
+
 /// A GPU type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GpuTypeSpec {
     /// Name, for example `V100`.
     pub name: String,
-    /// Device memory, GiB.
+    /// Device memory, GiB, 0.001 to 1e6.
     pub memory_gib: f64,
     /// Geometry of its MIG profiles, for example `A100-40`; none where the GPU cannot be partitioned or is not to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,8 +100,9 @@ pub struct NodeGroup {
     /// Host memory of each node, GiB; 0 = not modelled, then no job can ask for memory.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub memory_gib: f64,
-    /// Bandwidth of each node's storage, MB/s; 0 = not modelled.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Bandwidth of each node's storage, MB/s; 0 = not modelled. Files leave it out then: a 0 there reads as no bandwidth at
+    /// all and is refused.
+    #[serde(default, skip_serializing_if = "is_zero", deserialize_with = "bandwidth")]
     pub storage_mb_s: f64,
 }
 
@@ -114,6 +119,16 @@ fn is_none(value: &u32) -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
 fn is_zero(value: &f64) -> bool {
     *value == 0.0
+}
+
+/// A bandwidth that a file names.
+fn bandwidth<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    let value = f64::deserialize(from)?;
+    if value == 0.0 {
+        let text = "storage_mb_s = 0 is not allowed: allowed is 0.001 to 1e6; leave it out where storage is not modelled";
+        return Err(D::Error::custom(text));
+    }
+    Ok(value)
 }
 
 /// A tenant and its share.
@@ -183,12 +198,12 @@ impl ClusterSpec {
             );
         }
         for (index, gpu) in self.gpu_types.iter().enumerate() {
-            if !(gpu.memory_gib.is_finite() && gpu.memory_gib > 0.0) {
+            if !(1e-3..=1e6).contains(&gpu.memory_gib) {
                 let key = format!("gpu_types[{index}].memory_gib");
                 return fail(
                     key,
                     gpu.memory_gib.to_string(),
-                    "a number above 0",
+                    "0.001 to 1e6 GiB",
                     "give the memory in GiB",
                 );
             }
@@ -248,9 +263,9 @@ impl ClusterSpec {
                 ("memory_gib", group.memory_gib),
                 ("storage_mb_s", group.storage_mb_s),
             ] {
-                if !(0.0..=1e6).contains(&value) {
+                if value != 0.0 && !(1e-3..=1e6).contains(&value) {
                     let hint = "per node; leave it out where it is not to be modelled";
-                    return fail(key(field), value.to_string(), "0 to 1e6", hint);
+                    return fail(key(field), value.to_string(), "0.001 to 1e6", hint);
                 }
             }
             if !self.gpu_types.iter().any(|gpu| gpu.name == group.gpu_type) {
@@ -269,7 +284,7 @@ impl ClusterSpec {
             fabric.validate()?;
         }
         let capacity = self.num_gpus();
-        if capacity == 0 || capacity > 4_000_000 {
+        if capacity == 0 || capacity > NUM_GPUS_MAX {
             return fail(
                 "node_groups".into(),
                 format!("{capacity} GPUs"),
@@ -330,6 +345,7 @@ impl ClusterSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::physics::goodput::Elastic;
 
     #[test]
     fn a_uniform_cluster_is_valid_and_counts_its_gpus() {
@@ -351,6 +367,8 @@ mod tests {
             refused(|spec| spec.node_groups[0].cpu_cores = f64::NAN).contains("node_groups[0].cpu_cores")
         );
         assert!(refused(|spec| spec.node_groups[0].nvlink_gpus = 9).contains("at most the 8 GPUs"));
+        assert!(refused(|spec| spec.gpu_types[0].memory_gib = 1e300).contains("0.001 to 1e6"));
+        assert!(refused(|spec| spec.node_groups[0].storage_mb_s = 1e-300).contains("storage_mb_s"));
         assert!(refused(|spec| spec.interference.kappa = -1.0).contains("interference.kappa"));
         assert!(ClusterSpec::uniform(u32::MAX, 64, 1).validate().is_err());
         let spec = ClusterSpec::uniform(1, 8, 1);
@@ -359,12 +377,51 @@ mod tests {
             change(&mut class);
             spec.validate_class(&class).unwrap_err().to_string()
         };
+        let elastic = |gpus_max: u32, change: fn(&mut Elastic)| {
+            let mut profile = Elastic::proportional(8);
+            change(&mut profile);
+            let class = ModelClass {
+                elastic: Some(ElasticJob { gpus_max, profile }),
+                ..ModelClass::default()
+            };
+            spec.validate_class(&class).map_err(|error| error.to_string())
+        };
+        elastic(4_000_000, |_| ()).unwrap();
+        assert!(elastic(u32::MAX, |_| ()).unwrap_err().contains("1 to 4,000,000"));
+        for (change, key) in [
+            (
+                (|profile| profile.time.alpha_n = 1e300) as fn(&mut Elastic),
+                "time.alpha_n",
+            ),
+            (|profile| profile.time.alpha_c = 1e300, "time.alpha_c"),
+            (|profile| profile.time.beta_c = 1e-300, "time.beta_c"),
+            (|profile| profile.noise_at_end = 1e300, "noise_at_end"),
+        ] {
+            assert!(elastic(8, change).unwrap_err().contains(key), "{key}");
+        }
         assert!(refused(|class| class.speed = vec![-1.0]).contains("speed"));
         assert!(refused(|class| class.speed = vec![1e-9]).contains("1e-6"));
         assert!(refused(|class| class.locality.cross_rack = 1e-9).contains("cross_rack"));
         assert!(refused(|class| class.restart_cost_s = Some(f64::NAN)).contains("restart_cost_s"));
         assert!(refused(|class| class.load.utilisation = 0.0).contains("load.utilisation"));
         assert!(refused(|class| class.name.clear()).contains("name"));
+    }
+
+    #[test]
+    fn a_file_that_gives_storage_no_bandwidth_is_refused_and_one_without_the_key_is_not() {
+        let mut group = serde_json::json!(
+            {"count": 1, "gpus_per_node": 8, "gpu_type": "GPU", "nodes_per_rack": 1}
+        );
+        let read = |group: &serde_json::Value| serde_json::from_value::<NodeGroup>(group.clone());
+        assert_eq!(read(&group).unwrap().storage_mb_s, 0.0);
+        group["storage_mb_s"] = 500.0.into();
+        assert_eq!(read(&group).unwrap().storage_mb_s, 500.0);
+        group["storage_mb_s"] = 0.into();
+        let text = read(&group).unwrap_err().to_string();
+        assert!(
+            text.contains("storage_mb_s = 0") && text.contains("leave it out"),
+            "{text}"
+        );
     }
 
     #[test]

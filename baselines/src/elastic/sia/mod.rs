@@ -30,13 +30,13 @@ mod place;
 use configurations::{Configuration, configurations};
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{GpuTypeId, Time};
+use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
 use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::field::Field;
 use super::knapsack::{Choice, choose};
-use super::scaling::{Paces, Scaling};
+use super::scaling::{Paces, Scaling, all_rigid};
 use crate::shared::settings::check;
 use crate::shared::timer::RoundTimer;
 
@@ -126,6 +126,11 @@ impl Sia {
         })
     }
 
+    fn restart_cost_s(&self, cluster: &Cluster, id: JobId) -> f64 {
+        let here_s = || cluster.restart_cost_s(id);
+        self.config.restart_s.unwrap_or_else(here_s)
+    }
+
     /// What a configuration other than its own costs a running job, as a factor on its goodput.
     fn restart_factor(&self, cluster: &Cluster, job: &Scaling) -> f64 {
         if job.held.is_none() {
@@ -133,10 +138,7 @@ impl Sia {
         }
         let row = cluster.job(job.id);
         let age_s = (cluster.now() - row.submit).as_secs_f64();
-        let each_s = self
-            .config
-            .restart_s
-            .unwrap_or_else(|| cluster.restart_cost_s(job.id));
+        let each_s = self.restart_cost_s(cluster, job.id);
         if each_s == 0.0 {
             return 1.0;
         }
@@ -223,11 +225,20 @@ impl Planner for Sia {
         for id in cluster.running() {
             self.last_held[id.index()] = cluster.job(id).num_held;
         }
+        // Elastic jobs change as they progress, and the ages of jobs decide where they have a choice that costs a restart.
+        let has_choice = cluster.num_types() > 1;
+        let costs = |id: JobId| has_choice && self.restart_cost_s(cluster, id) > 0.0;
+        let is_timeless = all_rigid(cluster) && !cluster.running().any(costs);
+        self.timer.settle(cluster, is_timeless);
         Ok(())
     }
 
     fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
         self.timer.wake_at(cluster)
+    }
+
+    fn rests(&self) -> bool {
+        self.timer.rests()
     }
 }
 

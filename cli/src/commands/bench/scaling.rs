@@ -16,6 +16,7 @@ use crate::commands::Context;
 use crate::flags::BenchArgs;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::policy_spec::PolicySpec;
+use pleach_experiments::run_folder::atomic_file::read_text;
 
 /// Jobs and nodes of 8 GPUs of each point: ten jobs for a GPU.
 const POINTS: [(usize, u32); 5] = [
@@ -25,6 +26,9 @@ const POINTS: [(usize, u32); 5] = [
     (300_000, 3_750),
     (1_000_000, 12_500),
 ];
+
+/// Largest text that the system says of a process, bytes.
+const STATUS_BYTES_MAX: u64 = 1 << 16;
 
 /// What one point took.
 pub(super) struct Point {
@@ -136,7 +140,7 @@ pub(super) fn queues(
 
 /// Peak resident memory of this process, MiB.
 fn peak_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = read_text(Path::new("/proc/self/status"), STATUS_BYTES_MAX).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<f64>().ok());
     kib.unwrap_or(0.0) / 1024.0

@@ -1,6 +1,7 @@
 //! Reads Parquet as a table of text, so that the same checks and the same complaints hold as for CSV.
 //!
-//! Numbers become the shortest text that reads back to the same bits; nulls become empty fields. A complaint names the
+//! Numbers become the shortest text that reads back to the same bits, truth values become words (`true` is no number),
+//! nulls become empty fields. A complaint names the
 //! row, counted from 1, where it names the line of a CSV. Refused: nested columns, types other than numbers, truth
 //! values and text, codecs other than none, Snappy and gzip, more rows than a workload may hold, damaged files.
 
@@ -118,7 +119,8 @@ impl ParquetRows {
         for (name, field) in row.get_column_iter() {
             let text = match field {
                 Field::Null => String::new(),
-                Field::Bool(value) => u8::from(*value).to_string(),
+                // As words, so that no truth value passes for a time or a number of GPUs.
+                Field::Bool(value) => value.to_string(),
                 Field::Byte(value) => value.to_string(),
                 Field::Short(value) => value.to_string(),
                 Field::Int(value) => value.to_string(),

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -141,6 +141,43 @@ fn bad_values_in_parquet_are_refused_as_in_csv_with_the_row_for_the_line() {
             parquet.ends_with(&format!(": line 2, {csv}")),
             "{parquet} against {csv}"
         );
+    }
+}
+
+#[test]
+fn a_truth_value_is_no_time_and_no_number_of_gpus() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("list.parquet");
+    let columns = ["submit_s", "num_gpus", "run_time_s"];
+    for truth in columns {
+        let kinds = columns.map(|name| if name == truth { "boolean" } else { "int64" });
+        let [a, b, c] = kinds;
+        let schema =
+            format!("message m {{ required {a} submit_s; required {b} num_gpus; required {c} run_time_s; }}");
+        let schema = Arc::new(parse_message_type(&schema).unwrap());
+        let properties = Arc::new(WriterProperties::builder().build());
+        let mut writer = SerializedFileWriter::new(Vec::new(), schema, properties).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        for kind in kinds {
+            let mut column = group.next_column().unwrap().unwrap();
+            if kind == "boolean" {
+                let column = column.typed::<BoolType>();
+                column.write_batch(&[true], None, None).unwrap();
+            } else {
+                let column = column.typed::<Int64Type>();
+                column.write_batch(&[1], None, None).unwrap();
+            }
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+        std::fs::write(&path, writer.into_inner().unwrap()).unwrap();
+        let options = ImportOptions {
+            cluster: Some(ClusterSpec::uniform(2, 4, 2)),
+            ..ImportOptions::default()
+        };
+        let text = import(&path, &options).unwrap_err().to_string();
+        let words = format!("line 1, column {truth}: `true` is not allowed here");
+        assert!(text.contains(&words), "{text}");
     }
 }
 

@@ -1,6 +1,8 @@
 //! Reads the project's own workload file.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use pleach_scheduler::ids::Time;
@@ -10,7 +12,7 @@ use super::{REQUIRED, RESOURCE_COLUMNS, Sidecar, sidecar_path};
 use crate::error::Error;
 use crate::workload::import::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::workload::table::Table;
-use crate::workload::{Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, config};
+use crate::workload::{NUM_JOBS_MAX, Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, config};
 
 /// Largest sidecar, bytes; one for 10,000 tenants is below 1 MB.
 const SIDECAR_BYTES_MAX: u64 = 1 << 24;
@@ -68,6 +70,10 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
     draft.name = name.unwrap_or(draft.name);
     while table.next_row()? {
         let row = read_row(&table, &mut draft, &class_index)?;
+        if draft.rows.len() == NUM_JOBS_MAX {
+            let message = format!("more than {NUM_JOBS_MAX} jobs; cut the list");
+            return Err(table.error("-", message));
+        }
         draft.rows.push(row);
         draft.rows_read += 1;
     }
@@ -187,20 +193,26 @@ fn read_sidecar(jobs: &Path) -> Result<Option<Sidecar>, Error> {
         path: path.clone(),
         source,
     };
-    match std::fs::metadata(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(io(error)),
-        Ok(metadata) if metadata.len() > SIDECAR_BYTES_MAX => {
-            return Err(Error::Data {
-                file: path.display().to_string(),
-                line: 0,
-                column: "-".into(),
-                message: format!("the file is larger than {SIDECAR_BYTES_MAX} bytes; is this a cluster?"),
-            });
-        }
-        Ok(_) => {}
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(io)?,
+    };
+    let mut bytes = Vec::new();
+    // One byte more than allowed, so that a file of exactly the bound is told from a larger one; what the system says of
+    // the size of a pipe or a device is not believed.
+    file.take(SIDECAR_BYTES_MAX + 1)
+        .read_to_end(&mut bytes)
+        .map_err(io)?;
+    if bytes.len() as u64 > SIDECAR_BYTES_MAX {
+        return Err(Error::Data {
+            file: path.display().to_string(),
+            line: 0,
+            column: "-".into(),
+            message: format!("the file is larger than {SIDECAR_BYTES_MAX} bytes; is this a cluster?"),
+        });
     }
-    let text = std::fs::read_to_string(&path).map_err(io)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| io(std::io::Error::new(ErrorKind::InvalidData, error.utf8_error())))?;
     let sidecar: Sidecar = toml::from_str(&text).map_err(|error| {
         let line = error
             .span()

@@ -218,6 +218,51 @@ fn broken_files_are_refused_in_words() {
 }
 
 #[test]
+fn gzip_that_unpacks_to_far_more_than_a_list_of_jobs_is_refused_early() {
+    let zip = |num_rows: usize| {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        gzip.write_all(b"submit_s,num_gpus,run_time_s\n").unwrap();
+        for _ in 0..num_rows {
+            gzip.write_all(b"0,1,1\n").unwrap();
+        }
+        gzip.finish().unwrap()
+    };
+    // 24 MB of equal rows in 24 kB, 16 MiB of which are rows up to 2,796,198.
+    let text = refusal_or_jobs(&zip(4_000_000)).unwrap_err();
+    assert!(
+        text.contains("more than 100 times its size") && text.contains("gunzip"),
+        "{text}"
+    );
+    let line: usize = text
+        .split("line ")
+        .nth(1)
+        .unwrap()
+        .split(',')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!((2_700_000..2_900_000).contains(&line), "{text}");
+    // Few equal rows are a list like any other.
+    assert_eq!(refusal_or_jobs(&zip(10_000)).unwrap().0.jobs.len(), 10_000);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_sidecar_without_an_end_is_read_up_to_its_bound() {
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = folder.path().join("w.csv");
+    std::fs::write(&jobs, "submit_s,num_gpus,run_time_s\n0,1,1\n").unwrap();
+    let sidecar = folder.path().join("w.cluster.toml");
+    std::os::unix::fs::symlink("/dev/zero", &sidecar).unwrap();
+    let refused = || Workload::read(&jobs).unwrap_err().to_string();
+    assert!(refused().contains("larger than 16777216 bytes"), "{}", refused());
+    std::fs::remove_file(&sidecar).unwrap();
+    std::fs::File::create(&sidecar).unwrap().set_len(5 << 30).unwrap();
+    assert!(refused().contains("larger than 16777216 bytes"), "{}", refused());
+}
+
+#[test]
 fn damaged_gzip_is_told_apart_from_a_short_list() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(b"submit_s,num_gpus,run_time_s\n").unwrap();

@@ -1,7 +1,7 @@
 //! Text that nobody vouches for, line by line: plain or gzipped, bounded, UTF-8.
 //!
 //! Refused: lines above [`LINE_BYTES_MAX`], more than [`LINES_MAX`] of them, text that is not UTF-8, gzip that ends too
-//! early or fails its checksum.
+//! early, fails its checksum or unpacks to more than a list of jobs would.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -16,6 +16,12 @@ use crate::workload::NUM_JOBS_MAX;
 pub(crate) const LINE_BYTES_MAX: usize = 1 << 16;
 /// Most lines in a file: the jobs, a header, and room for blank lines.
 pub(crate) const LINES_MAX: u64 = NUM_JOBS_MAX as u64 * 2;
+
+/// Most bytes that gzip may unpack to for each byte of the file, once there are [`UNPACKED_BYTES_MIN`]. *Assumed*: the
+/// published lists unpack to 4 to 12 times their size, endless equal rows to 1,000 times.
+const UNPACKED_PER_BYTE_MAX: u64 = 100;
+/// What may be unpacked from however little, bytes.
+const UNPACKED_BYTES_MIN: u64 = 1 << 24;
 
 /// The lines of a file, one at a time.
 pub(crate) struct Lines {
@@ -42,7 +48,7 @@ impl Lines {
         let mut reader = BufReader::with_capacity(1 << 16, file);
         let is_gzip = reader.fill_buf().map_err(io)?.starts_with(&[0x1f, 0x8b]);
         let reader: Box<dyn BufRead> = if is_gzip {
-            Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(reader)))
+            Box::new(BufReader::with_capacity(1 << 16, Unpacked::new(reader)))
         } else {
             Box::new(reader)
         };
@@ -101,6 +107,7 @@ impl Lines {
             ErrorKind::UnexpectedEof => {
                 self.error("-", "the gzip stream ends too early; fetch the file again".into())
             }
+            ErrorKind::FileTooLarge => self.error("-", source.to_string()),
             ErrorKind::InvalidData | ErrorKind::InvalidInput => {
                 let text = format!("the gzip stream is damaged ({source}); fetch the file again");
                 self.error("-", text)
@@ -120,5 +127,64 @@ impl Lines {
             column: column.into(),
             message,
         }
+    }
+}
+
+/// A file of which is counted how much was taken.
+struct Counted<R> {
+    file: R,
+    num_bytes: u64,
+}
+
+impl<R: BufRead> Read for Counted<R> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let num = self.file.read(into)?;
+        self.num_bytes += num as u64;
+        Ok(num)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<R> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        self.file.fill_buf()
+    }
+
+    fn consume(&mut self, num: usize) {
+        self.num_bytes += num as u64;
+        self.file.consume(num);
+    }
+}
+
+/// Gzip that is refused as soon as it unpacks to more than any list of jobs.
+struct Unpacked<R> {
+    decoder: MultiGzDecoder<Counted<R>>,
+    num_bytes: u64,
+}
+
+impl<R: BufRead> Unpacked<R> {
+    fn new(file: R) -> Unpacked<R> {
+        let counted = Counted { file, num_bytes: 0 };
+        Unpacked {
+            decoder: MultiGzDecoder::new(counted),
+            num_bytes: 0,
+        }
+    }
+}
+
+impl<R: BufRead> Read for Unpacked<R> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let num = self.decoder.read(into)?;
+        self.num_bytes += num as u64;
+        let packed = self.decoder.get_ref().num_bytes;
+        if self.num_bytes > UNPACKED_BYTES_MIN && self.num_bytes / UNPACKED_PER_BYTE_MAX > packed {
+            let text = format!(
+                "the gzip stream unpacks to more than {UNPACKED_PER_BYTE_MAX} times its size, {} bytes from the first \
+                 {packed}; allowed is {UNPACKED_BYTES_MIN} bytes or {UNPACKED_PER_BYTE_MAX} times the size; cut the list, \
+                 or unpack it with gunzip and give the plain file",
+                self.num_bytes
+            );
+            return Err(std::io::Error::new(ErrorKind::FileTooLarge, text));
+        }
+        Ok(num)
     }
 }

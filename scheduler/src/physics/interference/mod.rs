@@ -123,8 +123,8 @@ impl Resident {
             (
                 "memory_gib",
                 self.memory_gib,
-                self.memory_gib.is_finite() && self.memory_gib >= 0.0,
-                "0 or more",
+                (0.0..=1e6).contains(&self.memory_gib),
+                "0 to 1e6",
             ),
             (
                 "share",

@@ -262,19 +262,19 @@ impl Fabric {
                     hint: hint.into(),
                 })
             };
-            if !(link.gb_per_s > 0.0 && link.gb_per_s.is_finite()) {
+            if !(1e-9..=1e9).contains(&link.gb_per_s) {
                 let hint = "in 10^9 bytes a second and direction; 100 Gb/s is 12.5";
-                return fail("gb_per_s", link.gb_per_s, "a number above 0", hint);
+                return fail("gb_per_s", link.gb_per_s, "1e-9 to 1e9 GB/s", hint);
             }
             if link.gb_per_s > inner {
                 let hint = "a wider tier is never faster; repeat the inner link where they are alike";
                 return fail("gb_per_s", link.gb_per_s, "at most that of the tier inside", hint);
             }
-            if !(link.latency_us >= 0.0 && link.latency_us.is_finite()) {
+            if !(0.0..=1e12).contains(&link.latency_us) {
                 return fail(
                     "latency_us",
                     link.latency_us,
-                    "0 or more",
+                    "0 to 1e12",
                     "in millionths of a second",
                 );
             }
@@ -294,14 +294,14 @@ impl StepCost {
             (
                 "compute_s",
                 self.compute_s,
-                self.compute_s > 0.0 && self.compute_s.is_finite(),
-                "a number above 0",
+                (1e-12..=1e6).contains(&self.compute_s),
+                "1e-12 to 1e6",
             ),
             (
                 "gradient_bytes",
                 self.gradient_bytes,
-                self.gradient_bytes >= 0.0 && self.gradient_bytes.is_finite(),
-                "0 or more",
+                (0.0..=1e18).contains(&self.gradient_bytes),
+                "0 to 1e18",
             ),
             ("gamma", self.gamma, (1.0..=10.0).contains(&self.gamma), "1 to 10"),
         ];

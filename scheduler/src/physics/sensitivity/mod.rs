@@ -27,6 +27,8 @@ pub use synergy::{SYNERGY_MODELS, SynergyModel};
 
 /// Most levels on an axis.
 pub const MAX_LEVELS: usize = 64;
+/// Largest speed of a surface, as that of a class.
+const SPEED_MAX: f64 = 1e6;
 
 /// Speed of a job over what a GPU of it is given.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -209,9 +211,9 @@ impl Sensitivity {
         };
         for (key, axis) in [("cores", &self.cores), ("memory_gib", &self.memory_gib)] {
             let rising = axis.windows(2).all(|pair| pair[0] < pair[1]);
-            let positive = axis.iter().all(|level| level.is_finite() && *level > 0.0);
+            let positive = axis.iter().all(|level| (1e-6..=1e9).contains(level));
             if axis.is_empty() || axis.len() > MAX_LEVELS || !rising || !positive {
-                let allowed = format!("1 to {MAX_LEVELS} rising numbers above 0");
+                let allowed = format!("1 to {MAX_LEVELS} rising numbers from 1e-6 to 1e9");
                 return fail(
                     key,
                     format!("{axis:?}"),
@@ -234,11 +236,11 @@ impl Sensitivity {
             let before = (cell % width > 0).then(|| self.speed[cell - 1]);
             let above = (cell >= width).then(|| self.speed[cell - width]);
             let least = before.unwrap_or(0.0).max(above.unwrap_or(0.0));
-            if !(speed.is_finite() && *speed >= least) {
+            if !(least..=SPEED_MAX).contains(speed) {
                 return fail(
                     &format!("speed[{cell}]"),
                     speed.to_string(),
-                    format!("at least {least}, the speed with less"),
+                    format!("at least {least}, the speed with less, at most {SPEED_MAX}"),
                     "more of a resource is never slower; smooth the measurement",
                 );
             }
@@ -248,12 +250,12 @@ impl Sensitivity {
                 ("mbps_at_speed_1", need.mbps_at_speed_1),
                 ("dataset_gib", need.dataset_gib),
             ] {
-                if !(value.is_finite() && value > 0.0) {
+                if !(1e-6..=1e9).contains(&value) {
                     let key = format!("storage.{key}");
                     return fail(
                         &key,
                         value.to_string(),
-                        "a number above 0".into(),
+                        "1e-6 to 1e9".into(),
                         "leave storage out for a job that does not read",
                     );
                 }

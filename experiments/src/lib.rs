@@ -33,7 +33,6 @@ pub mod evaluate;
 pub mod plot;
 pub mod progress;
 pub mod report;
-pub mod reproduce;
 pub mod run_folder;
 pub mod suite;
 pub mod sweep;

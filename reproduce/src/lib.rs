@@ -1,5 +1,5 @@
 //! Holds Pleach against what others published: the rules of other simulators as presets, compared job by job with their
-//! recorded runs.
+//! recorded runs; and published figures, run again with ours beside them.
 //!
 //! ```
 //! use pleach_env::workload::{JobSpec, Outcome};
@@ -31,4 +31,5 @@
 //! something about it. Schedulers that do more than copy a simulator: those are planners (`pleach-baselines`). Recorded runs
 //! and job lists of others: they lie beside the repository and are never committed.
 
+pub mod figures;
 pub mod simulators;

@@ -81,3 +81,7 @@ mod tests {
         );
     }
 }
+
+mod markup;
+
+pub use markup::assert_well_formed;

@@ -48,6 +48,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "pleach-agents",
             "pleach-distill",
             "pleach-experiments",
+            "pleach-reproduce",
         ],
     ),
     (

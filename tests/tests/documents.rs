@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pleach_scheduler::features::FeatureSchema;
 
@@ -53,28 +53,104 @@ fn every_path_that_the_documents_name_exists() {
     }
 }
 
+/// All documents of the repository.
+fn documents() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+        .map(|name| root().join(name))
+        .into();
+    found.push(root().join("checkpoints/README.md"));
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Lines outside fences of code.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut is_code = false;
+    text.lines().enumerate().filter(move |(_, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
+/// The anchors that the headings of a document make: lower case, blanks as hyphens, no other signs.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = prose(text).filter_map(|(_, line)| line.strip_prefix('#'));
+    headings
+        .map(|heading| {
+            let title = heading.trim_start_matches('#').trim().to_lowercase();
+            let kept = title
+                .chars()
+                .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+            kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+        })
+        .collect()
+}
+
 #[test]
-fn every_link_to_a_file_leads_somewhere() {
-    let documents = std::fs::read_dir(root().join("docs"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let tops =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root().join(name));
-    for document in documents
-        .chain(tops)
-        .filter(|path| path.extension().is_some_and(|ext| ext == "md"))
-    {
+fn every_link_leads_to_a_file_and_a_heading() {
+    for document in documents() {
         let text = std::fs::read_to_string(&document).unwrap();
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let file = target.split('#').next().unwrap_or("");
-            if file.is_empty() || file.contains("://") {
+            if target.contains("://") {
                 continue;
             }
-            let found = document.parent().unwrap().join(file);
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let found = match file {
+                "" => document.clone(),
+                _ => document.parent().unwrap().join(file),
+            };
+            let from = document.display();
+            assert!(found.exists(), "{from} links to {target}, which does not exist");
+            if !anchor.is_empty() {
+                let there = anchors(&std::fs::read_to_string(&found).unwrap());
+                assert!(
+                    there.iter().any(|known| known == anchor),
+                    "{from} links to {target}; the headings there are {there:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_site_has_a_page_for_every_document_of_docs() {
+    let summary = read("docs/SUMMARY.md");
+    for document in documents() {
+        let Ok(name) = document.strip_prefix(root().join("docs")) else {
+            continue;
+        };
+        let link = format!("]({})", name.display());
+        assert!(
+            name == Path::new("SUMMARY.md") || summary.contains(&link),
+            "docs/SUMMARY.md does not list {}",
+            name.display()
+        );
+    }
+}
+
+#[test]
+fn lines_of_prose_have_at_most_130_characters() {
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        for (number, line) in prose(&text) {
+            let is_bound = line.starts_with('|') || line.contains("://") || line.contains("](");
             assert!(
-                found.exists(),
-                "{} links to {target}, which does not exist",
-                document.display()
+                is_bound || line.chars().count() <= 130,
+                "{}, line {}: {line}",
+                document.display(),
+                number + 1
             );
         }
     }

@@ -3,6 +3,7 @@
 mod devices;
 mod environment;
 mod planning;
+mod rate;
 mod scaling;
 
 use std::collections::BTreeMap;
@@ -22,18 +23,16 @@ use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::policy::{Needs, Policy};
 use serde_json::{Value, json};
 
+use self::rate::{NUM_REPEATS, rate};
 use crate::commands::Context;
 use crate::flags::BenchArgs;
 use crate::flags::bench::BenchPart;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::policy_spec::PolicySpec;
-use pleach_experiments::evaluate::stats::quantile;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::train::settings::TrainSettings;
 
-/// Repetitions of each measurement; the median is reported.
-const NUM_REPEATS: usize = 5;
 /// Where the real Philly list lies beside a checkout that has it.
 const PHILLY_LIST: &str = "../shared/data/traces/philly/philly_jobs_joined.csv.gz";
 /// Jobs of the generated list that stands in for it.
@@ -173,26 +172,6 @@ fn environment_of(args: &BenchArgs, context: &mut Context<'_>, measured: &mut Me
     measured.key("observation_bytes", json!(bytes));
     measured.key("written_bytes_per_s", json!(written_per_s));
     Ok(())
-}
-
-/// The median over repetitions of `count / seconds`, each repetition lasting a share of the time.
-fn rate(
-    args: &BenchArgs,
-    context: &Context<'_>,
-    mut work: impl FnMut() -> Result<u64, Error>,
-) -> Result<f64, Error> {
-    let share_s = args.seconds / NUM_REPEATS as f64;
-    let mut rates = Vec::new();
-    for _ in 0..NUM_REPEATS {
-        let start_s = (context.clock)();
-        let mut count = 0;
-        while (context.clock)() - start_s < share_s || count == 0 {
-            count += work()?;
-        }
-        rates.push(count as f64 / ((context.clock)() - start_s).max(1e-9));
-    }
-    rates.sort_unstable_by(f64::total_cmp);
-    Ok(quantile(&rates, 0.5).unwrap_or(f64::NAN))
 }
 
 /// The real list if it is there, else a generated one of about its size.

@@ -7,8 +7,8 @@ use crate::flags::ReproduceArgs;
 use crate::progress::bars;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::table::Table;
-use pleach_experiments::reproduce::{Benchmark, Effort, Reproduction, benchmarks, find};
 use pleach_experiments::run_folder::atomic_file;
+use pleach_reproduce::figures::{Benchmark, Effort, Reproduction, benchmarks, find};
 
 /// Runs the benchmarks that were named, or lists all.
 ///

@@ -6,6 +6,7 @@
 //! cannot leak.
 
 mod failing;
+mod lease;
 mod rounds;
 mod truth;
 
@@ -62,7 +63,7 @@ pub struct World {
     integrals: Integrals,
     utilisation: Option<Vec<(f64, f64)>>,
     /// The clock of a scheduler that decides in rounds.
-    rounds: Option<rounds::Rounds>,
+    rounds: Option<lease::Rounds>,
     attribution: Option<Box<Attribution>>,
     occupancy: Option<Box<Occupancy>>,
 }

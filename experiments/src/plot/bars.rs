@@ -187,7 +187,7 @@ fn legend(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::text::tests::assert_well_formed;
+    use pleach_tests::assert_well_formed;
 
     fn labels(num: usize) -> Vec<String> {
         (0..num).map(|i| format!("<{i}>")).collect()

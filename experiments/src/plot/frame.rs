@@ -206,7 +206,7 @@ pub fn legend(names: &[(usize, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::text::tests::assert_well_formed;
+    use pleach_tests::assert_well_formed;
 
     #[test]
     fn a_frame_is_well_formed_whatever_the_names() {

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
     use crate::evaluate::results::tests::run;
     use crate::plot::distribution::CDF_POINTS_MAX;
-    use crate::plot::text::tests::assert_well_formed;
+    use pleach_tests::assert_well_formed;
 
     #[test]
     fn a_long_run_is_thinned_and_keeps_its_ends() {

@@ -90,7 +90,7 @@ pub fn render(curve: &LearningCurve) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::text::tests::assert_well_formed;
+    use pleach_tests::assert_well_formed;
 
     #[test]
     fn a_curve_is_well_formed_bounded_and_skips_what_is_not_a_number() {

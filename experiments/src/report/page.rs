@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use crate::evaluate::results::PolicyRun;
     use crate::evaluate::results::tests::run;
-    use crate::plot::text::tests::assert_well_formed;
+    use pleach_tests::assert_well_formed;
 
     fn results(num_policies: usize) -> Results {
         let mut runs: Vec<PolicyRun> = Vec::new();

@@ -108,7 +108,7 @@ pub fn render(results: &Results) -> Option<String> {
 mod tests {
     use super::*;
     use crate::evaluate::results::tests::run;
-    use crate::plot::text::tests::assert_well_formed;
+    use pleach_tests::assert_well_formed;
 
     #[test]
     fn every_policy_but_the_reference_has_a_row() {

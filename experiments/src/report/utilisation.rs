@@ -122,7 +122,7 @@ fn strip(series: usize, name: &str, points: &[(f64, f64)], floor: f64, px: impl 
 mod tests {
     use super::*;
     use crate::evaluate::results::tests::run;
-    use crate::plot::text::tests::assert_well_formed;
+    use pleach_tests::assert_well_formed;
 
     #[test]
     fn strips_are_well_formed_and_named() {

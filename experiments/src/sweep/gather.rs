@@ -105,10 +105,10 @@ fn to_json(manifest: &Manifest, units: &[GatheredUnit<'_>]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::text::tests::assert_well_formed;
     use crate::sweep::manifest::UnitSpec;
     use crate::sweep::manifest::tests::small;
     use crate::sweep::unit::run_unit;
+    use pleach_tests::assert_well_formed;
     use std::fs;
 
     fn work(spec: &UnitSpec) -> Result<Value, crate::sweep::UnitError> {

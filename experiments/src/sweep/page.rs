@@ -251,8 +251,8 @@ fn table(cells: &Cells, metric: &str, x: Option<&str>) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::text::tests::assert_well_formed;
     use crate::sweep::grid::Grid;
+    use pleach_tests::assert_well_formed;
     use serde_json::json;
 
     fn gathered(manifest: &Manifest) -> Vec<GatheredUnit<'_>> {

@@ -8,7 +8,7 @@ use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources
 
 use super::simulated::Simulated;
 use super::{Inspection, page, tables};
-use crate::plot::text::tests::assert_well_formed;
+use pleach_tests::assert_well_formed;
 
 /// (submit s, tenant, GPUs, run time s, estimate s, user, outcome).
 type Row = (f64, u16, u32, f64, Option<f64>, Option<&'static str>, Outcome);

@@ -11,7 +11,7 @@ use pleach_env::seed::Seed;
 use pleach_network::{DecisionBatch, Layout, NetworkConfig};
 use rand::Rng;
 
-use super::{NUM_REPEATS, rate};
+use super::rate::{NUM_REPEATS, rate};
 use crate::commands::Context;
 use crate::flags::BenchArgs;
 use pleach_experiments::error::Error;

@@ -6,7 +6,7 @@ use pleach_env::seed::Seed;
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
 
-use super::rate;
+use super::rate::rate;
 use crate::commands::Context;
 use crate::flags::BenchArgs;
 use pleach_experiments::error::Error;

@@ -1,7 +1,9 @@
 //! Every benchmark runs, is described, and shows what it found.
 
+use pleach_experiments::progress::Watcher;
+
 use super::*;
-use crate::plot::text::tests::assert_well_formed;
+use pleach_tests::assert_well_formed;
 
 #[test]
 fn ids_are_unique_and_found_in_any_case() {

@@ -17,8 +17,8 @@ use pleach_scheduler::physics::overheads::Overheads;
 use serde_json::{Value, json};
 
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot, run_all};
-use crate::error::Error;
-use crate::evaluate::stats::mean;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::stats::mean;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[

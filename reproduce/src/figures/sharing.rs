@@ -11,10 +11,10 @@ use pleach_scheduler::physics::interference::{PairEntry, gavel_v100_pairs};
 use pleach_scheduler::spec::{ClusterSpec, LocalityFactors};
 
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot, run_all};
-use crate::error::Error;
-use crate::evaluate::stats::mean;
-use crate::evaluate::table::Table;
-use crate::progress::Watcher;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::stats::mean;
+use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::progress::Watcher;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {

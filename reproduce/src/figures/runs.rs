@@ -6,10 +6,10 @@ use pleach_env::simulate::{SimConfig, SimResult};
 use pleach_env::workload::Workload;
 use serde_json::Value;
 
-use crate::error::Error;
-use crate::evaluate::policy_spec::PolicySpec;
-use crate::evaluate::run::{in_parallel, simulate_as_asked};
-use crate::progress::Watcher;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::policy_spec::PolicySpec;
+use pleach_experiments::evaluate::run::{in_parallel, simulate_as_asked};
+use pleach_experiments::progress::Watcher;
 
 /// One simulation.
 #[derive(Clone, Debug)]
@@ -71,5 +71,5 @@ pub fn avg_jct_s(result: &SimResult, jobs: std::ops::Range<usize>) -> f64 {
         .iter()
         .map(pleach_env::metrics::JobOutcome::jct_s)
         .collect();
-    crate::evaluate::stats::mean(&jcts)
+    pleach_experiments::evaluate::stats::mean(&jcts)
 }

@@ -7,6 +7,7 @@
 //! # What is deliberately not here
 //! Models bent to meet a figure: one that is missed is printed as missed, with the reason where we know it.
 
+pub mod benchmark;
 pub mod figure;
 pub mod page;
 pub mod plot;
@@ -25,67 +26,13 @@ mod tiresias;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
-
-use pleach_env::seed::Seed;
-
+pub use benchmark::{Benchmark, Effort, Reproduction};
 pub use figure::{Figure, Target};
-pub use page::Reproduction;
+
 pub use plot::Series;
 pub use runs::{Run, run_all};
 
-use crate::error::Error;
-use crate::evaluate::instances::seeds;
-use crate::progress::Watcher;
-
-/// How much is run.
-#[derive(Clone, Debug)]
-pub struct Effort {
-    /// Root of all randomness.
-    pub seed: u64,
-    /// Seeds for each point; none = the benchmark's own.
-    pub num_seeds: Option<usize>,
-    /// Cut the set-up down to a few small points: to see that it runs, not to trust the figures.
-    pub smoke: bool,
-    /// Folder with published job lists, for the benchmarks that can use them.
-    pub data: Option<PathBuf>,
-    /// Who watches.
-    pub watcher: Watcher,
-}
-
-impl Effort {
-    /// The seeds of each point: those asked for, or so many; one in a smoke run.
-    #[must_use]
-    pub fn seeds(&self, default: usize) -> Vec<Seed> {
-        let num = if self.smoke {
-            1
-        } else {
-            self.num_seeds.unwrap_or(default)
-        };
-        seeds(self.seed, "test", num)
-    }
-
-    /// `full`, or `small` in a smoke run.
-    #[must_use]
-    pub fn size<T>(&self, full: T, small: T) -> T {
-        if self.smoke { small } else { full }
-    }
-}
-
-/// A published result that can be run again.
-#[derive(Clone, Copy, Debug)]
-pub struct Benchmark {
-    /// Short name, for the command line.
-    pub id: &'static str,
-    /// What is reproduced.
-    pub title: &'static str,
-    /// Where it was published.
-    pub source: &'static str,
-    /// Cluster, jobs, load and what is left out, in words.
-    pub setup: &'static str,
-    /// Runs it.
-    pub run: fn(&Effort) -> Result<Reproduction, Error>,
-}
+use pleach_experiments::error::Error;
 
 /// The lines of work.
 const LINES: [&[Benchmark]; 9] = [

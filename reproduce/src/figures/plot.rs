@@ -1,7 +1,7 @@
 //! Curves of a reproduction as inline SVG.
 
-use crate::plot::axis::Axis;
-use crate::plot::frame::{Frame, SERIES_MAX, legend};
+use pleach_experiments::plot::axis::Axis;
+use pleach_experiments::plot::frame::{Frame, SERIES_MAX, legend};
 
 /// A named curve.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ pub fn lines(x: &str, y: &str, series: &[Series], y_max: Option<f64>) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::text::tests::assert_well_formed;
+    use pleach_tests::assert_well_formed;
 
     #[test]
     fn curves_are_drawn_cut_and_named_and_holes_are_left_out() {

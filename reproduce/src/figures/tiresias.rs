@@ -13,8 +13,8 @@ use rand::RngExt as _;
 
 use super::plot::lines;
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, run_all};
-use crate::error::Error;
-use crate::evaluate::stats::mean;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::stats::mean;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {

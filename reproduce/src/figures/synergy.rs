@@ -16,9 +16,9 @@ use pleach_scheduler::planner::Planner as _;
 use super::figure::show;
 use super::runs::{avg_jct_s, run_all};
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot};
-use crate::error::Error;
-use crate::evaluate::stats::{mean, quantile};
-use crate::evaluate::table::Table;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::stats::{mean, quantile};
+use pleach_experiments::evaluate::table::Table;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[

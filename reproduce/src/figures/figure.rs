@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::evaluate::stats::{bootstrap_mean, mean};
+use pleach_experiments::evaluate::stats::{bootstrap_mean, mean};
 
 /// Level of the intervals.
 const LEVEL: f64 = 0.95;

@@ -13,10 +13,10 @@ use rand::RngExt as _;
 
 use super::figure::show;
 use super::{Benchmark, Effort, Figure, Reproduction, Series, Target, plot};
-use crate::error::Error;
-use crate::evaluate::run::in_parallel;
-use crate::evaluate::stats::mean;
-use crate::evaluate::table::Table;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::run::in_parallel;
+use pleach_experiments::evaluate::stats::mean;
+use pleach_experiments::evaluate::table::Table;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use super::runs::avg_jct_s;
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot, run_all};
-use crate::error::Error;
-use crate::evaluate::table::Table;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::table::Table;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[
@@ -137,7 +137,7 @@ fn knee(loads: &[f64], jcts: &[f64]) -> f64 {
 }
 
 fn mean(values: &[f64]) -> f64 {
-    crate::evaluate::stats::mean(values)
+    pleach_experiments::evaluate::stats::mean(values)
 }
 
 fn load(effort: &Effort) -> Result<Reproduction, Error> {

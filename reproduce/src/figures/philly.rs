@@ -11,9 +11,9 @@ use pleach_env::workload::{Outcome, Workload};
 use super::figure::show;
 use super::runs::run_all;
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Target};
-use crate::error::Error;
-use crate::evaluate::stats::mean;
-use crate::evaluate::table::Table;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::stats::mean;
+use pleach_experiments::evaluate::table::Table;
 
 /// The benchmarks of this line.
 pub(super) const BENCHMARKS: &[Benchmark] = &[

@@ -1,27 +1,9 @@
 //! What a benchmark gives, as text for the terminal and as a page.
 
-use serde::Serialize;
-
-use super::{Benchmark, Figure};
-use crate::evaluate::table::Table;
-use crate::plot::text::escape;
-use crate::report::page::{html_table, page, preformatted, section};
-
-/// Figures, tables, plots and findings of one benchmark.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Reproduction {
-    /// Published figures beside ours.
-    pub figures: Vec<Figure>,
-    /// Further tables with their headings.
-    #[serde(skip)]
-    pub tables: Vec<(String, Table)>,
-    /// Plots with their headings, as SVG.
-    #[serde(skip)]
-    pub plots: Vec<(String, String)>,
-    /// What we found with the default seeds where a figure was missed, and what the reader should know. Not shown after a
-    /// smoke run, of which it says nothing.
-    pub findings: Vec<String>,
-}
+use super::{Benchmark, Figure, Reproduction};
+use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::plot::text::escape;
+use pleach_experiments::report::page::{html_table, page, preformatted, section};
 
 impl Reproduction {
     /// The figures as a table.

@@ -97,6 +97,7 @@ impl Evaluation {
         }
         let reference = reference(config, &policies)?;
         config.workload.check()?;
+        config.scheduling.check()?;
         let sim = config.scheduling.sim(&config.workload.workload);
         for policy in &policies {
             policy.check(sim.capabilities)?;
@@ -209,6 +210,14 @@ mod tests {
         for (text, words) in [
             ("reference = 'sjf'\npolicy = ['fifo']", "reference = sjf"),
             ("seeds = 0", "1 to 10000"),
+            (
+                "[scheduling]\nnode_mtbf_days = 0.0",
+                "node_mtbf_days = 0: allowed is above 0",
+            ),
+            (
+                "[scheduling]\nrestart_cost_s = 1.0\noverheads = { model = 'tacc-empirical' }",
+                "none beside overheads",
+            ),
             ("metric = 'jct'", "avg_jct_s"),
             ("[workload]\nworkload = ['philly-like']\nload = 0", "0.01 to 10"),
             (

@@ -12,6 +12,7 @@ use pleach_scheduler::cluster::{Capabilities, Sharing};
 use pleach_scheduler::physics::overheads::Overheads;
 use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
 use crate::evaluate::estimate_source::EstimateSource;
 
 /// Seconds of a day.
@@ -48,6 +49,43 @@ pub struct SchedulingConfig {
 }
 
 impl SchedulingConfig {
+    /// Refuses numbers out of their range, a plan of nodes that cannot be, and two costs of a restart.
+    ///
+    /// # Errors
+    /// The first of these.
+    pub fn check(&self) -> Result<(), Error> {
+        let numbers = [
+            ("restart_cost_s", self.restart_cost_s, true),
+            ("node_mtbf_days", self.node_mtbf_days, false),
+            ("checkpoint_interval_s", self.checkpoint_interval_s, false),
+        ];
+        for (key, value, may_be_0) in numbers {
+            let fits = |value: &f64| value.is_finite() && (*value > 0.0 || (may_be_0 && *value == 0.0));
+            if let Some(value) = value.filter(|value| !fits(value)) {
+                let allowed = if may_be_0 { "at least 0" } else { "above 0" };
+                return Err(Error::config(
+                    key,
+                    value,
+                    allowed,
+                    "Leave it out for the default.",
+                ));
+            }
+        }
+        if let (Some(cost_s), Some(_)) = (self.restart_cost_s, self.overheads) {
+            let hint = "Give one of them.";
+            return Err(Error::config(
+                "restart_cost_s",
+                cost_s,
+                "none beside overheads",
+                hint,
+            ));
+        }
+        if let Some(capacity) = &self.capacity {
+            capacity.validate()?;
+        }
+        Ok(())
+    }
+
     /// The same as settings of a simulation of these workloads, by their names.
     #[must_use]
     pub fn sim(&self, workloads: &[String]) -> SimConfig {

@@ -9,6 +9,7 @@
 use crate::error::Error;
 use crate::parameters::{LANES, Layout, Set, at};
 use crate::rows::Row;
+use pleach_scheduler::portable_math::exp_f32;
 
 /// Candidates that a layer works on at once.
 const BLOCK: usize = 4;
@@ -331,7 +332,7 @@ fn attend(encoded: &[f32], query: &[f32], weights: &mut [f32], out: &mut [f32]) 
     }
     let mut total = 0.0;
     for (weight, row) in weights.iter_mut().zip(rows()) {
-        *weight = (*weight - largest).exp();
+        *weight = exp_f32(*weight - largest);
         total += *weight;
         add_all(out, *weight, row);
     }

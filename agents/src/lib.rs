@@ -4,6 +4,11 @@
 //! Experiment management, plots, clusters and their events: the learner knows only
 //! [`VectorEnv`](pleach_env::vector::VectorEnv).
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
+)]
+
 pub mod adam;
 pub mod advantage;
 mod backend;

@@ -7,6 +7,11 @@
 //! Simulation (`pleach_env`), gradients (`pleach_agents`), trees (`pleach_distill`, `pleach_scheduler`). An engine that
 //! talks to machines: a sweep is a list of independent units that any batch system can run.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
+)]
+
 pub mod atomic_file;
 pub mod bouts;
 pub mod cli;
@@ -38,6 +43,7 @@ pub mod scenario;
 pub mod scheduling;
 pub mod settings;
 pub mod settings_file;
+pub mod stand_in;
 pub mod stats;
 pub mod suite;
 pub mod sweep;

@@ -19,6 +19,7 @@ use crate::report::Report;
 use crate::results::{PolicyRun, Results};
 use crate::run_folder::{CONFIG_FILE, RunFolder, SETTINGS_FILE};
 use crate::scenario::{episodes, seeds};
+use crate::stand_in::stand_ins;
 use crate::table::Table;
 use crate::training::CHECKPOINTS;
 use crate::validation::{Validation, mean_ratio};
@@ -95,7 +96,11 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let bar = Bar::new(quiet, "compare", (bouts.len() * contestants.len()) as u64);
     let runs = contest(&bouts, &contestants, &sim, &|| bar.step())?;
     bar.end();
-    let results = Results::new("distill", runs, Some(teacher.name()))?;
+    let results = Results::new("distill", runs, Some(teacher.name()))?.with_stand_ins(stand_ins(
+        &contestants,
+        &bouts,
+        &sim,
+    ));
     let table = Table::compare(&results, &COLUMNS);
     let settings = toml::to_string_pretty(&config).unwrap_or_default();
     let report = Report {

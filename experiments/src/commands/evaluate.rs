@@ -14,6 +14,7 @@ use crate::report::Report;
 use crate::results::Results;
 use crate::run_folder::RunFolder;
 use crate::scenario::seeds;
+use crate::stand_in::stand_ins;
 use crate::table::Table;
 
 /// Largest file with settings of planners, bytes.
@@ -77,7 +78,8 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         runs,
         reference.as_deref(),
     )?
-    .drawn(args.workload.is_drawn(&sim)?);
+    .drawn(args.workload.is_drawn(&sim)?)
+    .with_stand_ins(stand_ins(&contestants, &bouts, &sim));
     let mut columns = COLUMNS.to_vec();
     if sim.capabilities.preemption {
         columns.push("preemptions");

@@ -28,6 +28,7 @@ use crate::planner::Planner;
 use crate::planners::give_out::{Rules, give_out, start_what_fits};
 use crate::planners::settings::check;
 use crate::planners::timer::RoundTimer;
+use crate::portable_math::ln;
 
 /// Settings of [`Themis`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,7 +125,7 @@ impl Themis {
         Bid {
             id,
             rho: shared_s / ideal_s,
-            gain: (1.0 + self.config.lease_s / shared_s).ln() / gang,
+            gain: ln(1.0 + self.config.lease_s / shared_s) / gang,
         }
     }
 

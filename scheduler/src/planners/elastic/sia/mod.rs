@@ -38,6 +38,7 @@ use crate::ids::{GpuTypeId, Time};
 use crate::planner::Planner;
 use crate::planners::settings::check;
 use crate::planners::timer::RoundTimer;
+use crate::portable_math::pow;
 use configurations::{Configuration, configurations};
 
 /// Settings of [`Sia`].
@@ -179,7 +180,7 @@ impl Sia {
                 normal *= factor;
             }
             // The sum is made small where the power is below 0, else large; either way more is better here.
-            let sum = normal.powf(power);
+            let sum = pow(normal, power);
             *goodput = if power < 0.0 { idle - sum } else { sum - idle };
         }
         row

@@ -256,6 +256,12 @@ impl Inference {
         })
     }
 
+    /// As [`Inference::forward`], compiled for any processor.
+    #[cfg(test)]
+    pub(crate) fn forward_anywhere(&self, row: Row<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
+        self.pass(row, scratch, logits)
+    }
+
     #[inline(always)]
     fn pass(&self, row: Row<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
         let (n, h) = (row.num_candidates, self.layout.config.hidden);

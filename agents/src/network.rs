@@ -311,6 +311,22 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn inference_has_the_same_bits_on_every_vector_unit() {
+        for kind in KINDS {
+            let ((layout, flat), rows) = (network_of(kind), rows(kind.0, 30));
+            let inference = Inference::new(&layout, &flat).unwrap();
+            let mut scratch = inference.scratch(1);
+            for decision in 0..rows.len() {
+                let (mut here, mut anywhere) = ([0.0; 9], [0.0; 9]);
+                let value = inference.forward(rows.row(decision), &mut scratch, &mut here);
+                let other = inference.forward_anywhere(rows.row(decision), &mut scratch, &mut anywhere);
+                assert_eq!(value.to_bits(), other.to_bits());
+                assert_eq!(here.map(f32::to_bits), anywhere.map(f32::to_bits));
+            }
+        }
+    }
+
+    #[test]
     fn logits_move_with_their_candidates_and_the_value_does_not_care() {
         KINDS.into_iter().for_each(logits_move_with_their_candidates);
     }

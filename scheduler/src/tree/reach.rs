@@ -32,7 +32,7 @@ pub(super) struct Reach {
 pub(super) enum Standing {
     /// Taken before holding.
     Above,
-    /// The tier of *hold*, which comes last or, without a key, first in it.
+    /// The best tier that *hold* can be in; it comes last or, without a key, first in it.
     With,
     /// Above or below, by the tier that *hold* is in at the time.
     Between,
@@ -76,7 +76,7 @@ impl Reach {
         match tier {
             tier if tier < *first => Standing::Above,
             tier if tier > *last => Standing::Below,
-            _ if first == last => Standing::With,
+            tier if tier == *first => Standing::With,
             _ => Standing::Between,
         }
     }

@@ -54,11 +54,13 @@ pub fn ln(x: f64) -> f64 {
     if !x.is_normal() || x < 0.0 {
         return libm::log(x);
     }
-    let Reduced { sum, r, r_low, low } = reduce(x);
+    let Reduced {
+        sum, r, r_low, low, ..
+    } = reduce(x);
     let square = r * r;
     // ln(1 + r) beyond its first term.
     let rest = square * (-0.5 + r * series(r, square));
-    let head = two_sum(sum, r);
+    let head = ordered_sum(sum, r);
     head.high + (head.low + (low + (r_low + rest)))
 }
 
@@ -84,10 +86,13 @@ pub fn pow(x: f64, y: f64) -> f64 {
         return libm::pow(x, y);
     }
     let log = ln_pair(x);
-    let exponent = two_product(y, log.high);
-    // Not a number, and products too large to be split, fail the comparison too.
-    if exponent.high.abs() < EXP_MOST && y.abs() < 1e100 {
-        exp_of_sum(exponent.high, exponent.low + y * log.low)
+    // Halves of 26 bits, so that the product of the upper ones is exact.
+    let (y_high, log_high) = (upper_half(y), upper_half(log.high));
+    let exponent = y_high * log_high;
+    // Not a number fails the comparison too.
+    if exponent.abs() < EXP_MOST {
+        let low = (y - y_high) * log_high + y * ((log.high - log_high) + log.low);
+        exp_of_sum(exponent, low)
     } else {
         libm::pow(x, y)
     }
@@ -107,12 +112,12 @@ pub fn cos(angle: f64) -> f64 {
     libm::cos(angle)
 }
 
-/// e to the power of `x + low`, where `low` is below a last place of `x` and |x| below [`EXP_MOST`].
+/// e to the power of `x + low`, where |`low`| is at most 2^-24 |x| and |x| below [`EXP_MOST`].
 #[inline]
 fn exp_of_sum(x: f64, low: f64) -> f64 {
     // x = step ln 2 / 128 + r, so the power is 2^(step / 128) e^r: whole powers of two and a table, and a short series.
     let shifted = x * (EXP_STEPS as f64 / std::f64::consts::LN_2) + ROUND;
-    let step = (shifted.to_bits() as i64) << 12 >> 12;
+    let step = shifted.to_bits().wrapping_sub(ROUND.to_bits()) as i64;
     let step_number = shifted - ROUND;
     let r = (x - step_number * EXP_STEP.high) - step_number * EXP_STEP.low + low;
     let square = r * r;
@@ -130,6 +135,9 @@ struct Reduced {
     /// At most 2^-7.
     r: f64,
     r_low: f64,
+    /// r + r_low as a number of 26 bits, whose square is exact, and the rest.
+    near: f64,
+    far: f64,
     /// The rest of `sum`.
     low: f64,
 }
@@ -144,7 +152,7 @@ fn reduce(x: f64) -> Reduced {
     let z_bits = bits.wrapping_sub((exponent as u64) << MANTISSA_BITS);
     let entry = LN[(offset >> LN_INDEX_SHIFT) as usize % LN.len()];
     // The inverse has ten bits, so both products are exact, and so is the first difference.
-    let z_high = f64::from_bits(z_bits & !0x07ff_ffff);
+    let z_high = f64::from_bits(z_bits & !0x1fff_ffff);
     let z_low = f64::from_bits(z_bits) - z_high;
     let (near, far) = (z_high * entry.inverse - 1.0, z_low * entry.inverse);
     let r = near + far;
@@ -153,6 +161,8 @@ fn reduce(x: f64) -> Reduced {
         sum: exponent * LN_2.high + entry.log.high,
         r,
         r_low: (near - r) + far,
+        near,
+        far,
         low: exponent * LN_2.low + entry.log.low,
     }
 }
@@ -168,11 +178,22 @@ fn series(r: f64, square: f64) -> f64 {
 /// Natural logarithm of a normal number above zero, to some 67 bits.
 #[inline]
 fn ln_pair(x: f64) -> Pair {
-    let Reduced { sum, r, r_low, low } = reduce(x);
-    let square = two_product(r, r);
-    let head = two_sum(sum, r);
-    let head_2 = two_sum(head.high, -0.5 * square.high);
-    let cube = r * square.high * series(r, square.high);
+    let Reduced {
+        sum,
+        r,
+        r_low,
+        near,
+        far,
+        low,
+    } = reduce(x);
+    let square = Pair {
+        high: near * near,
+        low: far * (near + r),
+    };
+    let head = ordered_sum(sum, r);
+    let head_2 = ordered_sum(head.high, -0.5 * square.high);
+    let rounded = square.high + square.low;
+    let cube = r * rounded * series(r, rounded);
     let low = low + (r_low - r * r_low) + (head.low + head_2.low - 0.5 * square.low) + cube;
     let high = head_2.high + low;
     Pair {
@@ -181,30 +202,21 @@ fn ln_pair(x: f64) -> Pair {
     }
 }
 
-/// `a + b`, and what rounding took from it (Knuth).
+/// `a + b`, and what rounding took from it, where `a` is 0 or not below `b` in magnitude (Dekker). So it is above: the logarithms in
+/// the table are 0 or larger than any `r` of their cells.
 #[inline]
-const fn two_sum(a: f64, b: f64) -> Pair {
+fn ordered_sum(a: f64, b: f64) -> Pair {
     let high = a + b;
-    let part = high - a;
-    let low = (a - (high - part)) + (b - part);
-    Pair { high, low }
+    Pair {
+        high,
+        low: b - (high - a),
+    }
 }
 
-/// `a b`, and what rounding took from it (Dekker). Not for magnitudes above 1e300.
-#[inline]
-const fn two_product(a: f64, b: f64) -> Pair {
-    let high = a * b;
-    let (a_high, b_high) = (upper_half(a), upper_half(b));
-    let (a_low, b_low) = (a - a_high, b - b_high);
-    let low = ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low;
-    Pair { high, low }
-}
-
-/// The upper 26 bits of a mantissa (Veltkamp).
+/// The upper 26 bits of a mantissa.
 #[inline]
 const fn upper_half(a: f64) -> f64 {
-    let shifted = a * 134_217_729.0;
-    shifted - (shifted - a)
+    f64::from_bits(a.to_bits() & !0x07ff_ffff)
 }
 
 #[cfg(test)]

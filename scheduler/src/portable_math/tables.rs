@@ -1,6 +1,6 @@
 //! Tables of logarithms and powers of two, worked out by the compiler to twice the precision of `f64`.
 
-use super::{two_product, two_sum};
+use super::upper_half;
 
 /// A number as the sum of two: the second is below a last place of the first, or takes what the first was cut by.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,6 +87,23 @@ const fn cut(number: Pair, bits: u32) -> Pair {
         high,
         low: (number.high - high) + number.low,
     }
+}
+
+/// `a + b`, and what rounding took from it (Knuth).
+const fn two_sum(a: f64, b: f64) -> Pair {
+    let high = a + b;
+    let part = high - a;
+    let low = (a - (high - part)) + (b - part);
+    Pair { high, low }
+}
+
+/// `a b`, and what rounding took from it (Dekker).
+const fn two_product(a: f64, b: f64) -> Pair {
+    let high = a * b;
+    let (a_high, b_high) = (upper_half(a), upper_half(b));
+    let (a_low, b_low) = (a - a_high, b - b_high);
+    let low = ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low;
+    Pair { high, low }
 }
 
 const fn add(a: Pair, b: Pair) -> Pair {

@@ -263,3 +263,60 @@ fn range(kind: CandidateKind, index: usize) -> (f32, f32) {
         };
     if is_zero { (0.0, 0.0) } else { whole }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::tests::{cluster_of, submit};
+    use crate::ids::Time;
+    use crate::pass::{Pass, PassState};
+    use crate::policy::Needs;
+    use crate::spec::ClusterSpec;
+
+    /// What is said of a kind is said of every candidate of that kind: a row outside its ranges could end in a leaf not named.
+    #[test]
+    fn the_numbers_of_real_candidates_are_in_the_ranges_of_their_kind() {
+        let mut cluster = cluster_of(&ClusterSpec::uniform(3, 4, 1));
+        let (needs, mut pass) = (Needs::full(), Pass::new());
+        let mut seen = Vec::new();
+        for instant in 0_u32..40 {
+            cluster.advance(Time::from_secs_f64(f64::from(instant) * 300.0));
+            submit(
+                &mut cluster,
+                1 + instant * 5 % 11,
+                f64::from(200 + instant * 7919 % 20_000),
+            );
+            let mut state = pass.open(&cluster, &needs);
+            let mut step = 0;
+            while state == PassState::Open {
+                pass.observe(&cluster);
+                let rows = pass.observation().as_ref();
+                for (index, candidate) in pass.candidates().rows.iter().enumerate() {
+                    let row = [rows.row(index), rows.global].concat();
+                    for (feature, value) in row.iter().enumerate() {
+                        let (low, high) = range(candidate.kind, feature);
+                        let name = feature_of(feature as u16).name;
+                        assert!(
+                            (low..=high).contains(value),
+                            "{:?}: {name} is {value}",
+                            candidate.kind
+                        );
+                    }
+                    seen.push(candidate.kind);
+                }
+                let num = pass.candidates().len() as u32;
+                let action = if step == 6 {
+                    0
+                } else {
+                    (instant * 31 + step * 17) % num
+                };
+                let admissible = pass.candidates().is_admissible(action as usize);
+                state = pass.act(&mut cluster, &needs, if admissible { action as usize } else { 1 });
+                step += 1;
+            }
+        }
+        for kind in KINDS {
+            assert!(seen.contains(&kind), "no {kind:?} was offered");
+        }
+    }
+}

@@ -51,7 +51,7 @@ pub fn exp_f32(x: f32) -> f32 {
 #[must_use]
 #[inline]
 pub fn ln(x: f64) -> f64 {
-    if !x.is_normal() || x < 0.0 {
+    if !is_normal_above_zero(x) {
         return libm::log(x);
     }
     let Reduced {
@@ -82,17 +82,16 @@ pub fn log10(x: f64) -> f64 {
 #[must_use]
 #[inline]
 pub fn pow(x: f64, y: f64) -> f64 {
-    if !x.is_normal() || x < 0.0 {
+    if !is_normal_above_zero(x) {
         return libm::pow(x, y);
     }
     let log = ln_pair(x);
-    // Halves of 26 bits, so that the product of the upper ones is exact.
-    let (y_high, log_high) = (upper_half(y), upper_half(log.high));
-    let exponent = y_high * log_high;
+    // Of numbers of 26 bits, so exact.
+    let y_high = upper_half(y);
+    let exponent = y_high * log.high;
     // Not a number fails the comparison too.
     if exponent.abs() < EXP_MOST {
-        let low = (y - y_high) * log_high + y * ((log.high - log_high) + log.low);
-        exp_of_sum(exponent, low)
+        exp_of_sum(exponent, (y - y_high) * log.high + y * log.low)
     } else {
         libm::pow(x, y)
     }
@@ -121,11 +120,17 @@ fn exp_of_sum(x: f64, low: f64) -> f64 {
     let step_number = shifted - ROUND;
     let r = (x - step_number * EXP_STEP.high) - step_number * EXP_STEP.low + low;
     let square = r * r;
-    let rest = 0.5 + r * (1.0 / 6.0) + square * (1.0 / 24.0 + r * (1.0 / 120.0) + square * (1.0 / 720.0));
+    let rest = 0.5 + r * (1.0 / 6.0) + square * (1.0 / 24.0 + r * (1.0 / 120.0));
     let power = EXP[(step & (EXP_STEPS as i64 - 1)) as usize];
     let mantissa = power.high + (power.low + power.high * (r + square * rest));
     let exponent = step >> EXP_STEPS.trailing_zeros();
     mantissa * f64::from_bits(((exponent + 1023) as u64) << MANTISSA_BITS)
+}
+
+#[inline]
+fn is_normal_above_zero(x: f64) -> bool {
+    const LEAST: u64 = f64::MIN_POSITIVE.to_bits();
+    x.to_bits().wrapping_sub(LEAST) < f64::INFINITY.to_bits() - LEAST
 }
 
 /// What a logarithm is made of: ln x = `sum` + `low` + ln(1 + r + r_low).
@@ -175,7 +180,7 @@ fn series(r: f64, square: f64) -> f64 {
     first + square * next
 }
 
-/// Natural logarithm of a normal number above zero, to some 67 bits.
+/// Natural logarithm of a normal number above zero, to some 67 bits; the first part has 26.
 #[inline]
 fn ln_pair(x: f64) -> Pair {
     let Reduced {
@@ -195,7 +200,7 @@ fn ln_pair(x: f64) -> Pair {
     let rounded = square.high + square.low;
     let cube = r * rounded * series(r, rounded);
     let low = low + (r_low - r * r_low) + (head.low + head_2.low - 0.5 * square.low) + cube;
-    let high = head_2.high + low;
+    let high = upper_half(head_2.high + low);
     Pair {
         high,
         low: (head_2.high - high) + low,

@@ -28,6 +28,8 @@
 //! Mao et al., ICLR'19 (baselines that depend on the arrivals); Zhang and Ross, ICML'21 (on-policy learning with
 //! differential advantages), with Howard's `rho dt` for decisions that take time (Puterman, 1994, section 11.4).
 
+use pleach_scheduler::portable_math::exp;
+
 /// What happened to one environment, step by step; all slices have one entry per step.
 #[derive(Clone, Copy, Debug)]
 pub struct Steps<'a> {
@@ -88,7 +90,7 @@ pub fn estimate(steps: Steps<'_>, criterion: Criterion, lambda: f64, advantages:
                 } else {
                     steps.value_after(t)
                 };
-                ((-steps.dt_s[t] / horizon_s).exp(), reward, next_value)
+                (exp(-steps.dt_s[t] / horizon_s), reward, next_value)
             }
         };
         if steps.terminated[t] || steps.truncated[t] {

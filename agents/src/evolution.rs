@@ -15,6 +15,7 @@
 
 use pleach_env::seed::Seed;
 use pleach_network::Layout;
+use pleach_scheduler::portable_math::{cos, ln, sin};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -143,9 +144,9 @@ fn draw(seed: Seed, pair: usize, len: usize) -> Vec<f32> {
 /// # Source
 /// Box and Muller, 1958.
 fn normal_pair(random: &mut impl Rng) -> (f32, f32) {
-    let radius = (-2.0 * (1.0 - uniform(random)).ln()).sqrt();
+    let radius = (-2.0 * ln(1.0 - uniform(random))).sqrt();
     let angle = std::f64::consts::TAU * uniform(random);
-    ((radius * angle.cos()) as f32, (radius * angle.sin()) as f32)
+    ((radius * cos(angle)) as f32, (radius * sin(angle)) as f32)
 }
 
 /// Parameters of the members of a generation, in pairs: plus, minus, plus, minus...

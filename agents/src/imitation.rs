@@ -10,6 +10,7 @@ use pleach_network::{
     DecisionBatch, Layout, Normaliser, choice_of,
     softmax::{argmax, log_softmax},
 };
+use pleach_scheduler::portable_math::{exp, exp_f32};
 use serde::{Deserialize, Serialize};
 
 use crate::adam::{self, Adam};
@@ -273,7 +274,7 @@ fn returns(outcomes: &[(f32, f64, (bool, bool))], horizon_s: f64) -> Vec<f32> {
         } else if *truncated {
             next = f64::NAN;
         }
-        next = f64::from(*reward) + (-dt_s / horizon_s).exp() * next;
+        next = f64::from(*reward) + exp(-dt_s / horizon_s) * next;
         *value = next as f32;
     }
     returns
@@ -345,7 +346,7 @@ pub fn clone_teacher(
                     } else {
                         0.0
                     };
-                    *by = (by.exp() - taught - spread) * share;
+                    *by = (exp_f32(*by) - taught - spread) * share;
                 }
                 let target = targets[decision];
                 let error = if target.is_finite() { value - target } else { 0.0 };

@@ -22,6 +22,11 @@
 //! Experiment management, plots, clusters and their events: the learner knows only
 //! [`VectorEnv`](pleach_env::vector::VectorEnv). Running a trained network: that is `pleach_network`, which needs none of this.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
+)]
+
 pub mod adam;
 pub mod advantage;
 pub mod behaviour;

@@ -12,6 +12,7 @@
 //! Schulman et al., 2017; details as in Huang et al., ICLR blog track 2022; the estimates of the divergence are
 //! Schulman's (`old_approx_kl` = mean(-ln w), `approx_kl` = mean(w - 1 - ln w)).
 
+use pleach_scheduler::portable_math::exp_f32;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
@@ -195,7 +196,7 @@ fn decide(
 ) -> PolicyTerms {
     log_softmax(logits, by_logits);
     let log_ratio = by_logits[choice] - old_logprob;
-    let ratio = log_ratio.exp();
+    let ratio = exp_f32(log_ratio);
     let clipped = ratio.clamp(1.0 - clip, 1.0 + clip);
     let policy_loss = -(ratio * advantage).min(clipped * advantage);
     // Where the minimum is the clipped term, the loss does not depend on the policy.
@@ -206,7 +207,7 @@ fn decide(
     };
     let entropy = entropy(by_logits);
     for (index, value) in by_logits.iter_mut().enumerate() {
-        let (log_probability, probability) = (*value, value.exp());
+        let (log_probability, probability) = (*value, exp_f32(*value));
         let chosen = if index == choice { 1.0 } else { 0.0 };
         // d ln p(a) / d logit = [chosen] - p; d entropy / d logit = -p (ln p + entropy).
         *value =

@@ -8,6 +8,11 @@
 //! Speeds are those of seven model families on K80, P100 and V100 GPUs (Gavel's table, batch sizes as in its section 7),
 //! times a random 0.8 to 1.2 for each of 26 classes; a pair keeps the speeds of its families beside each other on a V100.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "an example; its last places are nobody's promise"
+)]
+
 use std::fmt::Write as _;
 use std::time::Instant;
 

@@ -1,5 +1,10 @@
 //! Distils a made-up teacher on generated workloads; prints what each tree is worth, and the tree.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "an example; its last places are nobody's promise"
+)]
+
 use pleach_distill::{DistillConfig, Label, distill};
 use pleach_env::error::Error;
 use pleach_env::seed::Seed;

@@ -7,6 +7,10 @@
 //! `docs/distilling.md` has the recipe and its sources.
 //!
 //! ```no_run
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
+)]
 #![doc = include_str!("../examples/distil.rs")]
 //! ```
 //!

@@ -8,6 +8,7 @@
 //! Our own experiment with an evolved teacher on 64 servers; `docs/distilling.md`. List-wise weights: ListNet's softmax
 //! over the list (Cao et al., ICML'07).
 
+use pleach_scheduler::portable_math::exp_f32;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Dataset;
@@ -79,12 +80,12 @@ impl Targets {
         for &point in points {
             relative(data.point(point).teacher, config, &mut scores);
             let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let sum: f32 = scores.iter().map(|score| (score - best).exp()).sum();
+            let sum: f32 = scores.iter().map(|score| exp_f32(score - best)).sum();
             for (row, score) in data.rows_of(point).zip(&scores) {
                 targets.point.push(point as u32);
                 targets.row.push(row as u32);
                 targets.target.push(*score);
-                let share = (score - best).exp() / sum;
+                let share = exp_f32(score - best) / sum;
                 targets
                     .weight
                     .push(1.0 / scores.len() as f32 + config.sharpness * share);

@@ -10,6 +10,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use pleach_scheduler::cluster::{Cluster, NodeState, Submission};
 use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::ids::{NodeId, Time};
+use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::spec::Resources;
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
@@ -170,7 +171,7 @@ impl Capacity {
         };
         // 1 - u lies in (0, 1], so the logarithm is finite.
         let uniform: f64 = self.streams[node.index()].random();
-        let span = Time::from_secs_f64(-(1.0 - uniform).ln() * mean_s).max(Time(1));
+        let span = Time::from_secs_f64(-ln(1.0 - uniform) * mean_s).max(Time(1));
         self.events.push(Reverse((now + span, node, what)));
     }
 

@@ -21,6 +21,11 @@
 //! No learning and no plots; hidden truth stays in [`world`], and a scheduler sees only its
 //! [`Cluster`](pleach_scheduler::cluster::Cluster).
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
+)]
+
 pub mod attribution;
 pub mod bound;
 pub mod capacity;
@@ -30,6 +35,7 @@ pub mod env;
 pub mod error;
 pub mod failures;
 pub mod metrics;
+mod normal;
 pub mod occupancy;
 pub mod random;
 mod registered;

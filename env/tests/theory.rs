@@ -9,7 +9,7 @@
 //! Once GPUs are time-sliced, a server on which all jobs are sliced evenly is the M/G/1 queue with processor sharing: its
 //! mean response E[S] / (1 - rho) does not depend on the distribution. It goes after the M/G/1 queue with FIFO.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod brute_force;
 

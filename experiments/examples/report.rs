@@ -1,5 +1,10 @@
 //! A report from numbers of your own: `cargo run --example report -p pleach-experiments -- report.html`.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "an example; its last places are nobody's promise"
+)]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -9,6 +9,11 @@
 //! load = [0.5, 0.7, 0.9]
 //! ```
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "an example; its last places are nobody's promise"
+)]
+
 use std::path::Path;
 
 use pleach_env::seed::Seed;

@@ -27,6 +27,11 @@
 //! clock and environment variables (`pleach-cli`). An engine that talks to machines: a sweep is a list of independent units
 //! that any batch system can run.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
+)]
+
 pub mod distill;
 pub mod error;
 pub mod evaluate;

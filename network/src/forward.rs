@@ -9,6 +9,7 @@
 use crate::decision_batch::DecisionRef;
 use crate::error::Error;
 use crate::parameters::{LANES, Layout, Set, at};
+use pleach_scheduler::portable_math::exp_f32;
 
 /// Candidates that a layer works on at once.
 const BLOCK: usize = 4;
@@ -259,6 +260,12 @@ impl Inference {
         })
     }
 
+    /// As [`Inference::forward`], compiled for any processor.
+    #[cfg(test)]
+    pub(crate) fn forward_anywhere(&self, row: Row<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
+        self.pass(row, scratch, logits)
+    }
+
     #[inline(always)]
     fn pass(&self, row: DecisionRef<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
         let (n, h) = (row.num_candidates, self.layout.config.hidden);
@@ -335,7 +342,7 @@ fn attend(encoded: &[f32], query: &[f32], weights: &mut [f32], out: &mut [f32]) 
     }
     let mut total = 0.0;
     for (weight, row) in weights.iter_mut().zip(rows()) {
-        *weight = (*weight - largest).exp();
+        *weight = exp_f32(*weight - largest);
         total += *weight;
         add_all(out, *weight, row);
     }

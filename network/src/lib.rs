@@ -1,4 +1,8 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
+)]
 
 pub mod blend;
 mod container;

@@ -14,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::heuristics;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
+use pleach_scheduler::portable_math::ln;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, SETTING_MAX};
@@ -90,7 +91,7 @@ impl Policy for PriorPolicy {
             let by_score = scores[*b].total_cmp(&scores[*a]);
             by_score.then(key_a.total_cmp(key_b)).then(a.cmp(b))
         });
-        let logit = |place: usize| (-self.prior.weight * (1.0 + place as f64).ln()) as f32;
+        let logit = |place: usize| (-self.prior.weight * ln(1.0 + place as f64)) as f32;
         logits.fill(logit(mask.len()));
         for (place, (index, _)) in self.order.iter().enumerate() {
             logits[*index] = logit(place);

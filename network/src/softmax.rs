@@ -1,10 +1,12 @@
 //! The distribution over admissible candidates. Masked candidates are not in the list, so nothing is ever -inf.
 
+use pleach_scheduler::portable_math::{exp_f32, ln_f32};
+
 /// Writes `ln softmax(logits)`: logits less their log-sum-exp.
 pub fn log_softmax(logits: &[f32], out: &mut [f32]) {
     let largest = logits.iter().fold(f32::NEG_INFINITY, |a, b| a.max(*b));
-    let sum: f32 = logits.iter().map(|logit| (logit - largest).exp()).sum();
-    let log_sum = largest + sum.ln();
+    let sum: f32 = logits.iter().map(|logit| exp_f32(logit - largest)).sum();
+    let log_sum = largest + ln_f32(sum);
     out.iter_mut()
         .zip(logits)
         .for_each(|(out, logit)| *out = logit - log_sum);
@@ -14,7 +16,7 @@ pub fn log_softmax(logits: &[f32], out: &mut [f32]) {
 pub fn sample(log_probabilities: &[f32], uniform: f64) -> usize {
     let mut sum = 0.0;
     for (index, log_probability) in log_probabilities.iter().enumerate() {
-        sum += f64::from(log_probability.exp());
+        sum += f64::from(exp_f32(*log_probability));
         if uniform < sum {
             return index;
         }
@@ -36,7 +38,7 @@ pub fn argmax(logits: &[f32]) -> usize {
 
 /// Entropy in nats.
 pub fn entropy(log_probabilities: &[f32]) -> f32 {
-    -log_probabilities.iter().map(|l| l.exp() * l).sum::<f32>()
+    -log_probabilities.iter().map(|l| exp_f32(*l) * l).sum::<f32>()
 }
 
 #[cfg(test)]

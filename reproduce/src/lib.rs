@@ -30,6 +30,10 @@
 //! A clock, progress, placement or cost model of its own: those are the simulator's (`pleach-env`), so that a match says
 //! something about it. Schedulers that do more than copy a simulator: those are planners (`pleach-baselines`). Recorded runs
 //! and job lists of others: they lie beside the repository and are never committed.
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
+)]
 
 pub mod figures;
 pub mod simulators;

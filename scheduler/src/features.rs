@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use sha2::{Digest, Sha256};
 
 use crate::observation::entities::{MAX_NODE_GROUPS, MAX_RUNNING};
+use crate::portable_math::pow;
 
 /// How a raw value becomes a network's input.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +36,7 @@ impl Scale {
     pub fn invert(self, scaled: f32) -> f64 {
         match self {
             Scale::Linear(divisor) => f64::from(scaled) * f64::from(divisor),
-            Scale::Log(divisor) => 10_f64.powf(f64::from(scaled) * f64::from(divisor)) - 1.0,
+            Scale::Log(divisor) => pow(10.0, f64::from(scaled) * f64::from(divisor)) - 1.0,
         }
     }
 }

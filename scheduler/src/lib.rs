@@ -3,6 +3,11 @@
 //! # What is deliberately not here
 //! No simulation, no gradients, no async: hidden truth is a type of the crate above, so it cannot leak into a policy.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
+)]
+
 pub mod candidate;
 pub mod cluster;
 pub mod error;
@@ -16,5 +21,6 @@ pub mod pass;
 pub mod physics;
 pub mod planner;
 pub mod policy;
+pub mod portable_math;
 pub mod spec;
 pub mod tree;

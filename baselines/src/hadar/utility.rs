@@ -9,6 +9,7 @@ use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::shared::what_if::FreeResources;
+use pleach_scheduler::portable_math::pow;
 
 /// What a schedule is to be good at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,7 +183,7 @@ impl Prices {
 /// Price where a part of a node is taken; 0 on a type that nobody can use.
 fn price((least, most): (f64, f64), part: f64) -> f64 {
     if most > 0.0 && least > 0.0 {
-        least * (most / least).powf(part)
+        least * pow(most / least, part)
     } else {
         0.0
     }

@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::shared::allocate_by_priority::{Rules, allocate_by_priority, start_what_fits};
 use crate::shared::settings::check;
 use crate::shared::timer::RoundTimer;
+use pleach_scheduler::portable_math::ln;
 
 /// Settings of [`Themis`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -128,7 +129,7 @@ impl Themis {
         Bid {
             id,
             rho: shared_s / ideal_s,
-            gain: (1.0 + self.config.lease_s / shared_s).ln() / gang,
+            gain: ln(1.0 + self.config.lease_s / shared_s) / gang,
         }
     }
 

@@ -15,6 +15,7 @@ use pleach_experiments::evaluate::instances::{episodes, seeds};
 use pleach_experiments::evaluate::policy_spec::{PolicySpec, TREE_FILE, label_and_place};
 use pleach_experiments::evaluate::results::{PolicyRun, Results};
 use pleach_experiments::evaluate::run::Runner;
+use pleach_experiments::evaluate::stand_in::stand_ins;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::report::Report;
 use pleach_experiments::run_folder::atomic_file::{read_text, read_toml};
@@ -92,7 +93,8 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let runs = Runner::new(&sim)
         .watched("compare", &bars)
         .run(&instances, &policies)?;
-    let results = Results::new("distill", runs, Some(teacher.name()))?;
+    let results = Results::new("distill", runs, Some(teacher.name()))?
+        .with_stand_ins(stand_ins(&policies, &instances, &sim));
     let table = Table::compare(&results, &COLUMNS);
     let settings = toml::to_string_pretty(&config).unwrap_or_default();
     let report = Report {

@@ -15,6 +15,7 @@ use pleach_experiments::evaluate::instances::{episodes, seeds};
 use pleach_experiments::evaluate::policy_spec::{PolicySpec, TREE_FILE};
 use pleach_experiments::evaluate::results::Results;
 use pleach_experiments::evaluate::run::Runner;
+use pleach_experiments::evaluate::stand_in::stand_ins;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::evaluate::workload_source::env_of;
 use pleach_experiments::report::{LearningCurve, Report};
@@ -143,6 +144,9 @@ fn closing(distilled: &Distilled, [trained_s, pruned_s, compared_s]: [f64; 3], p
 /// Deviation of members and first step of a run that is to end within a minute. *Assumed*, by trial on `Pleach/GavelMulti-v1`.
 const SHORT_RUN: (f64, f64) = (0.3, 0.15);
 
+/// Heuristics of the table, beside the best one: at most eight rows with network and tree, each of its own line of scheduling.
+const ROWS: [&str; 5] = ["fifo", "fifo-skip", "sjf", "easy", "gpu-time-reserve"];
+
 /// The settings of the training part.
 fn settings(args: &QuickstartArgs) -> Result<TrainSettings, Error> {
     let mut settings = settings_file::evolution()?;
@@ -164,7 +168,11 @@ fn compare(
     quiet: bool,
 ) -> Result<Results, Error> {
     let tree = PolicySpec::tree("tree", distilled.tree.clone())?;
-    let mut policies = PolicySpec::open_all(&[])?;
+    let mut names: Vec<String> = ROWS.iter().map(ToString::to_string).collect();
+    if !names.iter().any(|name| name == validation.best()) {
+        names.push(validation.best().to_string());
+    }
+    let mut policies = PolicySpec::open_all(&names)?;
     policies.extend([network, tree]);
     let instances = episodes(&settings.env, &seeds(args.run.seed, "test", args.seeds as usize))?;
     let mut sim = settings.env.sim.clone();
@@ -176,7 +184,8 @@ fn compare(
     for run in &mut runs {
         run.workload.clone_from(&args.env);
     }
-    Results::new("quickstart", runs, Some(validation.best()))
+    let results = Results::new("quickstart", runs, Some(validation.best()))?;
+    Ok(results.with_stand_ins(stand_ins(&contestants, &bouts, &sim)))
 }
 
 fn learning_curve(trained: &Trained, validation: &Validation) -> LearningCurve {

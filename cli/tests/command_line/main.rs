@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod learning;
+mod processors;
 mod refusals;
 mod sweeps;
 mod workloads;

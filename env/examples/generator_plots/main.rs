@@ -4,6 +4,11 @@
 //! For each preset that follows a real list: run times by gang size, gang sizes by jobs and by GPU time, arrivals. The
 //! same version writes the same bytes.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "an example; its last places are nobody's promise"
+)]
+
 mod published;
 mod svg;
 

@@ -9,8 +9,9 @@
 //! Philly (ATC'19), table 7.
 
 use pleach_scheduler::ids::Time;
-use rand_distr::{Distribution, StandardNormal};
+use pleach_scheduler::portable_math::{exp, ln};
 
+use crate::normal::standard_normal;
 use crate::seed::Seed;
 
 /// Standard normal quantiles of 0.9 and 0.95.
@@ -94,13 +95,13 @@ impl Reason {
 
     /// Runtime to failure at a standard normal deviate, s.
     pub(super) fn runtime_s(&self, deviate: f64) -> f64 {
-        let [median, p90, p95] = self.runtime_min.map(|minutes| (minutes * 60.0).ln());
+        let [median, p90, p95] = self.runtime_min.map(|minutes| ln(minutes * 60.0));
         let log = if deviate < Z_90 {
             median + (p90 - median) / Z_90 * deviate
         } else {
             p90 + (p95 - p90) / (Z_95 - Z_90) * (deviate - Z_90)
         };
-        log.exp().clamp(SHORTEST_S, LONGEST_S)
+        exp(log).clamp(SHORTEST_S, LONGEST_S)
     }
 }
 
@@ -135,6 +136,6 @@ pub fn runtime_to_failure(seed: Seed, job: u64, trial: u32, reason: u8) -> Time 
     let mut rng = seed
         .child("failing-job", job)
         .stream("runtime-to-failure", u64::from(trial));
-    let deviate: f64 = StandardNormal.sample(&mut rng);
+    let deviate = standard_normal(&mut rng);
     Time::from_secs_f64(REASONS[usize::from(reason)].runtime_s(deviate))
 }

@@ -3,11 +3,12 @@
 //! One estimate per job, fixed when the job arrives, so a policy cannot learn the truth by asking twice.
 
 use pleach_scheduler::estimate::{Estimate, Provenance};
-use rand_distr::{Distribution, StandardNormal};
+use pleach_scheduler::portable_math::exp;
 use serde::{Deserialize, Serialize};
 
 use super::{JobSpec, Workload, config, history, is_span};
 use crate::error::Error;
+use crate::normal::standard_normal;
 use crate::seed::Seed;
 
 /// Where the scheduler's run-time estimates come from.
@@ -82,8 +83,8 @@ impl EstimateModel {
                 (job.estimate_s.unwrap_or(default_s), Provenance::UserLimit)
             }
             EstimateModel::LogNormal { sigma, bias } => {
-                let z: f64 = StandardNormal.sample(&mut seed.stream("estimate", position as u64));
-                (job.run_time_s * bias * (sigma * z).exp(), Provenance::Predicted)
+                let z = standard_normal(&mut seed.stream("estimate", position as u64));
+                (job.run_time_s * bias * exp(sigma * z), Provenance::Predicted)
             }
             EstimateModel::History { default_s, .. } => (learned.unwrap_or(default_s), Provenance::Predicted),
         };

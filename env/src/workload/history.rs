@@ -13,6 +13,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use pleach_scheduler::ids::Time;
+use pleach_scheduler::portable_math::{exp, ln};
 
 use super::JobSpec;
 
@@ -33,7 +34,7 @@ impl Last {
     fn geometric_mean(&self) -> Option<f64> {
         // Summed anew each time: a running sum would drift.
         let sum: f64 = self.logs.iter().sum();
-        (!self.logs.is_empty()).then(|| (sum / self.logs.len() as f64).exp())
+        (!self.logs.is_empty()).then(|| exp(sum / self.logs.len() as f64))
     }
 }
 
@@ -63,7 +64,7 @@ pub(super) fn predictions(jobs: &[JobSpec], num_last: usize, default_s: f64) -> 
                 known
                     .entry(group)
                     .or_default()
-                    .push(ended.run_time_s.ln(), num_last);
+                    .push(ln(ended.run_time_s), num_last);
             }
         }
         let mut likes = groups(job)

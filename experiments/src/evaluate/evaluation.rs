@@ -12,6 +12,7 @@ use super::policy_spec::PolicySpec;
 use super::results::Results;
 use super::run::Runner;
 use super::sim_config::SchedulingConfig;
+use super::stand_in::stand_ins;
 use super::workload_source::WorkloadSource;
 use crate::error::Error;
 use crate::progress::Watcher;
@@ -140,7 +141,8 @@ impl Evaluation {
         let runner = Runner::new(&self.sim).watched("evaluate", watcher);
         let runs = runner.run(instances, &self.policies)?;
         let results = Results::by(self.metric, "evaluate", runs, self.reference.as_deref())?;
-        Ok(results.drawn(self.config.workload.is_drawn(&self.sim)?))
+        let results = results.drawn(self.config.workload.is_drawn(&self.sim)?);
+        Ok(results.with_stand_ins(stand_ins(&self.policies, instances, &self.sim)))
     }
 
     /// Columns of the table, with those that only this cluster has something to say in.

@@ -9,6 +9,7 @@ pub mod requirement_flags;
 pub mod results;
 pub mod run;
 pub mod sim_config;
+pub mod stand_in;
 pub mod stats;
 pub mod table;
 pub mod workload_source;

@@ -109,6 +109,15 @@ impl PolicySpec {
         matches!(self.kind, Kind::Planner(..))
     }
 
+    /// Name of the heuristic that it is, whatever its label; none of other kinds.
+    #[must_use]
+    pub fn heuristic_name(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Heuristic(name) => Some(name),
+            _ => None,
+        }
+    }
+
     /// Whether it is a trained network.
     #[must_use]
     pub fn is_network(&self) -> bool {

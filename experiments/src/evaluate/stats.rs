@@ -10,6 +10,7 @@
 //! as a hint. Refused: ratios of numbers that are not positive.
 
 use pleach_env::seed::Seed;
+use pleach_scheduler::portable_math::{exp, ln};
 use rand::Rng as _;
 use serde::Serialize;
 
@@ -53,13 +54,13 @@ impl Ratio {
         }
         let logs: Vec<f64> = pairs
             .iter()
-            .map(|(policy, reference)| policy.ln() - reference.ln())
+            .map(|(policy, reference)| ln(*policy) - ln(*reference))
             .collect();
         let interval = bootstrap_mean(&logs, 0.95);
         Some(Ratio {
-            mean: mean(&logs).exp(),
-            low: interval.map(|(low, _)| low.exp()),
-            high: interval.map(|(_, high)| high.exp()),
+            mean: exp(mean(&logs)),
+            low: interval.map(|(low, _)| exp(low)),
+            high: interval.map(|(_, high)| exp(high)),
             num_pairs: pairs.len(),
             num_better: logs.iter().filter(|&&log| log < 0.0).count(),
         })

@@ -57,7 +57,8 @@ impl Table {
         let rows = results
             .policies()
             .map(|(name, summary)| {
-                let mut row = vec![name.to_string()];
+                let label = results.stand_in(name);
+                let mut row = vec![label.map_or(name.to_string(), |label| format!("{name} ({label})"))];
                 for (metric, best) in metrics.iter().zip(&best) {
                     row.push(cell(summary, metric, *best));
                 }

@@ -1,6 +1,7 @@
 //! Axes: where a value goes, and which ticks a reader would choose.
 
 use crate::evaluate::metric::{show_plain, show_seconds};
+use pleach_scheduler::portable_math::{ln, log10};
 
 /// Durations that people name, for the ticks of a time axis, seconds.
 const NAMED_S: [(f64, &str); 17] = [
@@ -43,7 +44,7 @@ impl Axis {
         let step = nice_step((high - low) / 6.0);
         let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
         let count = ((last - first) as usize).min(20);
-        let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
+        let decimals = (-log10(step).floor()).clamp(0.0, 9.0) as usize;
         let largest = (first * step).abs().max((last * step).abs());
         let label = |value: f64| {
             if largest >= 1e4 {
@@ -156,7 +157,7 @@ impl Axis {
     #[must_use]
     pub fn place(&self, value: f64) -> f64 {
         let part = if self.log {
-            (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
+            ln(value.max(self.low) / self.low) / ln(self.high / self.low)
         } else {
             (value - self.low) / (self.high - self.low)
         };
@@ -181,7 +182,7 @@ fn sane(low: f64, high: f64) -> (f64, f64) {
 }
 
 fn nice_step(rough: f64) -> f64 {
-    let power = 10f64.powf(rough.log10().floor());
+    let power = 10f64.powi(log10(rough).floor() as i32);
     let digit = [1.0, 2.0, 5.0, 10.0]
         .into_iter()
         .find(|digit| digit * power >= rough * (1.0 - 1e-9));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pleach_baselines::Requirements;
 use pleach_env::config::EnvConfig;
 use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::portable_math::{exp, ln};
 use serde::Serialize;
 
 use super::interval::Interval;
@@ -99,7 +100,7 @@ pub fn compare(
         table
     };
     let jct_s = by_name(MAIN_METRIC);
-    let log_mean = |values: &[f64]| values.iter().map(|x| x.ln()).sum::<f64>() / values.len() as f64;
+    let log_mean = |values: &[f64]| values.iter().map(|x| ln(*x)).sum::<f64>() / values.len() as f64;
     let mut ranking: Vec<(String, f64)> = field
         .iter()
         .map(|one| (one.name().to_string(), log_mean(&jct_s[one.name()])))
@@ -134,13 +135,13 @@ pub fn compare(
             baseline: baseline.clone(),
             baselines: ranking
                 .iter()
-                .map(|(name, log)| (name.clone(), (log - least).exp()))
+                .map(|(name, log)| (name.clone(), exp(log - least)))
                 .collect(),
             baseline_gap: mean_gap(&[&baseline]),
             learned_gap: mean_gap(&names),
             avg_jct: interval_of(&jct)?,
             p99_jct: interval_of(&tail)?,
-            trainings: jct.iter().map(|ratios| log_mean(ratios).exp()).collect(),
+            trainings: jct.iter().map(|ratios| exp(log_mean(ratios))).collect(),
             kept: Kept {
                 training: stage.kept,
                 avg_jct: interval_of(&of_kept(&jct))?,

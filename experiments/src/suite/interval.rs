@@ -8,6 +8,7 @@
 //! Agarwal et al., NeurIPS'21 (interquartile mean, stratified bootstrap over runs and tasks).
 
 use pleach_env::seed::Seed;
+use pleach_scheduler::portable_math::{exp, ln};
 use rand::Rng as _;
 use serde::Serialize;
 
@@ -37,10 +38,10 @@ impl Interval {
         }
         let logs: Vec<Vec<f64>> = ratios
             .iter()
-            .map(|row| row.iter().map(|ratio| ratio.ln()).collect())
+            .map(|row| row.iter().map(|ratio| ln(*ratio)).collect())
             .collect();
         let mut all: Vec<f64> = logs.concat();
-        let iqm = interquartile_mean(&mut all).exp();
+        let iqm = exp(interquartile_mean(&mut all));
         let mut random = Seed(0).stream("suite/bootstrap", num_workloads as u64);
         let mut draw = |bound: usize| ((u128::from(random.next_u64()) * bound as u128) >> 64) as usize;
         let mut means: Vec<f64> = (0..NUM_RESAMPLES)
@@ -57,8 +58,8 @@ impl Interval {
         means.sort_by(f64::total_cmp);
         Some(Interval {
             iqm,
-            low: quantile(&means, 0.025)?.exp(),
-            high: quantile(&means, 0.975)?.exp(),
+            low: exp(quantile(&means, 0.025)?),
+            high: exp(quantile(&means, 0.975)?),
         })
     }
 }

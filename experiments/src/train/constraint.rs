@@ -22,6 +22,7 @@
 //! Dual ascent: Boyd and Vandenberghe, 2004, chapter 5. In learning: Tessler et al., ICLR'19 (multipliers that move slower
 //! than the policy). The default of `step` is *assumed*.
 
+use pleach_scheduler::portable_math::ln;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -94,7 +95,7 @@ impl Constraint {
     /// metric by its key.
     pub fn excess(&self, own: impl Fn(&str) -> f64, baseline: impl Fn(&str) -> f64) -> Vec<f64> {
         let of = |(key, bound): (&String, &f64)| {
-            let ratio = ((own(key) + FLOOR) / (baseline(key) + FLOOR)).ln() - bound.ln();
+            let ratio = ln((own(key) + FLOOR) / (baseline(key) + FLOOR)) - ln(*bound);
             let metric = METRICS.iter().find(|metric| metric.key == key);
             let more_is_better = metric.is_some_and(|metric| metric.better == Better::Higher);
             if more_is_better { -ratio } else { ratio }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pleach_env::metrics::Metrics;
+use pleach_scheduler::portable_math::{exp, ln};
 
 use crate::error::Error;
 use crate::evaluate::metric::{Better, MAIN_METRIC, Metric};
@@ -102,7 +103,7 @@ pub fn loss(objective: &Objective, of: impl Fn(&str) -> f64) -> f64 {
     let term = |(key, weight): (&String, &f64)| {
         let better = Metric::find(key)?.better;
         let sign = if better == Better::Higher { -1.0 } else { 1.0 };
-        Some(sign * weight * (of(key) + FLOOR).ln())
+        Some(sign * weight * ln(of(key) + FLOOR))
     };
     objective.iter().filter_map(term).sum()
 }
@@ -114,7 +115,7 @@ pub fn ratio(objective: &Objective, own: impl Fn(&str) -> f64, base: impl Fn(&st
     match *objective == avg_jct() {
         true => own(MAIN_METRIC) / base(MAIN_METRIC),
         // The difference, for each alone may be too large for a number.
-        false => (loss(objective, own) - loss(objective, base)).exp(),
+        false => exp(loss(objective, own) - loss(objective, base)),
     }
 }
 

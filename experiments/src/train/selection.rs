@@ -1,5 +1,7 @@
 //! What a run judges, keeps and leaves behind.
 
+use pleach_scheduler::portable_math::{exp, ln};
+
 use super::curve::CurvePoint;
 use super::run::Run;
 use super::trained::{CHECKPOINTS, Trained, VALIDATION_FILE};
@@ -29,7 +31,7 @@ impl Run<'_> {
         };
         let is_admitted = point.is_admitted(self.curve.first().unwrap_or(&point));
         self.curve.push(point);
-        if is_admitted && self.trainer.note_evaluation(-ratio.ln()) {
+        if is_admitted && self.trainer.note_evaluation(-ln(ratio)) {
             self.trainer.network().save(&self.folder.join(BEST_CHECKPOINT))?;
         }
         let mut figures = vec![("ratio_to_best_heuristic".to_string(), ratio)];
@@ -78,7 +80,7 @@ impl Run<'_> {
         let may_be_kept = |point: &CurvePoint| first.is_some_and(|first| point.is_admitted(first));
         if !self.curve.iter().any(may_be_kept) {
             let excess = self.curve.iter().filter_map(|point| point.excess);
-            let nearest = excess.fold(f64::INFINITY, f64::min).exp();
+            let nearest = exp(excess.fold(f64::INFINITY, f64::min));
             return Err(Error::NothingKept(format!(
                 "no network kept to the constraint on the validation workloads: the nearest one is at {nearest:.3} of a \
                  bound. The last state is kept in {}; train for longer, or loosen constraint.metrics",

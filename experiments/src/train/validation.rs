@@ -1,5 +1,6 @@
 //! Workloads on which networks and trees are chosen; what is reported comes from others.
 
+use pleach_scheduler::portable_math::{exp, ln};
 use std::collections::BTreeMap;
 
 use pleach_env::config::{EnvConfig, Source};
@@ -145,13 +146,13 @@ pub fn highest_ratio(own: &[f64], first: &[f64]) -> f64 {
     let gains: Vec<f64> = own
         .iter()
         .zip(first)
-        .map(|(own, first)| (own / first).ln())
+        .map(|(own, first)| ln(own / first))
         .collect();
     let num = gains.len().max(1) as f64;
     let mean = gains.iter().sum::<f64>() / num;
     let square = gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>();
     let deviation = (square / (num - 1.0).max(1.0)).sqrt();
-    (mean + QUANTILE * deviation / num.sqrt()).exp()
+    exp(mean + QUANTILE * deviation / num.sqrt())
 }
 
 /// Geometric mean of the ratios of one policy's runs to another's on the same workloads, in the same order.
@@ -168,7 +169,7 @@ fn ratios(objective: &Objective, runs: &[PolicyRun], base: &[PolicyRun]) -> Vec<
 }
 
 fn geometric_mean(values: &[f64]) -> f64 {
-    (values.iter().map(|value| value.ln()).sum::<f64>() / values.len().max(1) as f64).exp()
+    exp(values.iter().map(|value| ln(*value)).sum::<f64>() / values.len().max(1) as f64)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Pooling by attention, there and back: one head's mean of a decision's codes.
 
 use crate::matrix::{add_scaled, dot};
+use pleach_scheduler::portable_math::exp_f32;
 
 use super::packed::Packed;
 
@@ -23,7 +24,7 @@ pub(super) fn attend(codes: &[f32], query: &[f32], weights: &mut [f32], out: &mu
     let largest = weights.iter().fold(f32::NEG_INFINITY, |a, b| a.max(*b));
     weights
         .iter_mut()
-        .for_each(|weight| *weight = (*weight - largest).exp());
+        .for_each(|weight| *weight = exp_f32(*weight - largest));
     let total: f32 = weights.iter().sum();
     weights.iter_mut().for_each(|weight| *weight /= total);
     for (weight, code) in weights.iter().zip(codes.chunks_exact(query.len())) {

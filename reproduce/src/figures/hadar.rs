@@ -7,6 +7,7 @@ use pleach_env::simulate::{SimConfig, SimResult};
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::ids::Time;
+use pleach_scheduler::portable_math::pow;
 use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, Resources, TenantSpec};
 use rand::{Rng, RngExt as _};
 use serde_json::json;
@@ -45,7 +46,7 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[
 const GPU_HOURS: [(f64, f64); 4] = [(0.1, 1.0), (1.0, 10.0), (10.0, 50.0), (50.0, 100.0)];
 
 fn log_uniform(range: (f64, f64), rng: &mut impl Rng) -> f64 {
-    range.0 * (range.1 / range.0).powf(rng.random::<f64>())
+    range.0 * pow(range.1 / range.0, rng.random::<f64>())
 }
 
 /// Gavel's job types and gangs with Hadar's lengths, all at once.

@@ -8,6 +8,7 @@ use pleach_env::simulate::{SimConfig, SimResult};
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::ids::Time;
+use pleach_scheduler::portable_math::{ln, pow};
 use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 use rand::RngExt as _;
 
@@ -91,7 +92,7 @@ fn draw(seed: Seed, num_jobs: usize, gap_s: f64) -> (Workload, Vec<usize>) {
         }
         let Bin { gangs, run_s, .. } = &BINS[bin];
         let num_gpus = gangs[(rng.random::<f64>() * gangs.len() as f64) as usize];
-        let run_time_s = run_s.0 * (run_s.1 / run_s.0).powf(rng.random::<f64>());
+        let run_time_s = run_s.0 * pow(run_s.1 / run_s.0, rng.random::<f64>());
         jobs.push(JobSpec {
             id: number.to_string(),
             submit: Time::from_secs_f64(submit_s),
@@ -105,7 +106,7 @@ fn draw(seed: Seed, num_jobs: usize, gap_s: f64) -> (Workload, Vec<usize>) {
             resources: Resources::WHOLE_GPU,
         });
         bins.push(bin);
-        submit_s -= gap_s * (1.0 - rng.random::<f64>()).ln();
+        submit_s -= gap_s * ln(1.0 - rng.random::<f64>());
     }
     let workload = Workload {
         name: format!("tiresias-{gap_s}"),

@@ -22,6 +22,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
+use crate::portable_math::pow;
 
 /// Total batch sizes that are tried, log-spaced. Pollux's number.
 pub const NUM_BATCHES: u32 = 50;
@@ -86,7 +87,7 @@ impl IterationTime {
         if shorter == 0.0 {
             return longer;
         }
-        longer * ((shorter / longer).powf(self.gamma) + 1.0).powf(1.0 / self.gamma)
+        longer * pow(pow(shorter / longer, self.gamma) + 1.0, 1.0 / self.gamma)
     }
 }
 
@@ -165,7 +166,7 @@ impl Elastic {
     #[must_use]
     pub fn noise(&self, progress: f64) -> f64 {
         let ratio = self.noise_at_end / self.noise_at_start;
-        self.noise_at_start * ratio.powf(progress.clamp(0.0, 1.0))
+        self.noise_at_start * pow(ratio, progress.clamp(0.0, 1.0))
     }
 
     /// Statistical efficiency of a total batch, (0, 1] for batches from the initial one on.
@@ -220,7 +221,7 @@ impl Elastic {
         let (low, high) = (least.max(self.initial_batch), self.max_batch);
         let num_batches = if least == 0 || low > high { 0 } else { NUM_BATCHES };
         let (low, high) = (f64::from(low), f64::from(high));
-        let step = (high / low).powf(1.0 / f64::from(NUM_BATCHES - 1));
+        let step = pow(high / low, 1.0 / f64::from(NUM_BATCHES - 1));
         let totals = std::iter::successors(Some(low), move |total| Some(total * step));
         totals
             .take(num_batches as usize)

@@ -17,6 +17,7 @@ mod error;
 mod explain;
 mod file;
 mod needs;
+mod reach;
 mod runtime;
 mod text;
 

@@ -1,10 +1,12 @@
-//! A tree for readers: indented text and Graphviz, thresholds in raw units, leaves as tiers.
+//! A tree for readers: indented text and Graphviz, thresholds in raw units, leaves as tiers, with what is done in each and a legend.
 
+use super::reach::{Reach, Standing};
 use super::{Node, Tree, feature_of};
-use crate::features::{Feature, Scale};
+use crate::features::{Feature, FeatureSchema, Scale};
 
 impl Tree {
-    /// The whole tree as indented text. Tier 1 is taken first.
+    /// The whole tree as indented text, and below it in which tiers each kind of action is taken, where *hold* lies, and what the
+    /// features mean. Tier 1 is taken first.
     #[must_use]
     pub fn to_text(&self) -> String {
         let meta = self.meta();
@@ -16,20 +18,38 @@ impl Tree {
             self.depth(),
             tie_key.as_str().unwrap_or("index"),
         );
-        self.write_text(0, 0, &self.tiers(), &mut text);
+        let reach = Reach::of(self);
+        self.write_text(0, 0, (&self.tiers(), &reach), &mut text);
+        for line in reach.lines(self).into_iter().chain(self.legend()) {
+            text.push_str(&line);
+            text.push('\n');
+        }
         text
     }
 
-    fn write_text(&self, place: usize, depth: usize, tiers: &[f32], text: &mut String) {
+    /// One line for each feature that it reads: name, unit, meaning.
+    fn legend(&self) -> Vec<String> {
+        let schema = FeatureSchema::current();
+        let features = self.features().into_iter();
+        let known = features.filter_map(|name| schema.joined(schema.joined_index(name)?));
+        known
+            .map(|feature| match feature.unit {
+                "" => format!("{}: {}", feature.name, feature.doc),
+                unit => format!("{} [{unit}]: {}", feature.name, feature.doc),
+            })
+            .collect()
+    }
+
+    fn write_text(&self, place: usize, depth: usize, read: (&[f32], &Reach), text: &mut String) {
         let indent = "    ".repeat(depth);
         match self.nodes()[place] {
             Node::Leaf {
                 id, score, samples, ..
             } => {
-                let tier = tier_of(score, tiers);
-                let samples = count(samples, "sample", "samples");
+                let tier = tier_of(score, read.0);
+                let (does, samples) = (read.1.leaf(place, tier), count(samples, "sample", "samples"));
                 text.push_str(&format!(
-                    "{indent}tier {tier} (leaf {id}, score {score}, {samples})\n"
+                    "{indent}tier {tier}: {does} (leaf {id}, score {score}, {samples})\n"
                 ));
             }
             Node::Split {
@@ -40,29 +60,40 @@ impl Tree {
             } => {
                 let words = condition(feature_of(feature), threshold, true);
                 text.push_str(&format!("{indent}if {words}:\n"));
-                self.write_text(left as usize, depth + 1, tiers, text);
+                self.write_text(left as usize, depth + 1, read, text);
                 text.push_str(&format!("{indent}else:\n"));
-                self.write_text(right as usize, depth + 1, tiers, text);
+                self.write_text(right as usize, depth + 1, read, text);
             }
         }
     }
 
-    /// The whole tree as a Graphviz graph.
+    /// The whole tree as a Graphviz graph, with the same lines below it. The border of a leaf is heavy where *hold* ends, and dashed
+    /// where what ends there waits.
     #[must_use]
     pub fn to_dot(&self) -> String {
         let tiers = self.tiers();
+        let reach = Reach::of(self);
         let name = escaped(&self.meta().name);
-        let mut text =
-            format!("digraph tree {{\n  label=\"{name}\";\n  node [shape=box, fontname=\"sans-serif\"];\n");
+        let lines = reach.lines(self).into_iter().chain(self.legend());
+        let lines: String = lines.map(|line| escaped(&line) + "\\l").collect();
+        let mut text = format!(
+            "digraph tree {{\n  label=\"{name}\\n{lines}\";\n  fontname=\"sans-serif\";\n  \
+             node [shape=box, fontname=\"sans-serif\"];\n"
+        );
         for (place, node) in self.nodes().iter().enumerate() {
             match *node {
                 Node::Leaf {
                     id, score, samples, ..
                 } => {
                     let tier = tier_of(score, &tiers);
-                    let samples = count(samples, "sample", "samples");
+                    let (does, samples) = (reach.leaf(place, tier), count(samples, "sample", "samples"));
+                    let style = match (reach.standing(tier), reach.holds_at(place)) {
+                        (_, true) => "\"rounded,bold\"",
+                        (Standing::Below, false) => "\"rounded,dashed\"",
+                        _ => "rounded",
+                    };
                     text.push_str(&format!(
-                        "  n{place} [label=\"tier {tier}\\nleaf {id}, score {score}\\n{samples}\", style=rounded];\n"
+                        "  n{place} [label=\"tier {tier}: {does}\\nleaf {id}, score {score}\\n{samples}\", style={style}];\n"
                     ));
                 }
                 Node::Split {
@@ -86,7 +117,7 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-fn tier_of(score: f32, tiers: &[f32]) -> usize {
+pub(super) fn tier_of(score: f32, tiers: &[f32]) -> usize {
     tiers.iter().filter(|other| **other > score).count() + 1
 }
 
@@ -153,21 +184,90 @@ fn grouped(whole: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::small_tree;
+    use super::super::tests::{leaf, meta, small_tree, split};
     use super::*;
 
     #[test]
-    fn a_tree_reads_as_nested_conditions_in_raw_units() {
+    fn a_tree_reads_as_nested_conditions_in_raw_units_with_what_is_done_and_a_legend() {
         assert_eq!(
             small_tree().to_text(),
             "test: 3 leaves, depth 2; tier 1 first, inside a tier by shortest-estimate\n\
              if is_hold = 0:\n    \
              if gpu_time_gpu_s <= 3,600 GPU s:\n        \
-             tier 1 (leaf 1, score 1, 10 samples)\n    \
+             tier 1: start, reserve, preempt (leaf 1, score 1, 10 samples)\n    \
              else:\n        \
-             tier 2 (leaf 2, score 0.25, 10 samples)\n\
+             tier 2: start, reserve, preempt (leaf 2, score 0.25, 10 samples)\n\
              else:\n    \
-             tier 3 (leaf 0, score -1, 10 samples)\n"
+             tier 3: hold (leaf 0, score -1, 10 samples)\n\
+             start: in tiers 1 and 2. Start a job on free GPUs.\n\
+             reserve: in tiers 1 and 2. Hold GPUs back for a job that does not fit yet; starts that do not delay it go on.\n\
+             preempt: in tiers 1 and 2. Stop running jobs and start one in their place.\n\
+             hold: in tier 3, the last of its tier. Start nothing more until the next event; not offered where no job runs \
+             and one could start.\n\
+             is_hold: 1 if the candidate ends the pass.\n\
+             gpu_time_gpu_s [GPU s]: Believed rest times the size of the gang.\n"
+        );
+    }
+
+    /// The tree of the quickstart at version 0.1.0: it waits in tiers 3 and 4, and reserves for short jobs.
+    #[test]
+    fn what_ranks_below_holding_is_said_to_wait() {
+        let mut meta = meta();
+        meta.needs.preemption = false;
+        let nodes = [
+            split("end_gain", 0.4186, 1, 2),
+            split("locality", 0.886, 3, 4),
+            leaf(3, -0.18),
+            split("duration_s", 51_600.0, 5, 6),
+            leaf(2, 0.44),
+            leaf(0, 0.19),
+            leaf(1, -0.11),
+        ];
+        let tree = Tree::new(meta, &nodes).unwrap();
+        let text = tree.to_text();
+        for line in [
+            "            tier 2: start, reserve, hold (leaf 0, score 0.19, 10 samples)\n",
+            "            tier 3: start, reserve; below hold: waits (leaf 1, score -0.11, 10 samples)\n",
+            "        tier 1: start (leaf 2, score 0.44, 10 samples)\n",
+            "    tier 4: start, reserve; below hold: waits (leaf 3, score -0.18, 10 samples)\n",
+            "\nstart: in tiers 1 and 2, never in tiers 3 and 4 while a job runs. ",
+            "\nreserve: in tier 2, never in tiers 3 and 4 while a job runs. Hold GPUs back",
+            "\nhold: in tier 2, the last of its tier. ",
+            "\nduration_s [s]: Believed time that it would hold these GPUs, restart included.\n",
+        ] {
+            assert!(text.contains(line), "{line}in\n{text}");
+        }
+        assert!(!text.contains("preempt"), "{text}");
+        let dot = tree.to_dot();
+        assert!(
+            dot.contains("tier 4: start, reserve; below hold: waits\\nleaf 3"),
+            "{dot}"
+        );
+        assert!(
+            dot.contains("style=\"rounded,bold\"]") && dot.contains("style=\"rounded,dashed\"]"),
+            "{dot}"
+        );
+        assert!(dot.contains("\\lhold: in tier 2, the last of its tier."), "{dot}");
+    }
+
+    /// Where *hold* moves with the cluster's state, the text says so rather than naming one tier.
+    #[test]
+    fn a_hold_that_depends_on_the_cluster_is_said_to_depend() {
+        let nodes = [
+            split("free_fraction", 0.5, 1, 2),
+            split("is_hold", 0.5, 3, 4),
+            leaf(0, 0.0),
+            leaf(1, 1.0),
+            leaf(2, 2.0),
+        ];
+        let text = Tree::new(meta(), &nodes).unwrap().to_text();
+        assert!(
+            text.contains("start: in tiers 2 and 3 unless hold is in a better tier."),
+            "{text}"
+        );
+        assert!(
+            text.contains("hold: in tiers 1 and 3, by its features."),
+            "{text}"
         );
     }
 
@@ -175,7 +275,7 @@ mod tests {
     fn the_graph_has_every_node_and_edge() {
         let dot = small_tree().to_dot();
         assert_eq!(dot.matches(" -> ").count(), 4);
-        assert_eq!(dot.matches("tier ").count(), 3);
+        assert_eq!(dot.matches("label=\"tier ").count(), 3);
         assert!(
             dot.contains("n1 [label=\"gpu_time_gpu_s <= 3,600 GPU s\"]"),
             "{dot}"

@@ -8,6 +8,7 @@
 //! Pollux (OSDI'21), section 4.2.2, and the operators of the released code: mutation with probability 1 / (number of such
 //! entries in the row) to a uniform number, repair by job limits, interference avoidance and node capacities.
 
+use pleach_scheduler::portable_math::pow;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
@@ -106,8 +107,8 @@ impl Problem {
             // The usual case, without powers.
             return num / speedups.map(|speedup| 1.0 / speedup).sum::<f64>();
         }
-        let sum: f64 = speedups.map(|speedup| speedup.powf(self.power)).sum();
-        (sum / num).powf(1.0 / self.power)
+        let sum: f64 = speedups.map(|speedup| pow(speedup, self.power)).sum();
+        pow(sum / num, 1.0 / self.power)
     }
 
     /// Makes an individual keep every rule, jobs in a random order: those that come first keep more of what they have.

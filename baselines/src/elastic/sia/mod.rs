@@ -39,6 +39,7 @@ use super::knapsack::{Choice, choose};
 use super::scaling::{Paces, Scaling, all_rigid};
 use crate::shared::settings::check;
 use crate::shared::timer::RoundTimer;
+use pleach_scheduler::portable_math::pow;
 
 /// Settings of [`Sia`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -181,7 +182,7 @@ impl Sia {
                 normal *= factor;
             }
             // The sum is made small where the power is below 0, else large; either way more is better here.
-            let sum = normal.powf(power);
+            let sum = pow(normal, power);
             *goodput = if power < 0.0 { idle - sum } else { sum - idle };
         }
         row

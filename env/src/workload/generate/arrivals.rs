@@ -1,9 +1,10 @@
 //! When jobs come: a rate that follows the hour, the weekday and a slowly wandering factor, and points drawn from it.
 
+use pleach_scheduler::portable_math::exp;
 use rand::Rng;
-use rand_distr::{Distribution, StandardNormal};
 
 use super::unit;
+use crate::normal::standard_normal;
 
 /// How the rate varies.
 pub(super) struct Shape<'a> {
@@ -33,17 +34,17 @@ impl Rate {
         let bin_s = HOUR_S.max(span_s / NUM_BINS_MAX);
         let num_bins = (span_s / bin_s).ceil().max(1.0) as usize;
         let start_hour = unit(rng) * 168.0;
-        let mut wander: f64 = StandardNormal.sample(rng);
+        let mut wander = standard_normal(rng);
         let mut sum = 0.0;
         let cumulated = (0..num_bins).map(|bin| {
             let hour = (start_hour + bin as f64 * bin_s / HOUR_S) % 168.0;
             let regular = shape.profile.map_or(1.0, |(hours, weekdays)| {
                 hours[hour as usize % 24] * weekdays[hour as usize / 24 % 7]
             });
-            let step: f64 = StandardNormal.sample(rng);
+            let step = standard_normal(rng);
             wander = shape.correlation * wander + (1.0 - shape.correlation.powi(2)).sqrt() * step;
             let length_s = bin_s.min(span_s - bin as f64 * bin_s).max(0.0);
-            sum += regular * (shape.sigma * wander).exp() * length_s;
+            sum += regular * exp(shape.sigma * wander) * length_s;
             sum
         });
         let cumulated = cumulated.collect();

@@ -7,6 +7,7 @@
 //! time limits are *assumed*.
 
 use pleach_scheduler::ids::Time;
+use pleach_scheduler::portable_math::{log10, pow};
 use pleach_scheduler::spec::Resources;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
@@ -163,11 +164,11 @@ pub(super) fn generate(
 
 /// Run time on the reference type by Gavel's law, cut at `longest_s`, s.
 pub(super) fn draw_run_time_s(longest_s: f64, rng: &mut impl Rng) -> f64 {
-    let most = (longest_s / 60.0).log10();
+    let most = log10(longest_s / 60.0);
     let length = |(from, to, _): &(f64, f64, f64)| (to.min(most) - from).max(0.0);
     let weights = LAW.map(|part| part.2 * length(&part) / (part.1 - part.0));
     let part = LAW[pick(&weights, rng)];
-    60.0 * 10.0_f64.powf(part.0 + unit(rng) * length(&part))
+    60.0 * pow(10.0, part.0 + unit(rng) * length(&part))
 }
 
 #[cfg(test)]

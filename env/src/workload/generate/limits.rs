@@ -5,8 +5,10 @@
 //! Archive; requests cluster on a few round values (on ThetaGPU 2023, 12 h and 1 h are 70 % of all). The log-normal
 //! shape, its spread and the menu are *assumed*, set so that the median lies in that range.
 
+use pleach_scheduler::portable_math::exp;
 use rand::Rng;
-use rand_distr::{Distribution, StandardNormal};
+
+use crate::normal::standard_normal;
 
 /// Limits that users pick from, s: 10 min to 60 days.
 const MENU_S: [f64; 14] = [
@@ -32,8 +34,8 @@ const FACTOR_SIGMA: f64 = 1.0;
 
 /// By how much a user overstates, at least 1; one draw holds for a whole run of similar jobs.
 pub(super) fn draw_factor(rng: &mut impl Rng) -> f64 {
-    let z: f64 = StandardNormal.sample(rng);
-    (FACTOR_MEDIAN * (FACTOR_SIGMA * z).exp()).max(1.0)
+    let z = standard_normal(rng);
+    (FACTOR_MEDIAN * exp(FACTOR_SIGMA * z)).max(1.0)
 }
 
 /// The limit for a job, s; never below its run time.

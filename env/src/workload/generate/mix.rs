@@ -3,13 +3,14 @@
 //! A kind fixes what a job asks for (gang, share of a GPU, CPU, memory, model class) and the law of its run time and
 //! end. A run is a row of jobs of one kind by one user, with similar run times.
 
+use pleach_scheduler::portable_math::{ln, pow};
 use pleach_scheduler::spec::Resources;
 use rand::Rng;
-use rand_distr::{Distribution, StandardNormal};
 
 use super::outcomes::Outcomes;
 use super::quantiles::{Curve, normal_cdf};
 use super::{limits, pick, unit};
+use crate::normal::standard_normal;
 use crate::workload::Outcome;
 
 /// Jobs of one kind ask for the same and follow the same laws.
@@ -45,7 +46,7 @@ impl Lengths {
             Lengths::One => 1,
             Lengths::Geometric(mean) => {
                 let again = 1.0 - 1.0 / mean;
-                1 + ((1.0 - unit(rng)).ln() / again.ln()) as usize
+                1 + (ln(1.0 - unit(rng)) / ln(again)) as usize
             }
             Lengths::Table(rows) => {
                 let share = unit(rng);
@@ -129,9 +130,7 @@ impl Mix {
                 .iter()
                 .map(|kind| kind.run_times.share_below(habits.run_time_s_max))
                 .collect(),
-            user_weights: (1..=num_users)
-                .map(|rank| (rank as f64).powf(-exponent))
-                .collect(),
+            user_weights: (1..=num_users).map(|rank| pow(rank as f64, -exponent)).collect(),
             kinds,
             habits,
         }
@@ -155,14 +154,14 @@ impl Mix {
         let tenant = pick(&kind.tenants, rng);
         let user = (!self.user_weights.is_empty()).then(|| pick(&self.user_weights, rng));
         let length = kind.lengths.draw(rng).min(self.habits.length_max).min(most);
-        let mut z: f64 = StandardNormal.sample(rng);
+        let mut z = standard_normal(rng);
         let (mut run_times_s, mut outcomes) = (Vec::with_capacity(length), Vec::with_capacity(length));
         let correlation = self.habits.run_time_correlation;
         for _ in 0..length {
             let level = normal_cdf(z) * self.kept[index];
             run_times_s.push(kind.run_times.run_time_s(level));
             outcomes.push(kind.outcomes.draw(level, rng));
-            let step: f64 = StandardNormal.sample(rng);
+            let step = standard_normal(rng);
             z = correlation * z + (1.0 - correlation.powi(2)).sqrt() * step;
         }
         Run {

@@ -1,6 +1,7 @@
 //! Poisson arrivals at a given rate or a given load, as controlled experiments have them.
 
 use pleach_scheduler::ids::Time;
+use pleach_scheduler::portable_math::ln;
 
 use super::arrivals::fit_span;
 use super::{require, span_for, unit};
@@ -20,7 +21,7 @@ pub(super) fn set_arrivals(
     let mut time = 0.0;
     let gaps = (0..workload.jobs.len()).map(|position| {
         if position > 0 {
-            time -= (1.0 - unit(&mut rng)).ln();
+            time -= ln(1.0 - unit(&mut rng));
         }
         time
     });

@@ -3,6 +3,8 @@
 //! Between two known quantiles the distribution is uniform in the logarithm of the run time, which reproduces published
 //! means where a single log-normal does not.
 
+use pleach_scheduler::portable_math::{exp, ln};
+
 /// Levels of the quantiles that the tables of whole lists hold.
 pub(super) const LEVELS: [f64; 58] = [
     0.0, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.12, 0.14, 0.16, 0.18, 0.2, 0.225, 0.25,
@@ -45,8 +47,8 @@ impl Curve {
             .partition_point(|known| *known < level)
             .clamp(1, levels.len() - 1);
         let part = (level - levels[above - 1]) / (levels[above] - levels[above - 1]);
-        let (low, high) = (self.quantiles_s[above - 1].ln(), self.quantiles_s[above].ln());
-        (low + part.clamp(0.0, 1.0) * (high - low)).exp()
+        let (low, high) = (ln(self.quantiles_s[above - 1]), ln(self.quantiles_s[above]));
+        exp(low + part.clamp(0.0, 1.0) * (high - low))
     }
 
     /// Share of run times up to `longest_s`: the inverse of [`Curve::run_time_s`].
@@ -58,8 +60,8 @@ impl Curve {
         let above = quantiles
             .partition_point(|quantile| *quantile <= longest_s)
             .clamp(1, quantiles.len() - 1);
-        let (low, high) = (quantiles[above - 1].ln(), quantiles[above].ln());
-        let part = ((longest_s.ln() - low) / (high - low)).clamp(0.0, 1.0);
+        let (low, high) = (ln(quantiles[above - 1]), ln(quantiles[above]));
+        let part = ((ln(longest_s) - low) / (high - low)).clamp(0.0, 1.0);
         self.levels[above - 1] + part * (self.levels[above] - self.levels[above - 1])
     }
 
@@ -69,7 +71,7 @@ impl Curve {
         let parts = self.levels.windows(2).zip(self.quantiles_s.windows(2));
         let mean = |from: f64, to: f64| {
             if to > from {
-                (to - from) / (to / from).ln()
+                (to - from) / ln(to / from)
             } else {
                 from
             }
@@ -87,7 +89,7 @@ pub(super) fn normal_cdf(z: f64) -> f64 {
     let poly = t
         * (0.254_829_592
             + t * (-0.284_496_736 + t * (1.421_413_741 + t * (-1.453_152_027 + t * 1.061_405_429))));
-    let erf = 1.0 - poly * (-x * x).exp();
+    let erf = 1.0 - poly * exp(-x * x);
     if z < 0.0 {
         (1.0 - erf) / 2.0
     } else {

@@ -39,6 +39,9 @@ pub struct Results {
     seeds: Vec<u64>,
     num_pairs: usize,
     lower_bounds: Option<LowerBounds>,
+    /// By policy: whose decisions its own are, and why; see [`crate::evaluate::stand_in`].
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    stand_ins: BTreeMap<String, String>,
     #[serde(skip)]
     reference: Option<String>,
     #[serde(skip)]
@@ -126,6 +129,7 @@ impl Results {
         let workloads: BTreeSet<&str> = common.iter().map(|pair| pair.0).collect();
         let seeds: BTreeSet<u64> = common.iter().map(|pair| pair.1).collect();
         Ok(Results {
+            stand_ins: BTreeMap::new(),
             schema: SCHEMA,
             command: command.to_string(),
             workloads: workloads.into_iter().map(str::to_string).collect(),
@@ -145,6 +149,18 @@ impl Results {
     #[must_use]
     pub fn drawn(self, is_drawn: bool) -> Results {
         Results { is_drawn, ..self }
+    }
+
+    /// The same, with who decides as another.
+    #[must_use]
+    pub fn with_stand_ins(self, stand_ins: BTreeMap<String, String>) -> Results {
+        Results { stand_ins, ..self }
+    }
+
+    /// Whose decisions those of a policy are, and why, where they are another's: `as sjf: no preemption`.
+    #[must_use]
+    pub fn stand_in(&self, policy: &str) -> Option<&str> {
+        self.stand_ins.get(policy).map(String::as_str)
     }
 
     /// Whether more seeds would give other runs.

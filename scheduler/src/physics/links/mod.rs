@@ -24,6 +24,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
+use crate::portable_math::pow;
 
 #[cfg(test)]
 mod tests;
@@ -231,8 +232,8 @@ impl Fabric {
     pub fn step_s(&self, cost: StepCost, spread: Spread, sharers: u32) -> f64 {
         let sync = self.all_reduce_s(spread, cost.gradient_bytes, sharers);
         let longer = cost.compute_s.max(sync);
-        let powers = (cost.compute_s / longer).powf(cost.gamma) + (sync / longer).powf(cost.gamma);
-        longer * powers.powf(1.0 / cost.gamma)
+        let powers = pow(cost.compute_s / longer, cost.gamma) + pow(sync / longer, cost.gamma);
+        longer * pow(powers, 1.0 / cost.gamma)
     }
 
     /// Speed at `spread` relative to `tightest`, the best placement the cluster could offer. (0, 1]

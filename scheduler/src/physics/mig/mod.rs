@@ -20,6 +20,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
+use crate::portable_math::pow;
 
 mod profiles;
 #[cfg(test)]
@@ -227,5 +228,5 @@ pub fn mig_speed(fraction: f64, utilisation: f64) -> f64 {
     if fraction >= utilisation {
         return 1.0;
     }
-    (fraction / utilisation).powf(SPEED_EXPONENT)
+    pow(fraction / utilisation, SPEED_EXPONENT)
 }

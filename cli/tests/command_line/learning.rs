@@ -17,7 +17,7 @@ fn a_quickstart_makes_the_same_bytes_at_any_number_of_threads_and_its_policies_c
     assert_same_files(&folder.path().join("a"), &folder.path().join("b"));
     let results: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.path().join("a.json")).unwrap()).unwrap();
-    for policy in ["fifo", "sjf", "fair-share", "network", "tree"] {
+    for policy in ["fifo", "sjf", "easy", "network", "tree"] {
         for key in ["avg_jct_s", "p99_jct_s", "makespan_s", "utilisation"] {
             let value = results["policies"][policy][key].as_f64();
             assert!(
@@ -25,6 +25,30 @@ fn a_quickstart_makes_the_same_bytes_at_any_number_of_threads_and_its_policies_c
                 "{policy} {key}: {value:?}"
             );
         }
+    }
+    // Few rows, and none that repeats another for lack of what sets it apart.
+    assert!(results["policies"].as_object().unwrap().len() <= 8, "{said}");
+    assert!(results.get("stand_ins").is_none(), "{said}");
+    // Terminal, file, graph and page say where holding lies.
+    for (name, text) in [
+        ("terminal", said),
+        (
+            "tree.txt",
+            fs::read_to_string(folder.path().join("a/tree.txt")).unwrap(),
+        ),
+        (
+            "tree.dot",
+            fs::read_to_string(folder.path().join("a/tree.dot")).unwrap(),
+        ),
+        (
+            "report.html",
+            fs::read_to_string(folder.path().join("a/report.html")).unwrap(),
+        ),
+    ] {
+        assert!(
+            text.contains("hold: in tier") && text.contains("start: "),
+            "{name}: {text}"
+        );
     }
     // The folder stands for its network and its tree; one file for itself.
     let table = succeed(

@@ -262,7 +262,7 @@ impl Inference {
 
     /// As [`Inference::forward`], compiled for any processor.
     #[cfg(test)]
-    pub(crate) fn forward_anywhere(&self, row: Row<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
+    pub(crate) fn forward_anywhere(&self, row: DecisionRef<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
         self.pass(row, scratch, logits)
     }
 
@@ -386,6 +386,23 @@ fn pool(encoded: &[f32], h: usize, queries: &[f32], weights: &mut [f32], pooled:
 mod tests {
     use super::*;
     use crate::fixtures::{ENTITIES, KINDS, decisions, network_of};
+
+    #[test]
+    fn inference_has_the_same_bits_on_every_vector_unit() {
+        for kind in KINDS {
+            let ((layout, parameters), rows) = (network_of(kind), decisions(kind.0, 30));
+            let inference = Inference::new(&layout, &parameters).unwrap();
+            let mut scratch = inference.scratch(1);
+            for decision in 0..30 {
+                let (mut here, mut anywhere) = ([0.0; 9], [0.0; 9]);
+                let row = rows.get(decision);
+                let value = inference.forward(row, &mut scratch, &mut here);
+                let other = inference.forward_anywhere(row, &mut scratch, &mut anywhere);
+                assert_eq!(value.to_bits(), other.to_bits());
+                assert_eq!(here.map(f32::to_bits), anywhere.map(f32::to_bits));
+            }
+        }
+    }
 
     #[test]
     fn logits_move_with_their_candidates_and_the_value_does_not_care() {

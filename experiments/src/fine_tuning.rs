@@ -91,7 +91,8 @@ mod tests {
 
     fn trained(settings: &TrainSettings, folder: &Path) -> (Trained, Validation) {
         let validation = Validation::new(&settings.env, 1, settings.num_validation).unwrap();
-        let trained = train(settings, &validation, 1, folder, &|| 0.0, &mut |_| {}).unwrap();
+        let mut report = |_| std::ops::ControlFlow::Continue(());
+        let trained = train(settings, &validation, 1, folder, &|| 0.0, &mut report).unwrap();
         (trained, validation)
     }
 

@@ -22,7 +22,6 @@ use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::policy::{Needs, Policy};
 use serde_json::{Value, json};
 
-use crate::atomic_file;
 use crate::cli::BenchArgs;
 use crate::cli::bench::BenchPart;
 use crate::commands::Context;
@@ -138,7 +137,7 @@ pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
         }
     }
     if let Some(path) = &args.json {
-        atomic_file::write_json(path, &Value::Object(report))?;
+        context.write_json(path, &Value::Object(report))?;
     }
     if !args.quiet {
         let line =

@@ -88,6 +88,9 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     if !quiet {
         context.say(&Table::compare(&results, &columns).to_terminal())?;
     }
+    if let Some(path) = &args.run.json {
+        context.write_json(path, &results)?;
+    }
     let config = toml::to_string_pretty(args).unwrap_or_default();
     let tree = contestants.iter().find_map(Contestant::text);
     let report = Report {
@@ -98,9 +101,6 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         learning: None,
         tree: tree.as_deref(),
     };
-    if let Some(path) = &args.run.json {
-        results.write_json(path)?;
-    }
     if let Some(path) = &args.csv {
         results.write_csv(path)?;
     }

@@ -7,7 +7,6 @@ use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::heuristics::{self, Info};
 use pleach_scheduler::planners::{self, Entry};
 
-use crate::atomic_file;
 use crate::cli::PoliciesArgs;
 use crate::commands::Context;
 use crate::contestant::{Contestant, label_and_place};
@@ -42,7 +41,7 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
                     "asks": asks(entry), "defaults": entry.map(|entry| (entry.defaults)())})
             })
             .collect();
-        atomic_file::write_json(path, &serde_json::json!({"schema": 2, "policies": list}))?;
+        context.write_json(path, &serde_json::json!({"schema": 2, "policies": list}))?;
     }
     let rows = infos().map(|(info, entry)| {
         let asks = asks(entry).join(" ");

@@ -6,7 +6,6 @@ use pleach_agents::policy::LearnedPolicy;
 use pleach_env::config::EnvConfig;
 use serde_json::json;
 
-use crate::atomic_file;
 use crate::cli::SuiteArgs;
 use crate::commands::Context;
 use crate::commands::train::with_bar;
@@ -40,7 +39,7 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
             .map(|id| Task::find(id))
             .collect::<Result<_, _>>()?
     };
-    let stages = stages(args)?;
+    let (stages, num_tasks) = (stages(args)?, tasks.len());
     let mut records = Vec::new();
     for task in tasks {
         let mut learned: Vec<Learned> = Vec::new();
@@ -60,7 +59,7 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
         records.push(json!({"task": task.id, "unseen": task.unseen, "stages": of_stages}));
         if let Some(path) = &args.json {
             let value = json!({"schema": 2, "command": "suite", "tasks": records});
-            atomic_file::write_json(path, &value)?;
+            context.write_growing_json(path, records.len() == num_tasks, &value)?;
         }
     }
     Ok(())
@@ -324,6 +323,8 @@ mod tests {
             clock: &|| 0.0,
             stopwatch: &std::time::Duration::default,
             print: &mut said,
+            data: &mut std::io::sink(),
+            stop: &crate::commands::stop::Stop::default(),
         };
         let place = Path::new("runs/suite/GavelMulti-v1-0-longer");
         let refused = first_network(&settings, nothing(), place, &mut context);

@@ -1,5 +1,6 @@
 //! `pleach train`: a network by PPO or by evolution strategies.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use pleach_agents::device::Device;
@@ -19,7 +20,7 @@ use crate::scenario::env_error;
 use crate::settings::{TrainSettings, agent_error};
 use crate::settings_file;
 use crate::suite::Stage;
-use crate::training::{News, Trained, train};
+use crate::training::{News, Stopped, Trained, train};
 use crate::validation::Validation;
 
 /// Name of the command in the run's folder.
@@ -62,7 +63,7 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
             "best_ratio": best.map(|point| point.ratio),
             "validation": trained.curve,
         });
-        crate::atomic_file::write_json(path, &value)?;
+        context.write_json(path, &value)?;
     }
     let place = folder.path().to_path_buf();
     folder.finish()?;
@@ -86,7 +87,7 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Trains with a progress bar.
+/// Trains with a progress bar, and stops in order where the program is asked to end.
 ///
 /// # Errors
 /// As [`train`].
@@ -99,9 +100,24 @@ pub fn with_bar(
     context: &Context<'_>,
 ) -> Result<Trained, Error> {
     let bar = Bar::new(quiet, "train", settings.train.num_updates);
-    let mut report = |news: News| match news {
-        News::Updated(done, _, message) => bar.at(done, message),
-        News::Note(line) => bar.note(&line),
+    // Until the first update is made there is nothing to keep, and after the last one nothing to wait for.
+    let mut listening = None;
+    let mut report = |news: News| {
+        match news {
+            News::Updated(done, total, message) => {
+                bar.at(done, message);
+                if done >= total {
+                    listening = None;
+                } else if listening.is_none() {
+                    listening = Some(context.stop.listen());
+                }
+                if let Some(signal) = context.stop.asked() {
+                    return ControlFlow::Break(Stopped { signal });
+                }
+            }
+            News::Note(line) => bar.note(&line),
+        }
+        ControlFlow::Continue(())
     };
     let trained = train(
         settings,

@@ -11,7 +11,6 @@ use pleach_env::workload::generate::GeneratorConfig;
 use pleach_env::workload::import::Format;
 use pleach_env::workload::{Outcome, Workload};
 
-use crate::atomic_file;
 use crate::cli::workload::{WorkloadArgs, WorkloadCommand, WorkloadStatsArgs, WorkloadWriteArgs};
 use crate::commands::{Context, describe};
 use crate::error::Error;
@@ -77,7 +76,7 @@ fn stats(args: &WorkloadStatsArgs, context: &mut Context<'_>) -> Result<(), Erro
         values.push(value_of(&workload));
     }
     if let Some(path) = &args.json {
-        atomic_file::write_json(path, &serde_json::json!({"schema": 1, "workloads": values}))?;
+        context.write_json(path, &serde_json::json!({"schema": 1, "workloads": values}))?;
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use super::plot::PlotConfig;
 use super::status::Status;
 use super::unit::{Ending, UnitError, Work, run_unit};
 use crate::atomic_file::write_json;
+use crate::cli::is_standard_output;
 use crate::cli::sweep::{GatherArgs, PlanArgs, StatusArgs, SweepCommand, SweepRunArgs, UnitArgs};
 use crate::error::{EXIT_AGAIN, EXIT_DONE, EXIT_FAILED, Error};
 
@@ -156,8 +157,15 @@ pub fn unit(
 pub fn status(args: &StatusArgs, print: &mut dyn Write) -> Result<u8, Error> {
     let manifest = Manifest::read(&args.place.manifest)?;
     let status = Status::of(&manifest, args.place.out());
-    if let Some(path) = &args.json {
-        write_json(path, &status)?;
+    match &args.json {
+        Some(path) if is_standard_output(path) => {
+            let text = serde_json::to_string_pretty(&status)
+                .map_err(|error| Error::Failed(format!("the status cannot be written as JSON: {error}")))?;
+            say(print, &format!("{text}\n"))?;
+            return Ok(EXIT_DONE);
+        }
+        Some(path) => write_json(path, &status)?,
+        None => {}
     }
     let words = if args.missing {
         format!("{}\n", status.array())

@@ -9,12 +9,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use indicatif::{ProgressBar, ProgressStyle};
-
 use super::manifest::Manifest;
 use super::status::Status;
 use super::unit::{Ending, UnitError, Work, run_unit};
 use crate::error::Error;
+use crate::progress::Bar;
 
 /// Threads, at most.
 const THREADS_MAX: usize = 1024;
@@ -77,7 +76,7 @@ pub fn run(
         num_skipped = only.len().saturating_sub(todo.len());
     }
 
-    let bar = progress_bar(todo.len(), config.quiet);
+    let bar = Bar::new(config.quiet, "units", todo.len() as u64);
     let next = AtomicUsize::new(0);
     let report = Mutex::new(Ok(RunReport {
         num_skipped,
@@ -92,7 +91,7 @@ pub fn run(
                 Ok(Ending::Done) => sums.num_done += 1,
                 Ok(Ending::Skipped) => sums.num_skipped += 1,
                 Ok(Ending::Failed(error)) => {
-                    bar.set_message(format!("{} failed", sums.failed.len() + 1));
+                    bar.word(format!("{} failed", sums.failed.len() + 1));
                     sums.failed.push((index, error));
                 }
                 Err(error) => {
@@ -100,7 +99,7 @@ pub fn run(
                     return;
                 }
             }
-            bar.inc(1);
+            bar.step();
         }
     };
     thread::scope(|scope| {
@@ -108,7 +107,7 @@ pub fn run(
             scope.spawn(worker);
         }
     });
-    bar.finish_and_clear();
+    bar.end();
     let mut report = report
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner)?;
@@ -132,19 +131,6 @@ fn run_with_retries(
         ending = run_unit(&spec, out, work)?;
     }
     Ok(ending)
-}
-
-fn progress_bar(length: usize, quiet: bool) -> ProgressBar {
-    if quiet {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(length as u64);
-    let template = "{bar:30} {pos}/{len} units  {elapsed} elapsed, {eta} left  {msg}";
-    // The template is ours; if it were wrong the default style would do.
-    match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,18 @@
 //! What a run judges, keeps and leaves behind.
 
+use std::path::Path;
+
 use pleach_agents::checkpoint::Checkpoint;
 
 use super::run::Run;
-use super::{CHECKPOINTS, CurvePoint, Trained, VALIDATION_FILE};
+use super::{CHECKPOINTS, CurvePoint, Stopped, Trained, VALIDATION_FILE};
 use crate::atomic_file;
 use crate::constraint;
 use crate::contestant::{BEST_CHECKPOINT, Contestant};
-use crate::error::Error;
+use crate::error::{Error, signal_name};
 use crate::folding;
 use crate::results::PolicyRun;
-use crate::settings::agent_error;
+use crate::settings::{TrainSettings, agent_error};
 
 impl Run<'_> {
     pub(super) fn validate(&mut self) -> Result<(), Error> {
@@ -74,12 +76,34 @@ impl Run<'_> {
         self.logger.sync().map_err(agent_error)?;
         atomic_file::write_json(&self.folder.join(VALIDATION_FILE), &self.curve)?;
         let folder = self.folder.join(CHECKPOINTS);
-        self.trainer
+        // One more than is kept, so that one out of turn costs none of the others.
+        let newest = self
+            .trainer
             .checkpoint()
-            .save_numbered(&folder, self.settings.keep_last)
+            .save_numbered(&folder, self.settings.keep_last + 1)
             .map_err(agent_error)?;
+        remove_out_of_turn(&folder, self.settings, &newest)?;
+        Checkpoint::remove_before(&newest, self.settings.keep_last).map_err(agent_error)?;
         self.num_saved = self.trainer.num_updates();
         Ok(())
+    }
+
+    /// Ends between two updates: keeps the state, unless environments are amid episodes, which no checkpoint holds.
+    pub(super) fn break_off(&mut self, Stopped { signal }: Stopped) -> Result<Error, Error> {
+        let done = self.trainer.num_updates();
+        let train = &self.settings.train;
+        if self.num_saved != done && done.is_multiple_of(train.restart_every) {
+            self.save()?;
+        }
+        let (total, saved, folder) = (train.num_updates, self.num_saved, self.folder.display());
+        Ok(Error::Stopped {
+            signal,
+            message: format!(
+                "stopped by {} after {done} of {total} updates; the state after {saved} is kept: \
+                 the same command goes on, or pleach train --out {folder} --resume",
+                signal_name(signal)
+            ),
+        })
     }
 
     pub(super) fn finish(mut self) -> Result<Trained, Error> {
@@ -116,4 +140,21 @@ impl Run<'_> {
             other => other,
         }
     }
+}
+
+/// Removes checkpoints that an uninterrupted run would not have: those of a moment at which the run was stopped, or of what was
+/// its end before it was extended. The newest one stays, whenever it is of.
+pub(super) fn remove_out_of_turn(
+    folder: &Path,
+    settings: &TrainSettings,
+    newest: &Path,
+) -> Result<(), Error> {
+    let (every, last) = (settings.checkpoint_every, settings.train.num_updates);
+    for (update, path) in Checkpoint::numbered_in(folder).map_err(agent_error)? {
+        let is_in_turn = update.is_multiple_of(every) || update == last;
+        if !is_in_turn && path != newest {
+            std::fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
+        }
+    }
+    Ok(())
 }

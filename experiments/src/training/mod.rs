@@ -10,6 +10,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use pleach_agents::policy::LearnedPolicy;
@@ -64,14 +65,22 @@ pub enum News {
     Note(String),
 }
 
-/// Whom a run tells.
-pub type Report<'a> = dyn FnMut(News) + 'a;
+/// Whom a run tells, and who can end it: after [`News::Updated`] a run that is told to break off keeps its state and ends.
+pub type Report<'a> = dyn FnMut(News) -> ControlFlow<Stopped> + 'a;
+
+/// That a run is to end, and by which signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Number of the signal.
+    pub signal: i32,
+}
 
 /// Trains in `folder`, going on from its last good checkpoint if there is one. `clock` gives seconds since
 /// 1970; it goes into TensorBoard and the log of speed only.
 ///
 /// # Errors
-/// Settings out of range, jobs that are not there at either end of a curriculum, a folder that cannot be written, a loss that is not finite (the last good state is kept).
+/// Settings out of range, jobs that are not there at either end of a curriculum, a folder that cannot be written, a loss that is not
+/// finite (the last good state is kept); [`Error::Stopped`] where `report` said so.
 pub fn train(
     settings: &TrainSettings,
     validation: &Validation,
@@ -145,7 +154,9 @@ fn learn(run: &mut Run<'_>, report: &mut Report<'_>) -> Result<(), Error> {
             "{judged} {ratio:.3} of {}, {frames_per_s:.0} frames/s",
             validation.best()
         );
-        report(News::Updated(done, total, message));
+        if let ControlFlow::Break(stopped) = report(News::Updated(done, total, message)) {
+            return Err(run.break_off(stopped)?);
+        }
     }
     Ok(())
 }

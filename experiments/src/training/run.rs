@@ -85,7 +85,7 @@ impl<'a> Run<'a> {
                 .map_or("the beginning".to_string(), |(path, _)| {
                     path.display().to_string()
                 });
-            report(News::Note(format!(
+            let _ = report(News::Note(format!(
                 "passed over: {damaged}; going on from {from}"
             )));
         }

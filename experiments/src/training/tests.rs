@@ -1,5 +1,6 @@
 //! Training runs as a whole: what they begin as, that they move, repeat themselves, go on, and keep to what they are told.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use pleach_agents::checkpoint::Checkpoint;
@@ -73,6 +74,7 @@ fn told(settings: &TrainSettings, folder: &Path) -> (Result<Trained, Error>, Vec
         if let News::Note(line) = news {
             notes.push(line);
         }
+        ControlFlow::Continue(())
     };
     let trained = train(settings, &validation, 1, folder, &|| 0.0, &mut report);
     (trained, notes)

@@ -9,16 +9,18 @@ use std::path::{Path, PathBuf};
 use pleach_agents::checkpoint::Checkpoint;
 use pleach_agents::error::Error as AgentError;
 
-use crate::contestant::BEST_CHECKPOINT;
+use crate::contestant::{BEST_CHECKPOINT, USE_THE_FILE};
 use crate::error::Error;
+use crate::run_folder;
 use crate::settings::{TrainSettings, agent_error};
 
 /// Reads the network of a run's folder or of a checkpoint.
 ///
 /// # Errors
-/// A place without a network, a file that is no checkpoint of this version.
+/// A place without a network, a file that is no checkpoint of this version, a finished run with another network than it ended with.
 pub fn network_at(place: &Path) -> Result<Checkpoint, Error> {
     let file: PathBuf = if place.is_dir() {
+        run_folder::verify(place, &[BEST_CHECKPOINT], USE_THE_FILE)?;
         place.join(BEST_CHECKPOINT)
     } else {
         place.to_path_buf()

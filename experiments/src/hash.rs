@@ -3,14 +3,37 @@
 //! Canonical means keys sorted by bytes, no white space, numbers as `serde_json` prints them. The sorting is done here
 //! and not left to the map type, because a feature of another crate can switch that to insertion order.
 
+use std::io::{self, Read};
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+
+/// Bytes that are read at once.
+const PART_BYTES: usize = 1 << 16;
 
 /// Hex SHA-256 of `bytes`.
 #[must_use]
 pub fn hash_bytes(bytes: &[u8]) -> String {
-    let digest: [u8; 32] = Sha256::digest(bytes).into();
+    hex(Sha256::digest(bytes).into())
+}
+
+fn hex(digest: [u8; 32]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Hex SHA-256 of the first `num_bytes` of a reader, or of all where there are fewer.
+///
+/// # Errors
+/// What the reader gives.
+pub fn hash_reader(reader: impl Read, num_bytes: u64) -> io::Result<String> {
+    let (mut digest, mut reader) = (Sha256::new(), reader.take(num_bytes));
+    let mut part = vec![0; PART_BYTES];
+    loop {
+        match reader.read(&mut part)? {
+            0 => return Ok(hex(digest.finalize().into())),
+            length => digest.update(&part[..length]),
+        }
+    }
 }
 
 /// Hex SHA-256 of `value` in canonical form.
@@ -76,5 +99,9 @@ mod tests {
             hash_bytes(b""),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
+        let long = vec![7; 3 * PART_BYTES / 2];
+        let read = |num_bytes| hash_reader(long.as_slice(), num_bytes).unwrap();
+        assert_eq!(read(u64::MAX), hash_bytes(&long));
+        assert_eq!(read(5), hash_bytes(&long[..5]));
     }
 }

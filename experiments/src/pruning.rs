@@ -58,8 +58,79 @@ impl Policy for Offered {
     }
 }
 
+/// How far a distillation is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Episodes played and trees judged.
+    pub done: u64,
+    /// As many as there will be, at most: pruning ends where no smaller tree is good enough.
+    pub of: u64,
+    /// How it goes.
+    pub words: String,
+}
+
+/// What a distillation is made of: `num_episodes` episodes, then `num_students` judgements of grown trees, then for each leaf
+/// less at most `tries`.
+#[derive(Clone, Copy, Debug)]
+struct Steps {
+    rounds: usize,
+    num_episodes: usize,
+    num_students: usize,
+    tries: usize,
+    leaves_max: usize,
+    leaves_min: usize,
+}
+
+impl Steps {
+    fn new(config: &DistillConfig) -> Steps {
+        let judged_rounds = config.judged_rounds.min(config.rounds + 1);
+        Steps {
+            rounds: config.rounds,
+            num_episodes: (config.rounds + 1) * config.episodes,
+            num_students: judged_rounds * config.leaves.len() * config.tie_keys.len(),
+            tries: config.prune.tries,
+            leaves_max: config.leaves.iter().copied().max().unwrap_or(0),
+            leaves_min: config.prune.leaves_min,
+        }
+    }
+
+    /// Judgements while a tree of so many leaves is pruned to the least.
+    fn pruning(&self, leaves: usize) -> usize {
+        self.tries * leaves.saturating_sub(self.leaves_min)
+    }
+
+    /// An episode begins.
+    fn episode(&self, episode: Episode) -> Step {
+        let (number, of) = (episode.number + 1, self.num_episodes);
+        Step {
+            done: episode.number as u64,
+            of: (of + self.num_students + self.pruning(self.leaves_max)) as u64,
+            words: format!(
+                "round {} of {}, episode {number} of {of}",
+                episode.round, self.rounds
+            ),
+        }
+    }
+
+    /// So many trees were judged, the last one of so many leaves.
+    fn judged(&self, num_judged: usize, leaves: usize, words: String) -> Step {
+        let done = self.num_episodes + num_judged;
+        let of = if num_judged <= self.num_students {
+            self.num_episodes + self.num_students + self.pruning(self.leaves_max)
+        } else {
+            // The tree that is pruned has one leaf more than those that are tried.
+            done + self.pruning(leaves)
+        };
+        Step {
+            done: done as u64,
+            of: of as u64,
+            words,
+        }
+    }
+}
+
 /// Distils `teacher`; the tree is chosen and pruned by the objective of `validation`; `seed` decides which episodes it is watched
-/// on. `note` is told of each episode and each judgement.
+/// on. `note` is told of each step: each episode that is played, each tree that is judged.
 ///
 /// # Errors
 /// Settings out of range, a teacher or a run that fails.
@@ -69,8 +140,9 @@ pub fn prune(
     config: &DistillConfig,
     validation: &Validation,
     seed: u64,
-    note: &dyn Fn(String),
+    note: &dyn Fn(Step),
 ) -> Result<Distilled, Error> {
+    let steps = Steps::new(config);
     let source = Source::open(env).map_err(env_error)?;
     let mut trained_by = BTreeMap::from([("seed".to_string(), serde_json::Value::from(seed))]);
     if validation.objective != fitness::avg_jct() {
@@ -83,7 +155,7 @@ pub fn prune(
     };
     let judged_by = fitness::in_words(&validation.objective);
     let mut run = |episode: Episode, policy: &mut dyn Policy| -> Result<(), Error> {
-        note(format!("round {}, episode {}", episode.round, episode.number));
+        note(steps.episode(episode));
         let draw = Seed(seed).child("distilling", episode.number as u64);
         let workload = source.workload(env, draw).map_err(env_error)?;
         let sim = SimConfig {
@@ -93,13 +165,16 @@ pub fn prune(
         simulate(&workload, &sim, policy).map_err(env_error)?;
         Ok(())
     };
+    let mut num_judged = 0;
     let mut judge = |tree: &TreePolicy| -> Result<f64, Error> {
         let ratio = validation.ratio(env, Contestant::tree("tree", tree.tree().clone())?)?;
-        note(format!(
-            "{} leaves: {ratio:.3} of the {judged_by} of {}",
-            tree.tree().num_leaves(),
+        num_judged += 1;
+        let leaves = tree.tree().num_leaves();
+        let words = format!(
+            "{leaves} leaves: {ratio:.3} of the {judged_by} of {}",
             validation.best()
-        ));
+        );
+        note(steps.judged(num_judged, leaves, words));
         Ok(ratio)
     };
     let mut teacher = Offered {
@@ -121,6 +196,35 @@ mod tests {
     use super::*;
     use crate::commands::train::env_of;
     use crate::fitness::Objective;
+
+    #[test]
+    fn progress_counts_every_step_and_its_end_is_never_further_than_at_first() {
+        let env = env_of("Pleach/GavelMulti-v1", Some(40), Some(2.0)).unwrap();
+        let teacher = Contestant::heuristic("sjf-best-type").unwrap();
+        let config = DistillConfig {
+            leaves: vec![2, 4, 8],
+            rounds: 1,
+            episodes: 2,
+            ..DistillConfig::default()
+        };
+        let validation = Validation::new(&env, 3, 2).unwrap();
+        let steps = std::cell::RefCell::new(Vec::new());
+        let note = |step: Step| steps.borrow_mut().push(step);
+        prune(&env, &teacher, &config, &validation, 3, &note).unwrap();
+        let steps = steps.into_inner();
+        assert_eq!(steps[0].words, "round 0 of 1, episode 1 of 4");
+        assert_eq!((steps[0].done, steps[3].done), (0, 3));
+        assert!(
+            steps.len() > 8 && steps[4].words.contains(" leaves: "),
+            "{}",
+            steps.len()
+        );
+        assert!(steps.iter().all(|step| step.done <= step.of && step.of > 4));
+        for pair in steps.windows(2) {
+            assert!(pair[0].done < pair[1].done, "{pair:?}");
+        }
+        assert!(steps.iter().all(|step| step.of <= steps[0].of));
+    }
 
     #[test]
     fn the_objective_decides_which_tree_is_taken_and_how_far_it_is_pruned() {

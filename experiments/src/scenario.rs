@@ -19,6 +19,8 @@ use crate::cli::evaluate::{SchedulingArgs, WorkloadSource};
 use crate::contest::Bout;
 use crate::error::Error;
 
+/// Largest settings of a training, bytes.
+const SETTINGS_BYTES_MAX: u64 = 1 << 20;
 /// Largest cluster description, bytes.
 const CLUSTER_BYTES_MAX: u64 = 1 << 20;
 /// Seconds of a day.
@@ -51,20 +53,54 @@ struct Beside {
     cluster: ClusterSpec,
 }
 
+/// The environment of a name: a registered one by its id, or that of a training's settings by their file (`NAME.toml`, with a
+/// table `env`); none for any other name.
+///
+/// # Errors
+/// A file of that name without an environment of this version.
+pub(crate) fn env_named(name: &str) -> Result<Option<EnvConfig>, Error> {
+    if let Ok(config) = EnvConfig::registered(name) {
+        return Ok(Some(config));
+    }
+    if !is_settings(name) {
+        return Ok(None);
+    }
+    let path = Path::new(name);
+    let mut settings: toml::Table = read_toml(path, SETTINGS_BYTES_MAX)?;
+    let Some(env) = settings.remove("env") else {
+        let message = "there is no table `env`: as a workload, settings of a training are taken (settings.toml of its folder)";
+        return Err(Error::data(path, message));
+    };
+    let env: EnvConfig = env
+        .try_into()
+        .map_err(|error| Error::data(path, format!("env: {error}")))?;
+    env.validate().map_err(env_error)?;
+    Ok(Some(env))
+}
+
+fn is_settings(name: &str) -> bool {
+    let path = Path::new(name);
+    path.extension().is_some_and(|extension| extension == "toml") && path.is_file()
+}
+
 /// Where jobs come from, once the name is known to be a preset, an environment or a file.
 #[derive(Clone, Debug)]
 pub(crate) enum Source<'a> {
     Generated(GeneratorConfig),
+    /// Windows of a list or a mixture, as an environment draws them.
+    Drawn(Box<WorkloadConfig>),
     File(&'a Path),
 }
 
 impl WorkloadSource {
     pub(crate) fn source<'a>(&self, name: &'a str) -> Result<Source<'a>, Error> {
-        if let Ok(config) = EnvConfig::registered(name) {
+        if let Some(config) = env_named(name)? {
             return match config.workload {
                 WorkloadConfig::Generate(generator) => Ok(Source::Generated(self.adjusted(generator))),
-                WorkloadConfig::File { .. } | WorkloadConfig::Mixture(_) => {
-                    Err(Error::Failed(format!("{name} has no generator")))
+                drawn => {
+                    let num_jobs = self.num_jobs.map(|num| num as usize);
+                    let drawn = drawn.resized(num_jobs, self.load).map_err(env_error)?;
+                    Ok(Source::Drawn(Box::new(drawn)))
                 }
             };
         }
@@ -95,7 +131,7 @@ impl WorkloadSource {
         let mut has_file = false;
         for name in &self.workload {
             let place = match self.source(name)? {
-                Source::Generated(_) => PathBuf::from(name),
+                Source::Generated(_) | Source::Drawn(_) => PathBuf::from(name),
                 Source::File(path) => {
                     has_file = true;
                     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
@@ -161,6 +197,7 @@ impl WorkloadSource {
     pub fn is_file(name: &str) -> bool {
         EnvConfig::registered(name).is_err()
             && GeneratorConfig::preset(name).is_err()
+            && !is_settings(name)
             && Path::new(name).is_file()
     }
 
@@ -209,6 +246,20 @@ impl WorkloadSource {
                 }
                 Ok((workload, None))
             }
+            Source::Drawn(drawn) => {
+                let env = EnvConfig {
+                    workload: *drawn,
+                    ..EnvConfig::default()
+                };
+                let source = pleach_env::config::Source::open(&env).map_err(env_error)?;
+                let mut workload = source.workload(&env, seed).map_err(env_error)?;
+                workload.name = name.to_string();
+                if let Some(cluster) = self.cluster_override()? {
+                    workload.cluster = cluster;
+                    workload.validate().map_err(env_error)?;
+                }
+                Ok((workload, None))
+            }
             Source::File(path) => {
                 let (workload, report) = import(path, &self.options()?).map_err(env_error)?;
                 Ok((self.loaded(workload)?, Some(report)))
@@ -243,6 +294,7 @@ impl WorkloadSource {
                 }
                 WorkloadConfig::Generate(generator)
             }
+            Source::Drawn(drawn) => *drawn,
             Source::File(path) => {
                 if let Some(load) = self.load {
                     let hint =

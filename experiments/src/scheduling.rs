@@ -1,16 +1,15 @@
 //! What the flags about scheduling mean: what a simulated cluster can do, and what its policies know.
 //!
-//! A flag that is given wins. One that is not takes the registered environment's value where every workload is a
-//! registered environment and all of them agree; else its own default.
+//! A flag that is given wins. One that is not takes the environment's value where every workload is an environment (by id, or
+//! by the settings of a training) and all of them agree; else its own default.
 
-use pleach_env::config::EnvConfig;
 use pleach_env::simulate::SimConfig;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_scheduler::cluster::{Capabilities, Sharing};
 
 use crate::cli::estimates::EstimateSource;
 use crate::cli::evaluate::{SchedulingArgs, WorkloadSource};
-use crate::scenario::DAY_S;
+use crate::scenario::{DAY_S, env_named};
 
 /// Time limit of a job whose list has none, s. *Assumed*: a day, a common default of batch systems.
 const DEFAULT_LIMIT_S: f64 = 86_400.0;
@@ -21,14 +20,15 @@ impl SchedulingArgs {
     /// The same as settings of a simulation of these workloads.
     #[must_use]
     pub fn sim(&self, workload: &WorkloadSource) -> SimConfig {
-        let own = registered(&workload.workload);
+        let own = of_environments(&workload.workload);
+        let whole = agreed(&own, SimConfig::clone).unwrap_or_default();
         let mut sim = SimConfig {
             estimates: self
                 .estimates
                 .map(model)
                 .or_else(|| agreed(&own, |sim| sim.estimates))
                 .unwrap_or_default(),
-            ..SimConfig::default()
+            ..whole
         };
         let capabilities = &mut sim.capabilities;
         capabilities.preemption =
@@ -37,16 +37,23 @@ impl SchedulingArgs {
             .restart_cost_s
             .or_else(|| agreed(&own, |sim| sim.capabilities.restart_cost_s))
             .unwrap_or(Capabilities::DEFAULT.restart_cost_s);
-        capabilities.overheads = self.overheads;
-        capabilities.mixed_types = self.mixed_types;
+        if self.overheads.is_some() || self.restart_cost_s.is_some() {
+            capabilities.overheads = self.overheads;
+        }
+        capabilities.mixed_types |= self.mixed_types;
         capabilities.sharing = self
             .sharing
             .map(Sharing::from)
             .or_else(|| agreed(&own, |sim| sim.capabilities.sharing))
             .unwrap_or(Sharing::Off);
-        capabilities.checkpoint_interval_s = self.checkpoint_interval_s;
-        sim.outcomes.clone_from(&self.outcomes);
-        sim.capacity = self.capacity.clone().unwrap_or_default();
+        capabilities.checkpoint_interval_s =
+            self.checkpoint_interval_s.or(capabilities.checkpoint_interval_s);
+        if self.outcomes.is_some() {
+            sim.outcomes.clone_from(&self.outcomes);
+        }
+        if let Some(capacity) = &self.capacity {
+            sim.capacity.clone_from(capacity);
+        }
         if let Some(days) = self.node_mtbf_days {
             sim.capacity.node_mtbf_s = Some(days * DAY_S);
         }
@@ -54,11 +61,10 @@ impl SchedulingArgs {
     }
 }
 
-/// The settings of the registered environments of these names; none where one of them is something else.
-fn registered(names: &[String]) -> Vec<SimConfig> {
-    let own = names
-        .iter()
-        .map(|name| Some(EnvConfig::registered(name).ok()?.sim));
+/// The settings of the environments of these names; none where one of them is something else, or cannot be read, which is
+/// told where its jobs are asked for.
+fn of_environments(names: &[String]) -> Vec<SimConfig> {
+    let own = names.iter().map(|name| Some(env_named(name).ok()??.sim));
     own.collect::<Option<Vec<SimConfig>>>().unwrap_or_default()
 }
 
@@ -87,6 +93,7 @@ pub(crate) fn model(source: EstimateSource) -> EstimateModel {
 mod tests {
     use super::*;
     use crate::cli::evaluate::SharingArg;
+    use pleach_env::config::EnvConfig;
 
     fn sim(names: &[&str], args: &SchedulingArgs) -> SimConfig {
         let workload = WorkloadSource {

@@ -69,8 +69,9 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     }
     let validation = Validation::by(&objective, &env, seed, NUM_VALIDATION)?;
     let bar = Bar::new(quiet, "distill", 0);
-    let distilled = prune(&env, &teacher, &config, &validation, seed, &|note| {
-        bar.at(0, note)
+    let distilled = prune(&env, &teacher, &config, &validation, seed, &|step| {
+        bar.out_of(step.of);
+        bar.at(step.done, step.words);
     })?;
     bar.end();
     let text = distilled.tree.to_text();

@@ -85,7 +85,10 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
         &config,
         &validation,
         args.run.seed,
-        &|note| bar.at(0, note),
+        &|step| {
+            bar.out_of(step.of);
+            bar.at(step.done, step.words);
+        },
     )?;
     bar.end();
     let pruned_s = (context.clock)();

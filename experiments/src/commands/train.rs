@@ -20,7 +20,7 @@ use crate::scenario::env_error;
 use crate::settings::{TrainSettings, agent_error};
 use crate::settings_file;
 use crate::suite::Stage;
-use crate::training::{News, Stopped, Trained, train};
+use crate::training::{News, Stopped, Trained, differences_from_whole, train};
 use crate::validation::Validation;
 
 /// Name of the command in the run's folder.
@@ -32,6 +32,7 @@ const COMMAND: &str = "train";
 /// A configuration that cannot be used, a folder in the way, a run that fails.
 pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let (settings, seed) = settings(args)?;
+    let extended_from = args.extend.map(|more| settings.train.num_updates - more);
     let device = settings.device.probe().map_err(agent_error)?;
     if settings.device != Device::Cpu && !args.run.quiet {
         context.say(&format!(
@@ -39,17 +40,14 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
             settings.device.name()
         ))?;
     }
-    let folder = RunFolder::open(
-        COMMAND,
-        &settings,
-        seed,
-        args.run.out.as_deref(),
-        args.run.existing(),
-    )?;
+    let folder = open_folder(args, &settings, seed, extended_from)?;
     let text = toml::to_string_pretty(&settings).map_err(|error| Error::Failed(error.to_string()))?;
     folder.write(SETTINGS_FILE, text.as_bytes())?;
     if !args.run.quiet {
         context.say(&opening(&settings, seed))?;
+        if let Some(before) = extended_from {
+            context.say(&extension(&settings, before))?;
+        }
     }
     let validation = Validation::by(&settings.objective, &settings.env, seed, settings.num_validation)?;
     let trained = with_bar(&settings, &validation, seed, &folder, args.run.quiet, context)?;
@@ -85,6 +83,37 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
         ))?;
     }
     Ok(())
+}
+
+/// The run's folder: a new one, one to go on in, or one that is extended from a number of updates.
+fn open_folder(
+    args: &TrainArgs,
+    settings: &TrainSettings,
+    seed: u64,
+    extended_from: Option<u64>,
+) -> Result<RunFolder, Error> {
+    let out = args.run.out.as_deref();
+    let (Some(num_updates), Some(out)) = (extended_from, out) else {
+        return RunFolder::open(COMMAND, settings, seed, out, args.run.existing());
+    };
+    let mut before = settings.clone();
+    before.train.num_updates = num_updates;
+    RunFolder::open_extended(COMMAND, (&before, settings), seed, out)
+}
+
+/// From where to where a run is extended, and how that differs from a run of the whole length.
+fn extension(settings: &TrainSettings, before: u64) -> String {
+    let total = settings.train.num_updates;
+    let differences = differences_from_whole(settings, before);
+    if differences.is_empty() {
+        return format!(
+            "extended from {before} to {total} updates: the same as a run of {total} from the beginning"
+        );
+    }
+    format!(
+        "extended from {before} to {total} updates; other than a run of {total} from the beginning: {}",
+        differences.join("; ")
+    )
 }
 
 /// Trains with a progress bar, and stops in order where the program is asked to end.
@@ -158,7 +187,21 @@ pub fn updates_for(settings: &TrainSettings, env_steps: u64) -> u64 {
 /// `--set`, then the other flags.
 fn settings(args: &TrainArgs) -> Result<(TrainSettings, u64), Error> {
     let (mut settings, seed) = match own_settings(args)? {
-        Some(own) => own,
+        Some((mut own, seed)) => {
+            let train = &mut own.train;
+            train.num_updates = train.num_updates.saturating_add(args.extend.unwrap_or(0));
+            (own, seed)
+        }
+        None if args.extend.is_some() => {
+            let out = args.run.out.clone().unwrap_or_default();
+            let hint = "Give the folder of one with its settings.toml, finished or not.";
+            return Err(Error::config(
+                "extend",
+                out.display(),
+                "a run of pleach train in --out",
+                hint,
+            ));
+        }
         None => (settings_of_flags(args)?, args.run.seed),
     };
     settings.device = args.device;
@@ -166,7 +209,7 @@ fn settings(args: &TrainArgs) -> Result<(TrainSettings, u64), Error> {
     Ok((settings, seed))
 }
 
-/// With `--resume` and nothing that says how to train, what the run in the folder was begun with, and its seed.
+/// With `--resume` or `--extend` and nothing that says how to train, what the run in the folder was begun with, and its seed.
 fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error> {
     let says_nothing = args.config.is_none()
         && args.set.is_empty()
@@ -181,7 +224,7 @@ fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error>
         .run
         .out
         .as_deref()
-        .filter(|_| args.run.resume && says_nothing)
+        .filter(|_| (args.run.resume || args.extend.is_some()) && says_nothing)
     else {
         return Ok(None);
     };
@@ -290,7 +333,8 @@ fn comparison(env: &EnvConfig, best: &str, place: &Path) -> String {
             format!("compare it: pleach evaluate --workload {id}{flags} {policies}")
         }
         None => format!(
-            "compare it: pleach evaluate {policies} with --workload; its environment has no id, see {SETTINGS_FILE}"
+            "compare it: pleach evaluate --workload {} {policies}",
+            place.join(SETTINGS_FILE).display()
         ),
     }
 }
@@ -362,6 +406,10 @@ mod tests {
         );
         let other = settings("--set env.workload.generate.num_nodes=3").unwrap();
         assert!(opening(&other, 0).contains("on philly-like jobs: 3 nodes, 24 GPUs"));
-        assert!(comparison(&other.env, "sjf", place).contains("has no id"));
+        let said = comparison(&other.env, "sjf", place);
+        assert!(
+            said.ends_with("evaluate --workload runs/a/settings.toml --policy sjf,runs/a"),
+            "{said}"
+        );
     }
 }

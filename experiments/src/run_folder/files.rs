@@ -1,9 +1,9 @@
 //! Which files in the folder are the run's: to be listed, and to be removed with it.
 
 use std::fs;
-use std::path::{Component, Path};
+use std::path::Path;
 
-use super::{ARTEFACTS_FILE, Artefact, DESCRIPTION_BYTES_MAX, RUN_FILE};
+use super::{ARTEFACTS_FILE, Artefact, DESCRIPTION_BYTES_MAX, RUN_FILE, is_inside};
 use crate::atomic_file;
 use crate::error::Error;
 use crate::run_lock::LOCK_FILE;
@@ -79,10 +79,7 @@ pub(super) fn clear(path: &Path) -> Result<(), Error> {
     };
     remove_if_there(&list)?;
     for artefact in &artefacts {
-        let inside = Path::new(&artefact.file)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
-        if inside && artefact.file != RUN_FILE {
+        if is_inside(&artefact.file) && artefact.file != RUN_FILE {
             remove_if_there(&path.join(&artefact.file))?;
         }
     }

@@ -17,6 +17,7 @@ mod files;
 mod settle;
 #[cfg(test)]
 mod tests;
+mod verify;
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -27,6 +28,7 @@ pub use self::description::{Artefact, RunDescription};
 use self::files::files_of;
 pub use self::settle::Existing;
 use self::settle::{refuse_foreign, settle};
+pub use self::verify::verify;
 use crate::atomic_file;
 use crate::error::Error;
 use crate::hash::{hash_bytes, hash_json};
@@ -66,20 +68,44 @@ impl RunFolder {
         out: Option<&Path>,
         existing: Existing,
     ) -> Result<RunFolder, Error> {
-        let no_form = |error: String| Error::Failed(format!("the configuration cannot be written: {error}"));
-        let json = serde_json::to_value(config).map_err(|error| no_form(error.to_string()))?;
-        let text = toml::to_string_pretty(config).map_err(|error| no_form(error.to_string()))?;
-        let description = RunDescription {
-            schema: 1,
-            command: command.to_string(),
-            version: env!("CARGO_PKG_VERSION").to_string(),
-            seed,
-            config_hash: hash_json(&json),
-        };
+        let (description, text) = described(command, config, seed)?;
         let path = out.map_or_else(|| default_path(&description), Path::to_path_buf);
         refuse_foreign(&path)?;
         let lock = RunLock::take(&path)?;
         settle(&path, (&description, &text), existing)?;
+        RunFolder::begin(path, description, &text, lock)
+    }
+
+    /// Opens the run of `command` in `out`, finished or not, to go on with another configuration than it had `before`.
+    ///
+    /// # Errors
+    /// As [`RunFolder::open`]; [`Error::Contract`] where the run there had neither of the two.
+    pub fn open_extended<C: Serialize>(
+        command: &str,
+        (before, config): (&C, &C),
+        seed: u64,
+        out: &Path,
+    ) -> Result<RunFolder, Error> {
+        let (description, text) = described(command, config, seed)?;
+        refuse_foreign(out)?;
+        let lock = RunLock::take(out)?;
+        // Where a kill came between this file and the settings, it is extended already.
+        let is_extended = RunDescription::read(out)?.is_some_and(|found| found == description);
+        let (found, found_text) = if is_extended {
+            (description.clone(), text.clone())
+        } else {
+            described(command, before, seed)?
+        };
+        settle(out, (&found, &found_text), Existing::Resume)?;
+        RunFolder::begin(out.to_path_buf(), description, &text, lock)
+    }
+
+    fn begin(
+        path: PathBuf,
+        description: RunDescription,
+        text: &str,
+        lock: RunLock,
+    ) -> Result<RunFolder, Error> {
         atomic_file::write_json(&path.join(RUN_FILE), &description)?;
         atomic_file::write(&path.join(CONFIG_FILE), text.as_bytes())?;
         Ok(RunFolder {
@@ -106,10 +132,7 @@ impl RunFolder {
     /// # Errors
     /// [`Error::Config`] where `name` would lead out of the folder.
     pub fn file(&self, name: &str) -> Result<PathBuf, Error> {
-        let inside = Path::new(name)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
-        if name.is_empty() || !inside {
+        if name.is_empty() || !is_inside(name) {
             return Err(Error::config(
                 "file",
                 name,
@@ -160,6 +183,27 @@ impl RunFolder {
         atomic_file::write_json(&self.path.join(ARTEFACTS_FILE), &artefacts)?;
         Ok(artefacts)
     }
+}
+
+/// What a run is, and its configuration as TOML.
+fn described(command: &str, config: &impl Serialize, seed: u64) -> Result<(RunDescription, String), Error> {
+    let no_form = |error: String| Error::Failed(format!("the configuration cannot be written: {error}"));
+    let json = serde_json::to_value(config).map_err(|error| no_form(error.to_string()))?;
+    let text = toml::to_string_pretty(config).map_err(|error| no_form(error.to_string()))?;
+    let description = RunDescription {
+        schema: 1,
+        command: command.to_string(),
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        seed,
+        config_hash: hash_json(&json),
+    };
+    Ok((description, text))
+}
+
+/// Whether a name leads to a place inside the folder that it is joined to.
+fn is_inside(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// `runs/<command>-<first digits of the hash>-<seed>`.

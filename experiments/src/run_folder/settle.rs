@@ -5,11 +5,15 @@ use std::fs;
 use std::path::Path;
 
 use super::files::{clear, remove_if_there, remove_temporaries};
+use super::verify::verify;
 use super::{ARTEFACTS_FILE, CONFIG_FILE, DESCRIPTION_BYTES_MAX, RUN_FILE, RunDescription, SETTINGS_FILE};
 use crate::atomic_file;
 use crate::differences;
 use crate::error::Error;
 use crate::run_lock::LOCK_FILE;
+
+/// What to do about a file that is not what the finished run listed.
+const MEND: &str = "Put the run's own file back, or remove this one: --resume then makes it again. --force replaces the run.";
 
 /// What to do with a folder that holds a run already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +114,7 @@ pub(super) fn settle(
             hint,
         ));
     }
+    verify(path, &[], MEND)?;
     remove_if_there(&path.join(ARTEFACTS_FILE))
 }
 

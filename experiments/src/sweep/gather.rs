@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::index_list::compress;
 use super::manifest::{Manifest, ManifestUnit};
 use super::plot::{self, PlotConfig};
-use super::unit::{ResultState, read_result, unit_folder};
+use super::unit::{RESULT_FILE, ResultState, read_result, unit_folder};
 use crate::atomic_file;
 use crate::error::Error;
 use crate::results::csv_text;
@@ -42,7 +42,8 @@ pub struct GatherConfig {
 /// Reads all results below `out` in the order of units.
 ///
 /// # Errors
-/// [`Error::Contract`] where units are missing and `partial` is not set; [`Error::Failed`] where all are.
+/// [`Error::Contract`] where a result was changed after it was written, or units are missing and `partial` is not set;
+/// [`Error::Failed`] where all are missing.
 pub fn collect<'a>(
     manifest: &'a Manifest,
     out: &Path,
@@ -61,6 +62,9 @@ pub fn collect<'a>(
                     scalars,
                 });
             }
+            ResultState::Altered { written, found } => {
+                return Err(altered(out, unit.index, written, found));
+            }
             ResultState::Stale | ResultState::Missing => missing.push(unit.index),
         }
     }
@@ -78,6 +82,15 @@ pub fn collect<'a>(
         });
     }
     Ok(units)
+}
+
+fn altered(out: &Path, index: usize, written: String, found: String) -> Error {
+    Error::Contract {
+        what: format!("{}", unit_folder(out, index).join(RESULT_FILE).display()),
+        expected: format!("a value of SHA-256 {written}, with which it was written"),
+        found: format!("one of {found}"),
+        hint: format!("It was changed afterwards; pleach sweep run --index {index} makes it again."),
+    }
 }
 
 /// Writes `results.csv`, `results.json` and `results.html` below `out`; returns their paths.
@@ -260,5 +273,40 @@ mod tests {
                 .count(),
             3
         );
+    }
+
+    #[test]
+    fn a_figure_that_was_changed_is_refused_by_file_and_hashes_and_made_again() {
+        let (manifest, out) = (small(), tempfile::tempdir().unwrap());
+        let run = |index| run_unit(&manifest.unit(index).unwrap(), out.path(), &work).unwrap();
+        for unit in manifest.units() {
+            run(unit.index);
+        }
+        let path = unit_folder(out.path(), 1).join(RESULT_FILE);
+        let whole = fs::read_to_string(&path).unwrap();
+        let gathered = collect(&manifest, out.path(), false).unwrap();
+        let figure = gathered[1].scalars["metrics.avg_jct_s"].to_string();
+        let other = gathered[0].scalars["metrics.avg_jct_s"].to_string();
+        fs::write(&path, whole.replace(&figure, "1.5")).unwrap();
+        let refused = collect(&manifest, out.path(), true).unwrap_err();
+        assert_eq!(refused.exit_code(), crate::error::EXIT_CONFIG);
+        let said = refused.to_string();
+        for words in ["units/1/result.json", "SHA-256 ", "found one of ", "--index 1"] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        // A value of another unit, with its hash, is no better.
+        let first = fs::read_to_string(unit_folder(out.path(), 0).join(RESULT_FILE)).unwrap();
+        let line = |text: &str| -> String {
+            let mut lines = text.lines().filter(|line| line.contains("value_hash"));
+            lines.next().unwrap().to_string()
+        };
+        let swapped = whole
+            .replace(&figure, &other)
+            .replace(&line(&whole), &line(&first));
+        fs::write(&path, swapped).unwrap();
+        assert!(collect(&manifest, out.path(), true).is_err());
+        run(1);
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+        collect(&manifest, out.path(), false).unwrap();
     }
 }

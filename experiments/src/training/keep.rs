@@ -17,20 +17,9 @@ use crate::settings::{TrainSettings, agent_error};
 impl Run<'_> {
     pub(super) fn validate(&mut self) -> Result<(), Error> {
         let policy = self.trainer.policy().map_err(agent_error)?;
-        let env = &self.settings.env;
-        let runs = self
-            .validation
-            .runs(env, &Contestant::network("network", policy))?;
-        let ratios = self.validation.ratios(&runs);
-        let (ratio, means) = self.validation.judged(&runs, &ratios);
-        let excess = self.excess(&runs);
-        let point = CurvePoint {
-            update: self.trainer.num_updates(),
-            num_frames: self.num_frames,
-            ratio,
-            excess: excess.iter().map(|(_, excess)| *excess).reduce(f64::max),
-            ratios,
-        };
+        let network = Contestant::network("network", policy);
+        let (point, figures) = self.judged(&network, self.trainer.num_updates(), self.num_frames)?;
+        let ratio = point.ratio;
         let is_admitted = point.is_admitted(self.curve.first().unwrap_or(&point));
         self.curve.push(point);
         if is_admitted && self.trainer.note_evaluation(-ratio.ln()) {
@@ -43,19 +32,38 @@ impl Run<'_> {
                 .save(&self.folder.join(BEST_CHECKPOINT))
                 .map_err(agent_error)?;
         }
-        let mut figures = vec![("ratio_to_best_heuristic".to_string(), ratio)];
-        figures.extend(means);
-        figures.extend(
-            excess
-                .into_iter()
-                .map(|(key, excess)| (format!("excess_{key}"), excess)),
-        );
         let histograms = self.trainer.histograms().map_err(agent_error)?;
         let (logger, now_unix_s) = (&mut self.logger, (self.clock)());
         logger
             .evaluation(self.num_frames, now_unix_s, &figures)
             .and_then(|()| logger.histograms(self.num_frames, now_unix_s, &histograms))
             .map_err(agent_error)
+    }
+
+    /// What a network of this run is worth on the validation workloads, and all figures of it by name.
+    pub(super) fn judged(
+        &self,
+        network: &Contestant,
+        update: u64,
+        num_frames: u64,
+    ) -> Result<(CurvePoint, Vec<(String, f64)>), Error> {
+        let runs = self.validation.runs(&self.settings.env, network)?;
+        let ratios = self.validation.ratios(&runs);
+        let (ratio, means) = self.validation.judged(&runs, &ratios);
+        let excess = self.excess(&runs);
+        let point = CurvePoint {
+            update,
+            num_frames,
+            ratio,
+            excess: excess.iter().map(|(_, excess)| *excess).reduce(f64::max),
+            ratios,
+            lost: false,
+        };
+        let mut figures = vec![("ratio_to_best_heuristic".to_string(), ratio)];
+        figures.extend(means);
+        let named = |(key, excess)| (format!("excess_{key}"), excess);
+        figures.extend(excess.into_iter().map(named));
+        Ok((point, figures))
     }
 
     /// Mean excess of runs on the validation workloads over each bound.

@@ -5,7 +5,9 @@
 //! on the disk before it, and what is beyond the newest one is made again.
 
 mod curve;
+mod extend;
 mod keep;
+mod kept;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -27,6 +29,7 @@ use crate::settings::{TrainSettings, agent_error};
 use crate::validation::Validation;
 
 pub use self::curve::CurvePoint;
+pub use self::extend::differences_from_whole;
 
 /// Folder of the numbered checkpoints within a run.
 pub(crate) const CHECKPOINTS: &str = "checkpoints";
@@ -50,10 +53,15 @@ impl Trained {
     /// The validation of the network that was kept.
     #[must_use]
     pub fn best(&self) -> Option<&CurvePoint> {
-        let first = self.curve.first()?;
-        let admitted = self.curve.iter().filter(|point| point.is_admitted(first));
-        admitted.min_by(|a, b| a.ratio.total_cmp(&b.ratio))
+        best_of(&self.curve)
     }
+}
+
+/// The first of the best points whose network may be kept.
+fn best_of(curve: &[CurvePoint]) -> Option<&CurvePoint> {
+    let first = curve.first()?;
+    let admitted = curve.iter().filter(|point| point.is_admitted(first));
+    admitted.min_by(|a, b| a.ratio.total_cmp(&b.ratio))
 }
 
 /// What a run has to say while it goes on.

@@ -15,7 +15,7 @@ use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::AutoresetMode;
 use pleach_scheduler::planners;
 
-use super::{CHECKPOINTS, CurvePoint, News, Report, VALIDATION_BYTES_MAX, VALIDATION_FILE};
+use super::{CHECKPOINTS, CurvePoint, News, Report, VALIDATION_BYTES_MAX, VALIDATION_FILE, extend};
 use crate::atomic_file;
 use crate::contestant::Contestant;
 use crate::error::Error;
@@ -76,6 +76,7 @@ impl<'a> Run<'a> {
                 Some(Bounds { baseline, runs })
             }
         };
+        extend::adopt_length(folder, settings.train.num_updates)?;
         let latest = Checkpoint::latest_good(&folder.join(CHECKPOINTS)).map_err(agent_error)?;
         let resumed = latest.good.is_some();
         for damaged in &latest.passed_over {
@@ -137,7 +138,9 @@ impl<'a> Run<'a> {
             bounds,
         };
         run.num_saved = run.trainer.num_updates();
-        if !resumed {
+        if resumed {
+            run.check_kept(seed, report)?;
+        } else {
             run.imitate(seed)?;
             run.validate()?;
             run.save()?;
@@ -145,7 +148,7 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    fn imitate(&mut self, seed: u64) -> Result<(), Error> {
+    pub(super) fn imitate(&mut self, seed: u64) -> Result<(), Error> {
         let Some(teacher) = &self.teacher else {
             return Ok(());
         };

@@ -141,6 +141,7 @@ fn a_kill_before_the_first_checkpoint_or_amid_clearing_up_leaves_nothing_behind(
     train("whole");
     train("killed");
     // Validated and logged, half of a line of it, and no checkpoint yet.
+    std::fs::remove_file(killed.join("artefacts.json")).unwrap();
     std::fs::remove_dir_all(killed.join("checkpoints")).unwrap();
     for name in ["metrics.jsonl", "histograms.jsonl", "timing.jsonl"] {
         let text = std::fs::read(killed.join(name)).unwrap();

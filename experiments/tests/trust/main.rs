@@ -3,7 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod asked_to_end;
 mod event_files;
+mod extended;
+mod kept;
 #[cfg(unix)]
 mod killed;
 #[cfg(unix)]

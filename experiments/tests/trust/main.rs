@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[cfg(unix)]
 mod asked_to_end;
 mod event_files;
 mod extended;

@@ -89,7 +89,7 @@ fn a_minus_for_a_file_of_json_is_standard_output_and_nothing_else_is_there() {
     for (line, key) in [
         (
             "evaluate --policy fifo,sjf --num-jobs 20 --seeds 1 --json -",
-            "runs",
+            "policies",
         ),
         ("policies --json -", "policies"),
         (

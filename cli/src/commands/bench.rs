@@ -29,7 +29,6 @@ use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::evaluate::stats::quantile;
 use pleach_experiments::evaluate::table::Table;
-use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::train::settings::TrainSettings;
 
 /// Repetitions of each measurement; the median is reported.
@@ -132,7 +131,7 @@ pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
 /// Writes and prints what was measured.
 fn show(args: &BenchArgs, context: &mut Context<'_>, measured: Measured) -> Result<(), Error> {
     if let Some(path) = &args.json {
-        atomic_file::write_json(path, &Value::Object(measured.json))?;
+        context.write_json(path, &Value::Object(measured.json))?;
     }
     if args.quiet {
         return Ok(());

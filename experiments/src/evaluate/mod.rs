@@ -12,3 +12,5 @@ pub mod sim_config;
 pub mod stats;
 pub mod table;
 pub mod workload_source;
+
+mod named_env;

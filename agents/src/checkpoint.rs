@@ -226,6 +226,14 @@ impl Checkpoint {
         Ok(())
     }
 
+    /// The numbered checkpoints of a folder with their updates, oldest first, readable or not; none where there is no folder.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the folder cannot be listed.
+    pub fn numbered_in(folder: &Path) -> Result<Vec<(u64, PathBuf)>, Error> {
+        numbered(folder, FINAL_EXTENSION)
+    }
+
     /// The newest checkpoint of a folder that can be read. A folder that does not exist has none.
     ///
     /// # Errors

@@ -1,46 +1,184 @@
-//! Progress for people: one bar with an estimate of the time left, on standard error, silent where nobody looks.
+//! Progress for people, on standard error: one bar with an estimate of the time left on a terminal, and where there is none
+//! (a pipe, a log of a batch system) a plain line now and then.
 
+use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use pleach_experiments::progress::{Progress, Watcher};
 
-/// Shows each part of the work as a bar; hidden if `quiet` or if standard error is no terminal. Notes are shown anyway.
+/// Time between two plain lines, at least, and before the first: what is done sooner says nothing.
+const PLAIN_EVERY: Duration = Duration::from_secs(15);
+
+/// Shows each part of the work as a bar, or by plain lines; neither if `quiet`. Notes are shown anyway.
 #[must_use]
 pub fn bars(quiet: bool) -> Watcher {
-    let shown: Mutex<Option<ProgressBar>> = Mutex::new(None);
+    let shown: Mutex<Option<Bar>> = Mutex::new(None);
     Watcher::new(move |progress| {
         let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
         match (progress, &*shown) {
-            (Progress::Begun(label, num_steps), _) => *shown = Some(bar(quiet, label, num_steps)),
-            (Progress::Step, Some(bar)) => bar.inc(1),
-            (Progress::At(step, message), Some(bar)) => {
-                bar.set_position(step);
-                bar.set_message(message.to_string());
-            }
+            (Progress::Begun(label, num_steps), _) => *shown = Some(Bar::new(quiet, label, num_steps)),
+            (Progress::OutOf(num_steps), Some(bar)) => bar.out_of(num_steps),
+            (Progress::Step, Some(bar)) => bar.step(),
+            (Progress::At(step, message), Some(bar)) => bar.at(step, message),
             (Progress::Ended, Some(bar)) => {
-                bar.finish_and_clear();
+                bar.end();
                 *shown = None;
             }
-            (Progress::Note(line), Some(bar)) => bar.suspend(|| eprintln!("pleach: {line}")),
-            (Progress::Note(line), None) => eprintln!("pleach: {line}"),
-            (Progress::Step | Progress::At(..) | Progress::Ended, None) => {}
+            (Progress::Note(line), Some(bar)) => bar.note(line),
+            (Progress::Note(line), None) => say(line),
+            (Progress::OutOf(_) | Progress::Step | Progress::At(..) | Progress::Ended, None) => {}
         }
     })
 }
 
-fn bar(quiet: bool, label: &str, num_steps: u64) -> ProgressBar {
-    let bar = if quiet {
-        ProgressBar::hidden()
-    } else {
-        ProgressBar::new(num_steps)
-    };
-    let template = "{prefix:<10} [{bar:30}] {pos}/{len} {eta:>5} left  {msg}";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style.progress_chars("=> "));
+/// A bar over a known number of steps, or the lines in its place.
+#[derive(Debug)]
+struct Bar {
+    bar: ProgressBar,
+    label: String,
+    /// Where plain lines are due; none with a bar that is seen, and for who wants quiet.
+    plain: Option<Mutex<Pace>>,
+}
+
+impl Bar {
+    /// A bar with a label, or plain lines where standard error is no terminal; neither if `quiet`.
+    fn new(quiet: bool, label: &str, num_steps: u64) -> Bar {
+        let bar = if quiet {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::new(num_steps)
+        };
+        let template = "{prefix:<10} [{bar:30}] {pos}/{len} {eta:>5} left  {msg}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_prefix(label.to_string());
+        let is_plain = !quiet && bar.is_hidden();
+        if !is_plain {
+            bar.enable_steady_tick(Duration::from_millis(500));
+        }
+        Bar {
+            bar,
+            label: label.to_string(),
+            plain: is_plain.then(|| Mutex::new(Pace { due: PLAIN_EVERY })),
+        }
     }
-    bar.set_prefix(label.to_string());
-    bar.enable_steady_tick(Duration::from_millis(500));
-    bar
+
+    /// One step more.
+    fn step(&self) {
+        self.bar.inc(1);
+        self.say_where(&self.bar.message());
+    }
+
+    /// Stands at a step, with a word on how it goes.
+    fn at(&self, step: u64, message: &str) {
+        self.bar.set_position(step);
+        self.say_where(message);
+        self.bar.set_message(message.to_string());
+    }
+
+    /// Steps in all, where that is known only on the way.
+    fn out_of(&self, num_steps: u64) {
+        self.bar.set_length(num_steps);
+    }
+
+    /// One line on standard error that stays, whether there is a bar or not.
+    fn note(&self, line: &str) {
+        self.bar.suspend(|| say(line));
+    }
+
+    /// Removes the bar.
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn say_where(&self, message: &str) {
+        let Some(plain) = &self.plain else { return };
+        let elapsed = self.bar.elapsed();
+        let is_due = plain
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_due(elapsed);
+        if is_due {
+            let of = (self.bar.position(), self.bar.length().unwrap_or(0));
+            say(&plain_line(&self.label, of, elapsed, message));
+        }
+    }
+}
+
+/// A line on standard error. Nobody is stopped where that cannot be written.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "pleach: {line}");
+}
+
+/// When the next plain line is due, counted from the beginning.
+#[derive(Debug)]
+struct Pace {
+    due: Duration,
+}
+
+impl Pace {
+    /// Whether a line is due; if so the next one is due later.
+    fn is_due(&mut self, elapsed: Duration) -> bool {
+        let is_due = elapsed >= self.due;
+        if is_due {
+            self.due = elapsed + PLAIN_EVERY;
+        }
+        is_due
+    }
+}
+
+/// `train 40/200, 20 %, 00:01:00 so far, JCT 0.912 of sjf`.
+fn plain_line(label: &str, (done, of): (u64, u64), elapsed: Duration, message: &str) -> String {
+    let percent = (100 * done).checked_div(of).unwrap_or(0);
+    let seconds = elapsed.as_secs();
+    let (h, min, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let mut line = format!("{label} {done}/{of}, {percent} %, {h:02}:{min:02}:{s:02} so far");
+    if !message.is_empty() {
+        line += &format!(", {message}");
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_lines_come_at_most_every_fifteen_seconds_and_none_at_once() {
+        let mut pace = Pace { due: PLAIN_EVERY };
+        let said: Vec<u64> = (0..100)
+            .filter(|s| pace.is_due(Duration::from_secs(*s)))
+            .collect();
+        assert_eq!(said, [15, 30, 45, 60, 75, 90]);
+        // After a long step there is one line, and not one for each that was missed.
+        let mut pace = Pace { due: PLAIN_EVERY };
+        let said = [100, 101, 114, 115].map(|s| pace.is_due(Duration::from_secs(s)));
+        assert_eq!(said, [true, false, false, true]);
+    }
+
+    #[test]
+    fn a_plain_line_says_where_it_stands() {
+        let minutes = Duration::from_secs(61);
+        assert_eq!(
+            plain_line("train", (40, 200), minutes, "JCT 0.912 of sjf"),
+            "train 40/200, 20 %, 00:01:01 so far, JCT 0.912 of sjf"
+        );
+        assert_eq!(
+            plain_line("distill", (0, 0), minutes, ""),
+            "distill 0/0, 0 %, 00:01:01 so far"
+        );
+    }
+
+    /// Tests run with a standard error that is captured or piped, which no terminal sees.
+    #[test]
+    fn lines_stand_in_for_a_bar_that_nobody_would_see_and_quiet_is_quiet() {
+        let bar = Bar::new(false, "train", 3);
+        assert_eq!(bar.plain.is_some(), bar.bar.is_hidden());
+        bar.step();
+        assert_eq!(bar.bar.position(), 1);
+        assert!(Bar::new(true, "train", 3).plain.is_none());
+    }
 }

@@ -23,6 +23,25 @@ pub const EXIT_CONFIG: u8 = 2;
 /// `EX_TEMPFAIL` of `sysexits.h`; `RequeueExit=75` makes Slurm requeue the task.
 pub const EXIT_AGAIN: u8 = 75;
 
+/// Exit code of a run that a signal ended: 130 for SIGINT, 143 for SIGTERM.
+///
+/// # Source
+/// What shells give for a command that a signal ended: 128 and its number (POSIX, *Shell Command Language*, 2.8.2).
+#[must_use]
+pub fn exit_code_of_signal(signal: i32) -> u8 {
+    u8::try_from(signal).map_or(EXIT_FAILED, |signal| signal.saturating_add(128))
+}
+
+/// `SIGTERM` for 15; the number for what has no name here.
+#[must_use]
+pub fn signal_name(signal: i32) -> String {
+    match signal {
+        2 => "SIGINT".into(),
+        15 => "SIGTERM".into(),
+        other => format!("signal {other}"),
+    }
+}
+
 /// An experiment that cannot go on.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -70,6 +89,14 @@ pub enum Error {
     /// Something else failed while it ran.
     #[error("{0}")]
     Failed(String),
+    /// Somebody asked the program to end, and it did, with its state kept.
+    #[error("{message}")]
+    Stopped {
+        /// Number of the signal.
+        signal: i32,
+        /// What is kept, and how to go on.
+        message: String,
+    },
     /// Something failed that may work if tried again.
     #[error("{0} (worth another try)")]
     Temporary(String),
@@ -207,6 +234,7 @@ impl Error {
                 EXIT_CONFIG
             }
             Error::Temporary(_) => EXIT_AGAIN,
+            Error::Stopped { signal, .. } => exit_code_of_signal(*signal),
             Error::Io { .. } | Error::NothingKept(_) | Error::Failed(_) => EXIT_FAILED,
         }
     }

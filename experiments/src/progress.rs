@@ -8,6 +8,8 @@ use std::sync::Arc;
 pub enum Progress<'a> {
     /// A part of the work begins, with its name and the number of its steps; 0 where nobody knows it.
     Begun(&'a str, u64),
+    /// The part has so many steps, as far as is known by now.
+    OutOf(u64),
     /// One more step of the part is done.
     Step,
     /// So many steps of the part are done, and a word on how it goes.
@@ -18,14 +20,47 @@ pub enum Progress<'a> {
     Note(&'a str),
 }
 
-/// Whoever watches: a function that any thread may call.
+/// That work is to end, and by which signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Number of the signal.
+    pub signal: i32,
+}
+
+/// Who hears what is told.
+type Listen = dyn Fn(Progress<'_>) + Send + Sync;
+/// Who says, of steps done and in all, whether the work is to end there.
+type Ask = dyn Fn(u64, u64) -> Option<Stopped> + Send + Sync;
+
+/// Whoever watches, and may end the work: functions that any thread may call.
 #[derive(Clone)]
-pub struct Watcher(Arc<dyn Fn(Progress<'_>) + Send + Sync>);
+pub struct Watcher {
+    listen: Arc<Listen>,
+    ask: Arc<Ask>,
+}
 
 impl Watcher {
     /// Calls `listen` with everything that is told.
     pub fn new(listen: impl Fn(Progress<'_>) + Send + Sync + 'static) -> Watcher {
-        Watcher(Arc::new(listen))
+        Watcher {
+            listen: Arc::new(listen),
+            ask: Arc::new(|_, _| None),
+        }
+    }
+
+    /// The same, with `ask` asked between two steps, as [`Watcher::asked_to_stop`], where the work can keep its state and end.
+    #[must_use]
+    pub fn stopped_by(self, ask: impl Fn(u64, u64) -> Option<Stopped> + Send + Sync + 'static) -> Watcher {
+        Watcher {
+            ask: Arc::new(ask),
+            ..self
+        }
+    }
+
+    /// Whether work that has made so many of its steps is to end there.
+    #[must_use]
+    pub fn asked_to_stop(&self, num_done: u64, num_steps: u64) -> Option<Stopped> {
+        (self.ask)(num_done, num_steps)
     }
 
     /// Nobody watches.
@@ -36,7 +71,7 @@ impl Watcher {
 
     /// Tells one thing.
     pub fn tell(&self, progress: Progress<'_>) {
-        (self.0)(progress);
+        (self.listen)(progress);
     }
 
     /// Runs a part of the work between its beginning and its end.

@@ -202,6 +202,11 @@ impl Trainer {
         best
     }
 
+    /// Sets the score that later evaluations are compared with, where the network of the best one is not there any more.
+    pub fn set_best_score(&mut self, score: Option<f64>) {
+        self.best_score = score;
+    }
+
     /// Clones a teacher. Adam starts afresh. Where average rewards are learnt, the discounted returns that it had teach
     /// nothing.
     ///

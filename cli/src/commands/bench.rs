@@ -30,7 +30,6 @@ use crate::flags::bench::BenchPart;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::evaluate::table::Table;
-use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::train::settings::TrainSettings;
 
 /// Where the real Philly list lies beside a checkout that has it.
@@ -131,7 +130,7 @@ pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
 /// Writes and prints what was measured.
 fn show(args: &BenchArgs, context: &mut Context<'_>, measured: Measured) -> Result<(), Error> {
     if let Some(path) = &args.json {
-        atomic_file::write_json(path, &Value::Object(measured.json))?;
+        context.write_json(path, &Value::Object(measured.json))?;
     }
     if args.quiet {
         return Ok(());

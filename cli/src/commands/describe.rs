@@ -62,7 +62,7 @@ pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(),
         }
     }
     if let Some(path) = &args.run.json {
-        atomic_file::write_json(path, &inspection)?;
+        context.write_json(path, &inspection)?;
     }
     if let Some(folder) = folder {
         let place = folder.path().to_path_buf();

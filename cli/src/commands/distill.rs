@@ -109,7 +109,7 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     results.write_json(&folder.file("results.json")?)?;
     results.write_csv(&folder.file("results.csv")?)?;
     if let Some(path) = &args.run.json {
-        results.write_json(path)?;
+        context.write_json(path, &results)?;
     }
     let place = folder.path().to_path_buf();
     folder.finish()?;

@@ -39,6 +39,9 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     if !quiet {
         context.say(&table.to_terminal())?;
     }
+    if let Some(path) = &args.run.json {
+        context.write_json(path, &results)?;
+    }
     let config = toml::to_string_pretty(&settings).unwrap_or_default();
     let tree = evaluation.policies.iter().find_map(PolicySpec::text);
     let report = Report {
@@ -49,9 +52,6 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         learning: None,
         tree: tree.as_deref(),
     };
-    if let Some(path) = &args.run.json {
-        results.write_json(path)?;
-    }
     if let Some(path) = &args.csv {
         results.write_csv(path)?;
     }

@@ -56,6 +56,8 @@ mod tests {
             clock: &|| 0.0,
             stopwatch: &Duration::default,
             print: &mut print,
+            data: &mut std::io::sink(),
+            stop: std::sync::Arc::default(),
         };
         work(&mut context).unwrap();
         String::from_utf8(print).unwrap()

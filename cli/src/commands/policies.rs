@@ -12,7 +12,6 @@ use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::policy_spec::{PolicySpec, label_and_place};
 use pleach_experiments::evaluate::requirement_flags::requirement_flags;
 use pleach_experiments::evaluate::table::Table;
-use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::train::fine_tuning::network_at;
 use pleach_experiments::train::network_card;
 
@@ -42,7 +41,7 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
                     "asks": asks(entry), "defaults": entry.map(|entry| (entry.defaults)())})
             })
             .collect();
-        atomic_file::write_json(path, &serde_json::json!({"schema": 2, "policies": list}))?;
+        context.write_json(path, &serde_json::json!({"schema": 2, "policies": list}))?;
     }
     let rows = infos().map(|(info, entry)| {
         let asks = asks(entry).join(" ");

@@ -77,7 +77,7 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     report.write(&folder.file("report.html")?)?;
     folder.write("table.md", table.to_markdown().as_bytes())?;
     if let Some(path) = &args.run.json {
-        results.write_json(path)?;
+        context.write_json(path, &results)?;
     }
     let place = folder.path().to_path_buf();
     folder.finish()?;

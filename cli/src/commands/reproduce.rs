@@ -41,6 +41,7 @@ pub fn run(args: &ReproduceArgs, context: &mut Context<'_>) -> Result<(), Error>
         watcher: bars(args.quiet),
     };
     let mut done: Vec<(&Benchmark, Reproduction)> = Vec::new();
+    let num_chosen = chosen.len();
     for benchmark in chosen {
         let mut reproduction = (benchmark.run)(&effort)?;
         if effort.smoke {
@@ -59,7 +60,8 @@ pub fn run(args: &ReproduceArgs, context: &mut Context<'_>) -> Result<(), Error>
                         "figures": reproduction.figures, "findings": reproduction.findings})
                 })
                 .collect();
-            atomic_file::write_json(path, &json!({"schema": 1, "benchmarks": figures}))?;
+            let is_whole = done.len() == num_chosen;
+            context.write_growing_json(path, is_whole, &json!({"schema": 1, "benchmarks": figures}))?;
         }
         if let Some(path) = &args.html {
             atomic_file::write(path, Reproduction::html(&done, &context.command_line).as_bytes())?;

@@ -13,7 +13,6 @@ use crate::progress::bars;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::{episodes, seeds};
 use pleach_experiments::evaluate::policy_spec::PolicySpec;
-use pleach_experiments::run_folder::atomic_file;
 use pleach_experiments::run_folder::{Existing, RunFolder};
 use pleach_experiments::suite::{
     Comparison, Interval, LONGER, Learned, Stage, TASKS, Task, baselines, compare,
@@ -42,7 +41,7 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
             .map(|id| Task::find(id))
             .collect::<Result<_, _>>()?
     };
-    let stages = stages(args)?;
+    let (stages, num_tasks) = (stages(args)?, tasks.len());
     let mut records = Vec::new();
     for task in tasks {
         let mut learned: Vec<Learned> = Vec::new();
@@ -62,7 +61,7 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
         records.push(json!({"task": task.id, "unseen": task.unseen, "stages": of_stages}));
         if let Some(path) = &args.json {
             let value = json!({"schema": 2, "command": "suite", "tasks": records});
-            atomic_file::write_json(path, &value)?;
+            context.write_growing_json(path, records.len() == num_tasks, &value)?;
         }
     }
     Ok(())
@@ -323,6 +322,8 @@ mod tests {
             clock: &|| 0.0,
             stopwatch: &std::time::Duration::default,
             print: &mut said,
+            data: &mut std::io::sink(),
+            stop: std::sync::Arc::default(),
         };
         let place = Path::new("runs/suite/GavelMulti-v1-0-longer");
         let refused = first_network(&settings, nothing(), place, &mut context);

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use crate::flags::is_standard_output;
 use crate::flags::sweep::{GatherArgs, PlanArgs, StatusArgs, SweepCommand, SweepRunArgs, UnitArgs};
 use crate::progress::bars;
 use pleach_experiments::error::{EXIT_AGAIN, EXIT_DONE, EXIT_FAILED, Error};
@@ -158,8 +159,15 @@ pub fn unit(
 pub fn status(args: &StatusArgs, print: &mut dyn Write) -> Result<u8, Error> {
     let manifest = Manifest::read(&args.place.manifest)?;
     let status = Status::of(&manifest, args.place.out());
-    if let Some(path) = &args.json {
-        write_json(path, &status)?;
+    match &args.json {
+        Some(path) if is_standard_output(path) => {
+            let text = serde_json::to_string_pretty(&status)
+                .map_err(|error| Error::Failed(format!("the status cannot be written as JSON: {error}")))?;
+            say(print, &format!("{text}\n"))?;
+            return Ok(EXIT_DONE);
+        }
+        Some(path) => write_json(path, &status)?,
+        None => {}
     }
     let words = if args.missing {
         format!("{}\n", status.array())

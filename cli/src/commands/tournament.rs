@@ -23,7 +23,9 @@ pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error
     let mut rounds: Vec<(String, Vec<Standing>)> = Vec::new();
     let mut records = Vec::new();
     let bars = bars(args.quiet);
-    for source in args.sources() {
+    let sources = args.sources();
+    let num_rounds = sources.len() * conditions.len();
+    for source in sources {
         let name = source.workload.join(",");
         for (number, condition) in conditions.iter().enumerate() {
             let sim = condition.sim();
@@ -53,7 +55,8 @@ pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error
             rounds.push((heading, standings));
             // After each, so that what is done is kept if a later one is stopped.
             if let Some(path) = &args.json {
-                atomic_file::write_json(path, &json!({"schema": 1, "rounds": records}))?;
+                let is_whole = rounds.len() == num_rounds;
+                context.write_growing_json(path, is_whole, &json!({"schema": 1, "rounds": records}))?;
             }
             if let Some(path) = &args.html {
                 atomic_file::write(path, render(&rounds, &context.command_line).as_bytes())?;

@@ -1,16 +1,19 @@
 //! `pleach train`: a network by PPO or by evolution strategies.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pleach_agents::device::Device;
 use pleach_agents::trainer::Learner;
 use pleach_env::config::EnvConfig;
 
 use crate::commands::Context;
+use crate::commands::stop::Listening;
 use crate::flags::TrainArgs;
 use crate::progress::bars;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::workload_source::{env_of, resize};
+use pleach_experiments::progress::Stopped;
 use pleach_experiments::run_folder::{RunDescription, RunFolder, SETTINGS_FILE};
 use pleach_experiments::train::env_description;
 use pleach_experiments::train::fine_tuning;
@@ -19,7 +22,7 @@ use pleach_experiments::train::overrides;
 use pleach_experiments::train::settings::TrainSettings;
 use pleach_experiments::train::settings_file;
 use pleach_experiments::train::validation::Validation;
-use pleach_experiments::train::{Trained, train};
+use pleach_experiments::train::{Trained, differences_from_whole, train};
 
 /// Name of the command in the run's folder.
 const COMMAND: &str = "train";
@@ -30,6 +33,7 @@ const COMMAND: &str = "train";
 /// A configuration that cannot be used, a folder in the way, a run that fails.
 pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let (settings, seed) = settings(args)?;
+    let extended_from = args.extend.map(|more| settings.train.num_updates - more);
     let device = settings.device.probe()?;
     if settings.device != Device::Cpu && !args.run.quiet {
         context.say(&format!(
@@ -37,17 +41,14 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
             settings.device.name()
         ))?;
     }
-    let folder = RunFolder::open(
-        COMMAND,
-        &settings,
-        seed,
-        args.run.out.as_deref(),
-        args.run.existing(),
-    )?;
+    let folder = open_folder(args, &settings, seed, extended_from)?;
     let text = toml::to_string_pretty(&settings).map_err(|error| Error::Failed(error.to_string()))?;
     folder.write(SETTINGS_FILE, text.as_bytes())?;
     if !args.run.quiet {
         context.say(&opening(&settings, seed))?;
+        if let Some(before) = extended_from {
+            context.say(&extension(&settings, before))?;
+        }
     }
     let validation = Validation::by(&settings.objective, &settings.env, seed, settings.num_validation)?;
     let trained = with_bar(&settings, &validation, seed, &folder, args.run.quiet, context)?;
@@ -61,7 +62,7 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
             "best_ratio": best.map(|point| point.ratio),
             "validation": trained.curve,
         });
-        pleach_experiments::run_folder::atomic_file::write_json(path, &value)?;
+        context.write_json(path, &value)?;
     }
     let place = folder.path().to_path_buf();
     folder.finish()?;
@@ -85,7 +86,38 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Trains with a progress bar.
+/// The run's folder: a new one, one to go on in, or one that is extended from a number of updates.
+fn open_folder(
+    args: &TrainArgs,
+    settings: &TrainSettings,
+    seed: u64,
+    extended_from: Option<u64>,
+) -> Result<RunFolder, Error> {
+    let out = args.run.out.as_deref();
+    let (Some(num_updates), Some(out)) = (extended_from, out) else {
+        return RunFolder::open(COMMAND, settings, seed, out, args.run.existing());
+    };
+    let mut before = settings.clone();
+    before.train.num_updates = num_updates;
+    RunFolder::open_extended(COMMAND, (&before, settings), seed, out)
+}
+
+/// From where to where a run is extended, and how that differs from a run of the whole length.
+fn extension(settings: &TrainSettings, before: u64) -> String {
+    let total = settings.train.num_updates;
+    let differences = differences_from_whole(settings, before);
+    if differences.is_empty() {
+        return format!(
+            "extended from {before} to {total} updates: the same as a run of {total} from the beginning"
+        );
+    }
+    format!(
+        "extended from {before} to {total} updates; other than a run of {total} from the beginning: {}",
+        differences.join("; ")
+    )
+}
+
+/// Trains with a progress bar, and stops in order where the program is asked to end.
 ///
 /// # Errors
 /// As [`train`].
@@ -97,7 +129,18 @@ pub fn with_bar(
     quiet: bool,
     context: &Context<'_>,
 ) -> Result<Trained, Error> {
-    let bars = bars(quiet);
+    // Until the first update is made there is nothing to keep, and after the last one nothing to wait for.
+    let listening: Mutex<Option<Listening>> = Mutex::new(None);
+    let stop = Arc::clone(&context.stop);
+    let bars = bars(quiet).stopped_by(move |done, total| {
+        let mut listening = listening.lock().unwrap_or_else(PoisonError::into_inner);
+        if done >= total {
+            *listening = None;
+        } else if listening.is_none() {
+            *listening = Some(stop.listen());
+        }
+        stop.asked().map(|signal| Stopped { signal })
+    });
     let num_updates = usize::try_from(settings.train.num_updates).unwrap_or(usize::MAX);
     bars.part("train", num_updates, || {
         train(settings, validation, seed, folder.path(), context.clock, &bars)
@@ -115,7 +158,21 @@ pub fn updates_for(settings: &TrainSettings, env_steps: u64) -> u64 {
 /// `--set`, then the other flags.
 fn settings(args: &TrainArgs) -> Result<(TrainSettings, u64), Error> {
     let (mut settings, seed) = match own_settings(args)? {
-        Some(own) => own,
+        Some((mut own, seed)) => {
+            let train = &mut own.train;
+            train.num_updates = train.num_updates.saturating_add(args.extend.unwrap_or(0));
+            (own, seed)
+        }
+        None if args.extend.is_some() => {
+            let out = args.run.out.clone().unwrap_or_default();
+            let hint = "Give the folder of one with its settings.toml, finished or not.";
+            return Err(Error::config(
+                "extend",
+                out.display(),
+                "a run of pleach train in --out",
+                hint,
+            ));
+        }
         None => (settings_of_flags(args)?, args.run.seed),
     };
     settings.device = args.device;
@@ -123,7 +180,7 @@ fn settings(args: &TrainArgs) -> Result<(TrainSettings, u64), Error> {
     Ok((settings, seed))
 }
 
-/// With `--resume` and nothing that says how to train, what the run in the folder was begun with, and its seed.
+/// With `--resume` or `--extend` and nothing that says how to train, what the run in the folder was begun with, and its seed.
 fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error> {
     let says_nothing = args.config.is_none()
         && args.set.is_empty()
@@ -138,7 +195,7 @@ fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error>
         .run
         .out
         .as_deref()
-        .filter(|_| args.run.resume && says_nothing)
+        .filter(|_| (args.run.resume || args.extend.is_some()) && says_nothing)
     else {
         return Ok(None);
     };
@@ -238,7 +295,8 @@ fn comparison(env: &EnvConfig, best: &str, place: &Path) -> String {
             format!("compare it: pleach evaluate --workload {id}{flags} {policies}")
         }
         None => format!(
-            "compare it: pleach evaluate {policies} with --workload; its environment has no id, see {SETTINGS_FILE}"
+            "compare it: pleach evaluate --workload {} {policies}",
+            place.join(SETTINGS_FILE).display()
         ),
     }
 }
@@ -310,6 +368,10 @@ mod tests {
         );
         let other = settings("--set env.workload.generate.num_nodes=3").unwrap();
         assert!(opening(&other, 0).contains("on philly-like jobs: 3 nodes, 24 GPUs"));
-        assert!(comparison(&other.env, "sjf", place).contains("has no id"));
+        let said = comparison(&other.env, "sjf", place);
+        assert!(
+            said.ends_with("evaluate --workload runs/a/settings.toml --policy sjf,runs/a"),
+            "{said}"
+        );
     }
 }

@@ -19,7 +19,6 @@ use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::metric::{show_plain, show_seconds};
 use pleach_experiments::evaluate::stats::{mean, quantile};
 use pleach_experiments::evaluate::table::Table;
-use pleach_experiments::run_folder::atomic_file;
 
 /// Runs a step.
 ///
@@ -79,7 +78,7 @@ fn stats(args: &WorkloadStatsArgs, context: &mut Context<'_>) -> Result<(), Erro
         values.push(value_of(&workload));
     }
     if let Some(path) = &args.json {
-        atomic_file::write_json(path, &serde_json::json!({"schema": 1, "workloads": values}))?;
+        context.write_json(path, &serde_json::json!({"schema": 1, "workloads": values}))?;
     }
     Ok(())
 }

@@ -18,6 +18,9 @@ pub mod workload;
 
 use clap::{Parser, Subcommand};
 
+/// Threads, at most, by flag or by variable.
+pub const THREADS_MAX: u16 = 1024;
+
 pub use bench::BenchArgs;
 pub use blend::BlendArgs;
 pub use distill::DistillArgs;
@@ -26,7 +29,7 @@ pub use manual::{CompletionsArgs, ManArgs};
 pub use policies::PoliciesArgs;
 pub use quickstart::QuickstartArgs;
 pub use reproduce::ReproduceArgs;
-pub use run_args::RunArgs;
+pub use run_args::{RunArgs, is_standard_output};
 pub use suite::SuiteArgs;
 pub use sweep::SweepArgs;
 pub use tournament::TournamentArgs;
@@ -50,7 +53,7 @@ Start here:
   pleach evaluate --policy fifo,srtf,runs/mine/tree.json --reference srtf
 
 The same seed, configuration and version give the same bytes, on any number of threads.
-Exit codes: 0 done, 1 failed, 2 an input cannot be used, 75 worth another try.")]
+Exit codes: 0 done, 1 failed, 2 an input cannot be used, 75 worth another try, 130 and 143 stopped by SIGINT and SIGTERM.")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -1,10 +1,19 @@
 //! Flags that every run takes: the seed, where its artefacts go, and how it behaves on this machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use pleach_experiments::run_folder::Existing;
+
+/// The name of a file that means standard output.
+const STANDARD_OUTPUT: &str = "-";
+
+/// Whether the name of a file means standard output.
+#[must_use]
+pub fn is_standard_output(path: &Path) -> bool {
+    path.as_os_str() == STANDARD_OUTPUT
+}
 
 /// Seed, output and machine. None of it but the seed may change a result.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -21,7 +30,7 @@ pub struct RunArgs {
     /// Go on in a run of the same configuration
     #[arg(long, help_heading = "Output")]
     pub resume: bool,
-    /// Also write the results as JSON to this file (schema in docs/cli.md)
+    /// Also write the results as JSON to this file (schema in docs/cli.md); - for standard output, without tables and words
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,
     /// Threads to use [default: all cores]. Results do not depend on it

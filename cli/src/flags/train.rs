@@ -25,6 +25,7 @@ Examples:
                                                         go on from a network with jobs and a cluster of your own
   pleach train --device wgpu --set train.ppo.minibatch_size=8192   needs a build with --features wgpu
   pleach train --out runs/mine --resume                 go on after an interruption, with the run's own settings and seed
+  pleach train --out runs/mine --extend 100             train a finished run for a hundred updates more
 
 What is given twice is taken from the later of: built in (for the learner), --config, --env, --set, the other flags.
 The configuration that was used is in the run's folder as settings.toml and can be given back with --config.
@@ -62,6 +63,12 @@ pub struct TrainArgs {
     /// Jobs in an episode [default: from the environment]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     pub num_jobs: Option<u32>,
+    /// Train the run in --out for so many updates or generations more, with its own settings and seed
+    #[arg(long, value_name = "N", requires = "out", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000),
+        conflicts_with_all = ["env", "learner", "config", "set", "warm_start", "fine_tune", "env_steps", "num_envs", "load",
+            "num_jobs", "force"])]
+    #[serde(skip)]
+    pub extend: Option<u64>,
     /// Where gradients are taken: cuda and wgpu need a build with that feature, a driver, and a minibatch of thousands of
     /// decisions to pay (pleach bench --only devices says how many)
     #[arg(long, value_name = "DEVICE", default_value = "cpu", help_heading = "Machine",

@@ -329,3 +329,70 @@ fn the_learner_of_the_suite_is_one_flag_away() {
     );
     assert!(said.contains("prior = \"none\""), "{said}");
 }
+
+#[test]
+fn the_last_line_is_a_command_that_runs_also_for_an_environment_without_an_id() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = "--num-envs 2 --num-jobs 20 --warm-start sjf --set num_validation=2 --set warm_start_steps=50 \
+        --set train.group_size=1 --set train.num_steps=32 --set train.num_updates=1 --set train.imitation.num_epochs=1";
+    let odd = "--set env.workload.generate.num_nodes=3 --set env.sim.capabilities.restart_cost_s=77 \
+        --set env.sim.capabilities.preemption=true";
+    let said = succeed(folder.path(), &format!("train {flags} {odd} --out r"));
+    let line = said.lines().last().unwrap();
+    let (_, command) = line.split_once("compare it: pleach ").unwrap();
+    assert!(command.contains("--workload r/settings.toml"), "{command}");
+    let json = succeed(folder.path(), &format!("{command} --seeds 2 --json -"));
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let settings = fs::read_to_string(folder.path().join("r/settings.toml")).unwrap();
+    assert!(
+        settings.contains("num_nodes = 3") && settings.contains("restart_cost_s = 77"),
+        "{settings}"
+    );
+    assert_eq!(value["num_pairs"], 2, "{json}");
+    assert_eq!(value["policies"].as_object().unwrap().len(), 2, "{json}");
+    // Flags win over what is written there, and a file without an environment is named.
+    succeed(
+        folder.path(),
+        &format!("{command} --seeds 1 --load 0.5 --restart-cost-s 0"),
+    );
+    fs::write(folder.path().join("other.toml"), "seed = 1\n").unwrap();
+    let refused = pleach(folder.path(), "evaluate --workload other.toml");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        text(&refused.stderr).contains("no table `env`"),
+        "{}",
+        text(&refused.stderr)
+    );
+}
+
+#[test]
+fn a_tree_with_a_raw_threshold_that_was_edited_schedules_by_it() {
+    let folder = tempfile::tempdir().unwrap();
+    succeed(
+        folder.path(),
+        "distill --teacher sjf --num-jobs 40 --rounds 1 --episodes 2 --test-seeds 2 --leaves 4 --out t --quiet",
+    );
+    let tree = fs::read_to_string(folder.path().join("t/tree.json")).unwrap();
+    let (_, rest) = tree.split_once("\"raw\":").unwrap();
+    let (raw, _) = rest.split_once(',').unwrap();
+    let edited = format!("{:?}", raw.parse::<f64>().unwrap() * 0.5);
+    let mine = tree.replacen(&format!("\"raw\":{raw},"), &format!("\"raw\":{edited},"), 1);
+    fs::write(folder.path().join("mine.json"), &mine).unwrap();
+    succeed(
+        folder.path(),
+        "evaluate --policy sjf,mine.json --num-jobs 40 --seeds 1",
+    );
+    // What cannot be meant is said with the way to mend it, and not with *train anew*.
+    let broken = mine.replacen(&format!("\"raw\":{edited},"), "\"raw\":-5.0,", 1);
+    fs::write(folder.path().join("broken.json"), broken).unwrap();
+    let refused = pleach(
+        folder.path(),
+        "evaluate --policy sjf,broken.json --num-jobs 40 --seeds 1",
+    );
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("broken.json") && said.contains("Mend it there") && !said.contains("anew"),
+        "{said}"
+    );
+}

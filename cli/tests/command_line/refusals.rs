@@ -207,3 +207,67 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
         }
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn an_argument_that_is_not_utf_8_and_a_full_standard_error_are_no_panic() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let odd = std::ffi::OsStr::from_bytes(b"tr\xff\xfece.csv");
+    let run = |words: &[&std::ffi::OsStr], full: bool| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pleach"));
+        command.current_dir(folder.path()).args(words);
+        if full {
+            command.stderr(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+        }
+        command.output().unwrap()
+    };
+    let words = |line: &str| -> Vec<std::ffi::OsString> { line.split(' ').map(Into::into).collect() };
+    let as_words = |words: &[std::ffi::OsString], last: Option<&std::ffi::OsStr>, full| {
+        let words: Vec<_> = words.iter().map(AsRef::as_ref).chain(last).collect();
+        run(&words, full)
+    };
+    for line in [
+        "evaluate --workload",
+        "evaluate --policy",
+        "train --config",
+        "train --fine-tune",
+        "sweep plan --config",
+    ] {
+        let refused = as_words(&words(line), Some(odd), false);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{line}: {said}");
+        assert!(!said.contains("panicked") && !said.is_empty(), "{line}: {said}");
+    }
+    // It is no part of a report; the run itself is fine.
+    let line = "evaluate --policy sjf --num-jobs 20 --seeds 1 --quiet --html";
+    assert_eq!(as_words(&words(line), Some(odd), false).status.code(), Some(0));
+    if std::path::Path::new("/dev/full").exists() {
+        for (line, code) in [
+            ("evaluate --policy nobody", 2),
+            ("evaluate --policy sjf --num-jobs 20 --seeds 1", 0),
+            ("train --nothing", 2),
+        ] {
+            assert_eq!(
+                as_words(&words(line), None, true).status.code(),
+                Some(code),
+                "{line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn threads_by_variable_are_bounded_as_threads_by_flag() {
+    let folder = tempfile::tempdir().unwrap();
+    for (value, code) in [("100000000", 2), ("-3", 2), ("1025", 2), ("2", 0), ("0", 0)] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pleach"));
+        command.current_dir(folder.path()).env("RAYON_NUM_THREADS", value);
+        let line = "evaluate --policy sjf --num-jobs 20 --seeds 1 --quiet";
+        let output = command.args(line.split(' ')).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{value}: {said}");
+        let names_it = said.contains(&format!("RAYON_NUM_THREADS = {value}: allowed is 1 to 1024"));
+        assert_eq!(names_it, code == 2, "{said}");
+    }
+}

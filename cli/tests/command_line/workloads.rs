@@ -77,3 +77,38 @@ fn the_cluster_that_is_written_beside_a_list_can_be_given_to_another() {
     let evaluate = pleach(folder.path(), line);
     assert_eq!(evaluate.status.code(), Some(0), "{}", text(&evaluate.stderr));
 }
+
+#[test]
+fn a_minus_for_a_file_of_json_is_standard_output_and_nothing_else_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("grid.toml"), "name = 'load'\n").unwrap();
+    succeed(
+        folder.path(),
+        "sweep plan --config grid.toml --out sweep.json --quiet",
+    );
+    for (line, key) in [
+        (
+            "evaluate --policy fifo,sjf --num-jobs 20 --seeds 1 --json -",
+            "policies",
+        ),
+        ("policies --json -", "policies"),
+        (
+            "workload stats --workload philly-like --num-jobs 20 --json -",
+            "workloads",
+        ),
+        (
+            "workload describe --workload philly-like --num-jobs 20 --json -",
+            "name",
+        ),
+        (
+            "tournament --policy fifo,sjf --workload philly-like,itp-like --num-jobs 20 --seeds 1 --json -",
+            "rounds",
+        ),
+        ("sweep status --manifest sweep.json --json -", "num_units"),
+    ] {
+        let said = succeed(folder.path(), line);
+        let value: serde_json::Value = serde_json::from_str(&said).expect(&said);
+        assert!(!value[key].is_null(), "{line}: {said}");
+    }
+    assert!(!folder.path().join("-").exists());
+}

@@ -3,7 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[cfg(unix)]
+mod asked_to_end;
 mod event_files;
+mod extended;
+mod kept;
 #[cfg(unix)]
 mod killed;
 #[cfg(unix)]

@@ -58,8 +58,86 @@ impl Policy for Offered {
     }
 }
 
+/// How far a distillation is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Step {
+    /// Episodes played and trees judged.
+    done: u64,
+    /// As many as there will be, at most: pruning ends where no smaller tree is good enough.
+    of: u64,
+    /// How it goes.
+    words: String,
+}
+
+impl Step {
+    fn tell(&self, watcher: &Watcher) {
+        watcher.tell(Progress::OutOf(self.of));
+        watcher.tell(Progress::At(self.done, &self.words));
+    }
+}
+
+/// What a distillation is made of: `num_episodes` episodes, then `num_students` judgements of grown trees, then for each leaf
+/// less at most `tries`.
+#[derive(Clone, Copy, Debug)]
+struct Steps {
+    rounds: usize,
+    num_episodes: usize,
+    num_students: usize,
+    tries: usize,
+    leaves_max: usize,
+    leaves_min: usize,
+}
+
+impl Steps {
+    fn new(config: &DistillConfig) -> Steps {
+        let judged_rounds = config.judged_rounds.min(config.rounds + 1);
+        Steps {
+            rounds: config.rounds,
+            num_episodes: (config.rounds + 1) * config.episodes,
+            num_students: judged_rounds * config.leaves.len() * config.tie_keys.len(),
+            tries: config.prune.tries,
+            leaves_max: config.leaves.iter().copied().max().unwrap_or(0),
+            leaves_min: config.prune.leaves_min,
+        }
+    }
+
+    /// Judgements while a tree of so many leaves is pruned to the least.
+    fn pruning(&self, leaves: usize) -> usize {
+        self.tries * leaves.saturating_sub(self.leaves_min)
+    }
+
+    /// An episode begins.
+    fn episode(&self, episode: Episode) -> Step {
+        let (number, of) = (episode.number + 1, self.num_episodes);
+        Step {
+            done: episode.number as u64,
+            of: (of + self.num_students + self.pruning(self.leaves_max)) as u64,
+            words: format!(
+                "round {} of {}, episode {number} of {of}",
+                episode.round, self.rounds
+            ),
+        }
+    }
+
+    /// So many trees were judged, the last one of so many leaves.
+    fn judged(&self, num_judged: usize, leaves: usize, words: String) -> Step {
+        let done = self.num_episodes + num_judged;
+        let of = if num_judged <= self.num_students {
+            self.num_episodes + self.num_students + self.pruning(self.leaves_max)
+        } else {
+            // The tree that is pruned has one leaf more than those that are tried.
+            done + self.pruning(leaves)
+        };
+        Step {
+            done: done as u64,
+            of: of as u64,
+            words,
+        }
+    }
+}
+
 /// Distils `teacher`; the tree is chosen and pruned by the objective of `validation`; `seed` decides which episodes it is watched
-/// on. `watcher` is told of each episode and each judgement.
+/// on. `watcher` is told of each step: each episode that is played, each tree that is judged.
 ///
 /// # Errors
 /// Settings out of range, a teacher or a run that fails.
@@ -71,6 +149,7 @@ pub fn prune(
     seed: u64,
     watcher: &Watcher,
 ) -> Result<Distilled, Error> {
+    let steps = Steps::new(config);
     let source = Source::open(env)?;
     let mut trained_by = BTreeMap::from([("seed".to_string(), serde_json::Value::from(seed))]);
     if validation.objective != objective::avg_jct() {
@@ -83,10 +162,7 @@ pub fn prune(
     };
     let judged_by = objective::in_words(&validation.objective);
     let mut run = |episode: Episode, policy: &mut dyn Policy| -> Result<(), Error> {
-        watcher.tell(Progress::At(
-            0,
-            &format!("round {}, episode {}", episode.round, episode.number),
-        ));
+        steps.episode(episode).tell(watcher);
         let draw = Seed(seed).child("distilling", episode.number as u64);
         let workload = source.workload(env, draw)?;
         let sim = SimConfig {
@@ -96,14 +172,16 @@ pub fn prune(
         simulate(&workload, &sim, policy)?;
         Ok(())
     };
+    let mut num_judged = 0;
     let mut judge = |tree: &TreePolicy| -> Result<f64, Error> {
         let ratio = validation.ratio(env, PolicySpec::tree("tree", tree.tree().clone())?)?;
-        let message = format!(
-            "{} leaves: {ratio:.3} of the {judged_by} of {}",
-            tree.tree().num_leaves(),
+        num_judged += 1;
+        let leaves = tree.tree().num_leaves();
+        let words = format!(
+            "{leaves} leaves: {ratio:.3} of the {judged_by} of {}",
             validation.best()
         );
-        watcher.tell(Progress::At(0, &message));
+        steps.judged(num_judged, leaves, words).tell(watcher);
         Ok(ratio)
     };
     let mut teacher = Offered {
@@ -125,6 +203,46 @@ mod tests {
     use super::*;
     use crate::evaluate::workload_source::env_of;
     use crate::train::objective::Objective;
+
+    #[test]
+    fn progress_counts_every_step_and_its_end_is_never_further_than_at_first() {
+        let env = env_of("Pleach/GavelMulti-v1", Some(40), Some(2.0)).unwrap();
+        let teacher = PolicySpec::heuristic("sjf-best-type").unwrap();
+        let config = DistillConfig {
+            leaves: vec![2, 4, 8],
+            rounds: 1,
+            episodes: 2,
+            ..DistillConfig::default()
+        };
+        let validation = Validation::new(&env, 3, 2).unwrap();
+        let (sender, told) = std::sync::mpsc::channel();
+        let present = std::sync::Mutex::new(Step::default());
+        let watcher = Watcher::new(move |progress| {
+            let mut step = present.lock().unwrap();
+            match progress {
+                Progress::OutOf(of) => step.of = of,
+                Progress::At(done, words) => {
+                    (step.done, step.words) = (done, words.to_string());
+                    sender.send(step.clone()).unwrap();
+                }
+                _ => {}
+            }
+        });
+        prune(&env, &teacher, &config, &validation, 3, &watcher).unwrap();
+        let steps: Vec<Step> = told.try_iter().collect();
+        assert_eq!(steps[0].words, "round 0 of 1, episode 1 of 4");
+        assert_eq!((steps[0].done, steps[3].done), (0, 3));
+        assert!(
+            steps.len() > 8 && steps[4].words.contains(" leaves: "),
+            "{}",
+            steps.len()
+        );
+        assert!(steps.iter().all(|step| step.done <= step.of && step.of > 4));
+        for pair in steps.windows(2) {
+            assert!(pair[0].done < pair[1].done, "{pair:?}");
+        }
+        assert!(steps.iter().all(|step| step.of <= steps[0].of));
+    }
 
     #[test]
     fn the_objective_decides_which_tree_is_taken_and_how_far_it_is_pruned() {

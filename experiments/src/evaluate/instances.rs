@@ -43,7 +43,7 @@ impl WorkloadSource {
         let mut taken = BTreeSet::new();
         let drawn = is_drawn(sim);
         for name in &self.workload {
-            if let Source::Generated(_) = self.source(name)? {
+            if let Source::Generated(_) | Source::Drawn(_) = self.source(name)? {
                 let label = own_name(&mut taken, name, name);
                 for seed in seeds {
                     let (mut workload, _) = self.workload(name, *seed)?;
@@ -77,7 +77,7 @@ impl WorkloadSource {
     /// As [`WorkloadSource::check`].
     pub fn is_drawn(&self, sim: &SimConfig) -> Result<bool, Error> {
         for name in &self.workload {
-            if matches!(self.source(name)?, Source::Generated(_)) {
+            if matches!(self.source(name)?, Source::Generated(_) | Source::Drawn(_)) {
                 return Ok(true);
             }
         }

@@ -13,3 +13,5 @@ pub mod stand_in;
 pub mod stats;
 pub mod table;
 pub mod workload_source;
+
+mod named_env;

@@ -11,13 +11,17 @@ use pleach_scheduler::cluster::{Capabilities, Template};
 use pleach_scheduler::heuristics;
 use pleach_scheduler::planner::{Planner, PolicyPlanner};
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::tree::{MAX_BYTES, Tree, TreePolicy};
+use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError, TreePolicy};
 
 use crate::error::Error;
 use crate::evaluate::requirement_flags::requirement_flags;
+use crate::run_folder;
 
 /// The network that a training run found best, in its folder.
 pub const BEST_CHECKPOINT: &str = "network.ckpt";
+/// What to do about a policy that is not the one that its run made.
+pub const USE_THE_FILE: &str =
+    "Put the run's own file back, or give this file itself instead of the folder if it is meant.";
 /// The tree that a distillation gave, in its folder.
 pub const TREE_FILE: &str = "tree.json";
 
@@ -207,7 +211,8 @@ impl PolicySpec {
     /// Opens `NAME`, `PATH` or `LABEL=PATH`. A path is a checkpoint, a policy file, or the folder of a run with either.
     ///
     /// # Errors
-    /// A name that is no heuristic and no file; a file that is neither a checkpoint nor a policy file of this version.
+    /// A name that is no heuristic and no file; a file that is neither a checkpoint nor a policy file of this version; a finished run
+    /// with another policy than it ended with.
     pub fn open(spec: &str) -> Result<Vec<PolicySpec>, Error> {
         let (label, place) = label_and_place(spec);
         let path = Path::new(place);
@@ -234,6 +239,7 @@ impl PolicySpec {
                     "Give the folder of a finished run.",
                 ));
             }
+            run_folder::verify(path, &[BEST_CHECKPOINT, TREE_FILE], USE_THE_FILE)?;
             let named = |file: &PathBuf| Ok(open_file(file)?.named(label.filter(|_| files.len() == 1)));
             return files.iter().map(named).collect();
         }
@@ -341,8 +347,19 @@ fn open_file(path: &Path) -> Result<PolicySpec, Error> {
         found: reason,
         hint: "Make it anew with this version: pleach train, pleach distill.".into(),
     };
+    let refused_tree = |error: TreeError| match error {
+        // What somebody wrote there, and can mend there.
+        TreeError::Node { .. }
+        | TreeError::Value { .. }
+        | TreeError::Json(_)
+        | TreeError::NumNodes { .. } => {
+            let message = format!("{error}. Mend it there: docs/policy-file.md, Editing by hand");
+            Error::data(path, message)
+        }
+        other => refused(other.to_string()),
+    };
     if first == Some(b'{') {
-        let tree = Tree::load(path).map_err(|error| refused(error.to_string()))?;
+        let tree = Tree::load(path).map_err(refused_tree)?;
         return PolicySpec::tree("tree", tree);
     }
     let policy = LearnedPolicy::load(path).map_err(|error| refused(error.to_string()))?;

@@ -1,10 +1,9 @@
 //! What a simulated cluster can do, and what its policies know.
 //!
-//! A value that is given wins. One that is not takes the registered environment's value where every workload is a
-//! registered environment and all of them agree; else its own default.
+//! A value that is given wins. One that is not takes the environment's value where every workload is an environment (by id, or
+//! by the settings of a training) and all of them agree; else its own default.
 
 use pleach_env::capacity::CapacityConfig;
-use pleach_env::config::EnvConfig;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::simulate::SimConfig;
 use pleach_env::workload::estimates::EstimateModel;
@@ -14,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::evaluate::estimate_source::EstimateSource;
+use crate::evaluate::named_env::env_named;
 
 /// Seconds of a day.
 pub(crate) const DAY_S: f64 = 86_400.0;
@@ -89,14 +89,15 @@ impl SchedulingConfig {
     /// The same as settings of a simulation of these workloads, by their names.
     #[must_use]
     pub fn sim(&self, workloads: &[String]) -> SimConfig {
-        let own = registered(workloads);
+        let own = of_environments(workloads);
+        let whole = agreed(&own, SimConfig::clone).unwrap_or_default();
         let mut sim = SimConfig {
             estimates: self
                 .estimates
                 .map(model)
                 .or_else(|| agreed(&own, |sim| sim.estimates))
                 .unwrap_or_default(),
-            ..SimConfig::default()
+            ..whole
         };
         let capabilities = &mut sim.capabilities;
         capabilities.preemption =
@@ -105,15 +106,22 @@ impl SchedulingConfig {
             .restart_cost_s
             .or_else(|| agreed(&own, |sim| sim.capabilities.restart_cost_s))
             .unwrap_or(Capabilities::DEFAULT.restart_cost_s);
-        capabilities.overheads = self.overheads;
-        capabilities.mixed_types = self.mixed_types;
+        if self.overheads.is_some() || self.restart_cost_s.is_some() {
+            capabilities.overheads = self.overheads;
+        }
+        capabilities.mixed_types |= self.mixed_types;
         capabilities.sharing = self
             .sharing
             .or_else(|| agreed(&own, |sim| sim.capabilities.sharing))
             .unwrap_or(Sharing::Off);
-        capabilities.checkpoint_interval_s = self.checkpoint_interval_s;
-        sim.outcomes.clone_from(&self.outcomes);
-        sim.capacity = self.capacity.clone().unwrap_or_default();
+        capabilities.checkpoint_interval_s =
+            self.checkpoint_interval_s.or(capabilities.checkpoint_interval_s);
+        if self.outcomes.is_some() {
+            sim.outcomes.clone_from(&self.outcomes);
+        }
+        if let Some(capacity) = &self.capacity {
+            sim.capacity.clone_from(capacity);
+        }
         if let Some(days) = self.node_mtbf_days {
             sim.capacity.node_mtbf_s = Some(days * DAY_S);
         }
@@ -121,11 +129,10 @@ impl SchedulingConfig {
     }
 }
 
-/// The settings of the registered environments of these names; none where one of them is something else.
-fn registered(names: &[String]) -> Vec<SimConfig> {
-    let own = names
-        .iter()
-        .map(|name| Some(EnvConfig::registered(name).ok()?.sim));
+/// The settings of the environments of these names; none where one of them is something else, or cannot be read, which is
+/// told where its jobs are asked for.
+fn of_environments(names: &[String]) -> Vec<SimConfig> {
+    let own = names.iter().map(|name| Some(env_named(name).ok()??.sim));
     own.collect::<Option<Vec<SimConfig>>>().unwrap_or_default()
 }
 
@@ -153,6 +160,7 @@ pub(crate) fn model(source: EstimateSource) -> EstimateModel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pleach_env::config::EnvConfig;
 
     fn sim(names: &[&str], args: &SchedulingConfig) -> SimConfig {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();

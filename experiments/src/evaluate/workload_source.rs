@@ -15,6 +15,7 @@ use pleach_scheduler::spec::ClusterSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::evaluate::named_env::{env_named, is_settings};
 use crate::evaluate::sim_config::{DAY_S, SchedulingConfig};
 use crate::run_folder::atomic_file::{read_json, read_toml};
 
@@ -31,6 +32,8 @@ struct Beside {
 #[derive(Clone, Debug)]
 pub(crate) enum Source<'a> {
     Generated(GeneratorConfig),
+    /// Windows of a list or a mixture, as an environment draws them.
+    Drawn(Box<WorkloadConfig>),
     File(&'a Path),
 }
 
@@ -69,11 +72,13 @@ impl WorkloadSource {
     }
 
     pub(crate) fn source<'a>(&self, name: &'a str) -> Result<Source<'a>, Error> {
-        if let Ok(config) = EnvConfig::registered(name) {
+        if let Some(config) = env_named(name)? {
             return match config.workload {
                 WorkloadConfig::Generate(generator) => Ok(Source::Generated(self.adjusted(generator))),
-                WorkloadConfig::File { .. } | WorkloadConfig::Mixture(_) => {
-                    Err(Error::Failed(format!("{name} has no generator")))
+                drawn => {
+                    let num_jobs = self.num_jobs.map(|num| num as usize);
+                    let drawn = drawn.resized(num_jobs, self.load)?;
+                    Ok(Source::Drawn(Box::new(drawn)))
                 }
             };
         }
@@ -105,7 +110,7 @@ impl WorkloadSource {
         let mut has_file = false;
         for name in &self.workload {
             let place = match self.source(name)? {
-                Source::Generated(_) => PathBuf::from(name),
+                Source::Generated(_) | Source::Drawn(_) => PathBuf::from(name),
                 Source::File(path) => {
                     has_file = true;
                     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
@@ -210,6 +215,7 @@ impl WorkloadSource {
     pub fn is_file(name: &str) -> bool {
         EnvConfig::registered(name).is_err()
             && GeneratorConfig::preset(name).is_err()
+            && !is_settings(name)
             && Path::new(name).is_file()
     }
 
@@ -258,6 +264,20 @@ impl WorkloadSource {
                 }
                 Ok((workload, None))
             }
+            Source::Drawn(drawn) => {
+                let env = EnvConfig {
+                    workload: *drawn,
+                    ..EnvConfig::default()
+                };
+                let source = pleach_env::config::Source::open(&env)?;
+                let mut workload = source.workload(&env, seed)?;
+                workload.name = name.to_string();
+                if let Some(cluster) = self.cluster_override()? {
+                    workload.cluster = cluster;
+                    workload.validate()?;
+                }
+                Ok((workload, None))
+            }
             Source::File(path) => {
                 let (workload, report) = import(path, &self.options()?)?;
                 Ok((self.loaded(workload)?, Some(report)))
@@ -292,6 +312,7 @@ impl WorkloadSource {
                 }
                 WorkloadConfig::Generate(generator)
             }
+            Source::Drawn(drawn) => *drawn,
             Source::File(path) => {
                 if let Some(load) = self.load {
                     let hint =

@@ -1,10 +1,10 @@
 //! Which files in the folder are the run's: to be listed, and to be removed with it.
 
 use std::fs;
-use std::path::{Component, Path};
+use std::path::Path;
 
 use super::description::Artefact;
-use super::names::{ARTEFACTS_FILE, DESCRIPTION_BYTES_MAX, RUN_FILE};
+use super::names::{ARTEFACTS_FILE, DESCRIPTION_BYTES_MAX, RUN_FILE, is_inside};
 use crate::error::Error;
 use crate::run_folder::atomic_file;
 use crate::run_folder::lock::LOCK_FILE;
@@ -80,10 +80,7 @@ pub(super) fn clear(path: &Path) -> Result<(), Error> {
     };
     remove_if_there(&list)?;
     for artefact in &artefacts {
-        let inside = Path::new(&artefact.file)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
-        if inside && artefact.file != RUN_FILE {
+        if is_inside(&artefact.file) && artefact.file != RUN_FILE {
             remove_if_there(&path.join(&artefact.file))?;
         }
     }

@@ -1,6 +1,6 @@
 //! An open run.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use super::existing::{Existing, prepare, refuse_foreign};
 use super::files::files_of;
 use super::hash::{hash_file, hash_json};
 use super::lock::RunLock;
-use super::names::{ARTEFACTS_FILE, CONFIG_FILE, RUN_FILE};
+use super::names::{ARTEFACTS_FILE, CONFIG_FILE, RUN_FILE, is_inside};
 use crate::error::Error;
 
 /// Hex digits of the configuration hash in the folder's name.
@@ -39,20 +39,44 @@ impl RunFolder {
         out: Option<&Path>,
         existing: Existing,
     ) -> Result<RunFolder, Error> {
-        let no_form = |error: String| Error::Failed(format!("the configuration cannot be written: {error}"));
-        let json = serde_json::to_value(config).map_err(|error| no_form(error.to_string()))?;
-        let text = toml::to_string_pretty(config).map_err(|error| no_form(error.to_string()))?;
-        let description = RunDescription {
-            schema: 1,
-            command: command.to_string(),
-            version: env!("CARGO_PKG_VERSION").to_string(),
-            seed,
-            config_hash: hash_json(&json),
-        };
+        let (description, text) = described(command, config, seed)?;
         let path = out.map_or_else(|| default_path(&description), Path::to_path_buf);
         refuse_foreign(&path)?;
         let lock = RunLock::take(&path)?;
         prepare(&path, (&description, &text), existing)?;
+        RunFolder::begin(path, description, &text, lock)
+    }
+
+    /// Opens the run of `command` in `out`, finished or not, to go on with another configuration than it had `before`.
+    ///
+    /// # Errors
+    /// As [`RunFolder::open`]; [`Error::Contract`] where the run there had neither of the two.
+    pub fn open_extended<C: Serialize>(
+        command: &str,
+        (before, config): (&C, &C),
+        seed: u64,
+        out: &Path,
+    ) -> Result<RunFolder, Error> {
+        let (description, text) = described(command, config, seed)?;
+        refuse_foreign(out)?;
+        let lock = RunLock::take(out)?;
+        // Where a kill came between this file and the settings, it is extended already.
+        let is_extended = RunDescription::read(out)?.is_some_and(|found| found == description);
+        let (found, found_text) = if is_extended {
+            (description.clone(), text.clone())
+        } else {
+            described(command, before, seed)?
+        };
+        prepare(out, (&found, &found_text), Existing::Resume)?;
+        RunFolder::begin(out.to_path_buf(), description, &text, lock)
+    }
+
+    fn begin(
+        path: PathBuf,
+        description: RunDescription,
+        text: &str,
+        lock: RunLock,
+    ) -> Result<RunFolder, Error> {
         atomic_file::write_json(&path.join(RUN_FILE), &description)?;
         atomic_file::write(&path.join(CONFIG_FILE), text.as_bytes())?;
         Ok(RunFolder {
@@ -79,10 +103,7 @@ impl RunFolder {
     /// # Errors
     /// [`Error::Config`] where `name` would lead out of the folder.
     pub fn file(&self, name: &str) -> Result<PathBuf, Error> {
-        let inside = Path::new(name)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
-        if name.is_empty() || !inside {
+        if name.is_empty() || !is_inside(name) {
             return Err(Error::config(
                 "file",
                 name,
@@ -132,6 +153,21 @@ impl RunFolder {
         atomic_file::write_json(&self.path.join(ARTEFACTS_FILE), &artefacts)?;
         Ok(artefacts)
     }
+}
+
+/// What a run is, and its configuration as TOML.
+fn described(command: &str, config: &impl Serialize, seed: u64) -> Result<(RunDescription, String), Error> {
+    let no_form = |error: String| Error::Failed(format!("the configuration cannot be written: {error}"));
+    let json = serde_json::to_value(config).map_err(|error| no_form(error.to_string()))?;
+    let text = toml::to_string_pretty(config).map_err(|error| no_form(error.to_string()))?;
+    let description = RunDescription {
+        schema: 1,
+        command: command.to_string(),
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        seed,
+        config_hash: hash_json(&json),
+    };
+    Ok((description, text))
 }
 
 /// `runs/<command>-<first digits of the hash>-<seed>`.

@@ -4,13 +4,13 @@
 //! and not left to the map type, because a feature of another crate can switch that to insertion order.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// Bytes of a file that are hashed at once.
+/// Bytes that are hashed at once.
 const PART_BYTES: usize = 1 << 16;
 
 /// Hex SHA-256 of `bytes`.
@@ -23,23 +23,30 @@ pub fn hash_bytes(bytes: &[u8]) -> String {
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn hash_file(path: &Path) -> std::io::Result<(u64, String)> {
-    let mut file = File::open(path)?;
-    let mut hash = Sha256::new();
-    let mut part = vec![0; PART_BYTES];
-    let mut size_bytes = 0;
-    loop {
-        let num_read = file.read(&mut part)?;
-        if num_read == 0 {
-            return Ok((size_bytes, hex(hash.finalize().into())));
-        }
-        hash.update(&part[..num_read]);
-        size_bytes += num_read as u64;
-    }
+pub fn hash_file(path: &Path) -> io::Result<(u64, String)> {
+    hash_reader(File::open(path)?, u64::MAX)
 }
 
 fn hex(digest: [u8; 32]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Size and hex SHA-256 of the first `num_bytes` of a reader, or of all where there are fewer.
+///
+/// # Errors
+/// What the reader gives.
+pub fn hash_reader(reader: impl Read, num_bytes: u64) -> io::Result<(u64, String)> {
+    let (mut digest, mut reader) = (Sha256::new(), reader.take(num_bytes));
+    let (mut part, mut size_bytes) = (vec![0; PART_BYTES], 0);
+    loop {
+        match reader.read(&mut part)? {
+            0 => return Ok((size_bytes, hex(digest.finalize().into()))),
+            length => {
+                digest.update(&part[..length]);
+                size_bytes += length as u64;
+            }
+        }
+    }
 }
 
 /// Hex SHA-256 of `value` in canonical form.
@@ -105,5 +112,9 @@ mod tests {
             hash_bytes(b""),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         );
+        let long = vec![7; 3 * PART_BYTES / 2];
+        let read = |num_bytes| hash_reader(long.as_slice(), num_bytes).unwrap();
+        assert_eq!(read(u64::MAX), (long.len() as u64, hash_bytes(&long)));
+        assert_eq!(read(5), (5, hash_bytes(&long[..5])));
     }
 }

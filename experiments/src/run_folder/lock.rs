@@ -25,7 +25,7 @@ impl RunLock {
     /// Takes the folder, and makes it if it is not there.
     ///
     /// # Errors
-    /// [`Error::Config`] where another process works in it, [`Error::Io`].
+    /// [`Error::Temporary`] where another process works in it, or one that was killed has not quite ended; [`Error::Io`].
     pub fn take(folder: &Path) -> Result<RunLock, Error> {
         fs::create_dir_all(folder).map_err(|source| Error::io("make folder", folder, source))?;
         let path = folder.join(LOCK_FILE);
@@ -33,12 +33,11 @@ impl RunLock {
         let file = file.map_err(|source| Error::io("open", &path, source))?;
         match file.try_lock() {
             Ok(()) => Ok(RunLock { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(Error::config(
-                "out",
-                folder.display(),
-                "a folder in which no other process runs",
-                "Wait until that one has ended, or give another --out.",
-            )),
+            Err(TryLockError::WouldBlock) => Err(Error::Temporary(format!(
+                "out = {}: allowed is a folder in which no other process runs. Wait until that one has ended, or give \
+                 another --out.",
+                folder.display()
+            ))),
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
                 Ok(RunLock { _file: file })
             }
@@ -50,13 +49,16 @@ impl RunLock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::EXIT_AGAIN;
 
     #[test]
     fn a_folder_is_one_holders_until_it_lets_go() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("new/run");
         let first = RunLock::take(&folder).unwrap();
-        let said = RunLock::take(&folder).unwrap_err().to_string();
+        let refused = RunLock::take(&folder).unwrap_err();
+        assert_eq!(refused.exit_code(), EXIT_AGAIN);
+        let said = refused.to_string();
         assert!(
             said.contains("no other process") && said.contains("new/run"),
             "{said}"

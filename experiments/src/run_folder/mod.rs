@@ -24,8 +24,10 @@ mod folder;
 mod names;
 #[cfg(test)]
 mod tests;
+mod verify;
 
 pub use self::description::{Artefact, RunDescription};
 pub use self::existing::Existing;
 pub use self::folder::RunFolder;
 pub use self::names::{CONFIG_FILE, SETTINGS_FILE};
+pub use self::verify::verify;

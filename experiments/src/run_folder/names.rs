@@ -1,5 +1,7 @@
 //! Names and bounds of the files of a run's folder.
 
+use std::path::{Component, Path};
+
 /// What the run is.
 pub(super) const RUN_FILE: &str = "run.json";
 /// The whole configuration.
@@ -10,3 +12,9 @@ pub const SETTINGS_FILE: &str = "settings.toml";
 pub(super) const ARTEFACTS_FILE: &str = "artefacts.json";
 /// Largest size of the two small files that describe a run, bytes.
 pub(super) const DESCRIPTION_BYTES_MAX: u64 = 16 << 20;
+
+/// Whether a name leads to a place inside the folder that it is joined to.
+pub(super) fn is_inside(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    parts.all(|part| matches!(part, Component::Normal(_)))
+}

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use super::folder::default_path;
-use super::hash::hash_json;
+use super::hash::{hash_bytes, hash_json};
 use super::names::{ARTEFACTS_FILE, RUN_FILE};
 use super::*;
 use crate::error::Error;
@@ -151,4 +151,37 @@ fn two_runs_of_one_configuration_are_equal_byte_by_byte() {
         let read = |name: &str| fs::read(root.path().join(name).join(file)).unwrap();
         assert_eq!(read("a"), read("b"));
     }
+}
+
+#[test]
+fn a_finished_run_with_another_file_than_it_listed_is_refused_until_the_file_is_back_or_gone() {
+    let root = tempfile::tempdir().unwrap();
+    let out = root.path().join("run");
+    let run = open(&out, 0.8, Existing::Refuse).unwrap();
+    let file = run.write("results.csv", b"policy,jct\nfifo,30\n").unwrap();
+    run.finish().unwrap();
+    for (text, words) in [
+        (b"policy,jct\nfifo,20\n".as_slice(), "found SHA-256 "),
+        (b"policy,jct\n", "found 11 bytes"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let said = open(&out, 0.8, Existing::Resume).unwrap_err().to_string();
+        for words in [words, "results.csv", "artefacts.json", "--resume", "--force"] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        let listed = hash_bytes(b"policy,jct\nfifo,30\n");
+        assert!(said.contains(&listed), "{said}");
+        assert!(
+            verify(&out, &["run.json"], "").is_ok(),
+            "another file was asked for"
+        );
+        assert!(verify(&out, &["results.csv"], "").is_err());
+    }
+    fs::remove_file(&file).unwrap();
+    open(&out, 0.8, Existing::Resume).unwrap().finish().unwrap();
+    // A checkpoint that says of itself that it is damaged is passed over by whoever goes on.
+    fs::write(out.join("network.ckpt"), b"PLEACHCK and more").unwrap();
+    open(&out, 0.8, Existing::Resume).unwrap().finish().unwrap();
+    fs::write(out.join("network.ckpt"), b"PLEACHCK").unwrap();
+    open(&out, 0.8, Existing::Resume).unwrap();
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::index_list::compress;
 use super::manifest::{Manifest, ManifestUnit};
-use super::unit::{ResultState, read_result, unit_folder};
+use super::unit::{RESULT_FILE, ResultState, read_result, unit_folder};
 use crate::error::Error;
 
 /// A unit with what it found.
@@ -24,7 +24,8 @@ pub struct GatheredUnit<'a> {
 /// Reads all results below `out` in the order of units.
 ///
 /// # Errors
-/// [`Error::Contract`] where units are missing and `partial` is not set; [`Error::Failed`] where all are.
+/// [`Error::Contract`] where a result was changed after it was written, or units are missing and `partial` is not set;
+/// [`Error::Failed`] where all are missing.
 pub fn collect<'a>(
     manifest: &'a Manifest,
     out: &Path,
@@ -43,6 +44,9 @@ pub fn collect<'a>(
                     scalars,
                 });
             }
+            ResultState::Altered { written, found } => {
+                return Err(altered(out, unit.index, written, found));
+            }
             ResultState::Stale | ResultState::Missing => missing.push(unit.index),
         }
     }
@@ -60,6 +64,15 @@ pub fn collect<'a>(
         });
     }
     Ok(units)
+}
+
+fn altered(out: &Path, index: usize, written: String, found: String) -> Error {
+    Error::Contract {
+        what: format!("{}", unit_folder(out, index).join(RESULT_FILE).display()),
+        expected: format!("a value of SHA-256 {written}, with which it was written"),
+        found: format!("one of {found}"),
+        hint: format!("It was changed afterwards; pleach sweep run --index {index} makes it again."),
+    }
 }
 
 /// A parameter or scalar as text without quotes.

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::sweep::manifest::UnitSpec;
     use crate::sweep::manifest::tests::small;
-    use crate::sweep::unit::run_unit;
+    use crate::sweep::unit::{RESULT_FILE, run_unit, unit_folder};
     use pleach_tests::assert_well_formed;
     use std::fs;
 
@@ -178,5 +178,40 @@ mod tests {
                 .count(),
             3
         );
+    }
+
+    #[test]
+    fn a_figure_that_was_changed_is_refused_by_file_and_hashes_and_made_again() {
+        let (manifest, out) = (small(), tempfile::tempdir().unwrap());
+        let run = |index| run_unit(&manifest.unit(index).unwrap(), out.path(), &work).unwrap();
+        for unit in manifest.units() {
+            run(unit.index);
+        }
+        let path = unit_folder(out.path(), 1).join(RESULT_FILE);
+        let whole = fs::read_to_string(&path).unwrap();
+        let gathered = collect(&manifest, out.path(), false).unwrap();
+        let figure = gathered[1].scalars["metrics.avg_jct_s"].to_string();
+        let other = gathered[0].scalars["metrics.avg_jct_s"].to_string();
+        fs::write(&path, whole.replace(&figure, "1.5")).unwrap();
+        let refused = collect(&manifest, out.path(), true).unwrap_err();
+        assert_eq!(refused.exit_code(), crate::error::EXIT_CONFIG);
+        let said = refused.to_string();
+        for words in ["units/1/result.json", "SHA-256 ", "found one of ", "--index 1"] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        // A value of another unit, with its hash, is no better.
+        let first = fs::read_to_string(unit_folder(out.path(), 0).join(RESULT_FILE)).unwrap();
+        let line = |text: &str| -> String {
+            let mut lines = text.lines().filter(|line| line.contains("value_hash"));
+            lines.next().unwrap().to_string()
+        };
+        let swapped = whole
+            .replace(&figure, &other)
+            .replace(&line(&whole), &line(&first));
+        fs::write(&path, swapped).unwrap();
+        assert!(collect(&manifest, out.path(), true).is_err());
+        run(1);
+        assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+        collect(&manifest, out.path(), false).unwrap();
     }
 }

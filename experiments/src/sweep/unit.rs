@@ -1,6 +1,7 @@
 //! One unit: run its work, and keep the result or the reason why there is none.
 //!
-//! `units/K/result.json` holds index, hash and value and nothing else, so a second run of the unit gives the same bytes.
+//! `units/K/result.json` holds index, hash, value and a hash of the value and nothing else, so a second run of the unit gives
+//! the same bytes. A value that was changed afterwards is no result: it is refused where it is gathered, and run again.
 //! `units/K/error.json` is there after a failure and goes away with success.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,9 +15,14 @@ use super::manifest::{ManifestUnit, UnitSpec};
 use super::unit_error::UnitError;
 use crate::error::{EXIT_DONE, Error};
 use crate::run_folder::atomic_file::{read_json, write_json};
+use crate::run_folder::hash::hash_json;
 
+/// Name of a result in the folder of its unit.
+pub const RESULT_FILE: &str = "result.json";
 /// Size of a result, at most; larger artefacts belong in files of their own.
 pub const RESULT_BYTES_MAX: u64 = 16 << 20;
+/// Version of a result's layout; 2 came with `value_hash`.
+pub const RESULT_SCHEMA: u32 = 2;
 /// Length of an error's text, at most, bytes.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
 
@@ -57,12 +63,14 @@ impl Ending {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnitResult {
-    /// Version of the layout, 1.
+    /// Version of the layout, [`RESULT_SCHEMA`].
     pub schema: u32,
     /// Place in the manifest.
     pub index: usize,
     /// Hash of the unit that made it.
     pub hash: String,
+    /// Hex SHA-256 of `hash` and `value`, in canonical JSON.
+    pub value_hash: String,
     /// What the work returned.
     pub value: Value,
 }
@@ -122,12 +130,13 @@ pub fn run_unit(spec: &UnitSpec, out: &Path, work: &Work<'_>) -> Result<Ending, 
     match outcome {
         Ok(value) => {
             let result = UnitResult {
-                schema: 1,
+                schema: RESULT_SCHEMA,
                 index: spec.index,
                 hash: spec.hash.clone(),
+                value_hash: value_hash(&spec.hash, &value),
                 value,
             };
-            write_json(&folder.join("result.json"), &result)?;
+            write_json(&folder.join(RESULT_FILE), &result)?;
             remove_error(&folder)?;
             Ok(Ending::Done)
         }
@@ -148,11 +157,23 @@ pub fn run_unit(spec: &UnitSpec, out: &Path, work: &Work<'_>) -> Result<Ending, 
     }
 }
 
+/// Hash of a value that cannot be that of another unit.
+fn value_hash(hash: &str, value: &Value) -> String {
+    hash_json(&serde_json::json!({"hash": hash, "value": value}))
+}
+
 /// What is in the place of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResultState {
     /// The result of this unit.
     Done(Box<UnitResult>),
+    /// The result of this unit with another value than it was written with.
+    Altered {
+        /// Hash that was written.
+        written: String,
+        /// Hash of what is there.
+        found: String,
+    },
     /// A result of something else, or no result at all under its name.
     Stale,
     /// Nothing.
@@ -162,10 +183,15 @@ pub enum ResultState {
 /// Looks for the result of unit `index` with `hash`. A file that is not that result counts as none.
 #[must_use]
 pub fn read_result(folder: &Path, index: usize, hash: &str) -> ResultState {
-    let path = folder.join("result.json");
+    let path = folder.join(RESULT_FILE);
     match read_json::<UnitResult>(&path, RESULT_BYTES_MAX) {
-        Ok(result) if result.schema == 1 && result.index == index && result.hash == hash => {
-            ResultState::Done(Box::new(result))
+        Ok(result) if result.schema == RESULT_SCHEMA && result.index == index && result.hash == hash => {
+            let found = value_hash(&result.hash, &result.value);
+            if found == result.value_hash {
+                return ResultState::Done(Box::new(result));
+            }
+            let written = result.value_hash;
+            ResultState::Altered { written, found }
         }
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => ResultState::Missing,
         _ => ResultState::Stale,

@@ -18,6 +18,9 @@ pub struct CurvePoint {
     pub excess: Option<f64>,
     /// The same, workload by workload.
     pub ratios: Vec<f64>,
+    /// Its network was to be kept and is in no file any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
 }
 
 impl CurvePoint {
@@ -27,7 +30,7 @@ impl CurvePoint {
     pub fn is_admitted(&self, first: &CurvePoint) -> bool {
         let is_first = self.update == first.update;
         let is_better = || highest_ratio(&self.ratios, &first.ratios) < 1.0;
-        self.keeps_bounds() && (is_first || !first.keeps_bounds() || is_better())
+        !self.lost && self.keeps_bounds() && (is_first || !first.keeps_bounds() || is_better())
     }
 
     fn keeps_bounds(&self) -> bool {
@@ -47,6 +50,7 @@ mod tests {
             ratio,
             excess: Some(excess),
             ratios: vec![ratio, ratio * 1.02, ratio * 0.98],
+            lost: false,
         };
         let first = point(0, 1.0, -0.1);
         assert!(first.is_admitted(&first) && point(10, 0.9, 0.0).is_admitted(&first));

@@ -9,15 +9,17 @@ use std::path::{Path, PathBuf};
 use pleach_network::{Error as NetworkError, TrainedNetwork};
 
 use crate::error::Error;
-use crate::evaluate::policy_spec::BEST_CHECKPOINT;
+use crate::evaluate::policy_spec::{BEST_CHECKPOINT, USE_THE_FILE};
+use crate::run_folder;
 use crate::train::settings::TrainSettings;
 
 /// Reads the network of a run's folder, of a network policy file or of a checkpoint.
 ///
 /// # Errors
-/// A place without a network, a file that is no checkpoint of this version.
+/// A place without a network, a file that is no checkpoint of this version, a finished run with another network than it ended with.
 pub fn network_at(place: &Path) -> Result<TrainedNetwork, Error> {
     let file: PathBuf = if place.is_dir() {
+        run_folder::verify(place, &[BEST_CHECKPOINT], USE_THE_FILE)?;
         place.join(BEST_CHECKPOINT)
     } else {
         place.to_path_buf()

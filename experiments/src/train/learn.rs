@@ -19,7 +19,8 @@ use crate::progress::{Progress, Watcher};
 /// 1970; it goes into TensorBoard and the log of speed only.
 ///
 /// # Errors
-/// Settings out of range, jobs that are not there at either end of a curriculum, a folder that cannot be written, a loss that is not finite (the last good state is kept).
+/// Settings out of range, jobs that are not there at either end of a curriculum, a folder that cannot be written, a loss that is not finite (the last
+/// good state is kept); [`Error::Stopped`] where `watcher` asked for it.
 pub fn train(
     settings: &TrainSettings,
     validation: &Validation,
@@ -92,6 +93,9 @@ fn learn(run: &mut Run<'_>, watcher: &Watcher) -> Result<(), Error> {
             validation.best()
         );
         watcher.tell(Progress::At(done, &message));
+        if let Some(stopped) = watcher.asked_to_stop(done, total) {
+            return Err(run.break_off(stopped)?);
+        }
     }
     Ok(())
 }

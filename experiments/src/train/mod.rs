@@ -18,7 +18,9 @@ pub mod validation;
 
 mod check;
 mod curve;
+mod extend;
 mod imitation;
+mod kept;
 mod learn;
 mod memory;
 mod population;
@@ -30,5 +32,6 @@ mod tests;
 mod trained;
 
 pub use self::curve::CurvePoint;
+pub use self::extend::differences_from_whole;
 pub use self::learn::train;
 pub use self::trained::{CHECKPOINTS, Trained};

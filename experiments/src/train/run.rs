@@ -15,6 +15,7 @@ use pleach_network::Contract;
 use pleach_network::Prior;
 
 use super::curve::CurvePoint;
+use super::extend;
 use super::trained::{CHECKPOINTS, VALIDATION_BYTES_MAX, VALIDATION_FILE};
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;
@@ -76,6 +77,7 @@ impl<'a> Run<'a> {
                 Some(Bounds { baseline, runs })
             }
         };
+        extend::adopt_length(folder, settings.train.num_updates)?;
         let latest = Checkpoint::latest_good(&folder.join(CHECKPOINTS))?;
         let resumed = latest.good.is_some();
         for damaged in &latest.passed_over {
@@ -136,7 +138,9 @@ impl<'a> Run<'a> {
             bounds,
         };
         run.num_saved = run.trainer.num_updates();
-        if !resumed {
+        if resumed {
+            run.check_kept(seed, watcher)?;
+        } else {
             run.imitate(seed)?;
             run.validate()?;
             run.save()?;
@@ -144,7 +148,7 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    fn imitate(&mut self, seed: u64) -> Result<(), Error> {
+    pub(super) fn imitate(&mut self, seed: u64) -> Result<(), Error> {
         let Some(teacher) = &self.teacher else {
             return Ok(());
         };

@@ -1,52 +1,64 @@
 //! What a run judges, keeps and leaves behind.
 
+use std::path::Path;
+
+use pleach_agents::checkpoint::Checkpoint;
 use pleach_scheduler::portable_math::{exp, ln};
 
 use super::curve::CurvePoint;
 use super::run::Run;
+use super::settings::TrainSettings;
 use super::trained::{CHECKPOINTS, Trained, VALIDATION_FILE};
-use crate::error::Error;
+use crate::error::{Error, signal_name};
 use crate::evaluate::policy_spec::{BEST_CHECKPOINT, PolicySpec};
 use crate::evaluate::results::PolicyRun;
+use crate::progress::Stopped;
 use crate::run_folder::atomic_file;
 use crate::train::constraint;
 use crate::train::folding;
 
 impl Run<'_> {
     pub(super) fn validate(&mut self) -> Result<(), Error> {
-        let policy = self.trainer.policy()?;
-        let env = &self.settings.env;
-        let runs = self
-            .validation
-            .runs(env, &PolicySpec::network("network", policy))?;
-        let ratios = self.validation.ratios(&runs);
-        let (ratio, means) = self.validation.judged(&runs, &ratios);
-        let excess = self.excess(&runs);
-        let point = CurvePoint {
-            update: self.trainer.num_updates(),
-            num_frames: self.num_frames,
-            ratio,
-            excess: excess.iter().map(|(_, excess)| *excess).reduce(f64::max),
-            ratios,
-        };
+        let network = PolicySpec::network("network", self.trainer.policy()?);
+        let (point, figures) = self.judged(&network, self.trainer.num_updates(), self.num_frames)?;
+        let ratio = point.ratio;
         let is_admitted = point.is_admitted(self.curve.first().unwrap_or(&point));
         self.curve.push(point);
         if is_admitted && self.trainer.note_evaluation(-ln(ratio)) {
             self.trainer.network().save(&self.folder.join(BEST_CHECKPOINT))?;
         }
-        let mut figures = vec![("ratio_to_best_heuristic".to_string(), ratio)];
-        figures.extend(means);
-        figures.extend(
-            excess
-                .into_iter()
-                .map(|(key, excess)| (format!("excess_{key}"), excess)),
-        );
         let histograms = self.trainer.histograms()?;
         let (logger, now_unix_s) = (&mut self.logger, (self.clock)());
         logger
             .evaluation(self.num_frames, now_unix_s, &figures)
             .and_then(|()| logger.histograms(self.num_frames, now_unix_s, &histograms))
             .map_err(Error::from)
+    }
+
+    /// What a network of this run is worth on the validation workloads, and all figures of it by name.
+    pub(super) fn judged(
+        &self,
+        network: &PolicySpec,
+        update: u64,
+        num_frames: u64,
+    ) -> Result<(CurvePoint, Vec<(String, f64)>), Error> {
+        let runs = self.validation.runs(&self.settings.env, network)?;
+        let ratios = self.validation.ratios(&runs);
+        let (ratio, means) = self.validation.judged(&runs, &ratios);
+        let excess = self.excess(&runs);
+        let point = CurvePoint {
+            update,
+            num_frames,
+            ratio,
+            excess: excess.iter().map(|(_, excess)| *excess).reduce(f64::max),
+            ratios,
+            lost: false,
+        };
+        let mut figures = vec![("ratio_to_best_heuristic".to_string(), ratio)];
+        figures.extend(means);
+        let named = |(key, excess)| (format!("excess_{key}"), excess);
+        figures.extend(excess.into_iter().map(named));
+        Ok((point, figures))
     }
 
     /// Mean excess of runs on the validation workloads over each bound.
@@ -67,11 +79,33 @@ impl Run<'_> {
         self.logger.sync()?;
         atomic_file::write_json(&self.folder.join(VALIDATION_FILE), &self.curve)?;
         let folder = self.folder.join(CHECKPOINTS);
-        self.trainer
+        // One more than is kept, so that one out of turn costs none of the others.
+        let newest = self
+            .trainer
             .checkpoint()
-            .save_numbered(&folder, self.settings.keep_last)?;
+            .save_numbered(&folder, self.settings.keep_last + 1)?;
+        remove_out_of_turn(&folder, self.settings, &newest)?;
+        Checkpoint::remove_before(&newest, self.settings.keep_last)?;
         self.num_saved = self.trainer.num_updates();
         Ok(())
+    }
+
+    /// Ends between two updates: keeps the state, unless environments are amid episodes, which no checkpoint holds.
+    pub(super) fn break_off(&mut self, Stopped { signal }: Stopped) -> Result<Error, Error> {
+        let done = self.trainer.num_updates();
+        let train = &self.settings.train;
+        if self.num_saved != done && done.is_multiple_of(train.restart_every) {
+            self.save()?;
+        }
+        let (total, saved, folder) = (train.num_updates, self.num_saved, self.folder.display());
+        Ok(Error::Stopped {
+            signal,
+            message: format!(
+                "stopped by {} after {done} of {total} updates; the state after {saved} is kept: \
+                 the same command goes on, or pleach train --out {folder} --resume",
+                signal_name(signal)
+            ),
+        })
     }
 
     pub(super) fn finish(mut self) -> Result<Trained, Error> {
@@ -106,4 +140,17 @@ impl Run<'_> {
             other => other,
         }
     }
+}
+
+/// Removes checkpoints that an uninterrupted run would not have: those of a moment at which the run was stopped, or of what was
+/// its end before it was extended. The newest one stays, whenever it is of.
+fn remove_out_of_turn(folder: &Path, settings: &TrainSettings, newest: &Path) -> Result<(), Error> {
+    let (every, last) = (settings.checkpoint_every, settings.train.num_updates);
+    for (update, path) in Checkpoint::numbered_in(folder)? {
+        let is_in_turn = update.is_multiple_of(every) || update == last;
+        if !is_in_turn && path != newest {
+            std::fs::remove_file(&path).map_err(|source| Error::io("remove", &path, source))?;
+        }
+    }
+    Ok(())
 }

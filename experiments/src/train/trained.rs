@@ -26,8 +26,13 @@ impl Trained {
     /// The validation of the network that was kept.
     #[must_use]
     pub fn best(&self) -> Option<&CurvePoint> {
-        let first = self.curve.first()?;
-        let admitted = self.curve.iter().filter(|point| point.is_admitted(first));
-        admitted.min_by(|a, b| a.ratio.total_cmp(&b.ratio))
+        best_of(&self.curve)
     }
+}
+
+/// The first of the best points whose network may be kept.
+pub(super) fn best_of(curve: &[CurvePoint]) -> Option<&CurvePoint> {
+    let first = curve.first()?;
+    let admitted = curve.iter().filter(|point| point.is_admitted(first));
+    admitted.min_by(|a, b| a.ratio.total_cmp(&b.ratio))
 }

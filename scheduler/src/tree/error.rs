@@ -137,7 +137,9 @@ pub enum NodeError {
         max: f32,
     },
     /// What a reader sees is not what would run.
-    #[error("it shows {shown} to its reader, but its threshold {threshold} means {meant}")]
+    #[error(
+        "it shows {shown} to its reader, but its threshold {threshold} means {meant}: make the two agree, or leave raw out"
+    )]
     Raw {
         /// The raw value and unit in the file.
         shown: String,
@@ -145,6 +147,18 @@ pub enum NodeError {
         threshold: f32,
         /// The raw value and unit that the threshold stands for.
         meant: String,
+    },
+    /// A raw threshold that was changed to where one side could never be reached.
+    #[error("its raw threshold is {raw} {unit}: allowed is {min} to {max}, the largest excluded")]
+    RawRange {
+        /// The raw value in the file.
+        raw: f64,
+        /// Least raw value of the feature.
+        min: f32,
+        /// Largest raw value of the feature.
+        max: f32,
+        /// Its unit.
+        unit: &'static str,
     },
     /// A child that does not exist.
     #[error("its child {child} does not exist; there are {num_nodes} nodes")]

@@ -2,13 +2,15 @@
 //!
 //! The reader trusts nothing. It bounds the size, refuses unknown keys, other versions and other feature schemas, and
 //! whatever is not a tree. Numbers that are there for the human reader (the raw threshold, its unit, the node's own
-//! number) are checked against those that run, so that the file cannot say one thing and do another.
+//! number) are checked against those that run, so that the file cannot say one thing and do another. A hash over the scaled
+//! thresholds tells which of the two a person changed: where it still agrees, it was the raw one, and that is what runs.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::error::{NodeError, TreeError};
 use super::{Node, Tree, TreeMeta, TreeNeeds, feature_of};
@@ -47,6 +49,9 @@ struct Document {
     estimates: Vec<Provenance>,
     trained_by: std::collections::BTreeMap<String, serde_json::Value>,
     schema: Vec<String>,
+    /// Absent in files of earlier versions.
+    #[serde(default)]
+    thresholds_hash: Option<String>,
     nodes: Vec<FileNode>,
 }
 
@@ -103,6 +108,7 @@ impl Tree {
             "schema",
             lines(schema.canonical().lines().map(|line| json(&line))),
         );
+        put("thresholds_hash", json(&thresholds_hash(self.thresholds())));
         let nodes = self
             .nodes
             .iter()
@@ -110,6 +116,13 @@ impl Tree {
             .map(|(place, node)| json(&written(place, node)));
         text.push_str(&format!("  \"nodes\": {}\n}}\n", lines(nodes)));
         text
+    }
+
+    fn thresholds(&self) -> impl Iterator<Item = f32> {
+        self.nodes.iter().filter_map(|node| match node {
+            Node::Split { threshold, .. } => Some(*threshold),
+            Node::Leaf { .. } => None,
+        })
     }
 
     /// Reads a policy file.
@@ -140,9 +153,13 @@ impl Tree {
         }
         let document: Document = serde_json::from_str(text).map_err(syntax)?;
         check_schema(&document.schema_hash, &document.schema)?;
+        let thresholds = document.nodes.iter().filter_map(|node| node.threshold);
+        let are_as_written = document.thresholds_hash == Some(thresholds_hash(thresholds));
         let mut nodes = Vec::with_capacity(document.nodes.len());
         for (node, found) in document.nodes.into_iter().enumerate() {
-            nodes.push(read_node(node, found).map_err(|reason| TreeError::Node { node, reason })?);
+            nodes.push(
+                read_node(node, found, are_as_written).map_err(|reason| TreeError::Node { node, reason })?,
+            );
         }
         let meta = TreeMeta {
             name: document.name,
@@ -252,7 +269,8 @@ fn written(place: usize, node: &Node) -> FileNode {
     }
 }
 
-fn read_node(place: usize, node: FileNode) -> Result<Node, NodeError> {
+/// `are_as_written` says that no threshold was changed: then one that contradicts its raw value gives way to it.
+fn read_node(place: usize, node: FileNode, are_as_written: bool) -> Result<Node, NodeError> {
     if let Some(stated) = node.node
         && stated != place
     {
@@ -282,7 +300,22 @@ fn read_node(place: usize, node: FileNode) -> Result<Node, NodeError> {
             let found = feature_of(index as u16);
             let meant = found.scale.invert(threshold);
             let differs = raw.is_some_and(|raw| (raw - meant).abs() > RAW_TOLERANCE * meant.abs() + 1e-6);
-            if differs || unit.as_ref().is_some_and(|unit| unit != found.unit) {
+            let is_edited = differs && are_as_written;
+            let threshold = match raw {
+                Some(raw) if is_edited && (f64::from(found.min)..f64::from(found.max)).contains(&raw) => {
+                    found.encode(raw as f32)
+                }
+                Some(raw) if is_edited => {
+                    return Err(NodeError::RawRange {
+                        raw,
+                        min: found.min,
+                        max: found.max,
+                        unit: found.unit,
+                    });
+                }
+                _ => threshold,
+            };
+            if (differs && !is_edited) || unit.as_ref().is_some_and(|unit| unit != found.unit) {
                 let unit: String = unit.unwrap_or_default().chars().take(20).collect();
                 return Err(NodeError::Raw {
                     shown: format!("{} {unit}", raw.unwrap_or(meant)),
@@ -336,6 +369,14 @@ fn read_node(place: usize, node: FileNode) -> Result<Node, NodeError> {
             })
         }
     }
+}
+
+/// Hex SHA-256 over the scaled thresholds in the order of nodes, four bytes each, little-endian.
+fn thresholds_hash(thresholds: impl Iterator<Item = f32>) -> String {
+    let mut digest = Sha256::new();
+    thresholds.for_each(|threshold| digest.update(threshold.to_le_bytes()));
+    let digest: [u8; 32] = digest.finalize().into();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Refuses a file that was made for other features and shows every line that is in one of the two only.
@@ -422,7 +463,13 @@ mod tests {
             ),
             ("\"name\": \"test\"", "\"name\": \"\"", "1 to 200 bytes"),
             ("gpu_time_gpu_s\"", "gpu_tyme\"", "no feature \"gpu_tyme\""),
-            ("\"raw\":3600.0", "\"raw\":36.0", "means 3600 GPU s"),
+            (
+                "\"threshold\":0.44455",
+                "\"threshold\":0.3",
+                "it shows 3600 GPU s",
+            ),
+            ("\"raw\":3600.0", "\"raw\":-3.0", "allowed is 0 to "),
+            ("\"raw\":3600.0", "\"raw\":1e60", "allowed is 0 to "),
             ("\"unit\":\"GPU s\"", "\"unit\":\"h\"", "means 3600 GPU s"),
             ("\"right\":4", "\"right\":40", "child 40 does not exist"),
             ("\"right\":4", "\"right\":3", "child 3 already has a parent"),
@@ -444,6 +491,52 @@ mod tests {
             "too large"
         );
         assert!(refusal(&"[".repeat(100_000)).contains("not of the expected form"));
+    }
+
+    #[test]
+    fn either_number_of_a_threshold_can_be_changed_by_hand_and_both_at_once_must_agree() {
+        let (tree, good) = (small_tree(), small_tree().to_json());
+        let threshold_of = |text: &str| {
+            let tree = Tree::from_json(text).unwrap();
+            let shown = tree.to_json();
+            let splits = tree.nodes().iter().filter_map(|node| match node {
+                Node::Split { threshold, .. } => Some(*threshold),
+                Node::Leaf { .. } => None,
+            });
+            (splits.last().unwrap(), shown)
+        };
+        let meant = |raw: f32| {
+            let index = FeatureSchema::current().joined_index("gpu_time_gpu_s").unwrap();
+            feature_of(index as u16).encode(raw)
+        };
+        // The raw one alone: it is what runs, and what is written from then on is whole.
+        let (threshold, shown) = threshold_of(&good.replace("\"raw\":3600.0", "\"raw\":7200.0"));
+        assert_eq!(threshold, meant(7200.0));
+        assert!(shown.contains("\"raw\":7200.0") && shown.contains(&format!("\"threshold\":{threshold}")));
+        assert_eq!(threshold_of(&shown), (threshold, shown.clone()));
+        // The scaled one alone, its raw one left out.
+        let written = format!("\"threshold\":{}", meant(3600.0));
+        assert!(good.contains(&written), "{good}");
+        let scaled = good
+            .replace(&written, "\"threshold\":0.5")
+            .replace("\"raw\":3600.0,", "");
+        assert_eq!(threshold_of(&scaled).0, 0.5);
+        // Nobody can tell which of two is meant: neither where both were changed, nor in a file without the hash.
+        let both = good
+            .replace(&written, "\"threshold\":0.5")
+            .replace("\"raw\":3600.0", "\"raw\":36.0");
+        assert!(refusal(&both).contains("it shows 36 GPU s"));
+        let hash = format!(
+            "  \"thresholds_hash\": \"{}\",\n",
+            thresholds_hash(tree.thresholds())
+        );
+        let old = good.replace(&hash, "");
+        assert!(old.len() < good.len() && Tree::from_json(&old).unwrap() == tree);
+        let said = refusal(&old.replace("\"raw\":3600.0", "\"raw\":36.0"));
+        assert!(
+            said.contains("it shows 36 GPU s") && said.contains("leave raw out"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -262,7 +262,12 @@ impl Inference {
 
     /// As [`Inference::forward`], compiled for any processor.
     #[cfg(test)]
-    pub(crate) fn forward_anywhere(&self, row: DecisionRef<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
+    pub(crate) fn forward_anywhere(
+        &self,
+        row: DecisionRef<'_>,
+        scratch: &mut Scratch,
+        logits: &mut [f32],
+    ) -> f32 {
         self.pass(row, scratch, logits)
     }
 

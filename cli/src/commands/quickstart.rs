@@ -185,7 +185,7 @@ fn compare(
         run.workload.clone_from(&args.env);
     }
     let results = Results::new("quickstart", runs, Some(validation.best()))?;
-    Ok(results.with_stand_ins(stand_ins(&contestants, &bouts, &sim)))
+    Ok(results.with_stand_ins(stand_ins(&policies, &instances, &sim)))
 }
 
 fn learning_curve(trained: &Trained, validation: &Validation) -> LearningCurve {

@@ -94,13 +94,12 @@ fn a_run_killed_at_random_moments_ends_in_the_same_bytes() {
     kill_and_compare(SETTINGS, 24, 1);
 }
 
-/// And where the network corrects a heuristic instead of replacing it, with gradients in plain Rust.
+/// And where the network corrects a heuristic instead of replacing it.
 #[test]
 fn also_where_several_updates_are_lost_with_each_kill_and_episodes_go_on_over_updates() {
     let settings = SETTINGS
         .replace("checkpoint_every = 1", "checkpoint_every = 6")
         .replace("[train]", "[train]\nrestart_every = 3")
-        .replace("[train.ppo]", "[train.ppo]\ngradients = 'plain'")
         .replace("warm_start =", "prior =")
         .replace("validate_every = 1", "validate_every = 4");
     kill_and_compare(&settings, 16, 2);
@@ -108,9 +107,7 @@ fn also_where_several_updates_are_lost_with_each_kill_and_episodes_go_on_over_up
 
 #[test]
 fn also_where_the_next_rollout_is_played_during_an_update() {
-    let settings = SETTINGS
-        .replace("[train]", "[train]\noverlap = true")
-        .replace("[train.ppo]", "[train.ppo]\ngradients = 'plain'");
+    let settings = SETTINGS.replace("[train]", "[train]\noverlap = true");
     kill_and_compare(&settings, 10, 4);
 }
 

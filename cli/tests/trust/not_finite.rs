@@ -6,7 +6,7 @@ use crate::tiny_run::{self, SETTINGS, words};
 
 /// Rates of learning with which the first update moves nothing that a number of 32 bits could show, and the second moves
 /// everything out of sight.
-const RATES: &str = "\nlearning_rate = 1e-30\nlearning_rate_final = 1e40";
+const RATES: &str = "\nlearning_rate = 1e-30\nlearning_rate_final = 1e12";
 
 /// The run of `settings` stops with one line that says what is kept and what to do; what is kept can be used.
 fn assert_stops(settings: &str) {

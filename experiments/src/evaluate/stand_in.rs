@@ -13,7 +13,11 @@ use super::policy_spec::PolicySpec;
 
 /// By the names of the policies that decide as another heuristic on every instance: which one, and what is missing.
 #[must_use]
-pub fn stand_ins(policies: &[PolicySpec], instances: &[Instance], sim: &SimConfig) -> BTreeMap<String, String> {
+pub fn stand_ins(
+    policies: &[PolicySpec],
+    instances: &[Instance],
+    sim: &SimConfig,
+) -> BTreeMap<String, String> {
     let found = policies.iter().filter_map(|one| {
         let (other, missing) = stand_in(one.heuristic_name()?, instances, sim)?;
         Some((one.name().to_string(), format!("as {other}: {missing}")))
@@ -23,7 +27,8 @@ pub fn stand_ins(policies: &[PolicySpec], instances: &[Instance], sim: &SimConfi
 
 fn stand_in(name: &str, instances: &[Instance], sim: &SimConfig) -> Option<(&'static str, &'static str)> {
     let capabilities = &sim.capabilities;
-    let in_all = |lacks: &dyn Fn(&Workload) -> bool| instances.iter().all(|instance| lacks(&instance.workload));
+    let in_all =
+        |lacks: &dyn Fn(&Workload) -> bool| instances.iter().all(|instance| lacks(&instance.workload));
     let (other, missing, is_missing) = match name {
         "srtf" => ("sjf", "no preemption", !capabilities.preemption),
         "las" => ("fifo-skip", "no preemption", !capabilities.preemption),

@@ -10,6 +10,7 @@ use pleach_agents::checkpoint::Checkpoint;
 use pleach_agents::trainer::Trainer;
 use pleach_env::seed::Seed;
 use pleach_network::{LearnedPolicy, TrainedNetwork};
+use pleach_scheduler::portable_math::ln;
 
 use super::curve::CurvePoint;
 use super::fine_tuning::network_at;
@@ -37,7 +38,7 @@ impl Run<'_> {
             }
             let told = match self.nearest(&at_hand, &best)? {
                 Some((point, mut network)) => {
-                    network.provenance.best_score = Some(-point.ratio.ln());
+                    network.provenance.best_score = Some(-ln(point.ratio));
                     network.save(&path)?;
                     let (update, ratio, lost) = (point.update, point.ratio, best.ratio);
                     let of = format!("made again as it was after {update} updates, {ratio:.3}");
@@ -56,7 +57,7 @@ impl Run<'_> {
             atomic_file::write_json(&self.folder.join(VALIDATION_FILE), &self.curve)?;
         }
         if self.curve.iter().any(|point| point.lost) {
-            let score = best_of(&self.curve).map(|point| -point.ratio.ln());
+            let score = best_of(&self.curve).map(|point| -ln(point.ratio));
             self.trainer.set_best_score(score);
         }
         Ok(())
@@ -73,7 +74,7 @@ impl Run<'_> {
             Err(error) => return Some(error.to_string()),
         };
         let state = self.trainer.checkpoint();
-        let as_good = |point: &CurvePoint| point.update == kept.update && point.ratio.ln() <= best.ratio.ln();
+        let as_good = |point: &CurvePoint| point.update == kept.update && ln(point.ratio) <= ln(best.ratio);
         let is_own = kept.seed == state.seed.0 && spaces == state.contract.spaces;
         let is_best = kept.update > state.update || self.curve.iter().any(as_good);
         (!is_own || !is_best).then(|| {

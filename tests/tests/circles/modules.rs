@@ -90,7 +90,10 @@ impl Modules {
     /// Whether a path that a module writes leads into one of its children.
     fn is_below(&self, module: &[String], path: &[String]) -> bool {
         let first = path.iter().find(|segment| *segment != "self");
-        first.is_some_and(|first| self.0.contains_key(&[module, std::slice::from_ref(first)].concat()))
+        first.is_some_and(|first| {
+            self.0
+                .contains_key(&[module, std::slice::from_ref(first)].concat())
+        })
     }
 
     /// A path in the code whose first segment is an imported module.

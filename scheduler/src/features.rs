@@ -195,8 +195,8 @@ impl FeatureSchema {
         text.push_str(&table("Of a candidate", self.candidate));
         text.push_str(&table("Of the cluster and its queue", self.global));
         text.push_str(&format!(
-            "\n# Entities\n\nWhat a network sees besides where `env.entities` is true: the {MAX_RUNNING} running jobs that are believed \
-             to end first, and nodes of one type with equally\nmany free GPUs as one row, at most {MAX_NODE_GROUPS} of them, most free GPUs \
+            "\n# Entities\n\nWhere `env.entities` is true a network also reads the {MAX_RUNNING} running jobs that are believed to end \
+             first, and\nnodes of one type with equally many free GPUs as one row, at most {MAX_NODE_GROUPS} of them, most free GPUs \
              first. Trees do not read them.\n\nEntity hash: `{}`\n",
             self.entity_hash
         ));

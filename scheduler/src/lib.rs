@@ -5,8 +5,10 @@
 
 pub mod candidate;
 pub mod cluster;
+pub mod decision;
 pub mod error;
 pub mod estimate;
+mod external_id;
 pub mod features;
 pub mod heuristics;
 pub mod ids;

@@ -31,12 +31,15 @@ pub use queue::Demand;
 pub use rates::{last_checkpoint_s, moved};
 pub use shape::{Shape, ShapeId};
 pub use shared::{PACKED_MAX, Resident, SharedGpu};
-pub use tables::{Decision, Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
+pub use tables::{Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
 pub use worth::WaitingPace;
 
 pub(crate) use queue::{
     Head, Kept, Order, Queue, Rekey, Row, Waiting, has_passed_first_class, rest_weight, service_class,
 };
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use free::FreeIndex;
 use serde::{Deserialize, Serialize};
@@ -45,8 +48,9 @@ use shared::{SharedGpus, TypeFacts};
 use stints::Stints;
 use worth::{FirstGoodput, TypeWorth};
 
+use crate::decision::Decision;
 use crate::error::ConfigError;
-use crate::ids::{GpuTypeId, JobId, NodeId, RackId, Time};
+use crate::ids::{ExternalId, GpuTypeId, JobId, NodeId, RackId, Time};
 use crate::physics::interference::{Interference, PairTable};
 use crate::physics::links::Fabric;
 use crate::physics::overheads::Overheads;
@@ -176,6 +180,8 @@ impl Capabilities {
 /// The tables and their indexes.
 #[derive(Clone, Debug)]
 pub struct Cluster {
+    /// What it was made from.
+    spec: Arc<ClusterSpec>,
     classes: Vec<ModelClass>,
     nodes: Vec<Node>,
     racks: Vec<Rack>,
@@ -188,6 +194,14 @@ pub struct Cluster {
     type_facts: Vec<TypeFacts>,
     tenants: Vec<Tenant>,
     jobs: Vec<Job>,
+    /// Jobs that wait or run and were submitted under a name.
+    names: BTreeMap<ExternalId, JobId>,
+    /// Jobs that were submitted without one: the next number.
+    num_numbered: u64,
+    /// Rows of jobs that have left.
+    num_ended: usize,
+    /// Starts so far.
+    num_starts: u64,
     free: FreeIndex,
     queue: Queue,
     /// Running jobs of each GPU type by believed end. `[type]`
@@ -322,6 +336,7 @@ impl Cluster {
             })
             .collect();
         Ok(Cluster {
+            spec: Arc::new(spec.clone()),
             classes: classes.to_vec(),
             worth: TypeWorth::new(classes, &type_value, &free.num_gpus),
             first_goodput: FirstGoodput::new(classes, num_gpus),
@@ -342,6 +357,10 @@ impl Cluster {
                 .collect(),
             tenants,
             jobs: Vec::new(),
+            names: BTreeMap::new(),
+            num_numbered: 0,
+            num_ended: 0,
+            num_starts: 0,
             queue: Queue::default(),
             running: vec![OrderedSet::default(); num_types],
             num_running: 0,

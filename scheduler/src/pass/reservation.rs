@@ -7,6 +7,7 @@
 //! loose, never late by the estimates.
 
 use crate::cluster::{Cluster, Demand};
+use crate::decision::HeldBack;
 use crate::ids::{GpuTypeId, JobId, TenantId, Time};
 
 /// GPUs held back for one job.
@@ -90,6 +91,16 @@ impl Reservation {
         }
         if demand.tenant == self.tenant {
             self.room = self.room.saturating_sub(demand.num_gpus);
+        }
+    }
+}
+
+impl From<&Reservation> for HeldBack {
+    fn from(held: &Reservation) -> HeldBack {
+        HeldBack {
+            gpu_type: held.gpu_type,
+            start: held.shadow,
+            num_gpus_extra: held.extra,
         }
     }
 }

@@ -195,6 +195,16 @@ impl Policy for TreePolicy {
         });
         Ok(())
     }
+
+    fn leaf(&self, point: DecisionPoint<'_>, choice: usize) -> Option<u32> {
+        let mut row = [0.0_f32; NUM_FEATURES];
+        row[..NUM_CANDIDATE_FEATURES].copy_from_slice(point.observation.row(choice));
+        row[NUM_CANDIDATE_FEATURES..].copy_from_slice(point.observation.global);
+        match self.tree.nodes()[self.flat.place_of(self.flat.leaf_of(&row))] {
+            Node::Leaf { id, .. } => Some(id),
+            Node::Split { .. } => None,
+        }
+    }
 }
 
 #[cfg(test)]

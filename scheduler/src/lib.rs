@@ -5,7 +5,6 @@
 
 pub mod candidate;
 pub mod cluster;
-pub mod decision;
 pub mod error;
 pub mod estimate;
 mod external_id;
@@ -20,3 +19,5 @@ pub mod planner;
 pub mod policy;
 pub mod spec;
 pub mod tree;
+
+pub use cluster::{decision, snapshot};

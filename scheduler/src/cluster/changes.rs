@@ -1,5 +1,6 @@
 //! The only ways to change a cluster: submit, start, preempt, finish.
 
+use super::decision::{Action, Decision, HeldBack};
 use super::queue::QueueKeys;
 use super::rates::last_checkpoint_s;
 use super::shape::{Shape, ShapeId, units};
@@ -7,7 +8,6 @@ use super::stints::Stint;
 use super::tables::{Job, JobState, Placement, Slice, Submission};
 use super::worth::WaitingPace;
 use super::{Cluster, Demand, PlacementFacts, bits, service_class};
-use crate::decision::{Action, Decision, HeldBack};
 use crate::error::ConfigError;
 use crate::ids::{ClassId, ExternalId, GpuTypeId, JobId, Time};
 use crate::spec::Resources;
@@ -465,7 +465,19 @@ impl Cluster {
         placement
     }
 
-    pub(super) fn take(&mut self, id: JobId, slice: Slice, shape: Shape) {
+    fn take(&mut self, id: JobId, slice: Slice, shape: Shape) {
+        self.take_with(id, slice, shape, |_| None);
+    }
+
+    /// Takes GPUs, shares of them in the MIG instances that `mig_start` names.
+    #[inline]
+    pub(super) fn take_with(
+        &mut self,
+        id: JobId,
+        slice: Slice,
+        shape: Shape,
+        mig_start: impl Fn(u32) -> Option<u8>,
+    ) {
         assert!(slice.gpus != 0, "{slice:?} of {id:?} is empty");
         let free = self.nodes[slice.node.index()].free;
         let whole = if shape.is_fractional() {
@@ -491,7 +503,7 @@ impl Cluster {
             self.gpus[(first + gpu) as usize] = Some(id);
         }
         for gpu in bits(slice.gpus & !whole) {
-            self.join(id, slice.node, gpu, shape);
+            self.join(id, slice.node, gpu, shape, mig_start(gpu));
         }
     }
 

@@ -4,11 +4,14 @@
 //! provenance), never hidden truth. Every change keeps the invariants that [`Cluster::check`] asserts: no GPU belongs to
 //! two jobs, a gang holds all its GPUs or none, quotas bind where borrowing is off.
 
+mod admit;
 mod changes;
 mod check;
 mod consolidated;
 mod copies;
+pub mod decision;
 mod fit;
+mod forget;
 mod free;
 mod node_set;
 mod nodes;
@@ -18,9 +21,11 @@ mod place;
 mod queries;
 mod queue;
 mod rates;
+mod record;
 mod reserve;
 mod shape;
 mod shared;
+pub mod snapshot;
 mod stints;
 mod tables;
 mod worth;
@@ -41,6 +46,7 @@ pub(crate) use queue::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use decision::Decision;
 use free::FreeIndex;
 use serde::{Deserialize, Serialize};
 use shape::{Shapes, capacity};
@@ -48,7 +54,6 @@ use shared::{SharedGpus, TypeFacts};
 use stints::Stints;
 use worth::{FirstGoodput, TypeWorth};
 
-use crate::decision::Decision;
 use crate::error::ConfigError;
 use crate::ids::{ExternalId, GpuTypeId, JobId, NodeId, RackId, Time};
 use crate::physics::interference::{Interference, PairTable};
@@ -436,5 +441,7 @@ mod mixed_tests;
 mod packing_tests;
 #[cfg(test)]
 mod rate_tests;
+#[cfg(test)]
+mod snapshot_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,11 +1,11 @@
 //! Questions that a scheduler may ask of its cluster.
 
+use super::decision::Decision;
 use super::stints::Stint;
 use super::tables::{Job, Node, Rack, Tenant};
 use super::{
     Capabilities, Cluster, Demand, Kept, Order, OrderedSet, Queue, ShapeId, SharedGpu, Sharing, bits,
 };
-use crate::decision::Decision;
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
 use crate::spec::{ClusterSpec, ModelClass};
 

@@ -4,8 +4,8 @@
 //! than lie in a job's row are lent from a stock and come back when the job stops, and with the decision that was
 //! carried out.
 
+use super::decision::Decision;
 use super::{Cluster, Demand, Placement, Slice, Submission};
-use crate::decision::Decision;
 
 /// Most placements that are made ready at once; a cluster with more loose gangs than that makes the others as they come.
 const PLACEMENTS_MAX: usize = 512;

@@ -21,8 +21,8 @@ pub(crate) use enumerate::believed_end;
 use enumerate::{Scratch, enumerate};
 
 use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
+use crate::cluster::decision::HeldBack;
 use crate::cluster::{Cluster, Demand};
-use crate::decision::HeldBack;
 use crate::error::PolicyError;
 use crate::features::FeatureSchema;
 use crate::observation::Observation;

@@ -6,8 +6,8 @@
 //! only extra GPUs. The count is of GPUs of one type, not of nodes, so a fragmented cluster may still make the gang
 //! loose, never late by the estimates.
 
+use crate::cluster::decision::HeldBack;
 use crate::cluster::{Cluster, Demand};
-use crate::decision::HeldBack;
 use crate::ids::{GpuTypeId, JobId, TenantId, Time};
 
 /// GPUs held back for one job.

@@ -1,14 +1,14 @@
 //! What a scheduler decided, as complete records: whoever carries one out needs nothing else, and no table of the cluster.
 //!
 //! The cluster journals every start, preemption and reservation in its order and hands them out with
-//! [`Cluster::take_decisions`](crate::cluster::Cluster::take_decisions). A simulator follows them, a daemon sends them to its
+//! [`Cluster::take_decisions`](super::Cluster::take_decisions). A simulator follows them, a daemon sends them to its
 //! batch system and writes them down; to hold is to decide nothing, so it leaves no record.
 
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::{Job, Placement, Shape};
-use crate::external_id::ExternalId;
-use crate::ids::{GpuTypeId, JobId, Time};
+use super::shape::Shape;
+use super::tables::{Job, Placement};
+use crate::ids::{ExternalId, GpuTypeId, JobId, Time};
 
 /// What is done with a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -9,6 +9,9 @@ use crate::ids::{ExternalId, NodeId, Time};
 /// Most that a record may say of a time in seconds or a service in GPU·s: what the clock can hold, and room for sums.
 const AMOUNT_MAX: f64 = 1e15;
 
+/// Most that a counter may say, so that it can go on counting.
+pub(super) const COUNT_MAX: u64 = u64::MAX / 2;
+
 /// A job that waits or runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -153,6 +156,28 @@ impl JobRecord {
         for (key, value, least, most) in times {
             if !(least..=most).contains(&value) {
                 return Err(self.refuse(key, value.0, format!("{} to {} µs", least.0, most.0)));
+            }
+        }
+        let counts = [
+            (
+                "num_preemptions",
+                u64::from(self.num_preemptions),
+                u64::from(u32::MAX / 2),
+            ),
+            (
+                "num_failures",
+                u64::from(self.num_failures),
+                u64::from(u32::MAX / 2),
+            ),
+            (
+                "run.start_number",
+                run.map_or(0, |run| run.start_number),
+                COUNT_MAX,
+            ),
+        ];
+        for (key, value, most) in counts {
+            if value > most {
+                return Err(self.refuse(key, value, format!("0 to {most}")));
             }
         }
         let rate = run.and_then(|run| run.rate_alone).unwrap_or(1.0);

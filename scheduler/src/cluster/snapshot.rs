@@ -12,6 +12,7 @@ use thiserror::Error;
 
 pub use super::record::{Instance, JobRecord, RunRecord};
 
+use super::record::COUNT_MAX;
 use super::shape::Shape;
 use super::tables::{JobState, NodeState};
 use super::{Capabilities, Cluster};
@@ -24,6 +25,9 @@ pub const VERSION: u32 = 1;
 
 /// Most bytes of a snapshot: a million jobs that wait or run, at about a kilobyte each.
 pub const BYTES_MAX: usize = 1 << 30;
+
+/// The last time at which a cluster can be restored, so that its clock can go on.
+const NOW_MAX: Time = Time(i64::MAX / 2);
 
 /// Everything that a cluster knows, apart from jobs that have left.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -214,8 +218,16 @@ impl Cluster {
                 hint,
             }))
         };
-        if snapshot.now < Time::ZERO {
-            return refuse("now", snapshot.now.0.to_string(), "0 or more µs".into());
+        if !(Time::ZERO..=NOW_MAX).contains(&snapshot.now) {
+            return refuse(
+                "now",
+                snapshot.now.0.to_string(),
+                format!("0 to {} µs", NOW_MAX.0),
+            );
+        }
+        if snapshot.num_numbered > COUNT_MAX {
+            let value = snapshot.num_numbered.to_string();
+            return refuse("num_numbered", value, format!("0 to {COUNT_MAX}"));
         }
         cluster.now = snapshot.now;
         for record in &snapshot.nodes {

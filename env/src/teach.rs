@@ -11,7 +11,8 @@
 use std::collections::VecDeque;
 
 use pleach_scheduler::candidate::CandidateKind;
-use pleach_scheduler::cluster::{Cluster, Decision, Placement, Shape};
+use pleach_scheduler::cluster::{Cluster, Placement, Shape};
+use pleach_scheduler::decision::Action;
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
 use pleach_scheduler::pass::Pass;
@@ -75,7 +76,8 @@ impl Teacher {
         copy.take_decisions(&mut decisions);
         self.starts.clear();
         for decision in decisions {
-            if let Decision::Start { job, placement } = decision {
+            if decision.action == Action::Start {
+                let (job, placement) = (decision.row, decision.placement);
                 let gpu_type = copy.nodes()[placement[0].node.index()].gpu_type;
                 let num_gpus = placement.iter().map(|slice| slice.num_gpus()).sum();
                 self.starts.push_back(Start {

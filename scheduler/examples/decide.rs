@@ -1,9 +1,10 @@
 //! Builds a cluster, submits four jobs, runs one pass of EASY backfill and prints what it decided.
 
-use pleach_scheduler::cluster::{Capabilities, Cluster, Decision, Submission};
+use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
+use pleach_scheduler::decision::Action;
 use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::heuristics;
-use pleach_scheduler::ids::{ClassId, TenantId};
+use pleach_scheduler::ids::{ClassId, ExternalId, TenantId};
 use pleach_scheduler::planner::{Planner, PolicyPlanner};
 use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 
@@ -17,8 +18,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut cluster = Cluster::new(&spec, &[class], Capabilities::default())?;
     // Gang size and the user's time limit, s. The third job does not fit beside the first; the fourth may slip in.
-    for (num_gpus, limit_s) in [(8, 3600.0), (4, 7200.0), (12, 600.0), (2, 1800.0)] {
-        cluster.submit(Submission {
+    for (number, num_gpus, limit_s) in [
+        (101, 8, 3600.0),
+        (102, 4, 7200.0),
+        (103, 12, 600.0),
+        (104, 2, 1800.0),
+    ] {
+        let request = Submission {
             tenant: TenantId(0),
             class: ClassId(0),
             num_gpus,
@@ -27,7 +33,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 provenance: Provenance::UserLimit,
             },
             resources: Resources::WHOLE_GPU,
-        })?;
+        };
+        cluster.submit_as(ExternalId::number(number), request)?;
     }
     let mut planner = PolicyPlanner::new(heuristics::by_name("easy")?);
     planner.plan(&mut cluster)?;
@@ -35,15 +42,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut decisions = Vec::new();
     cluster.take_decisions(&mut decisions);
     for decision in decisions {
-        match decision {
-            Decision::Start { job, placement } => {
-                let nodes: Vec<String> = placement
-                    .iter()
-                    .map(|slice| format!("{} GPUs of node {}", slice.num_gpus(), slice.node.0))
-                    .collect();
-                println!("start job {} on {}", job.0, nodes.join(" and "));
-            }
-            Decision::Preempt { job } => println!("stop job {}", job.0),
+        let slices = decision.placement.iter();
+        let nodes: Vec<String> = slices
+            .map(|slice| format!("{} GPUs of node {}", slice.num_gpus(), slice.node.0))
+            .collect();
+        match (decision.action, decision.reservation) {
+            (Action::Start, _) => println!("start job {} on {}", decision.job, nodes.join(" and ")),
+            (Action::Preempt, _) => println!("stop job {} on {}", decision.job, nodes.join(" and ")),
+            (Action::Reserve, held) => println!(
+                "hold {} GPUs back for job {} until {:?} s",
+                decision.num_gpus,
+                decision.job,
+                held.map(|held| held.start.as_secs_f64())
+            ),
         }
     }
     println!(

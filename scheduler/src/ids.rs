@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::external_id::ExternalId;
+
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*
@@ -21,7 +23,8 @@ macro_rules! id {
 }
 
 id! {
-    /// A job: row of the cluster's job table, in order of submission.
+    /// A job: row of the cluster's job table, in order of submission. It holds until ended jobs are forgotten
+    /// ([`crate::cluster::Cluster::forget_ended`]); [`ExternalId`] is a name for ever.
     JobId(u32)
 }
 id! {

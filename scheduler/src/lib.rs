@@ -12,6 +12,7 @@ pub mod candidate;
 pub mod cluster;
 pub mod error;
 pub mod estimate;
+mod external_id;
 pub mod features;
 pub mod heuristics;
 pub mod ids;
@@ -24,3 +25,5 @@ pub mod policy;
 pub mod portable_math;
 pub mod spec;
 pub mod tree;
+
+pub use cluster::{decision, snapshot};

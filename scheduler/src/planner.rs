@@ -81,7 +81,6 @@ impl<P: Policy> Planner for PolicyPlanner<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Decision;
     use crate::cluster::tests::{cluster_of, submit};
     use crate::heuristics;
     use crate::spec::ClusterSpec;
@@ -97,12 +96,7 @@ mod tests {
         planner.plan(&mut cluster).unwrap();
         let mut decisions = Vec::new();
         cluster.take_decisions(&mut decisions);
-        let started: Vec<_> = decisions
-            .iter()
-            .map(|decision| match decision {
-                Decision::Start { job, .. } | Decision::Preempt { job } => *job,
-            })
-            .collect();
+        let started: Vec<_> = decisions.iter().map(|decision| decision.row).collect();
         assert_eq!(started, [first, third]);
     }
 }

@@ -208,6 +208,12 @@ pub trait Policy: Send {
     /// # Errors
     /// Where the observation does not have the shape that the policy was made for.
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError>;
+
+    /// Id of the tree's leaf that scores a candidate, for the record of the decision; none for what is no tree. Asked only of a
+    /// point that was scored.
+    fn leaf(&self, _point: DecisionPoint<'_>, _choice: usize) -> Option<u32> {
+        None
+    }
 }
 
 impl Policy for Box<dyn Policy> {
@@ -222,6 +228,9 @@ impl Policy for Box<dyn Policy> {
     }
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         self.as_mut().score(point, scores)
+    }
+    fn leaf(&self, point: DecisionPoint<'_>, choice: usize) -> Option<u32> {
+        self.as_ref().leaf(point, choice)
     }
 }
 

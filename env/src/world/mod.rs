@@ -13,7 +13,8 @@ mod truth;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use pleach_scheduler::cluster::{Capabilities, Cluster, Decision, JobState, Placement, Submission, moved};
+use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Placement, Submission, moved};
+use pleach_scheduler::decision::{Action, Decision};
 use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::estimate::Estimate;
 use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
@@ -164,7 +165,7 @@ impl World {
         let requests = self.truth.iter().map(|truth| &truth.submission);
         self.cluster.reserve(requests);
         let num_running = self.truth.len().min(self.cluster.num_gpus() as usize);
-        self.decisions.reserve(num_running + 1);
+        self.decisions.reserve(num_running + 2);
         self.finishes.reserve(num_finishes_max(num_running) + 1);
     }
 
@@ -245,17 +246,20 @@ impl World {
         let mut decisions = std::mem::take(&mut self.decisions);
         self.cluster.take_decisions(&mut decisions);
         for decision in decisions.drain(..) {
-            match &decision {
-                Decision::Start { job, placement } => {
-                    self.dequeued(*job, placement);
-                    self.started(*job);
+            let job = decision.row;
+            match decision.action {
+                Action::Start => {
+                    self.dequeued(job, &decision.placement);
+                    self.started(job);
                 }
-                Decision::Preempt { job } => {
-                    self.requeued(*job);
-                    self.stopped(*job);
+                Action::Preempt => {
+                    self.requeued(job);
+                    self.stopped(job);
                     let truth = &mut self.truth[job.index()];
                     truth.saved_s = truth.done_s();
                 }
+                // The pass that reserved keeps to it; nothing happens in the world.
+                Action::Reserve => {}
             }
             self.cluster.recycle(decision);
         }

@@ -1,27 +1,65 @@
 //! The only ways to change a cluster: submit, start, preempt, finish.
 
+use super::decision::{Action, Decision, HeldBack};
 use super::queue::QueueKeys;
 use super::rates::last_checkpoint_s;
 use super::shape::{Shape, ShapeId, units};
 use super::stints::Stint;
-use super::tables::{Decision, Job, JobState, Placement, Slice, Submission};
+use super::tables::{Job, JobState, Placement, Slice, Submission};
 use super::worth::WaitingPace;
 use super::{Cluster, Demand, PlacementFacts, bits, service_class};
 use crate::error::ConfigError;
-use crate::ids::{ClassId, GpuTypeId, JobId, Time};
+use crate::ids::{ClassId, ExternalId, GpuTypeId, JobId, Time};
 use crate::spec::Resources;
 
 impl Cluster {
-    /// Adds a pending job at the present time.
+    /// Adds a pending job at the present time, under a number that the cluster gives it.
     ///
     /// # Errors
     /// A request that can never be met: no GPUs, more than the cluster or the quota holds, an estimate that is no
     /// positive number, an unknown tenant or class.
     pub fn submit(&mut self, request: Submission) -> Result<JobId, ConfigError> {
         let demand = self.demand_of(&request)?;
+        let external = ExternalId::own(self.num_numbered);
+        self.num_numbered += 1;
+        let id = self.push_row(external, request, demand);
+        self.enqueue(id);
+        Ok(id)
+    }
+
+    /// Adds a pending job at the present time, under its name outside.
+    ///
+    /// # Errors
+    /// As [`Cluster::submit`]; or a name that a job has which waits or runs, or that the cluster itself could give.
+    pub fn submit_as(&mut self, external: ExternalId, request: Submission) -> Result<JobId, ConfigError> {
+        self.check_name(external)?;
+        let demand = self.demand_of(&request)?;
+        let id = self.push_row(external, request, demand);
+        self.names.insert(external, id);
+        self.enqueue(id);
+        Ok(id)
+    }
+
+    /// Whether a new job can have this name.
+    pub(super) fn check_name(&self, external: ExternalId) -> Result<(), ConfigError> {
+        let taken = self.names.contains_key(&external);
+        if !taken && external.own_number().is_none() {
+            return Ok(());
+        }
+        Err(ConfigError {
+            key: "job".into(),
+            value: external.to_string(),
+            allowed: "a name that no job has which waits or runs, and not #NUMBER".into(),
+            hint: "a job that came back is the same job: report its end first".into(),
+        })
+    }
+
+    /// The row of a new job that neither waits nor runs yet.
+    pub(super) fn push_row(&mut self, external: ExternalId, request: Submission, demand: Demand) -> JobId {
         let (types, shape) = (demand.types, demand.shape);
         let id = JobId(self.jobs.len() as u32);
         self.jobs.push(Job {
+            external,
             submit: self.now,
             request,
             types,
@@ -47,10 +85,10 @@ impl Cluster {
             saved_s: 0.0,
             num_preemptions: 0,
             num_failures: 0,
+            start_number: 0,
             placement: Placement::new(),
         });
-        self.enqueue(id);
-        Ok(id)
+        id
     }
 
     /// What a request asks for, on the types on which it can run; its shape is numbered if it is new.
@@ -255,6 +293,8 @@ impl Cluster {
         job.first_start.get_or_insert(now);
         (job.rate_alone, job.rate, job.cost_left_s) = (facts.rate, facts.rate, cost_s);
         job.placement = own;
+        job.start_number = self.num_starts;
+        self.num_starts += 1;
         let (tenant, milli) = (job.request.tenant, job.milli_held());
         for slice in &placement {
             self.take(id, *slice, shape);
@@ -272,7 +312,9 @@ impl Cluster {
         self.stints.begin(facts.gpu_type, stint);
         self.num_running += 1;
         self.rerate_neighbours(&placement, id);
-        self.decisions.push(Decision::Start { job: id, placement });
+        let job = &self.jobs[id.index()];
+        self.decisions
+            .push(Decision::of(Action::Start, id, job, placement, shape));
     }
 
     /// Takes a running job's gang away and puts it back into the queue with its progress.
@@ -280,7 +322,20 @@ impl Cluster {
     /// # Panics
     /// If the job does not run.
     pub fn preempt(&mut self, id: JobId) {
-        self.stop(id);
+        let job = &self.jobs[id.index()];
+        let mut decision = Decision::of(
+            Action::Preempt,
+            id,
+            job,
+            Placement::new(),
+            self.shape(job.granted),
+        );
+        decision.num_copies = if job.is_forked {
+            job.placement.len() as u32
+        } else {
+            1
+        };
+        decision.placement = self.stop(id);
         let added_s = self.stop_cost_s(id);
         let job = &mut self.jobs[id.index()];
         job.state = JobState::Pending;
@@ -288,7 +343,26 @@ impl Cluster {
         job.saved_s = job.executed_s;
         job.num_preemptions += 1;
         self.enqueue(id);
-        self.decisions.push(Decision::Preempt { job: id });
+        self.decisions.push(decision);
+    }
+
+    /// Journals that GPUs are held back for a pending job.
+    pub(crate) fn hold_back(&mut self, id: JobId, held_back: HeldBack) {
+        let job = &self.jobs[id.index()];
+        let asked = self.shape(job.shape);
+        self.decisions.push(Decision::reserve(id, job, asked, held_back));
+    }
+
+    /// Number of decisions that were not taken yet.
+    pub(crate) fn num_decisions(&self) -> usize {
+        self.decisions.len()
+    }
+
+    /// Notes the leaf that chose all decisions from one on.
+    pub(crate) fn note_leaf(&mut self, from: usize, leaf: u32) {
+        for decision in &mut self.decisions[from..] {
+            decision.leaf = Some(leaf);
+        }
     }
 
     /// A running job was stopped by a failure, its own or a node's, and goes back to the queue with what its last
@@ -297,7 +371,7 @@ impl Cluster {
     /// # Panics
     /// If the job does not run.
     pub fn fail(&mut self, id: JobId) {
-        self.stop(id);
+        self.stop_and_put_by(id);
         let (interval_s, added_s) = (self.capabilities.checkpoint_interval_s, self.stop_cost_s(id));
         let job = &mut self.jobs[id.index()];
         job.added_s += added_s;
@@ -312,8 +386,28 @@ impl Cluster {
     /// # Panics
     /// If the job does not run.
     pub fn finish(&mut self, id: JobId) {
-        self.stop(id);
-        self.jobs[id.index()].state = JobState::Finished;
+        self.stop_and_put_by(id);
+        self.leave_for_good(id);
+    }
+
+    /// A pending job was taken back by its user and leaves.
+    ///
+    /// # Panics
+    /// If the job does not wait.
+    pub fn withdraw(&mut self, id: JobId) {
+        let state = self.jobs[id.index()].state;
+        assert_eq!(state, JobState::Pending, "{id:?} must wait to be withdrawn");
+        self.dequeue(id);
+        self.leave_for_good(id);
+    }
+
+    fn leave_for_good(&mut self, id: JobId) {
+        let job = &mut self.jobs[id.index()];
+        job.state = JobState::Finished;
+        if !self.names.is_empty() {
+            self.names.remove(&job.external);
+        }
+        self.num_ended += 1;
     }
 
     /// A running job says how far it has come: `executed_s` seconds of the reference run. Beliefs about its progress and
@@ -336,7 +430,13 @@ impl Cluster {
         running.insert((finish, id));
     }
 
-    fn stop(&mut self, id: JobId) {
+    fn stop_and_put_by(&mut self, id: JobId) {
+        let placement = self.stop(id);
+        self.put_by(placement);
+    }
+
+    /// Takes a running job's GPUs away; says which they were.
+    fn stop(&mut self, id: JobId) -> Placement {
         let now = self.now;
         let job = &mut self.jobs[id.index()];
         assert_eq!(job.state, JobState::Running, "{id:?} must run to stop");
@@ -360,12 +460,24 @@ impl Cluster {
             self.give_back(id, *slice, shape);
         }
         self.rerate_neighbours(&placement, id);
-        self.put_by(placement);
         let job = &mut self.jobs[id.index()];
         (job.is_sharing, job.granted, job.num_held) = (false, job.shape, 0);
+        placement
     }
 
     fn take(&mut self, id: JobId, slice: Slice, shape: Shape) {
+        self.take_with(id, slice, shape, |_| None);
+    }
+
+    /// Takes GPUs, shares of them in the MIG instances that `mig_start` names.
+    #[inline]
+    pub(super) fn take_with(
+        &mut self,
+        id: JobId,
+        slice: Slice,
+        shape: Shape,
+        mig_start: impl Fn(u32) -> Option<u8>,
+    ) {
         assert!(slice.gpus != 0, "{slice:?} of {id:?} is empty");
         let free = self.nodes[slice.node.index()].free;
         let whole = if shape.is_fractional() {
@@ -391,7 +503,7 @@ impl Cluster {
             self.gpus[(first + gpu) as usize] = Some(id);
         }
         for gpu in bits(slice.gpus & !whole) {
-            self.join(id, slice.node, gpu, shape);
+            self.join(id, slice.node, gpu, shape, mig_start(gpu));
         }
     }
 
@@ -414,7 +526,7 @@ impl Cluster {
         self.move_free(slice.node, freed, true);
     }
 
-    fn enqueue(&mut self, id: JobId) {
+    pub(super) fn enqueue(&mut self, id: JobId) {
         self.jobs[id.index()].pace = self.waiting_pace(id);
         let (demand, keys) = (self.demand(id), self.queue_keys(id));
         self.tenants[demand.tenant.index()].pending_gpus += u64::from(demand.num_gpus);

@@ -178,6 +178,15 @@ impl Cluster {
                 JobState::Finished => assert_eq!(job.expected_finish, Time::MAX),
             }
         }
+        let num_ended = self.jobs.len() - num_pending - num_running;
+        assert_eq!(num_ended, self.num_ended, "jobs that have left");
+        for (name, id) in &self.names {
+            let job = self.job(*id);
+            assert!(
+                job.external == *name && job.state != JobState::Finished,
+                "{id:?} waits or runs as {name}"
+            );
+        }
         assert_eq!(num_pending, self.queue.len(), "pending jobs");
         let gpu_time = self.pending().map(|id| {
             let remaining = self.queue_keys(id).remaining.0;

@@ -11,7 +11,7 @@ use crate::physics::mixed::Fusion;
 use crate::spec::{GpuTypeSpec, Load, NodeGroup, Resources, TenantSpec};
 
 /// Two nodes of 4 plain GPUs and 16 cores, two of 2 A100 with MIG and 8 cores; 3 tenants with 4 GPUs each.
-fn cluster(borrowing: bool, mixed_types: bool) -> Cluster {
+pub(super) fn cluster(borrowing: bool, mixed_types: bool) -> Cluster {
     let group = |gpu_type: &str, gpus_per_node, cpu_cores| NodeGroup {
         count: 2,
         gpus_per_node,
@@ -73,7 +73,7 @@ fn cluster(borrowing: bool, mixed_types: bool) -> Cluster {
 }
 
 #[derive(Clone, Debug)]
-enum Move {
+pub(super) enum Move {
     Submit {
         class: u16,
         tenant: u16,
@@ -90,7 +90,7 @@ enum Move {
     Wait(i64),
 }
 
-fn moves() -> impl Strategy<Value = Move> {
+pub(super) fn moves() -> impl Strategy<Value = Move> {
     let milli = prop_oneof![
         Just(1000_u16),
         Just(1000),
@@ -139,7 +139,7 @@ fn pick(cluster: &Cluster, number: usize, state: JobState) -> Option<JobId> {
     Some(JobId(*found.get(number % found.len().max(1))? as u32))
 }
 
-fn carry_out(cluster: &mut Cluster, next: &Move) {
+pub(super) fn carry_out(cluster: &mut Cluster, next: &Move) {
     const TEMPLATES: [Template; 3] = [Template::Fastest, Template::BestValue, Template::Fragments];
     match next {
         Move::Submit {

@@ -4,11 +4,14 @@
 //! provenance), never hidden truth. Every change keeps the invariants that [`Cluster::check`] asserts: no GPU belongs to
 //! two jobs, a gang holds all its GPUs or none, quotas bind where borrowing is off.
 
+mod admit;
 mod changes;
 mod check;
 mod consolidated;
 mod copies;
+pub mod decision;
 mod fit;
+mod forget;
 mod free;
 mod node_set;
 mod nodes;
@@ -18,9 +21,11 @@ mod place;
 mod queries;
 mod queue;
 mod rates;
+mod record;
 mod reserve;
 mod shape;
 mod shared;
+pub mod snapshot;
 mod stints;
 mod tables;
 mod worth;
@@ -31,13 +36,17 @@ pub use queue::Demand;
 pub use rates::{last_checkpoint_s, moved};
 pub use shape::{Shape, ShapeId};
 pub use shared::{PACKED_MAX, Resident, SharedGpu};
-pub use tables::{Decision, Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
+pub use tables::{Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
 pub use worth::WaitingPace;
 
 pub(crate) use queue::{
     Head, Kept, Order, Queue, Rekey, Row, Waiting, has_passed_first_class, rest_weight, service_class,
 };
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use decision::Decision;
 use free::FreeIndex;
 use serde::{Deserialize, Serialize};
 use shape::{Shapes, capacity};
@@ -46,7 +55,7 @@ use stints::Stints;
 use worth::{FirstGoodput, TypeWorth};
 
 use crate::error::ConfigError;
-use crate::ids::{GpuTypeId, JobId, NodeId, RackId, Time};
+use crate::ids::{ExternalId, GpuTypeId, JobId, NodeId, RackId, Time};
 use crate::physics::interference::{Interference, PairTable};
 use crate::physics::links::Fabric;
 use crate::physics::overheads::Overheads;
@@ -176,6 +185,8 @@ impl Capabilities {
 /// The tables and their indexes.
 #[derive(Clone, Debug)]
 pub struct Cluster {
+    /// What it was made from.
+    spec: Arc<ClusterSpec>,
     classes: Vec<ModelClass>,
     nodes: Vec<Node>,
     racks: Vec<Rack>,
@@ -188,6 +199,14 @@ pub struct Cluster {
     type_facts: Vec<TypeFacts>,
     tenants: Vec<Tenant>,
     jobs: Vec<Job>,
+    /// Jobs that wait or run and were submitted under a name.
+    names: BTreeMap<ExternalId, JobId>,
+    /// Jobs that were submitted without one: the next number.
+    num_numbered: u64,
+    /// Rows of jobs that have left.
+    num_ended: usize,
+    /// Starts so far.
+    num_starts: u64,
     free: FreeIndex,
     queue: Queue,
     /// Running jobs of each GPU type by believed end. `[type]`
@@ -322,6 +341,7 @@ impl Cluster {
             })
             .collect();
         Ok(Cluster {
+            spec: Arc::new(spec.clone()),
             classes: classes.to_vec(),
             worth: TypeWorth::new(classes, &type_value, &free.num_gpus),
             first_goodput: FirstGoodput::new(classes, num_gpus),
@@ -342,6 +362,10 @@ impl Cluster {
                 .collect(),
             tenants,
             jobs: Vec::new(),
+            names: BTreeMap::new(),
+            num_numbered: 0,
+            num_ended: 0,
+            num_starts: 0,
             queue: Queue::default(),
             running: vec![OrderedSet::default(); num_types],
             num_running: 0,
@@ -417,5 +441,7 @@ mod mixed_tests;
 mod packing_tests;
 #[cfg(test)]
 mod rate_tests;
+#[cfg(test)]
+mod snapshot_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,12 +1,13 @@
 //! Questions that a scheduler may ask of its cluster.
 
+use super::decision::Decision;
 use super::stints::Stint;
-use super::tables::{Decision, Job, Node, Rack, Tenant};
+use super::tables::{Job, Node, Rack, Tenant};
 use super::{
     Capabilities, Cluster, Demand, Kept, Order, OrderedSet, Queue, ShapeId, SharedGpu, Sharing, bits,
 };
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
-use crate::spec::ModelClass;
+use crate::spec::{ClusterSpec, ModelClass};
 
 impl Cluster {
     /// What a job asks for.
@@ -85,6 +86,16 @@ impl Cluster {
         &self.queue
     }
 
+    /// The description that the cluster was made from.
+    #[must_use]
+    pub fn spec(&self) -> &ClusterSpec {
+        &self.spec
+    }
+    /// The model classes.
+    #[must_use]
+    pub fn classes(&self) -> &[ModelClass] {
+        &self.classes
+    }
     /// Present time.
     #[must_use]
     #[inline]

@@ -314,7 +314,7 @@ impl Cluster {
         self.rerated.push(id);
     }
 
-    fn is_among_others(&self, id: JobId) -> bool {
+    pub(super) fn is_among_others(&self, id: JobId) -> bool {
         let job = &self.jobs[id.index()];
         job.placement.iter().any(|slice| {
             let first = self.nodes[slice.node.index()].first_gpu;
@@ -323,7 +323,7 @@ impl Cluster {
     }
 
     /// A job becomes a resident of a GPU of which it takes a part, or which another whole-GPU job has.
-    pub(super) fn join(&mut self, id: JobId, node_id: NodeId, gpu: u32, shape: Shape) {
+    pub(super) fn join(&mut self, id: JobId, node_id: NodeId, gpu: u32, shape: Shape, mig_start: Option<u8>) {
         let node = &self.nodes[node_id.index()];
         let row = node.first_gpu + gpu;
         let facts = self.type_facts[node.gpu_type.index()];
@@ -362,7 +362,10 @@ impl Cluster {
                 self.jobs[owner.index()].is_sharing = true;
             }
         }
-        let resident = resident(self, id);
+        let resident = Resident {
+            mig_start,
+            ..resident(self, id)
+        };
         self.shared.join(row, resident, facts, empty);
         self.settle(row);
         self.jobs[id.index()].is_sharing = true;

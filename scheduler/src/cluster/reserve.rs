@@ -4,7 +4,8 @@
 //! than lie in a job's row are lent from a stock and come back when the job stops, and with the decision that was
 //! carried out.
 
-use super::{Cluster, Decision, Demand, Placement, Slice, Submission};
+use super::decision::Decision;
+use super::{Cluster, Demand, Placement, Slice, Submission};
 
 /// Most placements that are made ready at once; a cluster with more loose gangs than that makes the others as they come.
 const PLACEMENTS_MAX: usize = 512;
@@ -40,14 +41,17 @@ impl Cluster {
             .map(|num_gpus| num_jobs.min(*num_gpus as usize));
         self.stints.reserve(num_jobs, running_of);
         let num_running = num_jobs.min(self.gpus.len());
-        self.decisions.reserve(num_running + 1);
+        // A pass may hold GPUs back once besides.
+        self.decisions.reserve(num_running + 2);
         // A placement leaves its row from the third node on.
         let num_placements = num_running.min(self.gpus.len() / 3).min(PLACEMENTS_MAX);
         let len = largest.min(self.nodes.len());
         if len > Placement::new().inline_size() {
-            self.spare.reserve(num_placements + 1);
+            // As many again lie in the journal until they are carried out.
+            let num_placements = 2 * num_placements + 1;
+            self.spare.reserve(num_placements);
             self.spare
-                .extend((0..=num_placements).map(|_| Placement::with_capacity(len)));
+                .extend((0..num_placements).map(|_| Placement::with_capacity(len)));
         }
     }
 
@@ -64,7 +68,8 @@ impl Cluster {
 
     /// Puts the memory of a placement back into the stock.
     pub(super) fn put_by(&mut self, mut placement: Placement) {
-        if placement.spilled() {
+        // More are never out at once, however many callers bring along.
+        if placement.spilled() && self.spare.len() < self.gpus.len() {
             placement.clear();
             self.spare.push(placement);
         }
@@ -72,8 +77,6 @@ impl Cluster {
 
     /// Takes back the memory of a decision that was carried out. Optional: a caller that keeps its decisions need not.
     pub fn recycle(&mut self, decision: Decision) {
-        if let Decision::Start { placement, .. } = decision {
-            self.put_by(placement);
-        }
+        self.put_by(decision.placement);
     }
 }

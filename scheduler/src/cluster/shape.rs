@@ -20,7 +20,8 @@ impl ShapeId {
 }
 
 /// What one GPU of a gang comes with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Shape {
     /// Share of the GPU in thousandths, 1 to 1000.
     pub gpu_milli: u16,

@@ -146,7 +146,7 @@ impl SharedGpus {
         rows.filter_map(|(_, _, row)| self.rows.get(row))
     }
 
-    /// Adds a resident; an empty GPU becomes a shared one by `empty`.
+    /// Adds a resident, in the instance that it names or in the best one; an empty GPU becomes a shared one by `empty`.
     pub(super) fn join(&mut self, row: u32, resident: Resident, facts: TypeFacts, empty: SharedGpu) {
         let gpu = self.rows.entry(row).or_insert(empty);
         let key = (gpu.gpu_type, gpu.milli_left(), row);
@@ -159,7 +159,7 @@ impl SharedGpus {
                 ..Shape::PLAIN
             };
             let profile = facts.profile(shape);
-            let start = profile.and_then(|profile| gpu.mig.can_place(mig, profile));
+            let start = resident.mig_start.or_else(|| gpu.mig.can_place(mig, profile?));
             assert!(
                 start.is_some(),
                 "{:?} has no instance on GPU row {row}",
@@ -173,6 +173,13 @@ impl SharedGpus {
         gpu.residents.push(resident);
         if gpu.is_fractional() {
             self.partial.insert((gpu.gpu_type, gpu.milli_left(), row));
+        }
+    }
+
+    /// Gives the residents their new rows in the job table.
+    pub(super) fn rename(&mut self, row_of: impl Fn(JobId) -> JobId) {
+        for resident in self.rows.values_mut().flat_map(|gpu| &mut gpu.residents) {
+            resident.job = row_of(resident.job);
         }
     }
 

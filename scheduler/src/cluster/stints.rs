@@ -75,6 +75,18 @@ impl Stints {
         }
     }
 
+    /// Gives the jobs of a table of `num_jobs` rows their new rows.
+    pub(super) fn rename(&mut self, num_jobs: usize, row_of: impl Fn(JobId) -> JobId) {
+        self.places.clear();
+        self.places.resize(num_jobs, 0);
+        for rows in &mut self.types {
+            for (place, stint) in rows.iter_mut().enumerate() {
+                stint.job = row_of(stint.job);
+                self.places[stint.job.index()] = place as u32;
+            }
+        }
+    }
+
     /// Makes room for so many jobs more, and for so many that run at once on each type.
     pub(super) fn reserve(&mut self, num_jobs: usize, num_running: impl Iterator<Item = usize>) {
         self.places.reserve(num_jobs);

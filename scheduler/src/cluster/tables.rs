@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::shape::ShapeId;
 use super::worth::WaitingPace;
 use crate::estimate::Estimate;
-use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, RackId, TenantId, Time};
+use crate::ids::{ClassId, ExternalId, GpuTypeId, NodeId, RackId, TenantId, Time};
 use crate::spec::Resources;
 
 /// Number of GPUs in a mask. Most nodes have at most eight, and where the processor is not known to count bits, a look into a
@@ -165,7 +165,8 @@ pub enum JobState {
 }
 
 /// What is known of a job when it is submitted.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Submission {
     /// The tenant that pays for it.
     pub tenant: TenantId,
@@ -190,6 +191,8 @@ impl Submission {
 /// A job: its request, what it has received, where it runs.
 #[derive(Clone, Debug)]
 pub struct Job {
+    /// Its name outside.
+    pub external: ExternalId,
     /// When it came.
     pub submit: Time,
     /// The request.
@@ -240,6 +243,8 @@ pub struct Job {
     pub num_preemptions: u32,
     /// How often it was stopped by a failure, its own or a node's.
     pub num_failures: u32,
+    /// Which start of the cluster its last one was: jobs that share GPUs came to them in this order.
+    pub start_number: u64,
     /// Its GPUs while it runs; empty otherwise.
     pub placement: Placement,
 }
@@ -291,21 +296,4 @@ impl Job {
     pub fn remaining_s_at(&self, now: Time) -> f64 {
         (self.work_s() - self.executed_s_at(now)).max(1.0)
     }
-}
-
-/// What the scheduler told the cluster to do, in order. The neutral decision record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Decision {
-    /// Run the job on these GPUs, all of them at once.
-    Start {
-        /// The job.
-        job: JobId,
-        /// Its GPUs.
-        placement: Placement,
-    },
-    /// Take all GPUs away; the job goes back to the queue and keeps its progress, less the cost of a restart.
-    Preempt {
-        /// The job.
-        job: JobId,
-    },
 }

@@ -21,6 +21,7 @@ pub(crate) use enumerate::believed_end;
 use enumerate::{Scratch, enumerate};
 
 use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
+use crate::cluster::decision::HeldBack;
 use crate::cluster::{Cluster, Demand};
 use crate::error::PolicyError;
 use crate::features::FeatureSchema;
@@ -44,6 +45,8 @@ pub struct Pass {
     reservation: Option<Reservation>,
     observation: Observation,
     scores: Vec<f32>,
+    /// The last choice of a policy and the leaf of the tree that made it.
+    leaf: Option<(usize, u32)>,
 }
 
 impl Default for Pass {
@@ -62,12 +65,13 @@ impl Pass {
             reservation: None,
             observation: Observation::new(FeatureSchema::current()),
             scores: vec![0.0; MAX_CANDIDATES],
+            leaf: None,
         }
     }
 
     /// Opens a pass at the cluster's present time: forgets the last reservation and enumerates.
     pub fn open(&mut self, cluster: &Cluster, needs: &Needs) -> PassState {
-        self.reservation = None;
+        (self.reservation, self.leaf) = (None, None);
         self.scratch.forget();
         self.enumerate(cluster, needs)
     }
@@ -104,12 +108,17 @@ impl Pass {
     /// # Panics
     /// If the index is not that of a present candidate; callers check it against [`Pass::candidates`].
     pub fn act(&mut self, cluster: &mut Cluster, needs: &Needs, action: usize) -> PassState {
+        let leaf = self.leaf.take().filter(|(choice, _)| *choice == action);
+        let first_decision = cluster.num_decisions();
         let candidate = &self.set.rows[action];
         let kind = candidate.reserved_type;
         match (candidate.kind, candidate.job) {
             (CandidateKind::Hold, _) | (_, None) => return PassState::Closed,
             (CandidateKind::Reserve, Some(job)) => {
-                self.reservation = self.scratch.earliest(cluster, job, kind)
+                self.reservation = self.scratch.earliest(cluster, job, kind);
+                if let Some(held) = &self.reservation {
+                    cluster.hold_back(job, HeldBack::from(held));
+                }
             }
             (CandidateKind::Start | CandidateKind::Preempt, Some(job)) => {
                 let victims = &self.set.victims[candidate.victims.clone()];
@@ -132,6 +141,9 @@ impl Pass {
                     None => cluster.start(job, placement),
                 }
             }
+        }
+        if let Some((_, leaf)) = leaf {
+            cluster.note_leaf(first_decision, leaf);
         }
         self.enumerate(cluster, needs)
     }
@@ -178,7 +190,9 @@ impl Pass {
         let choice = choose(scores, self.observation.mask(), |index| {
             key.of(cluster, &self.set, index)
         });
-        Ok(choice.unwrap_or(0))
+        let choice = choice.unwrap_or(0);
+        self.leaf = policy.leaf(point, choice).map(|leaf| (choice, leaf));
+        Ok(choice)
     }
 
     /// The scores of the last [`Pass::decide`], one per candidate. `[n]`

@@ -6,6 +6,7 @@
 //! only extra GPUs. The count is of GPUs of one type, not of nodes, so a fragmented cluster may still make the gang
 //! loose, never late by the estimates.
 
+use crate::cluster::decision::HeldBack;
 use crate::cluster::{Cluster, Demand};
 use crate::ids::{GpuTypeId, JobId, TenantId, Time};
 
@@ -90,6 +91,16 @@ impl Reservation {
         }
         if demand.tenant == self.tenant {
             self.room = self.room.saturating_sub(demand.num_gpus);
+        }
+    }
+}
+
+impl From<&Reservation> for HeldBack {
+    fn from(held: &Reservation) -> HeldBack {
+        HeldBack {
+            gpu_type: held.gpu_type,
+            start: held.shadow,
+            num_gpus_extra: held.extra,
         }
     }
 }

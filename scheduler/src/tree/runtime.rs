@@ -195,6 +195,16 @@ impl Policy for TreePolicy {
         });
         Ok(())
     }
+
+    fn leaf(&self, point: DecisionPoint<'_>, choice: usize) -> Option<u32> {
+        let mut row = [0.0_f32; NUM_FEATURES];
+        row[..NUM_CANDIDATE_FEATURES].copy_from_slice(point.observation.row(choice));
+        row[NUM_CANDIDATE_FEATURES..].copy_from_slice(point.observation.global);
+        match self.tree.nodes()[self.flat.place_of(self.flat.leaf_of(&row))] {
+            Node::Leaf { id, .. } => Some(id),
+            Node::Split { .. } => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -226,6 +236,18 @@ mod tests {
         pass.open(&cluster, &needs);
         let action = pass.decide(&cluster, &mut policy).unwrap();
         assert_eq!(pass.candidates().get(action).unwrap().job, Some(shortest));
+        // The record of the decision names the leaf by which it was taken.
+        let observation = pass.observation().as_ref();
+        let mut leaves = vec![0; pass.candidates().len()];
+        policy.leaves(&observation, &mut leaves).unwrap();
+        let place = policy.flat().place_of(leaves[action] as usize);
+        let Node::Leaf { id, .. } = policy.tree().nodes()[place] else {
+            panic!("{place} is a leaf");
+        };
+        pass.act(&mut cluster, &needs, action);
+        let mut decisions = Vec::new();
+        cluster.take_decisions(&mut decisions);
+        assert_eq!((decisions[0].row, decisions[0].leaf), (shortest, Some(id)));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::world::{cluster, events, happen, next_end, pending, watched_pass};
 use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, Decision, JobState};
+use crate::cluster::decision::Decision;
+use crate::cluster::{Cluster, JobState};
 use crate::error::PolicyError;
 use crate::heuristics::{by_name, names};
 use crate::ids::{JobId, Time};

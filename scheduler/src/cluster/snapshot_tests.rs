@@ -1,0 +1,521 @@
+//! A cluster that was written down and read back decides like the one that was not, whatever has happened to it; and whatever a
+//! snapshot says, reading it never panics.
+
+use proptest::prelude::*;
+
+use super::decision::{Action, Decision};
+use super::mixed_tests::{Move, carry_out, cluster, moves};
+use super::snapshot::{ClusterSnapshot, SnapshotError};
+use super::tests::{cluster_of, submit};
+use super::*;
+use crate::candidate::CandidateSet;
+use crate::heuristics::{by_name, names};
+use crate::ids::TenantId;
+use crate::pass::{Pass, PassState};
+use crate::physics::goodput::Elastic;
+use crate::policy::{CandidateConfig, Needs};
+use crate::spec::ElasticJob;
+
+/// The cluster of the tests of everything at once, with a third class whose jobs are elastic.
+fn rich_cluster(borrowing: bool, mixed_types: bool, sharing: Sharing) -> Cluster {
+    let plain = cluster(borrowing, mixed_types);
+    let mut classes = plain.classes().to_vec();
+    classes.push(ModelClass {
+        name: "elastic".into(),
+        speed: vec![1.0, 1.5],
+        elastic: Some(ElasticJob {
+            gpus_max: 4,
+            profile: Elastic::proportional(2),
+        }),
+        ..ModelClass::default()
+    });
+    let capabilities = Capabilities {
+        sharing,
+        ..plain.capabilities()
+    };
+    Cluster::new(plain.spec(), &classes, capabilities).unwrap()
+}
+
+/// The needs of a policy that looks at everything.
+fn all_needs() -> Needs {
+    let config = CandidateConfig {
+        share: true,
+        sizes: true,
+        cores: true,
+        wait_for_type: true,
+        ..CandidateConfig::default()
+    };
+    config.needs()
+}
+
+/// All that a candidate says, its jobs by their names.
+fn candidates_of(cluster: &Cluster, set: &CandidateSet) -> Vec<String> {
+    let name = |id: &JobId| cluster.job(*id).external.to_string();
+    let rows = set.iter().enumerate();
+    rows.map(|(index, row)| {
+        let victims: Vec<String> = set.victims(row).iter().map(name).collect();
+        format!(
+            "{:?} {:?} {:?} {:?} {:?} {:?} {victims:?} {:?} {:?} {:?} {:?}",
+            row.kind,
+            row.job.as_ref().map(name),
+            row.partner.as_ref().map(name),
+            row.facts,
+            row.granted,
+            row.reserved_type,
+            set.placement(row),
+            row.wait_to_fit_s.to_bits(),
+            row.heads,
+            set.worth(index),
+        )
+    })
+    .collect()
+}
+
+/// What a pass of a heuristic decides; rows are no part of it.
+fn decisions_of(cluster: &Cluster, name: &str) -> Vec<Decision> {
+    let mut cluster = cluster.clone();
+    let mut decisions = Vec::new();
+    cluster.take_decisions(&mut decisions);
+    decisions.clear();
+    Pass::new()
+        .run(&mut cluster, by_name(name).unwrap().as_mut())
+        .unwrap();
+    cluster.take_decisions(&mut decisions);
+    cluster.check();
+    for decision in &mut decisions {
+        decision.row = JobId(u32::MAX);
+    }
+    decisions
+}
+
+fn observation_of(cluster: &Cluster) -> (Vec<String>, Vec<u32>) {
+    let mut pass = Pass::new();
+    pass.open(cluster, &all_needs());
+    let seen = pass.observe(cluster).as_ref();
+    let numbers = seen.global.iter().chain(seen.candidates);
+    let bits = numbers.map(|number| number.to_bits()).collect();
+    (candidates_of(cluster, pass.candidates()), bits)
+}
+
+/// All that is known of the jobs and of who shares GPUs, by the jobs' names and without the numbers of shapes.
+fn rows_of(cluster: &Cluster) -> Vec<String> {
+    let live = cluster.jobs.iter().filter(|job| job.state != JobState::Finished);
+    let jobs = live.map(|job| {
+        let shapes = (cluster.shape(job.shape), cluster.shape(job.granted));
+        let mut job = job.clone();
+        (job.shape, job.granted) = (ShapeId::PLAIN, ShapeId::PLAIN);
+        if job.state == JobState::Running {
+            // Looked up anew when it waits again.
+            job.pace = WaitingPace::NONE;
+        } else {
+            // What is left of the last run says nothing.
+            (job.gpu_type, job.is_forked, job.start_number) = (GpuTypeId(0), false, 0);
+            (job.run_start, job.rate_since, job.cost_left_s) = (Time::ZERO, Time::ZERO, 0.0);
+            (job.rate_alone, job.rate) = (0.0, 0.0);
+        }
+        format!("{shapes:?} {job:?}")
+    });
+    let shared = cluster.shared_gpus().map(|(row, gpu)| {
+        let residents = gpu.residents.iter();
+        let residents: Vec<_> = residents
+            .map(|resident| {
+                (
+                    cluster.job(resident.job).external,
+                    Resident {
+                        job: JobId(0),
+                        ..*resident
+                    },
+                )
+            })
+            .collect();
+        format!("{row} {residents:?} {:?} {}", gpu.mig, gpu.is_fused)
+    });
+    jobs.chain(shared).collect()
+}
+
+fn assert_same(original: &Cluster, restored: &Cluster) {
+    restored.check();
+    assert_eq!(rows_of(original), rows_of(restored));
+    assert_eq!(observation_of(original), observation_of(restored));
+    for name in names() {
+        assert_eq!(
+            decisions_of(original, name),
+            decisions_of(restored, name),
+            "{name}"
+        );
+    }
+}
+
+/// A move of the tests of everything at once, some of them about elastic jobs; with few different requests, so that a shape comes
+/// back and the parts of a GPU fit into each other's places.
+fn richer(mut next: Move, is_elastic: bool) -> Move {
+    if let Move::Submit { class, resources, .. } = &mut next {
+        (resources.cpu_cores, resources.memory_gib) = (resources.cpu_cores.round(), 0.0);
+        resources.gpu_memory_gib = resources.gpu_memory_gib.round() / 2.0;
+        if is_elastic {
+            *class = 2;
+            resources.gpu_milli = 1000;
+        }
+    }
+    next
+}
+
+fn pass_of(cluster: &mut Cluster, number: usize) {
+    let policy = &mut by_name(names()[number % names().len()]).unwrap();
+    Pass::new().run(cluster, policy.as_mut()).unwrap();
+    cluster.take_decisions(&mut Vec::new());
+}
+
+fn sharings() -> impl Strategy<Value = Sharing> {
+    prop_oneof![Just(Sharing::Off), Just(Sharing::Mps), Just(Sharing::TimeSlice)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    #[test]
+    fn a_restored_cluster_decides_like_the_original(
+        borrowing in any::<bool>(),
+        mixed in any::<bool>(),
+        sharing in sharings(),
+        moves in proptest::collection::vec((moves(), any::<bool>(), 0_usize..60), 1..120),
+        stops in proptest::collection::vec(0_usize..120, 3),
+    ) {
+        let mut cluster = rich_cluster(borrowing, mixed, sharing);
+        for (number, (next, is_elastic, policy)) in moves.iter().enumerate() {
+            carry_out(&mut cluster, &richer(next.clone(), *is_elastic));
+            if policy % 8 == 0 {
+                pass_of(&mut cluster, *policy);
+            }
+            if stops.contains(&number) || number + 1 == moves.len() {
+                let snapshot = cluster.snapshot();
+                let text = snapshot.to_json().unwrap();
+                let read = ClusterSnapshot::from_json(&text).unwrap();
+                prop_assert_eq!(&read, &snapshot);
+                let mut restored = Cluster::restore(&read).unwrap();
+                prop_assert_eq!(restored.snapshot(), snapshot);
+                assert_same(&cluster, &restored);
+                // And so does one whose ended jobs are forgotten, here or there, some time later.
+                let later = cluster.now() + Time(20_000_000);
+                cluster.take_decisions(&mut Vec::new());
+                cluster.forget_ended();
+                cluster.check();
+                cluster.advance(later);
+                restored.advance(later);
+                assert_same(&cluster, &restored);
+                cluster = restored;
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_a_snapshot_says_it_is_restored_or_refused(
+        moves in proptest::collection::vec((moves(), any::<bool>()), 20..60),
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), 0_usize..12), 0..4),
+        number in 0_usize..60,
+    ) {
+        let mut cluster = rich_cluster(true, true, Sharing::Mps);
+        for (next, is_elastic) in &moves {
+            carry_out(&mut cluster, &richer(next.clone(), *is_elastic));
+        }
+        pass_of(&mut cluster, number);
+        let mut snapshot = serde_json::to_value(cluster.snapshot()).unwrap();
+        for (at, with) in edits {
+            let mut numbers = Vec::new();
+            numbers_of(&mut snapshot, &mut numbers);
+            let number = at.index(numbers.len());
+            *numbers[number] = VALUES[with % VALUES.len()].parse().unwrap();
+        }
+        if let Ok(read) = ClusterSnapshot::from_json(&snapshot.to_string())
+            && let Ok(mut restored) = Cluster::restore(&read)
+        {
+            restored.check();
+            observation_of(&restored);
+            restored.advance(restored.now() + Time(10_000_000));
+            pass_of(&mut restored, number);
+            restored.check();
+            prop_assert!(restored.snapshot().to_json().is_ok());
+        }
+    }
+}
+
+const VALUES: [&str; 12] = [
+    "0",
+    "1",
+    "2",
+    "3",
+    "4",
+    "7",
+    "255",
+    "-1",
+    "1e300",
+    "0.5",
+    "18446744073709551615",
+    "4294967295",
+];
+
+/// Every number in a snapshot but the description of the cluster.
+fn numbers_of<'a>(value: &'a mut serde_json::Value, numbers: &mut Vec<&'a mut serde_json::Value>) {
+    match value {
+        serde_json::Value::Number(_) => numbers.push(value),
+        serde_json::Value::Array(parts) => parts.iter_mut().for_each(|part| numbers_of(part, numbers)),
+        serde_json::Value::Object(parts) => {
+            let described = ["spec", "classes", "capabilities"];
+            let parts = parts
+                .iter_mut()
+                .filter(|(key, _)| !described.contains(&key.as_str()));
+            parts.for_each(|(_, part)| numbers_of(part, numbers));
+        }
+        _ => {}
+    }
+}
+
+fn slice(node: u32, gpus: u64) -> Slice {
+    Slice {
+        node: NodeId(node),
+        gpus,
+    }
+}
+
+/// Two nodes of 4 GPUs; one job runs on three of them, another waits.
+fn running() -> Cluster {
+    let mut cluster = cluster_of(&ClusterSpec::uniform(2, 4, 2));
+    let first = submit(&mut cluster, 3, 100.0);
+    submit(&mut cluster, 8, 50.0);
+    cluster.start(first, Placement::from_slice(&[slice(0, 0b111)]));
+    cluster.advance(Time::from_secs_f64(10.0));
+    cluster
+}
+
+#[test]
+fn another_version_is_refused_and_both_are_named() {
+    let mut snapshot = running().snapshot();
+    snapshot.version = 7;
+    let text = snapshot
+        .to_json()
+        .unwrap()
+        .replace("\"now\"", "\"a key of the future\"");
+    let error = ClusterSnapshot::from_json(&text).unwrap_err();
+    assert_eq!(error, SnapshotError::Version { found: 7 });
+    assert!(
+        error.to_string().contains("version 7") && error.to_string().contains("version 1"),
+        "{error}"
+    );
+    assert_eq!(Cluster::restore(&snapshot).unwrap_err(), error);
+}
+
+#[test]
+fn a_job_that_runs_already_is_admitted_with_its_past_or_refused_by_value() {
+    use super::record::{JobRecord, RunRecord};
+    let mut cluster = running();
+    let now = cluster.now();
+    let request = Submission {
+        num_gpus: 2,
+        ..cluster.job(JobId(0)).request
+    };
+    let run = |placement: &[Slice]| RunRecord {
+        placement: placement.iter().copied().collect(),
+        start: Time::from_secs_f64(4.0),
+        start_number: 0,
+        cpu_milli_per_gpu: 0,
+        memory_mib_per_gpu: 0,
+        is_forked: false,
+        rate_alone: None,
+        rate_since: now,
+        cost_left_s: 0.0,
+        instances: Vec::new(),
+    };
+    let record = |placement: &[Slice]| JobRecord {
+        executed_s: 6.0,
+        run: Some(run(placement)),
+        ..JobRecord::new(ExternalId::number(77), Time::ZERO, request)
+    };
+    let refused = |record: &JobRecord, parts: [&str; 2]| {
+        let mut cluster = running();
+        let error = cluster.admit(record).unwrap_err().to_string();
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        cluster.check();
+        assert_eq!((cluster.jobs().len(), cluster.num_running()), (2, 1));
+        // Nothing of it is left: the GPUs and the name are there for another.
+        cluster.submit_as(ExternalId::number(77), request).unwrap();
+    };
+    refused(&record(&[slice(0, 0b1100)]), ["GPU 2 of node 0", "beside job #0"]);
+    refused(&record(&[slice(2, 0b11)]), ["node = 2", "0 to 1"]);
+    refused(&record(&[slice(1, 0b11_0000)]), ["0b110000", "4 GPUs of node 1"]);
+    refused(&record(&[slice(1, 0)]), ["gpus = 0b0", "node 1"]);
+    refused(&record(&[slice(1, 0b111)]), ["3 GPUs", "its gang of 2"]);
+    refused(&record(&[]), ["0 GPUs", "its gang of 2"]);
+    refused(
+        &record(&[slice(1, 0b1), slice(1, 0b10)]),
+        ["node = 1", "one slice"],
+    );
+    let late = JobRecord {
+        submit: Time::from_secs_f64(11.0),
+        ..record(&[slice(1, 0b11)])
+    };
+    refused(&late, ["submit = 11000000", "0 to 10000000"]);
+    let mut hungry = record(&[slice(1, 0b11)]);
+    hungry.run.as_mut().unwrap().cpu_milli_per_gpu = 1;
+    refused(&hungry, ["1 thousandths", "0 and 0"]);
+    let unknown = JobRecord {
+        request: Submission {
+            tenant: TenantId(9),
+            ..request
+        },
+        ..record(&[slice(1, 0b11)])
+    };
+    refused(&unknown, ["job.tenant = 9", "0 to 0"]);
+
+    let id = cluster.admit(&record(&[slice(1, 0b11)])).unwrap();
+    cluster.check();
+    assert_eq!(cluster.find(ExternalId::number(77)), Some(id));
+    let job = cluster.job(id);
+    // 94 s are left at rate 1; 2 GPUs for 6 s.
+    assert_eq!(job.expected_finish, Time::from_secs_f64(104.0));
+    assert_eq!(job.attained_gpu_s_at(now), 12.0);
+    let twice = cluster
+        .admit(&record(&[slice(1, 0b1100)]))
+        .unwrap_err()
+        .to_string();
+    assert!(twice.contains("job = 77"), "{twice}");
+    let mut decisions = Vec::new();
+    cluster.take_decisions(&mut decisions);
+    assert_eq!(decisions.len(), 1, "what runs already was not decided here");
+}
+
+#[test]
+fn a_decision_is_complete_and_comes_back_from_its_text() {
+    let mut cluster = running();
+    let later = submit(&mut cluster, 2, 10.0);
+    let policy = &mut by_name("easy").unwrap();
+    Pass::new().run(&mut cluster, policy.as_mut()).unwrap();
+    cluster.preempt(later);
+    let mut decisions = Vec::new();
+    cluster.take_decisions(&mut decisions);
+    let actions: Vec<Action> = decisions.iter().map(|decision| decision.action).collect();
+    assert_eq!(
+        actions,
+        [Action::Start, Action::Reserve, Action::Start, Action::Preempt]
+    );
+    let held = decisions[1].reservation.unwrap();
+    assert_eq!(
+        (decisions[1].num_gpus, held.start),
+        (8, Time::from_secs_f64(100.0))
+    );
+    let text = serde_json::to_string(&decisions[3]).unwrap();
+    let expected = r##"{"job":"#2","action":"preempt","placement":[{"node":1,"gpus":3}],"num_gpus":2,"gpu_milli":1000,"##;
+    assert!(text.starts_with(expected), "{text}");
+    let read: Decision = serde_json::from_str(&text).unwrap();
+    let row = decisions[3].row;
+    assert_eq!(Decision { row, ..read }, decisions[3]);
+}
+
+#[test]
+fn a_pass_of_a_policy_that_reserves_starts_beside_what_it_holds_back() {
+    let mut cluster = running();
+    let mut pass = Pass::new();
+    let needs = all_needs();
+    assert_eq!(pass.open(&cluster, &needs), PassState::Open);
+    let reserve = pass
+        .candidates()
+        .iter()
+        .position(|row| row.reserved_type.is_some())
+        .unwrap();
+    pass.act(&mut cluster, &needs, reserve);
+    let mut decisions = Vec::new();
+    cluster.take_decisions(&mut decisions);
+    let last = decisions.last().unwrap();
+    assert_eq!(
+        (last.action, last.job.to_string().as_str(), last.leaf),
+        (Action::Reserve, "#1", None)
+    );
+}
+
+/// Lets `num` jobs pass through a cluster of 16 GPUs under names, and asserts that its tables stay as large as its busiest
+/// moment. Every job asks for its own CPU, some are withdrawn, stopped or fail.
+fn pass_through(num: u64) {
+    let mut spec = ClusterSpec::uniform(4, 4, 2);
+    (spec.node_groups[0].cpu_cores, spec.node_groups[0].memory_gib) = (32.0, 256.0);
+    let mut cluster = cluster_of(&spec);
+    let (mut live_max, mut random) = (0, 1_u64);
+    let (mut decisions, mut seen) = (Vec::new(), 0_u64);
+    let mut pass = Pass::new();
+    let policy = &mut by_name("fifo-skip").unwrap();
+    for number in 0..num {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let draw = random >> 33;
+        let request = Submission {
+            tenant: TenantId(0),
+            class: crate::ids::ClassId(0),
+            num_gpus: 1 + (draw % 4) as u32,
+            estimate_s: crate::estimate::Estimate {
+                value: 1.0 + (draw % 97) as f64,
+                provenance: crate::estimate::Provenance::UserLimit,
+            },
+            resources: crate::spec::Resources {
+                cpu_cores: if draw % 8 == 0 {
+                    (number % 1_000_003) as f64 / 1e6
+                } else {
+                    0.0
+                },
+                ..crate::spec::Resources::WHOLE_GPU
+            },
+        };
+        let id = cluster.submit_as(ExternalId::number(number), request).unwrap();
+        if draw % 31 == 0 {
+            cluster.withdraw(id);
+        }
+        pass.run(&mut cluster, policy.as_mut()).unwrap();
+        cluster.take_decisions(&mut decisions);
+        seen += decisions.len() as u64;
+        decisions.drain(..).for_each(|decision| cluster.recycle(decision));
+        // One end for each start, once a few jobs run.
+        while cluster.num_running() > 4 || cluster.num_pending() > 40 {
+            let (end, first) = *cluster.running_of(GpuTypeId(0)).first().unwrap();
+            cluster.advance(end.max(cluster.now()));
+            match draw % 64 {
+                0 if cluster.num_pending() <= 40 => cluster.fail(first),
+                _ => cluster.finish(first),
+            }
+            if cluster.num_pending() > 40 {
+                pass.run(&mut cluster, policy.as_mut()).unwrap();
+            }
+        }
+        live_max = live_max.max(cluster.num_pending() + cluster.num_running());
+        cluster.take_decisions(&mut decisions);
+        decisions.drain(..).for_each(|decision| cluster.recycle(decision));
+        cluster.forget_ended();
+        let sizes = [
+            cluster.jobs.len(),
+            cluster.jobs.capacity() / 2,
+            cluster.names.len(),
+            cluster.shape_gpus_max.len() / 2,
+            cluster.queue.num_rows(),
+            cluster.rerated.len(),
+            cluster.spare.len(),
+        ];
+        let bound = 2 * live_max.max(64) + 8;
+        assert!(
+            sizes.iter().all(|size| *size <= bound),
+            "{sizes:?} with {live_max} jobs at once"
+        );
+    }
+    cluster.check();
+    assert!(
+        live_max < 60 && seen > num * 9 / 10,
+        "{live_max} jobs at once, {seen} decisions"
+    );
+    assert!(cluster.find(ExternalId::number(0)).is_none());
+}
+
+#[test]
+fn a_million_jobs_pass_through_in_the_memory_of_the_busiest_moment() {
+    pass_through(1_000_000);
+}
+
+#[test]
+#[ignore = "ten million jobs take a minute or two: cargo test --release -p pleach-scheduler -- --ignored ten_million"]
+fn ten_million_jobs_pass_through_in_the_memory_of_the_busiest_moment() {
+    pass_through(10_000_000);
+}

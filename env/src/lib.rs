@@ -50,6 +50,7 @@ pub mod simulate;
 pub mod teach;
 pub mod vec_env;
 pub mod vector;
+mod views;
 pub mod workload;
 pub mod world;
 
@@ -64,5 +65,6 @@ pub use seed::Seed;
 pub use simulate::{SimConfig, SimResult, simulate};
 pub use vec_env::VecEnv;
 pub use vector::{AutoresetMode, Batch, VectorEnv};
+pub use views::candidate_rows;
 pub use workload::generate::{GeneratorConfig, generate};
 pub use workload::{JobSpec, Workload};

@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::reward::Meter;
 use crate::seed::Seed;
 use crate::vector::{ObservationMut, Spaces, Step};
-use crate::world::{Instant, World};
+use crate::world::{Advance, World};
 
 /// One environment.
 #[derive(Clone, Debug)]
@@ -154,7 +154,7 @@ impl Env {
         while !world.is_over() {
             assert_eq!(
                 world.advance(),
-                Instant::Event,
+                Advance::Event,
                 "jobs are left but nothing will ever happen"
             );
             if self.pass.open(world.cluster(), &self.needs) == PassState::Open {

@@ -19,7 +19,7 @@ use crate::occupancy::Occupancy;
 use crate::seed::Seed;
 use crate::workload::Workload;
 use crate::workload::estimates::EstimateModel;
-use crate::world::{Instant, World};
+use crate::world::{Advance, World};
 
 /// What a simulated cluster can do and what its scheduler is told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -139,13 +139,13 @@ fn run(
         // the figures would be those of the easy jobs only: better no figures.
         assert_eq!(
             world.advance(),
-            Instant::Event,
+            Advance::Event,
             "jobs are left but nothing will ever happen"
         );
         num_passes += u64::from(world.cluster().num_pending() > 0);
-        let alarm = plan(world.cluster_mut())?;
+        let wake = plan(world.cluster_mut())?;
         world.carry_out();
-        world.set_alarm(alarm);
+        world.wake_at(wake);
     }
     let jobs: Vec<JobOutcome> = world.outcomes().copied().collect();
     assert_littles_law(world.integrals().jobs_s, &jobs);

@@ -7,7 +7,7 @@ use pleach_env::capacity::CapacityConfig;
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, SimResult, simulate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
-use pleach_env::world::{Instant, World};
+use pleach_env::world::{Advance, World};
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState};
 use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::heuristics;
@@ -185,7 +185,7 @@ fn slow_waits(world: &mut World, policy: &str) -> Vec<[i64; 4]> {
                 pending.then(|| slow_cause(world.cluster(), id))
             })
             .collect();
-        if world.is_over() || world.advance() == Instant::End {
+        if world.is_over() || world.advance() == Advance::End {
             return waits;
         }
         let span = world.cluster().now() - before;

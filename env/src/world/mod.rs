@@ -30,9 +30,9 @@ use truth::Truth;
 
 pub use rounds::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
 
-/// What the present instant brings.
+/// What the next instant brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instant {
+pub enum Advance {
     /// Something happened: the scheduler may decide.
     Event,
     /// Nothing will ever happen again.
@@ -48,7 +48,7 @@ pub struct World {
     /// (finish, job, run)
     finishes: BinaryHeap<Reverse<(Time, JobId, u32)>>,
     tick: Option<Time>,
-    alarm: Option<Time>,
+    wake: Option<Time>,
     capacity: Capacity,
     /// Seed of what only the truth knows: how long a restart takes where that is random.
     seed: Seed,
@@ -141,7 +141,7 @@ impl World {
             next_arrival: 0,
             finishes: BinaryHeap::new(),
             tick: None,
-            alarm: None,
+            wake: None,
             capacity: Capacity::default(),
             seed: Seed(0),
             outcome_seed: Seed(0),
@@ -206,9 +206,9 @@ impl World {
         self.seed = seed;
     }
 
-    /// Lets the scheduler decide at this time too, once; a time that is not in the future is no alarm.
-    pub fn set_alarm(&mut self, alarm: Option<Time>) {
-        self.alarm = alarm;
+    /// Lets the scheduler decide at this time too, once; a time that is not in the future is no wish.
+    pub fn wake_at(&mut self, wake: Option<Time>) {
+        self.wake = wake;
     }
 
     /// What the scheduler knows.
@@ -350,7 +350,7 @@ impl World {
     }
 
     /// Moves to the next instant at which anything happens and lets it happen.
-    pub fn advance(&mut self) -> Instant {
+    pub fn advance(&mut self) -> Advance {
         self.drop_stale();
         let finish = self.finishes.peek().map(|Reverse((time, ..))| *time);
         let arrival = self.truth.get(self.next_arrival).map(|truth| truth.submit);
@@ -363,10 +363,10 @@ impl World {
         // Once all jobs have left, nobody cares what becomes of the nodes.
         let change = self.capacity.next().filter(|_| !self.is_over());
         let round_end = self.round_end();
-        let alarm = self.alarm.take().filter(|alarm| *alarm > now);
-        let wakes = [finish, arrival, tick, alarm, change, round_end];
+        let wake = self.wake.take().filter(|wake| *wake > now);
+        let wakes = [finish, arrival, tick, wake, change, round_end];
         let Some(next) = wakes.into_iter().flatten().min() else {
-            return Instant::End;
+            return Advance::End;
         };
         assert!(
             next < Time::MAX,
@@ -415,7 +415,7 @@ impl World {
             self.weight_in_system += weight;
         }
         self.settle_round();
-        Instant::Event
+        Advance::Event
     }
 
     fn drop_stale(&mut self) {

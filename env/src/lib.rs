@@ -33,8 +33,8 @@
 //! [`Cluster`](pleach_scheduler::cluster::Cluster).
 
 pub mod attribution;
+pub mod availability;
 pub mod bound;
-pub mod capacity;
 mod check;
 pub mod config;
 pub mod env;

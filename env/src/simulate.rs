@@ -11,7 +11,7 @@ use pleach_scheduler::policy::Policy;
 use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Attribution, Waits};
-use crate::capacity::CapacityConfig;
+use crate::availability::AvailabilityConfig;
 use crate::error::Error;
 use crate::failures::OutcomeModel;
 use crate::metrics::{JobOutcome, Metrics};
@@ -31,7 +31,7 @@ pub struct SimConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcomes: Option<OutcomeModel>,
     /// Nodes that come and go.
-    pub capacity: CapacityConfig,
+    pub capacity: AvailabilityConfig,
     /// How the scheduler's run time estimates come about.
     pub estimates: EstimateModel,
     /// Draws the errors of the estimates and the failures of nodes.

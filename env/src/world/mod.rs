@@ -20,7 +20,7 @@ use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
 use pleach_scheduler::physics::overheads::Overheads;
 
 use crate::attribution::Attribution;
-use crate::capacity::Capacity;
+use crate::availability::Availability;
 use crate::metrics::{JobOutcome, Metrics};
 use crate::occupancy::Occupancy;
 use crate::seed::Seed;
@@ -49,7 +49,7 @@ pub struct World {
     finishes: BinaryHeap<Reverse<(Time, JobId, u32)>>,
     tick: Option<Time>,
     wake: Option<Time>,
-    capacity: Capacity,
+    capacity: Availability,
     /// Seed of what only the truth knows: how long a restart takes where that is random.
     seed: Seed,
     /// Seed of the times to failure.
@@ -142,7 +142,7 @@ impl World {
             finishes: BinaryHeap::new(),
             tick: None,
             wake: None,
-            capacity: Capacity::default(),
+            capacity: Availability::default(),
             seed: Seed(0),
             outcome_seed: Seed(0),
             decisions: Vec::new(),

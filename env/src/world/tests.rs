@@ -1,7 +1,7 @@
 //! The world by hand: what happens when, to the microsecond.
 
 use super::*;
-use crate::capacity::CapacityConfig;
+use crate::availability::AvailabilityConfig;
 use crate::failures::{End, OutcomeModel};
 use crate::workload::Outcome;
 use crate::workload::tests::{job, workload};
@@ -161,13 +161,13 @@ fn a_failed_node_costs_the_work_since_the_last_checkpoint_and_the_restart() {
         checkpoint_interval_s: Some(30.0),
         ..Capabilities::default()
     });
-    let change = |at_s, state| crate::capacity::CapacityChange { at_s, node: 0, state };
-    let config = CapacityConfig {
+    let change = |at_s, state| crate::availability::AvailabilityChange { at_s, node: 0, state };
+    let config = AvailabilityConfig {
         changes: vec![
             change(70.0, pleach_scheduler::cluster::NodeState::Down),
             change(90.0, pleach_scheduler::cluster::NodeState::Up),
         ],
-        ..CapacityConfig::default()
+        ..AvailabilityConfig::default()
     };
     world.set_capacity(&config, Seed(0)).unwrap();
     // a alone: 70 s done, 60 kept; back at 90 s: 5 s restart and 40 s of work.
@@ -197,15 +197,15 @@ fn a_failure_takes_nothing_back_that_a_preemption_wrote_down() {
             checkpoint_interval_s: Some(30.0),
             ..Capabilities::default()
         });
-        let change = |at_s, state| crate::capacity::CapacityChange { at_s, node: 0, state };
-        let config = CapacityConfig {
+        let change = |at_s, state| crate::availability::AvailabilityChange { at_s, node: 0, state };
+        let config = AvailabilityConfig {
             changes: vec![
                 change(45.0, pleach_scheduler::cluster::NodeState::Draining),
                 change(50.0, pleach_scheduler::cluster::NodeState::Up),
                 change(failure_s, pleach_scheduler::cluster::NodeState::Down),
                 change(90.0, pleach_scheduler::cluster::NodeState::Up),
             ],
-            ..CapacityConfig::default()
+            ..AvailabilityConfig::default()
         };
         world.set_capacity(&config, Seed(0)).unwrap();
         while world.advance() == Advance::Event {
@@ -363,10 +363,10 @@ fn the_work_lost_to_node_failures_is_what_the_exponential_says() {
         provenance: Provenance::Oracle,
     };
     let mut world = World::new(&workload, capabilities, &[estimate]).unwrap();
-    let config = CapacityConfig {
+    let config = AvailabilityConfig {
         node_mtbf_s: Some(mtbf_s),
         node_repair_s: 1.0,
-        ..CapacityConfig::default()
+        ..AvailabilityConfig::default()
     };
     world.set_capacity(&config, Seed(5)).unwrap();
     while world.advance() == Advance::Event {

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use pleach_agents::{TrainConfig, Trainer};
-//! use pleach_env::{config::EnvConfig, seed::Seed, vec_env::VecEnv, vector::AutoresetMode};
+//! use pleach_env::{AutoresetMode, EnvConfig, Seed, VecEnv};
 //! use pleach_network::Contract;
 //!
 //! let env = EnvConfig::registered("Pleach/Philly-v0")?;
@@ -29,13 +29,13 @@
 
 pub mod adam;
 pub mod advantage;
-pub mod behaviour;
+mod behaviour;
 pub mod checkpoint;
 pub mod device;
 pub mod error;
 pub mod evolution;
 pub mod gradients;
-pub mod histogram;
+mod histogram;
 pub mod imitation;
 pub mod log;
 #[cfg(any(test, feature = "cuda", feature = "wgpu"))]
@@ -43,17 +43,20 @@ mod padded;
 pub mod ppo;
 mod probe;
 pub mod random;
-pub mod reward_rate;
+mod reward_rate;
 pub mod rollout;
 mod tensorboard;
-pub mod train_config;
+mod train_config;
 pub mod trainer;
 
+pub use behaviour::Behaviour;
 pub use checkpoint::Checkpoint;
 pub use device::Device;
 pub use error::Error;
+pub use histogram::Histogram;
 pub use imitation::Demonstrations;
 pub use log::Logger;
+pub use reward_rate::RewardRate;
 pub use rollout::Rollout;
 pub use train_config::{Learner, TrainConfig};
 pub use trainer::{Trainer, UpdateStats};

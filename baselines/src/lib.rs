@@ -2,10 +2,8 @@
 //! daemon.
 //!
 //! ```
-//! use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
-//! use pleach_scheduler::estimate::{Estimate, Provenance};
-//! use pleach_scheduler::ids::{ClassId, TenantId};
-//! use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
+//! use pleach_scheduler::{Capabilities, ClassId, Cluster, ClusterSpec, Estimate, ModelClass, Provenance};
+//! use pleach_scheduler::{Resources, Submission, TenantId};
 //!
 //! let tiresias = pleach_baselines::find("tiresias").expect("it is one of the names");
 //! let capabilities = tiresias.requirements.added_to(Capabilities::default());

@@ -6,14 +6,8 @@
 )]
 
 use pleach_distill::{DistillConfig, Label, distill};
-use pleach_env::error::Error;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
-use pleach_env::workload::generate::{GeneratorConfig, generate};
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::features::FeatureSchema;
-use pleach_scheduler::policy::{DecisionPoint, Policy};
-use pleach_scheduler::tree::TreePolicy;
+use pleach_env::{Error, GeneratorConfig, Seed, SimConfig, candidate_rows, generate, simulate};
+use pleach_scheduler::{DecisionPoint, FeatureSchema, Policy, PolicyError, TreePolicy};
 
 /// Weighs size, waiting and what is left free; stands for a network.
 struct Teacher;
@@ -27,8 +21,7 @@ impl Policy for Teacher {
         let at = |name| FeatureSchema::current().joined_index(name).unwrap_or(0);
         let (size, wait, left) = (at("gpu_time_gpu_s"), at("wait_ratio"), at("leftover_fraction"));
         let hold = at("is_hold");
-        for (index, score) in scores.iter_mut().enumerate() {
-            let row = point.observation.row(index);
+        for (score, row) in scores.iter_mut().zip(candidate_rows(&point.observation).rows()) {
             *score = -12.0 * row[size] + 2.0 * row[wait] + 3.0 * row[left] - 20.0 * row[hold];
         }
         Ok(())

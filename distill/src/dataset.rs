@@ -8,6 +8,7 @@
 //! Sampling by a threshold on random priorities (bottom-k sampling; Cohen and Kaplan, PODC'07). A stride would be
 //! simpler, but passes alternate between starts and holds, and every second point may be of one kind.
 
+use ndarray::ArrayView2;
 use pleach_env::seed::Seed;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
 use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
@@ -76,7 +77,13 @@ impl Point<'_> {
     #[must_use]
     pub fn is_hold(&self, index: usize) -> bool {
         // The first feature of a candidate.
-        self.candidates[index * NUM_CANDIDATE_FEATURES] == 1.0
+        self.candidates_view()[[index, 0]] == 1.0
+    }
+
+    /// The candidates, without a copy. `[n, F]`
+    #[must_use]
+    pub fn candidates_view(&self) -> ArrayView2<'_, f32> {
+        rows_of_width::<NUM_CANDIDATE_FEATURES>(self.candidates)
     }
 
     /// What a tree would choose here under a tie key.
@@ -217,6 +224,27 @@ impl Dataset {
         self.first_row.last().copied().unwrap_or(0)
     }
 
+    /// Features of all candidates, point after point, without a copy. `[R, F]`
+    ///
+    /// ```
+    /// use pleach_distill::Dataset;
+    /// use pleach_env::Seed;
+    ///
+    /// let dataset = Dataset::new(Seed(1), 1000);
+    /// assert_eq!(dataset.candidates_view().nrows(), dataset.num_rows());
+    /// assert_eq!(dataset.global_view().nrows(), dataset.num_points());
+    /// ```
+    #[must_use]
+    pub fn candidates_view(&self) -> ArrayView2<'_, f32> {
+        rows_of_width::<NUM_CANDIDATE_FEATURES>(&self.candidates)
+    }
+
+    /// Features of the cluster and its queue at all points, without a copy. `[P, G]`
+    #[must_use]
+    pub fn global_view(&self) -> ArrayView2<'_, f32> {
+        rows_of_width::<NUM_GLOBAL_FEATURES>(&self.global)
+    }
+
     /// One decision point.
     #[must_use]
     pub fn point(&self, point: usize) -> Point<'_> {
@@ -250,4 +278,8 @@ impl Dataset {
             Some(feature) => self.global[point * NUM_GLOBAL_FEATURES + feature],
         }
     }
+}
+
+fn rows_of_width<const WIDTH: usize>(numbers: &[f32]) -> ArrayView2<'_, f32> {
+    ArrayView2::from(numbers.as_chunks::<WIDTH>().0)
 }

@@ -8,7 +8,7 @@
 //! | cause | the gang waits because |
 //! |---|---|
 //! | [`WaitCause::FairShare`] | GPUs its tenant holds + the gang > the tenant's quota |
-//! | [`WaitCause::Capacity`] | no GPU type that it can use has so many free GPUs |
+//! | [`WaitCause::Availability`] | no GPU type that it can use has so many free GPUs |
 //! | [`WaitCause::Fragmentation`] | so many are free, but not on as few nodes and racks as the cluster could offer, or without the cores and memory they need |
 //! | [`WaitCause::HeldBack`] | they are free as tightly as can be, and the scheduler kept them: a blocking queue, a reservation |
 //!
@@ -31,7 +31,7 @@ pub enum WaitCause {
     /// Its tenant would exceed its quota.
     FairShare,
     /// Too few GPUs are free.
-    Capacity,
+    Availability,
     /// Enough GPUs are free, but not tightly.
     Fragmentation,
     /// The scheduler could have started it and did not.
@@ -42,7 +42,7 @@ impl WaitCause {
     /// All causes, in the order in which they are asked for.
     pub const ALL: [WaitCause; 4] = [
         WaitCause::FairShare,
-        WaitCause::Capacity,
+        WaitCause::Availability,
         WaitCause::Fragmentation,
         WaitCause::HeldBack,
     ];
@@ -52,7 +52,7 @@ impl WaitCause {
     pub fn word(self) -> &'static str {
         match self {
             WaitCause::FairShare => "fair-share",
-            WaitCause::Capacity => "capacity",
+            WaitCause::Availability => "capacity",
             WaitCause::Fragmentation => "fragmentation",
             WaitCause::HeldBack => "held-back",
         }
@@ -226,7 +226,7 @@ fn cause(cluster: &Cluster, group: &Group, scratch: &mut Vec<Slice>) -> WaitCaus
     if tenant.used_milli + milli > u64::from(tenant.quota_gpus) * 1000 {
         return WaitCause::FairShare;
     }
-    let mut cause = WaitCause::Capacity;
+    let mut cause = WaitCause::Availability;
     for kind in cluster.types_in(demand.types) {
         scratch.clear();
         if cluster.place_job(Template::Fastest, kind, group.first, scratch) {
@@ -259,7 +259,7 @@ mod tests {
     fn the_main_cause_is_the_longest_and_phillys_two_hold_all() {
         let mut waits = Waits::default();
         assert_eq!((waits.main(), waits.total()), (None, Time::ZERO));
-        waits.add(WaitCause::Capacity, Time(3));
+        waits.add(WaitCause::Availability, Time(3));
         waits.add(WaitCause::HeldBack, Time(5));
         waits.add(WaitCause::FairShare, Time(5));
         assert_eq!(waits.main(), Some(WaitCause::FairShare));

@@ -12,12 +12,12 @@ use pleach_scheduler::policy::{Needs, Policy};
 
 use crate::config::{EnvConfig, Source};
 use crate::error::{Error, StepError};
+use crate::expert::ExpertPlanner;
 use crate::metrics::Metrics;
 use crate::reward::Meter;
 use crate::seed::Seed;
-use crate::teach::Teacher;
 use crate::vector::{ObservationMut, Spaces, Step};
-use crate::world::{Instant, World};
+use crate::world::{Advance, World};
 
 /// One environment.
 #[derive(Clone, Debug)]
@@ -154,7 +154,7 @@ impl Env {
         while !world.is_over() {
             assert_eq!(
                 world.advance(),
-                Instant::Event,
+                Advance::Event,
                 "jobs are left but nothing will ever happen"
             );
             if self.pass.open(world.cluster(), &self.needs) == PassState::Open {
@@ -226,7 +226,7 @@ impl Env {
     ///
     /// # Errors
     /// What the planner reports.
-    pub fn taught(&self, teacher: &mut Teacher) -> Result<Option<usize>, PolicyError> {
+    pub fn expert_action(&self, expert: &mut ExpertPlanner) -> Result<Option<usize>, PolicyError> {
         match &self.episode {
             Some(episode) => teacher.choice(episode.world.cluster(), &self.pass),
             None => Ok(None),

@@ -1,8 +1,7 @@
 //! Simulates a shared GPU cluster and wraps it as a gym-like environment.
 //!
 //! ```
-//! use pleach_env::{config::EnvConfig, random::random_action, seed::Seed, vec_env::VecEnv};
-//! use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
+//! use pleach_env::{AutoresetMode, Batch, EnvConfig, Seed, VecEnv, VectorEnv, random_action};
 //!
 //! let config = EnvConfig::registered("Pleach/Philly-v0")?;
 //! let mut envs = VecEnv::new(&config, 4, AutoresetMode::SameStep)?;
@@ -14,7 +13,19 @@
 //!     let actions: Vec<usize> = masks.map(|mask| random_action(mask, &mut random)).collect();
 //!     envs.step(&actions, &mut batch)?; // batch.reward, batch.terminated, batch.truncated, ...
 //! }
-//! # Ok::<(), pleach_env::error::Error>(())
+//! # Ok::<(), pleach_env::Error>(())
+//! ```
+//!
+//! Without an environment, a [`Workload`] and a policy are simulated to the end:
+//!
+//! ```
+//! use pleach_env::{GeneratorConfig, Seed, SimConfig, generate, simulate};
+//!
+//! let workload = generate(&GeneratorConfig::default().with(200, 0.9), Seed(1))?;
+//! let mut policy = pleach_scheduler::heuristics::by_name("sjf")?;
+//! let metrics = simulate(&workload, &SimConfig::default(), &mut policy)?.metrics;
+//! assert!(metrics.avg_jct_s > 0.0 && metrics.makespan_s > metrics.avg_jct_s);
+//! # Ok::<(), pleach_env::Error>(())
 //! ```
 //!
 //! # What is deliberately not here
@@ -27,23 +38,39 @@
 )]
 
 pub mod attribution;
+pub mod availability;
 pub mod bound;
-pub mod capacity;
-pub mod check;
+mod check;
 pub mod config;
 pub mod env;
 pub mod error;
+pub mod expert;
 pub mod failures;
 pub mod metrics;
 mod normal;
 pub mod occupancy;
 pub mod random;
 mod registered;
-pub mod reward;
+mod reward;
 pub mod seed;
 pub mod simulate;
-pub mod teach;
 pub mod vec_env;
 pub mod vector;
+mod views;
 pub mod workload;
 pub mod world;
+
+pub use check::{CheckReport, check_env};
+pub use config::EnvConfig;
+pub use env::Env;
+pub use error::Error;
+pub use metrics::Metrics;
+pub use random::random_action;
+pub use reward::RewardConfig;
+pub use seed::Seed;
+pub use simulate::{SimConfig, SimResult, simulate};
+pub use vec_env::VecEnv;
+pub use vector::{AutoresetMode, Batch, VectorEnv};
+pub use views::candidate_rows;
+pub use workload::generate::{GeneratorConfig, generate};
+pub use workload::{JobSpec, Workload};

@@ -11,7 +11,7 @@ use pleach_scheduler::policy::Policy;
 use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Attribution, Waits};
-use crate::capacity::CapacityConfig;
+use crate::availability::AvailabilityConfig;
 use crate::error::Error;
 use crate::failures::OutcomeModel;
 use crate::metrics::{JobOutcome, Metrics};
@@ -19,7 +19,7 @@ use crate::occupancy::Occupancy;
 use crate::seed::Seed;
 use crate::workload::Workload;
 use crate::workload::estimates::EstimateModel;
-use crate::world::{Instant, World};
+use crate::world::{Advance, World};
 
 /// What a simulated cluster can do and what its scheduler is told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct SimConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcomes: Option<OutcomeModel>,
     /// Nodes that come and go.
-    pub capacity: CapacityConfig,
+    pub capacity: AvailabilityConfig,
     /// How the scheduler's run time estimates come about.
     pub estimates: EstimateModel,
     /// Draws the errors of the estimates and the failures of nodes.
@@ -139,13 +139,13 @@ fn run(
         // the figures would be those of the easy jobs only: better no figures.
         assert_eq!(
             world.advance(),
-            Instant::Event,
+            Advance::Event,
             "jobs are left but nothing will ever happen"
         );
         num_passes += u64::from(world.cluster().num_pending() > 0);
-        let alarm = plan(world.cluster_mut())?;
+        let wake = plan(world.cluster_mut())?;
         world.carry_out();
-        world.set_alarm(alarm);
+        world.wake_at(wake);
     }
     let jobs: Vec<JobOutcome> = world.outcomes().copied().collect();
     assert_littles_law(world.integrals().jobs_s, &jobs);

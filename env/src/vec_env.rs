@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use crate::config::EnvConfig;
 use crate::env::Env;
 use crate::error::{Error, StepError};
+use crate::expert::ExpertPlanner;
 use crate::seed::Seed;
-use crate::teach::Teacher;
 use crate::vector::{AutoresetMode, Batch, ObservationMut, Spaces, VectorEnv};
 
 #[derive(Debug)]
@@ -78,15 +78,19 @@ impl VecEnv {
         self.slots[index].env.choice_of(policy)
     }
 
-    /// What a planner would start next in environment `index`; see [`Env::taught`].
+    /// What a planner would start next in environment `index`; see [`Env::expert_action`].
     ///
     /// # Errors
     /// What the planner reports.
     ///
     /// # Panics
     /// If there is no such environment.
-    pub fn taught(&self, index: usize, teacher: &mut Teacher) -> Result<Option<usize>, PolicyError> {
-        self.slots[index].env.taught(teacher)
+    pub fn expert_action(
+        &self,
+        index: usize,
+        expert: &mut ExpertPlanner,
+    ) -> Result<Option<usize>, PolicyError> {
+        self.slots[index].env.expert_action(expert)
     }
 
     fn first_error(&mut self) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 //! Words and rules are Gymnasium's: `terminated` and `truncated` are kept apart, buffers belong to the caller, and the
 //! autoreset mode is declared.
 
+use ndarray::{ArrayView2, ArrayView3};
 use pleach_scheduler::error::ConfigError;
 pub use pleach_scheduler::observation::{NUM_SETS, SetSpace, Spaces};
 use pleach_scheduler::policy::Policy;
@@ -104,6 +105,71 @@ impl Batch {
             episode: vec![None; num_envs],
         }
     }
+
+    /// N.
+    #[must_use]
+    pub fn num_envs(&self) -> usize {
+        self.reward.len()
+    }
+
+    /// The candidates of all environments, without a copy. `[num_envs, num_candidates, num_features]`
+    ///
+    /// ```
+    /// # use pleach_env::{AutoresetMode, Batch, EnvConfig, VecEnv, VectorEnv};
+    /// # let config = EnvConfig::registered("Pleach/Philly-v0")?;
+    /// let mut envs = VecEnv::new(&config, 2, AutoresetMode::SameStep)?;
+    /// let mut batch = Batch::new(envs.spaces(), 2);
+    /// envs.reset(&[1, 2], &mut batch)?;
+    /// let candidates = batch.candidates_view();
+    /// assert_eq!(candidates.shape()[..2], [2, envs.spaces().num_candidates]);
+    /// // The first candidate is to hold, and "is_hold" the first feature.
+    /// assert_eq!(candidates[[1, 0, 0]], 1.0);
+    /// # Ok::<(), pleach_env::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If a buffer was shortened.
+    #[must_use]
+    pub fn candidates_view(&self) -> ArrayView3<'_, f32> {
+        let (num_envs, num_rows) = (self.num_envs(), self.mask.len());
+        let shape = (
+            num_envs,
+            part(num_rows, num_envs),
+            part(self.candidates.len(), num_rows),
+        );
+        shaped(ArrayView3::from_shape(shape, &self.candidates))
+    }
+
+    /// The global numbers of all environments, without a copy. `[num_envs, num_global]`
+    ///
+    /// # Panics
+    /// If a buffer was shortened.
+    #[must_use]
+    pub fn global_view(&self) -> ArrayView2<'_, f32> {
+        let num_envs = self.num_envs();
+        let shape = (num_envs, part(self.global.len(), num_envs));
+        shaped(ArrayView2::from_shape(shape, &self.global))
+    }
+
+    /// The masks of all environments, without a copy: true where the action is admissible. `[num_envs, num_candidates]`
+    ///
+    /// # Panics
+    /// If a buffer was shortened.
+    #[must_use]
+    pub fn mask_view(&self) -> ArrayView2<'_, bool> {
+        let num_envs = self.num_envs();
+        let shape = (num_envs, part(self.mask.len(), num_envs));
+        shaped(ArrayView2::from_shape(shape, &self.mask))
+    }
+}
+
+/// Numbers of one of so many equal parts; 0 of none.
+fn part(len: usize, num: usize) -> usize {
+    len.checked_div(num).unwrap_or(0)
+}
+
+fn shaped<V>(view: Result<V, ndarray::ShapeError>) -> V {
+    view.unwrap_or_else(|error| panic!("the buffers of a batch keep their lengths: {error}"))
 }
 
 /// N environments that step together. The learner knows only this. They may be stepped on another thread than the one that learns.

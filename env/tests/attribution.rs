@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 use pleach_env::attribution::{WaitCause, Waits};
-use pleach_env::capacity::CapacityConfig;
+use pleach_env::availability::AvailabilityConfig;
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, SimResult, simulate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
-use pleach_env::world::{Instant, World};
+use pleach_env::world::{Advance, World};
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState};
 use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::heuristics;
@@ -150,7 +150,7 @@ fn slow_cause(cluster: &Cluster, id: JobId) -> WaitCause {
     }
     let free: u32 = cluster.nodes().iter().map(|node| node.num_free()).sum();
     if free < request.num_gpus {
-        return WaitCause::Capacity;
+        return WaitCause::Availability;
     }
     // Nodes hold 4; a gang of up to 8 fits into one rack of two nodes where there is one.
     let num_nodes_min = request.num_gpus.div_ceil(4) as usize;
@@ -185,7 +185,7 @@ fn slow_waits(world: &mut World, policy: &str) -> Vec<[i64; 4]> {
                 pending.then(|| slow_cause(world.cluster(), id))
             })
             .collect();
-        if world.is_over() || world.advance() == Instant::End {
+        if world.is_over() || world.advance() == Advance::End {
             return waits;
         }
         let span = world.cluster().now() - before;
@@ -221,10 +221,10 @@ proptest! {
         let capabilities = Capabilities { preemption, ..Capabilities::default() };
         let mut world = World::new(&workload, capabilities, &estimates).unwrap();
         // Nodes that fail send their jobs back to the queue.
-        let capacity = CapacityConfig {
+        let capacity = AvailabilityConfig {
             node_mtbf_s: failures.then_some(100.0),
             node_repair_s: 20.0,
-            ..CapacityConfig::default()
+            ..AvailabilityConfig::default()
         };
         world.set_capacity(&capacity, Seed(7)).unwrap();
         world.record_waits();

@@ -69,7 +69,7 @@ impl Policy for Random {
         scores[choice] = 1.0;
         let (row, worth) = (
             point.candidates.get(choice).unwrap(),
-            point.candidates.worth(choice),
+            point.candidates.opportunity_cost(choice),
         );
         self.taken.half += u32::from(worth.size_ratio < 1.0);
         self.taken.double += u32::from(worth.size_ratio > 1.0);

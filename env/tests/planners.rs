@@ -53,7 +53,7 @@ impl Planner for Watched {
 
 /// Plans in rounds of a second, with room to spare.
 fn num_plans_max(workload: &Workload) -> u64 {
-    let work_s: f64 = workload.jobs.iter().map(|job| job.run_time_s).sum();
+    let work_s = workload.columns().run_time_s.sum();
     let last_s = workload.jobs.last().map_or(0.0, |job| job.submit.as_secs_f64());
     1000 + 100 * workload.jobs.len() as u64 + (10.0 * (work_s + last_s)).min(2e6) as u64
 }

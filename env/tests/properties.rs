@@ -9,7 +9,7 @@ use pleach_env::metrics::JobOutcome;
 use pleach_env::seed::Seed;
 use pleach_env::simulate::SimConfig;
 use pleach_env::workload::Workload;
-use pleach_env::world::{Instant, World};
+use pleach_env::world::{Advance, World};
 use pleach_scheduler::cluster::{Cluster, JobState};
 use pleach_scheduler::heuristics;
 use pleach_scheduler::ids::{JobId, Time};
@@ -137,7 +137,7 @@ fn watched(name: &str, workload: &Workload, config: &SimConfig) -> (Watch, Vec<J
         let before = world.cluster().now();
         assert_eq!(
             world.advance(),
-            Instant::Event,
+            Advance::Event,
             "{name}: jobs are left and nothing will ever happen"
         );
         watch.pass(world.cluster(), before);

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use pleach_baselines::Entry;
-use pleach_env::capacity::CapacityConfig;
+use pleach_env::availability::AvailabilityConfig;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
@@ -143,9 +143,9 @@ fn every_planner_that_jumps_over_rounds_gives_what_it_gives_walking() {
     let mut failing = SimConfig {
         seed: 3,
         outcomes: Some(OutcomeModel::philly()),
-        capacity: CapacityConfig {
+        capacity: AvailabilityConfig {
             node_mtbf_s: Some(2e5),
-            ..CapacityConfig::default()
+            ..AvailabilityConfig::default()
         },
         ..SimConfig::default()
     };

@@ -286,7 +286,7 @@ fn whatever_the_order_one_gpu_is_busy_at_the_same_times() {
     // Kleinrock's conservation law: work that is never left waiting beside an idle server is done at the same times under
     // every order, so makespan and utilisation do not depend on it. Free preemption included.
     let workload = queue(3, 2_000, 1, 1, 0.8, Service::Exponential);
-    let work_s: f64 = workload.jobs.iter().map(|job| job.run_time_s).sum();
+    let work_s = workload.columns().run_time_s.sum();
     let fifo = run("fifo", &workload, false).metrics;
     for name in heuristics::names() {
         let found = run(name, &workload, true).metrics;

@@ -73,7 +73,7 @@ impl Candidate {
 
 /// What a candidate is worth beside what else its job could have: another GPU type, size, or share of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Worth {
+pub struct OpportunityCost {
     /// Believed time until the gang fits on the type where the job is fastest, s; 0 if the candidate is on it.
     pub best_type_wait_s: f64,
     /// How much sooner the job is believed to end if it waits for the best of the *other* types, over the time for which
@@ -93,9 +93,9 @@ pub struct Worth {
     pub demand_rate_ratio: f64,
 }
 
-impl Worth {
+impl OpportunityCost {
     /// Of jobs that can have nothing else.
-    pub const PLAIN: Worth = Worth {
+    pub const PLAIN: OpportunityCost = OpportunityCost {
         best_type_wait_s: 0.0,
         end_gain: 0.0,
         end_gain_wait_s: 0.0,
@@ -117,7 +117,7 @@ pub struct CandidateSet {
     pub(crate) slices: Vec<Slice>,
     pub(crate) victims: Vec<JobId>,
     /// One for each row, or none at all where every row's is plain.
-    pub(crate) worths: Vec<Worth>,
+    pub(crate) opportunity_costs: Vec<OpportunityCost>,
 }
 
 /// Most candidates of one decision point, hold included.
@@ -128,7 +128,7 @@ impl CandidateSet {
         self.rows.clear();
         self.slices.clear();
         self.victims.clear();
-        self.worths.clear();
+        self.opportunity_costs.clear();
         self.rows.push(Candidate::new(CandidateKind::Hold, None));
         self.hold_refused = false;
     }
@@ -172,8 +172,11 @@ impl CandidateSet {
     /// What a candidate is worth beside what else its job could have. Plain where the needs under which it was enumerated
     /// do not ask for features.
     #[must_use]
-    pub fn worth(&self, index: usize) -> Worth {
-        self.worths.get(index).copied().unwrap_or(Worth::PLAIN)
+    pub fn opportunity_cost(&self, index: usize) -> OpportunityCost {
+        self.opportunity_costs
+            .get(index)
+            .copied()
+            .unwrap_or(OpportunityCost::PLAIN)
     }
 
     /// The GPUs that a candidate would take.

@@ -1,5 +1,37 @@
 //! The deployable scheduler: what it can know, what it may do, and the loop that ties the two.
 //!
+//! A [`Cluster`] is told what happens, a [`Planner`] decides, and a journal says what it decided:
+//!
+//! ```
+//! use pleach_scheduler::{Capabilities, ClassId, Cluster, ClusterSpec, Decision, Estimate, ModelClass};
+//! use pleach_scheduler::{Planner, PolicyPlanner, Provenance, Resources, Submission, TenantId, heuristics};
+//!
+//! // Two nodes of 8 GPUs in one rack.
+//! let spec = ClusterSpec::uniform(2, 8, 2);
+//! let mut cluster = Cluster::new(&spec, &[ModelClass::default()], Capabilities::default())?;
+//! // Gang size and the user's time limit, s. The third job does not fit beside the first two; the fourth may slip in.
+//! for (num_gpus, limit_s) in [(8, 3600.0), (4, 7200.0), (12, 600.0), (2, 1800.0)] {
+//!     cluster.submit(Submission {
+//!         tenant: TenantId(0),
+//!         class: ClassId(0),
+//!         num_gpus,
+//!         estimate_s: Estimate { value: limit_s, provenance: Provenance::UserLimit },
+//!         resources: Resources::WHOLE_GPU,
+//!     })?;
+//! }
+//! PolicyPlanner::new(heuristics::by_name("easy")?).plan(&mut cluster)?;
+//!
+//! let mut decisions = Vec::new();
+//! cluster.take_decisions(&mut decisions);
+//! let starts = decisions.iter().filter(|decision| matches!(decision, Decision::Start { .. }));
+//! assert_eq!(starts.count(), 3);
+//! assert_eq!((cluster.num_free(), cluster.num_pending()), (2, 1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A rule of one's own is a [`Policy`], which scores candidates, or a [`Planner`], which plans a whole instant. `examples/decide.rs`
+//! prints the decisions.
+//!
 //! # What is deliberately not here
 //! No simulation, no gradients, no async: hidden truth is a type of the crate above, so it cannot leak into a policy.
 
@@ -26,4 +58,13 @@ pub mod portable_math;
 pub mod spec;
 pub mod tree;
 
-pub use cluster::{decision, snapshot};
+pub use cluster::decision::Decision;
+pub use cluster::{Capabilities, Cluster, Submission, decision, snapshot};
+pub use error::{ConfigError, PolicyError};
+pub use estimate::{Estimate, Provenance};
+pub use features::FeatureSchema;
+pub use ids::{ClassId, JobId, TenantId, Time};
+pub use planner::{Planner, PolicyPlanner};
+pub use policy::{DecisionPoint, Policy};
+pub use spec::{ClusterSpec, ModelClass, Resources};
+pub use tree::TreePolicy;

@@ -2,7 +2,7 @@
 //!
 //! One writer serves everyone who looks: the environment writes into its caller's buffers, [`Observation`] into its own.
 
-use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES, Worth};
+use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES, OpportunityCost};
 use crate::cluster::Cluster;
 use crate::features::FeatureSchema;
 use crate::features::column::{self, Candidate as C, Global as G};
@@ -17,12 +17,7 @@ mod spaces;
 use entities::Entities;
 use jobs::{Column, JobTable};
 
-pub use spaces::{NUM_SETS, SetSpace, Spaces};
-
-/// F, the number of features of a candidate.
-pub const NUM_CANDIDATE_FEATURES: usize = column::CANDIDATE.len();
-/// G, the number of global features.
-pub const NUM_GLOBAL_FEATURES: usize = column::GLOBAL.len();
+pub use spaces::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, NUM_SETS, SetSpace, Spaces};
 
 /// A filled observation. All values are finite and scaled as the schema says.
 #[derive(Clone, Copy, Debug)]
@@ -181,7 +176,7 @@ impl WriterScratch {
         let num_gpus = cluster.num_gpus() as f32;
         // Candidates of one job stand together and share what is said of the job.
         let mut shared = [0.0; NUM_CANDIDATE_FEATURES];
-        write_worth(&Worth::PLAIN, &mut shared);
+        write_opportunity_cost(&OpportunityCost::PLAIN, &mut shared);
         put(&mut shared, C::PartnerRate, 1.0);
         let mut known = None;
         let num = set.rows.len().min(MAX_CANDIDATES);
@@ -201,8 +196,8 @@ impl WriterScratch {
             }
             *row = shared;
             self.write_action(candidate, *place, row);
-            if let Some(worth) = set.worths.get(index) {
-                write_worth(worth, row);
+            if let Some(cost) = set.opportunity_costs.get(index) {
+                write_opportunity_cost(cost, row);
                 row[C::BestTypeWaitS as usize] = self.best_type_waits[index];
             }
             let taken = candidate.facts.map_or(0, |facts| facts.num_gpus);
@@ -247,9 +242,9 @@ impl WriterScratch {
         self.jobs.encode();
         let feature = &column::CANDIDATE[C::DurationS as usize];
         jobs::encode(feature, &self.times_s, &mut self.times, num_times);
-        if !set.worths.is_empty() {
-            for (wait_s, worth) in self.best_type_wait_s.iter_mut().zip(&set.worths) {
-                *wait_s = worth.best_type_wait_s as f32;
+        if !set.opportunity_costs.is_empty() {
+            for (wait_s, cost) in self.best_type_wait_s.iter_mut().zip(&set.opportunity_costs) {
+                *wait_s = cost.best_type_wait_s as f32;
             }
             let feature = &column::CANDIDATE[C::BestTypeWaitS as usize];
             let (raw, scaled) = (&self.best_type_wait_s, &mut self.best_type_waits);
@@ -337,13 +332,13 @@ fn put(row: &mut [f32; NUM_CANDIDATE_FEATURES], feature: C, raw: f32) {
 
 /// Writes what a candidate is worth beside what else its job could have, but for the logarithmic column.
 #[inline]
-fn write_worth(worth: &Worth, row: &mut [f32; NUM_CANDIDATE_FEATURES]) {
-    put(row, C::EndGain, worth.end_gain as f32);
-    put(row, C::TypeAdvantage, worth.type_advantage as f32);
-    put(row, C::SizeRatio, worth.size_ratio as f32);
-    put(row, C::GpuEfficiency, worth.gpu_efficiency as f32);
-    put(row, C::CoresRatio, worth.cores_ratio as f32);
-    put(row, C::DemandRate, worth.demand_rate_ratio as f32);
+fn write_opportunity_cost(cost: &OpportunityCost, row: &mut [f32; NUM_CANDIDATE_FEATURES]) {
+    put(row, C::EndGain, cost.end_gain as f32);
+    put(row, C::TypeAdvantage, cost.type_advantage as f32);
+    put(row, C::SizeRatio, cost.size_ratio as f32);
+    put(row, C::GpuEfficiency, cost.gpu_efficiency as f32);
+    put(row, C::CoresRatio, cost.cores_ratio as f32);
+    put(row, C::DemandRate, cost.demand_rate_ratio as f32);
 }
 
 fn ratio(num_gpus: u32, cluster: &Cluster) -> f32 {
@@ -406,7 +401,7 @@ fn write_global(
 }
 
 #[cfg(test)]
-mod worth_tests;
+mod opportunity_tests;
 
 #[cfg(test)]
 mod tests {

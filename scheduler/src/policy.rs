@@ -54,8 +54,8 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Whether it reads what else a job could have, [`Worth`](crate::candidate::Worth).
-    pub(crate) fn worths(&self) -> bool {
+    /// Whether it reads what else a job could have, [`OpportunityCost`](crate::candidate::OpportunityCost).
+    pub(crate) fn opportunity_costs(&self) -> bool {
         self.observation || self.sizes || self.cores || self.wait_for_type
     }
 

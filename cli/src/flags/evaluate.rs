@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, ValueEnum};
-use pleach_env::capacity::CapacityConfig;
+use pleach_env::availability::AvailabilityConfig;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::import::Format;
 use pleach_experiments::evaluate::estimate_source::EstimateSource;
@@ -138,7 +138,7 @@ pub struct SchedulingFlags {
     /// Let nodes be drained, taken and returned as this TOML file plans: a list `changes` of at_s, node and state (up, draining or
     /// down)
     #[arg(long, value_name = "FILE", value_parser = capacity)]
-    pub capacity: Option<CapacityConfig>,
+    pub capacity: Option<AvailabilityConfig>,
     /// Seconds of work between two checkpoints: what a failure can cost a job [default: a failure loses nothing]
     #[arg(long, value_name = "S", value_parser = number::positive)]
     pub checkpoint_interval_s: Option<f64>,
@@ -199,8 +199,8 @@ impl SchedulingFlags {
 }
 
 /// Reads the plan of nodes that come and go.
-fn capacity(path: &str) -> Result<CapacityConfig, String> {
-    let config: CapacityConfig =
+fn capacity(path: &str) -> Result<AvailabilityConfig, String> {
+    let config: AvailabilityConfig =
         read_toml(Path::new(path), CAPACITY_BYTES_MAX).map_err(|error| error.to_string())?;
     config.validate().map_err(|error| error.to_string())?;
     Ok(config)

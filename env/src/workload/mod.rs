@@ -6,6 +6,7 @@
 //!
 //! Refused: jobs that can never run, run times that are not positive, ids that repeat, a clock that runs backwards.
 
+mod columns;
 pub mod estimates;
 pub mod file;
 mod gavel_speeds;
@@ -14,6 +15,8 @@ mod history;
 pub mod import;
 mod select;
 mod table;
+
+pub use columns::Columns;
 
 use std::collections::BTreeSet;
 

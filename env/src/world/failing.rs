@@ -5,7 +5,7 @@ use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::ids::JobId;
 
 use super::World;
-use crate::capacity::{Capacity, CapacityConfig, NodeChange};
+use crate::availability::{Availability, AvailabilityConfig, NodeChange};
 use crate::failures::reasons::runtime_to_failure;
 use crate::failures::{End, OutcomeModel};
 use crate::seed::Seed;
@@ -63,8 +63,8 @@ impl World {
     ///
     /// # Errors
     /// Settings out of their ranges, a node that does not exist, planned changes after which a job could never run.
-    pub fn set_capacity(&mut self, config: &CapacityConfig, seed: Seed) -> Result<(), ConfigError> {
-        self.capacity = Capacity::new(config, seed, self.cluster.nodes().len())?;
+    pub fn set_capacity(&mut self, config: &AvailabilityConfig, seed: Seed) -> Result<(), ConfigError> {
+        self.capacity = Availability::new(config, seed, self.cluster.nodes().len())?;
         let requests = self.truth.iter().map(|truth| &truth.submission);
         self.capacity.check_all_can_run(&self.cluster, requests)
     }

@@ -21,7 +21,7 @@ use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
 use pleach_scheduler::physics::overheads::Overheads;
 
 use crate::attribution::Attribution;
-use crate::capacity::Capacity;
+use crate::availability::Availability;
 use crate::metrics::{JobOutcome, Metrics};
 use crate::occupancy::Occupancy;
 use crate::seed::Seed;
@@ -31,9 +31,9 @@ use truth::Truth;
 
 pub use rounds::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
 
-/// What the present instant brings.
+/// What the next instant brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instant {
+pub enum Advance {
     /// Something happened: the scheduler may decide.
     Event,
     /// Nothing will ever happen again.
@@ -49,8 +49,8 @@ pub struct World {
     /// (finish, job, run)
     finishes: BinaryHeap<Reverse<(Time, JobId, u32)>>,
     tick: Option<Time>,
-    alarm: Option<Time>,
-    capacity: Capacity,
+    wake: Option<Time>,
+    capacity: Availability,
     /// Seed of what only the truth knows: how long a restart takes where that is random.
     seed: Seed,
     /// Seed of the times to failure.
@@ -142,8 +142,8 @@ impl World {
             next_arrival: 0,
             finishes: BinaryHeap::new(),
             tick: None,
-            alarm: None,
-            capacity: Capacity::default(),
+            wake: None,
+            capacity: Availability::default(),
             seed: Seed(0),
             outcome_seed: Seed(0),
             decisions: Vec::new(),
@@ -207,9 +207,9 @@ impl World {
         self.seed = seed;
     }
 
-    /// Lets the scheduler decide at this time too, once; a time that is not in the future is no alarm.
-    pub fn set_alarm(&mut self, alarm: Option<Time>) {
-        self.alarm = alarm;
+    /// Lets the scheduler decide at this time too, once; a time that is not in the future is no wish.
+    pub fn wake_at(&mut self, wake: Option<Time>) {
+        self.wake = wake;
     }
 
     /// What the scheduler knows.
@@ -354,7 +354,7 @@ impl World {
     }
 
     /// Moves to the next instant at which anything happens and lets it happen.
-    pub fn advance(&mut self) -> Instant {
+    pub fn advance(&mut self) -> Advance {
         self.drop_stale();
         let finish = self.finishes.peek().map(|Reverse((time, ..))| *time);
         let arrival = self.truth.get(self.next_arrival).map(|truth| truth.submit);
@@ -367,10 +367,10 @@ impl World {
         // Once all jobs have left, nobody cares what becomes of the nodes.
         let change = self.capacity.next().filter(|_| !self.is_over());
         let round_end = self.round_end();
-        let alarm = self.alarm.take().filter(|alarm| *alarm > now);
-        let wakes = [finish, arrival, tick, alarm, change, round_end];
+        let wake = self.wake.take().filter(|wake| *wake > now);
+        let wakes = [finish, arrival, tick, wake, change, round_end];
         let Some(next) = wakes.into_iter().flatten().min() else {
-            return Instant::End;
+            return Advance::End;
         };
         assert!(
             next < Time::MAX,
@@ -419,7 +419,7 @@ impl World {
             self.weight_in_system += weight;
         }
         self.settle_round();
-        Instant::Event
+        Advance::Event
     }
 
     fn drop_stale(&mut self) {

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use crate::workload::JobSpec;
     use crate::workload::tests::{job, workload};
-    use crate::world::Instant;
+    use crate::world::Advance;
 
     const GRID: RoundClock = RoundClock {
         length: Time(100_000_000),
@@ -187,7 +187,7 @@ mod tests {
     /// Every job on the GPU of its number, in every round, under the same terms.
     fn run(world: &mut World, terms: impl Fn(JobId) -> LeaseTerms) -> Vec<f64> {
         while !world.is_over() {
-            assert_eq!(world.advance(), Instant::Event);
+            assert_eq!(world.advance(), Advance::Event);
             if world.round_is_over() {
                 for id in 0..world.cluster().jobs().len() as u32 {
                     if world.cluster().job(JobId(id)).state == pleach_scheduler::cluster::JobState::Pending {

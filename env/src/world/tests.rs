@@ -1,7 +1,7 @@
 //! The world by hand: what happens when, to the microsecond.
 
 use super::*;
-use crate::capacity::CapacityConfig;
+use crate::availability::AvailabilityConfig;
 use crate::failures::{End, OutcomeModel};
 use crate::workload::Outcome;
 use crate::workload::tests::{job, workload};
@@ -28,7 +28,7 @@ fn world_of(jobs: Vec<crate::workload::JobSpec>) -> World {
 fn wake(world: &mut World, at_s: f64) {
     let at = Time::from_secs_f64(at_s);
     if world.cluster().now() < at {
-        world.set_alarm(Some(at));
+        world.wake_at(Some(at));
         world.advance();
     }
     assert_eq!(world.cluster().now(), at);
@@ -52,7 +52,7 @@ fn a_preempted_job_keeps_its_progress_and_pays_for_the_restart() {
         job("b", 30.0, 1, 1.0),
         job("c", 50.0, 1, 1.0),
     ]);
-    assert_eq!(world.advance(), Instant::Event);
+    assert_eq!(world.advance(), Advance::Event);
     start(&mut world, 0, 0b11);
     world.carry_out();
     world.advance();
@@ -68,7 +68,7 @@ fn a_preempted_job_keeps_its_progress_and_pays_for_the_restart() {
     start(&mut world, 1, 0b100);
     start(&mut world, 2, 0b1000);
     world.carry_out();
-    while world.advance() == Instant::Event {}
+    while world.advance() == Advance::Event {}
     let a = *world.outcomes().next().unwrap();
     assert_eq!((a.finish_s, a.held_s, a.num_preemptions), (125.0, 105.0, 1));
     assert!(world.is_over());
@@ -97,7 +97,7 @@ fn a_job_of_a_microsecond_and_one_of_thirty_years_are_exact() {
     start(&mut world, 0, 0b1);
     start(&mut world, 1, 0b10);
     world.carry_out();
-    while world.advance() == Instant::Event {}
+    while world.advance() == Advance::Event {}
     let finishes: Vec<f64> = world.outcomes().map(|job| job.finish_s).collect();
     assert_eq!(finishes, [1e-6, 1e9]);
 }
@@ -116,7 +116,7 @@ fn pair(capabilities: Capabilities) -> World {
 
 /// Starts whatever waits, on the one GPU, alone or beside who is there, until nothing more happens.
 fn run_together(world: &mut World) -> Vec<JobOutcome> {
-    while world.advance() == Instant::Event {
+    while world.advance() == Advance::Event {
         for id in [JobId(0), JobId(1)] {
             let known = id.index() < world.cluster().jobs().len();
             let up = world.cluster().nodes()[0].state == pleach_scheduler::cluster::NodeState::Up;
@@ -161,17 +161,17 @@ fn a_failed_node_costs_the_work_since_the_last_checkpoint_and_the_restart() {
         checkpoint_interval_s: Some(30.0),
         ..Capabilities::default()
     });
-    let change = |at_s, state| crate::capacity::CapacityChange { at_s, node: 0, state };
-    let config = CapacityConfig {
+    let change = |at_s, state| crate::availability::AvailabilityChange { at_s, node: 0, state };
+    let config = AvailabilityConfig {
         changes: vec![
             change(70.0, pleach_scheduler::cluster::NodeState::Down),
             change(90.0, pleach_scheduler::cluster::NodeState::Up),
         ],
-        ..CapacityConfig::default()
+        ..AvailabilityConfig::default()
     };
     world.set_capacity(&config, Seed(0)).unwrap();
     // a alone: 70 s done, 60 kept; back at 90 s: 5 s restart and 40 s of work.
-    while world.advance() == Instant::Event {
+    while world.advance() == Advance::Event {
         let cluster = world.cluster();
         let idle = cluster.num_free() == 1 && cluster.num_pending() > 0;
         if idle {
@@ -197,18 +197,18 @@ fn a_failure_takes_nothing_back_that_a_preemption_wrote_down() {
             checkpoint_interval_s: Some(30.0),
             ..Capabilities::default()
         });
-        let change = |at_s, state| crate::capacity::CapacityChange { at_s, node: 0, state };
-        let config = CapacityConfig {
+        let change = |at_s, state| crate::availability::AvailabilityChange { at_s, node: 0, state };
+        let config = AvailabilityConfig {
             changes: vec![
                 change(45.0, pleach_scheduler::cluster::NodeState::Draining),
                 change(50.0, pleach_scheduler::cluster::NodeState::Up),
                 change(failure_s, pleach_scheduler::cluster::NodeState::Down),
                 change(90.0, pleach_scheduler::cluster::NodeState::Up),
             ],
-            ..CapacityConfig::default()
+            ..AvailabilityConfig::default()
         };
         world.set_capacity(&config, Seed(0)).unwrap();
-        while world.advance() == Instant::Event {
+        while world.advance() == Advance::Event {
             let cluster = world.cluster();
             let is_pending = |id: u32| {
                 cluster
@@ -239,7 +239,7 @@ fn killed_jobs_stop_early_failed_trials_are_tried_again_and_hopeless_jobs_are_gi
         .collect();
     let mut world = world_of(jobs);
     world.set_outcomes(&OutcomeModel::philly(), Seed(3)).unwrap();
-    while world.advance() == Instant::Event {
+    while world.advance() == Advance::Event {
         let pending = world
             .cluster()
             .jobs()
@@ -332,7 +332,7 @@ fn a_random_restart_is_hidden_from_the_scheduler_who_believes_the_median() {
             world.cluster().job(JobId(0)).expected_finish,
             Time::from_secs_f64(50.0 + own_cost_s.unwrap_or(6.5) + 72.0)
         );
-        while world.advance() == Instant::Event {}
+        while world.advance() == Advance::Event {}
         finishes.push(world.outcomes().next().unwrap().finish_s);
     }
     assert!(
@@ -363,13 +363,13 @@ fn the_work_lost_to_node_failures_is_what_the_exponential_says() {
         provenance: Provenance::Oracle,
     };
     let mut world = World::new(&workload, capabilities, &[estimate]).unwrap();
-    let config = CapacityConfig {
+    let config = AvailabilityConfig {
         node_mtbf_s: Some(mtbf_s),
         node_repair_s: 1.0,
-        ..CapacityConfig::default()
+        ..AvailabilityConfig::default()
     };
     world.set_capacity(&config, Seed(5)).unwrap();
-    while world.advance() == Instant::Event {
+    while world.advance() == Advance::Event {
         if world.cluster().num_free() == 1 && world.cluster().num_pending() > 0 {
             start(&mut world, 0, 0b1);
         }
@@ -417,25 +417,21 @@ fn a_restart_that_costs_work_is_work_in_truth_too() {
     }
     start(&mut world, 0, 0b11);
     world.carry_out();
-    while world.advance() == Instant::Event {}
+    while world.advance() == Advance::Event {}
     let a = *world.outcomes().next().unwrap();
     assert_eq!((a.finish_s, a.held_s, a.num_preemptions), (120.0, 110.0, 2));
 }
 
 #[test]
-fn an_alarm_wakes_the_scheduler_once_even_while_nothing_runs() {
+fn a_wish_wakes_the_scheduler_once_even_while_nothing_runs() {
     let mut world = world_of(vec![job("a", 1.0, 2, 100.0)]);
     world.advance();
-    world.set_alarm(Some(Time::from_secs_f64(0.5)));
-    assert_eq!(
-        world.advance(),
-        Instant::End,
-        "a time that has passed is no alarm"
-    );
-    world.set_alarm(Some(Time::from_secs_f64(60.0)));
-    assert_eq!(world.advance(), Instant::Event);
+    world.wake_at(Some(Time::from_secs_f64(0.5)));
+    assert_eq!(world.advance(), Advance::End, "a time that has passed is no wish");
+    world.wake_at(Some(Time::from_secs_f64(60.0)));
+    assert_eq!(world.advance(), Advance::Event);
     assert_eq!(world.cluster().now(), Time::from_secs_f64(60.0));
-    assert_eq!(world.advance(), Instant::End, "it rings once");
+    assert_eq!(world.advance(), Advance::End, "it rings once");
 }
 
 #[test]

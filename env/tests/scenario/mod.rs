@@ -6,7 +6,7 @@
 
 #![allow(dead_code)] // Each test file uses its part.
 
-use pleach_env::capacity::{CapacityChange, CapacityConfig};
+use pleach_env::availability::{AvailabilityChange, AvailabilityConfig};
 use pleach_env::simulate::SimConfig;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
@@ -161,7 +161,7 @@ pub fn config() -> impl Strategy<Value = SimConfig> {
 }
 
 /// Nodes that are drained or go down on the grid, one after the other, and come back some steps later.
-pub fn outages() -> impl Strategy<Value = CapacityConfig> {
+pub fn outages() -> impl Strategy<Value = AvailabilityConfig> {
     let outage = (
         0_u32..20,
         1_u32..10,
@@ -173,22 +173,25 @@ pub fn outages() -> impl Strategy<Value = CapacityConfig> {
         for (at, steps, node, state) in outages {
             let at_s = |step: u32| f64::from(step * GRID_S);
             // One outage of a node only, so that none ends another.
-            if changes.iter().all(|change: &CapacityChange| change.node != node) {
-                changes.push(CapacityChange {
+            if changes
+                .iter()
+                .all(|change: &AvailabilityChange| change.node != node)
+            {
+                changes.push(AvailabilityChange {
                     at_s: at_s(at),
                     node,
                     state,
                 });
-                changes.push(CapacityChange {
+                changes.push(AvailabilityChange {
                     at_s: at_s(at + steps),
                     node,
                     state: NodeState::Up,
                 });
             }
         }
-        CapacityConfig {
+        AvailabilityConfig {
             changes,
-            ..CapacityConfig::default()
+            ..AvailabilityConfig::default()
         }
     })
 }

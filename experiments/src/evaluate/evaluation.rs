@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pleach_env::capacity::CapacityConfig;
+use pleach_env::availability::AvailabilityConfig;
 use pleach_env::simulate::SimConfig;
 use serde::{Deserialize, Serialize};
 
@@ -152,7 +152,7 @@ impl Evaluation {
         if self.sim.capabilities.preemption {
             columns.push("preemptions");
         }
-        if self.sim.outcomes.is_some() || self.sim.capacity != CapacityConfig::default() {
+        if self.sim.outcomes.is_some() || self.sim.capacity != AvailabilityConfig::default() {
             columns.extend(["failures", "lost_work"]);
         }
         columns

@@ -3,7 +3,7 @@
 //! A value that is given wins. One that is not takes the environment's value where every workload is an environment (by id, or
 //! by the settings of a training) and all of them agree; else its own default.
 
-use pleach_env::capacity::CapacityConfig;
+use pleach_env::availability::AvailabilityConfig;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::simulate::SimConfig;
 use pleach_env::workload::estimates::EstimateModel;
@@ -43,7 +43,7 @@ pub struct SchedulingConfig {
     /// Mean time between two failures of a node, days, above 0; nodes do not fail where absent.
     pub node_mtbf_days: Option<f64>,
     /// Nodes that are drained, taken and returned.
-    pub capacity: Option<CapacityConfig>,
+    pub capacity: Option<AvailabilityConfig>,
     /// Work between two checkpoints, s, above 0; a failure loses nothing where absent.
     pub checkpoint_interval_s: Option<f64>,
 }

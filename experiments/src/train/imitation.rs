@@ -1,11 +1,11 @@
-//! A planner's plans as demonstrations: what it would start next, decision by decision, see [`pleach_env::teach`].
+//! A planner's plans as demonstrations: what it would start next, decision by decision, see [`pleach_env::expert`].
 //!
 //! Refused: a planner whose plans are shown in less than half of the decisions. What a network learned from the rest would
 //! not be what the planner does.
 
 use pleach_agents::imitation::Demonstrations;
+use pleach_env::expert::ExpertPlanner;
 use pleach_env::seed::Seed;
-use pleach_env::teach::Teacher;
 use pleach_env::vec_env::VecEnv;
 use pleach_env::vector::{Batch, VectorEnv as _};
 
@@ -25,7 +25,7 @@ pub fn of_planner(
 ) -> Result<Demonstrations, Error> {
     let planner = PolicySpec::planner(name, serde_json::Value::Null)?;
     let mut teachers = (0..settings.num_envs)
-        .map(|_| Ok(Teacher::new(planner.make_planner()?)))
+        .map(|_| Ok(ExpertPlanner::new(planner.make_planner()?)))
         .collect::<Result<Vec<_>, Error>>()?;
     let (num_steps, horizon_s) = (settings.warm_start_steps, settings.train.horizon_s);
     let num_candidates = envs.spaces().num_candidates;
@@ -33,11 +33,11 @@ pub fn of_planner(
     let both = |envs: &mut VecEnv, index: usize, batch: &Batch| {
         if batch.terminated[index] || batch.truncated[index] {
             match planner.make_planner() {
-                Ok(fresh) => teachers[index] = Teacher::new(fresh),
+                Ok(fresh) => teachers[index] = ExpertPlanner::new(fresh),
                 Err(error) => failed = Some(error),
             }
         }
-        let taught = envs.taught(index, &mut teachers[index])?;
+        let taught = envs.expert_action(index, &mut teachers[index])?;
         // What is not shown is played by holding, where that is allowed.
         let mask = &batch.mask[index * num_candidates..(index + 1) * num_candidates];
         let first = mask.iter().position(|admissible| *admissible);

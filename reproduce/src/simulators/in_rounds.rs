@@ -3,7 +3,7 @@
 use pleach_env::error::Error;
 use pleach_env::metrics::JobOutcome;
 use pleach_env::workload::Workload;
-use pleach_env::world::{Instant, LeaseTerms, RoundClock, World};
+use pleach_env::world::{Advance, LeaseTerms, RoundClock, World};
 use pleach_scheduler::cluster::{Capabilities, Cluster, Sharing};
 use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::ids::JobId;
@@ -58,7 +58,7 @@ pub fn run(
     while !world.is_over() {
         assert_eq!(
             world.advance(),
-            Instant::Event,
+            Advance::Event,
             "jobs are left but nothing will ever happen"
         );
         if world.round_is_over() && !world.is_over() {

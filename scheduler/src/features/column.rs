@@ -1,7 +1,7 @@
 //! The columns themselves.
 
-use super::Feature;
-use super::Scale::{Linear, Log};
+use super::feature::Feature;
+use super::feature::Scale::{Linear, Log};
 
 macro_rules! features {
     ($table:ident, $columns:ident: $($column:ident $name:literal [$unit:literal] $min:literal .. $max:literal, $scale:expr, $doc:literal;)*) => {

@@ -40,8 +40,8 @@ impl Policy for SjfBestType {
             let facts = candidate
                 .facts
                 .filter(|_| candidate.kind == CandidateKind::Start && candidate.partner.is_none())?;
-            let worth = point.candidates.worth(index);
-            let waits = worth.end_gain > 0.0 && worth.end_gain_wait_s > 0.0;
+            let other = point.candidates.opportunity_cost(index);
+            let waits = other.end_gain > 0.0 && other.end_gain_wait_s > 0.0;
             (!waits).then(|| (believed_end(point.cluster, job, facts.rate), job))
         });
         Ok(())

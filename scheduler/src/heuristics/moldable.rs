@@ -44,7 +44,7 @@ impl Policy for SjfMoldable {
             let facts = candidate
                 .facts
                 .filter(|_| candidate.kind == CandidateKind::Start && candidate.partner.is_none())?;
-            let efficiency = point.candidates.worth(index).gpu_efficiency;
+            let efficiency = point.candidates.opportunity_cost(index).gpu_efficiency;
             // Where no size is efficient, the most efficient one.
             let within = if efficiency >= EFFICIENCY_MIN {
                 (false, believed_end(cluster, job, facts.rate).0, facts.num_gpus)

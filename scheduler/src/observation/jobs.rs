@@ -7,7 +7,7 @@ use crate::features::column::{self, Candidate as C};
 use crate::features::{Feature, Scale, log10_1p};
 use crate::ids::JobId;
 
-use super::NUM_CANDIDATE_FEATURES;
+use super::spaces::NUM_CANDIDATE_FEATURES;
 
 /// One number of each offered job or candidate.
 pub(super) type Column = [f32; MAX_CANDIDATES];

@@ -2,6 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::features::column;
+
+/// F, the number of features of a candidate.
+pub const NUM_CANDIDATE_FEATURES: usize = column::CANDIDATE.len();
+/// G, the number of global features.
+pub const NUM_GLOBAL_FEATURES: usize = column::GLOBAL.len();
+
 /// Rows of one kind of entity at the end of an observation's global numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetSpace {

@@ -1,15 +1,14 @@
 //! Candidate enumeration: the first few jobs under each lens, times a few placements.
 
-use super::beside::push_beside;
+use super::cache::{Ask, Known};
+use super::colocate::push_beside;
 use super::gangs::{self, Gang};
-use super::known::{Ask, Known};
-use super::over::push_preempts;
-use super::preempt::Stoppable;
-use super::reservation::{Ends, Reservation};
+use super::opportunity::{Alternatives, NEVER_S, fill_opportunity_costs};
+use super::preempt::{Overs, Stoppable, push_preempts};
+use super::reservation::{Ends, Reservation, believed_end, facts_unless_delaying};
 use super::scan::Scan;
-use super::weigh::{Alternatives, NEVER_S, weigh};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, Demand, PlacementFacts, Shape, Slice, Template};
+use crate::cluster::{Cluster, Demand, Slice, Template};
 use crate::ids::{GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
@@ -27,6 +26,7 @@ pub(crate) struct Scratch {
     slices: Vec<Slice>,
     ends: Ends,
     stoppable: Stoppable,
+    overs: Overs,
     known: Known,
 }
 
@@ -83,11 +83,13 @@ pub(crate) fn enumerate(
         picks,
         ends,
         stoppable,
+        overs,
         known,
         ..
     } = scratch;
     ends.forget();
     known.forget();
+    overs.forget();
     stoppable.changed(cluster);
     let beside = reservation.is_none() && needs.templates.contains(&Template::Beside);
     for (job, heads) in picks.iter() {
@@ -114,13 +116,13 @@ pub(crate) fn enumerate(
             }
             // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
             if needs.preempt && cluster.capabilities().preemption && reservation.is_none() {
-                push_preempts(cluster, needs, *job, *heads, (stoppable, known), set);
+                push_preempts(cluster, needs, *job, *heads, (stoppable, overs), set);
             }
         }
     }
     set.rows.truncate(MAX_CANDIDATES);
-    if needs.worths() {
-        weigh(cluster, ends, set);
+    if needs.opportunity_costs() {
+        fill_opportunity_costs(cluster, ends, set);
     }
     set.hold_refused = cluster.num_running() == 0 && set.rows.len() > 1;
 }
@@ -201,26 +203,6 @@ fn open_types(cluster: &Cluster, reservation: Option<&Reservation>, job: JobId, 
     open.fold(0, |mask, kind| mask | 1 << kind.0)
 }
 
-/// What the placement of a start is worth; none if it would delay the reserved job.
-pub(super) fn worth(
-    cluster: &Cluster,
-    reservation: Option<&Reservation>,
-    job: JobId,
-    slices: &[Slice],
-    granted: Shape,
-) -> Option<PlacementFacts> {
-    let facts = cluster.facts_of(job, slices, granted);
-    let allowed = reservation.is_none_or(|held| {
-        let end = believed_end(cluster, job, facts.rate);
-        let demand = Demand {
-            num_gpus: facts.num_gpus,
-            ..cluster.demand(job)
-        };
-        held.allows(&demand, facts.gpu_type, end)
-    });
-    allowed.then_some(facts)
-}
-
 /// Whether some template has a start for the job that does not delay the reserved one.
 fn may_backfill(
     cluster: &Cluster,
@@ -249,15 +231,8 @@ fn may_backfill(
         slices.clear();
         let kind = cluster.preferred_type(*template, request.class, types);
         kind.is_some_and(|kind| cluster.place_job(*template, kind, job, slices))
-            && worth(cluster, Some(held), job, slices, shape).is_some()
+            && facts_unless_delaying(cluster, Some(held), job, slices, shape).is_some()
     })
-}
-
-/// When the job is believed to end if it starts now at this rate.
-pub(crate) fn believed_end(cluster: &Cluster, job: JobId, rate: f64) -> Time {
-    let row = cluster.job(job);
-    let cost_s = cluster.resume_cost_s(job);
-    cluster.now() + Time::from_secs_f64(cost_s + row.remaining_s_at(cluster.now()) / rate)
 }
 
 /// A believed remaining time, µs, beyond which the reservation lets no job of a demand start on any of the types, were it of

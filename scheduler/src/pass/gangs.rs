@@ -6,8 +6,7 @@
 
 use smallvec::SmallVec;
 
-use super::enumerate::worth;
-use super::reservation::Reservation;
+use super::reservation::{Reservation, facts_unless_delaying};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet};
 use crate::cluster::{Cluster, Demand, Shape, Template};
 use crate::ids::JobId;
@@ -134,7 +133,7 @@ pub(super) fn push_gang(
         let facts = if known {
             None
         } else {
-            worth(cluster, reservation, job, &set.slices[start..], gang.shape)
+            facts_unless_delaying(cluster, reservation, job, &set.slices[start..], gang.shape)
         };
         let Some(facts) = facts else {
             set.slices.truncate(start);
@@ -199,7 +198,7 @@ mod tests {
         let starts = rows.filter(|(_, row)| row.job == Some(job) && row.kind == CandidateKind::Start);
         let worth = |index: usize| pass.candidates().worth(index);
         let sizes = starts.filter_map(|(index, row)| {
-            let worth = worth(index);
+            let worth = facts_unless_delaying(index);
             Some((row.facts?.num_gpus, worth.size_ratio, worth.gpu_efficiency))
         });
         sizes.collect()

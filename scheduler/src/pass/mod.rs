@@ -3,22 +3,20 @@
 //! This loop object is the only one. A daemon runs it to its end with [`Pass::run`]; the environment drives the same
 //! object one action at a time, so what is trained is what is deployed.
 
-mod beside;
-mod best;
+mod cache;
+mod colocate;
 mod enumerate;
 mod gangs;
-mod known;
-mod over;
+mod opportunity;
 mod preempt;
-mod remembered;
 mod reservation;
 mod scan;
-mod weigh;
+mod top_k;
 
 pub use reservation::Reservation;
 
-pub(crate) use enumerate::believed_end;
 use enumerate::{Scratch, enumerate};
+pub(crate) use reservation::believed_end;
 
 use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::decision::HeldBack;

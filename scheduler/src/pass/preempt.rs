@@ -1,4 +1,4 @@
-//! Which running jobs would make room for a pending one.
+//! Starts in place of running jobs: which of them would make room for a pending one, and whether that pays.
 //!
 //! Two orders: *shortest first* stops the jobs with the longest believed rest, and only where the newcomer ends so much
 //! earlier that even the restart is paid for; *least attained* stops jobs that have received a class more of service.
@@ -6,13 +6,21 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
-use crate::cluster::{Cluster, JobState, has_passed_first_class, service_class};
+use super::cache::Ask;
+use super::reservation::believed_end;
+use crate::candidate::{Candidate, CandidateKind, CandidateSet, Stopped};
+use crate::cluster::{
+    Cluster, JobState, PlacementFacts, ShapeId, Template, has_passed_first_class, service_class,
+};
 use crate::ids::{GpuTypeId, JobId, Time};
+use crate::lens::{Lens, LensSet};
+use crate::policy::Needs;
 
 /// For whose sake jobs are stopped, and with that in which order.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Newcomer {
+enum Newcomer {
     /// The jobs with the longest rest go first, as long as they end later than the newcomer, which ends in `own_end_s` at
     /// its best, and a restart besides.
     /// Without an end, whenever the newcomer ends: whether that pays is then up to the caller.
@@ -187,7 +195,7 @@ impl StoppableOfType {
 /// Writes the fewest first victims on `kind` that make room for a gang, and returns the believed end of the last job that
 /// was looked at: under [`Newcomer::Shorter`] the earliest of all of them. None (and nothing written) if there
 /// are not enough.
-pub(crate) fn find_victims(
+fn find_victims(
     cluster: &Cluster,
     (kind, wanted): (GpuTypeId, u32),
     newcomer: Newcomer,
@@ -249,4 +257,175 @@ pub(crate) fn find_victims(
         }
     }
     last
+}
+
+/// What was worked out for one newcomer and holds for all that ask for the same: victims and placements are ranges of the
+/// candidate set, and shared.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Overs {
+    rows: Vec<((Ask, Newcomer), Option<Over>)>,
+}
+
+impl Overs {
+    pub(super) fn forget(&mut self) {
+        self.rows.clear();
+    }
+}
+
+/// Running jobs that a gang would stop.
+#[derive(Clone, Debug)]
+struct Over {
+    victims: Range<usize>,
+    /// Believed end of the last job that was looked at.
+    last_end: Time,
+    /// Worked out for the first job that may.
+    place: Option<Place>,
+}
+
+/// Where a gang would go over its victims, and what that does to them.
+#[derive(Clone, Debug)]
+struct Place {
+    slices: Range<usize>,
+    facts: PlacementFacts,
+    stopped: Stopped,
+    /// The newcomer must end before this for the restart of every victim to be paid for.
+    end_max: Time,
+}
+
+impl Over {
+    fn new(victims: Range<usize>, last_end: Time) -> Over {
+        Over {
+            victims,
+            last_end,
+            place: None,
+        }
+    }
+
+    /// Where the gang would go; none if what is free with the victims' GPUs is too little.
+    fn place(
+        &mut self,
+        cluster: &Cluster,
+        job: JobId,
+        kind: GpuTypeId,
+        set: &mut CandidateSet,
+    ) -> Option<&Place> {
+        if self.place.is_none() {
+            let CandidateSet { slices, victims, .. } = set;
+            let start = slices.len();
+            let num_gpus = cluster.job(job).request.num_gpus;
+            let placed = cluster.place_over(kind, num_gpus, &victims[self.victims.clone()], slices);
+            let loose = cluster.capabilities().consolidated && !cluster.is_consolidated(&slices[start..]);
+            if placed && !loose {
+                self.place = Some(Place::over(
+                    cluster,
+                    &victims[self.victims.clone()],
+                    start..slices.len(),
+                    cluster.job_facts(job, &slices[start..]),
+                ));
+            } else {
+                slices.truncate(start);
+            }
+        }
+        self.place.as_ref()
+    }
+}
+
+impl Place {
+    fn over(cluster: &Cluster, victims: &[JobId], slices: Range<usize>, facts: PlacementFacts) -> Place {
+        let (mut num_gpus, mut remaining_s_min, mut end_max) = (0, f64::INFINITY, Time::MAX);
+        for victim in victims {
+            let job = cluster.job(*victim);
+            num_gpus += job.num_held;
+            remaining_s_min = f64::min(remaining_s_min, job.remaining_s_at(cluster.now()));
+            let cost = Time::from_secs_f64(cluster.restart_cost_s(*victim));
+            end_max = end_max.min(job.expected_finish - cost);
+        }
+        Place {
+            slices,
+            facts,
+            stopped: Stopped {
+                num_gpus,
+                remaining_s_min: if victims.is_empty() { 0.0 } else { remaining_s_min },
+            },
+            end_max,
+        }
+    }
+}
+
+/// Offers to start a job in place of running ones where the policy may look at them so and it pays.
+pub(super) fn push_preempts(
+    cluster: &Cluster,
+    needs: &Needs,
+    job: JobId,
+    heads: LensSet,
+    (stoppable, overs): (&mut Stoppable, &mut Overs),
+    set: &mut CandidateSet,
+) {
+    let (row, demand) = (cluster.job(job), cluster.demand(job));
+    let class = row.request.class;
+    let Some(kind) = cluster.preferred_type(Template::Fastest, class, demand.types) else {
+        return;
+    };
+    if !cluster.has_room(demand) || demand.shape != ShapeId::PLAIN {
+        return;
+    }
+    let (first, ask, now) = (set.rows.len(), Ask::of(cluster, job), cluster.now());
+    let own_end_s = row.remaining_s_at(now) / cluster.class(class).speed[kind.index()];
+    let served_class = service_class(row.attained_gpu_s_at(now));
+    // Where all restarts cost the same, the jobs that end last are the same for whoever comes: they are looked for once,
+    // and each newcomer need only ask whether it ends before the first of them.
+    let uniform = cluster.restarts_cost_the_same();
+    for (lens, newcomer) in [
+        (
+            Lens::Shortest,
+            Newcomer::Shorter {
+                own_end_s: (!uniform).then_some(own_end_s),
+            },
+        ),
+        (Lens::LeastAttained, Newcomer::ServedLess { class: served_class }),
+    ] {
+        if !needs.lenses.contains(lens) {
+            continue;
+        }
+        let key = (ask, newcomer);
+        let place = overs.rows.iter().position(|(other, _)| *other == key);
+        let at = place.unwrap_or_else(|| {
+            let start = set.victims.len();
+            let gang = (kind, demand.num_gpus);
+            let last = find_victims(cluster, gang, newcomer, stoppable, &mut set.victims);
+            let over = last.map(|last_end| Over::new(start..set.victims.len(), last_end));
+            overs.rows.push((key, over));
+            overs.rows.len() - 1
+        });
+        let Some(over) = &mut overs.rows[at].1 else {
+            continue;
+        };
+        let least_s = own_end_s + cluster.restart_cost_s_min();
+        if lens == Lens::Shortest && (over.last_end - now).as_secs_f64() <= least_s {
+            continue;
+        }
+        let victims = over.victims.clone();
+        let Some(place) = over.place(cluster, job, kind, set) else {
+            continue;
+        };
+        // On a loose placement it may end too late; two jobs would then stop each other in turn.
+        let pays = |end: Time| victims.is_empty() || end < place.end_max;
+        if lens == Lens::Shortest && !pays(believed_end(cluster, job, place.facts.rate)) {
+            continue;
+        }
+        let same = |row: &Candidate| {
+            row.victims == victims || set.victims[row.victims.clone()] == set.victims[victims.clone()]
+        };
+        let mut rows = set.rows[first..].iter();
+        if rows.any(|row| row.kind == CandidateKind::Preempt && same(row)) {
+            continue;
+        }
+        let mut candidate = Candidate::new(CandidateKind::Preempt, Some(job));
+        candidate.facts = Some(place.facts);
+        candidate.heads = heads;
+        candidate.placement = place.slices.clone();
+        candidate.victims = victims;
+        candidate.stopped = place.stopped;
+        set.rows.push(candidate);
+    }
 }

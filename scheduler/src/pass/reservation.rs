@@ -7,7 +7,7 @@
 //! loose, never late by the estimates.
 
 use crate::cluster::decision::HeldBack;
-use crate::cluster::{Cluster, Demand};
+use crate::cluster::{Cluster, Demand, PlacementFacts, Shape, Slice};
 use crate::ids::{GpuTypeId, JobId, TenantId, Time};
 
 /// GPUs held back for one job.
@@ -103,6 +103,33 @@ impl From<&Reservation> for HeldBack {
             num_gpus_extra: held.extra,
         }
     }
+}
+
+/// When the job is believed to end if it starts now at this rate.
+pub(crate) fn believed_end(cluster: &Cluster, job: JobId, rate: f64) -> Time {
+    let row = cluster.job(job);
+    let cost_s = cluster.resume_cost_s(job);
+    cluster.now() + Time::from_secs_f64(cost_s + row.remaining_s_at(cluster.now()) / rate)
+}
+
+/// Facts of the placement of a start; none if it would delay the reserved job.
+pub(super) fn facts_unless_delaying(
+    cluster: &Cluster,
+    reservation: Option<&Reservation>,
+    job: JobId,
+    slices: &[Slice],
+    granted: Shape,
+) -> Option<PlacementFacts> {
+    let facts = cluster.facts_of(job, slices, granted);
+    let allowed = reservation.is_none_or(|held| {
+        let end = believed_end(cluster, job, facts.rate);
+        let demand = Demand {
+            num_gpus: facts.num_gpus,
+            ..cluster.demand(job)
+        };
+        held.allows(&demand, facts.gpu_type, end)
+    });
+    allowed.then_some(facts)
 }
 
 /// How many GPUs of each type are free after each believed end; worked out only as far as it is asked for, and once for

@@ -1,7 +1,7 @@
 //! The first jobs under all wanted lenses in one look at each demand: what [`first_jobs`] finds lens by lens, faster.
 
-use super::best::Best;
-use super::remembered::{Ratios, Verdicts};
+use super::cache::{Ratios, Verdicts};
+use super::top_k::TopK;
 use crate::cluster::{Cluster, Demand, Head, Kept, Order, Queue, Rekey, Row, Waiting, rest_weight};
 use crate::ids::JobId;
 use crate::lens::{Lens, LensSet, SCAN_MAX, deficit_key, ratio_heads};
@@ -13,8 +13,8 @@ use crate::lens::first_jobs;
 /// First jobs of each lens; kept between calls for its memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scan {
-    heads: [Best; Lens::ALL.len()],
-    fitting: [Best; Lens::ALL.len()],
+    heads: [TopK; Lens::ALL.len()],
+    fitting: [TopK; Lens::ALL.len()],
     /// What is open to each demand, by the row of its group.
     open: Vec<Open>,
     buffer: Vec<Waiting>,
@@ -38,8 +38,8 @@ struct Open {
 
 /// The lists of one lens, and who is never a head.
 struct Lists<'a> {
-    heads: &'a mut Best,
-    fitting: &'a mut Best,
+    heads: &'a mut TopK,
+    fitting: &'a mut TopK,
     skip: Option<JobId>,
     open: &'a [Open],
     /// Demands that fit.

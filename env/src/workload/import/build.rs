@@ -8,7 +8,7 @@ use pleach_scheduler::ids::{ClassId, Time};
 use pleach_scheduler::spec::Resources;
 
 use super::draft::{Draft, Mended, RawRow};
-use super::room;
+use super::fits;
 use super::tenants::{assign_tenants, unknown_tenant};
 use super::{Format, ImportOptions, ImportReport};
 use crate::error::Error;
@@ -47,7 +47,7 @@ pub(super) fn build(
     let mut site = (draft.site)(&rows, &draft.classes);
     site.cluster.validate()?;
     if !draft.strict {
-        room::drop_unmodelled(&site.cluster, &mut rows, &mut mended);
+        fits::drop_unmodelled(&site.cluster, &mut rows, &mut mended);
     }
     let tenant_of = assign_tenants(&mut site, &draft, &rows, options)?;
     report.notes = std::mem::take(&mut site.notes);

@@ -64,7 +64,7 @@ impl Format {
         if eva::is_start(&start) {
             return Ok(Format::Eva);
         }
-        if let Some(sentence) = not_jobs::of_json(&start) {
+        if let Some(sentence) = rejected::of_json(&start) {
             return Err(lines.error("-", sentence.into()));
         }
         let mut names = Vec::new();
@@ -107,7 +107,7 @@ fn of_header(names: &[String], second: Option<&str>) -> Result<Option<Format>, S
         let is_four = has(&venus::REQUIRED_FOUR) && *format == Format::Venus;
         return Ok(Some(if is_four && is_pai { Format::Pai } else { *format }));
     }
-    match not_jobs::of_header(names.len(), has) {
+    match rejected::of_header(names.len(), has) {
         Some(sentence) => Err(sentence.into()),
         None => Ok(None),
     }

@@ -12,8 +12,8 @@ use std::path::Path;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::Resources;
 
+use super::cluster_of_list::{NODES_PER_RACK, Nodes, Plan, sized_for};
 use super::row::raised;
-use super::site::{NODES_PER_RACK, Nodes, Plan, sized_for};
 use super::{Draft, ImportOptions, RawRow};
 use crate::error::Error;
 use crate::workload::Outcome;

@@ -16,8 +16,8 @@ use pleach_scheduler::spec::Resources;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
+use super::cluster_of_list::{NODES_PER_RACK, Nodes, Plan, sized_for};
 use super::row::raised;
-use super::site::{NODES_PER_RACK, Nodes, Plan, sized_for};
 use super::{Draft, ImportOptions, RawRow};
 use crate::error::Error;
 use crate::workload::table::{Lines, shorten};

@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
+use super::cluster_of_list::{NODES_PER_RACK, Nodes, Plan, sized_for};
 use super::row::Columns;
-use super::site::{NODES_PER_RACK, Nodes, Plan, sized_for};
 use super::{Draft, ImportOptions};
 use crate::error::Error;
 use crate::workload::table::Table;

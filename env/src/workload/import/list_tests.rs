@@ -94,8 +94,8 @@ fn the_machines_embedded_for_openb_and_pai_are_those_of_the_published_lists() {
         let (cores, memory) = (number(fields[1]) / 1000.0, number(fields[2]) / 1024.0);
         format!("{} {} {cores} {memory}", fields[4], fields[3])
     };
-    let embedded = |nodes: &[site::Nodes]| {
-        let of = |nodes: &site::Nodes| {
+    let embedded = |nodes: &[cluster_of_list::Nodes]| {
+        let of = |nodes: &cluster_of_list::Nodes| {
             let (cores, memory) = (nodes.cpu_cores, nodes.memory_gib);
             let kind = format!("{} {} {cores} {memory}", nodes.gpu_type, nodes.gpus_per_node);
             (kind, nodes.count)

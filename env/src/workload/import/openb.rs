@@ -14,8 +14,8 @@ use std::path::Path;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 
+use super::cluster_of_list::{NODES_PER_RACK, Nodes, cluster_of};
 use super::row::raised;
-use super::site::{NODES_PER_RACK, Nodes, cluster_of};
 use super::tenants::any_class;
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::error::Error;

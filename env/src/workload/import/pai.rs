@@ -9,8 +9,8 @@
 
 use std::path::Path;
 
+use super::cluster_of_list::{NODES_PER_RACK, Nodes, Plan, cluster_of};
 use super::row::Columns;
-use super::site::{NODES_PER_RACK, Nodes, Plan, cluster_of};
 use super::venus::{CUT, REQUIRED_FOUR, SERVICE_S_CUT};
 use super::{Draft, ImportOptions};
 use crate::error::Error;

@@ -14,7 +14,7 @@ use std::path::Path;
 use pleach_scheduler::ids::Time;
 use pleach_scheduler::spec::Resources;
 
-use super::site::{Nodes, Plan, cluster_of};
+use super::cluster_of_list::{Nodes, Plan, cluster_of};
 use super::{Draft, ImportOptions, RawRow};
 use crate::error::Error;
 use crate::workload::table::Table;

@@ -7,9 +7,9 @@
 
 use std::path::Path;
 
+use super::cluster_of_list::{Nodes, sized_for};
 use super::gavel::{classes_of, num_gpus};
 use super::row::Columns;
-use super::site::{Nodes, sized_for};
 use super::{Draft, ImportOptions, Site, SiteOf, Tenancy};
 use crate::error::Error;
 use crate::workload::config;

@@ -13,8 +13,8 @@ use std::path::Path;
 
 use pleach_scheduler::spec::LocalityFactors;
 
+use super::cluster_of_list::{Nodes, Plan, cluster_of, sized_for};
 use super::row::Columns;
-use super::site::{Nodes, Plan, cluster_of, sized_for};
 use super::{Draft, ImportOptions};
 use crate::error::Error;
 use crate::workload::Outcome;

@@ -10,8 +10,8 @@
 
 use std::path::Path;
 
+use super::cluster_of_list::{Nodes, Plan, cluster_of};
 use super::row::Columns;
-use super::site::{Nodes, Plan, cluster_of};
 use super::{Draft, ImportOptions};
 use crate::error::Error;
 use crate::workload::Outcome;

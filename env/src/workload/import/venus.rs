@@ -11,8 +11,8 @@ use std::path::Path;
 
 use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, NodeGroup};
 
+use super::cluster_of_list::NODES_PER_RACK;
 use super::row::Columns;
-use super::site::NODES_PER_RACK;
 use super::tenants::{any_class, single_tenant, tenancy_for};
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf};
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! Capacity that changes over time: nodes that are drained, reclaimed, returned, and nodes that fail and are repaired.
+//! Availability that changes over time: nodes that are drained, reclaimed, returned, and nodes that fail and are repaired.
 //!
 //! Planned changes are listed; failures are drawn, node by node, from exponential times between failures and of repair.
 //! A failed node is down until it is repaired, whatever was planned meanwhile. Refused: nodes that do not exist, times
@@ -21,9 +21,9 @@ use crate::seed::Seed;
 /// How the capacity changes; nothing by default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct CapacityConfig {
+pub struct AvailabilityConfig {
     /// Planned changes, in any order.
-    pub changes: Vec<CapacityChange>,
+    pub changes: Vec<AvailabilityChange>,
     /// Mean time between the failures of a node, s, while it is not failed; no failures without. 1 to 1e10
     pub node_mtbf_s: Option<f64>,
     /// Mean time to repair a failed node, s. 1 to 1e10
@@ -32,9 +32,9 @@ pub struct CapacityConfig {
     pub node_repair_s: f64,
 }
 
-impl Default for CapacityConfig {
-    fn default() -> CapacityConfig {
-        CapacityConfig {
+impl Default for AvailabilityConfig {
+    fn default() -> AvailabilityConfig {
+        AvailabilityConfig {
             changes: Vec::new(),
             node_mtbf_s: None,
             node_repair_s: 3600.0,
@@ -45,7 +45,7 @@ impl Default for CapacityConfig {
 /// One planned change.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CapacityChange {
+pub struct AvailabilityChange {
     /// When, s from the start of the workload.
     pub at_s: f64,
     /// Which node, by its number in the cluster.
@@ -73,7 +73,7 @@ enum Happening {
 
 /// The changes to come.
 #[derive(Clone, Debug, Default)]
-pub struct Capacity {
+pub struct Availability {
     events: BinaryHeap<Reverse<(Time, NodeId, Happening)>>,
     /// What was planned last for each node, and whether it is failed. `[num_nodes]`; empty where nothing ever changes.
     nodes: Vec<(NodeState, bool)>,
@@ -85,7 +85,7 @@ pub struct Capacity {
 
 const STATES: [NodeState; 3] = [NodeState::Up, NodeState::Draining, NodeState::Down];
 
-impl CapacityConfig {
+impl AvailabilityConfig {
     /// Checks the ranges.
     ///
     /// # Errors
@@ -121,14 +121,18 @@ impl CapacityConfig {
     }
 }
 
-impl Capacity {
+impl Availability {
     /// The changes of a cluster of `num_nodes` nodes.
     ///
     /// # Errors
-    /// As [`CapacityConfig::validate`], or a node that does not exist.
-    pub fn new(config: &CapacityConfig, seed: Seed, num_nodes: usize) -> Result<Capacity, ConfigError> {
+    /// As [`AvailabilityConfig::validate`], or a node that does not exist.
+    pub fn new(
+        config: &AvailabilityConfig,
+        seed: Seed,
+        num_nodes: usize,
+    ) -> Result<Availability, ConfigError> {
         config.validate()?;
-        let mut capacity = Capacity::default();
+        let mut capacity = Availability::default();
         if config.changes.is_empty() && config.node_mtbf_s.is_none() {
             return Ok(capacity);
         }
@@ -252,8 +256,8 @@ impl Capacity {
 mod tests {
     use super::*;
 
-    fn changes(config: &CapacityConfig, until_s: f64) -> Vec<(i64, u32, NodeState)> {
-        let mut capacity = Capacity::new(config, Seed(1), 2).unwrap();
+    fn changes(config: &AvailabilityConfig, until_s: f64) -> Vec<(i64, u32, NodeState)> {
+        let mut capacity = Availability::new(config, Seed(1), 2).unwrap();
         let until = Time::from_secs_f64(until_s);
         let mut found = Vec::new();
         while let Some(at) = capacity.next().filter(|at| *at <= until) {
@@ -265,14 +269,14 @@ mod tests {
 
     #[test]
     fn planned_changes_come_in_order_of_time_then_node() {
-        let change = |at_s, node, state| CapacityChange { at_s, node, state };
-        let config = CapacityConfig {
+        let change = |at_s, node, state| AvailabilityChange { at_s, node, state };
+        let config = AvailabilityConfig {
             changes: vec![
                 change(50.0, 1, NodeState::Up),
                 change(10.0, 1, NodeState::Down),
                 change(10.0, 0, NodeState::Draining),
             ],
-            ..CapacityConfig::default()
+            ..AvailabilityConfig::default()
         };
         let expected = [
             (10, 0, NodeState::Draining),
@@ -284,10 +288,10 @@ mod tests {
 
     #[test]
     fn failures_and_repairs_alternate_at_their_mean_rates() {
-        let config = CapacityConfig {
+        let config = AvailabilityConfig {
             node_mtbf_s: Some(900.0),
             node_repair_s: 100.0,
-            ..CapacityConfig::default()
+            ..AvailabilityConfig::default()
         };
         let horizon_s = 2e6;
         let events = changes(&config, horizon_s);
@@ -306,33 +310,34 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_by_key() {
-        let refused = |config: CapacityConfig| Capacity::new(&config, Seed(0), 2).unwrap_err().to_string();
-        let change = CapacityChange {
+        let refused =
+            |config: AvailabilityConfig| Availability::new(&config, Seed(0), 2).unwrap_err().to_string();
+        let change = AvailabilityChange {
             at_s: 1.0,
             node: 2,
             state: NodeState::Down,
         };
-        let text = refused(CapacityConfig {
+        let text = refused(AvailabilityConfig {
             changes: vec![change],
-            ..CapacityConfig::default()
+            ..AvailabilityConfig::default()
         });
         assert!(
             text.contains("changes[0].node = 2") && text.contains("0 to 1"),
             "{text}"
         );
-        let change = CapacityChange {
+        let change = AvailabilityChange {
             at_s: f64::NAN,
             node: 0,
             state: NodeState::Down,
         };
-        let text = refused(CapacityConfig {
+        let text = refused(AvailabilityConfig {
             changes: vec![change],
-            ..CapacityConfig::default()
+            ..AvailabilityConfig::default()
         });
         assert!(text.contains("at_s"), "{text}");
-        let text = refused(CapacityConfig {
+        let text = refused(AvailabilityConfig {
             node_mtbf_s: Some(0.0),
-            ..CapacityConfig::default()
+            ..AvailabilityConfig::default()
         });
         assert!(text.contains("node_mtbf_s"), "{text}");
     }

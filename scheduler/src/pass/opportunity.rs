@@ -6,7 +6,7 @@
 //! nodes lie scattered or lack cores the time is too short.
 
 use super::reservation::Ends;
-use crate::candidate::{Candidate, CandidateKind, CandidateSet, Worth};
+use crate::candidate::{Candidate, CandidateKind, CandidateSet, OpportunityCost};
 use crate::cluster::{Cluster, ShapeId, Slice, Template};
 use crate::ids::{GpuTypeId, JobId};
 
@@ -34,15 +34,15 @@ pub(super) struct Alternative {
     end_s: f64,
 }
 
-/// Writes the [`Worth`]s of all candidates; none where all are plain.
-pub(super) fn weigh(cluster: &Cluster, ends: &mut Ends, set: &mut CandidateSet) {
+/// Writes the [`OpportunityCost`]s of all candidates; none where all are plain.
+pub(super) fn fill_opportunity_costs(cluster: &Cluster, ends: &mut Ends, set: &mut CandidateSet) {
     if !cluster.has_choice() {
         return;
     }
     let mut known: Option<(JobId, Alternatives)> = None;
     for row in &set.rows {
         let Some(job) = row.job else {
-            set.worths.push(Worth::PLAIN);
+            set.opportunity_costs.push(OpportunityCost::PLAIN);
             continue;
         };
         let others = match known {
@@ -51,7 +51,8 @@ pub(super) fn weigh(cluster: &Cluster, ends: &mut Ends, set: &mut CandidateSet) 
         };
         known = Some((job, others));
         let placement = &set.slices[row.placement.clone()];
-        set.worths.push(worth(cluster, job, row, placement, &others));
+        set.opportunity_costs
+            .push(opportunity_cost(cluster, job, row, placement, &others));
     }
 }
 
@@ -95,16 +96,16 @@ impl Alternatives {
     }
 }
 
-fn worth(
+fn opportunity_cost(
     cluster: &Cluster,
     job: JobId,
     row: &Candidate,
     placement: &[Slice],
     others: &Alternatives,
-) -> Worth {
+) -> OpportunityCost {
     let request = &cluster.job(job).request;
     let Some(kind) = row.facts.map(|facts| facts.gpu_type).or(row.reserved_type) else {
-        return Worth::PLAIN;
+        return OpportunityCost::PLAIN;
     };
     let (speed, shape) = (
         cluster.class(request.class).speed[kind.index()],
@@ -131,7 +132,7 @@ fn worth(
     };
     let other = others.first.filter(|first| first.kind != kind).or(others.second);
     let (size, peak) = (f64::from(num_gpus), cluster.job(job).pace.peak_per_gpu);
-    Worth {
+    OpportunityCost {
         best_type_wait_s: match others.fastest {
             Some(fastest) if fastest.kind != kind => fastest.wait_s,
             _ => 0.0,

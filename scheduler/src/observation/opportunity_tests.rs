@@ -248,7 +248,7 @@ fn jobs_that_can_have_nothing_else_look_plain() {
     let mut cluster = crate::cluster::tests::cluster_of(&ClusterSpec::uniform(2, 4, 2));
     crate::cluster::tests::submit(&mut cluster, 2, 100.0);
     let pass = look(&cluster);
-    assert_eq!(pass.candidates().worth(1), Worth::PLAIN);
+    assert_eq!(pass.candidates().opportunity_cost(1), OpportunityCost::PLAIN);
     for (column, expected) in [
         (C::PartnerRate, 1.0),
         (C::BestTypeWaitS, 0.0),

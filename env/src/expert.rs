@@ -19,7 +19,7 @@ use pleach_scheduler::pass::Pass;
 use pleach_scheduler::planner::Planner;
 
 /// A planner that is asked one decision at a time. One for each environment; make another for each episode.
-pub struct Teacher {
+pub struct ExpertPlanner {
     planner: Box<dyn Planner>,
     starts: VecDeque<Start>,
     /// The instant of the plan, and whether the pass still goes on as planned.
@@ -32,15 +32,15 @@ struct Start {
     job: JobId,
     placement: Placement,
     /// GPU type, GPUs and nodes.
-    kind: (GpuTypeId, u32, u32),
+    like: (GpuTypeId, u32, u32),
     granted: Shape,
 }
 
-impl Teacher {
+impl ExpertPlanner {
     /// A teacher that has seen nothing yet.
     #[must_use]
-    pub fn new(planner: Box<dyn Planner>) -> Teacher {
-        Teacher {
+    pub fn new(planner: Box<dyn Planner>) -> ExpertPlanner {
+        ExpertPlanner {
             planner,
             starts: VecDeque::new(),
             planned: None,
@@ -81,7 +81,7 @@ impl Teacher {
                 let gpu_type = copy.nodes()[placement[0].node.index()].gpu_type;
                 let num_gpus = placement.iter().map(|slice| slice.num_gpus()).sum();
                 self.starts.push_back(Start {
-                    kind: (gpu_type, num_gpus, placement.len() as u32),
+                    like: (gpu_type, num_gpus, placement.len() as u32),
                     granted: copy.shape(copy.job(job).granted),
                     job,
                     placement,
@@ -112,7 +112,7 @@ fn candidate_for(start: &Start, cluster: &Cluster, pass: &Pass) -> Option<usize>
         }
         let is_alike = candidate
             .facts
-            .is_some_and(|facts| (facts.gpu_type, facts.num_gpus, facts.num_nodes) == start.kind);
+            .is_some_and(|facts| (facts.gpu_type, facts.num_gpus, facts.num_nodes) == start.like);
         if is_alike && candidate.partner.is_none() && alike.is_none() {
             alike = Some(index);
         }
@@ -141,7 +141,7 @@ mod tests {
         let mut envs = VecEnv::new(config, 1, AutoresetMode::Disabled).unwrap();
         let mut batch = Batch::new(envs.spaces(), 1);
         envs.reset(&[5], &mut batch).unwrap();
-        let mut teacher = Teacher::new(make());
+        let mut teacher = ExpertPlanner::new(make());
         let (mut num, mut num_shown) = (0, 0);
         loop {
             let choice = envs.taught(0, &mut teacher).unwrap();

@@ -10,7 +10,7 @@ const BEST: Row = (i64::MIN, JobId(0));
 
 /// The best few rows of what was offered, best first.
 #[derive(Clone, Debug)]
-pub(super) struct Best {
+pub(super) struct TopK {
     /// Filled up with the worst one.
     rows: Vec<Row>,
     len: usize,
@@ -18,9 +18,9 @@ pub(super) struct Best {
     bar: Row,
 }
 
-impl Default for Best {
-    fn default() -> Best {
-        Best {
+impl Default for TopK {
+    fn default() -> TopK {
+        TopK {
             rows: Vec::new(),
             len: 0,
             bar: BEST,
@@ -28,7 +28,7 @@ impl Default for Best {
     }
 }
 
-impl Best {
+impl TopK {
     pub(super) fn reset(&mut self, num: usize) {
         self.rows.clear();
         self.rows.resize(num, WORST);

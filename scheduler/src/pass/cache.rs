@@ -1,11 +1,63 @@
-//! What a look at the queue found out and need not find out again: response ratios while time stands still, and whom a
-//! reservation lets through.
+//! What a pass found out and need not find out again: starts and fits of jobs that ask for the same, response ratios while
+//! time stands still, and whom a reservation lets through.
 //!
-//! Both are forgotten rather than mended: the ratios when a pass opens or time goes on, the verdicts with every look.
+//! All of it is forgotten rather than mended: starts and fits with every enumeration, the ratios when a pass opens or time goes
+//! on, the verdicts with every look at the queue.
 
-use crate::cluster::{Cluster, Head, Kept, Row};
-use crate::ids::{JobId, Time};
+use std::ops::Range;
+
+use crate::cluster::{Cluster, Demand, Head, Kept, Row, ShapeId};
+use crate::ids::{ClassId, GpuTypeId, JobId, Time};
 use crate::lens::ratio_heads;
+
+/// What was worked out for one job and holds for all that ask for the same. Placements are ranges of the candidate
+/// set, and shared.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    pub(super) starts: Vec<(Ask, Range<usize>)>,
+    /// When a gang of this size is believed to fit on one of these types.
+    pub(super) fits: Vec<((u64, u32), Option<Fit>)>,
+}
+
+/// Believed time until a gang is free, s, and on which type.
+pub(super) type Fit = (f64, GpuTypeId);
+
+/// What decides where a job may go and how fast it is there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ask {
+    pub(super) class: ClassId,
+    pub(super) num_gpus: u32,
+    pub(super) types: u64,
+    pub(super) shape: ShapeId,
+    /// An elastic job's speed depends on its progress: it asks alone.
+    pub(super) alone: Option<JobId>,
+}
+
+impl Ask {
+    pub(super) fn of(cluster: &Cluster, job: JobId) -> Ask {
+        let Demand {
+            num_gpus,
+            types,
+            shape,
+            ..
+        } = cluster.demand(job);
+        let class = cluster.job(job).request.class;
+        Ask {
+            class,
+            num_gpus,
+            types,
+            shape,
+            alone: cluster.class(class).elastic.is_some().then_some(job),
+        }
+    }
+}
+
+impl Known {
+    pub(super) fn forget(&mut self) {
+        self.starts.clear();
+        self.fits.clear();
+    }
+}
 
 /// Whether a job may go ahead of a reserved one, as far as it was asked in this look. `[job]`
 #[derive(Clone, Debug, Default)]

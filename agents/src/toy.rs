@@ -78,7 +78,7 @@ impl<T: Toy> VectorEnv for Many<T> {
     fn step(&mut self, actions: &[usize], batch: &mut Batch) -> Result<(), Error> {
         self.num_steps += 1;
         for (i, action) in actions.iter().enumerate() {
-            if !batch.mask_view()[[i, action]] {
+            if !batch.mask_view()[[i, *action]] {
                 let num_candidates = T::SPACES.num_candidates;
                 return Err(StepError::Inadmissible {
                     action: *action,

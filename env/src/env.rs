@@ -228,7 +228,7 @@ impl Env {
     /// What the planner reports.
     pub fn expert_action(&self, expert: &mut ExpertPlanner) -> Result<Option<usize>, PolicyError> {
         match &self.episode {
-            Some(episode) => teacher.choice(episode.world.cluster(), &self.pass),
+            Some(episode) => expert.choice(episode.world.cluster(), &self.pass),
             None => Ok(None),
         }
     }

@@ -141,10 +141,10 @@ mod tests {
         let mut envs = VecEnv::new(config, 1, AutoresetMode::Disabled).unwrap();
         let mut batch = Batch::new(envs.spaces(), 1);
         envs.reset(&[5], &mut batch).unwrap();
-        let mut teacher = ExpertPlanner::new(make());
+        let mut expert = ExpertPlanner::new(make());
         let (mut num, mut num_shown) = (0, 0);
         loop {
-            let choice = envs.taught(0, &mut teacher).unwrap();
+            let choice = envs.expert_action(0, &mut expert).unwrap();
             (num, num_shown) = (num + 1, num_shown + usize::from(choice.is_some()));
             let first = batch.mask.iter().position(|admissible| *admissible).unwrap();
             envs.step(&[choice.unwrap_or(first)], &mut batch).unwrap();

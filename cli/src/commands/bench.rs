@@ -240,7 +240,7 @@ fn tree(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
     // Forward to the decision point with most candidates among the first instants.
     let mut best = (0, world.clone());
     for _ in 0..2000 {
-        if world.advance() == pleach_env::world::Instant::End {
+        if world.advance() == pleach_env::world::Advance::End {
             break;
         }
         let mut state = pass.open(world.cluster(), &needs);

@@ -353,11 +353,6 @@ impl Cluster {
         self.decisions.push(Decision::reserve(id, job, asked, held_back));
     }
 
-    /// Number of decisions that were not taken yet.
-    pub(crate) fn num_decisions(&self) -> usize {
-        self.decisions.len()
-    }
-
     /// Notes the leaf that chose all decisions from one on.
     pub(crate) fn note_leaf(&mut self, from: usize, leaf: u32) {
         for decision in &mut self.decisions[from..] {

@@ -261,7 +261,7 @@ impl Cluster {
             .iter()
             .flat_map(|of_type| of_type.iter().map(|(_, id)| *id))
     }
-    /// Starts and preemptions since the last [`Cluster::take_decisions`].
+    /// Decisions since the last [`Cluster::take_decisions`].
     #[must_use]
     pub fn num_decisions(&self) -> usize {
         self.decisions.len()

@@ -65,7 +65,7 @@ fn candidates_of(cluster: &Cluster, set: &CandidateSet) -> Vec<String> {
             set.placement(row),
             row.wait_to_fit_s.to_bits(),
             row.heads,
-            set.worth(index),
+            set.opportunity_cost(index),
         )
     })
     .collect()

@@ -196,10 +196,10 @@ mod tests {
     fn sizes(pass: &Pass, job: JobId) -> Vec<(u32, f64, f64)> {
         let rows = pass.candidates().iter().enumerate();
         let starts = rows.filter(|(_, row)| row.job == Some(job) && row.kind == CandidateKind::Start);
-        let worth = |index: usize| pass.candidates().worth(index);
+        let cost = |index: usize| pass.candidates().opportunity_cost(index);
         let sizes = starts.filter_map(|(index, row)| {
-            let worth = facts_unless_delaying(index);
-            Some((row.facts?.num_gpus, worth.size_ratio, worth.gpu_efficiency))
+            let cost = cost(index);
+            Some((row.facts?.num_gpus, cost.size_ratio, cost.gpu_efficiency))
         });
         sizes.collect()
     }
@@ -303,16 +303,16 @@ mod tests {
         assert!(granted(&none, hungry).is_none());
         let mut pass = look(&cluster, EVERYTHING);
         let index = granted(&pass, hungry).unwrap();
-        let worth = pass.candidates().worth(index);
-        assert_eq!((worth.cores_ratio, worth.demand_rate_ratio), (3.0, 1.0));
+        let cost = pass.candidates().opportunity_cost(index);
+        assert_eq!((cost.cores_ratio, cost.demand_rate_ratio), (3.0, 1.0));
         let needs = EVERYTHING.needs();
         pass.act(&mut cluster, &needs, index);
         cluster.check();
         assert!((cluster.job(hungry).rate - 2.2).abs() < 1e-9);
         assert_eq!(cluster.nodes()[0].cpu_milli_free, 3000);
         let index = granted(&pass, modest).unwrap();
-        let worth = pass.candidates().worth(index);
-        assert_eq!((worth.cores_ratio, worth.demand_rate_ratio), (1.0 / 3.0, 1.0));
+        let cost = pass.candidates().opportunity_cost(index);
+        assert_eq!((cost.cores_ratio, cost.demand_rate_ratio), (1.0 / 3.0, 1.0));
         pass.act(&mut cluster, &needs, index);
         cluster.check();
         assert_eq!(cluster.job(modest).rate, 1.0);

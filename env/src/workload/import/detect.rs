@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    Format, chronus, dlrm, eva, gavel, itp, lingjun, muri, not_jobs, openb, pai, philly, pollux, rubick,
+    Format, chronus, dlrm, eva, gavel, itp, lingjun, muri, openb, pai, philly, pollux, rejected, rubick,
     shockwave, swf, thetagpu, tiresias, venus,
 };
 use crate::error::Error;

@@ -73,9 +73,9 @@ fn workloads_and_results_have_the_same_bytes_without_avx2_and_fma() {
         format!("evaluate --workload philly-like --num-jobs 200 --seeds 3 --policy fifo,sjf,{reference} --json FILE.json"),
         "evaluate --workload Pleach/Elastic-v1 --num-jobs 60 --seeds 2 --policy sjf,sjf-moldable --json FILE.json".to_string(),
     ];
-    for line in lines {
+    for (number, line) in lines.iter().enumerate() {
         let written = [false, true].map(|masked| {
-            let name = format!("file-{masked}");
+            let name = format!("file-{number}-{masked}");
             let output = command(Path::new(env!("CARGO_BIN_EXE_pleach")), masked)
                 .current_dir(folder.path())
                 .args(line.replace("FILE", &name).split_whitespace())

@@ -9,7 +9,7 @@ use crate::tiny_run::{self, SETTINGS, words};
 const RATES: &str = "\nlearning_rate = 1e-30\nlearning_rate_final = 1e12";
 
 /// The run of `settings` stops with one line that says what is kept and what to do; what is kept can be used.
-fn assert_stops(settings: &str) {
+fn assert_stops(settings: &str, reason: [&str; 3]) {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let output = tiny_run::train(folder.path(), "run", settings).output().unwrap();
@@ -19,12 +19,7 @@ fn assert_stops(settings: &str) {
         (Some(1), 1),
         "{said}"
     );
-    for word in [
-        "pleach: update ",
-        "the loss is not finite",
-        "lower learning_rate",
-        "run/checkpoints",
-    ] {
+    for word in reason.into_iter().chain(["run/checkpoints"]) {
         assert!(said.contains(word), "no {word:?} in {said}");
     }
     let latest = Checkpoint::latest_good(&run.join("checkpoints")).unwrap();
@@ -32,10 +27,6 @@ fn assert_stops(settings: &str) {
     let (_, good) = latest.good.unwrap();
     assert!(
         said.contains(&format!("the state after {} updates is kept", good.update)),
-        "{said}"
-    );
-    assert!(
-        said.contains(&format!("pleach: update {}: ", good.update)),
         "{said}"
     );
     assert!(good.update > 0);
@@ -59,11 +50,14 @@ fn assert_stops(settings: &str) {
 
 #[test]
 fn a_loss_that_is_not_finite_stops_with_one_line_and_the_last_good_state() {
-    assert_stops(&SETTINGS.replace("[train.ppo]", &format!("[train.ppo]{RATES}")));
+    let reason = ["pleach: update ", "the loss is not finite", "lower learning_rate"];
+    assert_stops(&SETTINGS.replace("[train.ppo]", &format!("[train.ppo]{RATES}")), reason);
 }
 
 #[test]
 fn so_do_parameters_that_evolution_has_driven_beyond_all_numbers() {
     let section = "[train.evolution]";
-    assert_stops(&tiny_run::evolution().replace(section, &format!("{section}{RATES}")));
+    // A policy whose parameters are out of sight is found out by its scores, before there is a loss.
+    let reason = ["pleach: network on philly-like", "a score that is not finite", "the state after"];
+    assert_stops(&tiny_run::evolution().replace(section, &format!("{section}{RATES}")), reason);
 }

@@ -1,12 +1,12 @@
 //! The only ways to change a cluster: submit, start, preempt, finish.
 
 use super::decision::{Action, Decision, HeldBack};
+use super::goodput_cache::WaitingPace;
 use super::queue::QueueKeys;
 use super::rates::last_checkpoint_s;
 use super::shape::{Shape, ShapeId, units};
 use super::stints::Stint;
 use super::tables::{Job, JobState, Placement, Slice, Submission};
-use super::worth::WaitingPace;
 use super::{Cluster, Demand, PlacementFacts, bits, service_class};
 use crate::error::ConfigError;
 use crate::ids::{ClassId, ExternalId, GpuTypeId, JobId, Time};

@@ -5,6 +5,7 @@
 //! two jobs, a gang holds all its GPUs or none, quotas bind where borrowing is off.
 
 mod admit;
+mod capabilities;
 mod changes;
 mod check;
 mod consolidated;
@@ -13,6 +14,7 @@ pub mod decision;
 mod fit;
 mod forget;
 mod free;
+mod goodput_cache;
 mod node_set;
 mod nodes;
 mod ordered_set;
@@ -28,16 +30,18 @@ mod shared;
 pub mod snapshot;
 mod stints;
 mod tables;
+mod type_advantage;
 mod worth;
 
+pub use capabilities::{Capabilities, Sharing, moved};
+pub use goodput_cache::WaitingPace;
 pub use ordered_set::{Member, OrderedSet};
 pub use place::{PlacementFacts, Template};
 pub use queue::Demand;
-pub use rates::{last_checkpoint_s, moved};
+pub use rates::last_checkpoint_s;
 pub use shape::{Shape, ShapeId};
 pub use shared::{PACKED_MAX, Resident, SharedGpu};
 pub use tables::{Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
-pub use worth::WaitingPace;
 
 pub(crate) use queue::{
     Head, Kept, Order, Queue, Rekey, Row, Waiting, has_passed_first_class, rest_weight, service_class,
@@ -46,13 +50,15 @@ pub(crate) use queue::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use capabilities::class_costs_s;
 use decision::Decision;
 use free::FreeIndex;
+use goodput_cache::FirstGoodput;
 use serde::{Deserialize, Serialize};
 use shape::{Shapes, capacity};
 use shared::{SharedGpus, TypeFacts};
 use stints::Stints;
-use worth::{FirstGoodput, TypeWorth};
+use type_advantage::TypeWorth;
 
 use crate::error::ConfigError;
 use crate::ids::{ExternalId, GpuTypeId, JobId, NodeId, RackId, Time};
@@ -60,127 +66,6 @@ use crate::physics::interference::{Interference, PairTable};
 use crate::physics::links::Fabric;
 use crate::physics::overheads::Overheads;
 use crate::spec::{ClusterSpec, ModelClass};
-
-/// What the cluster below us is able to do, and what it costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Capabilities {
-    /// Running jobs may be stopped and requeued.
-    pub preemption: bool,
-    /// The scheduler may hold GPUs back for a job that does not fit yet.
-    pub reservation: bool,
-    /// Time that a job loses when it starts for the first time, s.
-    pub start_cost_s: f64,
-    /// Time that a job loses when it starts again after a preemption or a failure, s; a model class may have its own.
-    pub restart_cost_s: f64,
-    /// Time that a MIG instance costs when it is made for a job, s, on top of the start.
-    ///
-    /// # Source
-    /// About 4 s (MISO, SoCC'22), the default.
-    pub mig_create_s: f64,
-    /// Work between two checkpoints, in seconds of the reference run. A failure loses what was done since the last one;
-    /// without, a failure loses nothing. A preemption always writes a checkpoint first.
-    pub checkpoint_interval_s: Option<f64>,
-    /// What starts and restarts cost by a published model, instead of the two costs above. Of a random one the
-    /// scheduler believes the median.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub overheads: Option<Overheads>,
-    /// How two whole-GPU jobs can run on the same GPUs.
-    pub sharing: Sharing,
-    /// A gang may run on several GPU types, at the pace of the slowest (Hadar). No candidate does; planners may.
-    pub mixed_types: bool,
-    /// The cost of a restart is added to the job's work when it is stopped, so it counts as remaining time and what was
-    /// paid of it is not lost by another stop; otherwise it is time at the beginning of each later run.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub restart_cost_is_work: bool,
-    /// A gang runs only on whole nodes and one node for the rest, and waits while the free GPUs lie scattered; for jobs
-    /// that ask for whole GPUs and nothing else. Counts of GPUs (reservations, victims) do not see it and may promise too
-    /// much.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub consolidated: bool,
-}
-
-/// How two whole-GPU jobs can run on the same GPUs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sharing {
-    /// They cannot.
-    #[default]
-    Off,
-    /// In turn: each gets its part of the time.
-    TimeSlice,
-    /// At once (MPS): each gets what the other leaves.
-    Mps,
-}
-
-impl Capabilities {
-    /// No preemption, reservations, a restart of 30 s, no sharing.
-    pub const DEFAULT: Capabilities = Capabilities {
-        preemption: false,
-        reservation: true,
-        start_cost_s: 0.0,
-        restart_cost_s: 30.0,
-        mig_create_s: 4.0,
-        checkpoint_interval_s: None,
-        overheads: None,
-        sharing: Sharing::Off,
-        mixed_types: false,
-        restart_cost_is_work: false,
-        consolidated: false,
-    };
-}
-
-impl Default for Capabilities {
-    fn default() -> Capabilities {
-        Capabilities::DEFAULT
-    }
-}
-
-impl Capabilities {
-    /// Checks the ranges.
-    ///
-    /// # Errors
-    /// The first cost out of its range.
-    pub fn validate(&self) -> Result<(), ConfigError> {
-        let interval_s = self.checkpoint_interval_s.unwrap_or(1.0);
-        let checks = [
-            (
-                "start_cost_s",
-                self.start_cost_s,
-                (0.0..=1e6).contains(&self.start_cost_s),
-            ),
-            (
-                "restart_cost_s",
-                self.restart_cost_s,
-                (0.0..=1e6).contains(&self.restart_cost_s),
-            ),
-            (
-                "mig_create_s",
-                self.mig_create_s,
-                (0.0..=1e6).contains(&self.mig_create_s),
-            ),
-            (
-                "checkpoint_interval_s",
-                interval_s,
-                interval_s > 0.0 && interval_s <= 1e10,
-            ),
-        ];
-        for (key, value, ok) in checks {
-            if !ok {
-                return Err(ConfigError {
-                    key: format!("capabilities.{key}"),
-                    value: value.to_string(),
-                    allowed: "0 to 1e6 s; an interval above 0 and at most 1e10 s".into(),
-                    hint: "leave it out for the default".into(),
-                });
-            }
-        }
-        match &self.overheads {
-            Some(overheads) => overheads.validate(),
-            None => Ok(()),
-        }
-    }
-}
 
 /// The tables and their indexes.
 #[derive(Clone, Debug)]
@@ -267,7 +152,7 @@ impl Cluster {
         for class in classes {
             spec.validate_class(class)?;
         }
-        let class_costs_s = rates::class_costs_s(classes, &capabilities);
+        let class_costs_s = class_costs_s(classes, &capabilities);
         let (mut nodes, mut racks) = (Vec::new(), Vec::new());
         let mut num_gpus = 0;
         for group in &spec.node_groups {

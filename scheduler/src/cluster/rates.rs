@@ -8,14 +8,12 @@ use smallvec::SmallVec;
 use super::shape::{Shape, ShapeId, units};
 use super::shared::{Left, PACKED_MAX, Resident, SharedGpu};
 use super::tables::{JobState, Placement, Slice};
-use super::{Capabilities, Cluster, PlacementFacts, Sharing, bits};
+use super::{Cluster, PlacementFacts, Sharing, bits};
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId, Time};
 use crate::physics::goodput::Elastic;
 use crate::physics::interference::{self as physics, Mechanism};
 use crate::physics::mig::MigState;
-use crate::physics::overheads::{Moved, sia_kind};
 use crate::physics::sensitivity::Share;
-use crate::spec::ModelClass;
 
 impl Cluster {
     /// What the next start of a job costs on a type, s.
@@ -390,31 +388,6 @@ impl Cluster {
 
 /// A factor below this counts as this, so that no rate comes near zero: the lower limit of the locality factors.
 const FACTOR_MIN: f64 = 1e-3;
-
-/// What a first start and a restart of each class cost, s; of a random model the median.
-pub(super) fn class_costs_s(classes: &[ModelClass], capabilities: &Capabilities) -> Vec<(f64, f64)> {
-    const MEDIAN: u64 = 1 << 63;
-    let costs = classes.iter().map(|class| {
-        let (start_s, restart_s) = match &capabilities.overheads {
-            Some(overheads) => {
-                let moved = moved(class);
-                (overheads.start_s(moved), overheads.migration_s(moved, MEDIAN))
-            }
-            None => (capabilities.start_cost_s, capabilities.restart_cost_s),
-        };
-        (start_s, class.restart_cost_s.unwrap_or(restart_s))
-    });
-    costs.collect()
-}
-
-/// What the overhead models look at in a class.
-#[must_use]
-pub fn moved(class: &ModelClass) -> Moved {
-    Moved {
-        state_bytes: class.state_gib * 1_073_741_824.0,
-        kind: sia_kind(&class.name),
-    }
-}
 
 /// What a checkpoint every `interval_s` of work has kept of `executed_s`; all of it without an interval.
 #[must_use]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use super::goodput_cache::WaitingPace;
 use super::shape::ShapeId;
-use super::worth::WaitingPace;
 use crate::estimate::Estimate;
 use crate::ids::{ClassId, ExternalId, GpuTypeId, NodeId, RackId, TenantId, Time};
 use crate::spec::Resources;

@@ -19,7 +19,7 @@
 
 mod tables;
 
-use tables::{EXP, EXP_STEP, EXP_STEPS, LN, LN_2, LN_FIRST, LN_INDEX_SHIFT, Pair};
+use tables::{EXP, EXP_STEP, EXP_STEPS, LN, LN_2, LN_FIRST, LN_INDEX_SHIFT, Pair, upper_half};
 
 /// 2^52 + 2^51: a number of magnitude below 2^51 that is added to it is rounded to a whole one, in its last bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -216,12 +216,6 @@ fn ordered_sum(a: f64, b: f64) -> Pair {
         high,
         low: b - (high - a),
     }
-}
-
-/// The upper 26 bits of a mantissa.
-#[inline]
-const fn upper_half(a: f64) -> f64 {
-    f64::from_bits(a.to_bits() & !0x07ff_ffff)
 }
 
 #[cfg(test)]

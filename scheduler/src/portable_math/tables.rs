@@ -1,7 +1,5 @@
 //! Tables of logarithms and powers of two, worked out by the compiler to twice the precision of `f64`.
 
-use super::upper_half;
-
 /// A number as the sum of two: the second is below a last place of the first, or takes what the first was cut by.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pair {
@@ -158,4 +156,10 @@ const fn logarithm(x: f64) -> Pair {
         sum = add(part(one, (2 * term + 1) as f64), product(square, sum));
     }
     times(product(s, sum), 2.0)
+}
+
+/// The upper 26 bits of a mantissa.
+#[inline]
+pub(super) const fn upper_half(a: f64) -> f64 {
+    f64::from_bits(a.to_bits() & !0x07ff_ffff)
 }

@@ -17,6 +17,7 @@ mod error;
 mod explain;
 mod file;
 mod needs;
+mod node;
 mod reach;
 mod runtime;
 mod text;
@@ -27,16 +28,12 @@ pub use error::{NodeError, TreeError};
 pub use explain::{Condition, Explanation};
 pub use file::{FORMAT, MAX_BYTES, VERSION};
 pub use needs::{LensName, TemplateName, TreeNeeds};
+pub use node::{MAX_DEPTH, MAX_NODES, Node};
 pub use runtime::{FlatTree, TreePolicy};
 
 use crate::estimate::Provenance;
 use crate::features::{Feature, FeatureSchema};
 use crate::policy::TieKey;
-
-/// Most nodes of a tree, splits and leaves together.
-pub const MAX_NODES: usize = 2047;
-/// Most splits on a path.
-pub const MAX_DEPTH: usize = 64;
 
 /// What a policy file says beside its nodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,33 +48,6 @@ pub struct TreeMeta {
     pub estimates: Vec<Provenance>,
     /// What made it: command, configuration, versions. Free; not read by the program.
     pub trained_by: BTreeMap<String, serde_json::Value>,
-}
-
-/// One node. Children are places in the list of nodes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Node {
-    /// Rows whose feature is at most the threshold go left, all others right.
-    Split {
-        /// Index in the joined row.
-        feature: u16,
-        /// Scaled, as in the observation.
-        threshold: f32,
-        /// Where the condition holds.
-        left: u32,
-        /// Where it does not.
-        right: u32,
-    },
-    /// The end of a path.
-    Leaf {
-        /// Id for logs; unique in the tree, stable under editing.
-        id: u32,
-        /// The score of a candidate that ends here; larger is better.
-        score: f32,
-        /// Rows of the training data that ended here.
-        samples: u64,
-        /// Their weight.
-        weight: f64,
-    },
 }
 
 /// A valid tree in canonical order: depth first, left before right.

@@ -189,7 +189,7 @@ fn numbered(tiers: &[usize]) -> String {
 
 fn tier_at(tree: &Tree, place: usize, tiers: &[f32]) -> usize {
     match tree.nodes()[place] {
-        Node::Leaf { score, .. } => super::text::tier_of(score, tiers),
+        Node::Leaf { score, .. } => tier_of(score, tiers),
         Node::Split { .. } => 0,
     }
 }
@@ -262,6 +262,10 @@ fn range(kind: CandidateKind, index: usize) -> (f32, f32) {
             CandidateKind::Preempt => is(&[C::WaitToFitS, C::IsBeside, C::PartnerRemainingS]),
         };
     if is_zero { (0.0, 0.0) } else { whole }
+}
+
+pub(super) fn tier_of(score: f32, tiers: &[f32]) -> usize {
+    tiers.iter().filter(|other| **other > score).count() + 1
 }
 
 #[cfg(test)]

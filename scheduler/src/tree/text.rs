@@ -1,6 +1,6 @@
 //! A tree for readers: indented text and Graphviz, thresholds in raw units, leaves as tiers, with what is done in each and a legend.
 
-use super::reach::{Reach, Standing};
+use super::reach::{Reach, Standing, tier_of};
 use super::{Node, Tree, feature_of};
 use crate::features::{Feature, FeatureSchema, Scale};
 
@@ -115,10 +115,6 @@ impl Tree {
 
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
-}
-
-pub(super) fn tier_of(score: f32, tiers: &[f32]) -> usize {
-    tiers.iter().filter(|other| **other > score).count() + 1
 }
 
 fn count(number: u64, one: &str, many: &str) -> String {

@@ -1,0 +1,153 @@
+//! What the cluster below us is able to do, and what its starts and restarts cost.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::ConfigError;
+use crate::physics::overheads::{Moved, Overheads, sia_kind};
+use crate::spec::ModelClass;
+
+/// What the cluster below us is able to do, and what it costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Capabilities {
+    /// Running jobs may be stopped and requeued.
+    pub preemption: bool,
+    /// The scheduler may hold GPUs back for a job that does not fit yet.
+    pub reservation: bool,
+    /// Time that a job loses when it starts for the first time, s.
+    pub start_cost_s: f64,
+    /// Time that a job loses when it starts again after a preemption or a failure, s; a model class may have its own.
+    pub restart_cost_s: f64,
+    /// Time that a MIG instance costs when it is made for a job, s, on top of the start.
+    ///
+    /// # Source
+    /// About 4 s (MISO, SoCC'22), the default.
+    pub mig_create_s: f64,
+    /// Work between two checkpoints, in seconds of the reference run. A failure loses what was done since the last one;
+    /// without, a failure loses nothing. A preemption always writes a checkpoint first.
+    pub checkpoint_interval_s: Option<f64>,
+    /// What starts and restarts cost by a published model, instead of the two costs above. Of a random one the
+    /// scheduler believes the median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overheads: Option<Overheads>,
+    /// How two whole-GPU jobs can run on the same GPUs.
+    pub sharing: Sharing,
+    /// A gang may run on several GPU types, at the pace of the slowest (Hadar). No candidate does; planners may.
+    pub mixed_types: bool,
+    /// The cost of a restart is added to the job's work when it is stopped, so it counts as remaining time and what was
+    /// paid of it is not lost by another stop; otherwise it is time at the beginning of each later run.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub restart_cost_is_work: bool,
+    /// A gang runs only on whole nodes and one node for the rest, and waits while the free GPUs lie scattered; for jobs
+    /// that ask for whole GPUs and nothing else. Counts of GPUs (reservations, victims) do not see it and may promise too
+    /// much.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub consolidated: bool,
+}
+
+/// How two whole-GPU jobs can run on the same GPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// They cannot.
+    #[default]
+    Off,
+    /// In turn: each gets its part of the time.
+    TimeSlice,
+    /// At once (MPS): each gets what the other leaves.
+    Mps,
+}
+
+impl Capabilities {
+    /// No preemption, reservations, a restart of 30 s, no sharing.
+    pub const DEFAULT: Capabilities = Capabilities {
+        preemption: false,
+        reservation: true,
+        start_cost_s: 0.0,
+        restart_cost_s: 30.0,
+        mig_create_s: 4.0,
+        checkpoint_interval_s: None,
+        overheads: None,
+        sharing: Sharing::Off,
+        mixed_types: false,
+        restart_cost_is_work: false,
+        consolidated: false,
+    };
+}
+
+impl Default for Capabilities {
+    fn default() -> Capabilities {
+        Capabilities::DEFAULT
+    }
+}
+
+impl Capabilities {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first cost out of its range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let interval_s = self.checkpoint_interval_s.unwrap_or(1.0);
+        let checks = [
+            (
+                "start_cost_s",
+                self.start_cost_s,
+                (0.0..=1e6).contains(&self.start_cost_s),
+            ),
+            (
+                "restart_cost_s",
+                self.restart_cost_s,
+                (0.0..=1e6).contains(&self.restart_cost_s),
+            ),
+            (
+                "mig_create_s",
+                self.mig_create_s,
+                (0.0..=1e6).contains(&self.mig_create_s),
+            ),
+            (
+                "checkpoint_interval_s",
+                interval_s,
+                interval_s > 0.0 && interval_s <= 1e10,
+            ),
+        ];
+        for (key, value, ok) in checks {
+            if !ok {
+                return Err(ConfigError {
+                    key: format!("capabilities.{key}"),
+                    value: value.to_string(),
+                    allowed: "0 to 1e6 s; an interval above 0 and at most 1e10 s".into(),
+                    hint: "leave it out for the default".into(),
+                });
+            }
+        }
+        match &self.overheads {
+            Some(overheads) => overheads.validate(),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a first start and a restart of each class cost, s; of a random model the median.
+pub(super) fn class_costs_s(classes: &[ModelClass], capabilities: &Capabilities) -> Vec<(f64, f64)> {
+    const MEDIAN: u64 = 1 << 63;
+    let costs = classes.iter().map(|class| {
+        let (start_s, restart_s) = match &capabilities.overheads {
+            Some(overheads) => {
+                let moved = moved(class);
+                (overheads.start_s(moved), overheads.migration_s(moved, MEDIAN))
+            }
+            None => (capabilities.start_cost_s, capabilities.restart_cost_s),
+        };
+        (start_s, class.restart_cost_s.unwrap_or(restart_s))
+    });
+    costs.collect()
+}
+
+/// What the overhead models look at in a class.
+#[must_use]
+pub fn moved(class: &ModelClass) -> Moved {
+    Moved {
+        state_bytes: class.state_gib * 1_073_741_824.0,
+        kind: sia_kind(&class.name),
+    }
+}

@@ -499,11 +499,7 @@ mod tests {
         let threshold_of = |text: &str| {
             let tree = Tree::from_json(text).unwrap();
             let shown = tree.to_json();
-            let splits = tree.nodes().iter().filter_map(|node| match node {
-                Node::Split { threshold, .. } => Some(*threshold),
-                Node::Leaf { .. } => None,
-            });
-            (splits.last().unwrap(), shown)
+            (tree.thresholds().last().unwrap(), shown)
         };
         let meant = |raw: f32| {
             let index = FeatureSchema::current().joined_index("gpu_time_gpu_s").unwrap();

@@ -39,7 +39,7 @@ fn a_run_that_is_asked_to_end_keeps_its_last_update_and_goes_on_to_the_same_byte
     // Checkpoints in turn come seldom, so that what is kept was kept for the signal.
     let settings = SETTINGS
         .replace("checkpoint_every = 1", "checkpoint_every = 500\nkeep_last = 1")
-        .replace("num_updates = 20", "num_updates = 600")
+        .replace("num_updates = 20", "num_updates = 300")
         .replace("validate_every = 1", "validate_every = 50");
     tiny_run::succeed(&mut tiny_run::train(folder.path(), "whole", &settings));
     let run = folder.path().join("run");
@@ -65,9 +65,9 @@ fn a_run_that_is_asked_to_end_keeps_its_last_update_and_goes_on_to_the_same_byte
             "{said}"
         );
         let saved = updates_saved(&run);
-        assert!(saved > before && saved < 600, "{saved}");
+        assert!(saved > before && saved < 300, "{saved}");
         for words in [
-            format!("stopped by {name} after {saved} of 600"),
+            format!("stopped by {name} after {saved} of 300"),
             "--resume".into(),
         ] {
             assert!(said.contains(&words), "{words}: {said}");

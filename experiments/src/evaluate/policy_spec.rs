@@ -22,6 +22,10 @@ pub const BEST_CHECKPOINT: &str = "network.ckpt";
 /// What to do about a policy that is not the one that its run made.
 pub const USE_THE_FILE: &str =
     "Put the run's own file back, or give this file itself instead of the folder if it is meant.";
+/// What to do about a policy of another version.
+const MAKE_ANEW: &str = "Make it anew with this version: pleach train, pleach distill.";
+/// What to do about a tree that somebody wrote in.
+const MEND_IT: &str = "Mend it there: docs/policy-file.md, Editing by hand.";
 /// The tree that a distillation gave, in its folder.
 pub const TREE_FILE: &str = "tree.json";
 
@@ -341,28 +345,27 @@ pub fn label_and_place(spec: &str) -> (Option<&str>, &str) {
 /// Tells a policy file from a checkpoint by its first byte that is not blank.
 fn open_file(path: &Path) -> Result<PolicySpec, Error> {
     let first = first_byte(path).map_err(|source| Error::io("read", path, source))?;
-    let refused = |reason: String| Error::Contract {
+    let refused = |reason: String, hint: &str| Error::Contract {
         what: format!("policy file {}", path.display()),
         expected: "a checkpoint or a tree of this version".into(),
         found: reason,
-        hint: "Make it anew with this version: pleach train, pleach distill.".into(),
+        hint: hint.into(),
     };
-    let refused_tree = |error: TreeError| match error {
-        // What somebody wrote there, and can mend there.
-        TreeError::Node { .. }
-        | TreeError::Value { .. }
-        | TreeError::Json(_)
-        | TreeError::NumNodes { .. } => {
-            let message = format!("{error}. Mend it there: docs/policy-file.md, Editing by hand");
-            Error::data(path, message)
-        }
-        other => refused(other.to_string()),
+    let refused_tree = |error: TreeError| {
+        let is_mendable = matches!(
+            error,
+            TreeError::Node { .. }
+                | TreeError::Value { .. }
+                | TreeError::Json(_)
+                | TreeError::NumNodes { .. }
+        );
+        refused(error.to_string(), if is_mendable { MEND_IT } else { MAKE_ANEW })
     };
     if first == Some(b'{') {
         let tree = Tree::load(path).map_err(refused_tree)?;
         return PolicySpec::tree("tree", tree);
     }
-    let policy = LearnedPolicy::load(path).map_err(|error| refused(error.to_string()))?;
+    let policy = LearnedPolicy::load(path).map_err(|error| refused(error.to_string(), MAKE_ANEW))?;
     Ok(PolicySpec::network("network", policy.named("network")))
 }
 

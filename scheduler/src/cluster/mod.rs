@@ -27,6 +27,7 @@ mod shape;
 mod shared;
 pub mod snapshot;
 mod stints;
+mod submit;
 mod tables;
 mod worth;
 
@@ -435,6 +436,8 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod consolidated_tests;
+#[cfg(test)]
+mod forget_tests;
 #[cfg(test)]
 mod mixed_tests;
 #[cfg(test)]

@@ -5,8 +5,8 @@
 
 use super::queue::Queue;
 use super::shape::{ShapeId, Shapes};
-use super::{Cluster, JobState, bits};
-use crate::ids::JobId;
+use super::{Cluster, Job, JobState, bits};
+use crate::ids::{ExternalId, JobId};
 
 /// Rows of ended jobs that are not worth moving the others for.
 const ENDED_MIN: usize = 64;
@@ -16,8 +16,8 @@ impl Cluster {
     /// number of rows that were freed. Asked after every pass, it costs each job a constant on average and keeps the table below
     /// twice the most jobs that were in the system at once, and a few.
     ///
-    /// The rows of all other jobs change: any [`JobId`] from before is worthless, and [`Cluster::find`] knows the new one. So does
-    /// any number of a shape. Nothing is freed while decisions wait to be taken, which name rows. Not to be called within an open
+    /// The rows of all other jobs change, and the numbers of shapes: a [`JobId`] from before is worthless, and
+    /// [`Cluster::find`] knows the new one. Nothing is freed while decisions wait to be taken, which name rows. Not to be called within an open
     /// pass, nor under a planner that remembers jobs by their rows from one instant to the next; policies do not.
     pub fn forget_ended(&mut self) -> usize {
         let num_live = self.jobs.len() - self.num_ended;
@@ -33,12 +33,12 @@ impl Cluster {
 
     /// The row of a job that waits or runs, by its name outside.
     #[must_use]
-    pub fn find(&self, external: crate::ids::ExternalId) -> Option<JobId> {
+    pub fn find(&self, external: ExternalId) -> Option<JobId> {
         match external.own_number() {
             None => self.names.get(&external).copied(),
             // Numbers grow with the rows, but for jobs under names between them.
             Some(_) => {
-                let is_it = |job: &super::Job| job.external == external && job.state != JobState::Finished;
+                let is_it = |job: &Job| job.external == external && job.state != JobState::Finished;
                 Some(JobId(self.jobs.iter().position(is_it)? as u32))
             }
         }

@@ -29,6 +29,7 @@ mod shape;
 mod shared;
 pub mod snapshot;
 mod stints;
+mod submit;
 mod tables;
 mod type_advantage;
 mod worth;
@@ -320,6 +321,8 @@ pub(crate) fn bits(mut mask: u64) -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod consolidated_tests;
+#[cfg(test)]
+mod forget_tests;
 #[cfg(test)]
 mod mixed_tests;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A cluster written down: what a daemon needs to begin again where it ended, and whoever replays a decision to see the same.
 //!
-//! The restored cluster takes the same decisions as the one that was written down, bit for bit: jobs in their order, GPUs with the
-//! residents in theirs, every number as it was. Jobs that have left are not in it, so rows differ ([`Cluster::forget_ended`]);
+//! The restored cluster takes the same decisions as the one that was written down, bit for bit: jobs in their order, GPUs
+//! with the residents in theirs, every number as it was. Jobs that have left are not in it, so rows differ ([`Cluster::forget_ended`]);
 //! nor are decisions that wait to be taken and jobs whose change of rate nobody asked for: take both before. The reader trusts
 //! nothing: a snapshot that contradicts itself is an error with the value in it.
 

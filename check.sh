@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 step() { printf '\n== %s\n' "$*"; "$@"; }
-skip() { printf '\n== tests of devices: skipped: %s\n' "$*"; }
+skip() { printf '\n== %s: skipped: %s\n' "$1" "$2"; }
 
 # A loader of Vulkan and at least one driver; Mesa's for CPUs is installed where that is possible.
 has_vulkan() {
@@ -28,11 +28,31 @@ step cargo check -p pleach-env --no-default-features --locked
 step cargo test --workspace --locked
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps --locked
 
+# Nothing is compiled: manifests, versions beside paths, and the files of each crate that is to be published.
+step cargo package --workspace --exclude pleach-tests --no-verify --allow-dirty --locked --offline --quiet
+
+if ! command -v cargo-deny >/dev/null; then
+  skip 'licences, duplicates and sources' 'cargo install cargo-deny --locked'
+else
+  step cargo deny check licenses bans sources
+  # The database of advisories comes over the network.
+  if timeout 60 cargo deny fetch; then
+    step cargo deny check advisories
+  else
+    skip 'advisories' 'their database cannot be fetched from here'
+  fi
+fi
+if command -v mdbook >/dev/null; then
+  step mdbook build
+else
+  skip 'the site' 'cargo install mdbook --locked'
+fi
+
 # A quarter of an hour of processor time to compile, hence only where it is asked for. Both features in one build, so that cuda is compiled too.
 if [ "${PLEACH_CHECK_WGPU:-0}" != 1 ]; then
-  skip 'PLEACH_CHECK_WGPU=1 ./check.sh runs them on wgpu'
+  skip 'tests of devices' 'PLEACH_CHECK_WGPU=1 ./check.sh runs them on wgpu'
 elif ! find_vulkan; then
-  skip 'no driver of Vulkan is here, and none can be installed (Debian: libvulkan1, mesa-vulkan-drivers)'
+  skip 'tests of devices' 'no driver of Vulkan is here, and none can be installed (Debian: libvulkan1, mesa-vulkan-drivers)'
 else
   step timeout 3600 cargo test -p pleach-agents --lib --profile device --features cuda,wgpu --locked -- device --include-ignored
 fi

@@ -38,12 +38,6 @@ impl ObservationRef<'_> {
     pub fn row(&self, index: usize) -> &[f32] {
         &self.candidates[index * NUM_CANDIDATE_FEATURES..(index + 1) * NUM_CANDIDATE_FEATURES]
     }
-
-    /// Whether the features were filled: a policy that reads them must have asked for them.
-    #[must_use]
-    pub fn is_filled(&self) -> bool {
-        !self.candidates.is_empty()
-    }
 }
 
 /// Buffers of one observation.

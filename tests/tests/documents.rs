@@ -127,6 +127,25 @@ fn every_link_leads_to_a_file_and_a_heading() {
 }
 
 #[test]
+fn documents_of_the_site_link_to_nothing_outside_it() {
+    let docs = root().join("docs");
+    for document in documents() {
+        let Ok(name) = document.strip_prefix(&docs) else {
+            continue;
+        };
+        let text = std::fs::read_to_string(&document).unwrap();
+        let depth = name.components().count() - 1;
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            assert!(
+                target.matches("../").count() <= depth,
+                "{} links to {target}, which the site does not hold: name its path in back-quotes",
+                document.display()
+            );
+        }
+    }
+}
+
+#[test]
 fn the_site_has_a_page_for_every_document_of_docs() {
     let summary = read("docs/SUMMARY.md");
     for document in documents() {

@@ -7,6 +7,7 @@
 
 mod failing;
 mod lease;
+mod results;
 mod rounds;
 mod truth;
 
@@ -463,34 +464,6 @@ impl World {
         self.integrals.jobs_s += in_system as f64 * dt_s;
         self.integrals.slowdown += self.weight_in_system * dt_s;
         self.integrals.held_gpu_s += f64::from(self.cluster.num_gpus() - self.cluster.num_free()) * dt_s;
-    }
-
-    /// Outcomes of the jobs that have left, in order of submission.
-    pub fn outcomes(&self) -> impl Iterator<Item = &JobOutcome> {
-        self.outcomes.iter().flatten()
-    }
-
-    /// Figures over the jobs that have left.
-    #[must_use]
-    pub fn metrics(&self) -> Metrics {
-        let jobs: Vec<JobOutcome> = self.outcomes().copied().collect();
-        Metrics::of(&jobs, self.cluster.num_gpus())
-    }
-
-    /// Takes the utilisation series: (time s, held GPUs) at every change.
-    pub fn take_utilisation(&mut self) -> Vec<(f64, f64)> {
-        self.utilisation.take().unwrap_or_default()
-    }
-
-    /// The account of waiting times, where one was asked for.
-    #[must_use]
-    pub fn attribution(&self) -> Option<&Attribution> {
-        self.attribution.as_deref()
-    }
-
-    /// Takes the account of how the cluster was filled, where one was asked for.
-    pub fn take_occupancy(&mut self) -> Option<Occupancy> {
-        self.occupancy.take().map(|account| *account)
     }
 }
 

@@ -180,14 +180,27 @@ impl ClusterSpec {
     /// # Errors
     /// The first key that is wrong, its value, what is allowed and how to mend it.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        let fail = |key: String, value: String, allowed: &str, hint: &str| {
-            Err(ConfigError {
-                key,
-                value,
-                allowed: allowed.into(),
-                hint: hint.into(),
-            })
-        };
+        self.validate_gpu_types()?;
+        for (index, group) in self.node_groups.iter().enumerate() {
+            self.validate_node_group(index, group)?;
+        }
+        self.interference.validate()?;
+        if let Some(fabric) = &self.fabric {
+            fabric.validate()?;
+        }
+        let capacity = self.num_gpus();
+        if capacity == 0 || capacity > NUM_GPUS_MAX {
+            return fail(
+                "node_groups".into(),
+                format!("{capacity} GPUs"),
+                "1 to 4,000,000 GPUs",
+                "add nodes",
+            );
+        }
+        self.validate_tenants(capacity)
+    }
+
+    fn validate_gpu_types(&self) -> Result<(), ConfigError> {
         if self.gpu_types.is_empty() || self.gpu_types.len() > 64 {
             let value = self.gpu_types.len().to_string();
             return fail(
@@ -221,77 +234,70 @@ impl ClusterSpec {
                 );
             }
         }
-        for (index, group) in self.node_groups.iter().enumerate() {
-            let key = |field: &str| format!("node_groups[{index}].{field}");
-            if group.count == 0 {
-                return fail(
-                    key("count"),
-                    "0".into(),
-                    "1 or more",
-                    "remove the group or give it nodes",
-                );
-            }
-            if !(1..=64).contains(&group.gpus_per_node) {
-                let value = group.gpus_per_node.to_string();
-                return fail(
-                    key("gpus_per_node"),
-                    value,
-                    "1 to 64",
-                    "nodes without GPUs take no part",
-                );
-            }
-            if group.nodes_per_rack == 0 {
-                return fail(
-                    key("nodes_per_rack"),
-                    "0".into(),
-                    "1 or more",
-                    "use the count for a single rack",
-                );
-            }
-            if group.nvlink_gpus > group.gpus_per_node {
-                let allowed = format!("at most the {} GPUs of the node", group.gpus_per_node);
-                let value = group.nvlink_gpus.to_string();
-                return fail(
-                    key("nvlink_gpus"),
-                    value,
-                    &allowed,
-                    "0 joins all GPUs of the node",
-                );
-            }
-            for (field, value) in [
-                ("cpu_cores", group.cpu_cores),
-                ("memory_gib", group.memory_gib),
-                ("storage_mb_s", group.storage_mb_s),
-            ] {
-                if value != 0.0 && !(1e-3..=1e6).contains(&value) {
-                    let hint = "per node; leave it out where it is not to be modelled";
-                    return fail(key(field), value.to_string(), "0.001 to 1e6", hint);
-                }
-            }
-            if !self.gpu_types.iter().any(|gpu| gpu.name == group.gpu_type) {
-                let names: Vec<_> = self.gpu_types.iter().map(|gpu| gpu.name.as_str()).collect();
-                let allowed = format!("one of {}", names.join(", "));
-                return fail(
-                    key("gpu_type"),
-                    group.gpu_type.clone(),
-                    &allowed,
-                    "declare it under gpu_types",
-                );
-            }
-        }
-        self.interference.validate()?;
-        if let Some(fabric) = &self.fabric {
-            fabric.validate()?;
-        }
-        let capacity = self.num_gpus();
-        if capacity == 0 || capacity > NUM_GPUS_MAX {
+        Ok(())
+    }
+
+    fn validate_node_group(&self, index: usize, group: &NodeGroup) -> Result<(), ConfigError> {
+        let key = |field: &str| format!("node_groups[{index}].{field}");
+        if group.count == 0 {
             return fail(
-                "node_groups".into(),
-                format!("{capacity} GPUs"),
-                "1 to 4,000,000 GPUs",
-                "add nodes",
+                key("count"),
+                "0".into(),
+                "1 or more",
+                "remove the group or give it nodes",
             );
         }
+        if !(1..=64).contains(&group.gpus_per_node) {
+            let value = group.gpus_per_node.to_string();
+            return fail(
+                key("gpus_per_node"),
+                value,
+                "1 to 64",
+                "nodes without GPUs take no part",
+            );
+        }
+        if group.nodes_per_rack == 0 {
+            return fail(
+                key("nodes_per_rack"),
+                "0".into(),
+                "1 or more",
+                "use the count for a single rack",
+            );
+        }
+        if group.nvlink_gpus > group.gpus_per_node {
+            let allowed = format!("at most the {} GPUs of the node", group.gpus_per_node);
+            let value = group.nvlink_gpus.to_string();
+            return fail(
+                key("nvlink_gpus"),
+                value,
+                &allowed,
+                "0 joins all GPUs of the node",
+            );
+        }
+        for (field, value) in [
+            ("cpu_cores", group.cpu_cores),
+            ("memory_gib", group.memory_gib),
+            ("storage_mb_s", group.storage_mb_s),
+        ] {
+            if value != 0.0 && !(1e-3..=1e6).contains(&value) {
+                let hint = "per node; leave it out where it is not to be modelled";
+                return fail(key(field), value.to_string(), "0.001 to 1e6", hint);
+            }
+        }
+        if !self.gpu_types.iter().any(|gpu| gpu.name == group.gpu_type) {
+            let names: Vec<_> = self.gpu_types.iter().map(|gpu| gpu.name.as_str()).collect();
+            let allowed = format!("one of {}", names.join(", "));
+            return fail(
+                key("gpu_type"),
+                group.gpu_type.clone(),
+                &allowed,
+                "declare it under gpu_types",
+            );
+        }
+        Ok(())
+    }
+
+    fn validate_tenants(&self, capacity: u64) -> Result<(), ConfigError> {
         if self.tenants.is_empty() || self.tenants.len() > 10_000 {
             let value = format!("{} tenants", self.tenants.len());
             return fail(
@@ -340,6 +346,16 @@ impl ClusterSpec {
         }
         Ok(())
     }
+}
+
+/// The error for a key of a cluster.
+fn fail(key: String, value: String, allowed: &str, hint: &str) -> Result<(), ConfigError> {
+    Err(ConfigError {
+        key,
+        value,
+        allowed: allowed.into(),
+        hint: hint.into(),
+    })
 }
 
 #[cfg(test)]

@@ -82,14 +82,6 @@ impl Tree {
         &self.meta
     }
 
-    /// The same tree under another description.
-    ///
-    /// # Errors
-    /// Where the description cannot be used.
-    pub fn with_meta(self, meta: TreeMeta) -> Result<Tree, TreeError> {
-        Tree::new(meta, &self.nodes)
-    }
-
     /// All nodes; the root is first, every child comes after its parent.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {

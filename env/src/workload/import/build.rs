@@ -71,61 +71,74 @@ pub(super) fn build(
             left_out.insert(row.line);
             continue;
         };
-        let most = gangs.most(tenant, row.class);
-        if !draft.strict && row.num_gpus <= most {
-            // What a job asks for beside whole GPUs, only the cluster itself can judge.
-            let room = match row.resources {
-                Resources::WHOLE_GPU => u32::MAX,
-                asked => cluster.largest_gang(ClassId(row.class), &asked),
-            };
-            if row.num_gpus > room {
-                report.exclude(
-                    "asks for more CPU or memory than the nodes and GPUs of the cluster have",
-                    1,
-                );
-                left_out.insert(row.line);
-                continue;
-            }
-        }
-        if row.num_gpus > most {
-            if draft.strict {
-                return Err(Error::Data {
-                    file,
-                    line: row.line,
-                    column: "num_gpus".into(),
-                    message: format!(
-                        "`{}` is not allowed here: allowed is 1 to {most}, the most GPUs that the job's tenant and \
-                         class can get on one GPU type; enlarge the cluster or remove the job",
-                        row.num_gpus
-                    ),
-                });
-            }
-            report.exclude(
-                "needs more GPUs than its tenant or one GPU type of the cluster holds",
-                1,
-            );
+        if let Some(reason) = too_large(&file, &row, tenant, draft.strict, &gangs, &mut cluster)? {
+            report.exclude(reason, 1);
             left_out.insert(row.line);
             continue;
         }
-        jobs.push(JobSpec {
-            id: row.id,
-            submit: row.submit - origin,
-            num_gpus: row.num_gpus,
-            run_time_s: row.run_time_s,
-            estimate_s: row.estimate_s,
-            tenant,
-            class: row.class,
-            user: row.user,
-            outcome: row.outcome,
-            resources: row.resources,
-        });
+        jobs.push(row.into_job(tenant, origin));
     }
     for (line, rule) in mended {
         if !left_out.contains(&line) {
             report.mend(rule, 1);
         }
     }
-    if jobs.is_empty() {
+    check_window(file, &jobs, &report)?;
+    let workload = Workload {
+        name: draft.name,
+        cluster: site.cluster,
+        classes: site.classes,
+        jobs,
+    };
+    workload.validate()?;
+    report.jobs = workload.jobs.len() as u64;
+    report.gpu_hours = workload.demand_gpu_s() / 3600.0;
+    report.offered_load = Some(workload.offered_load()).filter(|load| load.is_finite());
+    debug_assert_eq!(report.rows_read, report.jobs + report.rows_excluded());
+    Ok((workload, report))
+}
+
+/// Why a row cannot run on the cluster; none where it can. A list of our own format must not hold such rows.
+fn too_large(
+    file: &str,
+    row: &RawRow,
+    tenant: u16,
+    is_strict: bool,
+    gangs: &GangLimits,
+    cluster: &mut Cluster,
+) -> Result<Option<&'static str>, Error> {
+    let most = gangs.most(tenant, row.class);
+    if row.num_gpus > most {
+        if is_strict {
+            return Err(Error::Data {
+                file: file.into(),
+                line: row.line,
+                column: "num_gpus".into(),
+                message: format!(
+                    "`{}` is not allowed here: allowed is 1 to {most}, the most GPUs that the job's tenant and \
+                     class can get on one GPU type; enlarge the cluster or remove the job",
+                    row.num_gpus
+                ),
+            });
+        }
+        return Ok(Some(
+            "needs more GPUs than its tenant or one GPU type of the cluster holds",
+        ));
+    }
+    // What a job asks for beside whole GPUs, only the cluster itself can judge.
+    let room = match row.resources {
+        asked if !is_strict && asked != Resources::WHOLE_GPU => {
+            cluster.largest_gang(ClassId(row.class), &asked)
+        }
+        _ => u32::MAX,
+    };
+    let reason = "asks for more CPU or memory than the nodes and GPUs of the cluster have";
+    Ok((row.num_gpus > room).then_some(reason))
+}
+
+/// Refuses a window without jobs and one that is too long.
+fn check_window(file: String, jobs: &[JobSpec], report: &ImportReport) -> Result<(), Error> {
+    let Some(last) = jobs.last() else {
         let message = if report.rows_read == 0 {
             "no job is left to run: there is a header and no row; is the file whole?".to_owned()
         } else {
@@ -141,30 +154,17 @@ pub(super) fn build(
             column: "-".into(),
             message,
         });
-    }
-    if let Some(last) = jobs.last()
-        && last.submit.as_secs_f64() > SUBMIT_S_MAX
-    {
-        let span = last.submit.as_secs_f64();
+    };
+    let span_s = last.submit.as_secs_f64();
+    if span_s > SUBMIT_S_MAX {
         return Err(config(
             "import window",
-            format!("{span} s"),
+            format!("{span_s} s"),
             "at most 2e9 s",
             "take a shorter window",
         ));
     }
-    let workload = Workload {
-        name: draft.name,
-        cluster: site.cluster,
-        classes: site.classes,
-        jobs,
-    };
-    workload.validate()?;
-    report.jobs = workload.jobs.len() as u64;
-    report.gpu_hours = workload.demand_gpu_s() / 3600.0;
-    report.offered_load = Some(workload.offered_load()).filter(|load| load.is_finite());
-    debug_assert_eq!(report.rows_read, report.jobs + report.rows_excluded());
-    Ok((workload, report))
+    Ok(())
 }
 
 fn refuse_duplicates(file: &str, rows: &[RawRow]) -> Result<(), Error> {

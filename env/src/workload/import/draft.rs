@@ -8,8 +8,8 @@ use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 
 use super::report::{Repair, count};
 use crate::error::Error;
-use crate::workload::Outcome;
 use crate::workload::table::Table;
+use crate::workload::{JobSpec, Outcome};
 
 /// Most classes that a list may name. *Assumed*: the largest list here names some dozens.
 const NUM_CLASSES_MAX: usize = 10_000;
@@ -38,6 +38,24 @@ pub(crate) struct RawRow {
     pub user: Option<String>,
     pub outcome: Outcome,
     pub resources: Resources,
+}
+
+impl RawRow {
+    /// As a job of a tenant of the cluster, on a clock that starts at `origin`.
+    pub(super) fn into_job(self, tenant: u16, origin: Time) -> JobSpec {
+        JobSpec {
+            id: self.id,
+            submit: self.submit - origin,
+            num_gpus: self.num_gpus,
+            run_time_s: self.run_time_s,
+            estimate_s: self.estimate_s,
+            tenant,
+            class: self.class,
+            user: self.user,
+            outcome: self.outcome,
+            resources: self.resources,
+        }
+    }
 }
 
 /// The cluster that a list belongs to.

@@ -29,7 +29,7 @@ step cargo test --workspace --locked
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps --locked
 
 # Nothing is compiled: manifests, versions beside paths, and the files of each crate that is to be published.
-step cargo package --workspace --exclude pleach-tests --no-verify --allow-dirty --locked --offline --quiet
+step cargo package --workspace --exclude pleach-tests --no-verify --allow-dirty --locked --quiet
 
 if ! command -v cargo-deny >/dev/null; then
   skip 'licences, duplicates and sources' 'cargo install cargo-deny --locked'

@@ -51,13 +51,23 @@ fn assert_stops(settings: &str, reason: [&str; 3]) {
 #[test]
 fn a_loss_that_is_not_finite_stops_with_one_line_and_the_last_good_state() {
     let reason = ["pleach: update ", "the loss is not finite", "lower learning_rate"];
-    assert_stops(&SETTINGS.replace("[train.ppo]", &format!("[train.ppo]{RATES}")), reason);
+    assert_stops(
+        &SETTINGS.replace("[train.ppo]", &format!("[train.ppo]{RATES}")),
+        reason,
+    );
 }
 
 #[test]
 fn so_do_parameters_that_evolution_has_driven_beyond_all_numbers() {
     let section = "[train.evolution]";
     // A policy whose parameters are out of sight is found out by its scores, before there is a loss.
-    let reason = ["pleach: network on philly-like", "a score that is not finite", "the state after"];
-    assert_stops(&tiny_run::evolution().replace(section, &format!("{section}{RATES}")), reason);
+    let reason = [
+        "pleach: network on philly-like",
+        "a score that is not finite",
+        "the state after",
+    ];
+    assert_stops(
+        &tiny_run::evolution().replace(section, &format!("{section}{RATES}")),
+        reason,
+    );
 }

@@ -23,7 +23,7 @@ use pleach_scheduler::physics::overheads::Overheads;
 
 use crate::attribution::Attribution;
 use crate::availability::Availability;
-use crate::metrics::{JobOutcome, Metrics};
+use crate::metrics::JobOutcome;
 use crate::occupancy::Occupancy;
 use crate::seed::Seed;
 use crate::workload::Workload;

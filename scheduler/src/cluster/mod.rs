@@ -55,7 +55,6 @@ use capabilities::class_costs_s;
 use decision::Decision;
 use free::FreeIndex;
 use goodput_cache::FirstGoodput;
-use serde::{Deserialize, Serialize};
 use shape::{Shapes, capacity};
 use shared::{SharedGpus, TypeFacts};
 use stints::Stints;
@@ -65,7 +64,6 @@ use crate::error::ConfigError;
 use crate::ids::{ExternalId, GpuTypeId, JobId, NodeId, RackId, Time};
 use crate::physics::interference::{Interference, PairTable};
 use crate::physics::links::Fabric;
-use crate::physics::overheads::Overheads;
 use crate::spec::{ClusterSpec, ModelClass};
 
 /// The tables and their indexes.

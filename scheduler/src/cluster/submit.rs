@@ -1,8 +1,8 @@
 //! How jobs come: what a request must fulfil, and the row that it gets.
 
+use super::goodput_cache::WaitingPace;
 use super::shape::{Shape, ShapeId, units};
 use super::tables::{Job, JobState, Placement, Submission};
-use super::goodput_cache::WaitingPace;
 use super::{Cluster, Demand};
 use crate::error::ConfigError;
 use crate::ids::{ClassId, ExternalId, GpuTypeId, JobId, Time};

@@ -3,7 +3,8 @@
 //! A [`Cluster`] is told what happens, a [`Planner`] decides, and a journal says what it decided:
 //!
 //! ```
-//! use pleach_scheduler::{Capabilities, ClassId, Cluster, ClusterSpec, Decision, Estimate, ModelClass};
+//! use pleach_scheduler::decision::Action;
+//! use pleach_scheduler::{Capabilities, ClassId, Cluster, ClusterSpec, Estimate, ModelClass};
 //! use pleach_scheduler::{Planner, PolicyPlanner, Provenance, Resources, Submission, TenantId, heuristics};
 //!
 //! // Two nodes of 8 GPUs in one rack.
@@ -23,7 +24,7 @@
 //!
 //! let mut decisions = Vec::new();
 //! cluster.take_decisions(&mut decisions);
-//! let starts = decisions.iter().filter(|decision| matches!(decision, Decision::Start { .. }));
+//! let starts = decisions.iter().filter(|decision| decision.action == Action::Start);
 //! assert_eq!(starts.count(), 3);
 //! assert_eq!((cluster.num_free(), cluster.num_pending()), (2, 1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())

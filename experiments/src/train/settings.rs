@@ -18,7 +18,7 @@ use crate::train::objective::{self, Objective};
 pub struct TrainSettings {
     /// Environments that step together.
     pub num_envs: usize,
-    /// Whom to imitate first: the name of a heuristic or of a planner whose plans can be shown as candidates ([`check_teacher`](super::teachers::check_teacher)),
+    /// Whom to imitate first: the name of a heuristic or of a planner whose plans can be shown as candidates,
     /// `best` for the best heuristic on the validation workloads, `none`.
     pub warm_start: String,
     /// Steps of each environment that are shown by the one imitated.

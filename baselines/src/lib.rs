@@ -34,6 +34,7 @@
 )]
 
 pub mod allox;
+pub mod dealing;
 pub mod elastic;
 mod entry;
 pub mod gavel;

@@ -5,10 +5,12 @@ use pleach_scheduler::planner::Planner;
 use serde_json::Value;
 
 use crate::entry::Entry;
-use crate::{allox, elastic, gavel, hadar, packing, prediction, production, service, sharing, synergy};
+use crate::{
+    allox, dealing, elastic, gavel, hadar, packing, prediction, production, service, sharing, synergy,
+};
 
 /// The lines of work, in the order in which tables list them.
-const FAMILIES: [&[Entry]; 10] = [
+const FAMILIES: [&[Entry]; 11] = [
     production::ENTRIES,
     service::ENTRIES,
     synergy::ENTRIES,
@@ -19,6 +21,7 @@ const FAMILIES: [&[Entry]; 10] = [
     sharing::ENTRIES,
     packing::ENTRIES,
     prediction::ENTRIES,
+    dealing::ENTRIES,
 ];
 
 /// All planners, in the order in which tables list them.

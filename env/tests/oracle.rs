@@ -8,14 +8,34 @@ mod slow_simulator;
 
 use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::Workload;
-use pleach_scheduler::heuristics;
+use pleach_scheduler::heuristics::{self, BestTypeDelay, DelayedBackfill, Patience};
+use pleach_scheduler::policy::Policy;
 use proptest::prelude::*;
 
 /// (first start s, finish s, preemptions, failures, held s) of every job.
 type Row = (f64, f64, u32, u32, f64);
 
+/// A heuristic by name; one that waits, with `:brief` behind its name, has patience from jobs of two minutes on.
+fn heuristic(name: &str) -> Box<dyn Policy> {
+    let Some(name) = name.strip_suffix(":brief") else {
+        return heuristics::by_name(name).unwrap();
+    };
+    let patience = Patience {
+        short_s: 128.0,
+        ..Patience::TUNED
+    };
+    match name {
+        "sjf-delay" => Box::new(DelayedBackfill::sjf(patience)),
+        "gpu-time-delay" => Box::new(DelayedBackfill::gpu_time(patience)),
+        _ => Box::new(BestTypeDelay {
+            patience,
+            ..BestTypeDelay::TUNED
+        }),
+    }
+}
+
 fn fast(policy: &str, workload: &Workload, config: &SimConfig) -> Vec<Row> {
-    let mut policy = heuristics::by_name(policy).unwrap();
+    let mut policy = heuristic(policy);
     let result = simulate(workload, config, &mut policy).unwrap();
     let rows = result.jobs.iter();
     rows.map(|job| {
@@ -76,6 +96,17 @@ proptest! {
         policy in proptest::sample::select(vec!["easy", "easy-sjf", "sjf-reserve", "gpu-time-reserve"]),
     ) {
         config.capabilities.reservation = true;
+        let slow = slow(policy, &workload, &config);
+        prop_assume!(slow.is_some());
+        prop_assert_eq!(fast(policy, &workload, &config), slow.unwrap());
+    }
+
+    #[test]
+    fn jobs_wait_for_tighter_places_and_faster_types_as_in_the_slow_simulator(
+        workload in scenario::workload(16),
+        config in scenario::config(),
+        policy in proptest::sample::select(vec!["sjf-delay:brief", "gpu-time-delay:brief", "best-type-delay:brief"]),
+    ) {
         let slow = slow(policy, &workload, &config);
         prop_assume!(slow.is_some());
         prop_assert_eq!(fast(policy, &workload, &config), slow.unwrap());

@@ -35,6 +35,7 @@
 pub mod distill;
 pub mod error;
 pub mod evaluate;
+pub mod index_search;
 pub mod plot;
 pub mod progress;
 pub mod report;

@@ -1,10 +1,11 @@
 //! What the planners share: [`allocate_by_priority`] gives out GPUs along a priority order, [`what_if`] is what would be free
 //! if some jobs were stopped, [`allocation`] carries a plan out, [`timer`] keeps rounds, [`linear_program`] solves linear and
-//! integer programmes, [`settings`] reads what a planner is made from.
+//! integer programmes, [`pair_speeds`] remembers how jobs fare beside each other, [`settings`] reads what a planner is made from.
 
 pub(crate) mod allocate_by_priority;
 pub(crate) mod allocation;
 pub mod linear_program;
+pub(crate) mod pair_speeds;
 pub(crate) mod settings;
 pub(crate) mod solution;
 pub(crate) mod timer;

@@ -24,6 +24,47 @@ pub(crate) fn read<T: DeserializeOwned + Serialize + Default>(
     })
 }
 
+/// As [`read`], where what is left out is as in `base` and not as in the defaults of the struct.
+///
+/// # Errors
+/// What does not fit, with `base` as an example of what does.
+pub(crate) fn read_over<T: DeserializeOwned + Serialize>(
+    name: &str,
+    base: &T,
+    settings: &Value,
+) -> Result<T, ConfigError> {
+    let base = serde_json::to_value(base).unwrap_or(Value::Null);
+    let mut merged = base.clone();
+    merge(&mut merged, settings);
+    serde_json::from_value(merged).map_err(|error| ConfigError {
+        key: name.into(),
+        value: settings.to_string(),
+        allowed: format!("settings such as {base}"),
+        hint: format!("{error}."),
+    })
+}
+
+/// Writes the keys of one object over those of another, object by object; null changes nothing at the top.
+fn merge(base: &mut Value, over: &Value) {
+    match (base, over) {
+        (_, Value::Null) => {}
+        (Value::Object(base), Value::Object(over)) => {
+            for (key, value) in over {
+                match base
+                    .get_mut(key)
+                    .filter(|known| known.is_object() && value.is_object())
+                {
+                    Some(known) => merge(known, value),
+                    None => {
+                        base.insert(key.clone(), value.clone());
+                    }
+                }
+            }
+        }
+        (base, over) => *base = over.clone(),
+    }
+}
+
 /// The defaults as JSON.
 pub(crate) fn defaults<T: Serialize + Default>() -> Value {
     serde_json::to_value(T::default()).unwrap_or(Value::Null)

@@ -122,6 +122,11 @@ impl FreeResources {
         node.memory_mib += memory_mib;
     }
 
+    /// Makes one node what it is elsewhere.
+    pub fn copy_node(&mut self, node: NodeId, from: &FreeResources) {
+        self.nodes[node.index()] = from.nodes[node.index()];
+    }
+
     /// GPUs of a node that can be taken with what each comes with.
     #[must_use]
     pub fn hosts(&self, node: NodeId, shape: Shape) -> u32 {

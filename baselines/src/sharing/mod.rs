@@ -9,7 +9,6 @@ mod indolent;
 mod matching;
 mod muri;
 mod sjf;
-mod speeds;
 mod turns;
 
 #[cfg(test)]

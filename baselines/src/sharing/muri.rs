@@ -24,9 +24,9 @@ use serde::{Deserialize, Serialize};
 
 use super::hosts::can_share;
 use super::matching::pair_up;
-use super::speeds::PairSpeeds;
 use crate::shared::allocate_by_priority::start_what_fits;
 use crate::shared::allocation::{Allocation, Grant, apply, start_fractions};
+use crate::shared::pair_speeds::PairSpeeds;
 use crate::shared::settings::check;
 use crate::shared::timer::RoundTimer;
 use crate::shared::what_if::{FreeResources, is_whole_gpu_job};

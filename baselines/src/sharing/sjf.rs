@@ -30,8 +30,8 @@ use pleach_scheduler::planner::Planner;
 use serde::{Deserialize, Serialize};
 
 use super::hosts::{Host, Hosts, can_share, gathered};
-use super::speeds::PairSpeeds;
 use crate::shared::allocate_by_priority::tightest;
+use crate::shared::pair_speeds::PairSpeeds;
 
 /// Settings of [`SjfSharing`]: there are none, the rule has no constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

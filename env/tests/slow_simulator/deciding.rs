@@ -18,6 +18,24 @@ struct Kept {
     room: u32,
 }
 
+/// What a job puts up with before it starts on a loose placement.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// Jobs that run for less put up with nothing, s.
+    short_s: f64,
+    /// Parts of the run time.
+    wait_ratio: f64,
+}
+
+/// The patience of a heuristic that waits: its own, or, after a colon, one that is so brief that short jobs have some.
+fn patience_of(policy: &str) -> Patience {
+    let short_s = if policy.ends_with(":brief") { 128.0 } else { 3600.0 };
+    Patience {
+        short_s,
+        wait_ratio: 0.5,
+    }
+}
+
 /// Tiresias' classes of attained service.
 fn service_class(attained_gpu_s: f64) -> u32 {
     let passed = [3250.0, 7200.0, 18000.0]
@@ -30,7 +48,12 @@ impl Slow {
     pub(super) fn decide(&mut self, policy: &str) {
         match policy {
             "srtf" | "las" => while self.start_or_preempt(policy) {},
-            "sjf-best-type" => while self.start_what_ends_first() {},
+            "sjf-best-type" => while self.start_what_ends_first(0.0, None) {},
+            "best-type-delay" | "best-type-delay:brief" => {
+                while self.start_what_ends_first(0.1, Some(patience_of(policy))) {}
+            }
+            "sjf-delay" | "sjf-delay:brief" => self.delayed("sjf", patience_of(policy)),
+            "gpu-time-delay" | "gpu-time-delay:brief" => self.delayed("gpu-time", patience_of(policy)),
             "easy" => self.backfill("fifo", "fifo"),
             "easy-sjf" => self.backfill("fifo", "sjf"),
             "sjf-reserve" => self.backfill("sjf", "sjf"),
@@ -197,9 +220,51 @@ impl Slow {
         f64::from(self.now) + self.startup_s(job) + self.jobs[job].believed_rest_s() / rate
     }
 
-    /// Starts the job that would end first, on the fastest type that is free for it, unless it would end sooner on a type for
-    /// which it has to wait.
-    fn start_what_ends_first(&mut self) -> bool {
+    /// Whether a job waits for a tighter placement.
+    fn waits(&self, job: usize, placement: &[Part], patience: Patience) -> bool {
+        let row = &self.jobs[job];
+        let locality = self.rate(job, placement) / row.class.speed[self.nodes[placement[0].0].kind];
+        let run_s = row.work_s + row.misbelief_s;
+        let waited_s = f64::from(self.now - row.submit) - f64::from(row.held_s);
+        locality <= 0.96 && run_s >= patience.short_s && waited_s < patience.wait_ratio * run_s
+    }
+
+    /// As EASY's relatives, but who waits for a tighter placement is passed over.
+    fn delayed(&mut self, order: &str, patience: Patience) {
+        while let Some(head) = self.head(order) {
+            if self.fitting_kinds(head).is_empty() {
+                if self.reservation {
+                    let mut kept = self.keep_for(head);
+                    while self.start_beside(&mut kept, order, order, Some(patience)) {}
+                }
+                return;
+            }
+            let mut queue = vec![head];
+            if self.reservation {
+                queue.extend(self.queue(order));
+            }
+            let is_ready = |job: &usize| {
+                let kind = self.fastest(*job, &self.fitting_kinds(*job));
+                kind.is_some_and(|kind| {
+                    let placement = self.place(self.jobs[*job].gang, kind);
+                    !self.waits(*job, &placement, patience)
+                })
+            };
+            let Some(next) = queue.into_iter().find(is_ready) else {
+                // Where nobody runs somebody must start: the first that fits, by the order.
+                if !self.any(State::Running) {
+                    self.start_if_it_fits(head);
+                    continue;
+                }
+                return;
+            };
+            self.start_if_it_fits(next);
+        }
+    }
+
+    /// Starts the job that would end first, on the fastest type that is free for it, unless it would end sooner by more than a
+    /// margin, in parts of its time here, on a type for which it has to wait, or waits for a tighter placement.
+    fn start_what_ends_first(&mut self, margin: f64, patience: Option<Patience>) -> bool {
         let mut starts = Vec::new();
         for job in self.those(State::Waiting) {
             let Some(kind) = self.fastest(job, &self.fitting_kinds(job)) else {
@@ -219,7 +284,10 @@ impl Slow {
                     best = Some((end, wait_s));
                 }
             }
-            if best.is_none_or(|(other, wait_s)| other >= end || wait_s == 0.0) {
+            let duration_s = end - f64::from(self.now);
+            let stays =
+                best.is_none_or(|(other, wait_s)| (end - other) / duration_s <= margin || wait_s == 0.0);
+            if stays && !patience.is_some_and(|patience| self.waits(job, &placement, patience)) {
                 starts.push((end, job, placement));
             }
         }
@@ -254,7 +322,7 @@ impl Slow {
             if !self.start_if_it_fits(head) {
                 if self.reservation {
                     let mut kept = self.keep_for(head);
-                    while self.start_beside(&mut kept, head_order, fill_order) {}
+                    while self.start_beside(&mut kept, head_order, fill_order, None) {}
                 }
                 return;
             }
@@ -289,13 +357,22 @@ impl Slow {
         best.unwrap()
     }
 
-    fn start_beside(&mut self, kept: &mut Kept, head_order: &str, fill_order: &str) -> bool {
+    fn start_beside(
+        &mut self,
+        kept: &mut Kept,
+        head_order: &str,
+        fill_order: &str,
+        patience: Option<Patience>,
+    ) -> bool {
         // Whoever has become the head meanwhile comes first.
         let mut queue: Vec<usize> = self.head(head_order).into_iter().collect();
         queue.extend(self.queue(fill_order));
         queue.retain(|job| *job != kept.job);
         for job in queue {
             if let Some((kind, placement)) = self.place_beside(kept, job) {
+                if patience.is_some_and(|patience| self.waits(job, &placement, patience)) {
+                    continue;
+                }
                 let end = self.believed_end(job, self.rate(job, &placement));
                 let row = &self.jobs[job];
                 if end > kept.shadow {

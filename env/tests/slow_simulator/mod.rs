@@ -115,8 +115,13 @@ pub struct Slow {
     changes: Vec<(u32, usize, NodeState)>,
 }
 
-/// A decision is due at whole multiples of this for the policy that looks at attained service, s.
-const TICK_S: u32 = 300;
+/// A decision is due at whole multiples of this for policies that look at attained service or lose patience, s.
+fn tick_s(policy: &str) -> Option<u32> {
+    if policy.contains("-delay") {
+        return Some(600);
+    }
+    (policy == "las").then_some(300)
+}
 
 /// Every job at its end, or none if one finishes between two seconds.
 pub fn run(policy: &str, workload: &Workload, config: &SimConfig) -> Option<Vec<Job>> {
@@ -125,7 +130,8 @@ pub fn run(policy: &str, workload: &Workload, config: &SimConfig) -> Option<Vec<
         let mut anything = slow.finish_those_at_their_end()?;
         anything |= slow.change_nodes();
         anything |= slow.arrive();
-        anything |= policy == "las" && slow.now.is_multiple_of(TICK_S) && slow.any(State::Running);
+        let is_tick = tick_s(policy).is_some_and(|tick_s| slow.now.is_multiple_of(tick_s));
+        anything |= is_tick && slow.any(State::Running);
         if anything && slow.any(State::Waiting) {
             slow.decide(policy);
         }

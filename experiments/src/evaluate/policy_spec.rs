@@ -203,11 +203,15 @@ impl PolicySpec {
         }
     }
 
-    /// The tree in words, if this is one.
+    /// The tree or the formula in words, if this is one.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         match &self.kind {
             Kind::Tree(policy) => Some(policy.tree().to_text()),
+            Kind::Planner(entry, formula) if entry.info.name == "index" => {
+                let formula = pleach_baselines::dealing::formula_of(formula).ok()?;
+                Some(formula.text())
+            }
             _ => None,
         }
     }
@@ -362,11 +366,23 @@ fn open_file(path: &Path) -> Result<PolicySpec, Error> {
         refused(error.to_string(), if is_mendable { MEND_IT } else { MAKE_ANEW })
     };
     if first == Some(b'{') {
+        if let Some(formula) = formula_in(path) {
+            return PolicySpec::planner("index", formula);
+        }
         let tree = Tree::load(path).map_err(refused_tree)?;
         return PolicySpec::tree("tree", tree);
     }
     let policy = LearnedPolicy::load(path).map_err(|error| refused(error.to_string(), MAKE_ANEW))?;
     Ok(PolicySpec::network("network", policy.named("network")))
+}
+
+/// What a file holds if it is the formula of an index: an object with weights, which no tree has.
+fn formula_in(path: &Path) -> Option<serde_json::Value> {
+    let mut text = String::new();
+    let file = File::open(path).ok()?;
+    file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
+    let value: serde_json::Value = serde_json::from_str(&text).ok()?;
+    value.get("weights").is_some().then_some(value)
 }
 
 /// The first byte of a file that is not blank; none where there is none in what a policy file may hold.

@@ -3,7 +3,7 @@
 //! Each is a [`Policy`] that reads typed facts only and asks for the smallest candidate set that holds its choice.
 //! Given a larger set (that of a learned policy, say, to be its teacher) it makes the same choice; only the preemptive
 //! ones may not, because they look at more heads than that set has, `fifo` where quotas bind, because it looks at
-//! heads tenant by tenant, and `sjf-best-type`, which looks at more jobs that fit. Those that choose sizes or cores need a set
+//! heads tenant by tenant, and `sjf-best-type` and those that wait for a better place, which look at more jobs that fit. Those that choose sizes or cores need a set
 //! that offers them.
 //!
 //! # What is deliberately not here
@@ -11,6 +11,7 @@
 
 mod backfill;
 mod best_type;
+mod delay;
 mod fifo;
 mod greedy;
 mod moldable;
@@ -24,6 +25,7 @@ pub(crate) mod tests;
 
 pub use backfill::Backfill;
 pub use best_type::SjfBestType;
+pub use delay::{BestTypeDelay, DelayedBackfill, Patience};
 pub use fifo::HeadOfLine;
 pub use greedy::Greedy;
 pub use moldable::SjfMoldable;
@@ -80,6 +82,9 @@ infos! {
     "sjf-moldable", "elastic", "moldable jobs, Cirne and Berman, JPDC'02", "run time estimate, scaling", "the shortest job that fits, and half, all or twice its GPUs";
     "sjf-tuned", "resource-sensitive", "profile and GREEDY of Synergy OSDI'22, as a queue order", "run time estimate, sensitivity", "the shortest job that fits, with the CPU and memory that it can use";
     "sjf-best-type", "heterogeneity-aware", "min-min of Maheswaran et al., HCW'99", "run time estimate, speed on each type", "the job that ends first on a free type, unless waiting for another type ends it sooner";
+    "sjf-delay", "backfill, delay scheduling", "delay scheduling, EuroSys'10, over sjf-reserve", "run time estimate, gang size", "as sjf-reserve, but a long job waits for a tight place for half its run time";
+    "gpu-time-delay", "backfill, delay scheduling", "delay scheduling, EuroSys'10, over gpu-time-reserve", "run time estimate, gang size", "as gpu-time-reserve, but a long job waits for a tight place for half its run time";
+    "best-type-delay", "heterogeneity-aware, delay scheduling", "delay scheduling, EuroSys'10, over min-min", "run time estimate, speed on each type", "as sjf-best-type, with a margin between types, a reservation and patience for a tight place";
 }
 
 /// The names that [`by_name`] knows.
@@ -110,6 +115,9 @@ pub fn by_name(name: &str) -> Result<Box<dyn Policy>, ConfigError> {
         "sjf-moldable" => Box::new(SjfMoldable),
         "sjf-tuned" => Box::new(SjfTuned),
         "sjf-best-type" => Box::new(SjfBestType),
+        "sjf-delay" => Box::new(DelayedBackfill::sjf(Patience::TUNED)),
+        "gpu-time-delay" => Box::new(DelayedBackfill::gpu_time(Patience::TUNED)),
+        "best-type-delay" => Box::new(BestTypeDelay::TUNED),
         _ => {
             return Err(ConfigError {
                 key: "policy".into(),

@@ -47,10 +47,18 @@ fn schedule_of(name: &str) -> Vec<(i64, i64)> {
 fn one_scenario_separates_all_heuristics() {
     let (separated, others) = names().split_at(AVERAGE_JCT_S.len());
     assert_eq!(AVERAGE_JCT_S.map(|(name, _)| name), separated);
-    // Where jobs can have no other size, cores or type, those who choose among them are shortest job first.
-    assert_eq!(others, ["sjf-moldable", "sjf-tuned", "sjf-best-type"]);
-    for name in others {
-        assert_eq!(schedule_of(name), schedule_of("sjf"), "{name}");
+    // Where jobs can have no other size, cores, type or tighter place, those who choose among them are who they are else.
+    let same = [
+        ("sjf-moldable", "sjf"),
+        ("sjf-tuned", "sjf"),
+        ("sjf-best-type", "sjf"),
+        ("sjf-delay", "sjf-reserve"),
+        ("gpu-time-delay", "gpu-time-reserve"),
+        ("best-type-delay", "sjf-reserve"),
+    ];
+    assert_eq!(others, same.map(|(name, _)| name));
+    for (name, other) in same {
+        assert_eq!(schedule_of(name), schedule_of(other), "{name}");
     }
     for (number, (name, expected_s)) in AVERAGE_JCT_S.into_iter().enumerate() {
         assert_eq!(average_jct_s(&JOBS, &schedule_of(name)), expected_s, "{name}");

@@ -1,0 +1,244 @@
+//! A learned order: a sum of weighted logarithms, so its exponential is a product of powers that a person can read.
+//!
+//! A formula is a file: versioned JSON with the weights by name and the rules of the deal. What is not named weighs nothing.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use pleach_scheduler::cluster::{Cluster, Job, JobState};
+use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ids::{GpuTypeId, JobId};
+use pleach_scheduler::portable_math::ln;
+use serde::{Deserialize, Serialize};
+
+use super::order::{Order, service_s};
+use super::rules::DealingRules;
+use crate::shared::settings::check;
+
+/// Version of the file.
+pub const FORMULA_VERSION: u32 = 1;
+
+/// Times below this hardly differ, s. *Assumed.*
+const FLOOR_S: f64 = 60.0;
+/// As [`FLOOR_S`], for the feature that tells only long jobs apart, s. *Assumed.*
+const LONG_S: f64 = 3600.0;
+
+/// What a weight stands before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexFeature {
+    /// Name in the file.
+    pub name: &'static str,
+    /// In words and symbols.
+    pub means: &'static str,
+}
+
+const fn feature(name: &'static str, means: &'static str) -> IndexFeature {
+    IndexFeature { name, means }
+}
+
+/// Features of a job, the same on all GPU types.
+const OF_JOB: usize = 9;
+
+/// All features: first those of the job, then those of the job on a type.
+pub const INDEX_FEATURES: [IndexFeature; 20] = [
+    feature("service", "ln(service for each GPU + 60 s)"),
+    feature("long_service", "ln(service for each GPU + 1 h)"),
+    feature("gang", "ln(GPUs of the gang)"),
+    feature("age", "ln(time since it came + 60 s)"),
+    feature("wait", "ln(time without GPUs + 60 s)"),
+    feature("gang_load", "ln(GPUs asked for / GPUs) x ln(GPUs of the gang)"),
+    feature(
+        "service_load",
+        "ln(GPUs asked for / GPUs) x ln(service for each GPU + 60 s)",
+    ),
+    feature("restart", "ln(1 + cost of a restart / 1 s)"),
+    feature("rest", "ln(believed rest + 60 s)"),
+    feature("speed", "ln(speed on the type / best speed)"),
+    feature("advantage", "ln(advantage of the class on the type)"),
+    feature("scarce", "ln(GPUs / GPUs of the type)"),
+    feature("stays", "1 if it runs on the type"),
+    feature(
+        "stays_run",
+        "ln(time since its start + 60 s) if it runs on the type",
+    ),
+    feature(
+        "stays_restart",
+        "ln(1 + cost of a restart / 1 s) if it runs on the type",
+    ),
+    feature("moves", "1 if it runs on another type"),
+    feature(
+        "speed_service",
+        "ln(speed on the type / best speed) x ln(service for each GPU + 60 s)",
+    ),
+    feature(
+        "speed_load",
+        "ln(speed on the type / best speed) x ln(GPUs asked for / GPUs)",
+    ),
+    feature(
+        "speed_gang",
+        "ln(speed on the type / best speed) x ln(GPUs of the gang)",
+    ),
+    feature("beside", "1 if it shares its GPUs on the type"),
+];
+
+/// Names of the features that read an estimate of the run time.
+pub const ESTIMATE_FEATURES: [&str; 1] = ["rest"];
+
+/// A learned order and the rules of its deals, as the file has them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Formula {
+    /// Version of the file, [`FORMULA_VERSION`].
+    pub version: u32,
+    /// How GPUs are dealt.
+    pub rules: DealingRules,
+    /// Weights by name of the feature, -100 to 100; what is left out weighs nothing.
+    pub weights: BTreeMap<String, f64>,
+    /// How it came about, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub origin: String,
+}
+
+impl Formula {
+    /// Checks version, names and ranges.
+    ///
+    /// # Errors
+    /// The first that is not as it must be.
+    pub fn validate(&self, name: &str) -> Result<(), ConfigError> {
+        let ok = self.version == FORMULA_VERSION;
+        check(
+            name,
+            "version",
+            self.version,
+            ok,
+            "1, the version of this program",
+        )?;
+        for (key, weight) in &self.weights {
+            let known = INDEX_FEATURES.iter().any(|feature| feature.name == key);
+            let names = INDEX_FEATURES.map(|feature| feature.name).join(", ");
+            check(name, "weights", key, known, &format!("one of {names}"))?;
+            let ok = (-100.0..=100.0).contains(weight);
+            check(name, &format!("weights.{key}"), weight, ok, "-100 to 100")?;
+        }
+        self.rules.validate(name)
+    }
+
+    /// The formula as a person reads it, the heaviest term first.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut terms: Vec<(&IndexFeature, f64)> = INDEX_FEATURES
+            .iter()
+            .filter_map(|feature| Some((feature, *self.weights.get(feature.name)?)))
+            .filter(|(_, weight)| *weight != 0.0)
+            .collect();
+        terms.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        let mut text = String::from("score =\n");
+        for (feature, weight) in terms {
+            let sign = if weight < 0.0 { '-' } else { '+' };
+            let _ = writeln!(text, "  {sign} {:<8.3} {}", weight.abs(), feature.means);
+        }
+        let rules = &self.rules;
+        let _ = write!(
+            text,
+            "dealt at events at least {:.0} s apart and every {:.0} s; two share a GPU where their speeds add up to more than \
+             {:.2};\na gang leaves a loose seat that has cost it {:.2} restarts",
+            rules.deal_min_s, rules.deal_max_s, rules.pack_above, rules.reseat_loss
+        );
+        text
+    }
+}
+
+/// A formula ready to score.
+#[derive(Clone, Debug)]
+pub struct FormulaOrder {
+    weights: [f64; INDEX_FEATURES.len()],
+    /// `ln` of the GPUs that all jobs ask for over the cluster's.
+    load: f64,
+    num_gpus: f64,
+}
+
+impl FormulaOrder {
+    /// The order of a formula.
+    #[must_use]
+    pub fn new(formula: &Formula) -> FormulaOrder {
+        let weight = |feature: IndexFeature| formula.weights.get(feature.name).copied().unwrap_or(0.0);
+        FormulaOrder {
+            weights: INDEX_FEATURES.map(weight),
+            load: 0.0,
+            num_gpus: 1.0,
+        }
+    }
+
+    fn sum(&self, first: usize, features: &[f64]) -> f64 {
+        let weights = &self.weights[first..first + features.len()];
+        // One order of the sum, so that it is the same everywhere.
+        let products = weights.iter().zip(features).map(|(weight, value)| weight * value);
+        products.fold(0.0, |sum, product| sum + product)
+    }
+}
+
+/// Time for which a job has held GPUs until now, s.
+fn held_s(cluster: &Cluster, job: &Job) -> f64 {
+    let present_s = match job.state {
+        JobState::Running => (cluster.now() - job.run_start).as_secs_f64(),
+        _ => 0.0,
+    };
+    job.held_s + present_s
+}
+
+impl Order for FormulaOrder {
+    fn look(&mut self, cluster: &Cluster) {
+        let held = cluster.running().map(|id| u64::from(cluster.job(id).num_held));
+        let asked = cluster.num_pending_gpus() + held.sum::<u64>();
+        self.num_gpus = f64::from(cluster.num_gpus());
+        self.load = ln((asked.max(1) as f64) / self.num_gpus);
+    }
+
+    fn of_job(&self, cluster: &Cluster, id: JobId) -> f64 {
+        let job = cluster.job(id);
+        let service_s = service_s(cluster, id);
+        let age_s = (cluster.now() - job.submit).as_secs_f64();
+        let wait_s = (age_s - held_s(cluster, job)).max(0.0);
+        let (service, gang) = (ln(service_s + FLOOR_S), ln(f64::from(job.request.num_gpus)));
+        let features: [f64; OF_JOB] = [
+            service,
+            ln(service_s + LONG_S),
+            gang,
+            ln(age_s + FLOOR_S),
+            ln(wait_s + FLOOR_S),
+            self.load * gang,
+            self.load * service,
+            ln(1.0 + cluster.restart_cost_s(id)),
+            ln(job.remaining_s_at(cluster.now()) + FLOOR_S),
+        ];
+        self.sum(0, &features)
+    }
+
+    fn of_type(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64 {
+        let job = cluster.job(id);
+        let class = job.request.class;
+        let speed = ln(cluster.class(class).speed[kind.index()] / cluster.best_speed_of(class));
+        let runs = job.state == JobState::Running;
+        let stays = runs && job.gpu_type == kind;
+        let if_stays = |value: f64| if stays { value } else { 0.0 };
+        let run_s = if stays {
+            (cluster.now() - job.run_start).as_secs_f64()
+        } else {
+            0.0
+        };
+        let features: [f64; INDEX_FEATURES.len() - OF_JOB] = [
+            speed,
+            ln(cluster.type_advantage(class, kind).max(1e-9)),
+            ln(self.num_gpus / f64::from(cluster.num_gpus_of(kind).max(1))),
+            if_stays(1.0),
+            if_stays(ln(run_s + FLOOR_S)),
+            if_stays(ln(1.0 + cluster.restart_cost_s(id))),
+            f64::from(u8::from(runs && !stays)),
+            speed * ln(service_s(cluster, id) + FLOOR_S),
+            speed * self.load,
+            speed * ln(f64::from(job.request.num_gpus)),
+            if_stays(f64::from(u8::from(job.is_sharing))),
+        ];
+        self.sum(OF_JOB, &features)
+    }
+}

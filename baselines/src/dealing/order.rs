@@ -1,0 +1,191 @@
+//! In which order jobs are dealt GPUs: the service that they have had, what remains of them, the Gittins index, or what their
+//! GPUs do.
+//!
+//! A score is the logarithm of a product of powers, so that a factor of two counts the same anywhere:
+//!
+//! `score = priority - gpus_power ln(gang) + speed_power ln(speed on the type / best speed) + advantage_power ln(advantage of the
+//! class on the type) + ln(stay_gain) if it runs there`
+
+use pleach_scheduler::cluster::{Cluster, JobState};
+use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ids::{GpuTypeId, JobId};
+use pleach_scheduler::portable_math::ln;
+use serde::{Deserialize, Serialize};
+
+use crate::service::GittinsIndex;
+use crate::shared::settings::check;
+
+/// What gives every job a score on every GPU type; larger scores are dealt first.
+pub trait Order: Send {
+    /// Looks at the cluster before a deal.
+    fn look(&mut self, cluster: &Cluster);
+
+    /// The part of the score that is the same on all types.
+    fn of_job(&self, cluster: &Cluster, id: JobId) -> f64;
+
+    /// The part of the score that is the type's.
+    fn of_type(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64;
+}
+
+/// Which jobs go first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// Who has had least service for each of its GPUs.
+    LeastService,
+    /// Who is believed to need least time.
+    ShortestRest,
+    /// Who is most likely to end soon for what it costs, by the jobs that have ended.
+    Gittins,
+    /// Whose GPUs progress most: small gangs on their best types; equals by arrival.
+    Rate,
+}
+
+/// Settings of the classic orders.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OrderConfig {
+    /// Service or rest below which jobs hardly differ, s, above 0 to 1e7: it is added before the logarithm.
+    pub floor_s: f64,
+    /// How much the size of a gang counts against it: 0 = priority by time, 1 = by GPU-time. 0 to 4.
+    pub gpus_power: f64,
+    /// How much the speed on a type counts, over the class's best speed. 0 to 16.
+    pub speed_power: f64,
+    /// How much it counts that the type suits the class better than it suits others. 0 to 16.
+    pub advantage_power: f64,
+    /// By what factor others must have the better claim to stop or move a running job. 1 to 1000.
+    pub stay_gain: f64,
+}
+
+impl Default for OrderConfig {
+    fn default() -> OrderConfig {
+        OrderConfig {
+            floor_s: 600.0,
+            gpus_power: 0.5,
+            speed_power: 2.0,
+            advantage_power: 0.0,
+            stay_gain: 1.5,
+        }
+    }
+}
+
+impl OrderConfig {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first setting out of its range.
+    pub fn validate(&self, name: &str) -> Result<(), ConfigError> {
+        let floor_ok = self.floor_s > 0.0 && self.floor_s <= 1e7;
+        check(
+            name,
+            "order.floor_s",
+            self.floor_s,
+            floor_ok,
+            "above 0, at most 1e7",
+        )?;
+        let ranges = [
+            ("gpus_power", self.gpus_power, 0.0, 4.0, "0 to 4"),
+            ("speed_power", self.speed_power, 0.0, 16.0, "0 to 16"),
+            ("advantage_power", self.advantage_power, 0.0, 16.0, "0 to 16"),
+            ("stay_gain", self.stay_gain, 1.0, 1000.0, "1 to 1000"),
+        ];
+        for (key, value, least, most, allowed) in ranges {
+            let ok = (least..=most).contains(&value);
+            check(name, &format!("order.{key}"), value, ok, allowed)?;
+        }
+        Ok(())
+    }
+}
+
+/// Jobs that must have ended before the Gittins index says anything. *Assumed.*
+const ENDED_MIN: usize = 10;
+/// Quanta over which the best Gittins index is looked for: from a minute, each twice the last, to 23 days. *Assumed.*
+const NUM_QUANTA: i32 = 16;
+
+/// A classic order.
+#[derive(Clone, Debug)]
+pub struct ClassicOrder {
+    priority: Priority,
+    config: OrderConfig,
+    /// Jobs that waited or ran when it last looked.
+    seen: Vec<JobId>,
+    /// Service of ended jobs for each of their GPUs, s.
+    ended_s: Vec<f64>,
+    index: GittinsIndex,
+}
+
+impl ClassicOrder {
+    /// An order with its settings.
+    #[must_use]
+    pub fn new(priority: Priority, config: OrderConfig) -> ClassicOrder {
+        ClassicOrder {
+            priority,
+            config,
+            seen: Vec::new(),
+            ended_s: Vec::new(),
+            index: GittinsIndex::default(),
+        }
+    }
+
+    /// The best ratio of the chance to end within a further service to the service that this is expected to cost, over all quanta;
+    /// where nobody is known to have been longer, and before enough have ended, as if the rest were as long as the past.
+    fn gittins(&self, service_s: f64) -> f64 {
+        let quanta = (0..NUM_QUANTA).map(|power| 60.0 * f64::from(1_u32 << power));
+        let known = quanta.map(|quantum_s| self.index.at(service_s, quantum_s));
+        let best = known.fold(0.0, f64::max);
+        let unknown = 1.0 / (service_s + self.config.floor_s);
+        if self.ended_s.len() < ENDED_MIN || best <= 0.0 {
+            return unknown;
+        }
+        best
+    }
+}
+
+/// Service of a job for each of its GPUs until now, s.
+pub(super) fn service_s(cluster: &Cluster, id: JobId) -> f64 {
+    let job = cluster.job(id);
+    job.attained_gpu_s_at(cluster.now()) / job.request.gpus()
+}
+
+impl Order for ClassicOrder {
+    fn look(&mut self, cluster: &Cluster) {
+        if self.priority != Priority::Gittins {
+            return;
+        }
+        let ended = self.seen.iter().copied();
+        let ended: Vec<JobId> = ended
+            .filter(|id| cluster.job(*id).state == JobState::Finished)
+            .collect();
+        if !ended.is_empty() {
+            self.ended_s
+                .extend(ended.into_iter().map(|id| service_s(cluster, id)));
+            self.index = GittinsIndex::of(self.ended_s.clone());
+        }
+        self.seen = cluster.active();
+    }
+
+    fn of_job(&self, cluster: &Cluster, id: JobId) -> f64 {
+        let job = cluster.job(id);
+        let floor_s = self.config.floor_s;
+        let priority = match self.priority {
+            Priority::LeastService => -ln(service_s(cluster, id) + floor_s),
+            Priority::ShortestRest => -ln(job.remaining_s_at(cluster.now()) + floor_s),
+            Priority::Gittins => ln(self.gittins(service_s(cluster, id))),
+            Priority::Rate => 0.0,
+        };
+        priority - self.config.gpus_power * ln(f64::from(job.request.num_gpus))
+    }
+
+    fn of_type(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64 {
+        let job = cluster.job(id);
+        let class = job.request.class;
+        let speed = cluster.class(class).speed[kind.index()] / cluster.best_speed_of(class);
+        let mut score = self.config.speed_power * ln(speed);
+        if self.config.advantage_power > 0.0 {
+            score += self.config.advantage_power * ln(cluster.type_advantage(class, kind));
+        }
+        if job.state == JobState::Running && job.gpu_type == kind {
+            score += ln(self.config.stay_gain);
+        }
+        score
+    }
+}

@@ -1,0 +1,87 @@
+//! When GPUs are dealt: at events, but not more often than every so many seconds, and at times without one; in between free GPUs
+//! are filled.
+
+use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::planner::Planner;
+
+use super::deal::deal;
+use super::order::Order;
+use super::rules::DealingRules;
+use crate::shared::allocation::{apply, start_fractions};
+use crate::shared::pair_speeds::PairSpeeds;
+
+/// A planner that deals GPUs in an order.
+#[derive(Debug)]
+pub struct Dealer<O> {
+    name: String,
+    rules: DealingRules,
+    order: O,
+    speeds: PairSpeeds,
+    /// When GPUs were last dealt.
+    dealt: Option<Time>,
+    /// Whether something may have happened since.
+    is_behind: bool,
+}
+
+impl<O: Order> Dealer<O> {
+    /// A planner of a name.
+    ///
+    /// # Errors
+    /// A rule out of its range.
+    pub fn new(name: &str, rules: DealingRules, order: O) -> Result<Dealer<O>, ConfigError> {
+        rules.validate(name)?;
+        Ok(Dealer {
+            name: name.to_string(),
+            rules,
+            order,
+            speeds: PairSpeeds::default(),
+            dealt: None,
+            is_behind: false,
+        })
+    }
+}
+
+/// Whether a running job could run better: on another type, on a tighter seat or alone.
+fn could_run_better(cluster: &Cluster, id: JobId) -> bool {
+    let job = cluster.job(id);
+    let class = job.request.class;
+    let speed = cluster.class(class).speed[job.gpu_type.index()];
+    job.is_sharing
+        || speed < cluster.best_speed_of(class)
+        || (job.placement.len() > 1 && cluster.job_facts(id, &job.placement).locality < 1.0)
+}
+
+impl<O: Order> Planner for Dealer<O> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
+        start_fractions(cluster);
+        self.order.look(cluster);
+        let now = cluster.now();
+        let least = Time::from_secs_f64(self.rules.deal_min_s);
+        let may_move = self.rules.preempt && cluster.capabilities().preemption;
+        let is_due = may_move && self.dealt.is_none_or(|dealt| now >= dealt + least);
+        let allocation = deal(cluster, &self.rules, &self.order, &mut self.speeds, is_due);
+        apply(cluster, &allocation);
+        if is_due {
+            self.dealt = Some(now);
+        }
+        self.is_behind = may_move && !is_due;
+        Ok(())
+    }
+
+    fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
+        let dealt = self.dealt.filter(|_| cluster.num_running() > 0)?;
+        if self.is_behind {
+            return Some(dealt + Time::from_secs_f64(self.rules.deal_min_s));
+        }
+        let is_settled =
+            || cluster.num_pending() == 0 && !cluster.running().any(|id| could_run_better(cluster, id));
+        let latest = self.rules.deal_max_s.max(self.rules.deal_min_s);
+        (!is_settled()).then(|| dealt + Time::from_secs_f64(latest))
+    }
+}

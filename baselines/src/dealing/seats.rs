@@ -1,0 +1,242 @@
+//! Which GPUs the winners of a deal get: larger gangs first. A gang keeps its seat unless it is loose; else it gets a tight seat
+//! that moves nobody, else a tight seat from which smaller gangs move, else a loose one.
+//!
+//! A seat is *loose* where the gang runs slower than on the tightest placement that the cluster could offer. A running gang
+//! leaves a loose seat only when what the seat has cost it so far comes to the cost of a restart.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use pleach_scheduler::cluster::{Cluster, Placement, Shape, Slice};
+use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId};
+
+use super::count::Wish;
+use super::rules::DealingRules;
+use crate::shared::what_if::FreeResources;
+
+/// Locality factors above this are those of a tight seat: rounding.
+const TIGHT: f64 = 1.0 - 1e-9;
+
+/// Seats while they are given out.
+pub(super) struct Seats<'a> {
+    cluster: &'a Cluster,
+    rules: &'a DealingRules,
+    /// What nobody has been given yet.
+    unseated: FreeResources,
+    /// Of that, what nobody is expected to keep.
+    open: FreeResources,
+    /// Winners that run on the type that they won and have not been asked yet.
+    keepers: BTreeSet<JobId>,
+}
+
+impl<'a> Seats<'a> {
+    /// Nobody is seated yet.
+    pub(super) fn new(cluster: &'a Cluster, rules: &'a DealingRules, unseated: FreeResources) -> Seats<'a> {
+        Seats {
+            cluster,
+            rules,
+            open: unseated.clone(),
+            unseated,
+            keepers: BTreeSet::new(),
+        }
+    }
+
+    /// Puts winners into the order in which they are seated, and notes who of them may keep its seat.
+    pub(super) fn expect(&mut self, winners: &mut [Wish], has_seat: impl Fn(JobId) -> bool) {
+        let cluster = self.cluster;
+        let keeps = |wish: &Wish| {
+            let job = cluster.job(wish.job);
+            has_seat(wish.job) && job.gpu_type == wish.kind && job.num_held == job.request.num_gpus
+        };
+        self.keepers = winners
+            .iter()
+            .filter(|wish| keeps(wish))
+            .map(|wish| wish.job)
+            .collect();
+        let size = |wish: &Wish| cluster.job(wish.job).request.num_gpus;
+        // Equals stay in the order of their scores.
+        winners.sort_by_key(|wish| (Reverse(size(wish)), !self.keepers.contains(&wish.job)));
+        self.open = self.unseated.clone();
+        for id in &self.keepers {
+            let job = cluster.job(*id);
+            // Of two on the same GPUs one keeps them.
+            if self.open.has(&job.placement, cluster.shape(job.granted)) {
+                self.open.take(&job.placement, cluster.shape(job.granted));
+            }
+        }
+    }
+
+    /// Seats a winner; none where CPU or host memory leave it no place.
+    pub(super) fn seat(&mut self, wish: &Wish) -> Option<Placement> {
+        let (cluster, id) = (self.cluster, wish.job);
+        let job = cluster.job(id);
+        let (num_gpus, shape) = (job.request.num_gpus, cluster.shape(job.shape));
+        let granted = cluster.shape(job.granted);
+        let own = (self.keepers.contains(&id) && self.unseated.has(&job.placement, granted))
+            .then(|| job.placement.clone());
+        if let Some(own) = own.clone().filter(|_| !self.may_leave(id)) {
+            self.take(id, &own, granted);
+            return Some(own);
+        }
+        if self.keepers.remove(&id) {
+            self.refresh(&job.placement);
+        }
+        let is_tight = |seat: &Placement| cluster.job_facts(id, seat).locality >= TIGHT;
+        let spare = self.best(&self.open, wish.kind, num_gpus, shape);
+        let tight = spare.clone().filter(is_tight);
+        let tight = tight.or_else(|| {
+            let over_others = self.rules.reseat && num_gpus > 1;
+            let seat = over_others.then(|| self.best(&self.unseated, wish.kind, num_gpus, shape));
+            seat.flatten().filter(is_tight)
+        });
+        let is_own = tight.is_none() && own.is_some();
+        let loose = || spare.or_else(|| self.best(&self.unseated, wish.kind, num_gpus, shape));
+        let seat = tight.or(own).or_else(loose)?;
+        self.take(id, &seat, if is_own { granted } else { shape });
+        Some(seat)
+    }
+
+    /// Whether a running gang may leave its seat for a better one.
+    fn may_leave(&self, id: JobId) -> bool {
+        if !self.rules.reseat {
+            return false;
+        }
+        let job = self.cluster.job(id);
+        let locality = self.cluster.facts_with(id, &job.placement, job.granted).locality;
+        let ran_s = (self.cluster.now() - job.run_start).as_secs_f64();
+        let lost_s = ran_s * (1.0 / locality - 1.0);
+        locality < TIGHT && lost_s >= self.rules.reseat_loss * self.cluster.restart_cost_s(id)
+    }
+
+    /// Gives a seat away. Those who hoped to keep a part of it look for another.
+    fn take(&mut self, id: JobId, seat: &Placement, shape: Shape) {
+        self.unseated.take(seat, shape);
+        self.keepers.remove(&id);
+        let mut moved: Vec<JobId> = Vec::new();
+        for slice in seat {
+            let mut rest = slice.gpus;
+            while rest != 0 {
+                let gpu = rest.trailing_zeros();
+                rest &= rest - 1;
+                let there = self.cluster.residents(slice.node, gpu);
+                moved.extend(there.into_iter().filter(|other| self.keepers.contains(other)));
+            }
+        }
+        for other in moved {
+            if self.keepers.remove(&other) {
+                self.refresh(&self.cluster.job(other).placement);
+            }
+        }
+        self.refresh(seat);
+    }
+
+    /// Works out anew what is open on the nodes of a placement.
+    fn refresh(&mut self, placement: &[Slice]) {
+        for slice in placement {
+            self.open.copy_node(slice.node, &self.unseated);
+            let node = &self.cluster.nodes()[slice.node.index()];
+            let residents = (0..node.num_gpus).flat_map(|gpu| self.cluster.residents(slice.node, gpu));
+            let mut kept: Vec<JobId> = residents.filter(|id| self.keepers.contains(id)).collect();
+            kept.sort_unstable();
+            kept.dedup();
+            for id in kept {
+                let job = self.cluster.job(id);
+                let parts = job.placement.iter().copied();
+                let here: Vec<Slice> = parts.filter(|part| part.node == slice.node).collect();
+                if self.open.has(&here, self.cluster.shape(job.granted)) {
+                    self.open.take(&here, self.cluster.shape(job.granted));
+                }
+            }
+        }
+    }
+
+    /// The tightest seat in what is left, from which fewest GPUs of others move: one node, the fullest that will do; else the
+    /// rack that needs fewest nodes; else the nodes with most room.
+    fn best(&self, left: &FreeResources, kind: GpuTypeId, num_gpus: u32, shape: Shape) -> Option<Placement> {
+        let cluster = self.cluster;
+        let mut single: Option<(u32, u32, NodeId)> = None;
+        let mut hosts: Vec<(u32, NodeId)> = Vec::new();
+        let mut total = 0;
+        for (index, node) in left.nodes().iter().enumerate() {
+            if node.gpu_type != kind || node.free == 0 {
+                continue;
+            }
+            let id = NodeId(index as u32);
+            let num = left.hosts(id, shape);
+            if num == 0 {
+                continue;
+            }
+            total += num;
+            hosts.push((num, id));
+            if num >= num_gpus {
+                let moved = num_gpus.saturating_sub(self.open.hosts(id, shape));
+                let key = (moved, num, id);
+                if single.is_none_or(|best| key < best) {
+                    single = Some(key);
+                }
+            }
+        }
+        if let Some((_, _, node)) = single {
+            return Some(Placement::from_slice(&[self.pick(left, node, num_gpus)]));
+        }
+        if total < num_gpus {
+            return None;
+        }
+        let mut best: Option<((usize, u32), Vec<(u32, NodeId)>)> = None;
+        for rack in hosts.chunk_by(|a, b| rack_of(cluster, a.1) == rack_of(cluster, b.1)) {
+            let room: u32 = rack.iter().map(|(num, _)| num).sum();
+            if room < num_gpus {
+                continue;
+            }
+            let chosen = fewest(rack, num_gpus);
+            let key = (chosen.len(), room);
+            if best.as_ref().is_none_or(|(other, _)| key < *other) {
+                best = Some((key, chosen));
+            }
+        }
+        let chosen = best.map_or_else(|| fewest(&hosts, num_gpus), |(_, chosen)| chosen);
+        let slices = chosen.into_iter().map(|(num, node)| self.pick(left, node, num));
+        Some(slices.collect())
+    }
+
+    /// GPUs of a node: those that nobody keeps first, the lowest first.
+    fn pick(&self, left: &FreeResources, node: NodeId, num: u32) -> Slice {
+        let open = self.open.nodes()[node.index()].free & left.nodes()[node.index()].free;
+        let first = lowest(open, num);
+        let others = left.nodes()[node.index()].free & !open;
+        let gpus = first | lowest(others, num - first.count_ones());
+        Slice { node, gpus }
+    }
+}
+
+fn rack_of(cluster: &Cluster, node: NodeId) -> usize {
+    cluster.nodes()[node.index()].rack.index()
+}
+
+/// Fewest nodes that hold a gang, and how many GPUs it takes of each: those with most room, and for the rest the one that
+/// it fills best. They have enough room together.
+fn fewest(hosts: &[(u32, NodeId)], num_gpus: u32) -> Vec<(u32, NodeId)> {
+    let mut order = hosts.to_vec();
+    order.sort_unstable_by_key(|(num, node)| (Reverse(*num), *node));
+    let (mut rest, mut chosen) = (num_gpus, Vec::new());
+    for (at, (num, node)) in order.iter().enumerate() {
+        if *num >= rest {
+            let last = order[at..].iter().filter(|(num, _)| *num >= rest);
+            let last = last.min_by_key(|(num, node)| (*num, *node));
+            chosen.push((rest, last.map_or(*node, |(_, node)| *node)));
+            break;
+        }
+        chosen.push((*num, *node));
+        rest -= num;
+    }
+    chosen
+}
+
+/// The lowest `num` set bits of a mask, or all of them.
+fn lowest(mask: u64, num: u32) -> u64 {
+    let mut rest = mask;
+    for _ in 0..num {
+        rest &= rest.wrapping_sub(1);
+    }
+    mask & !rest
+}

@@ -1,0 +1,238 @@
+//! Learning a linear index: evolution over the weights of a [`Formula`], judged on whole lists of several kinds and loads.
+//!
+//! A candidate's loss on a list is the logarithm of its average JCT over that of the formula that the search begins with, and a
+//! part of what its p99 JCT is longer by. Every generation meets other lists, the same for all its candidates. The centre of
+//! the distribution is judged now and then on validation lists that no generation meets; the best of those is kept, if it is better
+//! than the beginning.
+
+mod cma;
+mod encoding;
+
+pub use cma::SepCma;
+pub use encoding::Encoding;
+
+use std::collections::BTreeMap;
+
+use pleach_baselines::Requirements;
+use pleach_baselines::dealing::{Formula, index_planner};
+use pleach_env::seed::Seed;
+use pleach_env::simulate::{SimConfig, simulate_planner};
+use pleach_scheduler::portable_math::ln;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::evaluate::instances::Instance;
+use crate::evaluate::workload_source::WorkloadSource;
+use crate::tournament::Condition;
+
+/// How a formula is searched for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct IndexSearch {
+    /// Kinds of jobs, by preset or environment.
+    pub kinds: Vec<String>,
+    /// Offered loads.
+    pub loads: Vec<f64>,
+    /// Jobs of a list.
+    pub num_jobs: u32,
+    /// Generations, 1 to 100,000.
+    pub generations: u32,
+    /// Candidates of a generation, 4 to 1,000.
+    pub population: usize,
+    /// Lists of a generation, 1 to 1,000.
+    pub lists: usize,
+    /// Generations from one look at the validation lists to the next.
+    pub validate_every: u32,
+    /// Validation lists of each kind and load.
+    pub validation_lists: usize,
+    /// How much of the logarithm of the p99 JCT counts where it is longer than at the beginning, 0 to 10.
+    pub tail: f64,
+    /// Features that weigh nothing.
+    pub without: Vec<String>,
+    /// Root of all randomness.
+    pub seed: u64,
+}
+
+impl Default for IndexSearch {
+    fn default() -> IndexSearch {
+        let kinds = ["Pleach/Philly-v0", "helios-like", "gavel-multi", "sia-philly"];
+        IndexSearch {
+            kinds: kinds.map(str::to_string).to_vec(),
+            loads: vec![0.6, 1.2, 2.0],
+            num_jobs: 200,
+            generations: 90,
+            population: 16,
+            lists: 8,
+            validate_every: 10,
+            validation_lists: 2,
+            tail: 0.1,
+            without: Vec::new(),
+            seed: 1,
+        }
+    }
+}
+
+/// What a search has found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The formula.
+    pub formula: Formula,
+    /// Its loss on the validation lists: below 0 it is better than the beginning.
+    pub validation_loss: f64,
+    /// After each look: generation and loss of the centre on the validation lists.
+    pub looks: Vec<(u32, f64)>,
+}
+
+/// A list and what the first formula makes of it.
+struct Judged {
+    instance: Instance,
+    jct_s: f64,
+    p99_s: f64,
+}
+
+impl IndexSearch {
+    /// Searches from a formula; `report` hears of every look at the validation lists.
+    ///
+    /// # Errors
+    /// A kind that nobody knows, or a simulation that fails.
+    pub fn run(&self, first: &Formula, mut report: impl FnMut(u32, f64)) -> Result<Found, Error> {
+        let sim = Condition::Realistic.sim();
+        let encoding = Encoding::new(first.rules, &self.without);
+        let begin = encoding.formula(&encoding.numbers(first));
+        let mut search = SepCma::new(encoding.numbers(first), &encoding.steps(), self.population);
+        let mut rng = Seed(self.seed).stream("index", 0);
+        let pairs: Vec<(&String, f64)> = self
+            .kinds
+            .iter()
+            .flat_map(|kind| self.loads.iter().map(move |load| (kind, *load)))
+            .collect();
+        let draws = pairs.iter().flat_map(|pair| {
+            let seed = |number: usize| Seed(self.seed).child("validation", number as u64);
+            (0..self.validation_lists).map(move |number| (*pair, seed(number)))
+        });
+        let validation = self.judged(&sim, &begin, &draws.collect::<Vec<_>>())?;
+        let mut found = Found {
+            formula: begin.clone(),
+            validation_loss: 0.0,
+            looks: Vec::new(),
+        };
+        for generation in 0..self.generations {
+            let draws: Vec<_> = (0..self.lists)
+                .map(|number| {
+                    let turn = generation as usize * self.lists + number;
+                    (
+                        pairs[turn % pairs.len()],
+                        Seed(self.seed).child("training", turn as u64),
+                    )
+                })
+                .collect();
+            let lists = self.judged(&sim, &begin, &draws)?;
+            let drawn: Vec<Vec<f64>> = (0..self.population).map(|_| search.draw(&mut rng)).collect();
+            let losses = drawn
+                .par_iter()
+                .map(|numbers| self.loss(&sim, &encoding.formula(numbers), &lists));
+            let losses: Vec<f64> = losses.collect::<Result<_, Error>>()?;
+            let mut order: Vec<usize> = (0..drawn.len()).collect();
+            order.sort_by(|a, b| losses[*a].total_cmp(&losses[*b]));
+            search.tell(&order.into_iter().map(|at| drawn[at].clone()).collect::<Vec<_>>());
+            if (generation + 1) % self.validate_every == 0 || generation + 1 == self.generations {
+                let formula = encoding.formula(search.mean());
+                let loss = self.loss(&sim, &formula, &validation)?;
+                found.looks.push((generation + 1, loss));
+                report(generation + 1, loss);
+                if loss < found.validation_loss {
+                    (found.formula, found.validation_loss) = (formula, loss);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Mean loss over lists.
+    fn loss(&self, sim: &SimConfig, formula: &Formula, lists: &[Judged]) -> Result<f64, Error> {
+        let losses = lists.par_iter().map(|list| {
+            let (jct_s, p99_s) = play(sim, formula, &list.instance)?;
+            let tail = ln(p99_s / list.p99_s).max(0.0);
+            Ok(ln(jct_s / list.jct_s) + self.tail * tail)
+        });
+        let losses: Vec<f64> = losses.collect::<Result<_, Error>>()?;
+        Ok(losses.iter().sum::<f64>() / losses.len().max(1) as f64)
+    }
+
+    fn judged(
+        &self,
+        sim: &SimConfig,
+        begin: &Formula,
+        draws: &[((&String, f64), Seed)],
+    ) -> Result<Vec<Judged>, Error> {
+        let judged = draws.par_iter().map(|((kind, load), seed)| {
+            let source = WorkloadSource {
+                workload: vec![(*kind).clone()],
+                num_jobs: Some(self.num_jobs),
+                load: Some(*load),
+                ..WorkloadSource::default()
+            };
+            let mut instances = source.instances(sim, &[*seed], &mut |_| {})?;
+            let instance = instances.remove(0);
+            let (jct_s, p99_s) = play(sim, begin, &instance)?;
+            Ok(Judged {
+                instance,
+                jct_s,
+                p99_s,
+            })
+        });
+        judged.collect()
+    }
+}
+
+/// Average and p99 JCT of a formula on a list, s.
+fn play(sim: &SimConfig, formula: &Formula, instance: &Instance) -> Result<(f64, f64), Error> {
+    let asks = Requirements {
+        sharing: true,
+        ..Requirements::PREEMPTION
+    };
+    let sim = SimConfig {
+        seed: instance.seed,
+        capabilities: asks.added_to(sim.capabilities),
+        ..sim.clone()
+    };
+    let mut planner = index_planner(formula)?;
+    let result = simulate_planner(&instance.workload, &sim, planner.as_mut())?;
+    Ok((result.metrics.avg_jct_s, result.metrics.p99_jct_s))
+}
+
+/// The loss of several formulas on lists that no search with this seed meets: by name, the mean logarithm of average JCT over the
+/// first's.
+///
+/// # Errors
+/// As [`IndexSearch::run`].
+pub fn compare(
+    search: &IndexSearch,
+    formulas: &BTreeMap<String, Formula>,
+    first: &Formula,
+) -> Result<BTreeMap<String, f64>, Error> {
+    let sim = Condition::Realistic.sim();
+    let pairs = search
+        .kinds
+        .iter()
+        .flat_map(|kind| search.loads.iter().map(move |load| (kind, *load)));
+    let draws: Vec<_> = pairs
+        .flat_map(|pair| {
+            (0..search.validation_lists)
+                .map(move |number| (pair, Seed(search.seed).child("judging", number as u64)))
+        })
+        .collect();
+    let lists = search.judged(&sim, first, &draws)?;
+    let plain = IndexSearch {
+        tail: 0.0,
+        ..search.clone()
+    };
+    formulas
+        .iter()
+        .map(|(name, formula)| Ok((name.clone(), plain.loss(&sim, formula, &lists)?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

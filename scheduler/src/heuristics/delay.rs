@@ -1,0 +1,187 @@
+//! Waiting for a better place: for a tight placement by patience, for a faster GPU type by a margin, with a reservation for
+//! the head of the order.
+//!
+//! # Source
+//! Delay scheduling: a job passes over a place far from its data until it has been passed over for long enough (Zaharia et al.,
+//! EuroSys'10); Philly's scheduler waits for a tight place and gives the wish up in the end (Jeon et al., ATC'19). Patience in
+//! parts of the job's own run time, and the margin between types, are ours; so are the values, which were tuned on validation
+//! lists (docs/suite.md).
+
+use super::rank::{rank, rank_rows, under};
+use crate::candidate::{Candidate, CandidateKind};
+use crate::cluster::{Cluster, Template};
+use crate::error::PolicyError;
+use crate::ids::{JobId, Time};
+use crate::lens::{Lens, LensSet, first_with_room};
+use crate::pass::believed_end;
+use crate::policy::{DecisionPoint, Needs, Policy};
+
+/// Jobs that fit now, first in the order, that are looked at: those that wait must not hide all others. The most that a
+/// [`Pass`](crate::pass::Pass) offers.
+const FITTING: usize = 16;
+
+/// How often patience is looked at again while nothing happens, s. *Assumed.*
+const TICK_S: f64 = 600.0;
+
+/// When a job starts on a loose placement although a tight one is worth waiting for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Patience {
+    /// Jobs that are believed to run for less start anywhere, s; at least 0.
+    pub short_s: f64,
+    /// A job that has waited so many times its believed run time starts anywhere; at least 0.
+    pub wait_ratio: f64,
+    /// Placements with a locality factor above this are tight enough. 0 to 1
+    pub locality: f64,
+}
+
+impl Patience {
+    /// Tuned on the validation lists of `PhillyGang-v1` and `HeliosTenants-v1`: `cargo run --release -p pleach-experiments --example
+    /// tune_delay`.
+    pub const TUNED: Patience = Patience {
+        short_s: 3600.0,
+        wait_ratio: 0.5,
+        locality: 0.96,
+    };
+
+    /// Whether a job waits rather than to start on a candidate.
+    fn waits(&self, cluster: &Cluster, candidate: &Candidate, id: JobId) -> bool {
+        let Some(facts) = candidate.facts else {
+            return false;
+        };
+        let job = cluster.job(id);
+        let run_s = job.work_s();
+        let waited_s = (cluster.now() - job.submit).as_secs_f64() - job.held_s;
+        facts.locality <= self.locality && run_s >= self.short_s && waited_s < self.wait_ratio * run_s
+    }
+}
+
+fn needs(lens: Lens) -> Needs {
+    Needs {
+        heads: 1,
+        fitting: FITTING,
+        reserve: true,
+        tick: Some(Time::from_secs_f64(TICK_S)),
+        ..Needs::first_fitting(LensSet::of(lens))
+    }
+}
+
+/// The first job of an order that fits tightly, or has no patience left; when the head of the order does not fit its GPUs are
+/// reserved once in the pass, and what is believed not to delay it starts.
+#[derive(Clone, Debug)]
+pub struct DelayedBackfill {
+    name: &'static str,
+    lens: Lens,
+    patience: Patience,
+}
+
+impl DelayedBackfill {
+    /// Shortest first.
+    #[must_use]
+    pub fn sjf(patience: Patience) -> DelayedBackfill {
+        DelayedBackfill {
+            name: "sjf-delay",
+            lens: Lens::Shortest,
+            patience,
+        }
+    }
+
+    /// Smallest remaining GPU-time first.
+    #[must_use]
+    pub fn gpu_time(patience: Patience) -> DelayedBackfill {
+        DelayedBackfill {
+            name: "gpu-time-delay",
+            lens: Lens::SmallestGpuTime,
+            patience,
+        }
+    }
+}
+
+impl Policy for DelayedBackfill {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn needs(&self) -> Needs {
+        needs(self.lens)
+    }
+
+    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        let cluster = point.cluster;
+        let head = first_with_room(cluster, self.lens);
+        let may_fill = cluster.capabilities().reservation;
+        rank(&point, scores, |candidate, job| {
+            let tier = u8::from(Some(job) != head);
+            match candidate.kind {
+                CandidateKind::Reserve if tier == 0 => under(cluster, self.lens, tier, job),
+                CandidateKind::Start if tier == 0 || may_fill => {
+                    let waits = self.patience.waits(cluster, candidate, job);
+                    (!waits).then(|| under(cluster, self.lens, tier, job))?
+                }
+                _ => None,
+            }
+        });
+        Ok(())
+    }
+}
+
+/// The job that ends first on a free type, or its reservation, unless another type would end it sooner by more than a margin
+/// or a tight placement is worth waiting for.
+#[derive(Clone, Copy, Debug)]
+pub struct BestTypeDelay {
+    /// A job waits for another type if it then ends sooner by more than so many times its run time here. At least 0.
+    pub margin: f64,
+    /// When it starts on a loose placement.
+    pub patience: Patience,
+    /// Whether GPUs are held back for the shortest job.
+    pub reserves: bool,
+}
+
+impl BestTypeDelay {
+    /// Tuned on the validation lists of `GavelMulti-v1`: `cargo run --release -p pleach-experiments --example tune_delay`.
+    pub const TUNED: BestTypeDelay = BestTypeDelay {
+        margin: 0.1,
+        patience: Patience::TUNED,
+        reserves: true,
+    };
+}
+
+impl Policy for BestTypeDelay {
+    fn name(&self) -> &str {
+        "best-type-delay"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            heads: usize::from(self.reserves),
+            reserve: self.reserves,
+            templates: &[Template::Fastest],
+            wait_for_type: true,
+            ..needs(Lens::Shortest)
+        }
+    }
+
+    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        let cluster = point.cluster;
+        rank_rows(&point, scores, |index, candidate, job| {
+            let other = point.candidates.opportunity_cost(index);
+            let waits_for_type = other.end_gain > self.margin && other.end_gain_wait_s > 0.0;
+            if waits_for_type || self.patience.waits(cluster, candidate, job) || candidate.partner.is_some() {
+                return None;
+            }
+            match candidate.kind {
+                CandidateKind::Start => {
+                    let facts = candidate.facts?;
+                    Some((believed_end(cluster, job, facts.rate), job))
+                }
+                CandidateKind::Reserve if self.reserves => {
+                    let class = cluster.job(job).request.class;
+                    let speed = cluster.class(class).speed[candidate.reserved_type?.index()];
+                    let wait = Time::from_secs_f64(candidate.wait_to_fit_s);
+                    Some((believed_end(cluster, job, speed) + wait, job))
+                }
+                _ => None,
+            }
+        });
+        Ok(())
+    }
+}

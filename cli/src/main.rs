@@ -13,7 +13,7 @@ use pleach_experiments::sweep::policy_unit;
 
 use crate::commands::stop::Stop;
 use crate::commands::{
-    Context, bench, blend, distill, evaluate, manual, policies, quickstart, reproduce, suite, sweep,
+    Context, bench, blend, distill, evaluate, index, manual, policies, quickstart, reproduce, suite, sweep,
     tournament, train, workload,
 };
 use crate::flags::sweep::SweepCommand;
@@ -67,6 +67,7 @@ fn threads_of(command: &Command) -> Option<u16> {
         Command::Evaluate(args) => args.run.threads,
         Command::Tournament(args) => args.threads,
         Command::Suite(args) => args.threads,
+        Command::Index(args) => args.threads,
         Command::Reproduce(args) => args.threads,
         Command::Bench(args) => args.threads,
         Command::Workload(args) => match &args.command {
@@ -101,6 +102,7 @@ fn json_of(command: &Command) -> Option<&Path> {
         },
         Command::Sweep(_)
         | Command::Blend(_)
+        | Command::Index(_)
         | Command::Features
         | Command::Completions(_)
         | Command::Man(_) => &None,
@@ -209,6 +211,7 @@ fn run(command: &Command) -> Result<u8, Error> {
         Command::Quickstart(args) => quickstart::run(args, &mut context)?,
         Command::Train(args) => train::run(args, &mut context)?,
         Command::Blend(args) => blend::run(args, &mut context)?,
+        Command::Index(args) => index::run(args, &mut context)?,
         Command::Distill(args) => distill::run(args, &mut context)?,
         Command::Evaluate(args) => evaluate::run(args, &mut context)?,
         Command::Tournament(args) => tournament::run(args, &mut context)?,

@@ -90,21 +90,15 @@ fn tune(num: usize) -> Result<(), Error> {
         compare(id, num, "gpu-time-reserve", &waiting)?;
     }
     let mut margins: Vec<(String, Made)> = Vec::new();
-    for reserves in [false, true] {
-        for margin in [0.0, 0.05, 0.1, 0.2, 0.4] {
-            for wait_ratio in [0.0, 0.5] {
-                let patience = Patience {
-                    wait_ratio,
-                    ..Patience::TUNED
-                };
-                let policy = BestTypeDelay {
-                    margin,
-                    patience,
-                    reserves,
-                };
-                let label = format!("best-type-delay, margin {margin}, {wait_ratio} x, reserves {reserves}");
-                margins.push((label, Box::new(move || Box::new(policy))));
-            }
+    for margin in [0.0, 0.05, 0.1, 0.2, 0.4] {
+        for wait_ratio in [0.0, 0.5, 1.0] {
+            let patience = Patience {
+                wait_ratio,
+                ..Patience::TUNED
+            };
+            let policy = BestTypeDelay { margin, patience };
+            let label = format!("best-type-delay, margin {margin}, {wait_ratio} x");
+            margins.push((label, Box::new(move || Box::new(policy))));
         }
     }
     compare("Pleach/GavelMulti-v1", num, "sjf-best-type", &margins)

@@ -57,8 +57,9 @@ impl DealingConfig {
     #[must_use]
     pub fn of(priority: Priority) -> DealingConfig {
         let mut config = DealingConfig::default();
-        if priority == Priority::Rate {
-            config.order.gpus_power = 1.0;
+        match priority {
+            Priority::LeastService => {}
+            Priority::ShortestRest | Priority::Gittins | Priority::Rate => config.order.gpus_power = 1.0,
         }
         config
     }

@@ -60,9 +60,9 @@ impl Default for OrderConfig {
     fn default() -> OrderConfig {
         OrderConfig {
             floor_s: 600.0,
-            gpus_power: 0.5,
-            speed_power: 2.0,
-            advantage_power: 0.0,
+            gpus_power: 0.75,
+            speed_power: 4.0,
+            advantage_power: 1.0,
             stay_gain: 1.5,
         }
     }

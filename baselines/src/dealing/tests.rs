@@ -11,7 +11,6 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::count::{Room, Wish, count};
-use super::*;
 use crate::registry::make;
 use crate::shared::what_if::FreeResources;
 use crate::test_clusters::{multi_type_cluster, running, submit, submit_for};
@@ -19,15 +18,22 @@ use crate::test_clusters::{multi_type_cluster, running, submit, submit_for};
 /// Nodes of GPUs; two jobs on the same GPUs each run at `beside` of their speed; a restart costs `restart_s`.
 fn cluster_of(num_nodes: u32, gpus_per_node: u32, beside: f64, restart_s: f64) -> Cluster {
     let mut spec = ClusterSpec::uniform(num_nodes, gpus_per_node, num_nodes);
-    spec.tenants = [8, 8]
-        .iter()
-        .zip(["a", "b"])
-        .map(|(quota_gpus, name)| TenantSpec {
-            name: name.into(),
-            quota_gpus: *quota_gpus,
-        })
-        .collect();
-    spec.borrowing = false;
+    spec.borrowing = true;
+    cluster_from(spec, beside, restart_s)
+}
+
+/// The same, of two tenants with half of the GPUs each, which they may not exceed.
+fn walled(num_nodes: u32, gpus_per_node: u32, beside: f64, restart_s: f64) -> Cluster {
+    let mut spec = ClusterSpec::uniform(num_nodes, gpus_per_node, num_nodes);
+    let tenant = |name: &str| TenantSpec {
+        name: name.into(),
+        quota_gpus: num_nodes * gpus_per_node / 2,
+    };
+    (spec.tenants, spec.borrowing) = (["a", "b"].map(tenant).into(), false);
+    cluster_from(spec, beside, restart_s)
+}
+
+fn cluster_from(mut spec: ClusterSpec, beside: f64, restart_s: f64) -> Cluster {
     spec.pairs = vec![PairEntry {
         gpu_type: "GPU".into(),
         victim: "any".into(),
@@ -272,7 +278,7 @@ proptest! {
         scores in proptest::collection::vec((0_u8..6, 0_u8..6), 24),
         has_quotas in any::<bool>(),
     ) {
-        let mut cluster = if has_quotas { cluster_of(3, 4, 0.5, 0.0) } else { multi_type_cluster(&[1.0, 1.0], 8) };
+        let mut cluster = if has_quotas { walled(4, 4, 0.5, 0.0) } else { multi_type_cluster(&[1.0, 1.0], 8) };
         let num_types = cluster.num_types();
         let tenant = |job: &(u32, u16, bool)| if has_quotas { job.1 } else { 0 };
         let ids: Vec<JobId> =
@@ -301,7 +307,7 @@ proptest! {
         beside in proptest::sample::select(vec![0.3, 0.7]),
         stay_gain in proptest::sample::select(vec![1.0, 2.0]),
     ) {
-        let mut cluster = cluster_of(3, 4, beside, 10.0);
+        let mut cluster = walled(4, 4, beside, 10.0);
         let settings = json!({"order": {"stay_gain": stay_gain}, "rules": {"deal_min_s": 0.0}});
         let mut planner = make(name, &settings).unwrap();
         let mut twin = make(name, &settings).unwrap();

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod blend;
 pub mod distill;
 pub mod evaluate;
+pub mod index;
 pub mod manual;
 pub mod number;
 pub mod policies;
@@ -25,6 +26,7 @@ pub use bench::BenchArgs;
 pub use blend::BlendArgs;
 pub use distill::DistillArgs;
 pub use evaluate::EvaluateArgs;
+pub use index::IndexArgs;
 pub use manual::{CompletionsArgs, ManArgs};
 pub use policies::PoliciesArgs;
 pub use quickstart::QuickstartArgs;
@@ -69,6 +71,8 @@ pub enum Command {
     Train(TrainArgs),
     /// Blend networks of several objectives into one between them
     Blend(BlendArgs),
+    /// Learn the formula by which a planner deals GPUs
+    Index(IndexArgs),
     /// Prune a teacher into a decision tree, chosen by what it does in the simulator
     Distill(DistillArgs),
     /// Compare policies on the same workloads and seeds

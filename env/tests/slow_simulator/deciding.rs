@@ -224,9 +224,15 @@ impl Slow {
     fn waits(&self, job: usize, placement: &[Part], patience: Patience) -> bool {
         let row = &self.jobs[job];
         let locality = self.rate(job, placement) / row.class.speed[self.nodes[placement[0].0].kind];
+        locality <= 0.96 && self.has_patience(job, patience)
+    }
+
+    /// Whether a job is long enough to have patience and has not waited for too long.
+    fn has_patience(&self, job: usize, patience: Patience) -> bool {
+        let row = &self.jobs[job];
         let run_s = row.work_s + row.misbelief_s;
         let waited_s = f64::from(self.now - row.submit) - f64::from(row.held_s);
-        locality <= 0.96 && run_s >= patience.short_s && waited_s < patience.wait_ratio * run_s
+        run_s >= patience.short_s && waited_s < patience.wait_ratio * run_s
     }
 
     /// As EASY's relatives, but who waits for a tighter placement is passed over.
@@ -285,8 +291,10 @@ impl Slow {
                 }
             }
             let duration_s = end - f64::from(self.now);
-            let stays =
-                best.is_none_or(|(other, wait_s)| (end - other) / duration_s <= margin || wait_s == 0.0);
+            let lasts = patience.is_some_and(|patience| self.has_patience(job, patience));
+            let stays = best.is_none_or(|(other, wait_s)| {
+                (end - other) / duration_s <= margin || (wait_s == 0.0 && !lasts)
+            });
             if stays && !patience.is_some_and(|patience| self.waits(job, &placement, patience)) {
                 starts.push((end, job, placement));
             }

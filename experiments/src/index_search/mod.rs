@@ -14,7 +14,7 @@ pub use encoding::Encoding;
 use std::collections::BTreeMap;
 
 use pleach_baselines::Requirements;
-use pleach_baselines::dealing::{Formula, index_planner};
+use pleach_baselines::dealing::{DealingConfig, FORMULA_VERSION, Formula, index_planner};
 use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, simulate_planner};
 use pleach_scheduler::portable_math::ln;
@@ -70,6 +70,25 @@ impl Default for IndexSearch {
             without: Vec::new(),
             seed: 1,
         }
+    }
+}
+
+/// The formula that a search begins with unless it is given another: least attained service, as `las-deal` has it.
+#[must_use]
+pub fn by_hand() -> Formula {
+    let order = DealingConfig::default().order;
+    let weights = [
+        ("service", -1.0),
+        ("gang", -order.gpus_power),
+        ("speed", order.speed_power),
+        ("advantage", order.advantage_power),
+        ("stays", ln(order.stay_gain)),
+    ];
+    Formula {
+        version: FORMULA_VERSION,
+        rules: DealingConfig::default().rules,
+        weights: weights.map(|(name, weight)| (name.to_string(), weight)).into(),
+        origin: "least attained service, by hand".into(),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Waiting for a better place: for a tight placement by patience, for a faster GPU type by a margin, with a reservation for
-//! the head of the order.
+//! Waiting for a better place: for a tight placement by patience, for a faster GPU type by a margin; with a reservation for
+//! the head of the order where there is one.
 //!
 //! # Source
 //! Delay scheduling: a job passes over a place far from its data until it has been passed over for long enough (Zaharia et al.,
@@ -48,10 +48,15 @@ impl Patience {
         let Some(facts) = candidate.facts else {
             return false;
         };
+        facts.locality <= self.locality && self.lasts(cluster, id)
+    }
+
+    /// Whether a job is long enough to have patience and has not waited for too long.
+    fn lasts(&self, cluster: &Cluster, id: JobId) -> bool {
         let job = cluster.job(id);
         let run_s = job.work_s();
         let waited_s = (cluster.now() - job.submit).as_secs_f64() - job.held_s;
-        facts.locality <= self.locality && run_s >= self.short_s && waited_s < self.wait_ratio * run_s
+        run_s >= self.short_s && waited_s < self.wait_ratio * run_s
     }
 }
 
@@ -124,16 +129,15 @@ impl Policy for DelayedBackfill {
     }
 }
 
-/// The job that ends first on a free type, or its reservation, unless another type would end it sooner by more than a margin
-/// or a tight placement is worth waiting for.
+/// The job that ends first on a free type, unless another type would end it sooner by more than a margin, or a tight placement
+/// is worth waiting for. Unlike `sjf-best-type` it also waits where the other type has enough free GPUs that lie too far
+/// apart, but only as long as its patience lasts.
 #[derive(Clone, Copy, Debug)]
 pub struct BestTypeDelay {
     /// A job waits for another type if it then ends sooner by more than so many times its run time here. At least 0.
     pub margin: f64,
     /// When it starts on a loose placement.
     pub patience: Patience,
-    /// Whether GPUs are held back for the shortest job.
-    pub reserves: bool,
 }
 
 impl BestTypeDelay {
@@ -141,7 +145,6 @@ impl BestTypeDelay {
     pub const TUNED: BestTypeDelay = BestTypeDelay {
         margin: 0.1,
         patience: Patience::TUNED,
-        reserves: true,
     };
 }
 
@@ -152,8 +155,8 @@ impl Policy for BestTypeDelay {
 
     fn needs(&self) -> Needs {
         Needs {
-            heads: usize::from(self.reserves),
-            reserve: self.reserves,
+            heads: 0,
+            reserve: false,
             templates: &[Template::Fastest],
             wait_for_type: true,
             ..needs(Lens::Shortest)
@@ -163,24 +166,17 @@ impl Policy for BestTypeDelay {
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         let cluster = point.cluster;
         rank_rows(&point, scores, |index, candidate, job| {
+            let facts = candidate
+                .facts
+                .filter(|_| candidate.kind == CandidateKind::Start && candidate.partner.is_none())?;
             let other = point.candidates.opportunity_cost(index);
-            let waits_for_type = other.end_gain > self.margin && other.end_gain_wait_s > 0.0;
-            if waits_for_type || self.patience.waits(cluster, candidate, job) || candidate.partner.is_some() {
+            let is_busy = other.end_gain_wait_s > 0.0;
+            let waits_for_type =
+                other.end_gain > self.margin && (is_busy || self.patience.lasts(cluster, job));
+            if waits_for_type || self.patience.waits(cluster, candidate, job) {
                 return None;
             }
-            match candidate.kind {
-                CandidateKind::Start => {
-                    let facts = candidate.facts?;
-                    Some((believed_end(cluster, job, facts.rate), job))
-                }
-                CandidateKind::Reserve if self.reserves => {
-                    let class = cluster.job(job).request.class;
-                    let speed = cluster.class(class).speed[candidate.reserved_type?.index()];
-                    let wait = Time::from_secs_f64(candidate.wait_to_fit_s);
-                    Some((believed_end(cluster, job, speed) + wait, job))
-                }
-                _ => None,
-            }
+            Some((believed_end(cluster, job, facts.rate), job))
         });
         Ok(())
     }

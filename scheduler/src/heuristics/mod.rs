@@ -84,7 +84,7 @@ infos! {
     "sjf-best-type", "heterogeneity-aware", "min-min of Maheswaran et al., HCW'99", "run time estimate, speed on each type", "the job that ends first on a free type, unless waiting for another type ends it sooner";
     "sjf-delay", "backfill, delay scheduling", "delay scheduling, EuroSys'10, over sjf-reserve", "run time estimate, gang size", "as sjf-reserve, but a long job waits for a tight place for half its run time";
     "gpu-time-delay", "backfill, delay scheduling", "delay scheduling, EuroSys'10, over gpu-time-reserve", "run time estimate, gang size", "as gpu-time-reserve, but a long job waits for a tight place for half its run time";
-    "best-type-delay", "heterogeneity-aware, delay scheduling", "delay scheduling, EuroSys'10, over min-min", "run time estimate, speed on each type", "as sjf-best-type, with a margin between types, a reservation and patience for a tight place";
+    "best-type-delay", "heterogeneity-aware, delay scheduling", "delay scheduling, EuroSys'10, over min-min", "run time estimate, speed on each type", "as sjf-best-type, with a margin between types and patience for a tight place";
 }
 
 /// The names that [`by_name`] knows.

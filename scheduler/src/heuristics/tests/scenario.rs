@@ -54,7 +54,7 @@ fn one_scenario_separates_all_heuristics() {
         ("sjf-best-type", "sjf"),
         ("sjf-delay", "sjf-reserve"),
         ("gpu-time-delay", "gpu-time-reserve"),
-        ("best-type-delay", "sjf-reserve"),
+        ("best-type-delay", "sjf"),
     ];
     assert_eq!(others, same.map(|(name, _)| name));
     for (name, other) in same {

@@ -1,0 +1,111 @@
+//! `pleach index`: learns the formula of an index.
+
+use pleach_baselines::dealing::{Formula, INDEX_FEATURES, formula_of};
+
+use crate::commands::Context;
+use crate::flags::IndexArgs;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::workload_source::WorkloadSource;
+use pleach_experiments::index_search::{IndexSearch, by_hand};
+use pleach_experiments::run_folder::atomic_file;
+
+/// Searches, and writes the formula.
+///
+/// # Errors
+/// Flags that cannot be used, simulations that fail, a file that cannot be written.
+pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if args.to.exists() && !args.force {
+        let hint = "Give another name, or --force to replace it.";
+        let allowed = "a file that is not there yet";
+        return Err(Error::config("to", args.to.display(), allowed, hint));
+    }
+    let search = search(args)?;
+    let first = match &args.from {
+        Some(path) => read(path)?,
+        None => by_hand(),
+    };
+    let mut looks = Vec::new();
+    let mut failed = None;
+    let found = search.run(&first, |generation, loss| {
+        let line = format!("generation {generation}: {loss:+.4} on validation lists");
+        if !args.quiet && failed.is_none() {
+            failed = context.say(&line).err();
+        }
+        looks.push(loss);
+    })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let mut formula = found.formula;
+    formula.origin = format!(
+        "evolution from \"{}\": seed {}, {} generations of {} on {} lists of {} at loads {:?}; {:+.4} on validation lists",
+        first.origin,
+        search.seed,
+        search.generations,
+        search.population,
+        search.lists,
+        search.kinds.join(", "),
+        search.loads,
+        found.validation_loss
+    );
+    atomic_file::write_json(&args.to, &formula)?;
+    if args.quiet {
+        return Ok(());
+    }
+    context.say(&format!("{}\n{}", formula.text(), args.to.display()))
+}
+
+fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
+    let mut search = IndexSearch {
+        num_jobs: args.num_jobs,
+        generations: args.generations,
+        population: args.population.into(),
+        lists: args.lists.into(),
+        validation_lists: args.validation_lists.into(),
+        without: args.without.clone(),
+        seed: args.seed,
+        ..IndexSearch::default()
+    };
+    if !args.workload.is_empty() {
+        search.kinds.clone_from(&args.workload);
+    }
+    if !args.load.is_empty() {
+        search.loads.clone_from(&args.load);
+    }
+    for name in &args.without {
+        if INDEX_FEATURES.iter().all(|feature| feature.name != name) {
+            let known = INDEX_FEATURES.map(|feature| feature.name).join(", ");
+            return Err(Error::config(
+                "without",
+                name,
+                known,
+                "docs/learning.md says what they are.",
+            ));
+        }
+    }
+    if let Some(file) = search.kinds.iter().find(|kind| WorkloadSource::is_file(kind)) {
+        let hint = "Lists are drawn anew for every generation.";
+        return Err(Error::config(
+            "workload",
+            file,
+            "presets and environment ids",
+            hint,
+        ));
+    }
+    let whole = WorkloadSource {
+        workload: search.kinds.clone(),
+        ..WorkloadSource::default()
+    };
+    whole.check()?;
+    Ok(search)
+}
+
+fn read(path: &std::path::Path) -> Result<Formula, Error> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
+    let refused =
+        |found: String| Error::config("from", path.display(), "the formula of an index, as JSON", found);
+    let value = serde_json::from_str(&text).map_err(|error| refused(format!("{error}.")))?;
+    let formula = formula_of(&value)?;
+    formula.validate("index")?;
+    Ok(formula)
+}

@@ -1,0 +1,58 @@
+//! `pleach index`: flags.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+/// Learns a linear index: the formula by which the planner `index` deals GPUs, found by evolution on lists of several kinds and
+/// loads, where run times are guessed and stopping costs.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach index --to mine.json                                 a few minutes
+  pleach index --to blind.json --without rest --seed 2        without estimates of run times
+  pleach evaluate --workload gavel-multi --preemption --sharing mps --policy las-deal,index,mine.json")]
+pub struct IndexArgs {
+    /// Formula to write, NAME.json
+    #[arg(long, value_name = "FILE")]
+    pub to: PathBuf,
+    /// Formula to begin with [default: least attained service, with weights by hand]
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// Presets or environment ids, repeated or with commas [default: Pleach/Philly-v0,helios-like,gavel-multi,sia-philly]
+    #[arg(long, value_name = "PRESET", value_delimiter = ',', action = ArgAction::Append)]
+    pub workload: Vec<String>,
+    /// Offered loads, repeated or with commas [default: 0.6,1.2,2]
+    #[arg(long, value_name = "LOAD", value_delimiter = ',', action = ArgAction::Append, value_parser = super::number::load)]
+    pub load: Vec<f64>,
+    /// Jobs of a list
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..=100_000))]
+    pub num_jobs: u32,
+    /// Generations
+    #[arg(long, value_name = "N", default_value_t = 90, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub generations: u32,
+    /// Candidates of a generation
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(4..=1000))]
+    pub population: u16,
+    /// Lists of a generation
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub lists: u16,
+    /// Validation lists of each kind and load
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub validation_lists: u16,
+    /// Features that are to weigh nothing, repeated or with commas
+    #[arg(long, value_name = "FEATURE", value_delimiter = ',', action = ArgAction::Append)]
+    pub without: Vec<String>,
+    /// Root of all randomness
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Threads to use [default: all cores]. The formula does not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub force: bool,
+    /// Errors only
+    #[arg(long, short)]
+    pub quiet: bool,
+}

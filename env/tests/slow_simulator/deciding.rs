@@ -253,15 +253,10 @@ impl Slow {
                 let kind = self.fastest(*job, &self.fitting_kinds(*job));
                 kind.is_some_and(|kind| {
                     let placement = self.place(self.jobs[*job].gang, kind);
-                    !self.waits(*job, &placement, patience)
+                    !self.any(State::Running) || !self.waits(*job, &placement, patience)
                 })
             };
             let Some(next) = queue.into_iter().find(is_ready) else {
-                // Where nobody runs somebody must start: the first that fits, by the order.
-                if !self.any(State::Running) {
-                    self.start_if_it_fits(head);
-                    continue;
-                }
                 return;
             };
             self.start_if_it_fits(next);
@@ -272,6 +267,13 @@ impl Slow {
     /// margin, in parts of its time here, on a type for which it has to wait, or waits for a tighter placement.
     fn start_what_ends_first(&mut self, margin: f64, patience: Option<Patience>) -> bool {
         let mut starts = Vec::new();
+        // Where nobody runs somebody must start.
+        let patience = patience.filter(|_| self.any(State::Running));
+        let margin = if patience.is_some() || margin == 0.0 {
+            margin
+        } else {
+            f64::INFINITY
+        };
         for job in self.those(State::Waiting) {
             let Some(kind) = self.fastest(job, &self.fitting_kinds(job)) else {
                 continue;

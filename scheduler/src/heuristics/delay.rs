@@ -114,12 +114,14 @@ impl Policy for DelayedBackfill {
         let cluster = point.cluster;
         let head = first_with_room(cluster, self.lens);
         let may_fill = cluster.capabilities().reservation;
+        // Where nobody runs somebody must start, tight or not: the first of the order.
+        let may_hold = point.candidates.is_admissible(0);
         rank(&point, scores, |candidate, job| {
             let tier = u8::from(Some(job) != head);
             match candidate.kind {
                 CandidateKind::Reserve if tier == 0 => under(cluster, self.lens, tier, job),
                 CandidateKind::Start if tier == 0 || may_fill => {
-                    let waits = self.patience.waits(cluster, candidate, job);
+                    let waits = may_hold && self.patience.waits(cluster, candidate, job);
                     (!waits).then(|| under(cluster, self.lens, tier, job))?
                 }
                 _ => None,
@@ -165,6 +167,7 @@ impl Policy for BestTypeDelay {
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         let cluster = point.cluster;
+        let may_hold = point.candidates.is_admissible(0);
         rank_rows(&point, scores, |index, candidate, job| {
             let facts = candidate
                 .facts
@@ -173,7 +176,7 @@ impl Policy for BestTypeDelay {
             let is_busy = other.end_gain_wait_s > 0.0;
             let waits_for_type =
                 other.end_gain > self.margin && (is_busy || self.patience.lasts(cluster, job));
-            if waits_for_type || self.patience.waits(cluster, candidate, job) {
+            if may_hold && (waits_for_type || self.patience.waits(cluster, candidate, job)) {
                 return None;
             }
             Some((believed_end(cluster, job, facts.rate), job))

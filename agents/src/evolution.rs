@@ -59,13 +59,13 @@ impl EvolutionConfig {
     /// # Errors
     /// [`Error::Config`] for the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
-        let refuse = |key, value: String, allowed| Err(Error::Config { key, value, allowed });
+        let refuse = |key, value: String, allowed| Err(Error::config(key, value, allowed));
         for (key, value) in [
             ("evolution.num_pairs", self.num_pairs),
             ("evolution.num_workloads", self.num_workloads),
         ] {
             if !(1..=4096).contains(&value) {
-                return refuse(key, value.to_string(), "must be 1 to 4096");
+                return refuse(key, value.to_string(), "1 to 4096");
             }
         }
         for (key, value) in [
@@ -73,7 +73,7 @@ impl EvolutionConfig {
             ("evolution.learning_rate", self.learning_rate),
         ] {
             if !(value > 0.0 && value <= SETTING_MAX) {
-                return refuse(key, value.to_string(), "must be above 0 and at most 1e12");
+                return refuse(key, value.to_string(), "above 0 and at most 1e12");
             }
         }
         for (key, value) in [
@@ -81,7 +81,7 @@ impl EvolutionConfig {
             ("evolution.weight_decay", self.weight_decay),
         ] {
             if !((0.0..=SETTING_MAX).contains(&value)) {
-                return refuse(key, value.to_string(), "must be 0 to 1e12");
+                return refuse(key, value.to_string(), "0 to 1e12");
             }
         }
         Ok(())

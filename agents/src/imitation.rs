@@ -57,45 +57,41 @@ impl ImitationConfig {
     /// # Errors
     /// [`Error::Config`] for the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
-        let refuse = |key, value: String, allowed| Err(Error::Config { key, value, allowed });
+        let refuse = |key, value: String, allowed| Err(Error::config(key, value, allowed));
         let positive = |x: f64| x > 0.0 && x <= SETTING_MAX;
         if self.num_epochs > 10_000 {
             return refuse(
                 "imitation.num_epochs",
                 self.num_epochs.to_string(),
-                "must be at most 10000",
+                "at most 10000",
             );
         }
         if self.minibatch_size == 0 {
-            return refuse("imitation.minibatch_size", "0".to_owned(), "must be at least 1");
+            return refuse("imitation.minibatch_size", "0".to_owned(), "at least 1");
         }
         if !positive(self.learning_rate) {
             return refuse(
                 "imitation.learning_rate",
                 self.learning_rate.to_string(),
-                "must be above 0 and at most 1e12",
+                "above 0 and at most 1e12",
             );
         }
         if !positive(self.max_grad_norm) {
             return refuse(
                 "imitation.max_grad_norm",
                 self.max_grad_norm.to_string(),
-                "must be above 0 and at most 1e12",
+                "above 0 and at most 1e12",
             );
         }
         if !(0.0..1.0).contains(&self.smoothing) {
             return refuse(
                 "imitation.smoothing",
                 self.smoothing.to_string(),
-                "must be from 0 to below 1",
+                "from 0 to below 1",
             );
         }
         if !(0.0..=SETTING_MAX).contains(&self.value_coef) {
-            return refuse(
-                "imitation.value_coef",
-                self.value_coef.to_string(),
-                "must be 0 to 1e12",
-            );
+            return refuse("imitation.value_coef", self.value_coef.to_string(), "0 to 1e12");
         }
         Ok(())
     }

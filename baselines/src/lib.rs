@@ -6,7 +6,7 @@
 //! use pleach_scheduler::{Resources, Submission, TenantId};
 //!
 //! let tiresias = pleach_baselines::find("tiresias").expect("it is one of the names");
-//! let capabilities = tiresias.requirements.added_to(Capabilities::default());
+//! let capabilities = Capabilities::default().with_actions(tiresias.requirements);
 //! let mut cluster = Cluster::new(&ClusterSpec::uniform(2, 4, 2), &[ModelClass::default()], capabilities)?;
 //! let job = cluster.submit(Submission {
 //!     tenant: TenantId(0),
@@ -50,6 +50,6 @@ pub mod synergy;
 #[cfg(test)]
 mod test_clusters;
 
-pub use entry::{Entry, Requirements};
+pub use entry::Entry;
 pub use registry::{entries, find, make, names};
 pub use shared::linear_program;

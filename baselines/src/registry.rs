@@ -44,12 +44,12 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 pub fn make(name: &str, settings: &Value) -> Result<Box<dyn Planner>, ConfigError> {
     match find(name) {
         Some(entry) => (entry.make)(settings),
-        None => Err(ConfigError {
-            key: "policy".into(),
-            value: name.into(),
-            allowed: format!("one of {}", names().collect::<Vec<_>>().join(", ")),
-            hint: "pleach policies lists them".into(),
-        }),
+        None => Err(ConfigError::new(
+            "policy",
+            name,
+            format!("one of {}", names().collect::<Vec<_>>().join(", ")),
+            "pleach policies lists them",
+        )),
     }
 }
 

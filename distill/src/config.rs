@@ -167,12 +167,12 @@ impl DistillConfig {
         ];
         match checks.into_iter().find(|(good, ..)| !good) {
             None => Ok(()),
-            Some((_, key, value, allowed)) => Err(ConfigError {
-                key: format!("distill.{key}"),
+            Some((_, key, value, allowed)) => Err(ConfigError::new(
+                format!("distill.{key}"),
                 value,
                 allowed,
-                hint: "the defaults are a good start".into(),
-            }),
+                "the defaults are a good start",
+            )),
         }
     }
 }

@@ -28,7 +28,7 @@ pub fn judged<E>(
     tree: Tree,
     judge: &mut dyn FnMut(&TreePolicy) -> Result<f64, E>,
 ) -> Result<Judged, Error<E>> {
-    let policy = TreePolicy::new(tree)?;
+    let policy = TreePolicy::new(tree);
     let ratio = judge(&policy).map_err(Error::Caller)?;
     if !ratio.is_finite() {
         return Err(Error::Judgement {
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use pleach_scheduler::features::FeatureSchema;
     use pleach_scheduler::policy::{Needs, TieKey};
-    use pleach_scheduler::tree::{TreeMeta, TreeNeeds};
+    use pleach_scheduler::tree::TreeMeta;
     use std::convert::Infallible;
 
     fn leaf(id: u32, score: f32, weight: f64) -> Node {
@@ -243,7 +243,7 @@ mod tests {
         let meta = TreeMeta {
             name: "test".into(),
             tie_key: TieKey::Index,
-            needs: TreeNeeds::of(&Needs::full()),
+            needs: Needs::full(),
             estimates: Vec::new(),
             trained_by: Default::default(),
         };

@@ -200,11 +200,11 @@ pub trait VectorEnv: Send {
     /// What a policy reports.
     fn scores_of(&mut self, policies: &mut [&mut dyn Policy], scores: &mut [f32]) -> Result<(), Error> {
         let _ = scores;
-        Err(Error::Config(ConfigError {
-            key: "prior".into(),
-            value: policies.first().map_or("", |policy| policy.name()).to_string(),
-            allowed: "none: this environment has no decision points that a heuristic could score".into(),
-            hint: "leave the prior out".into(),
-        }))
+        Err(Error::Config(ConfigError::new(
+            "prior",
+            policies.first().map_or("", |policy| policy.name()).to_string(),
+            "none: this environment has no decision points that a heuristic could score",
+            "leave the prior out",
+        )))
     }
 }

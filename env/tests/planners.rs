@@ -12,6 +12,7 @@ use pleach_env::seed::Seed;
 use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::ids::Time;
@@ -65,7 +66,7 @@ fn run(entry: &Entry, workload: &Workload, config: &SimConfig) -> SimResult {
         num_plans_max: num_plans_max(workload),
     };
     let mut config = config.clone();
-    config.capabilities = entry.requirements.added_to(config.capabilities);
+    config.capabilities = config.capabilities.with_actions(entry.requirements);
     simulate_planner(workload, &config, &mut planner).unwrap()
 }
 
@@ -80,7 +81,7 @@ fn check(entry: &Entry, workload: &Workload, config: &SimConfig) {
             "{name}: {outcome:?}"
         );
         assert!(outcome.finish_s >= outcome.first_start_s, "{name}: {outcome:?}");
-        let preempts = entry.requirements.preemption || config.capabilities.preemption;
+        let preempts = entry.requirements.contains(ActionKind::Preempt) || config.capabilities.preemption;
         assert!(preempts || !known || outcome.num_preemptions == 0, "{name}");
     }
     let again = run(entry, workload, config);

@@ -70,7 +70,7 @@ fn run(entry: &Entry, workload: &Workload, config: &SimConfig, walks: bool) -> (
         has_rested: false,
     };
     let mut config = config.clone();
-    config.capabilities = entry.requirements.added_to(config.capabilities);
+    config.capabilities = config.capabilities.with_actions(entry.requirements);
     (config.record_utilisation, config.record_waits) = (true, true);
     let result = simulate_planner(workload, &config, &mut planner).unwrap();
     (result, planner.num_plans, planner.has_rested)

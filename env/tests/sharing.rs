@@ -43,7 +43,7 @@ impl Planner for Checked {
 fn run(workload: &Workload, name: &str) -> SimResult {
     let entry = pleach_baselines::find(name).unwrap();
     let mut config = SimConfig::default();
-    config.capabilities = entry.requirements.added_to(config.capabilities);
+    config.capabilities = config.capabilities.with_actions(entry.requirements);
     let mut planner = Checked((entry.make)(&Value::Null).unwrap());
     simulate_planner(workload, &config, &mut planner).unwrap()
 }

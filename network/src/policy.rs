@@ -189,7 +189,13 @@ mod tests {
     #[test]
     fn masked_candidates_do_not_change_the_scores_of_the_others() {
         let mut policy = policy();
-        assert!(!policy.needs().preempt && policy.needs().observation);
+        assert!(
+            !policy
+                .needs()
+                .actions
+                .contains(pleach_scheduler::ActionKind::Preempt)
+                && policy.needs().observation
+        );
         let (global, candidates) = ([0.5, -0.5], [0.1, 0.2, 0.3, 9.0, 9.0, 9.0, 0.4, 0.5, 0.6]);
         let (mut with, mut without) = ([0.0; 3], [0.0; 2]);
         policy

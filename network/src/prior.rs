@@ -45,11 +45,11 @@ impl PriorPolicy {
     /// [`Error::Prior`] for an unknown name, [`Error::Config`] for a weight that is not above 0.
     pub fn new(prior: &Prior) -> Result<PriorPolicy, Error> {
         if !(prior.weight > 0.0 && prior.weight <= SETTING_MAX) {
-            return Err(Error::Config {
-                key: "prior.weight",
-                value: prior.weight.to_string(),
-                allowed: "must be above 0 and at most 1e12",
-            });
+            return Err(Error::config(
+                "prior.weight",
+                prior.weight,
+                "above 0 and at most 1e12",
+            ));
         }
         let policy = heuristics::by_name(&prior.policy)?;
         Ok(PriorPolicy {

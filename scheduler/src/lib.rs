@@ -41,6 +41,7 @@
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
+mod action_set;
 pub mod candidate;
 pub mod cluster;
 pub mod error;
@@ -59,6 +60,7 @@ pub mod portable_math;
 pub mod spec;
 pub mod tree;
 
+pub use action_set::{ActionKind, ActionSet};
 pub use cluster::decision::Decision;
 pub use cluster::{Capabilities, Cluster, Submission, decision, snapshot};
 pub use error::{ConfigError, PolicyError};

@@ -8,7 +8,7 @@ use crate::features::FeatureSchema;
 use crate::features::column::{self, Candidate as C, Global as G};
 use crate::ids::{JobId, Time};
 use crate::lens::{Lens, oldest_two};
-use crate::pass::Reservation;
+use crate::pass::reservation::Reservation;
 
 pub mod entities;
 mod jobs;

@@ -164,13 +164,9 @@ impl Trainer {
             ));
         }
         if num_envs == 0 || !num_envs.is_multiple_of(self.config.group_size) {
-            let allowed = "must divide the number of environments";
+            let allowed = "a divisor of the number of environments";
             let value = format!("{} with {num_envs} environments", self.config.group_size);
-            return Err(Error::Config {
-                key: "group_size",
-                value,
-                allowed,
-            });
+            return Err(Error::config("group_size", value, allowed));
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ pub mod time_program;
 
 use config::{Common, CostConfig, HierarchicalConfig};
 use finish_time::IsolatedTime;
+use pleach_scheduler::ActionSet;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::heuristics::Info;
@@ -29,7 +30,7 @@ use pleach_scheduler::planner::Planner;
 use policies::{GavelPolicy, Objective};
 use serde_json::Value;
 
-use crate::entry::{Entry, Requirements};
+use crate::entry::{Entry, PREEMPTION, SHARING};
 use crate::rounds::RoundPlanner;
 use crate::shared::settings;
 
@@ -64,10 +65,8 @@ fn make_hierarchical(name: &str, value: &Value) -> Made {
     Ok(planner(name, Objective::Hierarchical(config), common))
 }
 
-const SHARING: Requirements = Requirements {
-    sharing: true,
-    ..Requirements::PREEMPTION
-};
+/// What a policy with two jobs on the same GPUs requires.
+const PACKING: ActionSet = PREEMPTION.union(SHARING);
 
 const fn info(
     name: &'static str,
@@ -98,7 +97,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             SPEEDS,
             "time on each type so that the least normalised throughput is as large as can be",
         ),
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-las", Objective::Las, value),
     },
@@ -109,7 +108,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS,
             "as gavel-las, alone or in pairs",
         ),
-        requirements: SHARING,
+        requirements: PACKING,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-las-packed", Objective::Las, value),
     },
@@ -120,7 +119,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             SPEEDS_AND_WORK,
             "time on each type so that the last job ends as soon as can be",
         ),
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-makespan", Objective::Makespan, value),
     },
@@ -131,7 +130,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS_AND_WORK,
             "as gavel-makespan, alone or in pairs",
         ),
-        requirements: SHARING,
+        requirements: PACKING,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-makespan-packed", Objective::Makespan, value),
     },
@@ -142,7 +141,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             SPEEDS_AND_WORK,
             "time on each type so that nobody ends much later than with 1/n of the cluster",
         ),
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-ftf", Objective::FinishTime(IsolatedTime::default()), value),
     },
@@ -153,7 +152,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS_AND_WORK,
             "as gavel-ftf, alone or in pairs",
         ),
-        requirements: SHARING,
+        requirements: PACKING,
         defaults: settings::defaults::<Common>,
         make: |value| {
             make(
@@ -170,7 +169,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             SPEEDS,
             "the best types to those who came first",
         ),
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-fifo", Objective::Fifo, value),
     },
@@ -181,7 +180,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS,
             "as gavel-fifo, alone or in pairs",
         ),
-        requirements: SHARING,
+        requirements: PACKING,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-fifo-packed", Objective::Fifo, value),
     },
@@ -192,7 +191,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             SPEEDS_AND_WORK,
             "most progress for the price of the GPUs, with deadlines if wanted",
         ),
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<CostConfig>,
         make: |value| make_cost("gavel-cost", value),
     },
@@ -203,7 +202,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS_AND_WORK,
             "as gavel-cost, alone or in pairs",
         ),
-        requirements: SHARING,
+        requirements: PACKING,
         defaults: settings::defaults::<CostConfig>,
         make: |value| make_cost("gavel-cost-packed", value),
     },
@@ -214,7 +213,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             "speed on each GPU type, gang size, tenant and quota",
             "fair among tenants by quota, then among the jobs of each",
         ),
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<HierarchicalConfig>,
         make: |value| make_hierarchical("gavel-hierarchical", value),
     },
@@ -225,7 +224,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             "speed on each GPU type and beside each other job, gang size, tenant and quota",
             "as gavel-hierarchical, alone or in pairs",
         ),
-        requirements: SHARING,
+        requirements: PACKING,
         defaults: settings::defaults::<HierarchicalConfig>,
         make: |value| make_hierarchical("gavel-hierarchical-packed", value),
     },

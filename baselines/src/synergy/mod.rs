@@ -22,7 +22,7 @@ use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::planner::Planner;
 use serde_json::Value;
 
-use crate::entry::{Entry, Requirements};
+use crate::entry::{Entry, PREEMPTION};
 use crate::shared::settings;
 
 fn make(name: &'static str, grant: Grant, value: &Value) -> Result<Box<dyn Planner>, ConfigError> {
@@ -41,7 +41,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "gang size; run time for srtf and ftf",
             decides: "in rounds who runs, each with CPU and memory in proportion to its GPUs",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<SynergyConfig>,
         make: |value| make("synergy-fair", Grant::Proportional, value),
     },
@@ -53,7 +53,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: KNOWS,
             decides: "in rounds who runs, each with the CPU and memory that suit it best, or not at all",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<SynergyConfig>,
         make: |value| make("synergy-greedy", Grant::Greedy, value),
     },
@@ -65,7 +65,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: KNOWS,
             decides: "in rounds who runs and with how much CPU and memory, nobody below the proportional share",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<SynergyConfig>,
         make: |value| make("synergy-tune", Grant::Tune, value),
     },
@@ -77,7 +77,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: KNOWS,
             decides: "as synergy-tune, with the CPU and memory that make all together fastest",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<SynergyConfig>,
         make: |value| make("synergy-opt", Grant::Optimum, value),
     },

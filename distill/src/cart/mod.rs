@@ -59,12 +59,12 @@ impl CartConfig {
     /// The first key that is out of its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let fail = |key: &str, value: String, allowed: String| {
-            Err(ConfigError {
-                key: format!("cart.{key}"),
+            Err(ConfigError::new(
+                format!("cart.{key}"),
                 value,
                 allowed,
-                hint: "the defaults are a good start".into(),
-            })
+                "the defaults are a good start",
+            ))
         };
         if !(2..=256).contains(&self.bins) {
             return fail("bins", self.bins.to_string(), "2 to 256".into());

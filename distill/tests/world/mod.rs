@@ -32,8 +32,7 @@ impl Policy for SmallestFirst {
 
     fn needs(&self) -> Needs {
         Needs {
-            reserve: false,
-            preempt: false,
+            actions: pleach_scheduler::ActionSet::NONE,
             ..Needs::full()
         }
     }

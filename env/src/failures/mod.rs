@@ -152,12 +152,12 @@ impl OutcomeModel {
             "none" => Ok(OutcomeModel::none()),
             "philly" => Ok(OutcomeModel::philly()),
             "helios" => Ok(OutcomeModel::helios()),
-            _ => Err(ConfigError {
-                key: "outcomes".into(),
-                value: name.into(),
-                allowed: "none, philly, helios".into(),
-                hint: "or write ends, recovers and max_failed_trials".into(),
-            }),
+            _ => Err(ConfigError::new(
+                "outcomes",
+                name,
+                "none, philly, helios",
+                "or write ends, recovers and max_failed_trials",
+            )),
         }
     }
 
@@ -167,12 +167,7 @@ impl OutcomeModel {
     /// The first row that is wrong.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let fail = |key: String, value: String, allowed: &str, hint: &str| {
-            Err(ConfigError {
-                key: format!("outcomes.{key}"),
-                value,
-                allowed: allowed.into(),
-                hint: hint.into(),
-            })
+            Err(ConfigError::new(format!("outcomes.{key}"), value, allowed, hint))
         };
         if self.ends.is_empty() || self.ends.len() > 64 {
             let value = format!("{} rows", self.ends.len());

@@ -385,12 +385,7 @@ pub(crate) fn is_printable(text: &str) -> bool {
 }
 
 pub(crate) fn config(key: impl Into<String>, value: impl ToString, allowed: &str, hint: &str) -> Error {
-    Error::Config(ConfigError {
-        key: key.into(),
-        value: value.to_string(),
-        allowed: allowed.into(),
-        hint: hint.into(),
-    })
+    Error::Config(ConfigError::new(key, value, allowed, hint))
 }
 
 fn job_error(index: usize, key: &str, value: String, allowed: &str, hint: &str) -> Error {

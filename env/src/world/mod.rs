@@ -472,12 +472,12 @@ fn check_consolidated(cluster: &Cluster, jobs: &[Truth]) -> Result<(), ConfigErr
     let too_large = |job: &&Truth| !cluster.could_run(&job.submission);
     match jobs.iter().find(too_large) {
         None => Ok(()),
-        Some(job) => Err(ConfigError {
-            key: "capabilities.consolidated".into(),
-            value: format!("a gang of {} GPUs", job.submission.num_gpus),
-            allowed: "gangs that whole nodes and one node for the rest can hold".into(),
-            hint: "remove the job, or let gangs scatter".into(),
-        }),
+        Some(job) => Err(ConfigError::new(
+            "capabilities.consolidated",
+            format!("a gang of {} GPUs", job.submission.num_gpus),
+            "gangs that whole nodes and one node for the rest can hold",
+            "remove the job, or let gangs scatter",
+        )),
     }
 }
 

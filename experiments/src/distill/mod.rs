@@ -43,8 +43,7 @@ impl Policy for Offered {
     fn needs(&self) -> Needs {
         let needs = self.teacher.needs();
         Needs {
-            preempt: needs.preempt && self.capabilities.preemption,
-            reserve: needs.reserve && self.capabilities.reservation,
+            actions: needs.actions.intersection(self.capabilities.actions()),
             ..needs
         }
     }

@@ -5,13 +5,14 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use pleach_baselines::{Entry, Requirements};
+use pleach_baselines::Entry;
 use pleach_network::LearnedPolicy;
-use pleach_scheduler::cluster::{Capabilities, Template};
+use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::heuristics;
 use pleach_scheduler::planner::{Planner, PolicyPlanner};
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError, TreePolicy};
+use pleach_scheduler::{ActionKind, ActionSet};
 
 use crate::error::Error;
 use crate::evaluate::requirement_flags::requirement_flags;
@@ -87,7 +88,7 @@ impl PolicySpec {
     /// # Errors
     /// A tree that this version cannot run.
     pub fn tree(name: &str, tree: Tree) -> Result<PolicySpec, Error> {
-        let policy = TreePolicy::new(tree).map_err(|error| Error::Failed(error.to_string()))?;
+        let policy = TreePolicy::new(tree);
         Ok(PolicySpec {
             name: name.to_string(),
             kind: Kind::Tree(Box::new(policy)),
@@ -136,16 +137,12 @@ impl PolicySpec {
     ///
     /// # Errors
     /// As [`PolicySpec::policy`]; not in practice.
-    pub fn asks(&self) -> Result<Requirements, Error> {
+    pub fn asks(&self) -> Result<ActionSet, Error> {
         if let Kind::Planner(entry, _) = &self.kind {
             return Ok(entry.requirements);
         }
-        let needs = self.policy()?.needs();
-        Ok(Requirements {
-            preemption: needs.preempt,
-            sharing: needs.templates.contains(&Template::Beside),
-            mixed_types: false,
-        })
+        let granted = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
+        Ok(self.policy()?.needs().actions.intersection(granted))
     }
 
     /// A fresh policy.
@@ -174,9 +171,10 @@ impl PolicySpec {
     /// The capability that is missing.
     pub fn check(&self, capabilities: Capabilities) -> Result<(), Error> {
         match &self.kind {
-            Kind::Tree(policy) => {
-                let needs = &policy.tree().meta().needs;
-                needs.check_against(&self.name, capabilities).map_err(|error| {
+            Kind::Tree(policy) => policy
+                .tree()
+                .check_against(&self.name, capabilities)
+                .map_err(|error| {
                     let allowed = "a tree that asks for no more than the cluster can do";
                     Error::config(
                         "policy",
@@ -184,11 +182,10 @@ impl PolicySpec {
                         allowed,
                         format!("{error}; see --preemption"),
                     )
-                })
-            }
+                }),
             Kind::Planner(entry, _) => {
-                let missing = entry.requirements.missing_from(capabilities);
-                if missing == Requirements::NOTHING {
+                let missing = entry.requirements.difference(capabilities.actions());
+                if missing.is_empty() {
                     return Ok(());
                 }
                 let allowed = "a planner that asks for no more than the cluster can do";
@@ -421,7 +418,7 @@ mod tests {
         assert!(all[0].check(bare).is_ok());
         let refused = all[2].check(bare).unwrap_err().to_string();
         assert!(refused.contains("--preemption and --mixed-types"), "{refused}");
-        assert!(all[2].check(all[2].asks().unwrap().added_to(bare)).is_ok());
+        assert!(all[2].check(bare.with_actions(all[2].asks().unwrap())).is_ok());
         let settings = serde_json::json!({"tiresias": {"quantum_gpu_s": 1000.0}});
         PolicySpec::configure(&mut all, &settings).unwrap();
         assert!(matches!(&all[1].kind, Kind::Planner(_, own) if own["quantum_gpu_s"] == 1000.0));

@@ -136,7 +136,7 @@ impl<'a> Runner<'a> {
     fn granted(&self, policy: &PolicySpec, capabilities: Capabilities) -> Result<Capabilities, Error> {
         match self.grants {
             Grants::OfCluster => Ok(capabilities),
-            Grants::AsAsked => Ok(policy.asks()?.added_to(capabilities)),
+            Grants::AsAsked => Ok(capabilities.with_actions(policy.asks()?)),
         }
     }
 
@@ -179,7 +179,7 @@ pub fn simulate_as_asked(
     sim: &SimConfig,
 ) -> Result<SimResult, Error> {
     let mut sim = sim.clone();
-    sim.capabilities = policy.asks()?.added_to(sim.capabilities);
+    sim.capabilities = sim.capabilities.with_actions(policy.asks()?);
     let mut planner = policy.make_planner()?;
     simulate_planner(workload, &sim, planner.as_mut()).map_err(|error| failed(policy, workload, error))
 }

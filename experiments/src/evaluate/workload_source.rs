@@ -10,7 +10,7 @@ use pleach_env::seed::Seed;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
-use pleach_scheduler::cluster::Sharing;
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::spec::ClusterSpec;
 use serde::{Deserialize, Serialize};
 
@@ -335,7 +335,8 @@ impl WorkloadSource {
             sim,
             ..EnvConfig::default()
         };
-        config.candidates.share = config.sim.capabilities.sharing != Sharing::Off;
+        let shares = config.sim.capabilities.actions().contains(ActionKind::Share);
+        config.candidates.actions = config.candidates.actions.set(ActionKind::Share, shares);
         Ok(config)
     }
 }

@@ -23,13 +23,13 @@ pub fn registered(env: &EnvConfig) -> Option<(&'static str, String)> {
     };
     let is_alike = |id: &str| {
         let alike = EnvConfig::registered(id).is_ok_and(|known| {
-            // A network's contract asks for neither of these where the cluster never offers it.
-            let own = CandidateConfig {
-                preempt: known.candidates.preempt,
-                reserve: known.candidates.reserve,
-                ..env.candidates
+            // A network's contract asks for nothing that the cluster never offers.
+            let can = known.sim.capabilities.actions();
+            let offered = |config: &CandidateConfig| CandidateConfig {
+                actions: config.actions.intersection(can),
+                ..*config
             };
-            own == known.candidates
+            offered(&env.candidates) == offered(&known.candidates)
         });
         u8::from(alike)
     };

@@ -106,8 +106,8 @@ impl TrainSettings {
     pub fn narrowed(&self) -> TrainSettings {
         let mut settings = self.clone();
         let capabilities = self.env.sim.capabilities;
-        settings.env.candidates.preempt &= capabilities.preemption;
-        settings.env.candidates.reserve &= capabilities.reservation;
+        let offered = &mut settings.env.candidates.actions;
+        *offered = offered.intersection(capabilities.actions());
         settings
     }
 }

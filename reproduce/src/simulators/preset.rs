@@ -87,12 +87,12 @@ impl Preset {
 
 /// The refusal of a policy that the other simulator does not have.
 pub(super) fn unknown(policy: &str, allowed: &[&str]) -> ConfigError {
-    ConfigError {
-        key: "policy".into(),
-        value: policy.into(),
-        allowed: format!("one of {}", allowed.join(", ")),
-        hint: "only what the other simulator has can be reproduced".into(),
-    }
+    ConfigError::new(
+        "policy",
+        policy,
+        format!("one of {}", allowed.join(", ")),
+        "only what the other simulator has can be reproduced",
+    )
 }
 
 /// Starts a pending job on the tightest placement, if there is one that the cluster's rules allow.

@@ -151,7 +151,7 @@ impl Cluster {
         num_gpus: u32,
         out: &mut Vec<Slice>,
     ) -> bool {
-        if shape == Shape::PLAIN || template == Template::Beside {
+        if shape == Shape::PLAIN {
             return self.place(template, kind, num_gpus, out);
         }
         self.place_shaped(template, kind, shape, num_gpus, out)

@@ -4,6 +4,7 @@ use super::tests::cluster_of;
 use super::*;
 use crate::estimate::{Estimate, Provenance};
 use crate::heuristics::by_name;
+use crate::ids::GpuTypeId;
 use crate::ids::{ClassId, TenantId};
 use crate::pass::Pass;
 use crate::spec::Resources;

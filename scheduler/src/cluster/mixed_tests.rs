@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
+use crate::ids::{GpuTypeId, NodeId};
 use crate::physics::mig::MigGpu;
 use crate::physics::mixed::Fusion;
 use crate::spec::{GpuTypeSpec, Load, NodeGroup, Resources, TenantSpec};

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::estimate::{Estimate, Provenance};
+use crate::ids::NodeId;
 use crate::ids::{ClassId, TenantId};
 use crate::physics::goodput::Elastic;
 use crate::physics::links::{Fabric, Link, StepCost};

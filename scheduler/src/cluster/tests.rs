@@ -3,6 +3,7 @@
 use super::*;
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
+use crate::ids::{GpuTypeId, NodeId};
 use crate::spec::{LocalityFactors, Resources};
 use proptest::prelude::*;
 

@@ -1,6 +1,7 @@
 //! A reservation for the head of one order, and backfill in another: EASY and its relatives.
 
 use super::rank::{rank, under};
+use crate::action_set::{ActionKind, ActionSet};
 use crate::candidate::CandidateKind;
 use crate::error::PolicyError;
 use crate::lens::{Lens, LensSet, first_with_room};
@@ -62,7 +63,7 @@ impl Policy for Backfill {
     fn needs(&self) -> Needs {
         Needs {
             heads: 1,
-            reserve: true,
+            actions: ActionSet::of(ActionKind::Reserve),
             ..Needs::first_fitting(LensSet::of(self.head).with(self.fill))
         }
     }

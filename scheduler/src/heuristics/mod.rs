@@ -111,12 +111,12 @@ pub fn by_name(name: &str) -> Result<Box<dyn Policy>, ConfigError> {
         "sjf-tuned" => Box::new(SjfTuned),
         "sjf-best-type" => Box::new(SjfBestType),
         _ => {
-            return Err(ConfigError {
-                key: "policy".into(),
-                value: name.into(),
-                allowed: format!("one of {}", NAMES.join(", ")),
-                hint: format!("did you mean {}?", nearest(name)),
-            });
+            return Err(ConfigError::new(
+                "policy",
+                name,
+                format!("one of {}", NAMES.join(", ")),
+                format!("did you mean {}?", nearest(name)),
+            ));
         }
     })
 }

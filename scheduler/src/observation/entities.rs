@@ -136,8 +136,7 @@ mod tests {
     /// Starts whatever fits.
     fn start_all(cluster: &mut Cluster) {
         let needs = Needs {
-            reserve: false,
-            preempt: false,
+            actions: crate::ActionSet::NONE,
             ..Needs::full()
         };
         let mut pass = Pass::new();

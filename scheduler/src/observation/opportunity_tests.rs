@@ -1,6 +1,7 @@
 //! The columns that tell other types, partners, sizes and cores apart, by hand.
 
 use super::*;
+use crate::action_set::ActionKind;
 use crate::cluster::{Capabilities, Sharing, Submission};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
@@ -54,11 +55,8 @@ fn submit(cluster: &mut Cluster, class: u16, num_gpus: u32, run_s: f64, cpu_core
 /// A pass with everything offered, its observation filled.
 fn look(cluster: &Cluster) -> Pass {
     let share = cluster.capabilities().sharing != Sharing::Off;
-    let needs = CandidateConfig {
-        share,
-        ..CandidateConfig::default()
-    }
-    .needs();
+    let mut needs = CandidateConfig::default().needs();
+    needs.actions = needs.actions.set(ActionKind::Share, share);
     let mut pass = Pass::new();
     pass.open(cluster, &needs);
     pass.observe(cluster);

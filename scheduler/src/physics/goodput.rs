@@ -285,12 +285,7 @@ impl Elastic {
     /// The first one out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let fail = |key: &str, value: String, allowed: &str, hint: &str| {
-            Err(ConfigError {
-                key: format!("elastic.{key}"),
-                value,
-                allowed: allowed.into(),
-                hint: hint.into(),
-            })
+            Err(ConfigError::new(format!("elastic.{key}"), value, allowed, hint))
         };
         let time = &self.time;
         for (key, value) in [("time.alpha_c", time.alpha_c), ("time.beta_c", time.beta_c)] {
@@ -352,12 +347,7 @@ impl Elastic {
         let found = POLLUX_MODELS.iter().find(|(known, _)| *known == name);
         found.map(|(_, elastic)| *elastic).ok_or_else(|| {
             let names: Vec<&str> = POLLUX_MODELS.iter().map(|(known, _)| *known).collect();
-            ConfigError {
-                key: "elastic".into(),
-                value: name.into(),
-                allowed: names.join(", "),
-                hint: "or write the parameters".into(),
-            }
+            ConfigError::new("elastic", name, names.join(", "), "or write the parameters")
         })
     }
 }

@@ -91,12 +91,12 @@ impl Copies {
         ];
         for (key, value, good, allowed) in checks {
             if !good {
-                return Err(ConfigError {
-                    key: format!("copies.{key}"),
-                    value: value.to_string(),
-                    allowed: allowed.into(),
-                    hint: "Hadar's rounds are 360 s; weights are 4 bytes a parameter".into(),
-                });
+                return Err(ConfigError::new(
+                    format!("copies.{key}"),
+                    value,
+                    allowed,
+                    "Hadar's rounds are 360 s; weights are 4 bytes a parameter",
+                ));
             }
         }
         Ok(())
@@ -194,12 +194,12 @@ impl Fusion {
         ];
         for (key, value, good, allowed) in checks {
             if !good {
-                return Err(ConfigError {
-                    key: format!("fusion.{key}"),
-                    value: value.to_string(),
-                    allowed: allowed.into(),
-                    hint: "best_sum 1 = fusing gains nothing".into(),
-                });
+                return Err(ConfigError::new(
+                    format!("fusion.{key}"),
+                    value,
+                    allowed,
+                    "best_sum 1 = fusing gains nothing",
+                ));
             }
         }
         Ok(())

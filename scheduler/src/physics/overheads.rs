@@ -142,12 +142,12 @@ impl Overheads {
             "by-state-size" => Ok(Overheads::BY_STATE_SIZE),
             "tacc-empirical" => Ok(Overheads::TaccEmpirical),
             "sia-model" => Ok(Overheads::SiaModel),
-            _ => Err(ConfigError {
-                key: "overheads".into(),
-                value: name.into(),
-                allowed: NAMES.join(", "),
-                hint: "zero matches most published simulators; pollux30 is the usual other".into(),
-            }),
+            _ => Err(ConfigError::new(
+                "overheads",
+                name,
+                NAMES.join(", "),
+                "zero matches most published simulators; pollux30 is the usual other",
+            )),
         }
     }
 
@@ -236,12 +236,12 @@ impl Overheads {
         };
         match checks.iter().find(|(_, _, good, _)| !good) {
             None => Ok(()),
-            Some((key, value, _, allowed)) => Err(ConfigError {
-                key: format!("overheads.{key}"),
-                value: value.to_string(),
-                allowed: (*allowed).into(),
-                hint: format!("or name a preset: {}", NAMES.join(", ")),
-            }),
+            Some((key, value, _, allowed)) => Err(ConfigError::new(
+                format!("overheads.{key}"),
+                value,
+                *allowed,
+                format!("or name a preset: {}", NAMES.join(", ")),
+            )),
         }
     }
 }

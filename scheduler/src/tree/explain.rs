@@ -196,7 +196,7 @@ mod tests {
         submit(&mut cluster, 2, 3000.0);
         submit(&mut cluster, 2, 600.0);
         submit(&mut cluster, 1, 900.0);
-        let mut policy = TreePolicy::new(small_tree()).unwrap();
+        let mut policy = TreePolicy::new(small_tree());
         let mut pass = Pass::new();
         pass.open(&cluster, &policy.needs());
         let choice = pass.decide(&cluster, &mut policy).unwrap();

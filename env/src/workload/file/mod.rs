@@ -62,7 +62,7 @@ struct Sidecar {
 /// Path of the sidecar: the path of the jobs with `.cluster.toml` for `.csv`, `.csv.gz` or `.parquet`.
 #[must_use]
 pub fn sidecar_path(jobs: &Path) -> PathBuf {
-    jobs.with_file_name(format!("{}.cluster.toml", super::import::name_of(jobs)))
+    jobs.with_file_name(format!("{}.cluster.toml", super::import::draft::name_of(jobs)))
 }
 
 /// Whether a file is written and named as Parquet.

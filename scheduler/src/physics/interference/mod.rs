@@ -135,12 +135,12 @@ impl Resident {
         ];
         for (key, value, good, allowed) in checks {
             if !good {
-                return Err(ConfigError {
-                    key: format!("resident.{key}"),
-                    value: value.to_string(),
-                    allowed: allowed.into(),
-                    hint: "write percentages as fractions".into(),
-                });
+                return Err(ConfigError::new(
+                    format!("resident.{key}"),
+                    value,
+                    allowed,
+                    "write percentages as fractions",
+                ));
             }
         }
         Ok(())
@@ -211,12 +211,12 @@ impl Interference {
     /// The first constant out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let fail = |key: &str, value: String, allowed: &str, hint: &str| {
-            Err(ConfigError {
-                key: format!("interference.{key}"),
+            Err(ConfigError::new(
+                format!("interference.{key}"),
                 value,
-                allowed: allowed.into(),
-                hint: hint.into(),
-            })
+                allowed,
+                hint,
+            ))
         };
         if !(0.0..=10.0).contains(&self.kappa) {
             let hint = "0 = no interference, 1 = as if they took turns";

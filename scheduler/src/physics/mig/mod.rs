@@ -160,15 +160,15 @@ impl MigState {
     /// The first instance that does not fit, or sums that do not agree.
     pub fn validate(&self, gpu: MigGpu) -> Result<(), ConfigError> {
         let fail = |value: String, allowed: &str| {
-            Err(ConfigError {
-                key: "mig.state".into(),
+            Err(ConfigError::new(
+                "mig.state",
                 value,
-                allowed: allowed.into(),
-                hint: format!(
+                allowed,
+                format!(
                     "rebuild the state by placing instances on an empty {}",
                     gpu.name()
                 ),
-            })
+            ))
         };
         let mut rebuilt = MigState::EMPTY;
         for (index, start) in self.instances() {

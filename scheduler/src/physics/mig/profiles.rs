@@ -130,11 +130,13 @@ impl MigGpu {
     /// A name that is none of [`MigGpu::ALL`].
     pub fn from_name(name: &str) -> Result<MigGpu, ConfigError> {
         let found = MigGpu::ALL.into_iter().find(|gpu| gpu.name() == name);
-        found.ok_or_else(|| ConfigError {
-            key: "mig.gpu".into(),
-            value: name.into(),
-            allowed: MigGpu::ALL.map(MigGpu::name).join(", "),
-            hint: "only these types are cut into instances; leave mig out for others".into(),
+        found.ok_or_else(|| {
+            ConfigError::new(
+                "mig.gpu",
+                name,
+                MigGpu::ALL.map(MigGpu::name).join(", "),
+                "only these types are cut into instances; leave mig out for others",
+            )
         })
     }
 
@@ -170,12 +172,12 @@ impl MigGpu {
         let found = self.profiles().iter().position(|profile| profile.name == name);
         found.ok_or_else(|| {
             let names: Vec<&str> = self.profiles().iter().map(|profile| profile.name).collect();
-            ConfigError {
-                key: "mig.profile".into(),
-                value: name.into(),
-                allowed: names.join(", "),
-                hint: format!("these are the profiles of {}", self.name()),
-            }
+            ConfigError::new(
+                "mig.profile",
+                name,
+                names.join(", "),
+                format!("these are the profiles of {}", self.name()),
+            )
         })
     }
 

@@ -202,12 +202,12 @@ impl Sensitivity {
     /// The first key that is wrong.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let fail = |key: &str, value: String, allowed: String, hint: &str| {
-            Err(ConfigError {
-                key: format!("sensitivity.{key}"),
+            Err(ConfigError::new(
+                format!("sensitivity.{key}"),
                 value,
                 allowed,
-                hint: hint.into(),
-            })
+                hint,
+            ))
         };
         for (key, axis) in [("cores", &self.cores), ("memory_gib", &self.memory_gib)] {
             let rising = axis.windows(2).all(|pair| pair[0] < pair[1]);

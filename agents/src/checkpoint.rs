@@ -14,7 +14,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_network::{Container, Contract, Layout, Normaliser};
 use serde::{Deserialize, Serialize};
 
@@ -292,7 +292,7 @@ fn refuse(path: &Path, reason: impl ToString) -> Error {
 mod tests {
     use super::*;
     use crate::trainer::Trainer;
-    use pleach_env::vector::Spaces;
+    use pleach_env::Spaces;
     use pleach_network::NetworkConfig;
     use pleach_scheduler::policy::CandidateConfig;
 

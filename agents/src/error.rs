@@ -42,7 +42,7 @@ pub enum Error {
     },
     /// The environment failed.
     #[error(transparent)]
-    Env(#[from] pleach_env::error::Error),
+    Env(#[from] pleach_env::Error),
     /// A file that cannot be read or written.
     #[error("{path}: {source}")]
     Io {

@@ -13,7 +13,7 @@
 //! # Source
 //! Salimans et al., 2017 (antithetic draws, ranks, Adam); common random numbers are textbook. Scaling noise by array is ours.
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_network::Layout;
 use pleach_scheduler::portable_math::{cos, ln, sin};
 use rand::Rng;

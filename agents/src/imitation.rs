@@ -4,8 +4,7 @@
 //! Loss per decision: `-ln p(teacher's action)` over the admissible candidates, plus `value_coef (V - R)^2 / 2` where
 //! the discounted return R that followed is known.
 
-use pleach_env::seed::Seed;
-use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_env::{Batch, Seed, Spaces, VectorEnv};
 use pleach_network::{
     DecisionBatch, Layout, Normaliser, choice_of,
     softmax::{argmax, log_softmax},
@@ -188,7 +187,7 @@ impl Demonstrations {
         seed: Seed,
         num_steps: usize,
         horizon_s: f64,
-        mut teacher: impl FnMut(&mut E, usize, &Batch) -> Result<usize, pleach_env::error::Error>,
+        mut teacher: impl FnMut(&mut E, usize, &Batch) -> Result<usize, pleach_env::Error>,
     ) -> Result<Demonstrations, Error> {
         Demonstrations::correct(env, seed, num_steps, horizon_s, |env, i, batch| {
             let action = teacher(env, i, batch)?;
@@ -209,7 +208,7 @@ impl Demonstrations {
         seed: Seed,
         num_steps: usize,
         horizon_s: f64,
-        mut both: impl FnMut(&mut E, usize, &Batch) -> Result<(Option<usize>, usize), pleach_env::error::Error>,
+        mut both: impl FnMut(&mut E, usize, &Batch) -> Result<(Option<usize>, usize), pleach_env::Error>,
     ) -> Result<Demonstrations, Error> {
         let (spaces, num_envs) = (env.spaces(), env.num_envs());
         let Spaces {
@@ -381,8 +380,7 @@ pub fn clone_teacher(
 mod tests {
     use super::*;
     use crate::random::{initial_parameters, uniform};
-    use pleach_network::Inference;
-    use pleach_network::NetworkConfig;
+    use pleach_network::{Inference, NetworkConfig};
 
     const SPACES: Spaces = Spaces::plain(1, 6, 3);
 

@@ -4,9 +4,7 @@
 //! `action` of (update, environment)) and its scratch. Tracks are filled in parallel and never share a number, so a
 //! rollout is the same at any number of threads.
 
-use pleach_env::metrics::Metrics;
-use pleach_env::seed::Seed;
-use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_env::{Batch, Metrics, Seed, Spaces, VectorEnv};
 use pleach_network::{
     DecisionBatch, DecisionRef, Inference, Normaliser, PriorPolicy, Scratch, action_of,
     softmax::{log_softmax, sample},

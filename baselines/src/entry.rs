@@ -1,9 +1,7 @@
 //! What the registry knows of a planner: what it is, what it requires, and how it is made.
 
-use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::heuristics::Info;
-use pleach_scheduler::planner::Planner;
-use pleach_scheduler::{ActionKind, ActionSet};
+use pleach_scheduler::{ActionKind, ActionSet, ConfigError, Planner};
 use serde_json::Value;
 
 /// What a planner requires that only stops running jobs.

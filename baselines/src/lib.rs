@@ -33,17 +33,17 @@
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
-pub mod allox;
-pub mod elastic;
+mod allox;
+mod elastic;
 mod entry;
 pub mod gavel;
-pub mod hadar;
+mod hadar;
 pub mod packing;
-pub mod prediction;
+mod prediction;
 pub mod production;
 mod registry;
 pub mod rounds;
-pub mod service;
+mod service;
 mod shared;
 pub mod sharing;
 pub mod synergy;

@@ -1,7 +1,6 @@
 //! All planners by name.
 
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, Planner};
 use serde_json::Value;
 
 use crate::entry::Entry;

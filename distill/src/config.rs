@@ -1,8 +1,8 @@
 //! Settings of a distillation.
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
+use pleach_scheduler::ConfigError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::policy::TieKey;
 use serde::{Deserialize, Serialize};
 

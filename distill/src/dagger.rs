@@ -9,11 +9,10 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::estimate::Provenance;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey, choose};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
+use pleach_scheduler::{PolicyError, Provenance};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;

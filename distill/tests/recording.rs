@@ -5,8 +5,7 @@
 mod world;
 
 use pleach_distill::{Dataset, Fidelity, Recording};
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
+use pleach_env::{Seed, SimConfig, simulate};
 use pleach_scheduler::heuristics::by_name;
 use pleach_scheduler::policy::Policy;
 use world::{SmallestFirst, workload};
@@ -46,7 +45,7 @@ fn an_actor_decides_and_the_teacher_is_only_asked() {
             &mut self,
             point: pleach_scheduler::policy::DecisionPoint<'_>,
             scores: &mut [f32],
-        ) -> Result<(), pleach_scheduler::error::PolicyError> {
+        ) -> Result<(), pleach_scheduler::PolicyError> {
             self.0.score(point, scores)
         }
     }

@@ -5,9 +5,8 @@
 mod world;
 
 use pleach_distill::{Centre, DistillConfig, Distilled, Label, PruneConfig, TargetConfig, distill};
-use pleach_env::error::Error;
-use pleach_env::seed::Seed;
-use pleach_scheduler::estimate::Provenance;
+use pleach_env::{Error, Seed};
+use pleach_scheduler::Provenance;
 use pleach_scheduler::policy::{Needs, Policy, TieKey};
 use pleach_scheduler::tree::{Node, Tree, TreeMeta, TreePolicy};
 use world::{SmallestFirst, avg_jct_s, index_of, judge_against, run};

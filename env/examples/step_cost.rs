@@ -2,17 +2,13 @@
 //!
 //! Plays random admissible actions from seed 1, prints a digest of all observations, rewards and times, so that two versions
 //! can be held to each other, and then steps per second if asked. `busy` is the environment of `pleach bench`, `busy-starts` the
-//! same without preemption; any registered id is one. Instructions are counted under `valgrind --tool=callgrind --toggle-collect='pleach_env::env::Env::step'`.
+//! same without preemption; any registered id is one. Instructions are counted under `valgrind --tool=callgrind --toggle-collect='pleach_env::Env::step'`.
 
 #![allow(clippy::unwrap_used)]
 
 use std::time::Instant;
 
-use pleach_env::config::EnvConfig;
-use pleach_env::random::random_action;
-use pleach_env::seed::Seed;
-use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
+use pleach_env::{AutoresetMode, Batch, EnvConfig, Seed, VecEnv, VectorEnv, random_action};
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();

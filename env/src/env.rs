@@ -4,7 +4,7 @@
 //! next instant at which there is something to choose. Instants without a choice are skipped, so every step is a
 //! decision.
 
-use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::PolicyError;
 use pleach_scheduler::observation::WriterScratch;
 use pleach_scheduler::observation::entities::EntityWriter;
 use pleach_scheduler::pass::{Pass, PassState};

@@ -2,9 +2,8 @@
 //!
 //! Those of version 1 are the tasks of the suite: clusters with a queue, where order and placement matter.
 
-use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster::Sharing;
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::{ActionKind, ConfigError};
 
 use crate::config::{EnvConfig, WorkloadConfig};
 use crate::error::Error;

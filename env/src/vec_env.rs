@@ -3,7 +3,7 @@
 //! Parallelism maps over independent environments and nothing is reduced across them, so the bytes of a batch do not
 //! depend on the number of threads.
 
-use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::PolicyError;
 use pleach_scheduler::policy::Policy;
 use rayon::prelude::*;
 

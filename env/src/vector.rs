@@ -4,8 +4,8 @@
 //! autoreset mode is declared.
 
 use ndarray::{ArrayView2, ArrayView3};
-use pleach_scheduler::error::ConfigError;
-pub use pleach_scheduler::observation::{NUM_SETS, SetSpace, Spaces};
+use pleach_scheduler::ConfigError;
+pub use pleach_scheduler::observation::{SetSpace, Spaces};
 use pleach_scheduler::policy::Policy;
 use serde::{Deserialize, Serialize};
 

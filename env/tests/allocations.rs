@@ -7,12 +7,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use pleach_env::config::{EnvConfig, WorkloadConfig};
-use pleach_env::env::Env;
-use pleach_env::random::random_action;
-use pleach_env::seed::Seed;
-use pleach_env::vector::ObservationMut;
 use pleach_env::workload::generate::GeneratorConfig;
+use pleach_env::{Env, EnvConfig, ObservationMut, Seed, WorkloadConfig, random_action};
 use pleach_scheduler::ActionKind;
 
 /// Plays an episode to its end, or to `most` steps, with random admissible actions; the steps, and the allocations in them.

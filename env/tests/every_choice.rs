@@ -6,15 +6,13 @@
 
 mod scenario;
 
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
-use pleach_scheduler::ActionKind;
+use pleach_env::{Seed, SimConfig, simulate};
 use pleach_scheduler::candidate::CandidateKind;
 use pleach_scheduler::cluster::Sharing;
-use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
+use pleach_scheduler::{ActionKind, PolicyError};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 

@@ -8,15 +8,11 @@ mod scenario;
 
 use pleach_baselines::Entry;
 use pleach_env::failures::OutcomeModel;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
-use pleach_scheduler::ActionKind;
+use pleach_env::{Seed, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ActionKind, Planner, PolicyError, Time};
 use proptest::prelude::*;
 use serde_json::Value;
 

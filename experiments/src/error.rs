@@ -6,9 +6,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pleach_agents::error::Error as AgentError;
-use pleach_env::error::Error as EnvError;
-use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_agents::Error as AgentError;
+use pleach_env::Error as EnvError;
+use pleach_scheduler::{ConfigError, PolicyError};
 use thiserror::Error;
 
 /// Exit code of a run that did what it was asked.

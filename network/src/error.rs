@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ConfigError;
 use thiserror::Error as ThisError;
 
 /// Largest value of a rate, weight or time that has no bound of its own. *Ours*: with larger ones nothing stays finite.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::PolicyError;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 

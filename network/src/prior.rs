@@ -11,10 +11,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::heuristics;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 use pleach_scheduler::portable_math::ln;
+use pleach_scheduler::{PolicyError, heuristics};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, SETTING_MAX};

@@ -1,7 +1,6 @@
 //! The state of a training run, and what may be asked of it.
 
-use pleach_env::seed::Seed;
-use pleach_env::vector::{Batch, Spaces};
+use pleach_env::{Batch, Seed, Spaces};
 use pleach_network::{
     Contract, Inference, Layout, LearnedPolicy, NetworkConfig, Normaliser, PriorPolicy, Provenance,
     TrainedNetwork, parameters::at,

@@ -1,7 +1,6 @@
 //! One update of PPO.
 
-use pleach_env::metrics::Metrics;
-use pleach_env::vector::{Spaces, VectorEnv};
+use pleach_env::{Metrics, Spaces, VectorEnv};
 use pleach_network::{PriorPolicy, parameters::at};
 use serde::{Deserialize, Serialize};
 

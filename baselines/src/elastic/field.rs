@@ -4,7 +4,7 @@
 //! can be stopped. Quotas without borrowing are kept here, so that no plan can exceed them.
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement};
-use pleach_scheduler::ids::{GpuTypeId, JobId};
+use pleach_scheduler::{GpuTypeId, JobId};
 
 use super::scaling::Scaling;
 use crate::shared::allocation::{Allocation, Grant, apply, start_fractions};
@@ -31,8 +31,7 @@ impl Field {
         let preemption = cluster.capabilities().preemption;
         let moves = |cluster: &Cluster, id: JobId| {
             let job = cluster.job(id);
-            let is_up =
-                |node: pleach_scheduler::ids::NodeId| cluster.nodes()[node.index()].state == NodeState::Up;
+            let is_up = |node: pleach_scheduler::NodeId| cluster.nodes()[node.index()].state == NodeState::Up;
             let stays = job.state == JobState::Running
                 && (!preemption || job.is_sharing || !job.placement.iter().all(|slice| is_up(slice.node)));
             is_whole_gpu_job(job) && !stays

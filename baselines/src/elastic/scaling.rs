@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pleach_scheduler::cluster::{Cluster, JobState, Shape};
-use pleach_scheduler::ids::{GpuTypeId, JobId};
 use pleach_scheduler::physics::goodput::Elastic;
+use pleach_scheduler::{GpuTypeId, JobId};
 
 /// Steps in which progress is taken.
 const NUM_STEPS: u8 = 20;
@@ -221,7 +221,7 @@ mod tests {
             let mut slices = pleach_scheduler::cluster::Placement::new();
             for node in 0..nodes {
                 let gpus = (1_u64 << (num_gpus / nodes)) - 1;
-                let node = pleach_scheduler::ids::NodeId(node);
+                let node = pleach_scheduler::NodeId(node);
                 slices.push(pleach_scheduler::cluster::Slice { node, gpus });
             }
             let found = scaling.rate(kind, num_gpus, nodes);

@@ -11,22 +11,27 @@
 //! Those of the policies are listed there. A round keeps quotas, draining nodes, CPU and memory; jobs that hold fractions of
 //! a GPU have no part in it. A job's speed beside another is the cluster's model of it (its table of pairs where there is one).
 
-pub mod config;
-pub mod finish_time;
-pub mod max_min;
-pub mod policies;
-pub mod snapshot;
+mod config;
+mod finish_time;
+mod max_min;
+mod policies;
+mod snapshot;
 #[cfg(test)]
 mod tests;
-pub mod time_program;
+mod time_program;
 
-use config::{Common, CostConfig, HierarchicalConfig};
+pub use config::Common;
+pub use finish_time::{Claim, fairest};
+pub use max_min::{Due, fill};
+pub use policies::{fifo, las_norms, most_progress};
+pub use snapshot::{Kind, Snapshot};
+pub use time_program::{TimeProgram, group_by};
+
+use config::{CostConfig, HierarchicalConfig};
 use finish_time::IsolatedTime;
-use pleach_scheduler::ActionSet;
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::heuristics::Info;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ActionSet, ConfigError, Planner};
 use policies::{GavelPolicy, Objective};
 use serde_json::Value;
 

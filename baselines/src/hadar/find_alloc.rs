@@ -13,7 +13,7 @@
 use std::cmp::Ordering;
 
 use pleach_scheduler::cluster::{JobState, Placement};
-use pleach_scheduler::ids::{GpuTypeId, NodeId};
+use pleach_scheduler::{GpuTypeId, NodeId};
 
 use super::market::{Market, Stock};
 use super::utility::Request;
@@ -167,7 +167,7 @@ mod tests {
     use crate::hadar::utility::{Prices, Utility, requests};
     use crate::test_clusters::{multi_type_cluster, place, submit};
     use pleach_scheduler::cluster::Cluster;
-    use pleach_scheduler::ids::{JobId, Time};
+    use pleach_scheduler::{JobId, Time};
 
     const ROUND: Time = Time(360_000_000);
 

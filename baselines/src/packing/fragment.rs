@@ -7,8 +7,8 @@
 //! # Source
 //! Weng et al., Beware of Fragmentation (ATC'23), section 4.1.
 
+use pleach_scheduler::NodeId;
 use pleach_scheduler::cluster::{Cluster, Demand, NodeState};
-use pleach_scheduler::ids::NodeId;
 
 /// A class of tasks.
 #[derive(Clone, Copy, Debug, PartialEq)]

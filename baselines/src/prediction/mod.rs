@@ -6,8 +6,6 @@ mod roomiest;
 mod virtual_machine;
 
 pub use a_srpt::{ASrpt, ASrptConfig};
-pub use heavy_edge::{JobGraph, heavy_edge};
-pub use virtual_machine::VirtualMachine;
 
 use pleach_scheduler::ActionSet;
 use pleach_scheduler::heuristics::Info;

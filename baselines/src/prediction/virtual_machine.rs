@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::{JobId, Time};
 
 /// The machine. Time is in whole microseconds, so completions are exact; of equally short jobs the lower id runs.
 #[derive(Clone, Debug, Default)]

@@ -14,9 +14,7 @@
 use std::cmp::Ordering;
 
 use pleach_scheduler::cluster::{Cluster, Demand, JobState};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{JobId, TenantId};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, TenantId};
 use serde::{Deserialize, Serialize};
 
 use crate::shared::allocate_by_priority::tightest;
@@ -163,9 +161,8 @@ mod tests {
     use super::*;
     use crate::test_clusters::running;
     use pleach_scheduler::cluster::{Capabilities, Submission};
-    use pleach_scheduler::estimate::{Estimate, Provenance};
-    use pleach_scheduler::ids::{ClassId, Time};
     use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
+    use pleach_scheduler::{ClassId, Estimate, Provenance, Time};
 
     /// One node of 64 GPUs, 9 cores and 18 GiB, and two tenants: the paper's example with more GPUs than anybody needs.
     fn example(quotas: [u32; 2]) -> Cluster {

@@ -19,9 +19,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, Demand, JobState, PlacementFacts, Slice};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::victims::room_for;
@@ -260,8 +258,8 @@ mod tests {
     use super::*;
     use crate::test_clusters::running;
     use crate::test_clusters::{cluster_of, submit_for};
+    use pleach_scheduler::NodeId;
     use pleach_scheduler::cluster::Placement;
-    use pleach_scheduler::ids::NodeId;
     use pleach_scheduler::spec::{ClusterSpec, TenantSpec};
 
     /// Racks of two nodes of 4 GPUs; virtual clusters with these quotas.

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement};
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{GpuTypeId, JobId, Planner, PolicyError, Time};
 
 use super::assign::{Left, assign, carry_out, takes_part, what_if};
 use super::mechanism::{JobCombination, Rounds, Targets};

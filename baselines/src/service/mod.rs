@@ -5,7 +5,6 @@ mod queues;
 mod themis;
 mod tiresias;
 
-pub use gittins::GittinsIndex;
 pub use queues::TiresiasConfig;
 pub use themis::{Themis, ThemisConfig};
 pub use tiresias::Tiresias;

@@ -7,7 +7,7 @@
 //! is started, accepted or not.
 
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice, Template};
-use pleach_scheduler::ids::{GpuTypeId, JobId};
+use pleach_scheduler::{GpuTypeId, JobId};
 
 /// What an allocation may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Settings of planners: from JSON to their structs, and what is wrong in words.
 
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ConfigError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -15,9 +15,7 @@
 //! - Gangs are not fused, as in the paper, which fuses on one accelerator.
 
 use pleach_scheduler::cluster::{Cluster, Placement, Sharing};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{ClassId, JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ClassId, ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::hosts::can_share;

@@ -17,9 +17,7 @@
 //! - Rounds of 360 s are those of Gavel (*assumed*); Muri-L, without run times, is left out.
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Sharing, Slice};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, GpuTypeId, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::hosts::can_share;

@@ -17,9 +17,8 @@ pub use planner::{Grant, Synergy, SynergyConfig};
 pub use profile::{Profile, Profiles};
 pub use server_allocator::{Server, ServerAllocator};
 
-use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::heuristics::Info;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, Planner};
 use serde_json::Value;
 
 use crate::entry::{Entry, PREEMPTION};

@@ -16,7 +16,7 @@ mod tests;
 pub use bins::Binned;
 pub use grow::grow;
 
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ConfigError;
 use pleach_scheduler::tree::{MAX_DEPTH, Node};
 use serde::{Deserialize, Serialize};
 

@@ -15,7 +15,7 @@
 //! # Source
 //! Philly (ATC'19), tables 6 and 7; Helios (SC'21), final states by gang size.
 
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ConfigError;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 

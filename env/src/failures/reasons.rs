@@ -8,7 +8,7 @@
 //! # Source
 //! Philly (ATC'19), table 7.
 
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::Time;
 use pleach_scheduler::portable_math::{exp, ln};
 
 use crate::normal::standard_normal;

@@ -21,9 +21,8 @@ pub use columns::Columns;
 use std::collections::BTreeSet;
 
 use pleach_scheduler::cluster::{Capabilities, Cluster};
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::ids::{ClassId, Time};
 use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::{ClassId, ConfigError, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;

@@ -16,10 +16,8 @@ use std::collections::BinaryHeap;
 
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Placement, Submission, moved};
 use pleach_scheduler::decision::{Action, Decision};
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::estimate::Estimate;
-use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
 use pleach_scheduler::physics::overheads::Overheads;
+use pleach_scheduler::{ClassId, ConfigError, Estimate, JobId, TenantId, Time};
 
 use crate::attribution::Attribution;
 use crate::availability::Availability;

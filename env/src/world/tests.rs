@@ -6,8 +6,7 @@ use crate::failures::{End, OutcomeModel};
 use crate::workload::Outcome;
 use crate::workload::tests::{job, workload};
 use pleach_scheduler::cluster::Slice;
-use pleach_scheduler::estimate::Provenance;
-use pleach_scheduler::ids::NodeId;
+use pleach_scheduler::{NodeId, Provenance};
 
 fn world_of(jobs: Vec<crate::workload::JobSpec>) -> World {
     let workload = workload(jobs);

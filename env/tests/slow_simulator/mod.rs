@@ -14,7 +14,7 @@
 mod deciding;
 mod placing;
 
-use pleach_env::simulate::SimConfig;
+use pleach_env::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_scheduler::cluster::NodeState;

@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 
 use pleach_distill::{DistillConfig, Distilled, Episode, Label, distill};
-use pleach_env::config::{EnvConfig, Source};
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::estimates::EstimateModel;
+use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
 use pleach_scheduler::cluster::Capabilities;
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::estimate::Provenance;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey};
 use pleach_scheduler::tree::TreePolicy;
+use pleach_scheduler::{PolicyError, Provenance};
 
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use pleach_env::SimConfig;
 use pleach_env::availability::AvailabilityConfig;
-use pleach_env::simulate::SimConfig;
 use serde::{Deserialize, Serialize};
 
 use super::instances::{Instance, seeds};

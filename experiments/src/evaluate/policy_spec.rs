@@ -8,11 +8,9 @@ use std::path::{Path, PathBuf};
 use pleach_baselines::Entry;
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::Capabilities;
-use pleach_scheduler::heuristics;
-use pleach_scheduler::planner::{Planner, PolicyPlanner};
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError, TreePolicy};
-use pleach_scheduler::{ActionKind, ActionSet};
+use pleach_scheduler::{ActionKind, ActionSet, Planner, PolicyPlanner, heuristics};
 
 use crate::error::Error;
 use crate::evaluate::requirement_flags::requirement_flags;

@@ -3,15 +3,12 @@
 
 use std::time::Duration;
 
+use pleach_env::Error as EnvError;
 use pleach_env::bound::LowerBounds;
-use pleach_env::error::Error as EnvError;
-use pleach_env::metrics::JobOutcome;
-use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
 use pleach_env::workload::Workload;
+use pleach_env::{JobOutcome, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::{Capabilities, Cluster};
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{Planner, PolicyError, Time};
 use rayon::prelude::*;
 
 use super::instances::Instance;

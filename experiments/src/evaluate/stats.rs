@@ -9,7 +9,7 @@
 //! With few pairs a percentile interval is too narrow (the test below measures its coverage): treat fewer than ten pairs
 //! as a hint. Refused: ratios of numbers that are not positive.
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_scheduler::portable_math::{exp, ln};
 use rand::Rng as _;
 use serde::Serialize;

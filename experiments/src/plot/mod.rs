@@ -4,8 +4,8 @@
 //! whole plots; [`text`] escapes what comes from outside; [`series`] makes long series short.
 
 pub mod axis;
-pub mod bars;
-pub mod distribution;
+pub(crate) mod bars;
+pub(crate) mod distribution;
 pub mod frame;
-pub mod series;
+pub(crate) mod series;
 pub mod text;

@@ -13,8 +13,8 @@
 //! compared byte by byte. What is refused: overwriting a finished run, and touching a folder that is not a run.
 
 pub mod atomic_file;
-pub mod differences;
-pub mod hash;
+pub(crate) mod differences;
+pub(crate) mod hash;
 pub mod lock;
 
 mod description;

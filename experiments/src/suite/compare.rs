@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pleach_env::config::EnvConfig;
+use pleach_env::EnvConfig;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::portable_math::{exp, ln};
 use serde::Serialize;

@@ -1,8 +1,7 @@
 //! An environment in words: its id, its cluster and jobs, what a scheduler is told of run times.
 
-use pleach_env::config::{EnvConfig, Source, WorkloadConfig};
-use pleach_env::seed::Seed;
 use pleach_env::workload::estimates::EstimateModel;
+use pleach_env::{EnvConfig, Seed, Source, WorkloadConfig};
 use pleach_scheduler::policy::CandidateConfig;
 
 /// The registered environment with this workload and this cluster, and the flags that make it so: `--num-jobs 40` where only

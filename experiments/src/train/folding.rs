@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pleach_env::simulate::{SimConfig, simulate};
+use pleach_env::{SimConfig, simulate};
 use pleach_network::{FeatureRanges, LearnedPolicy, TrainedNetwork, Watched, fold};
 use rayon::prelude::*;
 

@@ -1,6 +1,6 @@
 //! What a network policy file knows of its network, in words.
 
-use pleach_env::config::EnvConfig;
+use pleach_env::EnvConfig;
 use pleach_network::TrainedNetwork;
 use pleach_scheduler::policy::CandidateConfig;
 

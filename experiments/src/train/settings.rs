@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use pleach_agents::device::Device;
 use pleach_agents::ppo::PpoConfig;
-use pleach_agents::trainer::TrainConfig;
-use pleach_env::config::EnvConfig;
+use pleach_agents::{Device, TrainConfig};
+use pleach_env::EnvConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::train::constraint::Constraint;

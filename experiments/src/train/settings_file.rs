@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use pleach_agents::trainer::Learner;
-use pleach_env::config::EnvConfig;
+use pleach_agents::Learner;
+use pleach_env::EnvConfig;
 use toml::{Table, Value};
 
 use crate::error::Error;

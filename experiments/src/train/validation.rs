@@ -3,7 +3,7 @@
 use pleach_scheduler::portable_math::{exp, ln};
 use std::collections::BTreeMap;
 
-use pleach_env::config::{EnvConfig, Source};
+use pleach_env::{EnvConfig, Source};
 
 use crate::error::Error;
 use crate::evaluate::instances::Instance;

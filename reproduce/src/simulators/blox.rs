@@ -14,9 +14,7 @@ use std::collections::BTreeMap;
 use pleach_baselines::rounds::{JobCombination, apply_leases};
 use pleach_env::world::{LeaseTerms, RoundClock, RoundEnd, Seen};
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice};
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::{JobId, NodeId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{JobId, NodeId, Planner, PolicyError, Time};
 
 use super::in_rounds::RoundPreset;
 

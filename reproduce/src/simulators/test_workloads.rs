@@ -1,7 +1,7 @@
 //! Small workloads for the tests of presets.
 
 use pleach_env::workload::{JobSpec, Outcome, Workload};
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::Time;
 use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 
 /// A job of tenant 0 and class 0.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use pleach_env::workload::{JobSpec, Outcome};
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::Time;
 use pleach_scheduler::spec::Resources;
 use pleach_tests::data;
 

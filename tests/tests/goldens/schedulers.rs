@@ -1,15 +1,12 @@
 //! When every job starts and ends under every heuristic and every planner, each with what it asks for.
 
 use pleach_env::failures::OutcomeModel;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate_planner};
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{
     GavelConfig, GeneratorConfig, OpenbLikeConfig, PhillyLikeConfig, PolluxConfig, SynergyConfig, generate,
 };
-use pleach_scheduler::heuristics;
-use pleach_scheduler::planner::{Planner, PolicyPlanner};
-use pleach_scheduler::{ActionKind, ActionSet};
+use pleach_env::{Seed, SimConfig, simulate_planner};
+use pleach_scheduler::{ActionKind, ActionSet, Planner, PolicyPlanner, heuristics};
 use serde_json::Value;
 
 use crate::golden::{Digest, Row, hold};

@@ -7,9 +7,7 @@
 use std::ffi::{CStr, CString, c_char};
 use std::ptr;
 
-use pleach_env::config::EnvConfig;
-use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::{AutoresetMode, Batch, VectorEnv as _};
+use pleach_env::{AutoresetMode, Batch, EnvConfig, VecEnv, VectorEnv as _};
 
 /// N environments and where they write.
 pub struct Handle {
@@ -39,7 +37,7 @@ pub struct Buffers {
 
 impl Handle {
     /// 0, or 1 with the message kept.
-    fn note(&mut self, result: Result<(), pleach_env::error::Error>) -> i32 {
+    fn note(&mut self, result: Result<(), pleach_env::Error>) -> i32 {
         let Err(error) = result else { return 0 };
         self.message = CString::new(error.to_string()).unwrap_or_default();
         1

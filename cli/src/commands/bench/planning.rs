@@ -4,12 +4,11 @@
 //! as many new ones come, so that every plan has something to decide.
 
 use pleach_baselines::Entry;
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
-use pleach_scheduler::estimate::{Estimate, Provenance};
-use pleach_scheduler::ids::{ClassId, TenantId, Time};
+use pleach_scheduler::{ClassId, Estimate, Provenance, TenantId, Time};
 use serde_json::Value;
 
 use crate::commands::Context;

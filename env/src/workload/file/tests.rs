@@ -1,6 +1,6 @@
 use std::io::Write as _;
 
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::Time;
 use pleach_scheduler::spec::{ClusterSpec, Resources, TenantSpec};
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Ranges that every generator refuses to leave.
 
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ConfigError;
 
 use super::super::{NUM_JOBS_MAX, SUBMIT_S_MAX, config};
 use crate::error::Error;

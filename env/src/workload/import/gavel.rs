@@ -10,7 +10,7 @@
 
 use std::path::Path;
 
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::Time;
 use pleach_scheduler::spec::{ClusterSpec, NodeGroup, Resources};
 
 use super::row::raised;

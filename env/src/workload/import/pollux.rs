@@ -11,7 +11,7 @@
 
 use std::path::Path;
 
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::Time;
 use pleach_scheduler::spec::Resources;
 
 use super::cluster_of_list::{Nodes, Plan, cluster_of};

@@ -165,7 +165,7 @@ pub fn population(parameters: &[f32], scales: &[f32], config: &EvolutionConfig, 
 
 /// Centred ranks of fitness, larger being better: the worst is -1/2, the best 1/2; equals share the mean of their ranks.
 #[must_use]
-pub fn centred_ranks(fitness: &[f64]) -> Vec<f64> {
+pub(crate) fn centred_ranks(fitness: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..fitness.len()).collect();
     order.sort_by(|a, b| fitness[*a].total_cmp(&fitness[*b]));
     let mut ranks = vec![0.0; fitness.len()];

@@ -162,7 +162,7 @@ impl Demonstrations {
 
     /// The same decisions, of which nobody knows what followed.
     #[must_use]
-    pub fn without_returns(&self) -> Demonstrations {
+    pub(crate) fn without_returns(&self) -> Demonstrations {
         Demonstrations {
             rows: self.rows.clone(),
             choices: self.choices.clone(),

@@ -222,7 +222,7 @@ impl Rollout {
 
     /// Lets the network correct a heuristic.
     #[must_use]
-    pub fn with_prior(mut self, prior: &PriorPolicy) -> Rollout {
+    pub(crate) fn with_prior(mut self, prior: &PriorPolicy) -> Rollout {
         let num_envs = self.tracks.len();
         let logits = vec![0.0; num_envs * self.spaces.num_candidates];
         self.priors = (vec![prior.clone(); num_envs], logits);

@@ -37,7 +37,7 @@ impl<T: Toy> Many<T> {
         }
     }
 
-    pub fn toy(&self, i: usize) -> &T {
+    pub(crate) fn toy(&self, i: usize) -> &T {
         &self.toys[i]
     }
 

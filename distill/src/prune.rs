@@ -45,7 +45,7 @@ pub fn judged<E>(
 /// The smallest tree whose ratio is within `tolerance` (0.01 = 1 %) of the best; among equally small ones the better,
 /// then the first. None if there is none at all.
 #[must_use]
-pub fn smallest_good(judged: &[(usize, f64)], tolerance: f64) -> Option<usize> {
+pub(crate) fn smallest_good(judged: &[(usize, f64)], tolerance: f64) -> Option<usize> {
     let best = judged
         .iter()
         .map(|(_, ratio)| *ratio)
@@ -66,7 +66,7 @@ pub fn smallest_good(judged: &[(usize, f64)], tolerance: f64) -> Option<usize> {
 
 /// Splits whose children are both leaves, by what merging them costs on the training data, cheapest first.
 #[must_use]
-pub fn weakest_links(tree: &Tree) -> Vec<usize> {
+pub(crate) fn weakest_links(tree: &Tree) -> Vec<usize> {
     let nodes = tree.nodes();
     let mut links: Vec<(f64, usize)> = Vec::new();
     for (place, node) in nodes.iter().enumerate() {
@@ -149,7 +149,7 @@ pub fn merged(tree: &Tree, place: usize) -> Result<Tree, TreeError> {
 ///
 /// # Errors
 /// Never for a valid tree.
-pub fn without_idle_splits(mut tree: Tree) -> Result<Tree, TreeError> {
+pub(crate) fn without_idle_splits(mut tree: Tree) -> Result<Tree, TreeError> {
     loop {
         let nodes = tree.nodes();
         let idle = weakest_links(&tree).into_iter().find(|place| {
@@ -172,7 +172,7 @@ pub fn without_idle_splits(mut tree: Tree) -> Result<Tree, TreeError> {
 ///
 /// # Errors
 /// What the judge gives, or [`Error::Judgement`].
-pub fn by_simulation<E>(
+pub(crate) fn by_simulation<E>(
     start: Judged,
     leaves_min: usize,
     tries: usize,

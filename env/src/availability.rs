@@ -205,7 +205,7 @@ impl Availability {
     ///
     /// # Errors
     /// The first job that could not.
-    pub fn check_all_can_run<'a>(
+    pub(crate) fn check_all_can_run<'a>(
         &self,
         cluster: &Cluster,
         requests: impl Iterator<Item = &'a Submission>,

@@ -158,7 +158,7 @@ impl Set {
 
     /// The same of rows of this kind alone.
     #[inline]
-    pub fn present_in<'a>(&self, rows: &'a [f32]) -> &'a [f32] {
+    pub(crate) fn present_in<'a>(&self, rows: &'a [f32]) -> &'a [f32] {
         let is_there = |row: &[f32]| row[0] > 0.0;
         let num = rows
             .chunks_exact(self.num_features)
@@ -255,7 +255,7 @@ impl Layout {
 
     /// Pooled numbers of candidates and of all kinds of entities; global features follow them in the context's input.
     #[must_use]
-    pub fn num_codes(&self) -> usize {
+    pub(crate) fn num_codes(&self) -> usize {
         (1 + self.sets().count()) * self.pool_width()
     }
 

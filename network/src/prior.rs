@@ -41,7 +41,7 @@ impl PriorPolicy {
     /// Makes the heuristic.
     ///
     /// # Errors
-    /// [`Error::Prior`] for an unknown name, [`Error::Config`] for a weight that is not above 0.
+    /// [`Error::Config`] for an unknown name, [`Error::Config`] for a weight that is not above 0.
     pub fn new(prior: &Prior) -> Result<PriorPolicy, Error> {
         if !(prior.weight > 0.0 && prior.weight <= SETTING_MAX) {
             return Err(Error::config(

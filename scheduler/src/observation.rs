@@ -82,7 +82,7 @@ impl Observation {
     }
 
     /// Writes what only some networks see, after [`Observation::fill`].
-    pub fn fill_entities(&mut self, cluster: &Cluster) {
+    pub(crate) fn fill_entities(&mut self, cluster: &Cluster) {
         self.entities.fill(cluster);
     }
 

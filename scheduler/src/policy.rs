@@ -72,7 +72,7 @@ impl Needs {
 
     /// The first job that fits under one order, tightest placement on the fastest free type.
     #[must_use]
-    pub const fn first_fitting(lenses: LensSet) -> Needs {
+    pub(crate) const fn first_fitting(lenses: LensSet) -> Needs {
         Needs {
             lenses,
             heads: 0,

@@ -153,7 +153,7 @@ impl Field {
 
     /// Starts who got nothing on the fewest GPUs that it runs on, by arrival, wherever there is room: nobody waits beside
     /// idle GPUs on which it could run. A running job that the plan left out goes on if its GPUs are left over.
-    pub fn start_left_over(&mut self, cluster: &Cluster, scalings: &[Scaling]) {
+    pub(crate) fn start_left_over(&mut self, cluster: &Cluster, scalings: &[Scaling]) {
         for job in scalings {
             if self.has(job.id) || self.keep(cluster, job) || self.quota_left[job.tenant] < job.least {
                 continue;

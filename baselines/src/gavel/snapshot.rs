@@ -136,7 +136,7 @@ impl Snapshot {
     }
 
     /// Makes all types on which a kind can run equally fast.
-    pub fn forget_types(&mut self) {
+    pub(crate) fn forget_types(&mut self) {
         for ((a, b), speeds) in &mut self.pairs {
             for (gpu_type, pair) in speeds.iter_mut().enumerate() {
                 let alone = [*a, *b].map(|kind| self.kinds[kind].speed[gpu_type]);

@@ -17,7 +17,7 @@ use super::market::{Market, Stock};
 use super::utility::Request;
 
 /// What an offer costs besides the nodes that it looks at, in nodes: measured, about.
-pub const OFFER_LOOKS: usize = 100;
+pub(crate) const OFFER_LOOKS: usize = 100;
 
 /// Limits of the search, counted, so that no plan depends on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub fn queue(requests: &[Request]) -> Vec<usize> {
 
 /// The best plan that the beam finds.
 #[must_use]
-pub fn best_plan(
+pub(crate) fn best_plan(
     market: Market<'_>,
     requests: &[Request],
     queue: &[usize],

@@ -37,7 +37,12 @@ pub type Rooms = Vec<(f64, u32, NodeId)>;
 
 /// The best place for a job, whatever the sign of its payoff; none if it fits nowhere.
 #[must_use]
-pub fn find_alloc(market: Market<'_>, stock: &Stock, request: &Request, rooms: &mut Rooms) -> Option<Offer> {
+pub(crate) fn find_alloc(
+    market: Market<'_>,
+    stock: &Stock,
+    request: &Request,
+    rooms: &mut Rooms,
+) -> Option<Offer> {
     let (cluster, free) = (market.cluster, &stock.free);
     let speeds = &cluster.class(request.class).speed;
     let is_open = |kind: &GpuTypeId| stock.num_free_of[kind.index()] > 0;

@@ -65,7 +65,7 @@ impl Request {
 
     /// Best utility per GPU: on its fastest type from now on.
     #[must_use]
-    pub fn best_density(&self) -> f64 {
+    pub(crate) fn best_density(&self) -> f64 {
         self.utility(self.rest_s / self.speed_max) / f64::from(self.num_gpus)
     }
 }

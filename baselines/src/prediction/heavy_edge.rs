@@ -31,7 +31,7 @@ impl JobGraph {
 /// The node of each member of a gang of `num` (`[member]`, an index into `rooms`), or none if all rooms together are too
 /// small. `rooms` are the GPUs that each node has for it. Ties go to the lowest member and the lowest node.
 #[must_use]
-pub fn heavy_edge(graph: JobGraph, num: usize, rooms: &[u32]) -> Option<Vec<usize>> {
+pub(crate) fn heavy_edge(graph: JobGraph, num: usize, rooms: &[u32]) -> Option<Vec<usize>> {
     const NOWHERE: usize = usize::MAX;
     let mut order: Vec<usize> = (0..rooms.len()).collect();
     order.sort_by_key(|node| std::cmp::Reverse(rooms[*node]));

@@ -22,7 +22,7 @@ impl VirtualMachine {
     }
 
     /// Runs until `now` and appends the jobs that have completed, with when, in order of completion.
-    pub fn run_until(&mut self, now: Time, completed: &mut Vec<(Time, JobId)>) {
+    pub(crate) fn run_until(&mut self, now: Time, completed: &mut Vec<(Time, JobId)>) {
         while let Some((left, id)) = self.left.first().copied() {
             let end = self.now + left;
             if end > now {
@@ -41,7 +41,7 @@ impl VirtualMachine {
 
     /// When the next job completes if nobody comes until then.
     #[must_use]
-    pub fn next_completion(&self) -> Option<Time> {
+    pub(crate) fn next_completion(&self) -> Option<Time> {
         let (left, _) = self.left.first()?;
         Some(self.now + *left)
     }

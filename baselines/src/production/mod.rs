@@ -7,8 +7,8 @@ mod philly;
 mod victims;
 
 pub use conservative::{Conservative, ConservativeConfig};
-pub use drf::{Drf, DrfConfig, Weights, dominant_share};
-pub use philly::{Philly, PhillyConfig, waits_for_fair_share};
+pub use drf::{Drf, DrfConfig, Weights};
+pub use philly::{Philly, PhillyConfig};
 
 use pleach_scheduler::ActionSet;
 use pleach_scheduler::heuristics::Info;

@@ -219,16 +219,6 @@ fn locality(cluster: &Cluster, id: JobId, placement: &[Slice]) -> Locality {
     }
 }
 
-/// Whether a virtual cluster that would start this job would be above its quota: a wait for that reason is one for the fair
-/// share, any other is one for fragmentation (ATC'19, table 2).
-#[must_use]
-pub fn waits_for_fair_share(cluster: &Cluster, id: JobId) -> bool {
-    let request = &cluster.job(id).request;
-    let tenant = cluster.tenant(request.tenant);
-    let milli = u64::from(request.num_gpus) * u64::from(request.resources.gpu_milli);
-    tenant.used_milli + milli > u64::from(tenant.quota_gpus) * 1000
-}
-
 impl Planner for Philly {
     fn name(&self) -> &str {
         "philly"

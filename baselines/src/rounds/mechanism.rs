@@ -217,7 +217,7 @@ impl Rounds {
 
     /// As [`Rounds::allocate`], with `take` to say whether there is room for a combination, and to take it.
     #[must_use]
-    pub fn allocate_where(
+    pub(crate) fn allocate_where(
         &self,
         order: &[GpuTypeId],
         can_run: impl Fn(JobCombination, GpuTypeId) -> bool,

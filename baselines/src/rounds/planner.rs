@@ -28,7 +28,8 @@ impl RoundRules {
     ///
     /// # Source
     /// Gavel (OSDI'20), section 7.1, and the defaults of its simulator.
-    pub const GAVEL: RoundRules = RoundRules {
+    #[cfg(test)]
+    pub(crate) const GAVEL: RoundRules = RoundRules {
         round: Time(360_000_000),
         retarget_min: Time(1_920_000_000),
         types_in_turn: false,

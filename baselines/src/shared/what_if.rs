@@ -68,7 +68,7 @@ impl FreeResources {
 
     /// The cluster as it would be if every running job were stopped but those that hold fractions.
     #[must_use]
-    pub fn emptied(cluster: &Cluster) -> FreeResources {
+    pub(crate) fn emptied(cluster: &Cluster) -> FreeResources {
         FreeResources::without(
             cluster,
             cluster.running().filter(|id| is_whole_gpu_job(cluster.job(*id))),

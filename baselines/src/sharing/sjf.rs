@@ -54,13 +54,13 @@ pub struct SjfSharing {
 impl SjfSharing {
     /// SJF-BSBF: best sharing benefit first.
     #[must_use]
-    pub fn best_benefit(_config: SjfSharingConfig) -> SjfSharing {
+    pub(crate) fn best_benefit(_config: SjfSharingConfig) -> SjfSharing {
         SjfSharing::new(Rule::BestBenefit)
     }
 
     /// SJF-FFS: first fit sharing.
     #[must_use]
-    pub fn first_fit(_config: SjfSharingConfig) -> SjfSharing {
+    pub(crate) fn first_fit(_config: SjfSharingConfig) -> SjfSharing {
         SjfSharing::new(Rule::FirstFit)
     }
 

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 /// Most rows of one fit; the bound keeps every sum exact.
 pub const MAX_ROWS: usize = 1 << 22;
 /// Most leaves of one fit.
-pub const MAX_LEAVES: usize = 256;
+pub(crate) const MAX_LEAVES: usize = 256;
 /// How a tree grows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -221,7 +221,7 @@ impl OutcomeModel {
 
     /// The fate of job number `job` with this many GPUs. The same arguments always give the same fate.
     #[must_use]
-    pub fn fate(&self, seed: Seed, job: u64, num_gpus: u32) -> Fate {
+    pub(crate) fn fate(&self, seed: Seed, job: u64, num_gpus: u32) -> Fate {
         let mut rng = seed.stream("fate", job);
         let shares = self.shares(num_gpus);
         let end_at: f64 = rng.random();

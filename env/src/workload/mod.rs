@@ -35,9 +35,9 @@ pub const RUN_TIME_S_MAX: f64 = 1e9;
 pub const RUN_TIME_S_MIN: f64 = 1e-6;
 /// Most work that a workload may hold, s, each job at its slowest: a tenth of the 292,000 years that the clock can count, so
 /// that restarts and sharing have room.
-pub const TOTAL_S_MAX: f64 = 9e11;
+pub(crate) const TOTAL_S_MAX: f64 = 9e11;
 /// Most jobs that a workload may hold.
-pub const NUM_JOBS_MAX: usize = 10_000_000;
+pub(crate) const NUM_JOBS_MAX: usize = 10_000_000;
 
 /// Jobs, the cluster they run on and the model classes they belong to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ impl World {
     ///
     /// # Errors
     /// Shares out of their ranges.
-    pub fn set_outcomes(&mut self, model: &OutcomeModel, seed: Seed) -> Result<(), ConfigError> {
+    pub(crate) fn set_outcomes(&mut self, model: &OutcomeModel, seed: Seed) -> Result<(), ConfigError> {
         model.validate()?;
         self.outcome_seed = seed;
         for (number, truth) in self.truth.iter_mut().enumerate() {

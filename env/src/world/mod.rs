@@ -202,7 +202,7 @@ impl World {
     }
 
     /// Sets the seed of what only the truth knows. Call it before the first event.
-    pub fn set_seed(&mut self, seed: Seed) {
+    pub(crate) fn set_seed(&mut self, seed: Seed) {
         self.seed = seed;
     }
 
@@ -236,7 +236,8 @@ impl World {
 
     /// Jobs that have left.
     #[must_use]
-    pub fn num_finished(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn num_finished(&self) -> usize {
         self.num_finished
     }
 

@@ -17,9 +17,9 @@ use crate::evaluate::requirement_flags::requirement_flags;
 use crate::run_folder;
 
 /// The network that a training run found best, in its folder.
-pub const BEST_CHECKPOINT: &str = "network.ckpt";
+pub(crate) const BEST_CHECKPOINT: &str = "network.ckpt";
 /// What to do about a policy that is not the one that its run made.
-pub const USE_THE_FILE: &str =
+pub(crate) const USE_THE_FILE: &str =
     "Put the run's own file back, or give this file itself instead of the folder if it is meant.";
 /// What to do about a policy of another version.
 const MAKE_ANEW: &str = "Make it anew with this version: pleach train, pleach distill.";
@@ -267,7 +267,7 @@ impl PolicySpec {
     ///
     /// # Errors
     /// A table for a name that is no planner among them, or settings that a planner refuses.
-    pub fn configure(all: &mut [PolicySpec], settings: &serde_json::Value) -> Result<(), Error> {
+    pub(crate) fn configure(all: &mut [PolicySpec], settings: &serde_json::Value) -> Result<(), Error> {
         let tables = settings.as_object().into_iter().flatten();
         for (name, table) in tables {
             let planner = all

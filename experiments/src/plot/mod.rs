@@ -1,7 +1,7 @@
 //! Plots as inline SVG: the same bytes on every machine, no script, no font, a bounded size. Every page draws with this kit.
 //!
-//! [`Frame`](frame::Frame) is a plot with two axes to draw lines, areas and levels into; [`bars`] and [`distribution`] draw
-//! whole plots; [`text`] escapes what comes from outside; [`series`] makes long series short.
+//! [`Frame`](frame::Frame) is a plot with two axes to draw lines, areas and levels into; `bars` and `distribution` draw
+//! whole plots; [`text`] escapes what comes from outside; `series` makes long series short.
 
 pub mod axis;
 pub(crate) mod bars;

@@ -30,4 +30,4 @@ pub use self::description::{Artefact, RunDescription};
 pub use self::existing::Existing;
 pub use self::folder::RunFolder;
 pub use self::names::{CONFIG_FILE, SETTINGS_FILE};
-pub use self::verify::verify;
+pub(crate) use self::verify::verify;

@@ -86,7 +86,7 @@ impl Curriculum {
     ///
     /// # Errors
     /// A workload that cannot be read or has fewer jobs than a stage wants.
-    pub fn open_ends(&self, env: &EnvConfig) -> Result<(), Error> {
+    pub(crate) fn open_ends(&self, env: &EnvConfig) -> Result<(), Error> {
         if self.is_default() {
             return Ok(());
         }

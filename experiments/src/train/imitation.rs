@@ -15,7 +15,7 @@ use crate::train::settings::TrainSettings;
 ///
 /// # Errors
 /// A planner that fails, or whose plans are shown in less than half of the decisions.
-pub fn of_planner(
+pub(crate) fn of_planner(
     name: &str,
     envs: &mut VecEnv,
     settings: &TrainSettings,

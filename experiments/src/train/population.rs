@@ -40,7 +40,7 @@ pub struct Judged {
 ///
 /// # Errors
 /// The first workload or run, in order, that fails.
-pub fn of_population(
+pub(crate) fn of_population(
     (source, env): (&Source, &EnvConfig),
     objective: &Objective,
     num_workloads: usize,

@@ -102,7 +102,7 @@ impl TrainSettings {
     /// The same without candidates that the cluster never offers, so that the network's contract asks for none of a kind
     /// that it has not met in training.
     #[must_use]
-    pub fn narrowed(&self) -> TrainSettings {
+    pub(crate) fn narrowed(&self) -> TrainSettings {
         let mut settings = self.clone();
         let capabilities = self.env.sim.capabilities;
         let offered = &mut settings.env.candidates.actions;

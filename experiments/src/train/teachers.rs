@@ -12,7 +12,7 @@ use crate::evaluate::requirement_flags::requirement_flags;
 ///
 /// # Errors
 /// The name with what is allowed.
-pub fn check_teacher(name: &str, capabilities: Capabilities) -> Result<(), Error> {
+pub(crate) fn check_teacher(name: &str, capabilities: Capabilities) -> Result<(), Error> {
     let no_candidate = ActionSet::of(ActionKind::Preempt).with(ActionKind::MixTypes);
     let can_teach = |required: ActionSet| required.intersection(no_candidate).is_empty();
     let teachers: Vec<&str> = pleach_baselines::entries()
@@ -40,7 +40,7 @@ pub fn check_teacher(name: &str, capabilities: Capabilities) -> Result<(), Error
 ///
 /// # Errors
 /// Key and value with all that is allowed, and the nearest of it.
-pub fn check_heuristic(key: &str, name: &str, others: &[&'static str]) -> Result<(), Error> {
+pub(crate) fn check_heuristic(key: &str, name: &str, others: &[&'static str]) -> Result<(), Error> {
     let known: Vec<&'static str> = others.iter().chain(heuristics::names()).copied().collect();
     if known.contains(&name) {
         return Ok(());

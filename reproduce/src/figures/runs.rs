@@ -57,7 +57,7 @@ impl Run {
 ///
 /// # Errors
 /// The first run, in that order, that failed.
-pub fn run_all(label: &str, watcher: &Watcher, runs: &[Run]) -> Result<Vec<SimResult>, Error> {
+pub(crate) fn run_all(label: &str, watcher: &Watcher, runs: &[Run]) -> Result<Vec<SimResult>, Error> {
     in_parallel(label, watcher, runs, Run::simulate)
 }
 

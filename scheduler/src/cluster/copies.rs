@@ -19,7 +19,7 @@ impl Cluster {
     /// # Panics
     /// If the placement is empty.
     #[must_use]
-    pub fn copies_facts(&self, id: JobId, placement: &[Slice], copies: &Copies) -> PlacementFacts {
+    pub(crate) fn copies_facts(&self, id: JobId, placement: &[Slice], copies: &Copies) -> PlacementFacts {
         let job = &self.jobs[id.index()];
         let speed = &self.classes[job.request.class.index()].speed;
         let rates: Vec<f64> = placement

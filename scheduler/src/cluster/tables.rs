@@ -104,7 +104,7 @@ impl Node {
 
     /// The lowest `num` free GPUs as a mask. Slurm packs the lowest index first, and so do we.
     #[must_use]
-    pub fn lowest_free(&self, num: u32) -> u64 {
+    pub(crate) fn lowest_free(&self, num: u32) -> u64 {
         let mut rest = self.free;
         for _ in 0..num {
             rest &= rest.wrapping_sub(1);

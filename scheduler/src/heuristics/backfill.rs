@@ -33,20 +33,20 @@ impl Backfill {
     /// # Source
     /// SJBF, shortest job backfilled first (Tsafrir, Etsion and Feitelson, TPDS'07).
     #[must_use]
-    pub fn easy_sjf() -> Backfill {
+    pub(crate) fn easy_sjf() -> Backfill {
         Backfill::new("easy-sjf", Lens::Arrival, Lens::Shortest)
     }
 
     /// Shortest first, with a reservation for the shortest job when it does not fit. A large gang is not starved by the
     /// longer jobs around it; an endless stream of shorter ones can still starve it.
     #[must_use]
-    pub fn sjf_reserve() -> Backfill {
+    pub(crate) fn sjf_reserve() -> Backfill {
         Backfill::new("sjf-reserve", Lens::Shortest, Lens::Shortest)
     }
 
     /// As [`Backfill::sjf_reserve`], by remaining GPU-time.
     #[must_use]
-    pub fn gpu_time_reserve() -> Backfill {
+    pub(crate) fn gpu_time_reserve() -> Backfill {
         Backfill::new("gpu-time-reserve", Lens::SmallestGpuTime, Lens::SmallestGpuTime)
     }
 

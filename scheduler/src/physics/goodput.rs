@@ -25,7 +25,7 @@ use crate::error::ConfigError;
 use crate::portable_math::pow;
 
 /// Total batch sizes that are tried, log-spaced. Pollux's number.
-pub const NUM_BATCHES: u32 = 50;
+pub(crate) const NUM_BATCHES: u32 = 50;
 
 /// Longest part of an iteration, s. *Ours*: what is longer makes speeds of which nothing is left after the comma.
 const TIME_S_MAX: f64 = 1e6;
@@ -58,13 +58,13 @@ pub struct IterationTime {
 impl IterationTime {
     /// Time of the gradient of `local_batch` samples on one GPU, s.
     #[must_use]
-    pub fn grad_s(&self, local_batch: f64) -> f64 {
+    pub(crate) fn grad_s(&self, local_batch: f64) -> f64 {
         self.alpha_c + self.beta_c * local_batch
     }
 
     /// Time of a synchronisation, s.
     #[must_use]
-    pub fn sync_s(&self, num_gpus: u32, num_nodes: u32) -> f64 {
+    pub(crate) fn sync_s(&self, num_gpus: u32, num_nodes: u32) -> f64 {
         let further = f64::from(num_gpus.saturating_sub(2));
         match (num_gpus, num_nodes) {
             (0 | 1, _) => 0.0,
@@ -211,7 +211,7 @@ impl Elastic {
 
     /// Whether [`Elastic::best`] finds a batch on so many GPUs.
     #[must_use]
-    pub fn can_run_on(&self, num_gpus: u32) -> bool {
+    pub(crate) fn can_run_on(&self, num_gpus: u32) -> bool {
         self.batches(num_gpus).next().is_some()
     }
 

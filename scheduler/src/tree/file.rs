@@ -22,7 +22,7 @@ use crate::policy::TieKey;
 /// What the key `format` says.
 pub const FORMAT: &str = "pleach-tree";
 /// What the key `version` says.
-pub const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 1;
 /// Largest file that is read, bytes; the largest tree needs a quarter of it.
 pub const MAX_BYTES: u64 = 1 << 20;
 /// Most lines of differences in a refusal.

@@ -26,8 +26,9 @@ use std::collections::BTreeMap;
 
 pub use error::{NodeError, TreeError};
 pub use explain::{Condition, Explanation};
-pub use file::{FORMAT, MAX_BYTES, VERSION};
-pub use node::{MAX_DEPTH, MAX_NODES, Node};
+pub use file::{FORMAT, MAX_BYTES};
+pub(crate) use node::MAX_NODES;
+pub use node::{MAX_DEPTH, Node};
 pub use runtime::{FlatTree, TreePolicy};
 
 use crate::cluster::Capabilities;

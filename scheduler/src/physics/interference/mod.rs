@@ -200,7 +200,8 @@ impl Interference {
         max_residents: 4,
     };
     /// Jobs that fill the GPU: two of them gain nothing from each other's gaps. Quartiles of Gavel's V100 pairs.
-    pub const SATURATING: Interference = Interference {
+    #[cfg(test)]
+    pub(crate) const SATURATING: Interference = Interference {
         kappa: 1.0,
         ..Interference::PACKABLE
     };

@@ -159,13 +159,13 @@ impl Fabric {
 
     /// A100 servers with HDR InfiniBand.
     #[must_use]
-    pub fn a100_hdr() -> Fabric {
+    pub(crate) fn a100_hdr() -> Fabric {
         Fabric::nominal(["nvlink-a100", "nvlink-a100", "ib-hdr", "ib-hdr"])
     }
 
     /// H100 servers with NDR InfiniBand.
     #[must_use]
-    pub fn h100_ndr() -> Fabric {
+    pub(crate) fn h100_ndr() -> Fabric {
         Fabric::nominal(["nvlink-h100", "nvlink-h100", "ib-ndr", "ib-ndr"])
     }
 
@@ -207,7 +207,7 @@ impl Fabric {
     /// Time of an all-reduce, s. `sharers` is the number of gangs that use the same network links at once, this one
     /// included; links inside a node are not shared.
     #[must_use]
-    pub fn all_reduce_s(&self, spread: Spread, bytes: f64, sharers: u32) -> f64 {
+    pub(crate) fn all_reduce_s(&self, spread: Spread, bytes: f64, sharers: u32) -> f64 {
         let num_nodes = spread.num_nodes.max(1);
         let inside = match spread.tier {
             Tier::Gpu | Tier::Island => self.island,

@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use pleach_scheduler::cluster::{Cluster, NodeState, Submission};
+use pleach_scheduler::cluster_spec::Resources;
 use pleach_scheduler::portable_math::ln;
-use pleach_scheduler::spec::Resources;
 use pleach_scheduler::{ConfigError, NodeId, Time};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;

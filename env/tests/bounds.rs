@@ -10,7 +10,9 @@ use pleach_env::bound::LowerBounds;
 use pleach_env::simulate;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::cluster::Capabilities;
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources};
+use pleach_scheduler::cluster_spec::{
+    ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources,
+};
 use pleach_scheduler::{Time, heuristics};
 use proptest::prelude::*;
 

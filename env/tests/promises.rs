@@ -6,8 +6,8 @@
 use pleach_baselines::production::Conservative;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{SimConfig, simulate, simulate_planner};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::heuristics::by_name;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::{JobId, Time};
 use proptest::prelude::*;
 

@@ -10,7 +10,7 @@ use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{Seed, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_scheduler::{Planner, PolicyError, Time};
 use serde_json::Value;
 

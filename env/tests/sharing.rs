@@ -13,9 +13,9 @@ use pleach_env::workload::generate::{GeneratorConfig, SiaConfig, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{Seed, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::{Capabilities, Cluster, Placement, Sharing, Slice, Submission};
+use pleach_scheduler::cluster_spec::{ClusterSpec, Load, ModelClass, Resources};
 use pleach_scheduler::physics::interference::PairEntry;
 use pleach_scheduler::physics::mixed::Fusion;
-use pleach_scheduler::spec::{ClusterSpec, Load, ModelClass, Resources};
 use pleach_scheduler::{ClassId, Estimate, JobId, NodeId, Planner, PolicyError, Provenance, TenantId, Time};
 use serde_json::Value;
 

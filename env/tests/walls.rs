@@ -4,9 +4,9 @@
 
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{SimConfig, simulate, simulate_planner};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::heuristics::{self, HeadOfLine};
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::{PolicyPlanner, Time};
 use proptest::prelude::*;
 

@@ -3,9 +3,9 @@
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::pass::Pass;
 use pleach_scheduler::policy::Needs;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::{ClassId, Estimate, Provenance, TenantId, Time, heuristics};
 
 /// Gang sizes as in production traces: most jobs are small. *Assumed* shares.

@@ -1,7 +1,7 @@
 //! Builds a cluster, submits four jobs, runs one pass of EASY backfill and prints what it decided.
 
+use pleach_scheduler::cluster_spec::LocalityFactors;
 use pleach_scheduler::decision::Action;
-use pleach_scheduler::spec::LocalityFactors;
 use pleach_scheduler::{
     Capabilities, ClassId, Cluster, ClusterSpec, Estimate, ExternalId, ModelClass, Planner, PolicyPlanner,
     Provenance, Resources, Submission, TenantId, heuristics,

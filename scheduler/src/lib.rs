@@ -44,6 +44,7 @@
 mod action_set;
 pub mod candidate;
 pub mod cluster;
+pub mod cluster_spec;
 mod error;
 mod estimate;
 mod external_id;
@@ -57,12 +58,12 @@ pub mod physics;
 mod planner;
 pub mod policy;
 pub mod portable_math;
-pub mod spec;
 pub mod tree;
 
 pub use action_set::{ActionKind, ActionSet};
 pub use cluster::decision::Decision;
 pub use cluster::{Capabilities, Cluster, Submission, decision, snapshot};
+pub use cluster_spec::{ClusterSpec, ModelClass, Resources};
 pub use error::{ConfigError, PolicyError};
 pub use estimate::{Estimate, Provenance};
 pub use external_id::ExternalId;
@@ -71,5 +72,4 @@ pub use ids::{ClassId, GpuTypeId, JobId, NodeId, RackId, TenantId, Time};
 pub use lens::{Lens, LensSet};
 pub use planner::{Planner, PolicyPlanner};
 pub use policy::{DecisionPoint, Policy};
-pub use spec::{ClusterSpec, ModelClass, Resources};
 pub use tree::TreePolicy;

@@ -401,9 +401,9 @@ mod opportunity_tests;
 mod tests {
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::pass::Pass;
     use crate::policy::Needs;
-    use crate::spec::ClusterSpec;
 
     fn value(row: &[f32], column: C) -> f32 {
         row[column as usize]

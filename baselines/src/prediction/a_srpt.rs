@@ -225,7 +225,7 @@ mod tests {
     use crate::test_clusters::{place as start, running};
     use pleach_scheduler::NodeId;
     use pleach_scheduler::cluster::{Capabilities, Placement, Slice};
-    use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass};
+    use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass};
 
     fn at(planner: &mut ASrpt, cluster: &mut Cluster, now_s: f64) -> Vec<u32> {
         cluster.advance(Time::from_secs_f64(now_s));

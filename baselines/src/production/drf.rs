@@ -148,7 +148,7 @@ mod tests {
     use crate::test_clusters::running;
     use pleach_scheduler::TenantId;
     use pleach_scheduler::cluster::{Capabilities, Submission};
-    use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
+    use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
     use pleach_scheduler::{ClassId, Estimate, Provenance, Time};
 
     /// One node of 64 GPUs, 9 cores and 18 GiB, and two tenants: the paper's example with more GPUs than anybody needs.

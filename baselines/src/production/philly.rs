@@ -250,7 +250,7 @@ mod tests {
     use crate::test_clusters::{cluster_of, submit_for};
     use pleach_scheduler::NodeId;
     use pleach_scheduler::cluster::Placement;
-    use pleach_scheduler::spec::{ClusterSpec, TenantSpec};
+    use pleach_scheduler::cluster_spec::{ClusterSpec, TenantSpec};
 
     /// Racks of two nodes of 4 GPUs; virtual clusters with these quotas.
     fn racks(num_nodes: u32, quotas: &[u32]) -> Cluster {

@@ -231,7 +231,7 @@ mod tests {
     use crate::test_clusters::submit_for;
     use crate::test_clusters::{preemptive_cluster, running, submit};
     use pleach_scheduler::cluster::{Capabilities, Sharing};
-    use pleach_scheduler::spec::{ClusterSpec, ModelClass, TenantSpec};
+    use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, TenantSpec};
     use pleach_scheduler::{NodeId, Planner};
 
     /// Plans once with the same target for every combination.

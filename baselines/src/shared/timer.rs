@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::test_clusters::place;
     use crate::test_clusters::{cluster_of, submit};
-    use pleach_scheduler::spec::ClusterSpec;
+    use pleach_scheduler::cluster_spec::ClusterSpec;
 
     #[test]
     fn rounds_that_are_rested_through_keep_the_beat() {

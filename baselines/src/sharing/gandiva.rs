@@ -218,7 +218,7 @@ mod tests {
     use crate::test_clusters::submit;
     use pleach_scheduler::NodeId;
     use pleach_scheduler::cluster::{Capabilities, Placement, Slice};
-    use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass};
+    use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass};
 
     fn gandiva() -> Gandiva {
         Gandiva::new(GandivaConfig::default()).unwrap()

@@ -141,8 +141,8 @@ impl Planner for Hfta {
 mod tests {
     use super::super::tests::{class, cluster_of, plan_at, submit_as};
     use super::*;
+    use pleach_scheduler::cluster_spec::ModelClass;
     use pleach_scheduler::physics::mixed::Fusion;
-    use pleach_scheduler::spec::ModelClass;
 
     /// Nodes of 32 GiB; class 0 fuses up to (32 - 2) / 6 = 5 jobs, class 1 cannot.
     fn cluster(num_gpus: u32) -> Cluster {

@@ -315,8 +315,8 @@ impl Planner for Muri {
 mod tests {
     use super::super::tests::{class, cluster_of, plan_at, submit_as};
     use super::*;
+    use pleach_scheduler::cluster_spec::ClusterSpec;
     use pleach_scheduler::physics::interleave::interleaved_pairs;
-    use pleach_scheduler::spec::ClusterSpec;
 
     /// Readers and computers complement each other (speeds 1 and 1); two readers or two computers take turns.
     fn cluster(num_gpus: u32) -> Cluster {

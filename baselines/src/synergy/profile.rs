@@ -222,8 +222,8 @@ fn inputs_of(node: &Node) -> CpuMemory {
 pub(super) mod tests {
     use super::*;
     use pleach_scheduler::cluster::{Capabilities, Submission};
+    use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
     use pleach_scheduler::physics::sensitivity::SYNERGY_MODELS;
-    use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
     use pleach_scheduler::{Estimate, Provenance, TenantId};
 
     /// Synergy's servers of 8 GPUs and 500 GiB, and its ten models as classes in the order of the table.

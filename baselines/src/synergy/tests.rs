@@ -99,9 +99,9 @@ fn least_attained_service_takes_turns_by_round() {
 
 #[test]
 fn quotas_without_borrowing_bind() {
-    let mut spec = pleach_scheduler::spec::ClusterSpec::uniform(1, 4, 1);
+    let mut spec = pleach_scheduler::cluster_spec::ClusterSpec::uniform(1, 4, 1);
     spec.tenants = ["a", "b"]
-        .map(|name| pleach_scheduler::spec::TenantSpec {
+        .map(|name| pleach_scheduler::cluster_spec::TenantSpec {
             name: name.into(),
             quota_gpus: 2,
         })

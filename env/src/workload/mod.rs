@@ -21,7 +21,7 @@ pub use columns::Columns;
 use std::collections::BTreeSet;
 
 use pleach_scheduler::cluster::{Capabilities, Cluster};
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_scheduler::{ClassId, ConfigError, Time};
 use serde::{Deserialize, Serialize};
 
@@ -394,7 +394,7 @@ fn job_error(index: usize, key: &str, value: String, allowed: &str, hint: &str) 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use pleach_scheduler::spec::{LocalityFactors, TenantSpec};
+    use pleach_scheduler::cluster_spec::{LocalityFactors, TenantSpec};
 
     pub(crate) fn class_of(num_types: usize) -> ModelClass {
         ModelClass {

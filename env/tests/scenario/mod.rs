@@ -12,7 +12,7 @@ use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster::NodeState;
-use pleach_scheduler::spec::{
+use pleach_scheduler::cluster_spec::{
     ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec,
 };
 use proptest::prelude::*;

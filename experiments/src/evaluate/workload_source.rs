@@ -10,7 +10,7 @@ use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
 use pleach_env::{EnvConfig, Seed, WorkloadConfig};
 use pleach_scheduler::ActionKind;
-use pleach_scheduler::spec::ClusterSpec;
+use pleach_scheduler::cluster_spec::ClusterSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;

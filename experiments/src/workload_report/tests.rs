@@ -2,7 +2,7 @@
 
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{SimConfig, simulate};
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::{Time, heuristics};
 
 use super::simulated::Simulated;

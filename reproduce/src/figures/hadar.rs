@@ -6,8 +6,10 @@ use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{Seed, SimConfig, SimResult};
 use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{
+    ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, Resources, TenantSpec,
+};
 use pleach_scheduler::portable_math::pow;
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, Resources, TenantSpec};
 use rand::{Rng, RngExt as _};
 use serde_json::json;
 

@@ -118,7 +118,7 @@ mod tests {
     use super::super::in_rounds::run;
     use super::super::test_workloads::{job, workload};
     use super::*;
-    use pleach_scheduler::spec::ClusterSpec;
+    use pleach_scheduler::cluster_spec::ClusterSpec;
 
     #[test]
     fn a_waiting_job_takes_the_gpu_of_the_last_one_in_the_order() {

@@ -358,7 +358,7 @@ mod tests {
     use super::super::in_rounds::run;
     use super::super::test_workloads::{job, workload};
     use super::*;
-    use pleach_scheduler::spec::ClusterSpec;
+    use pleach_scheduler::cluster_spec::ClusterSpec;
 
     fn finishes(
         num_gpus: u32,

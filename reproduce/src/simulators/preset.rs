@@ -3,7 +3,7 @@
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::{Error, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::{Capabilities, Cluster, Placement, Template};
-use pleach_scheduler::spec::{ClusterSpec, ModelClass};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 use pleach_scheduler::{ConfigError, JobId, Planner};
 
 /// What a preemption costs by the size of the gang, s; nodes have eight GPUs there.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Cluster;
+use super::attained_service::AttainedService;
 use super::capabilities::{Capabilities, class_costs_s};
 use super::free::FreeIndex;
 use super::goodput_cache::FirstGoodput;
@@ -11,13 +12,12 @@ use super::ordered_set::OrderedSet;
 use super::queue::Queue;
 use super::shape::{Shapes, capacity};
 use super::shared::{SharedGpus, TypeFacts};
-use super::stints::Stints;
 use super::tables::{Node, NodeState, Rack, Tenant};
 use super::type_advantage::TypeWorth;
+use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, TenantSpec};
 use crate::error::ConfigError;
 use crate::ids::{GpuTypeId, NodeId, RackId, Time};
 use crate::physics::interference::PairTable;
-use crate::spec::{ClusterSpec, GpuTypeSpec, ModelClass, TenantSpec};
 
 impl Cluster {
     /// An empty cluster at time zero.
@@ -72,7 +72,7 @@ impl Cluster {
             queue: Queue::default(),
             running: vec![OrderedSet::default(); num_types],
             num_running: 0,
-            stints: Stints::new(num_types),
+            attained_service: AttainedService::new(num_types),
             class_types: classes.iter().map(types_of).collect(),
             class_speed_max: classes
                 .iter()

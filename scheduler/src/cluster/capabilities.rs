@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::action_set::{ActionKind, ActionSet};
+use crate::cluster_spec::ModelClass;
 use crate::error::ConfigError;
 use crate::physics::overheads::{Moved, Overheads, sia_kind};
-use crate::spec::ModelClass;
 
 /// What the cluster below us is able to do, and what it costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

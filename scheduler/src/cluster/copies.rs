@@ -65,8 +65,8 @@ impl Cluster {
 mod tests {
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::ids::{NodeId, Time};
-    use crate::spec::ClusterSpec;
 
     #[test]
     fn copies_split_the_work_and_pay_for_being_brought_together() {

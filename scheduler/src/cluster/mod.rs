@@ -5,6 +5,8 @@
 //! two jobs, a gang holds all its GPUs or none, quotas bind where borrowing is off.
 
 mod admit;
+mod alternatives;
+mod attained_service;
 mod build;
 mod capabilities;
 mod changes;
@@ -29,11 +31,9 @@ mod reserve;
 mod shape;
 mod shared;
 pub mod snapshot;
-mod stints;
 mod submit;
 mod tables;
 mod type_advantage;
-mod worth;
 
 pub use capabilities::{Capabilities, Sharing, moved};
 pub use goodput_cache::WaitingPace;
@@ -52,18 +52,18 @@ pub(crate) use queue::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use attained_service::AttainedService;
 use decision::Decision;
 use free::FreeIndex;
 use goodput_cache::FirstGoodput;
 use shape::Shapes;
 use shared::{SharedGpus, TypeFacts};
-use stints::Stints;
 use type_advantage::TypeWorth;
 
+use crate::cluster_spec::{ClusterSpec, ModelClass};
 use crate::ids::{ExternalId, JobId, Time};
 use crate::physics::interference::{Interference, PairTable};
 use crate::physics::links::Fabric;
-use crate::spec::{ClusterSpec, ModelClass};
 
 /// The tables and their indexes.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ pub struct Cluster {
     /// Running jobs of each GPU type by believed end. `[type]`
     running: Vec<OrderedSet<(Time, JobId)>>,
     num_running: usize,
-    stints: Stints,
+    attained_service: AttainedService,
     /// Bit mask of the types on which each class can run.
     class_types: Vec<u64>,
     /// Best speed of each class on any type. `[class]`

@@ -408,7 +408,7 @@ fn lowest(mask: u64, num: u32) -> u64 {
 mod tests {
     use super::super::tests::{cluster_of, submit};
     use super::*;
-    use crate::spec::{ClusterSpec, LocalityFactors};
+    use crate::cluster_spec::{ClusterSpec, LocalityFactors};
     use proptest::prelude::*;
 
     fn nodes_of(placement: &[Slice]) -> Vec<(u32, u32)> {

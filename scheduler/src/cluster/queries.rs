@@ -1,13 +1,13 @@
 //! Questions that a scheduler may ask of its cluster.
 
+use super::attained_service::RunningService;
 use super::decision::Decision;
-use super::stints::Stint;
 use super::tables::{Job, Node, Rack, Tenant};
 use super::{
     Capabilities, Cluster, Demand, Kept, Order, OrderedSet, Queue, ShapeId, SharedGpu, Sharing, bits,
 };
+use crate::cluster_spec::{ClusterSpec, ModelClass};
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
-use crate::spec::{ClusterSpec, ModelClass};
 
 impl Cluster {
     /// What a job asks for.
@@ -274,8 +274,8 @@ impl Cluster {
         active
     }
     /// What the running jobs of a type have received, in no particular order.
-    pub(crate) fn stints_of(&self, kind: GpuTypeId) -> &[Stint] {
-        self.stints.of(kind)
+    pub(crate) fn attained_service_of(&self, kind: GpuTypeId) -> &[RunningService] {
+        self.attained_service.of(kind)
     }
     /// Whether jobs may come to share GPUs with each other, so that a start can change others than those it names.
     pub(crate) fn may_share(&self) -> bool {

@@ -16,9 +16,9 @@ use super::record::COUNT_MAX;
 use super::shape::Shape;
 use super::tables::{JobState, NodeState};
 use super::{Capabilities, Cluster};
+use crate::cluster_spec::{ClusterSpec, ModelClass};
 use crate::error::ConfigError;
 use crate::ids::{JobId, NodeId, Time};
-use crate::spec::{ClusterSpec, ModelClass};
 
 /// What the key `version` says. A change of the format is a new number.
 pub const VERSION: u32 = 1;

@@ -10,13 +10,13 @@ use super::tests::{cluster_of, submit};
 use super::*;
 use crate::action_set::ActionKind;
 use crate::candidate::CandidateSet;
+use crate::cluster_spec::ElasticJob;
 use crate::heuristics::{by_name, names};
 use crate::ids::TenantId;
 use crate::ids::{GpuTypeId, NodeId};
 use crate::pass::{Pass, PassState};
 use crate::physics::goodput::Elastic;
 use crate::policy::Needs;
-use crate::spec::ElasticJob;
 
 /// The cluster of the tests of everything at once, with a third class whose jobs are elastic.
 fn rich_cluster(borrowing: bool, mixed_types: bool, sharing: Sharing) -> Cluster {

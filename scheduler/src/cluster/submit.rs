@@ -4,9 +4,9 @@ use super::goodput_cache::WaitingPace;
 use super::shape::{Shape, ShapeId, units};
 use super::tables::{Job, JobState, Placement, Submission};
 use super::{Cluster, Demand};
+use crate::cluster_spec::Resources;
 use crate::error::ConfigError;
 use crate::ids::{ClassId, ExternalId, GpuTypeId, JobId, Time};
-use crate::spec::Resources;
 
 impl Cluster {
     /// Adds a pending job at the present time, under a number that the cluster gives it.

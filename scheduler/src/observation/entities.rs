@@ -128,10 +128,10 @@ impl Entities {
 mod tests {
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::error::PolicyError;
     use crate::pass::Pass;
     use crate::policy::{DecisionPoint, Needs, Policy};
-    use crate::spec::ClusterSpec;
 
     /// Starts whatever fits.
     fn start_all(cluster: &mut Cluster) {

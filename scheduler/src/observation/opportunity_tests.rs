@@ -3,13 +3,13 @@
 use super::*;
 use crate::action_set::ActionKind;
 use crate::cluster::{Capabilities, Sharing, Submission};
+use crate::cluster_spec::{ClusterSpec, ElasticJob, GpuTypeSpec, Load, ModelClass, Resources};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
 use crate::pass::Pass;
 use crate::physics::goodput::Elastic;
 use crate::physics::sensitivity::Sensitivity;
 use crate::policy::CandidateConfig;
-use crate::spec::{ClusterSpec, ElasticJob, GpuTypeSpec, Load, ModelClass, Resources};
 
 /// One node of 4 GPUs of each of two types.
 fn two_types(classes: &[ModelClass]) -> Cluster {

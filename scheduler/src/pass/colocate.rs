@@ -56,11 +56,11 @@ mod tests {
     use crate::action_set::ActionKind;
     use crate::candidate::CandidateKind;
     use crate::cluster::{Capabilities, JobState, Submission};
+    use crate::cluster_spec::{ClusterSpec, Load, ModelClass, Resources};
     use crate::estimate::{Estimate, Provenance};
     use crate::ids::{ClassId, TenantId, Time};
     use crate::pass::{Pass, PassState};
     use crate::policy::CandidateConfig;
-    use crate::spec::{ClusterSpec, Load, ModelClass, Resources};
 
     /// One node of 2 GPUs with 32 GiB each; a light class (20 % busy) and a heavy one (100 %), no bandwidth.
     fn packing() -> Cluster {

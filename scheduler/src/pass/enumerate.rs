@@ -339,10 +339,10 @@ mod tests {
     use super::*;
     use crate::cluster::JobState;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::heuristics::by_name;
     use crate::ids::NodeId;
     use crate::pass::Pass;
-    use crate::spec::ClusterSpec;
 
     fn start(cluster: &mut Cluster, node: u32, gpus: u64, run_s: f64) -> JobId {
         let job = submit(cluster, gpus.count_ones(), run_s);

@@ -153,13 +153,13 @@ pub(super) fn push_gang(
 mod tests {
     use super::*;
     use crate::cluster::{Capabilities, JobState, Submission};
+    use crate::cluster_spec::{ClusterSpec, ElasticJob, GpuTypeSpec, ModelClass, Resources};
     use crate::estimate::{Estimate, Provenance};
     use crate::ids::{ClassId, TenantId};
     use crate::pass::Pass;
     use crate::physics::goodput::Elastic;
     use crate::physics::sensitivity::Sensitivity;
     use crate::policy::CandidateConfig;
-    use crate::spec::{ClusterSpec, ElasticJob, GpuTypeSpec, ModelClass, Resources};
 
     fn everything() -> CandidateConfig {
         CandidateConfig {

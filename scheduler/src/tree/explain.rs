@@ -186,9 +186,9 @@ mod tests {
     use super::super::tests::small_tree;
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::pass::Pass;
     use crate::policy::Policy;
-    use crate::spec::ClusterSpec;
 
     #[test]
     fn a_decision_is_explained_by_its_path_in_raw_units() {

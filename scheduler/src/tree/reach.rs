@@ -273,10 +273,10 @@ pub(super) fn tier_of(score: f32, tiers: &[f32]) -> usize {
 mod tests {
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::ids::Time;
     use crate::pass::{Pass, PassState};
     use crate::policy::Needs;
-    use crate::spec::ClusterSpec;
 
     /// What is said of a kind is said of every candidate of that kind: a row outside its ranges could end in a leaf not named.
     #[test]

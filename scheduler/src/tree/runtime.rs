@@ -207,8 +207,8 @@ mod tests {
     use super::super::tests::{any_tree, leaf, meta, small_tree};
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::pass::Pass;
-    use crate::spec::ClusterSpec;
     use proptest::prelude::*;
 
     #[test]

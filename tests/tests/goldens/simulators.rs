@@ -14,9 +14,9 @@ use pleach_reproduce::simulators::gavel::{self, Gavel, GavelRules, PairSpeeds};
 use pleach_reproduce::simulators::in_rounds::{RoundPreset, run};
 use pleach_reproduce::simulators::synergy::{self, Grant, Ideal, Order, Sensitivity, Synergy};
 use pleach_reproduce::simulators::{helios, lucid, tiresias};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 use pleach_scheduler::physics::interference::PairEntry;
 use pleach_scheduler::physics::sensitivity::{Sensitivity as Surface, Share};
-use pleach_scheduler::spec::{ClusterSpec, ModelClass};
 use pleach_scheduler::{ClassId, GpuTypeId, JobId, Time};
 
 use crate::golden::{Digest, Row, hold, is_minting};

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use pleach_scheduler::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 
 use super::{REQUIRED, RESOURCE_COLUMNS, Sidecar, sidecar_path};
 use crate::error::Error;

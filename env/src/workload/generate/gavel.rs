@@ -7,8 +7,8 @@
 //! time limits are *assumed*.
 
 use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::Resources;
 use pleach_scheduler::portable_math::{log10, pow};
-use pleach_scheduler::spec::Resources;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 

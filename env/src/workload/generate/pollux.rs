@@ -12,8 +12,8 @@
 //!
 //! Not here: the hour of the day (the lists have a busy sixth hour; arrivals are Poisson).
 
+use pleach_scheduler::cluster_spec::{ClusterSpec, ElasticJob, LocalityFactors, ModelClass, Resources};
 use pleach_scheduler::physics::goodput::Elastic;
-use pleach_scheduler::spec::{ClusterSpec, ElasticJob, LocalityFactors, ModelClass, Resources};
 use pleach_scheduler::{ConfigError, Time};
 use serde::{Deserialize, Serialize};
 

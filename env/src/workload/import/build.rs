@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use pleach_scheduler::cluster::{Capabilities, Cluster};
-use pleach_scheduler::spec::Resources;
+use pleach_scheduler::cluster_spec::Resources;
 use pleach_scheduler::{ClassId, Time};
 
 use super::draft::{Draft, Mended, RawRow};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pleach_scheduler::Time;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 
 use super::report::{Repair, count};
 use crate::error::Error;

@@ -4,7 +4,7 @@
 //! are not printable. Mended and counted: run times below a second.
 
 use pleach_scheduler::Time;
-use pleach_scheduler::spec::Resources;
+use pleach_scheduler::cluster_spec::Resources;
 
 use super::draft::{Draft, RawRow};
 use crate::error::Error;

@@ -30,12 +30,12 @@ use serde::{Deserialize, Serialize};
 use super::mig::mig_speed;
 use crate::error::ConfigError;
 
-mod pair_test;
+mod mean_ends;
 mod pairs;
 #[cfg(test)]
 mod tests;
 
-pub use pair_test::MeanEnds;
+pub use mean_ends::MeanEnds;
 pub use pairs::{PairEntry, PairTable, gavel_v100_pairs};
 
 /// How residents of a GPU are kept apart.

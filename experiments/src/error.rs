@@ -16,7 +16,7 @@ pub const EXIT_DONE: u8 = 0;
 /// Exit code of a run that failed for a reason of its own.
 pub const EXIT_FAILED: u8 = 1;
 /// Exit code of a run whose input cannot be used. The same as that of a command line that cannot be parsed; never worth a retry.
-pub(crate) const EXIT_CONFIG: u8 = 2;
+pub const EXIT_CONFIG: u8 = 2;
 /// Exit code of a run that may succeed if it is tried again.
 ///
 /// # Source

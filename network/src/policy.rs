@@ -83,6 +83,12 @@ impl LearnedPolicy {
         self
     }
 
+    /// Whether it corrects a heuristic, and so reads the cluster beside the numbers.
+    #[must_use]
+    pub fn has_prior(&self) -> bool {
+        self.prior.is_some()
+    }
+
     /// Names, shapes and places of its parameters.
     #[must_use]
     pub fn layout(&self) -> &Layout {

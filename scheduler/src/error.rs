@@ -52,6 +52,12 @@ pub enum PolicyError {
         /// Features in the observation.
         found: usize,
     },
+    /// A policy of the caller's own failed; the caller knows why.
+    #[error("a policy of the caller's own failed")]
+    Foreign,
+    /// Somebody asked the work to end.
+    #[error("the work was asked to end")]
+    Stopped,
 }
 
 impl PolicyError {

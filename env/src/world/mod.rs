@@ -6,6 +6,7 @@
 //! cannot leak.
 
 mod failing;
+mod integrals;
 mod lease;
 mod results;
 mod rounds;
@@ -28,6 +29,7 @@ use crate::workload::Workload;
 
 use truth::Truth;
 
+pub use integrals::Integrals;
 pub use rounds::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
 
 /// What the next instant brings.
@@ -66,17 +68,6 @@ pub struct World {
     rounds: Option<lease::Rounds>,
     attribution: Option<Box<Attribution>>,
     occupancy: Option<Box<Occupancy>>,
-}
-
-/// Time integrals over the run, from which rewards are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Integrals {
-    /// Jobs in the system x s. By Little's law its final value is the sum of all JCTs.
-    pub jobs_s: f64,
-    /// Sum over jobs in the system of 1 / isolated run time (bounded at 10 s), x s: the sum of all slowdowns, unbounded below.
-    pub slowdown: f64,
-    /// Held GPUs x s.
-    pub held_gpu_s: f64,
 }
 
 /// Finish events beyond which those of ended runs are thrown out: a few for each running job, so that a scheduler which
@@ -463,6 +454,7 @@ impl World {
         self.integrals.jobs_s += in_system as f64 * dt_s;
         self.integrals.slowdown += self.weight_in_system * dt_s;
         self.integrals.held_gpu_s += f64::from(self.cluster.num_gpus() - self.cluster.num_free()) * dt_s;
+        self.integrals.waiting_s += self.cluster.num_pending() as f64 * dt_s;
     }
 }
 

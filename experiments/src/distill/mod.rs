@@ -27,12 +27,13 @@ pub fn provenance(model: EstimateModel) -> Provenance {
 }
 
 /// A teacher that asks for no more than its cluster can do, so that its tree can be used wherever it was made.
-struct Offered {
+struct Offered<'a> {
     teacher: Box<dyn Policy>,
     capabilities: Capabilities,
+    watcher: &'a Watcher,
 }
 
-impl Policy for Offered {
+impl Policy for Offered<'_> {
     fn name(&self) -> &str {
         self.teacher.name()
     }
@@ -50,6 +51,9 @@ impl Policy for Offered {
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        if self.watcher.asked_to_stop(0, 0).is_some() {
+            return Err(PolicyError::Stopped);
+        }
         self.teacher.score(point, scores)
     }
 }
@@ -170,6 +174,9 @@ pub fn prune(
     };
     let mut num_judged = 0;
     let mut judge = |tree: &TreePolicy| -> Result<f64, Error> {
+        if watcher.asked_to_stop(num_judged as u64, 0).is_some() {
+            return Err(PolicyError::Stopped.into());
+        }
         let ratio = validation.ratio(env, PolicySpec::tree("tree", tree.tree().clone())?)?;
         num_judged += 1;
         let leaves = tree.tree().num_leaves();
@@ -183,6 +190,7 @@ pub fn prune(
     let mut teacher = Offered {
         teacher: teacher.policy()?,
         capabilities: env.sim.capabilities,
+        watcher,
     };
     let config = DistillConfig {
         seed: Seed(seed).child("distill", 0),

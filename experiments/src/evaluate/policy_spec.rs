@@ -1,9 +1,11 @@
 //! Whoever can be compared: a heuristic or a planner by name, a trained network or a tree by file, or all policies of a
 //! run's folder.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pleach_baselines::Entry;
 use pleach_network::LearnedPolicy;
@@ -41,6 +43,17 @@ enum Kind {
     Network(Box<LearnedPolicy>),
     Tree(Box<TreePolicy>),
     Planner(&'static Entry, serde_json::Value),
+    Made(Maker),
+}
+
+/// Makes fresh copies of a policy of the caller's own.
+#[derive(Clone)]
+struct Maker(Arc<dyn Fn() -> Box<dyn Policy> + Send + Sync>);
+
+impl fmt::Debug for Maker {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Maker")
+    }
 }
 
 impl PolicySpec {
@@ -91,6 +104,15 @@ impl PolicySpec {
             name: name.to_string(),
             kind: Kind::Tree(Box::new(policy)),
         })
+    }
+
+    /// A policy of the caller's own, for example one in another language; `make` gives a fresh one for every run.
+    #[must_use]
+    pub fn made(name: &str, make: impl Fn() -> Box<dyn Policy> + Send + Sync + 'static) -> PolicySpec {
+        PolicySpec {
+            name: name.to_string(),
+            kind: Kind::Made(Maker(Arc::new(make))),
+        }
     }
 
     /// Name in tables and files.
@@ -152,6 +174,7 @@ impl PolicySpec {
             Kind::Heuristic(name) => heuristics::by_name(name)?,
             Kind::Network(policy) => Box::new((**policy).clone()),
             Kind::Tree(policy) => Box::new((**policy).clone()),
+            Kind::Made(maker) => (maker.0)(),
             Kind::Planner(..) => {
                 return Err(Error::config(
                     "policy",
@@ -194,7 +217,7 @@ impl PolicySpec {
                     format!("It needs {}.", requirement_flags(missing).join(" and ")),
                 ))
             }
-            Kind::Heuristic(_) | Kind::Network(_) => Ok(()),
+            Kind::Heuristic(_) | Kind::Network(_) | Kind::Made(_) => Ok(()),
         }
     }
 
@@ -320,7 +343,28 @@ impl PolicySpec {
         all.push(self);
     }
 
-    fn named(mut self, label: Option<&str>) -> PolicySpec {
+    /// Whether numbers of a decision point are not enough for it: a heuristic, a planner, a network that corrects a heuristic.
+    #[must_use]
+    pub fn reads_cluster(&self) -> bool {
+        match &self.kind {
+            Kind::Heuristic(_) | Kind::Planner(..) => true,
+            Kind::Network(policy) => policy.has_prior(),
+            Kind::Tree(_) | Kind::Made(_) => false,
+        }
+    }
+
+    /// The tree, if this is one.
+    #[must_use]
+    pub fn tree_policy(&self) -> Option<&TreePolicy> {
+        match &self.kind {
+            Kind::Tree(policy) => Some(policy),
+            _ => None,
+        }
+    }
+
+    /// The same under another name, if there is one.
+    #[must_use]
+    pub fn named(mut self, label: Option<&str>) -> PolicySpec {
         if let Some(label) = label {
             self.name = label.to_string();
         }

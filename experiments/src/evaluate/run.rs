@@ -119,7 +119,7 @@ impl<'a> Runner<'a> {
         let nobody = Watcher::nobody();
         let watcher = self.watcher.unwrap_or(&nobody);
         in_parallel(self.label, watcher, &pairs, |(instance, bounds, policy)| {
-            let timed = self.run_one(instance, policy, stopwatch)?;
+            let timed = self.run_one(instance, policy, stopwatch, watcher)?;
             Ok(match bounds {
                 Some(bounds) => TimedRun {
                     run: timed.run.against(*bounds),
@@ -142,6 +142,7 @@ impl<'a> Runner<'a> {
         instance: &Instance,
         policy: &PolicySpec,
         stopwatch: Stopwatch<'_>,
+        watcher: &Watcher,
     ) -> Result<TimedRun, Error> {
         let sim = SimConfig {
             seed: instance.seed,
@@ -151,6 +152,7 @@ impl<'a> Runner<'a> {
         let mut planner = Timed {
             inner: policy.make_planner()?,
             stopwatch,
+            watcher,
             num_plans: 0,
             planning: Duration::ZERO,
             planning_max: Duration::ZERO,
@@ -206,6 +208,7 @@ pub fn in_parallel<T: Sync, R: Send>(
 struct Timed<'a> {
     inner: Box<dyn Planner>,
     stopwatch: Stopwatch<'a>,
+    watcher: &'a Watcher,
     num_plans: u64,
     planning: Duration,
     planning_max: Duration,
@@ -219,6 +222,9 @@ impl Planner for Timed<'_> {
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         if cluster.num_pending() + cluster.num_running() == 0 {
             return self.inner.plan(cluster);
+        }
+        if self.watcher.asked_to_stop(self.num_plans, 0).is_some() {
+            return Err(PolicyError::Stopped);
         }
         let before = (self.stopwatch)();
         self.inner.plan(cluster)?;

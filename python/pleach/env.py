@@ -112,12 +112,14 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
         """One decision. ``info`` has ``dt_s`` (simulated s), ``action_mask``, and ``episode`` (figures) where the episode ends."""
-        self._check_open()
-        reward, terminated, truncated, dt_s = self._envs.step_one(checked_action(action))
+        if self._closed:
+            self._check_open()
+        envs = self._envs
+        reward, terminated, truncated, dt_s = envs.step_one(action if type(action) is int else checked_action(action))
         observation = self._observation()
         info: Info = {"dt_s": dt_s, "action_mask": observation["mask"]}
         if terminated or truncated:
-            info["episode"] = self._envs.episode(0)
+            info["episode"] = envs.episode(0)
         if self._reward_fn is not None:
             reward = float(checked_reward(self._reward_fn, {**self._envs.gained(), "dt_s": np.array([dt_s])}, 1)[0])
         if self.render_mode == "human":
@@ -130,7 +132,7 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
 
     def random_action(self) -> int:
         """A random admissible action, which the seed of the last reset decides."""
-        return int(self._envs.random_actions()[0])
+        return self._envs.random_action()
 
     def gained(self) -> dict[str, float]:
         """What the last step added to the integrals that rewards are made of: a float for each of ``pleach.INTEGRALS``."""

@@ -227,6 +227,13 @@ impl Envs {
         PyArray1::from_vec(py, drawn.into_iter().map(|action| action as i64).collect())
     }
 
+    /// The same for the first environment, without an array.
+    fn random_action(&mut self) -> usize {
+        let num_candidates = self.envs.spaces().num_candidates;
+        let mask = &self.batch.mask[..num_candidates];
+        self.random.draw(mask, num_candidates).first().copied().unwrap_or(0)
+    }
+
     /// What the last step added to the integrals that rewards are made of, each `[N]`.
     fn gained<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = PyDict::new(py);

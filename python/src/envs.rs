@@ -231,7 +231,11 @@ impl Envs {
     fn random_action(&mut self) -> usize {
         let num_candidates = self.envs.spaces().num_candidates;
         let mask = &self.batch.mask[..num_candidates];
-        self.random.draw(mask, num_candidates).first().copied().unwrap_or(0)
+        self.random
+            .draw(mask, num_candidates)
+            .first()
+            .copied()
+            .unwrap_or(0)
     }
 
     /// What the last step added to the integrals that rewards are made of, each `[N]`.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Passes every test of the project, cheapest first. Needs only Rust. PLEACH_CHECK_WGPU=1 adds the tests of devices.
+# Passes every test of the project, cheapest first. Needs only Rust; tests the Python package too where Python is. PLEACH_CHECK_WGPU=1 adds the tests of devices.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -29,7 +29,7 @@ step cargo test --workspace --locked
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps --locked
 
 # Nothing is compiled: manifests, versions beside paths, and the files of each crate that is to be published.
-step cargo package --workspace --exclude pleach-tests --no-verify --allow-dirty --locked --quiet
+step cargo package --workspace --exclude pleach-tests --exclude pleach-python --no-verify --allow-dirty --locked --quiet
 
 if ! command -v cargo-deny >/dev/null; then
   skip 'licences, duplicates and sources' 'cargo install cargo-deny --locked'
@@ -46,6 +46,37 @@ if command -v mdbook >/dev/null; then
   step mdbook build
 else
   skip 'the site' 'cargo install mdbook --locked'
+fi
+
+# The Python package: a wheel in an environment of its own. The library shares the artefacts of a release build.
+python_ok() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
+venv="$PWD/target/python-venv"
+install_tools() {
+  [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"
+  timeout 600 "$venv/bin/pip" install -q 'maturin>=1.16,<2' gymnasium numpy pytest pandas scikit-learn mypy
+}
+check_python() {
+  rm -rf target/wheels
+  (cd python && CARGO_TARGET_DIR="$PWD/../target" timeout 3600 "$venv/bin/maturin" build --release --locked -q -o ../target/wheels)
+  "$venv/bin/pip" install -q --force-reinstall --no-deps target/wheels/pleach-*.whl
+  (cd python/tests && timeout 1800 "$venv/bin/python" -m pytest -q .)
+  (cd python/tests && "$venv/bin/python" -m mypy --strict typed_use.py)
+}
+check_python_libs() {
+  timeout 3600 "$venv/bin/pip" install -q torch stable-baselines3 sb3-contrib 'ray[rllib]' nbclient ipykernel matplotlib
+  (cd python/tests && PLEACH_CHECK_PYTHON_LIBS=1 timeout 3600 "$venv/bin/python" -m pytest -q test_examples.py)
+}
+if ! python_ok; then
+  skip 'the Python package' 'no python3 of 3.10 or later with venv and pip is here'
+elif ! install_tools >/dev/null 2>&1; then
+  skip 'the Python package' 'pip cannot install maturin, gymnasium and pytest from here'
+else
+  step check_python
+  if [ "${PLEACH_CHECK_PYTHON_LIBS:-0}" = 1 ]; then
+    step check_python_libs
+  else
+    skip 'the Python examples with PyTorch, Stable-Baselines3 and RLlib' 'PLEACH_CHECK_PYTHON_LIBS=1 ./check.sh runs them'
+  fi
 fi
 
 # A quarter of an hour of processor time to compile, hence only where it is asked for. Both features in one build, so that cuda is compiled too.

@@ -3,11 +3,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use pleach_agents::random::initial_parameters;
-use pleach_agents::trainer::{TrainConfig, Trainer};
-use pleach_env::error::Error;
-use pleach_env::seed::Seed;
-use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_agents::{TrainConfig, Trainer, initial_parameters};
+use pleach_env::{Batch, Error, Seed, Spaces, VectorEnv};
 use pleach_network::{Contract, DecisionBatch, Inference, Layout, NetworkConfig};
 use pleach_scheduler::policy::CandidateConfig;
 use rand::Rng;

@@ -7,18 +7,11 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use pleach_agents::adam::Adam;
 use pleach_agents::advantage::Criterion;
-use pleach_agents::device::Device;
 use pleach_agents::gradients::Workspace;
 use pleach_agents::ppo::{self, Experience, PpoConfig, Schedule};
-use pleach_agents::random::initial_parameters;
-use pleach_agents::rollout::Rollout;
-use pleach_agents::trainer::{TrainConfig, Trainer};
-use pleach_env::config::EnvConfig;
-use pleach_env::seed::Seed;
-use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
+use pleach_agents::{Adam, Device, Rollout, TrainConfig, Trainer, initial_parameters};
+use pleach_env::{AutoresetMode, Batch, EnvConfig, Seed, VecEnv, VectorEnv};
 use pleach_network::{Contract, Inference, Layout, NetworkConfig, Normaliser};
 use serde_json::json;
 

@@ -1,14 +1,9 @@
 //! Clones a heuristic on a registered environment, improves the clone with PPO and compares both on workloads that
 //! neither has seen: `cargo run --release --example philly -- [TEACHER] [UPDATES] [key=value ...]`.
 
-use pleach_agents::imitation::Demonstrations;
-use pleach_agents::trainer::{TrainConfig, Trainer};
-use pleach_env::config::{EnvConfig, Source};
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{Task, simulate_all};
-use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
+use pleach_agents::{Demonstrations, TrainConfig, Trainer};
 use pleach_env::workload::Workload;
+use pleach_env::{AutoresetMode, Batch, EnvConfig, Seed, Source, Task, VecEnv, VectorEnv, simulate_all};
 use pleach_network::Contract;
 use pleach_scheduler::heuristics;
 use pleach_scheduler::policy::Policy;

@@ -2,11 +2,8 @@
 
 use std::time::SystemTime;
 
-use pleach_agents::log::Logger;
-use pleach_agents::trainer::{TrainConfig, Trainer};
-use pleach_env::error::Error;
-use pleach_env::seed::Seed;
-use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_agents::{Logger, TrainConfig, Trainer};
+use pleach_env::{Batch, Error, Seed, Spaces, VectorEnv};
 use pleach_network::Contract;
 use pleach_scheduler::policy::CandidateConfig;
 use rand::Rng;

@@ -14,7 +14,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_network::{Container, Contract, Layout, Normaliser};
 use serde::{Deserialize, Serialize};
 
@@ -136,16 +136,6 @@ impl Checkpoint {
         let header = serde_json::from_slice(&container.header);
         let header = header.map_err(|error| refuse(path, format!("header: {error}")))?;
         Checkpoint::assemble(header, &container, path)
-    }
-
-    /// Reads a file and refuses it where it was made for other features.
-    ///
-    /// # Errors
-    /// As [`Checkpoint::load`], and [`Error::Contract`] for another schema hash.
-    pub fn load_for(path: &Path, schema_hash: &str) -> Result<Checkpoint, Error> {
-        let checkpoint = Checkpoint::load(path)?;
-        checkpoint.contract.check_schema(schema_hash)?;
-        Ok(checkpoint)
     }
 
     fn assemble(header: Header, container: &Container, path: &Path) -> Result<Checkpoint, Error> {
@@ -292,7 +282,7 @@ fn refuse(path: &Path, reason: impl ToString) -> Error {
 mod tests {
     use super::*;
     use crate::trainer::Trainer;
-    use pleach_env::vector::Spaces;
+    use pleach_env::Spaces;
     use pleach_network::NetworkConfig;
     use pleach_scheduler::policy::CandidateConfig;
 
@@ -336,7 +326,7 @@ mod tests {
         let path = folder.path().join("a.ckpt");
         let saved = checkpoint(3);
         saved.save(&path).unwrap();
-        assert_eq!(Checkpoint::load_for(&path, "schema-a").unwrap(), saved);
+        assert_eq!(Checkpoint::load(&path).unwrap(), saved);
         let names: Vec<_> = std::fs::read_dir(folder.path())
             .unwrap()
             .map(|e| e.unwrap().file_name())
@@ -367,7 +357,8 @@ mod tests {
         assert!(reason(&newer).contains("format version 2; this program reads version 1"));
         assert!(reason(b"{\"weights\": []}").contains("does not begin with PLEACHCK"));
         std::fs::write(&path, &good).unwrap();
-        let error = Checkpoint::load_for(&path, "schema-b").unwrap_err();
+        let found = Checkpoint::load(&path).unwrap();
+        let error = Error::from(found.contract.check_schema("schema-b").unwrap_err());
         assert_eq!(
             error.to_string(),
             "feature schema: expected schema-b, found schema-a"

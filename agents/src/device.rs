@@ -92,7 +92,7 @@ impl Device {
 mod tests {
     use super::*;
     use crate::test_networks::{ENTITIES, network_of};
-    use pleach_env::vector::Spaces;
+    use pleach_env::Spaces;
     use pleach_network::NetworkConfig;
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pleach_scheduler::ConfigError;
 use thiserror::Error as ThisError;
 
 pub(crate) use pleach_network::SETTING_MAX;
@@ -11,15 +12,8 @@ pub(crate) use pleach_network::SETTING_MAX;
 #[non_exhaustive]
 pub enum Error {
     /// A configuration value that cannot be used.
-    #[error("{key} = {value}: {allowed}")]
-    Config {
-        /// The key, as in the configuration file.
-        key: &'static str,
-        /// The value that was given.
-        value: String,
-        /// What is accepted.
-        allowed: &'static str,
-    },
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// A checkpoint that cannot be used.
     #[error("{path}: {reason}")]
     Checkpoint {
@@ -48,7 +42,7 @@ pub enum Error {
     },
     /// The environment failed.
     #[error(transparent)]
-    Env(#[from] pleach_env::error::Error),
+    Env(#[from] pleach_env::Error),
     /// A file that cannot be read or written.
     #[error("{path}: {source}")]
     Io {
@@ -75,8 +69,7 @@ impl From<pleach_network::Error> for Error {
     fn from(error: pleach_network::Error) -> Error {
         use pleach_network::Error as Of;
         match error {
-            Of::Config { key, value, allowed } => Error::Config { key, value, allowed },
-            Of::Prior(error) => Error::Env(error.into()),
+            Of::Config(error) => Error::Config(error),
             Of::File { path, reason } => Error::Checkpoint { path, reason },
             Of::Contract {
                 what,
@@ -94,6 +87,10 @@ impl From<pleach_network::Error> for Error {
 }
 
 impl Error {
+    pub(crate) fn config(key: &str, value: impl ToString, allowed: &str) -> Error {
+        pleach_network::Error::config(key, value, allowed).into()
+    }
+
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
         move |source| Error::Io {
             path: path.to_path_buf(),

@@ -13,7 +13,7 @@
 //! # Source
 //! Salimans et al., 2017 (antithetic draws, ranks, Adam); common random numbers are textbook. Scaling noise by array is ours.
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_network::Layout;
 use pleach_scheduler::portable_math::{cos, ln, sin};
 use rand::Rng;
@@ -59,13 +59,13 @@ impl EvolutionConfig {
     /// # Errors
     /// [`Error::Config`] for the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
-        let refuse = |key, value: String, allowed| Err(Error::Config { key, value, allowed });
+        let refuse = |key, value: String, allowed| Err(Error::config(key, value, allowed));
         for (key, value) in [
             ("evolution.num_pairs", self.num_pairs),
             ("evolution.num_workloads", self.num_workloads),
         ] {
             if !(1..=4096).contains(&value) {
-                return refuse(key, value.to_string(), "must be 1 to 4096");
+                return refuse(key, value.to_string(), "1 to 4096");
             }
         }
         for (key, value) in [
@@ -73,7 +73,7 @@ impl EvolutionConfig {
             ("evolution.learning_rate", self.learning_rate),
         ] {
             if !(value > 0.0 && value <= SETTING_MAX) {
-                return refuse(key, value.to_string(), "must be above 0 and at most 1e12");
+                return refuse(key, value.to_string(), "above 0 and at most 1e12");
             }
         }
         for (key, value) in [
@@ -81,7 +81,7 @@ impl EvolutionConfig {
             ("evolution.weight_decay", self.weight_decay),
         ] {
             if !((0.0..=SETTING_MAX).contains(&value)) {
-                return refuse(key, value.to_string(), "must be 0 to 1e12");
+                return refuse(key, value.to_string(), "0 to 1e12");
             }
         }
         Ok(())
@@ -165,7 +165,7 @@ pub fn population(parameters: &[f32], scales: &[f32], config: &EvolutionConfig, 
 
 /// Centred ranks of fitness, larger being better: the worst is -1/2, the best 1/2; equals share the mean of their ranks.
 #[must_use]
-pub fn centred_ranks(fitness: &[f64]) -> Vec<f64> {
+pub(crate) fn centred_ranks(fitness: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..fitness.len()).collect();
     order.sort_by(|a, b| fitness[*a].total_cmp(&fitness[*b]));
     let mut ranks = vec![0.0; fitness.len()];

@@ -6,7 +6,7 @@
 ///
 /// # Source
 /// The default of `tf.summary.histogram` in TensorFlow 2, which has equal widths too.
-pub const NUM_BUCKETS: usize = 30;
+pub(crate) const NUM_BUCKETS: usize = 30;
 
 /// A histogram. Bucket `i` holds what is at least limit `i - 1` and below limit `i`; the last holds the largest too.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,8 +4,7 @@
 //! Loss per decision: `-ln p(teacher's action)` over the admissible candidates, plus `value_coef (V - R)^2 / 2` where
 //! the discounted return R that followed is known.
 
-use pleach_env::seed::Seed;
-use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_env::{Batch, Seed, Spaces, VectorEnv};
 use pleach_network::{
     DecisionBatch, Layout, Normaliser, choice_of,
     softmax::{argmax, log_softmax},
@@ -57,45 +56,41 @@ impl ImitationConfig {
     /// # Errors
     /// [`Error::Config`] for the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
-        let refuse = |key, value: String, allowed| Err(Error::Config { key, value, allowed });
+        let refuse = |key, value: String, allowed| Err(Error::config(key, value, allowed));
         let positive = |x: f64| x > 0.0 && x <= SETTING_MAX;
         if self.num_epochs > 10_000 {
             return refuse(
                 "imitation.num_epochs",
                 self.num_epochs.to_string(),
-                "must be at most 10000",
+                "at most 10000",
             );
         }
         if self.minibatch_size == 0 {
-            return refuse("imitation.minibatch_size", "0".to_owned(), "must be at least 1");
+            return refuse("imitation.minibatch_size", "0".to_owned(), "at least 1");
         }
         if !positive(self.learning_rate) {
             return refuse(
                 "imitation.learning_rate",
                 self.learning_rate.to_string(),
-                "must be above 0 and at most 1e12",
+                "above 0 and at most 1e12",
             );
         }
         if !positive(self.max_grad_norm) {
             return refuse(
                 "imitation.max_grad_norm",
                 self.max_grad_norm.to_string(),
-                "must be above 0 and at most 1e12",
+                "above 0 and at most 1e12",
             );
         }
         if !(0.0..1.0).contains(&self.smoothing) {
             return refuse(
                 "imitation.smoothing",
                 self.smoothing.to_string(),
-                "must be from 0 to below 1",
+                "from 0 to below 1",
             );
         }
         if !(0.0..=SETTING_MAX).contains(&self.value_coef) {
-            return refuse(
-                "imitation.value_coef",
-                self.value_coef.to_string(),
-                "must be 0 to 1e12",
-            );
+            return refuse("imitation.value_coef", self.value_coef.to_string(), "0 to 1e12");
         }
         Ok(())
     }
@@ -167,7 +162,7 @@ impl Demonstrations {
 
     /// The same decisions, of which nobody knows what followed.
     #[must_use]
-    pub fn without_returns(&self) -> Demonstrations {
+    pub(crate) fn without_returns(&self) -> Demonstrations {
         Demonstrations {
             rows: self.rows.clone(),
             choices: self.choices.clone(),
@@ -192,7 +187,7 @@ impl Demonstrations {
         seed: Seed,
         num_steps: usize,
         horizon_s: f64,
-        mut teacher: impl FnMut(&mut E, usize, &Batch) -> Result<usize, pleach_env::error::Error>,
+        mut teacher: impl FnMut(&mut E, usize, &Batch) -> Result<usize, pleach_env::Error>,
     ) -> Result<Demonstrations, Error> {
         Demonstrations::correct(env, seed, num_steps, horizon_s, |env, i, batch| {
             let action = teacher(env, i, batch)?;
@@ -213,7 +208,7 @@ impl Demonstrations {
         seed: Seed,
         num_steps: usize,
         horizon_s: f64,
-        mut both: impl FnMut(&mut E, usize, &Batch) -> Result<(Option<usize>, usize), pleach_env::error::Error>,
+        mut both: impl FnMut(&mut E, usize, &Batch) -> Result<(Option<usize>, usize), pleach_env::Error>,
     ) -> Result<Demonstrations, Error> {
         let (spaces, num_envs) = (env.spaces(), env.num_envs());
         let Spaces {
@@ -385,8 +380,7 @@ pub fn clone_teacher(
 mod tests {
     use super::*;
     use crate::random::{initial_parameters, uniform};
-    use pleach_network::Inference;
-    use pleach_network::NetworkConfig;
+    use pleach_network::{Inference, NetworkConfig};
 
     const SPACES: Spaces = Spaces::plain(1, 6, 3);
 

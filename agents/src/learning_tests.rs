@@ -1,7 +1,6 @@
 //! Learning learns, stops cleanly, and goes on exactly where it stopped.
 
-use pleach_env::seed::Seed;
-use pleach_env::vector::{Batch, VectorEnv};
+use pleach_env::{Batch, Seed, VectorEnv};
 use pleach_network::{
     Contract, DecisionBatch, Inference, NetworkConfig, TrainedNetwork, action_of, softmax::argmax,
 };
@@ -13,7 +12,8 @@ use crate::error::Error;
 use crate::imitation::Demonstrations;
 use crate::ppo::PpoConfig;
 use crate::toy::{Bandit, CAPACITY, Many, Toy, TwoQueues, observe_queues, queue_values};
-use crate::trainer::{TrainConfig, Trainer, UpdateStats};
+use crate::train_config::TrainConfig;
+use crate::trainer::{Trainer, UpdateStats};
 
 pub(crate) fn config(num_updates: u64, num_steps: usize) -> TrainConfig {
     let ppo = PpoConfig {

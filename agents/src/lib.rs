@@ -20,42 +20,44 @@
 //!
 //! # What is deliberately not here
 //! Experiment management, plots, clusters and their events: the learner knows only
-//! [`VectorEnv`](pleach_env::vector::VectorEnv). Running a trained network: that is `pleach_network`, which needs none of this.
+//! [`VectorEnv`](pleach_env::VectorEnv). Running a trained network: that is `pleach_network`, which needs none of this.
 
 #![cfg_attr(
     test,
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
-pub mod adam;
+mod adam;
 pub mod advantage;
 mod behaviour;
-pub mod checkpoint;
-pub mod device;
-pub mod error;
+mod checkpoint;
+mod device;
+mod error;
 pub mod evolution;
 pub mod gradients;
 mod histogram;
-pub mod imitation;
-pub mod log;
+mod imitation;
+mod log;
 #[cfg(any(test, feature = "cuda", feature = "wgpu"))]
 mod padded;
 pub mod ppo;
 mod probe;
-pub mod random;
+mod random;
 mod reward_rate;
-pub mod rollout;
+mod rollout;
 mod tensorboard;
 mod train_config;
-pub mod trainer;
+mod trainer;
 
+pub use adam::Adam;
 pub use behaviour::Behaviour;
 pub use checkpoint::Checkpoint;
 pub use device::Device;
 pub use error::Error;
 pub use histogram::Histogram;
-pub use imitation::Demonstrations;
+pub use imitation::{Demonstrations, ImitationConfig, ImitationStats};
 pub use log::Logger;
+pub use random::initial_parameters;
 pub use reward_rate::RewardRate;
 pub use rollout::Rollout;
 pub use train_config::{Learner, TrainConfig};

@@ -289,7 +289,7 @@ fn length_up_to(path: &Path, last: u64) -> std::io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_env::metrics::Metrics;
+    use pleach_env::Metrics;
 
     fn stats(update: u64) -> UpdateStats {
         let metrics = Metrics {

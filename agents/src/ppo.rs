@@ -77,26 +77,17 @@ impl PpoConfig {
     /// [`Error::Config`] for the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
         let whole = [
-            (
-                "ppo.num_epochs",
-                u64::from(self.num_epochs),
-                1..=100,
-                "must be 1 to 100",
-            ),
+            ("ppo.num_epochs", u64::from(self.num_epochs), 1..=100, "1 to 100"),
             (
                 "ppo.minibatch_size",
                 self.minibatch_size as u64,
                 1..=1 << 20,
-                "must be 1 to 1048576",
+                "1 to 1048576",
             ),
         ];
         for (key, value, range, allowed) in whole {
             if !range.contains(&value) {
-                return Err(Error::Config {
-                    key,
-                    value: value.to_string(),
-                    allowed,
-                });
+                return Err(Error::config(key, value, allowed));
             }
         }
         let positive = [
@@ -113,20 +104,12 @@ impl PpoConfig {
         ];
         for (key, value) in positive {
             if !(value > 0.0 && value <= SETTING_MAX) {
-                return Err(Error::Config {
-                    key,
-                    value: value.to_string(),
-                    allowed: "must be above 0 and at most 1e12",
-                });
+                return Err(Error::config(key, value, "above 0 and at most 1e12"));
             }
         }
         for (key, value) in not_negative {
             if !((0.0..=SETTING_MAX).contains(&value)) {
-                return Err(Error::Config {
-                    key,
-                    value: value.to_string(),
-                    allowed: "must be 0 to 1e12",
-                });
+                return Err(Error::config(key, value, "0 to 1e12"));
             }
         }
         Ok(())
@@ -373,7 +356,7 @@ mod tests {
         };
         assert_eq!(
             config.check().unwrap_err().to_string(),
-            "ppo.clip = 0: must be above 0 and at most 1e12"
+            "config: ppo.clip = 0: allowed is above 0 and at most 1e12. See docs/learning.md."
         );
         let config = PpoConfig {
             learning_rate: f64::NAN,

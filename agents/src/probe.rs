@@ -26,8 +26,7 @@ mod first_use {
     use std::panic::{self, AssertUnwindSafe};
     use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-    use pleach_env::seed::Seed;
-    use pleach_env::vector::Spaces;
+    use pleach_env::{Seed, Spaces};
     use pleach_network::{DecisionBatch, Layout, NetworkConfig};
 
     use crate::device::Device;

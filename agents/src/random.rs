@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_network::{
     Layout,
     parameters::{Entry, at},
@@ -65,7 +65,7 @@ pub(crate) fn uniform(random: &mut impl Rng) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_env::vector::Spaces;
+    use pleach_env::Spaces;
     use pleach_network::NetworkConfig;
 
     #[test]

@@ -4,9 +4,7 @@
 //! `action` of (update, environment)) and its scratch. Tracks are filled in parallel and never share a number, so a
 //! rollout is the same at any number of threads.
 
-use pleach_env::metrics::Metrics;
-use pleach_env::seed::Seed;
-use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_env::{Batch, Metrics, Seed, Spaces, VectorEnv};
 use pleach_network::{
     DecisionBatch, DecisionRef, Inference, Normaliser, PriorPolicy, Scratch, action_of,
     softmax::{log_softmax, sample},
@@ -224,7 +222,7 @@ impl Rollout {
 
     /// Lets the network correct a heuristic.
     #[must_use]
-    pub fn with_prior(mut self, prior: &PriorPolicy) -> Rollout {
+    pub(crate) fn with_prior(mut self, prior: &PriorPolicy) -> Rollout {
         let num_envs = self.tracks.len();
         let logits = vec![0.0; num_envs * self.spaces.num_candidates];
         self.priors = (vec![prior.clone(); num_envs], logits);

@@ -3,8 +3,7 @@
 //! One machine, two kinds of jobs, and a setup whenever the kind changes: a short job of the other kind may cost more than a
 //! long one of the same, so the best policy depends on both queues and on the machine, and no fixed rule comes close.
 
-use pleach_env::seed::Seed;
-use pleach_env::vector::Spaces;
+use pleach_env::{Seed, Spaces};
 use pleach_network::{Contract, DecisionBatch, Inference, NetworkConfig, action_of, softmax::argmax};
 use pleach_scheduler::policy::CandidateConfig;
 use rand_chacha::ChaCha8Rng;
@@ -12,7 +11,8 @@ use rand_chacha::ChaCha8Rng;
 use crate::ppo::PpoConfig;
 use crate::random::uniform;
 use crate::toy::{Many, Toy};
-use crate::trainer::{TrainConfig, Trainer};
+use crate::train_config::TrainConfig;
+use crate::trainer::Trainer;
 
 /// Longest queue; jobs that arrive at a full one go elsewhere.
 const LONGEST: usize = 3;

@@ -1,7 +1,6 @@
 //! Networks and decisions for tests.
 
-use pleach_env::seed::Seed;
-use pleach_env::vector::{SetSpace, Spaces};
+use pleach_env::{Seed, SetSpace, Spaces};
 use pleach_network::{DecisionBatch, Layout, NetworkConfig, parameters::at};
 
 use crate::random::{initial_parameters, uniform};

@@ -1,8 +1,6 @@
 //! Small environments whose optimum can be computed, to see that learning learns.
 
-use pleach_env::error::{Error, StepError};
-use pleach_env::seed::Seed;
-use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_env::{Batch, Error, Seed, Spaces, StepError, VectorEnv};
 use rand_chacha::ChaCha8Rng;
 
 use crate::random::uniform;
@@ -39,7 +37,7 @@ impl<T: Toy> Many<T> {
         }
     }
 
-    pub fn toy(&self, i: usize) -> &T {
+    pub(crate) fn toy(&self, i: usize) -> &T {
         &self.toys[i]
     }
 

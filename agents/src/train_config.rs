@@ -98,33 +98,32 @@ impl TrainConfig {
     /// # Errors
     /// [`Error::Config`] for the first value that is out of its range.
     pub fn check(&self) -> Result<(), Error> {
-        let refuse = |key, value: String, allowed| Err(Error::Config { key, value, allowed });
+        let refuse = |key, value: String, allowed| Err(Error::config(key, value, allowed));
         for (key, value) in [
             ("num_steps", self.num_steps as u64),
             ("restart_every", self.restart_every),
             ("group_size", self.group_size as u64),
         ] {
             if value == 0 {
-                return refuse(key, "0".to_owned(), "must be at least 1");
+                return refuse(key, "0".to_owned(), "at least 1");
             }
         }
         if !(self.horizon_s > 0.0 && self.horizon_s <= SETTING_MAX) {
             return refuse(
                 "horizon_s",
                 self.horizon_s.to_string(),
-                "must be above 0 and at most 1e12 s",
+                "above 0 and at most 1e12 s",
             );
         }
         if !(0.0..=1.0).contains(&self.gae_lambda) {
-            return refuse("gae_lambda", self.gae_lambda.to_string(), "must be 0 to 1");
+            return refuse("gae_lambda", self.gae_lambda.to_string(), "0 to 1");
         }
         if self.average_reward && self.learner == Learner::Evolution {
-            let allowed =
-                "must be false with evolution strategies, which see figures of episodes and no rewards";
+            let allowed = "false with evolution strategies, which see figures of episodes and no rewards";
             return refuse("average_reward", "true".to_owned(), allowed);
         }
         if self.overlap && (self.learner == Learner::Evolution || self.restart_every != 1) {
-            let allowed = "must be false with evolution strategies, and with restart_every above 1";
+            let allowed = "false with evolution strategies, and with restart_every above 1";
             return refuse("overlap", "true".to_owned(), allowed);
         }
         self.network.check()?;

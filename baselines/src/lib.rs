@@ -6,7 +6,7 @@
 //! use pleach_scheduler::{Resources, Submission, TenantId};
 //!
 //! let tiresias = pleach_baselines::find("tiresias").expect("it is one of the names");
-//! let capabilities = tiresias.requirements.added_to(Capabilities::default());
+//! let capabilities = Capabilities::default().with_actions(tiresias.requirements);
 //! let mut cluster = Cluster::new(&ClusterSpec::uniform(2, 4, 2), &[ModelClass::default()], capabilities)?;
 //! let job = cluster.submit(Submission {
 //!     tenant: TenantId(0),
@@ -33,24 +33,24 @@
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
-pub mod allox;
+mod allox;
 pub mod dealing;
-pub mod elastic;
+mod elastic;
 mod entry;
 pub mod gavel;
-pub mod hadar;
+mod hadar;
 pub mod packing;
-pub mod prediction;
+mod prediction;
 pub mod production;
 mod registry;
 pub mod rounds;
-pub mod service;
+mod service;
 mod shared;
 pub mod sharing;
 pub mod synergy;
 #[cfg(test)]
 mod test_clusters;
 
-pub use entry::{Entry, Requirements};
+pub use entry::Entry;
 pub use registry::{entries, find, make, names};
 pub use shared::linear_program;

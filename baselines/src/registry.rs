@@ -1,7 +1,6 @@
 //! All planners by name.
 
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, Planner};
 use serde_json::Value;
 
 use crate::entry::Entry;
@@ -47,12 +46,12 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 pub fn make(name: &str, settings: &Value) -> Result<Box<dyn Planner>, ConfigError> {
     match find(name) {
         Some(entry) => (entry.make)(settings),
-        None => Err(ConfigError {
-            key: "policy".into(),
-            value: name.into(),
-            allowed: format!("one of {}", names().collect::<Vec<_>>().join(", ")),
-            hint: "pleach policies lists them".into(),
-        }),
+        None => Err(ConfigError::new(
+            "policy",
+            name,
+            format!("one of {}", names().collect::<Vec<_>>().join(", ")),
+            "pleach policies lists them",
+        )),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Small clusters that the tests of planners start from.
 
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Submission};
-use pleach_scheduler::estimate::{Estimate, Provenance};
-use pleach_scheduler::ids::{ClassId, JobId, TenantId};
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources};
+use pleach_scheduler::cluster_spec::{
+    ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources,
+};
+use pleach_scheduler::{ClassId, Estimate, JobId, Provenance, TenantId};
 
 use crate::shared::allocate_by_priority;
 

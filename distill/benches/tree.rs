@@ -7,15 +7,14 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use pleach_distill::cart::{Binned, CartConfig, Grown, grow};
 use pleach_distill::{Dataset, Recording, TargetConfig, Targets};
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::generate::{GeneratorConfig, generate};
+use pleach_env::{Seed, SimConfig, simulate};
+use pleach_scheduler::PolicyError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::error::PolicyError;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef};
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey};
-use pleach_scheduler::tree::{Tree, TreeMeta, TreeNeeds, TreePolicy};
+use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
 
 const NUM_ROWS: usize = 300_000;
 const NUM_FEATURES: usize = NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES;
@@ -102,12 +101,12 @@ fn benches(criterion: &mut Criterion) {
         let meta = TreeMeta {
             name: "bench".into(),
             tie_key: TieKey::ShortestEstimate,
-            needs: TreeNeeds::of(&Needs::full()),
+            needs: Needs::full(),
             estimates: Vec::new(),
             trained_by: Default::default(),
         };
         let tree = Tree::new(meta, &grown.nodes_with(leaves)).unwrap();
-        let policy = TreePolicy::new(tree).unwrap();
+        let policy = TreePolicy::new(tree);
         let mut found = [0; MAX_CANDIDATES];
         let mut next = 0;
         criterion.bench_function(&format!("decision, 64 candidates, {leaves} leaves"), |bencher| {

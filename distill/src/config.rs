@@ -1,8 +1,8 @@
 //! Settings of a distillation.
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
+use pleach_scheduler::ConfigError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::policy::TieKey;
 use serde::{Deserialize, Serialize};
 
@@ -167,12 +167,12 @@ impl DistillConfig {
         ];
         match checks.into_iter().find(|(good, ..)| !good) {
             None => Ok(()),
-            Some((_, key, value, allowed)) => Err(ConfigError {
-                key: format!("distill.{key}"),
+            Some((_, key, value, allowed)) => Err(ConfigError::new(
+                format!("distill.{key}"),
                 value,
                 allowed,
-                hint: "the defaults are a good start".into(),
-            }),
+                "the defaults are a good start",
+            )),
         }
     }
 }

@@ -9,11 +9,10 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::estimate::Provenance;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey, choose};
-use pleach_scheduler::tree::{Tree, TreeMeta, TreeNeeds, TreePolicy};
+use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
+use pleach_scheduler::{PolicyError, Provenance};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -211,7 +210,7 @@ pub fn distill<E>(
         for (leaves, grown) in fit(&dataset, &learn, config) {
             for meta in &metas {
                 let tree = Tree::new(meta.clone(), &grown.nodes_with(leaves))?;
-                let policy = TreePolicy::new(tree)?;
+                let policy = TreePolicy::new(tree);
                 let fidelity =
                     Fidelity::of(&dataset, &points, policy.flat(), meta.tie_key, config.target.span);
                 let tree = policy.tree().clone();
@@ -224,7 +223,7 @@ pub fn distill<E>(
     let (taken, result, pruning) = select(config, &mut students, judge)?;
     let points = points_for_fidelity(&dataset, config);
     let describe = |step: &Judged| -> Result<StudentReport, Error<E>> {
-        let policy = TreePolicy::new(step.tree.clone())?;
+        let policy = TreePolicy::new(step.tree.clone());
         let key = step.tree.meta().tie_key;
         let fidelity = Fidelity::of(&dataset, &points, policy.flat(), key, config.target.span);
         Ok(StudentReport::of(
@@ -362,7 +361,7 @@ fn meta_of(teacher: &str, needs: &Needs, config: &DistillConfig, label: &Label, 
     TreeMeta {
         name: label.name.clone(),
         tie_key,
-        needs: TreeNeeds::of(needs),
+        needs: *needs,
         estimates: label.estimates.clone(),
         trained_by,
     }

@@ -9,7 +9,7 @@
 //! simpler, but passes alternate between starts and holds, and every second point may be of one kind.
 
 use ndarray::ArrayView2;
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
 use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
 use pleach_scheduler::policy::{DecisionPoint, TieKey, choose};

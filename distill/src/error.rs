@@ -1,7 +1,7 @@
 //! What can go wrong while a tree is distilled.
 
-use pleach_scheduler::error::{ConfigError, PolicyError};
 use pleach_scheduler::tree::TreeError;
+use pleach_scheduler::{ConfigError, PolicyError};
 use thiserror::Error as ThisError;
 
 /// An error of this crate, or one that the caller's own episodes and simulations gave (`E`).

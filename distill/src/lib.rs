@@ -3,7 +3,7 @@
 //!
 //! The way: the teacher schedules a few episodes and its scores are recorded at every decision point ([`Recording`],
 //! [`Dataset`]); a regression tree is fitted on them ([`cart`]); the tree schedules, the teacher corrects (DAgger,
-//! [`distill`]); of all the trees the smallest that *performs* well in simulation is kept and pruned ([`prune`]).
+//! [`distill`]); of all the trees the smallest that *performs* well in simulation is kept and pruned ([`PruneConfig`]).
 //! `docs/distilling.md` has the recipe and its sources.
 //!
 //! ```no_run
@@ -24,7 +24,7 @@ mod dagger;
 mod dataset;
 mod error;
 mod fidelity;
-pub mod prune;
+mod prune;
 mod report;
 mod target;
 

@@ -28,7 +28,7 @@ pub fn judged<E>(
     tree: Tree,
     judge: &mut dyn FnMut(&TreePolicy) -> Result<f64, E>,
 ) -> Result<Judged, Error<E>> {
-    let policy = TreePolicy::new(tree)?;
+    let policy = TreePolicy::new(tree);
     let ratio = judge(&policy).map_err(Error::Caller)?;
     if !ratio.is_finite() {
         return Err(Error::Judgement {
@@ -45,7 +45,7 @@ pub fn judged<E>(
 /// The smallest tree whose ratio is within `tolerance` (0.01 = 1 %) of the best; among equally small ones the better,
 /// then the first. None if there is none at all.
 #[must_use]
-pub fn smallest_good(judged: &[(usize, f64)], tolerance: f64) -> Option<usize> {
+pub(crate) fn smallest_good(judged: &[(usize, f64)], tolerance: f64) -> Option<usize> {
     let best = judged
         .iter()
         .map(|(_, ratio)| *ratio)
@@ -66,7 +66,7 @@ pub fn smallest_good(judged: &[(usize, f64)], tolerance: f64) -> Option<usize> {
 
 /// Splits whose children are both leaves, by what merging them costs on the training data, cheapest first.
 #[must_use]
-pub fn weakest_links(tree: &Tree) -> Vec<usize> {
+pub(crate) fn weakest_links(tree: &Tree) -> Vec<usize> {
     let nodes = tree.nodes();
     let mut links: Vec<(f64, usize)> = Vec::new();
     for (place, node) in nodes.iter().enumerate() {
@@ -149,7 +149,7 @@ pub fn merged(tree: &Tree, place: usize) -> Result<Tree, TreeError> {
 ///
 /// # Errors
 /// Never for a valid tree.
-pub fn without_idle_splits(mut tree: Tree) -> Result<Tree, TreeError> {
+pub(crate) fn without_idle_splits(mut tree: Tree) -> Result<Tree, TreeError> {
     loop {
         let nodes = tree.nodes();
         let idle = weakest_links(&tree).into_iter().find(|place| {
@@ -172,7 +172,7 @@ pub fn without_idle_splits(mut tree: Tree) -> Result<Tree, TreeError> {
 ///
 /// # Errors
 /// What the judge gives, or [`Error::Judgement`].
-pub fn by_simulation<E>(
+pub(crate) fn by_simulation<E>(
     start: Judged,
     leaves_min: usize,
     tries: usize,
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use pleach_scheduler::features::FeatureSchema;
     use pleach_scheduler::policy::{Needs, TieKey};
-    use pleach_scheduler::tree::{TreeMeta, TreeNeeds};
+    use pleach_scheduler::tree::TreeMeta;
     use std::convert::Infallible;
 
     fn leaf(id: u32, score: f32, weight: f64) -> Node {
@@ -243,7 +243,7 @@ mod tests {
         let meta = TreeMeta {
             name: "test".into(),
             tie_key: TieKey::Index,
-            needs: TreeNeeds::of(&Needs::full()),
+            needs: Needs::full(),
             estimates: Vec::new(),
             trained_by: Default::default(),
         };

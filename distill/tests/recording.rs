@@ -5,8 +5,7 @@
 mod world;
 
 use pleach_distill::{Dataset, Fidelity, Recording};
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
+use pleach_env::{Seed, SimConfig, simulate};
 use pleach_scheduler::heuristics::by_name;
 use pleach_scheduler::policy::Policy;
 use world::{SmallestFirst, workload};
@@ -46,7 +45,7 @@ fn an_actor_decides_and_the_teacher_is_only_asked() {
             &mut self,
             point: pleach_scheduler::policy::DecisionPoint<'_>,
             scores: &mut [f32],
-        ) -> Result<(), pleach_scheduler::error::PolicyError> {
+        ) -> Result<(), pleach_scheduler::PolicyError> {
             self.0.score(point, scores)
         }
     }
@@ -115,7 +114,7 @@ fn a_full_dataset_keeps_a_uniform_sample_within_its_bound() {
 #[test]
 fn fidelity_of_the_teacher_to_itself_is_one() {
     use pleach_scheduler::policy::TieKey;
-    use pleach_scheduler::tree::{FlatTree, Node, Tree, TreeMeta, TreeNeeds, TreePolicy};
+    use pleach_scheduler::tree::{FlatTree, Node, Tree, TreeMeta, TreePolicy};
     let split = |name: &str, left, right| Node::Split {
         feature: world::index_of(name) as u16,
         threshold: 0.5,
@@ -132,7 +131,7 @@ fn fidelity_of_the_teacher_to_itself_is_one() {
         let meta = TreeMeta {
             name: "teacher".into(),
             tie_key: TieKey::Arrival,
-            needs: TreeNeeds::of(&SmallestFirst.needs()),
+            needs: SmallestFirst.needs(),
             estimates: vec![],
             trained_by: Default::default(),
         };
@@ -146,7 +145,7 @@ fn fidelity_of_the_teacher_to_itself_is_one() {
         Tree::new(meta, &nodes).unwrap()
     };
     let (tree, mut data) = (tree_of(1.0, 0.0), Dataset::new(Seed(0), 100_000));
-    let mut teacher = TreePolicy::new(tree.clone()).unwrap();
+    let mut teacher = TreePolicy::new(tree.clone());
     let mut recording = Recording::of_teacher(&mut teacher, &mut data, Seed(0).stream("test", 0));
     simulate(
         &workload(250, "recording", 4),

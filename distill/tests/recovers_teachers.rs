@@ -5,11 +5,10 @@
 mod world;
 
 use pleach_distill::{Centre, DistillConfig, Distilled, Label, PruneConfig, TargetConfig, distill};
-use pleach_env::error::Error;
-use pleach_env::seed::Seed;
-use pleach_scheduler::estimate::Provenance;
+use pleach_env::{Error, Seed};
+use pleach_scheduler::Provenance;
 use pleach_scheduler::policy::{Needs, Policy, TieKey};
-use pleach_scheduler::tree::{Node, Tree, TreeMeta, TreeNeeds, TreePolicy};
+use pleach_scheduler::tree::{Node, Tree, TreeMeta, TreePolicy};
 use world::{SmallestFirst, avg_jct_s, index_of, judge_against, run};
 
 fn label() -> Label {
@@ -54,7 +53,7 @@ fn a_rule_with_the_right_tie_key_becomes_a_tree_of_a_few_leaves() {
     assert!(result.fidelity.agreement >= 0.95, "{:?}", result.fidelity);
     assert!(result.ratio.unwrap() < 1.02, "{result:?}");
     assert_eq!(found.tree.meta().tie_key, TieKey::SmallestGpuTime);
-    let needs = found.tree.meta().needs.resolve().unwrap();
+    let needs = found.tree.meta().needs;
     assert_eq!(needs, SmallestFirst.needs(), "asked about the same candidates");
 }
 
@@ -102,11 +101,11 @@ fn teacher_tree() -> TreePolicy {
     let meta = TreeMeta {
         name: "teacher".into(),
         tie_key: TieKey::Arrival,
-        needs: TreeNeeds::of(&SmallestFirst.needs()),
+        needs: SmallestFirst.needs(),
         estimates: vec![],
         trained_by: Default::default(),
     };
-    TreePolicy::new(Tree::new(meta, &nodes).unwrap()).unwrap()
+    TreePolicy::new(Tree::new(meta, &nodes).unwrap())
 }
 
 #[test]

@@ -3,13 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use pleach_env::config::EnvConfig;
-use pleach_env::random::random_action;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
-use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
 use pleach_env::workload::generate::{GeneratorConfig, generate};
+use pleach_env::{
+    AutoresetMode, Batch, EnvConfig, Seed, SimConfig, VecEnv, VectorEnv, random_action, simulate,
+};
 use pleach_scheduler::heuristics;
 
 fn steps(criterion: &mut Criterion) {

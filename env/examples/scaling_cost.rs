@@ -6,10 +6,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, SimResult, simulate};
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
-use pleach_scheduler::error::PolicyError;
+use pleach_env::{Seed, SimConfig, SimResult, simulate};
+use pleach_scheduler::PolicyError;
 use pleach_scheduler::heuristics::by_name;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 

@@ -23,7 +23,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, Demand, Slice, Template};
-use pleach_scheduler::ids::{ClassId, JobId, Time};
+use pleach_scheduler::{ClassId, JobId, Time};
 
 /// Why a gang waits at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

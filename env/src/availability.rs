@@ -8,10 +8,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 use pleach_scheduler::cluster::{Cluster, NodeState, Submission};
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::ids::{NodeId, Time};
+use pleach_scheduler::cluster_spec::Resources;
 use pleach_scheduler::portable_math::ln;
-use pleach_scheduler::spec::Resources;
+use pleach_scheduler::{ConfigError, NodeId, Time};
 use rand::RngExt as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
@@ -92,12 +91,7 @@ impl AvailabilityConfig {
     /// The first key out of its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let bad = |key: String, value: f64, allowed: &str, hint: &str| {
-            Err(ConfigError {
-                key,
-                value: value.to_string(),
-                allowed: allowed.into(),
-                hint: hint.into(),
-            })
+            Err(ConfigError::new(key, value, allowed, hint))
         };
         for (index, change) in self.changes.iter().enumerate() {
             if !(0.0..=2e9).contains(&change.at_s) {
@@ -139,12 +133,12 @@ impl Availability {
         capacity.nodes = vec![(NodeState::Up, false); num_nodes];
         for (index, change) in config.changes.iter().enumerate() {
             if change.node as usize >= num_nodes {
-                return Err(ConfigError {
-                    key: format!("capacity.changes[{index}].node"),
-                    value: change.node.to_string(),
-                    allowed: format!("0 to {}", num_nodes - 1),
-                    hint: "nodes are numbered group by group".into(),
-                });
+                return Err(ConfigError::new(
+                    format!("capacity.changes[{index}].node"),
+                    change.node,
+                    format!("0 to {}", num_nodes - 1),
+                    "nodes are numbered group by group",
+                ));
             }
             let code = STATES
                 .iter()
@@ -211,7 +205,7 @@ impl Availability {
     ///
     /// # Errors
     /// The first job that could not.
-    pub fn check_all_can_run<'a>(
+    pub(crate) fn check_all_can_run<'a>(
         &self,
         cluster: &Cluster,
         requests: impl Iterator<Item = &'a Submission>,
@@ -240,12 +234,12 @@ impl Availability {
             if known.insert((request.class, request.num_gpus, gpu_milli, amounts))
                 && !cluster.could_run(request)
             {
-                return Err(ConfigError {
-                    key: "capacity.changes".into(),
-                    value: format!("too few nodes for job {index} in the end"),
-                    allowed: format!("changes that leave {} GPUs up for it", request.num_gpus),
-                    hint: "bring nodes up again or remove the job".into(),
-                });
+                return Err(ConfigError::new(
+                    "capacity.changes",
+                    format!("too few nodes for job {index} in the end"),
+                    format!("changes that leave {} GPUs up for it", request.num_gpus),
+                    "bring nodes up again or remove the job",
+                ));
             }
         }
         Ok(())

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pleach_scheduler::ConfigError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, entities};
 use pleach_scheduler::policy::CandidateConfig;
 use rand::RngExt as _;
@@ -55,12 +55,12 @@ impl WorkloadConfig {
                 let parts = parts.into_iter().map(|part| part.resized(num_jobs, load));
                 Ok(WorkloadConfig::Mixture(parts.collect::<Result<_, _>>()?))
             }
-            (WorkloadConfig::File { .. }, Some(load)) => Err(Error::Config(ConfigError {
-                key: "load".into(),
-                value: load.to_string(),
-                allowed: "none: the jobs come from a file".into(),
-                hint: "Leave out the load, or train on a generator.".into(),
-            })),
+            (WorkloadConfig::File { .. }, Some(load)) => Err(Error::Config(ConfigError::new(
+                "load",
+                load,
+                "none: the jobs come from a file",
+                "Leave out the load, or train on a generator.",
+            ))),
             (
                 WorkloadConfig::File {
                     path,
@@ -139,12 +139,12 @@ impl EnvConfig {
         ];
         for (key, value, ok, allowed) in checks {
             if !ok {
-                return Err(Error::Config(ConfigError {
-                    key: key.into(),
-                    value: value.to_string(),
-                    allowed: allowed.into(),
-                    hint: "leave it out for the default".into(),
-                }));
+                return Err(Error::Config(ConfigError::new(
+                    key,
+                    value,
+                    allowed,
+                    "leave it out for the default",
+                )));
             }
         }
         Ok(())
@@ -198,13 +198,12 @@ impl Source {
             WorkloadConfig::Mixture(parts) => {
                 let nested = |part: &WorkloadConfig| matches!(part, WorkloadConfig::Mixture(_));
                 if parts.is_empty() || parts.iter().any(nested) {
-                    return Err(Error::Config(ConfigError {
-                        key: "workload.mixture".into(),
-                        value: format!("{} parts", parts.len()),
-                        allowed: "at least one part, and none that is a mixture itself".into(),
-                        hint: "name the parts side by side; one that is listed twice comes twice as often"
-                            .into(),
-                    }));
+                    return Err(Error::Config(ConfigError::new(
+                        "workload.mixture",
+                        format!("{} parts", parts.len()),
+                        "at least one part, and none that is a mixture itself",
+                        "name the parts side by side; one that is listed twice comes twice as often",
+                    )));
                 }
                 let sources = parts.iter().map(Source::open_workload);
                 Ok(Source(Kind::Mixture(sources.collect::<Result<_, _>>()?)))
@@ -216,12 +215,12 @@ impl Source {
             } => {
                 let (workload, _) = import(path, options)?;
                 if *num_jobs == 0 || *num_jobs > workload.jobs.len() {
-                    return Err(Error::Config(ConfigError {
-                        key: "workload.file.num_jobs".into(),
-                        value: num_jobs.to_string(),
-                        allowed: format!("1 to {}, the jobs of the file", workload.jobs.len()),
-                        hint: "200 to 500 jobs make a good episode".into(),
-                    }));
+                    return Err(Error::Config(ConfigError::new(
+                        "workload.file.num_jobs",
+                        num_jobs,
+                        format!("1 to {}, the jobs of the file", workload.jobs.len()),
+                        "200 to 500 jobs make a good episode",
+                    )));
                 }
                 Ok(Source(Kind::File(Arc::new(workload))))
             }

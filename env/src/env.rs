@@ -4,7 +4,8 @@
 //! next instant at which there is something to choose. Instants without a choice are skipped, so every step is a
 //! decision.
 
-use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::PolicyError;
+use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::observation::WriterScratch;
 use pleach_scheduler::observation::entities::EntityWriter;
 use pleach_scheduler::pass::{Pass, PassState};
@@ -135,7 +136,7 @@ impl Env {
                 .max_steps
                 .is_some_and(|most| episode.num_steps >= most);
         episode.ended = terminated || truncated;
-        let reward = episode.meter.read(episode.world.integrals());
+        let (reward, gained) = episode.meter.read(episode.world.integrals());
         let dt_s = (episode.world.cluster().now() - before).as_secs_f64();
         self.observe(observation);
         Ok(Step {
@@ -143,6 +144,7 @@ impl Env {
             terminated,
             truncated,
             dt_s,
+            gained,
         })
     }
 
@@ -208,6 +210,12 @@ impl Env {
         self.episode
             .as_ref()
             .map_or_else(Metrics::default, |episode| episode.world.metrics())
+    }
+
+    /// The cluster as the scheduler sees it; none before the first reset.
+    #[must_use]
+    pub fn cluster(&self) -> Option<&Cluster> {
+        self.episode.as_ref().map(|episode| episode.world.cluster())
     }
 
     /// What a policy would do at the present decision point: a teacher's demonstration. 0 before the first reset.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_scheduler::{ConfigError, PolicyError};
 use thiserror::Error as ThisError;
 
 /// An error of the environment.

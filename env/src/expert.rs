@@ -13,10 +13,8 @@ use std::collections::VecDeque;
 use pleach_scheduler::candidate::CandidateKind;
 use pleach_scheduler::cluster::{Cluster, Placement, Shape};
 use pleach_scheduler::decision::Action;
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
 use pleach_scheduler::pass::Pass;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{GpuTypeId, JobId, Planner, PolicyError, Time};
 
 /// A planner that is asked one decision at a time. One for each environment; make another for each episode.
 pub struct ExpertPlanner {
@@ -122,8 +120,7 @@ fn candidate_for(start: &Start, cluster: &Cluster, pass: &Pass) -> Option<usize>
 
 #[cfg(test)]
 mod tests {
-    use pleach_scheduler::heuristics;
-    use pleach_scheduler::planner::PolicyPlanner;
+    use pleach_scheduler::{PolicyPlanner, heuristics};
 
     use super::*;
     use crate::config::EnvConfig;

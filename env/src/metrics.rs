@@ -54,7 +54,7 @@ impl JobOutcome {
         (self.jct_s() - self.held_s).max(0.0)
     }
 
-    /// JCT over isolated run time, both bounded below by [`SLOWDOWN_BOUND_S`]; at least 1.
+    /// JCT over isolated run time, both bounded below by `SLOWDOWN_BOUND_S`; at least 1.
     #[must_use]
     pub fn slowdown(&self) -> f64 {
         (self.jct_s() / self.isolated_s.max(SLOWDOWN_BOUND_S)).max(1.0)

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, Placement, Slice};
-use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::{JobId, Time};
 
 /// Classes of occupancy, each so many percent wide: 20 classes of 5 % and one for a full cluster.
 pub const NUM_OCCUPANCY_CLASSES: usize = 21;

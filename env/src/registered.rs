@@ -3,7 +3,7 @@
 //! Those of version 1 are the tasks of the suite: clusters with a queue, where order and placement matter.
 
 use pleach_scheduler::cluster::Sharing;
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::{ActionKind, ConfigError};
 
 use crate::config::{EnvConfig, WorkloadConfig};
 use crate::error::Error;
@@ -11,6 +11,11 @@ use crate::workload::estimates::EstimateModel;
 use crate::workload::generate::{
     GavelConfig, GeneratorConfig, HeliosLikeConfig, PhillyLikeConfig, PolluxConfig, SynergyConfig,
 };
+
+/// Lets policies choose one kind of action more.
+fn offer(config: &mut EnvConfig, kind: ActionKind) {
+    config.candidates.actions = config.candidates.actions.with(kind);
+}
 
 type Registered = (&'static str, &'static str, fn() -> EnvConfig);
 
@@ -99,12 +104,12 @@ impl EnvConfig {
     pub fn registered(id: &str) -> Result<EnvConfig, Error> {
         match ALL.iter().find(|(known, ..)| *known == id) {
             Some((_, _, config)) => Ok(config()),
-            None => Err(Error::Config(ConfigError {
-                key: "env id".into(),
-                value: id.into(),
-                allowed: EnvConfig::ids().collect::<Vec<_>>().join(", "),
-                hint: "ids carry a version, for example -v0".into(),
-            })),
+            None => Err(Error::Config(ConfigError::new(
+                "env id",
+                id,
+                EnvConfig::ids().collect::<Vec<_>>().join(", "),
+                "ids carry a version, for example -v0",
+            ))),
         }
     }
 
@@ -147,7 +152,7 @@ fn philly_preempt() -> EnvConfig {
 fn philly_share() -> EnvConfig {
     let mut config = philly();
     config.sim.capabilities.sharing = Sharing::Mps;
-    config.candidates.share = true;
+    offer(&mut config, ActionKind::Share);
     config
 }
 
@@ -204,7 +209,7 @@ fn gavel_queue() -> EnvConfig {
         })),
         ..EnvConfig::default()
     };
-    config.candidates.wait_for_type = true;
+    offer(&mut config, ActionKind::WaitForType);
     config
 }
 
@@ -214,14 +219,14 @@ fn philly_share_queue() -> EnvConfig {
         ..EnvConfig::default()
     };
     config.sim.capabilities.sharing = Sharing::Mps;
-    config.candidates.share = true;
+    offer(&mut config, ActionKind::Share);
     config
 }
 
 fn gavel_share() -> EnvConfig {
     let mut config = gavel_queue();
     config.sim.capabilities.sharing = Sharing::Mps;
-    config.candidates.share = true;
+    offer(&mut config, ActionKind::Share);
     config
 }
 
@@ -235,7 +240,7 @@ fn synergy() -> EnvConfig {
         })),
         ..EnvConfig::default()
     };
-    config.candidates.cores = true;
+    offer(&mut config, ActionKind::GrantCores);
     config
 }
 
@@ -248,7 +253,7 @@ fn elastic() -> EnvConfig {
         })),
         ..EnvConfig::default()
     };
-    config.candidates.sizes = true;
+    offer(&mut config, ActionKind::Resize);
     config
 }
 

@@ -57,11 +57,12 @@ impl Meter {
         }
     }
 
-    pub(crate) fn read(&mut self, now: Integrals) -> f32 {
-        let last = std::mem::replace(&mut self.last, now);
-        let reward = self.jobs_s * (now.jobs_s - last.jobs_s)
-            + self.slowdown * (now.slowdown - last.slowdown)
-            + self.held_gpu_s * (now.held_gpu_s - last.held_gpu_s);
-        reward as f32
+    /// The reward of what was gained since the last reading, and what that was.
+    pub(crate) fn read(&mut self, now: Integrals) -> (f32, Integrals) {
+        let gained = now.since(std::mem::replace(&mut self.last, now));
+        let reward = self.jobs_s * gained.jobs_s
+            + self.slowdown * gained.slowdown
+            + self.held_gpu_s * gained.held_gpu_s;
+        (reward as f32, gained)
     }
 }

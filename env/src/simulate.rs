@@ -3,11 +3,9 @@
 use std::sync::Mutex;
 
 use pleach_scheduler::cluster::{Capabilities, Cluster};
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::Time;
 use pleach_scheduler::pass::Pass;
-use pleach_scheduler::planner::Planner;
 use pleach_scheduler::policy::Policy;
+use pleach_scheduler::{Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Attribution, Waits};

@@ -3,7 +3,7 @@
 //! Parallelism maps over independent environments and nothing is reduced across them, so the bytes of a batch do not
 //! depend on the number of threads.
 
-use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::PolicyError;
 use pleach_scheduler::policy::Policy;
 use rayon::prelude::*;
 
@@ -12,13 +12,16 @@ use crate::env::Env;
 use crate::error::{Error, StepError};
 use crate::expert::ExpertPlanner;
 use crate::seed::Seed;
-use crate::vector::{AutoresetMode, Batch, ObservationMut, Spaces, VectorEnv};
+use crate::vector::{AutoresetMode, Batch, BatchMut, ObservationMut, Spaces, VectorEnv};
+use crate::world::Integrals;
 
 #[derive(Debug)]
 struct Slot {
     env: Env,
     seed: Seed,
     episode: u64,
+    /// The episode has ended, and with [`AutoresetMode::NextStep`] the next step begins another.
+    ended: bool,
     error: Option<Error>,
 }
 
@@ -38,7 +41,16 @@ struct Row<'a> {
     terminated: &'a mut bool,
     truncated: &'a mut bool,
     dt_s: &'a mut f64,
+    gained: &'a mut Integrals,
     episode: &'a mut Option<crate::metrics::Metrics>,
+}
+
+impl Row<'_> {
+    /// What a step returns where nothing was done.
+    fn clear(&mut self) {
+        (*self.reward, *self.terminated, *self.truncated, *self.dt_s) = (0.0, false, false, 0.0);
+        (*self.gained, *self.episode) = (Integrals::default(), None);
+    }
 }
 
 impl VecEnv {
@@ -52,6 +64,7 @@ impl VecEnv {
             env: env.clone(),
             seed: Seed(0),
             episode: 0,
+            ended: false,
             error: None,
         };
         Ok(VecEnv {
@@ -65,6 +78,11 @@ impl VecEnv {
     #[must_use]
     pub fn envs(&self) -> impl ExactSizeIterator<Item = &Env> {
         self.slots.iter().map(|slot| &slot.env)
+    }
+
+    /// One of them, for callers that ask more than a batch says.
+    pub fn env_mut(&mut self, index: usize) -> Option<&mut Env> {
+        self.slots.get_mut(index).map(|slot| &mut slot.env)
     }
 
     /// What a policy would do in environment `index`; see [`Env::choice_of`].
@@ -93,6 +111,43 @@ impl VecEnv {
         self.slots[index].env.expert_action(expert)
     }
 
+    /// As [`VectorEnv::step`], into buffers of the caller.
+    ///
+    /// # Errors
+    /// As [`VectorEnv::step`]; buffers of other lengths.
+    pub fn step_into(&mut self, actions: &[usize], batch: BatchMut<'_>) -> Result<(), Error> {
+        check_len(actions.len(), self.slots.len())?;
+        batch.check(self.spaces, self.slots.len())?;
+        let mode = self.mode;
+        let slots = self
+            .slots
+            .par_iter_mut()
+            .zip(actions.par_iter())
+            .zip(rows(self.spaces, batch));
+        slots.for_each(|((slot, action), row)| slot.error = slot.step(*action, mode, row).err());
+        self.first_error()
+    }
+
+    /// Begins a new episode where there is a seed, and leaves the other environments and their rows as they are.
+    ///
+    /// # Errors
+    /// As [`VectorEnv::reset`]; buffers of other lengths.
+    pub fn reset_some(&mut self, seeds: &[Option<u64>], batch: BatchMut<'_>) -> Result<(), Error> {
+        check_len(seeds.len(), self.slots.len())?;
+        batch.check(self.spaces, self.slots.len())?;
+        let slots = self
+            .slots
+            .par_iter_mut()
+            .zip(seeds.par_iter())
+            .zip(rows(self.spaces, batch));
+        slots.for_each(|((slot, seed), row)| {
+            if let Some(seed) = seed {
+                slot.error = slot.reset(Seed(*seed), row).err();
+            }
+        });
+        self.first_error()
+    }
+
     fn first_error(&mut self) -> Result<(), Error> {
         match self.slots.iter_mut().find_map(|slot| slot.error.take()) {
             Some(error) => Err(error),
@@ -109,7 +164,7 @@ fn check_len(found: usize, expected: usize) -> Result<(), StepError> {
     }
 }
 
-fn rows(spaces: Spaces, batch: &mut Batch) -> impl IndexedParallelIterator<Item = Row<'_>> {
+fn rows(spaces: Spaces, batch: BatchMut<'_>) -> impl IndexedParallelIterator<Item = Row<'_>> {
     let Spaces {
         num_global,
         num_candidates,
@@ -141,26 +196,49 @@ fn rows(spaces: Spaces, batch: &mut Batch) -> impl IndexedParallelIterator<Item 
         .terminated
         .par_iter_mut()
         .zip(batch.truncated.par_iter_mut());
-    let values = batch.reward.par_iter_mut().zip(batch.dt_s.par_iter_mut());
+    let values = batch
+        .reward
+        .par_iter_mut()
+        .zip(batch.dt_s.par_iter_mut())
+        .zip(batch.gained.par_iter_mut());
     now.zip(last)
         .zip(ends)
         .zip(values)
         .zip(batch.episode.par_iter_mut())
         .map(
-            |((((observation, last), (terminated, truncated)), (reward, dt_s)), episode)| Row {
+            |((((observation, last), (terminated, truncated)), ((reward, dt_s), gained)), episode)| Row {
                 observation,
                 last,
                 reward,
                 terminated,
                 truncated,
                 dt_s,
+                gained,
                 episode,
             },
         )
 }
 
 impl Slot {
-    fn step(&mut self, action: usize, mode: AutoresetMode, row: Row<'_>) -> Result<(), Error> {
+    fn reset(&mut self, seed: Seed, mut row: Row<'_>) -> Result<(), Error> {
+        (self.seed, self.episode, self.ended) = (seed, 0, false);
+        row.clear();
+        self.env.reset(seed.child("episode", 0).0, row.observation)
+    }
+
+    /// The episode after the present one.
+    fn reset_next(&mut self, observation: ObservationMut<'_>) -> Result<(), Error> {
+        self.episode += 1;
+        self.ended = false;
+        let seed = self.seed.child("episode", self.episode).0;
+        self.env.reset(seed, observation)
+    }
+
+    fn step(&mut self, action: usize, mode: AutoresetMode, mut row: Row<'_>) -> Result<(), Error> {
+        if self.ended && mode == AutoresetMode::NextStep {
+            row.clear();
+            return self.reset_next(row.observation);
+        }
         let Row {
             observation:
                 ObservationMut {
@@ -178,24 +256,19 @@ impl Slot {
         };
         let step = self.env.step(action, now)?;
         (*row.reward, *row.terminated, *row.truncated) = (step.reward, step.terminated, step.truncated);
-        *row.dt_s = step.dt_s;
-        *row.episode = None;
+        (*row.dt_s, *row.gained, *row.episode) = (step.dt_s, step.gained, None);
         if step.terminated || step.truncated {
             *row.episode = Some(self.env.metrics());
+            self.ended = true;
             if mode == AutoresetMode::SameStep {
                 last.global.copy_from_slice(global);
                 last.candidates.copy_from_slice(candidates);
                 last.mask.copy_from_slice(mask);
-                self.episode += 1;
-                let seed = self.seed.child("episode", self.episode).0;
-                self.env.reset(
-                    seed,
-                    ObservationMut {
-                        global,
-                        candidates,
-                        mask,
-                    },
-                )?;
+                self.reset_next(ObservationMut {
+                    global,
+                    candidates,
+                    mask,
+                })?;
             }
         }
         Ok(())
@@ -212,36 +285,12 @@ impl VectorEnv for VecEnv {
     }
 
     fn reset(&mut self, seeds: &[u64], batch: &mut Batch) -> Result<(), Error> {
-        check_len(seeds.len(), self.slots.len())?;
-        check_len(batch.reward.len(), self.slots.len())?;
-        let slots = self
-            .slots
-            .par_iter_mut()
-            .zip(seeds.par_iter())
-            .zip(rows(self.spaces, batch));
-        slots.for_each(|((slot, seed), row)| {
-            (slot.seed, slot.episode) = (Seed(*seed), 0);
-            (*row.reward, *row.terminated, *row.truncated, *row.dt_s) = (0.0, false, false, 0.0);
-            *row.episode = None;
-            slot.error = slot
-                .env
-                .reset(slot.seed.child("episode", 0).0, row.observation)
-                .err();
-        });
-        self.first_error()
+        let seeds: Vec<Option<u64>> = seeds.iter().copied().map(Some).collect();
+        self.reset_some(&seeds, batch.lend())
     }
 
     fn step(&mut self, actions: &[usize], batch: &mut Batch) -> Result<(), Error> {
-        check_len(actions.len(), self.slots.len())?;
-        check_len(batch.reward.len(), self.slots.len())?;
-        let mode = self.mode;
-        let slots = self
-            .slots
-            .par_iter_mut()
-            .zip(actions.par_iter())
-            .zip(rows(self.spaces, batch));
-        slots.for_each(|((slot, action), row)| slot.error = slot.step(*action, mode, row).err());
-        self.first_error()
+        self.step_into(actions, batch.lend())
     }
 
     fn scores_of(&mut self, policies: &mut [&mut dyn Policy], scores: &mut [f32]) -> Result<(), Error> {
@@ -334,5 +383,46 @@ mod tests {
         assert!(batch.truncated[0] && !batch.terminated[0] && batch.episode[0].is_some());
         assert_ne!(batch.candidates, batch.final_candidates);
         assert_ne!(batch.candidates, first, "the next episode has another workload");
+    }
+
+    #[test]
+    fn in_next_step_mode_the_step_after_an_end_begins_the_next_episode_of_the_same_seed() {
+        let mut config = EnvConfig::registered("Pleach/Philly-v0").unwrap();
+        config.max_steps = Some(1);
+        let open = |mode| {
+            let mut envs = VecEnv::new(&config, 1, mode).unwrap();
+            let mut batch = Batch::new(envs.spaces(), 1);
+            envs.reset(&[1], &mut batch).unwrap();
+            (envs, batch)
+        };
+        let (mut next, mut later) = open(AutoresetMode::NextStep);
+        let (mut same, mut now) = open(AutoresetMode::SameStep);
+        let action = [now.mask.iter().position(|admissible| *admissible).unwrap()];
+        next.step(&action, &mut later).unwrap();
+        same.step(&action, &mut now).unwrap();
+        assert!(later.truncated[0] && later.candidates == now.final_candidates);
+        next.step(&[usize::MAX], &mut later).unwrap();
+        assert!(
+            !later.truncated[0] && later.reward == [0.0] && later.dt_s == [0.0] && later.episode[0].is_none()
+        );
+        assert_eq!(later.candidates, now.candidates);
+    }
+
+    #[test]
+    fn environments_without_a_seed_stay_as_they_are() {
+        let config = EnvConfig::registered("Pleach/Philly-v0").unwrap();
+        let mut envs = VecEnv::new(&config, 2, AutoresetMode::Disabled).unwrap();
+        let mut batch = Batch::new(envs.spaces(), 2);
+        envs.reset(&[1, 2], &mut batch).unwrap();
+        let (before, half) = (batch.candidates.clone(), batch.candidates.len() / 2);
+        envs.reset_some(&[None, Some(3)], batch.lend()).unwrap();
+        assert_eq!(batch.candidates[..half], before[..half]);
+        assert_ne!(batch.candidates[half..], before[half..]);
+        batch.mask.pop();
+        let text = envs
+            .reset_some(&[None, None], batch.lend())
+            .unwrap_err()
+            .to_string();
+        assert!(text.contains("must hold 128"), "{text}");
     }
 }

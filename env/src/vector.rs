@@ -4,13 +4,14 @@
 //! autoreset mode is declared.
 
 use ndarray::{ArrayView2, ArrayView3};
-use pleach_scheduler::error::ConfigError;
-pub use pleach_scheduler::observation::{NUM_SETS, SetSpace, Spaces};
+use pleach_scheduler::ConfigError;
+pub use pleach_scheduler::observation::{SetSpace, Spaces};
 use pleach_scheduler::policy::Policy;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::error::{Error, StepError};
 use crate::metrics::Metrics;
+use crate::world::Integrals;
 
 /// Where one observation is written: the caller's buffers. Rows beyond the present candidates are zero and masked.
 ///
@@ -37,6 +38,8 @@ pub struct Step {
     pub truncated: bool,
     /// Simulated time that passed, s; zero between two decisions of one pass.
     pub dt_s: f64,
+    /// What the step added to the integrals that rewards are made of.
+    pub gained: Integrals,
 }
 
 /// What happens in the step after an episode's end.
@@ -46,6 +49,8 @@ pub enum AutoresetMode {
     /// The same step begins the next episode: the buffers hold its first observation, `final_*` the last of the old one.
     #[default]
     SameStep,
+    /// The next step begins it: that step takes no notice of its action and returns reward 0, no time, and no end.
+    NextStep,
     /// Nothing: the caller resets; stepping an ended environment is an error.
     Disabled,
 }
@@ -67,6 +72,8 @@ pub struct Batch {
     pub truncated: Vec<bool>,
     /// `[N]`, s.
     pub dt_s: Vec<f64>,
+    /// `[N]`, what the step added to the integrals that rewards are made of.
+    pub gained: Vec<Integrals>,
     /// `[N, G]`, valid where the episode ended in this step.
     pub final_global: Vec<f32>,
     /// `[N, C, F]`, valid where the episode ended in this step.
@@ -77,7 +84,84 @@ pub struct Batch {
     pub episode: Vec<Option<Metrics>>,
 }
 
+/// The same in slices that somebody else owns, for example arrays of another language. Lengths as in [`Batch`]; a row that is
+/// masked must be zero, see [`ObservationMut`].
+#[derive(Debug)]
+pub struct BatchMut<'a> {
+    /// `[N, G]`
+    pub global: &'a mut [f32],
+    /// `[N, C, F]`
+    pub candidates: &'a mut [f32],
+    /// `[N, C]`
+    pub mask: &'a mut [bool],
+    /// `[N]`
+    pub reward: &'a mut [f32],
+    /// `[N]`
+    pub terminated: &'a mut [bool],
+    /// `[N]`
+    pub truncated: &'a mut [bool],
+    /// `[N]`, s.
+    pub dt_s: &'a mut [f64],
+    /// `[N]`
+    pub gained: &'a mut [Integrals],
+    /// `[N, G]`
+    pub final_global: &'a mut [f32],
+    /// `[N, C, F]`
+    pub final_candidates: &'a mut [f32],
+    /// `[N, C]`
+    pub final_mask: &'a mut [bool],
+    /// `[N]`
+    pub episode: &'a mut [Option<Metrics>],
+}
+
+impl BatchMut<'_> {
+    /// Refuses slices that are not as long as the spaces of `num_envs` environments ask.
+    ///
+    /// # Errors
+    /// The first length that differs.
+    pub fn check(&self, spaces: Spaces, num_envs: usize) -> Result<(), StepError> {
+        let rows = num_envs * spaces.num_candidates;
+        let (global, cells) = (num_envs * spaces.num_global, rows * spaces.num_features);
+        let lengths = [
+            (self.global.len(), global),
+            (self.candidates.len(), cells),
+            (self.mask.len(), rows),
+            (self.reward.len(), num_envs),
+            (self.terminated.len(), num_envs),
+            (self.truncated.len(), num_envs),
+            (self.dt_s.len(), num_envs),
+            (self.gained.len(), num_envs),
+            (self.final_global.len(), global),
+            (self.final_candidates.len(), cells),
+            (self.final_mask.len(), rows),
+            (self.episode.len(), num_envs),
+        ];
+        match lengths.into_iter().find(|(found, expected)| found != expected) {
+            Some((found, expected)) => Err(StepError::Shape { expected, found }),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Batch {
+    /// Its buffers as slices.
+    pub fn lend(&mut self) -> BatchMut<'_> {
+        BatchMut {
+            global: &mut self.global,
+            candidates: &mut self.candidates,
+            mask: &mut self.mask,
+            reward: &mut self.reward,
+            terminated: &mut self.terminated,
+            truncated: &mut self.truncated,
+            dt_s: &mut self.dt_s,
+            gained: &mut self.gained,
+            final_global: &mut self.final_global,
+            final_candidates: &mut self.final_candidates,
+            final_mask: &mut self.final_mask,
+            episode: &mut self.episode,
+        }
+    }
+
     /// Buffers for `num_envs` environments.
     #[must_use]
     pub fn new(spaces: Spaces, num_envs: usize) -> Batch {
@@ -99,6 +183,7 @@ impl Batch {
             terminated: vec![false; num_envs],
             truncated: vec![false; num_envs],
             dt_s: vec![0.0; num_envs],
+            gained: vec![Integrals::default(); num_envs],
             final_global: vec![0.0; num_envs * num_global],
             final_candidates: vec![0.0; cells],
             final_mask: vec![false; rows],
@@ -200,11 +285,11 @@ pub trait VectorEnv: Send {
     /// What a policy reports.
     fn scores_of(&mut self, policies: &mut [&mut dyn Policy], scores: &mut [f32]) -> Result<(), Error> {
         let _ = scores;
-        Err(Error::Config(ConfigError {
-            key: "prior".into(),
-            value: policies.first().map_or("", |policy| policy.name()).to_string(),
-            allowed: "none: this environment has no decision points that a heuristic could score".into(),
-            hint: "leave the prior out".into(),
-        }))
+        Err(Error::Config(ConfigError::new(
+            "prior",
+            policies.first().map_or("", |policy| policy.name()).to_string(),
+            "none: this environment has no decision points that a heuristic could score",
+            "leave the prior out",
+        )))
     }
 }

@@ -7,12 +7,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use pleach_env::config::{EnvConfig, WorkloadConfig};
-use pleach_env::env::Env;
-use pleach_env::random::random_action;
-use pleach_env::seed::Seed;
-use pleach_env::vector::ObservationMut;
 use pleach_env::workload::generate::GeneratorConfig;
+use pleach_env::{Env, EnvConfig, ObservationMut, Seed, WorkloadConfig, random_action};
+use pleach_scheduler::ActionKind;
 
 /// Plays an episode to its end, or to `most` steps, with random admissible actions; the steps, and the allocations in them.
 fn play(env: &mut Env, seed: u64, actions: u64, most: usize) -> (usize, u64) {
@@ -57,7 +54,8 @@ fn other_types_and_sizes(preset: &str) -> EnvConfig {
         workload: WorkloadConfig::Generate(GeneratorConfig::preset(preset).unwrap().with(150, 2.0)),
         ..EnvConfig::default()
     };
-    (config.candidates.sizes, config.candidates.wait_for_type) = (true, true);
+    let offered = config.candidates.actions.with(ActionKind::Resize);
+    config.candidates.actions = offered.with(ActionKind::WaitForType);
     config
 }
 

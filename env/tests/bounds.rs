@@ -7,12 +7,13 @@ mod scenario;
 
 use brute_force::{Pool, Row, least_makespan_s, least_sum_jct_s};
 use pleach_env::bound::LowerBounds;
-use pleach_env::simulate::simulate;
+use pleach_env::simulate;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_scheduler::cluster::Capabilities;
-use pleach_scheduler::heuristics;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources};
+use pleach_scheduler::cluster_spec::{
+    ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources,
+};
+use pleach_scheduler::{Time, heuristics};
 use proptest::prelude::*;
 
 /// Rounding of the clock and of the bounds, s: half a microsecond and 1e-9 of the value.

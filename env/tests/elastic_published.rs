@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 
-use pleach_env::simulate::{SimConfig, simulate_planner};
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::pollux::{APPLICATIONS, of_list};
+use pleach_env::{SimConfig, simulate_planner};
 use pleach_scheduler::physics::goodput::Elastic;
 use pleach_scheduler::physics::overheads::Overheads;
 use serde_json::{Value, json};

@@ -6,14 +6,13 @@
 
 mod scenario;
 
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
+use pleach_env::{Seed, SimConfig, simulate};
 use pleach_scheduler::candidate::CandidateKind;
 use pleach_scheduler::cluster::Sharing;
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::policy::{CandidateConfig, DecisionPoint, Needs, Policy};
+use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
+use pleach_scheduler::{ActionKind, PolicyError};
 use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 
@@ -47,14 +46,10 @@ impl Policy for Random {
     }
 
     fn needs(&self) -> Needs {
-        let everything = CandidateConfig {
-            share: true,
-            sizes: true,
-            cores: true,
-            wait_for_type: true,
-            ..CandidateConfig::default()
-        };
-        everything.needs()
+        Needs {
+            actions: ActionKind::ALL.into_iter().collect(),
+            ..Needs::full()
+        }
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {

@@ -3,12 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use pleach_env::metrics::JobOutcome;
-use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::{JobSpec, Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, Workload};
-use pleach_scheduler::heuristics;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_env::{JobOutcome, SimConfig, simulate};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::{Time, heuristics};
 
 /// (submission s, gang, run time s)
 fn workload(cluster: ClusterSpec, rows: &[(f64, u32, f64)]) -> Workload {

@@ -6,8 +6,8 @@
 mod scenario;
 mod slow_simulator;
 
-use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::Workload;
+use pleach_env::{SimConfig, simulate};
 use pleach_scheduler::heuristics::{self, BestTypeDelay, DelayedBackfill, Patience};
 use pleach_scheduler::policy::Policy;
 use proptest::prelude::*;

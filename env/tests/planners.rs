@@ -8,14 +8,11 @@ mod scenario;
 
 use pleach_baselines::Entry;
 use pleach_env::failures::OutcomeModel;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
+use pleach_env::{Seed, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ActionKind, Planner, PolicyError, Time};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -65,7 +62,7 @@ fn run(entry: &Entry, workload: &Workload, config: &SimConfig) -> SimResult {
         num_plans_max: num_plans_max(workload),
     };
     let mut config = config.clone();
-    config.capabilities = entry.requirements.added_to(config.capabilities);
+    config.capabilities = config.capabilities.with_actions(entry.requirements);
     simulate_planner(workload, &config, &mut planner).unwrap()
 }
 
@@ -80,7 +77,7 @@ fn check(entry: &Entry, workload: &Workload, config: &SimConfig) {
             "{name}: {outcome:?}"
         );
         assert!(outcome.finish_s >= outcome.first_start_s, "{name}: {outcome:?}");
-        let preempts = entry.requirements.preemption || config.capabilities.preemption;
+        let preempts = entry.requirements.contains(ActionKind::Preempt) || config.capabilities.preemption;
         assert!(preempts || !known || outcome.num_preemptions == 0, "{name}");
     }
     let again = run(entry, workload, config);

@@ -4,11 +4,11 @@
 #![allow(clippy::unwrap_used)]
 
 use pleach_baselines::production::Conservative;
-use pleach_env::simulate::{SimConfig, simulate, simulate_planner};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
+use pleach_env::{SimConfig, simulate, simulate_planner};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
 use pleach_scheduler::heuristics::by_name;
-use pleach_scheduler::ids::{JobId, Time};
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources, TenantSpec};
+use pleach_scheduler::{JobId, Time};
 use proptest::prelude::*;
 
 /// (submission, run time, gang, tenant), all on a coarse grid so that ties abound.

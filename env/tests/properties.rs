@@ -5,15 +5,12 @@
 
 mod scenario;
 
-use pleach_env::metrics::JobOutcome;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_env::world::{Advance, World};
+use pleach_env::{JobOutcome, Seed, SimConfig};
 use pleach_scheduler::cluster::{Cluster, JobState};
-use pleach_scheduler::heuristics;
-use pleach_scheduler::ids::{JobId, Time};
 use pleach_scheduler::pass::Pass;
+use pleach_scheduler::{JobId, Time, heuristics};
 use proptest::prelude::*;
 
 /// What was seen of one job.

@@ -6,15 +6,12 @@
 use pleach_baselines::Entry;
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::failures::OutcomeModel;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
+use pleach_env::{Seed, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::planner::Planner;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::{Planner, PolicyError, Time};
 use serde_json::Value;
 
 /// Planners whose rounds are jumped over where nobody waits and, for some, on one GPU type.
@@ -70,7 +67,7 @@ fn run(entry: &Entry, workload: &Workload, config: &SimConfig, walks: bool) -> (
         has_rested: false,
     };
     let mut config = config.clone();
-    config.capabilities = entry.requirements.added_to(config.capabilities);
+    config.capabilities = config.capabilities.with_actions(entry.requirements);
     (config.record_utilisation, config.record_waits) = (true, true);
     let result = simulate_planner(workload, &config, &mut planner).unwrap();
     (result, planner.num_plans, planner.has_rested)

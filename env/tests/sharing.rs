@@ -9,18 +9,14 @@ use std::io::Read;
 
 use pleach_baselines::sharing::{Indolent, IndolentConfig};
 use pleach_env::bound::LowerBounds;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
 use pleach_env::workload::generate::{GeneratorConfig, SiaConfig, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
+use pleach_env::{Seed, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::{Capabilities, Cluster, Placement, Sharing, Slice, Submission};
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::estimate::{Estimate, Provenance};
-use pleach_scheduler::ids::{ClassId, JobId, NodeId, TenantId, Time};
+use pleach_scheduler::cluster_spec::{ClusterSpec, Load, ModelClass, Resources};
 use pleach_scheduler::physics::interference::PairEntry;
 use pleach_scheduler::physics::mixed::Fusion;
-use pleach_scheduler::planner::Planner;
-use pleach_scheduler::spec::{ClusterSpec, Load, ModelClass, Resources};
+use pleach_scheduler::{ClassId, Estimate, JobId, NodeId, Planner, PolicyError, Provenance, TenantId, Time};
 use serde_json::Value;
 
 /// Checks the cluster after every plan.
@@ -43,7 +39,7 @@ impl Planner for Checked {
 fn run(workload: &Workload, name: &str) -> SimResult {
     let entry = pleach_baselines::find(name).unwrap();
     let mut config = SimConfig::default();
-    config.capabilities = entry.requirements.added_to(config.capabilities);
+    config.capabilities = config.capabilities.with_actions(entry.requirements);
     let mut planner = Checked((entry.make)(&Value::Null).unwrap());
     simulate_planner(workload, &config, &mut planner).unwrap()
 }

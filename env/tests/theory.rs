@@ -14,13 +14,10 @@
 mod brute_force;
 
 use brute_force::{least_sum_jct_s, least_sum_jct_without_preemption_s};
-use pleach_env::metrics::JobOutcome;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, SimResult, simulate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
-use pleach_scheduler::heuristics;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_env::{JobOutcome, Seed, SimConfig, SimResult, simulate};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::{Time, heuristics};
 use proptest::prelude::*;
 use rand::Rng;
 

@@ -10,13 +10,12 @@
 
 use std::path::PathBuf;
 
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate_planner};
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
+use pleach_env::{Seed, SimConfig, simulate_planner};
+use pleach_scheduler::Time;
 use pleach_scheduler::cluster::Capabilities;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use rand::RngExt as _;
 use serde_json::json;
 

@@ -16,7 +16,7 @@
 
 use std::path::Path;
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_experiments::error::Error;
 use pleach_experiments::progress::Watcher;
 use pleach_experiments::sweep::engine::{self, EngineConfig};

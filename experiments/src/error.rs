@@ -6,9 +6,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pleach_agents::error::Error as AgentError;
-use pleach_env::error::Error as EnvError;
-use pleach_scheduler::error::{ConfigError, PolicyError};
+use pleach_agents::Error as AgentError;
+use pleach_env::Error as EnvError;
+use pleach_scheduler::{ConfigError, PolicyError};
 use thiserror::Error;
 
 /// Exit code of a run that did what it was asked.
@@ -150,10 +150,7 @@ impl From<pleach_network::Error> for Error {
 impl From<AgentError> for Error {
     fn from(error: AgentError) -> Error {
         match error {
-            AgentError::Config { key, value, allowed } => {
-                let allowed = allowed.trim_start_matches("must be ");
-                Error::config(key, value, allowed, "See docs/learning.md.")
-            }
+            AgentError::Config(error) => Error::Config(Box::new(error)),
             AgentError::Contract {
                 what,
                 expected,
@@ -179,12 +176,7 @@ impl Error {
         allowed: impl Into<String>,
         hint: impl Into<String>,
     ) -> Error {
-        Error::Config(Box::new(ConfigError {
-            key: key.into(),
-            value: value.to_string(),
-            allowed: allowed.into(),
-            hint: hint.into(),
-        }))
+        Error::Config(Box::new(ConfigError::new(key, value, allowed, hint)))
     }
 
     /// An error of the file system.

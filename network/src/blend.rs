@@ -25,7 +25,7 @@ use crate::policy_file::{Provenance, TrainedNetwork};
 pub fn blend(networks: &[TrainedNetwork], weights: &[f64]) -> Result<TrainedNetwork, Error> {
     let refuse = |value: String, allowed| {
         let key = "weights";
-        Err(Error::Config { key, value, allowed })
+        Err(Error::config(key, value, allowed))
     };
     let total: f64 = weights.iter().sum();
     let in_range = weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ConfigError;
 use thiserror::Error as ThisError;
 
 /// Largest value of a rate, weight or time that has no bound of its own. *Ours*: with larger ones nothing stays finite.
@@ -13,18 +13,8 @@ pub const SETTING_MAX: f64 = 1e12;
 #[non_exhaustive]
 pub enum Error {
     /// A configuration value that cannot be used.
-    #[error("{key} = {value}: {allowed}")]
-    Config {
-        /// The key, as in the configuration file.
-        key: &'static str,
-        /// The value that was given.
-        value: String,
-        /// What is accepted.
-        allowed: &'static str,
-    },
-    /// The prior's heuristic is unknown.
     #[error(transparent)]
-    Prior(#[from] ConfigError),
+    Config(#[from] ConfigError),
     /// A file that cannot be used.
     #[error("{path}: {reason}")]
     File {
@@ -54,6 +44,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// A setting that cannot be used: its key, the value found, what is allowed.
+    pub fn config(key: &str, value: impl ToString, allowed: &str) -> Error {
+        Error::Config(ConfigError::new(key, value, allowed, "See docs/learning.md."))
+    }
+
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error + '_ {
         move |source| Error::Io {
             path: path.to_path_buf(),

@@ -1,5 +1,6 @@
 //! Networks and decisions for tests.
 
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::observation::{SetSpace, Spaces};
 use pleach_scheduler::policy::CandidateConfig;
 
@@ -100,10 +101,8 @@ pub(crate) fn decisions(spaces: Spaces, num_decisions: usize) -> DecisionBatch {
 
 /// A network with its contract, of another feature schema where `schema_hash` is one.
 pub(crate) fn trained(spaces: Spaces, schema_hash: &str) -> TrainedNetwork {
-    let candidates = CandidateConfig {
-        preempt: false,
-        ..CandidateConfig::default()
-    };
+    let mut candidates = CandidateConfig::default();
+    candidates.actions = candidates.actions.without(ActionKind::Preempt);
     let contract = Contract {
         schema_hash: schema_hash.to_owned(),
         ..Contract::current(spaces, candidates, "a test")

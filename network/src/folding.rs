@@ -8,7 +8,7 @@
 //!
 //! Training itself does not know of it: a run that goes on goes on from weights that were not folded.
 
-use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::PolicyError;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 
 use crate::parameters::{Layout, Set, at};

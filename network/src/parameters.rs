@@ -62,20 +62,12 @@ impl NetworkConfig {
     pub fn check(&self) -> Result<(), Error> {
         for (key, value) in [("network.hidden", self.hidden), ("network.context", self.context)] {
             if value == 0 || value % LANES != 0 || value > 1024 {
-                let allowed = "must be a multiple of 8, 8 to 1024";
-                return Err(Error::Config {
-                    key,
-                    value: value.to_string(),
-                    allowed,
-                });
+                let allowed = "a multiple of 8, 8 to 1024";
+                return Err(Error::config(key, value, allowed));
             }
         }
         if self.heads > 8 {
-            return Err(Error::Config {
-                key: "network.heads",
-                value: self.heads.to_string(),
-                allowed: "must be 0 to 8",
-            });
+            return Err(Error::config("network.heads", self.heads, "0 to 8"));
         }
         Ok(())
     }
@@ -166,7 +158,7 @@ impl Set {
 
     /// The same of rows of this kind alone.
     #[inline]
-    pub fn present_in<'a>(&self, rows: &'a [f32]) -> &'a [f32] {
+    pub(crate) fn present_in<'a>(&self, rows: &'a [f32]) -> &'a [f32] {
         let is_there = |row: &[f32]| row[0] > 0.0;
         let num = rows
             .chunks_exact(self.num_features)
@@ -186,11 +178,11 @@ impl Layout {
         let (f, g) = (spaces.num_features, spaces.num_global);
         let (h, k, a) = (config.hidden, config.context, config.heads);
         if f == 0 || f > MAX_FEATURES {
-            return Err(Error::Config {
-                key: "num_features",
-                value: f.to_string(),
-                allowed: "an observation has 1 to 1048576 features of a candidate",
-            });
+            return Err(Error::config(
+                "num_features",
+                f,
+                "an observation has 1 to 1048576 features of a candidate",
+            ));
         }
         let sets = spaces.sets;
         let lens = sets.map(|set| set.num_rows.checked_mul(set.num_features));
@@ -198,11 +190,7 @@ impl Layout {
         if len.is_none_or(|len| len > g) || g > MAX_FEATURES {
             let allowed =
                 "the rows of entities are a part of the global numbers, of which there are at most 1048576";
-            return Err(Error::Config {
-                key: "num_global",
-                value: g.to_string(),
-                allowed,
-            });
+            return Err(Error::config("num_global", g, allowed));
         }
         let num_pools = 1 + sets.iter().filter(|set| !set.is_empty()).count();
         let codes = num_pools * (2 + a) * h;
@@ -267,7 +255,7 @@ impl Layout {
 
     /// Pooled numbers of candidates and of all kinds of entities; global features follow them in the context's input.
     #[must_use]
-    pub fn num_codes(&self) -> usize {
+    pub(crate) fn num_codes(&self) -> usize {
         (1 + self.sets().count()) * self.pool_width()
     }
 
@@ -369,7 +357,7 @@ mod tests {
         .unwrap_err();
         assert_eq!(
             error.to_string(),
-            "network.hidden = 20: must be a multiple of 8, 8 to 1024"
+            "config: network.hidden = 20: allowed is a multiple of 8, 8 to 1024. See docs/learning.md."
         );
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pleach_scheduler::error::PolicyError;
+use pleach_scheduler::PolicyError;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 
@@ -81,6 +81,12 @@ impl LearnedPolicy {
     pub fn named(mut self, name: impl Into<String>) -> LearnedPolicy {
         self.name = name.into();
         self
+    }
+
+    /// Whether it corrects a heuristic, and so reads the cluster beside the numbers.
+    #[must_use]
+    pub fn has_prior(&self) -> bool {
+        self.prior.is_some()
     }
 
     /// Names, shapes and places of its parameters.
@@ -189,7 +195,13 @@ mod tests {
     #[test]
     fn masked_candidates_do_not_change_the_scores_of_the_others() {
         let mut policy = policy();
-        assert!(!policy.needs().preempt && policy.needs().observation);
+        assert!(
+            !policy
+                .needs()
+                .actions
+                .contains(pleach_scheduler::ActionKind::Preempt)
+                && policy.needs().observation
+        );
         let (global, candidates) = ([0.5, -0.5], [0.1, 0.2, 0.3, 9.0, 9.0, 9.0, 0.4, 0.5, 0.6]);
         let (mut with, mut without) = ([0.0; 3], [0.0; 2]);
         policy

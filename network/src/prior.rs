@@ -11,10 +11,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::heuristics;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 use pleach_scheduler::portable_math::ln;
+use pleach_scheduler::{PolicyError, heuristics};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, SETTING_MAX};
@@ -42,14 +41,14 @@ impl PriorPolicy {
     /// Makes the heuristic.
     ///
     /// # Errors
-    /// [`Error::Prior`] for an unknown name, [`Error::Config`] for a weight that is not above 0.
+    /// [`Error::Config`] for an unknown name, [`Error::Config`] for a weight that is not above 0.
     pub fn new(prior: &Prior) -> Result<PriorPolicy, Error> {
         if !(prior.weight > 0.0 && prior.weight <= SETTING_MAX) {
-            return Err(Error::Config {
-                key: "prior.weight",
-                value: prior.weight.to_string(),
-                allowed: "must be above 0 and at most 1e12",
-            });
+            return Err(Error::config(
+                "prior.weight",
+                prior.weight,
+                "above 0 and at most 1e12",
+            ));
         }
         let policy = heuristics::by_name(&prior.policy)?;
         Ok(PriorPolicy {

@@ -4,8 +4,8 @@
 //! ```
 //! use pleach_env::workload::{JobSpec, Outcome};
 //! use pleach_reproduce::simulators::helios;
-//! use pleach_scheduler::ids::Time;
-//! use pleach_scheduler::spec::Resources;
+//! use pleach_scheduler::Time;
+//! use pleach_scheduler::cluster_spec::Resources;
 //!
 //! let job = |id: &str, submit_s: f64, num_gpus: u32, run_time_s: f64| JobSpec {
 //!     id: id.into(),

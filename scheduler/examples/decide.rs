@@ -1,10 +1,11 @@
 //! Builds a cluster, submits four jobs, runs one pass of EASY backfill and prints what it decided.
 
+use pleach_scheduler::cluster_spec::LocalityFactors;
 use pleach_scheduler::decision::Action;
-use pleach_scheduler::ids::ExternalId;
-use pleach_scheduler::spec::LocalityFactors;
-use pleach_scheduler::{Capabilities, ClassId, Cluster, ClusterSpec, Estimate, ModelClass};
-use pleach_scheduler::{Planner, PolicyPlanner, Provenance, Resources, Submission, TenantId, heuristics};
+use pleach_scheduler::{
+    Capabilities, ClassId, Cluster, ClusterSpec, Estimate, ExternalId, ModelClass, Planner, PolicyPlanner,
+    Provenance, Resources, Submission, TenantId, heuristics,
+};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spec = ClusterSpec::uniform(2, 8, 2);

@@ -154,7 +154,7 @@ impl CandidateSet {
 
     /// Whether holding is the only choice.
     #[must_use]
-    pub fn only_hold(&self) -> bool {
+    pub(crate) fn only_hold(&self) -> bool {
         self.rows.len() <= 1
     }
 

@@ -17,6 +17,23 @@ pub struct ConfigError {
     pub hint: String,
 }
 
+impl ConfigError {
+    /// The key, the value found, what would be accepted, and how to mend it.
+    pub fn new(
+        key: impl Into<String>,
+        value: impl ToString,
+        allowed: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> ConfigError {
+        ConfigError {
+            key: key.into(),
+            value: value.to_string(),
+            allowed: allowed.into(),
+            hint: hint.into(),
+        }
+    }
+}
+
 /// A policy that cannot decide. Small, because it travels on the step path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -35,6 +52,12 @@ pub enum PolicyError {
         /// Features in the observation.
         found: usize,
     },
+    /// A policy of the caller's own failed; the caller knows why.
+    #[error("a policy of the caller's own failed")]
+    Foreign,
+    /// Somebody asked the work to end.
+    #[error("the work was asked to end")]
+    Stopped,
 }
 
 impl PolicyError {

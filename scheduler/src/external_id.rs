@@ -100,11 +100,13 @@ impl FromStr for ExternalId {
         } else {
             digits(text).map(ExternalId::number)
         };
-        parsed.ok_or_else(|| ConfigError {
-            key: "job".into(),
-            value: format!("{:?}", text.chars().take(64).collect::<String>()),
-            allowed: "a number, ARRAY_TASK, a UUID of version 1 to 15 in lower case, or #NUMBER".into(),
-            hint: "for example 4711, 4711_3 or 123e4567-e89b-42d3-a456-426614174000".into(),
+        parsed.ok_or_else(|| {
+            ConfigError::new(
+                "job",
+                format!("{:?}", text.chars().take(64).collect::<String>()),
+                "a number, ARRAY_TASK, a UUID of version 1 to 15 in lower case, or #NUMBER",
+                "for example 4711, 4711_3 or 123e4567-e89b-42d3-a456-426614174000",
+            )
         })
     }
 }

@@ -40,7 +40,7 @@ id! {
     TenantId(u16)
 }
 id! {
-    /// A GPU type: index into [`crate::spec::ClusterSpec::gpu_types`].
+    /// A GPU type: index into [`crate::cluster_spec::ClusterSpec::gpu_types`].
     GpuTypeId(u8)
 }
 id! {

@@ -41,31 +41,35 @@
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
+mod action_set;
 pub mod candidate;
 pub mod cluster;
-pub mod error;
-pub mod estimate;
+pub mod cluster_spec;
+mod error;
+mod estimate;
 mod external_id;
 pub mod features;
 pub mod heuristics;
-pub mod ids;
-pub mod lens;
+mod ids;
+mod lens;
 pub mod observation;
 pub mod pass;
 pub mod physics;
-pub mod planner;
+mod planner;
 pub mod policy;
 pub mod portable_math;
-pub mod spec;
 pub mod tree;
 
+pub use action_set::{ActionKind, ActionSet};
 pub use cluster::decision::Decision;
 pub use cluster::{Capabilities, Cluster, Submission, decision, snapshot};
+pub use cluster_spec::{ClusterSpec, ModelClass, Resources};
 pub use error::{ConfigError, PolicyError};
 pub use estimate::{Estimate, Provenance};
+pub use external_id::ExternalId;
 pub use features::FeatureSchema;
-pub use ids::{ClassId, JobId, TenantId, Time};
+pub use ids::{ClassId, GpuTypeId, JobId, NodeId, RackId, TenantId, Time};
+pub use lens::{Lens, LensSet};
 pub use planner::{Planner, PolicyPlanner};
 pub use policy::{DecisionPoint, Policy};
-pub use spec::{ClusterSpec, ModelClass, Resources};
 pub use tree::TreePolicy;

@@ -8,7 +8,7 @@ use crate::features::FeatureSchema;
 use crate::features::column::{self, Candidate as C, Global as G};
 use crate::ids::{JobId, Time};
 use crate::lens::{Lens, oldest_two};
-use crate::pass::Reservation;
+use crate::pass::reservation::Reservation;
 
 pub mod entities;
 mod jobs;
@@ -82,7 +82,7 @@ impl Observation {
     }
 
     /// Writes what only some networks see, after [`Observation::fill`].
-    pub fn fill_entities(&mut self, cluster: &Cluster) {
+    pub(crate) fn fill_entities(&mut self, cluster: &Cluster) {
         self.entities.fill(cluster);
     }
 
@@ -401,9 +401,9 @@ mod opportunity_tests;
 mod tests {
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::pass::Pass;
     use crate::policy::Needs;
-    use crate::spec::ClusterSpec;
 
     fn value(row: &[f32], column: C) -> f32 {
         row[column as usize]

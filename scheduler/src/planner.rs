@@ -82,8 +82,8 @@ impl<P: Policy> Planner for PolicyPlanner<P> {
 mod tests {
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::heuristics;
-    use crate::spec::ClusterSpec;
 
     #[test]
     fn a_policy_plans_a_whole_pass_and_the_cluster_journals_it() {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::action_set::{ActionKind, ActionSet};
 use crate::candidate::CandidateSet;
 use crate::cluster::{Cluster, Template};
 use crate::error::{ConfigError, PolicyError};
@@ -34,17 +35,8 @@ pub struct Needs {
     pub fitting: usize,
     /// Placements to try for each job that fits.
     pub templates: &'static [Template],
-    /// Offer to hold GPUs back.
-    pub reserve: bool,
-    /// Offer to stop running jobs.
-    pub preempt: bool,
-    /// Offer elastic jobs half and twice the GPUs that they asked for.
-    pub sizes: bool,
-    /// Offer jobs whose class has a surface over CPU and memory the least share with which it runs fastest.
-    pub cores: bool,
-    /// With `reserve`: offer a job that fits only on types slower than its best to hold GPUs back on the type on which it is
-    /// believed to end soonest.
-    pub wait_for_type: bool,
+    /// What to offer besides starts. Offered is only what the cluster can do, too.
+    pub actions: ActionSet,
     /// Fill the features.
     pub observation: bool,
     /// With `observation`: fill the rows of running jobs and of groups of nodes too.
@@ -56,7 +48,10 @@ pub struct Needs {
 impl Needs {
     /// Whether it reads what else a job could have, [`OpportunityCost`](crate::candidate::OpportunityCost).
     pub(crate) fn opportunity_costs(&self) -> bool {
-        self.observation || self.sizes || self.cores || self.wait_for_type
+        const READERS: ActionSet = ActionSet::of(ActionKind::Resize)
+            .with(ActionKind::GrantCores)
+            .with(ActionKind::WaitForType);
+        self.observation || !self.actions.intersection(READERS).is_empty()
     }
 
     /// What a learned policy chooses among unless it is told to look at other sizes, cores or types.
@@ -68,11 +63,7 @@ impl Needs {
             tenants_in_order: false,
             fitting: 3,
             templates: &[Template::Fastest, Template::BestValue, Template::Fragments],
-            reserve: true,
-            preempt: true,
-            sizes: false,
-            cores: false,
-            wait_for_type: false,
+            actions: ActionSet::of(ActionKind::Reserve).with(ActionKind::Preempt),
             observation: true,
             entities: false,
             tick: None,
@@ -81,18 +72,14 @@ impl Needs {
 
     /// The first job that fits under one order, tightest placement on the fastest free type.
     #[must_use]
-    pub const fn first_fitting(lenses: LensSet) -> Needs {
+    pub(crate) const fn first_fitting(lenses: LensSet) -> Needs {
         Needs {
             lenses,
             heads: 0,
             tenants_in_order: false,
             fitting: 1,
             templates: &[Template::Fastest],
-            reserve: false,
-            preempt: false,
-            sizes: false,
-            cores: false,
-            wait_for_type: false,
+            actions: ActionSet::NONE,
             observation: false,
             entities: false,
             tick: None,
@@ -101,9 +88,9 @@ impl Needs {
 }
 
 /// Which candidates a learned policy chooses among. Written next to every artefact, because a network or a tree is only
-/// right about the sets that it was trained on.
+/// right about the sets that it was trained on; in files each kind of action is a key of its own, `true` or `false`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(from = "WrittenCandidates", into = "WrittenCandidates")]
 pub struct CandidateConfig {
     /// First jobs of each order, whether they fit or not. 0 to 16
     pub heads: usize,
@@ -111,18 +98,63 @@ pub struct CandidateConfig {
     pub fitting: usize,
     /// Offer all placement templates; otherwise only the tightest on the fastest type.
     pub templates: bool,
-    /// Offer to hold GPUs back, where the cluster can.
-    pub reserve: bool,
-    /// Offer to stop running jobs, where the cluster can.
-    pub preempt: bool,
-    /// Offer to put jobs beside running ones, where the cluster can.
-    pub share: bool,
-    /// Offer elastic jobs half and twice the GPUs that they asked for.
-    pub sizes: bool,
-    /// Offer jobs that are sensitive to CPU and memory the least share with which they run fastest.
-    pub cores: bool,
-    /// Offer to hold GPUs back for a job on the type where it is believed to end soonest, although it fits on a slower one.
-    pub wait_for_type: bool,
+    /// What to offer besides starts, where the cluster can do it.
+    pub actions: ActionSet,
+}
+
+/// As files have it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "CandidateConfig", default, deny_unknown_fields)]
+struct WrittenCandidates {
+    heads: usize,
+    fitting: usize,
+    templates: bool,
+    reserve: bool,
+    preempt: bool,
+    share: bool,
+    sizes: bool,
+    cores: bool,
+    wait_for_type: bool,
+}
+
+impl From<CandidateConfig> for WrittenCandidates {
+    fn from(config: CandidateConfig) -> WrittenCandidates {
+        let has = |kind| config.actions.contains(kind);
+        WrittenCandidates {
+            heads: config.heads,
+            fitting: config.fitting,
+            templates: config.templates,
+            reserve: has(ActionKind::Reserve),
+            preempt: has(ActionKind::Preempt),
+            share: has(ActionKind::Share),
+            sizes: has(ActionKind::Resize),
+            cores: has(ActionKind::GrantCores),
+            wait_for_type: has(ActionKind::WaitForType),
+        }
+    }
+}
+
+impl From<WrittenCandidates> for CandidateConfig {
+    fn from(written: WrittenCandidates) -> CandidateConfig {
+        CandidateConfig {
+            heads: written.heads,
+            fitting: written.fitting,
+            templates: written.templates,
+            actions: ActionSet::NONE
+                .set(ActionKind::Reserve, written.reserve)
+                .set(ActionKind::Preempt, written.preempt)
+                .set(ActionKind::Share, written.share)
+                .set(ActionKind::Resize, written.sizes)
+                .set(ActionKind::GrantCores, written.cores)
+                .set(ActionKind::WaitForType, written.wait_for_type),
+        }
+    }
+}
+
+impl Default for WrittenCandidates {
+    fn default() -> WrittenCandidates {
+        CandidateConfig::default().into()
+    }
 }
 
 impl Default for CandidateConfig {
@@ -131,12 +163,7 @@ impl Default for CandidateConfig {
             heads: 2,
             fitting: 3,
             templates: true,
-            reserve: true,
-            preempt: true,
-            share: false,
-            sizes: false,
-            cores: false,
-            wait_for_type: false,
+            actions: Needs::full().actions,
         }
     }
 }
@@ -149,12 +176,12 @@ impl CandidateConfig {
     pub fn validate(&self) -> Result<(), ConfigError> {
         for (key, value) in [("heads", self.heads), ("fitting", self.fitting)] {
             if value > 16 || self.heads + self.fitting == 0 {
-                return Err(ConfigError {
-                    key: format!("candidates.{key}"),
-                    value: value.to_string(),
-                    allowed: "0 to 16, not both zero".into(),
-                    hint: "the defaults are heads = 2 and fitting = 3".into(),
-                });
+                return Err(ConfigError::new(
+                    format!("candidates.{key}"),
+                    value,
+                    "0 to 16, not both zero",
+                    "the defaults are heads = 2 and fitting = 3",
+                ));
             }
         }
         Ok(())
@@ -167,22 +194,12 @@ impl CandidateConfig {
         Needs {
             heads: self.heads,
             fitting: self.fitting,
-            templates: match (self.templates, self.share) {
-                (true, false) => full.templates,
-                (false, false) => &[Template::Fastest],
-                (true, true) => &[
-                    Template::Fastest,
-                    Template::BestValue,
-                    Template::Fragments,
-                    Template::Beside,
-                ],
-                (false, true) => &[Template::Fastest, Template::Beside],
+            templates: if self.templates {
+                full.templates
+            } else {
+                &[Template::Fastest]
             },
-            reserve: self.reserve,
-            preempt: self.preempt,
-            sizes: self.sizes,
-            cores: self.cores,
-            wait_for_type: self.wait_for_type,
+            actions: self.actions,
             ..full
         }
     }

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("pleach-scheduler", &[]),
     ("pleach-baselines", &["pleach-scheduler"]),
     ("pleach-env", &["pleach-scheduler"]),
@@ -49,6 +49,17 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "pleach-distill",
             "pleach-experiments",
             "pleach-reproduce",
+        ],
+    ),
+    (
+        "pleach-python",
+        &[
+            "pleach-scheduler",
+            "pleach-baselines",
+            "pleach-env",
+            "pleach-distill",
+            "pleach-experiments",
+            "pleach-cli",
         ],
     ),
     (

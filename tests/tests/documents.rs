@@ -28,6 +28,7 @@ fn paths_in(text: &str) -> Vec<&str> {
         "experiments/",
         "reproduce/",
         "cli/",
+        "python/",
         "tests/",
         "docs/",
         "checkpoints/",

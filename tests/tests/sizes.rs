@@ -9,12 +9,6 @@ use std::path::{Path, PathBuf};
 
 const FILE_LINES_MAX: usize = 500;
 const FUNCTION_LINES_MAX: usize = 100;
-/// Functions that may be longer, each with its reason.
-const EXCEPTIONS: [(&str, &str); 1] = [
-    // One table after another is laid out, in the order of the fields; nothing of it is used twice.
-    ("scheduler/src/cluster/mod.rs", "new"),
-];
-
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
@@ -105,7 +99,6 @@ fn files_have_at_most_500_lines_and_functions_at_most_100() {
     let files = product_files();
     assert!(files.len() > 300, "only {} files were found", files.len());
     let mut found = Vec::new();
-    let mut excused = Vec::new();
     for path in &files {
         let name = path.strip_prefix(root()).unwrap().to_str().unwrap();
         let text = std::fs::read_to_string(path).unwrap();
@@ -114,20 +107,10 @@ fn files_have_at_most_500_lines_and_functions_at_most_100() {
             found.push(format!("{name}: {} lines", lines.len()));
         }
         for (function, num_lines) in long_functions(&lines, FUNCTION_LINES_MAX) {
-            if EXCEPTIONS.contains(&(name, function)) {
-                excused.push((name.to_owned(), function.to_owned()));
-            } else {
-                found.push(format!("{name}: {function} has {num_lines} lines"));
-            }
+            found.push(format!("{name}: {function} has {num_lines} lines"));
         }
     }
     assert!(found.is_empty(), "split these:\n{}", found.join("\n"));
-    for (file, function) in EXCEPTIONS {
-        assert!(
-            excused.iter().any(|(name, of)| name == file && of == function),
-            "{function} of {file} is no longer too long: take it from the list"
-        );
-    }
 }
 
 #[test]

@@ -4,8 +4,7 @@
 //! played depends on that network and the number of the update alone, so runs are the same at any number of threads, and a
 //! checkpoint that holds that network goes on as if nothing had happened: it plays the rollout again.
 
-use pleach_env::seed::Seed;
-use pleach_env::vector::{Batch, Spaces, VectorEnv};
+use pleach_env::{Batch, Seed, Spaces, VectorEnv};
 use pleach_network::{Inference, Layout, PriorPolicy};
 
 use crate::behaviour::Behaviour;

@@ -1,6 +1,6 @@
 //! One generation of evolution strategies.
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_network::{Inference, LearnedPolicy};
 
 use super::state::Trainer;
@@ -67,7 +67,7 @@ impl Trainer {
 
 #[cfg(test)]
 mod tests {
-    use pleach_env::vector::Spaces;
+    use pleach_env::Spaces;
     use pleach_scheduler::policy::CandidateConfig;
 
     use super::*;

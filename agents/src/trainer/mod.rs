@@ -12,4 +12,3 @@ mod update;
 
 pub use self::state::Trainer;
 pub use self::update::UpdateStats;
-pub use crate::train_config::{Learner, TrainConfig};

@@ -1,7 +1,6 @@
 //! The state of a training run, and what may be asked of it.
 
-use pleach_env::seed::Seed;
-use pleach_env::vector::{Batch, Spaces};
+use pleach_env::{Batch, Seed, Spaces};
 use pleach_network::{
     Contract, Inference, Layout, LearnedPolicy, NetworkConfig, Normaliser, PriorPolicy, Provenance,
     TrainedNetwork, parameters::at,
@@ -140,7 +139,7 @@ impl Trainer {
 
     /// The estimated long-run reward per second, where average rewards are learnt.
     #[must_use]
-    pub fn reward_rate_per_s(&self) -> Option<f64> {
+    pub(crate) fn reward_rate_per_s(&self) -> Option<f64> {
         self.config.average_reward.then_some(self.reward_rate.per_s)
     }
 
@@ -211,7 +210,7 @@ impl Trainer {
     /// nothing.
     ///
     /// # Errors
-    /// As [`clone_teacher`]; the trainer is then as before.
+    /// As `clone_teacher`; the trainer is then as before.
     pub fn warm_start(&mut self, demonstrations: &Demonstrations) -> Result<ImitationStats, Error> {
         let (mut parameters, mut normaliser) = (self.parameters.clone(), self.normaliser);
         let config = &self.config.imitation;

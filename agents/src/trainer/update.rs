@@ -1,7 +1,6 @@
 //! One update of PPO.
 
-use pleach_env::metrics::Metrics;
-use pleach_env::vector::{Spaces, VectorEnv};
+use pleach_env::{Metrics, Spaces, VectorEnv};
 use pleach_network::{PriorPolicy, parameters::at};
 use serde::{Deserialize, Serialize};
 
@@ -164,13 +163,9 @@ impl Trainer {
             ));
         }
         if num_envs == 0 || !num_envs.is_multiple_of(self.config.group_size) {
-            let allowed = "must divide the number of environments";
+            let allowed = "a divisor of the number of environments";
             let value = format!("{} with {num_envs} environments", self.config.group_size);
-            return Err(Error::Config {
-                key: "group_size",
-                value,
-                allowed,
-            });
+            return Err(Error::config("group_size", value, allowed));
         }
         Ok(())
     }

@@ -13,7 +13,7 @@
 //! # Source
 //! Kuhn (1955) and Munkres (1957), in the form that keeps the slack of every column.
 
-use pleach_scheduler::ids::GpuTypeId;
+use pleach_scheduler::GpuTypeId;
 
 /// A place in the queue of a GPU. The order is that in which ties are decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,9 +5,10 @@ mod planner;
 
 pub use planner::{Allox, AlloxConfig};
 
+use pleach_scheduler::ActionSet;
 use pleach_scheduler::heuristics::Info;
 
-use crate::entry::{Entry, Requirements};
+use crate::entry::Entry;
 use crate::shared::settings;
 
 /// The planners of this line.
@@ -19,7 +20,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         knows: "speed on each GPU type, gang size, estimate",
         decides: "GPU type and place in its queue of every waiting job so that the mean JCT is least",
     },
-    requirements: Requirements::NOTHING,
+    requirements: ActionSet::NONE,
     defaults: settings::defaults::<AlloxConfig>,
     make: |value| Ok(Box::new(Allox::new(settings::read("allox", value)?)?)),
 }];

@@ -21,9 +21,7 @@
 //! How it is found without looking at every GPU: the file `matching`.
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, Template};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{GpuTypeId, JobId};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, GpuTypeId, JobId, Planner, PolicyError};
 use serde::{Deserialize, Serialize};
 
 use super::matching::{Machine, matching};

@@ -22,9 +22,7 @@
 //! - Rigid jobs take part with their gang as the only size.
 
 use pleach_scheduler::cluster::{Cluster, NodeState};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::JobId;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError};
 use serde::{Deserialize, Serialize};
 
 use super::field::Field;
@@ -134,7 +132,7 @@ impl Planner for BfTrainer {
                 let choice = choices[at?];
                 Some((
                     job,
-                    pleach_scheduler::ids::GpuTypeId(choice.kind as u8),
+                    pleach_scheduler::GpuTypeId(choice.kind as u8),
                     choice.num_gpus,
                 ))
             })
@@ -152,7 +150,7 @@ mod tests {
     use crate::elastic::tests::{
         elastic_cluster, elastic_cluster_with, held_gpus, proportional, saturating, submit_class,
     };
-    use pleach_scheduler::ids::{NodeId, Time};
+    use pleach_scheduler::{NodeId, Time};
 
     fn planner() -> BfTrainer {
         BfTrainer::new(BfTrainerConfig::default()).unwrap()

@@ -19,9 +19,7 @@
 //! - Between rounds nothing changes, unless nothing runs.
 
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{GpuTypeId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, GpuTypeId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::field::Field;
@@ -175,8 +173,8 @@ impl Planner for ElasticDp {
 mod tests {
     use super::*;
     use crate::elastic::tests::{elastic_cluster, held_gpus, proportional, saturating, submit_class};
+    use pleach_scheduler::JobId;
     use pleach_scheduler::cluster::JobState;
-    use pleach_scheduler::ids::JobId;
     use pleach_scheduler::physics::goodput::Elastic;
     use proptest::prelude::*;
 

@@ -4,7 +4,7 @@
 //! can be stopped. Quotas without borrowing are kept here, so that no plan can exceed them.
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement};
-use pleach_scheduler::ids::{GpuTypeId, JobId};
+use pleach_scheduler::{GpuTypeId, JobId};
 
 use super::scaling::Scaling;
 use crate::shared::allocation::{Allocation, Grant, apply, start_fractions};
@@ -31,8 +31,7 @@ impl Field {
         let preemption = cluster.capabilities().preemption;
         let moves = |cluster: &Cluster, id: JobId| {
             let job = cluster.job(id);
-            let is_up =
-                |node: pleach_scheduler::ids::NodeId| cluster.nodes()[node.index()].state == NodeState::Up;
+            let is_up = |node: pleach_scheduler::NodeId| cluster.nodes()[node.index()].state == NodeState::Up;
             let stays = job.state == JobState::Running
                 && (!preemption || job.is_sharing || !job.placement.iter().all(|slice| is_up(slice.node)));
             is_whole_gpu_job(job) && !stays
@@ -154,7 +153,7 @@ impl Field {
 
     /// Starts who got nothing on the fewest GPUs that it runs on, by arrival, wherever there is room: nobody waits beside
     /// idle GPUs on which it could run. A running job that the plan left out goes on if its GPUs are left over.
-    pub fn start_left_over(&mut self, cluster: &Cluster, scalings: &[Scaling]) {
+    pub(crate) fn start_left_over(&mut self, cluster: &Cluster, scalings: &[Scaling]) {
         for job in scalings {
             if self.has(job.id) || self.keep(cluster, job) || self.quota_left[job.tenant] < job.least {
                 continue;

@@ -3,7 +3,7 @@
 //!
 //! Each item takes one of its choices or nothing. [`exact`] is a dynamic programme over the GPUs that are left of each type:
 //! with 16 nodes of one type a matter of microseconds, with three types of 24 GPUs of milliseconds. Where its table would
-//! be too large (many types of many GPUs) the programme goes to the solver as it is written ([`time_program`]), to within a
+//! be too large (many types of many GPUs) the programme goes to the solver as it is written (`time_program`), to within a
 //! thousandth of the best or 200 nodes of its search; where it has more than 20,000 terms, or finds nothing, it is solved
 //! greedily ([`greedy`]): from nothing on, always the step with the largest gain for each further GPU. What is too large is
 //! counted, not timed, so plans do not depend on the machine.

@@ -20,7 +20,7 @@ pub use sia::{Sia, SiaConfig};
 
 use pleach_scheduler::heuristics::Info;
 
-use crate::entry::{Entry, Requirements};
+use crate::entry::{Entry, PREEMPTION};
 use crate::shared::settings;
 
 /// The planners of this line.
@@ -33,7 +33,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "throughput and noise scale of elastic jobs, age, restarts",
             decides: "GPUs of every job on every node, each round, for the generalised mean of speed-ups over a fair share",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<PolluxConfig>,
         make: |value| Ok(Box::new(Pollux::new(settings::read("pollux", value)?)?)),
     },
@@ -45,7 +45,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "throughput and noise scale of elastic jobs on each GPU type, age, restarts",
             decides: "type and number of GPUs of every job, each round; whole nodes or parts of one",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<SiaConfig>,
         make: |value| Ok(Box::new(Sia::new(settings::read("sia", value)?)?)),
     },
@@ -57,7 +57,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "rate of elastic jobs on each number of GPUs",
             decides: "the split of the GPUs with the largest sum of speed-ups; the newest jobs wait where not all fit",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<ElasticDpConfig>,
         make: |value| Ok(Box::new(ElasticDp::new(settings::read("elastic-dp", value)?)?)),
     },
@@ -69,7 +69,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "rate of elastic jobs on each number of GPUs, cost of a restart",
             decides: "who trains on how many of the idle GPUs until they or the jobs change",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<BfTrainerConfig>,
         make: |value| Ok(Box::new(BfTrainer::new(settings::read("bftrainer", value)?)?)),
     },

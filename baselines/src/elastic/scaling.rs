@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pleach_scheduler::cluster::{Cluster, JobState, Shape};
-use pleach_scheduler::ids::{GpuTypeId, JobId};
 use pleach_scheduler::physics::goodput::Elastic;
+use pleach_scheduler::{GpuTypeId, JobId};
 
 /// Steps in which progress is taken.
 const NUM_STEPS: u8 = 20;
@@ -144,7 +144,7 @@ impl Paces {
     }
 
     /// How all these jobs scale.
-    pub fn scalings(&mut self, cluster: &Cluster, jobs: &[JobId]) -> Vec<Scaling> {
+    pub(crate) fn scalings(&mut self, cluster: &Cluster, jobs: &[JobId]) -> Vec<Scaling> {
         jobs.iter().map(|id| self.scaling(cluster, *id)).collect()
     }
 }
@@ -157,7 +157,7 @@ pub(super) fn all_rigid(cluster: &Cluster) -> bool {
 
 impl Scaling {
     /// Whether it runs on exactly the gang that it asked for.
-    pub fn is_rigid(&self) -> bool {
+    pub(crate) fn is_rigid(&self) -> bool {
         matches!(self.pace, PaceOf::Rigid(_))
     }
 
@@ -172,7 +172,7 @@ impl Scaling {
     }
 
     /// Fewest nodes of a type that hold so many GPUs.
-    pub fn nodes_for(&self, kind: GpuTypeId, num_gpus: u32) -> u32 {
+    pub(crate) fn nodes_for(&self, kind: GpuTypeId, num_gpus: u32) -> u32 {
         num_gpus.div_ceil(self.node_gpus[kind.index()].max(1))
     }
 
@@ -182,12 +182,12 @@ impl Scaling {
     }
 
     /// As [`Scaling::rate`], on the fewest nodes.
-    pub fn rate_tight(&self, kind: GpuTypeId, num_gpus: u32) -> f64 {
+    pub(crate) fn rate_tight(&self, kind: GpuTypeId, num_gpus: u32) -> f64 {
         self.rate(kind, num_gpus, self.nodes_for(kind, num_gpus))
     }
 
     /// As [`Scaling::rate`], as if all types on which it can run were equally fast.
-    pub fn pace_at(&self, kind: GpuTypeId, num_gpus: u32, num_nodes: u32) -> f64 {
+    pub(crate) fn pace_at(&self, kind: GpuTypeId, num_gpus: u32, num_nodes: u32) -> f64 {
         if self.type_speed[kind.index()] == 0.0 || num_gpus < self.least || num_gpus > self.most {
             return 0.0;
         }
@@ -221,7 +221,7 @@ mod tests {
             let mut slices = pleach_scheduler::cluster::Placement::new();
             for node in 0..nodes {
                 let gpus = (1_u64 << (num_gpus / nodes)) - 1;
-                let node = pleach_scheduler::ids::NodeId(node);
+                let node = pleach_scheduler::NodeId(node);
                 slices.push(pleach_scheduler::cluster::Slice { node, gpus });
             }
             let found = scaling.rate(kind, num_gpus, nodes);

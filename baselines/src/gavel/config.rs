@@ -1,7 +1,6 @@
 //! Settings of Gavel's policies, with the published values as defaults.
 
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::{ConfigError, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::rounds::RoundRules;

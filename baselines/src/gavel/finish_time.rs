@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::ids::JobId;
+use pleach_scheduler::JobId;
 
 use super::config::Common;
 use super::max_min::{Filled, by_norm};

@@ -1,6 +1,6 @@
 //! Gavel: what part of its time each job is due on each GPU type, by linear programmes, and rounds that give it that.
 //!
-//! The policies state what is fair, short or cheap ([`policies`]) as programmes over groups of equal jobs ([`time_program`]); the
+//! The policies state what is fair, short or cheap (`policies`) as programmes over groups of equal jobs (`time_program`); the
 //! round mechanism ([`crate::rounds`]) leases GPUs so that everybody comes to its part. With space sharing (`-packed`), pairs
 //! of jobs with gangs of one size are combinations too.
 //!
@@ -11,25 +11,31 @@
 //! Those of the policies are listed there. A round keeps quotas, draining nodes, CPU and memory; jobs that hold fractions of
 //! a GPU have no part in it. A job's speed beside another is the cluster's model of it (its table of pairs where there is one).
 
-pub mod config;
-pub mod finish_time;
-pub mod max_min;
-pub mod policies;
-pub mod snapshot;
+mod config;
+mod finish_time;
+mod max_min;
+mod policies;
+mod snapshot;
 #[cfg(test)]
 mod tests;
-pub mod time_program;
+mod time_program;
 
-use config::{Common, CostConfig, HierarchicalConfig};
+pub use config::Common;
+pub use finish_time::{Claim, fairest};
+pub use max_min::{Due, fill};
+pub use policies::{fifo, las_norms, most_progress};
+pub use snapshot::{Kind, Snapshot};
+pub use time_program::{TimeProgram, group_by};
+
+use config::{CostConfig, HierarchicalConfig};
 use finish_time::IsolatedTime;
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::heuristics::Info;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ActionSet, ConfigError, Planner};
 use policies::{GavelPolicy, Objective};
 use serde_json::Value;
 
-use crate::entry::{Entry, Requirements};
+use crate::entry::{Entry, PREEMPTION, SHARING};
 use crate::rounds::RoundPlanner;
 use crate::shared::settings;
 
@@ -80,10 +86,8 @@ fn make_hierarchical(name: &str, value: &Value) -> Made {
     Ok(planner(name, Objective::Hierarchical(config), common))
 }
 
-const SHARING: Requirements = Requirements {
-    sharing: true,
-    ..Requirements::PREEMPTION
-};
+/// What a policy with two jobs on the same GPUs requires.
+const PACKING: ActionSet = PREEMPTION.union(SHARING);
 
 const fn info(
     name: &'static str,
@@ -114,7 +118,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             SPEEDS,
             "time on each type so that the least normalised throughput is as large as can be",
         ),
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-las", Objective::Las, value),
     },
@@ -125,7 +129,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS,
             "as gavel-las, alone or in pairs",
         ),
-        requirements: SHARING,
+        requirements: PACKING,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-las-packed", Objective::Las, value),
     },
@@ -136,7 +140,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             SPEEDS_AND_WORK,
             "time on each type so that the last job ends as soon as can be",
         ),
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-makespan", Objective::Makespan, value),
     },
@@ -147,7 +151,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS_AND_WORK,
             "as gavel-makespan, alone or in pairs",
         ),
-        requirements: SHARING,
+        requirements: PACKING,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-makespan-packed", Objective::Makespan, value),
     },
@@ -158,7 +162,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             SPEEDS_AND_WORK,
             "time on each type so that nobody ends much later than with 1/n of the cluster",
         ),
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-ftf", Objective::FinishTime(IsolatedTime::default()), value),
     },
@@ -169,7 +173,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS_AND_WORK,
             "as gavel-ftf, alone or in pairs",
         ),
-        requirements: SHARING,
+        requirements: PACKING,
         defaults: settings::defaults::<Common>,
         make: |value| {
             make(
@@ -186,7 +190,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             SPEEDS,
             "the best types to those who came first",
         ),
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-fifo", Objective::Fifo, value),
     },
@@ -197,7 +201,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS,
             "as gavel-fifo, alone or in pairs",
         ),
-        requirements: SHARING,
+        requirements: PACKING,
         defaults: settings::defaults::<Common>,
         make: |value| make("gavel-fifo-packed", Objective::Fifo, value),
     },
@@ -208,7 +212,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             SPEEDS_AND_WORK,
             "most progress for the price of the GPUs, with deadlines if wanted",
         ),
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<CostConfig>,
         make: |value| make_cost("gavel-cost", value),
     },
@@ -219,7 +223,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             PAIR_SPEEDS_AND_WORK,
             "as gavel-cost, alone or in pairs",
         ),
-        requirements: SHARING,
+        requirements: PACKING,
         defaults: settings::defaults::<CostConfig>,
         make: |value| make_cost("gavel-cost-packed", value),
     },
@@ -230,7 +234,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             "speed on each GPU type, gang size, tenant and quota",
             "fair among tenants by quota, then among the jobs of each",
         ),
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<HierarchicalConfig>,
         make: |value| make_hierarchical("gavel-hierarchical", value),
     },
@@ -241,7 +245,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             "speed on each GPU type and beside each other job, gang size, tenant and quota",
             "as gavel-hierarchical, alone or in pairs",
         ),
-        requirements: SHARING,
+        requirements: PACKING,
         defaults: settings::defaults::<HierarchicalConfig>,
         make: |value| make_hierarchical("gavel-hierarchical-packed", value),
     },

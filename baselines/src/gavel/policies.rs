@@ -29,7 +29,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::ids::{JobId, TenantId};
+use pleach_scheduler::{JobId, TenantId};
 
 use super::config::{Common, CostConfig, HierarchicalConfig, Inside, Weights};
 use super::finish_time::{IsolatedTime, Progress, fairest};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, NodeState, ShapeId, Sharing};
-use pleach_scheduler::ids::{GpuTypeId, JobId};
+use pleach_scheduler::{GpuTypeId, JobId};
 
 use crate::shared::what_if::is_whole_gpu_job;
 
@@ -136,7 +136,7 @@ impl Snapshot {
     }
 
     /// Makes all types on which a kind can run equally fast.
-    pub fn forget_types(&mut self) {
+    pub(crate) fn forget_types(&mut self) {
         for ((a, b), speeds) in &mut self.pairs {
             for (gpu_type, pair) in speeds.iter_mut().enumerate() {
                 let alone = [*a, *b].map(|kind| self.kinds[kind].speed[gpu_type]);

@@ -1,7 +1,7 @@
 //! The policies on clusters small enough to work by hand, against grids, and against what optima must satisfy.
 
-use pleach_scheduler::ids::{JobId, Time};
-use pleach_scheduler::spec::{ClusterSpec, TenantSpec};
+use pleach_scheduler::cluster_spec::{ClusterSpec, TenantSpec};
+use pleach_scheduler::{JobId, Time};
 use proptest::prelude::*;
 
 use super::config::{Inside, Weights};

@@ -180,7 +180,7 @@ impl<'a> TimeProgram<'a> {
 
     /// Adds progress on each type to the objective, times a factor: work per second of every job, as a part of its best and per
     /// GPU of its gang, times what the type says.
-    pub fn add_objective_by_type(&mut self, objective: impl Fn(usize) -> f64) {
+    pub(crate) fn add_objective_by_type(&mut self, objective: impl Fn(usize) -> f64) {
         for (terms, group) in self.throughput.iter().zip(self.groups) {
             let kind = &self.snapshot.kinds[group.kind];
             let jobs_per_gpu = group.jobs.len() as f64 / f64::from(kind.num_gpus);

@@ -17,7 +17,7 @@ use super::market::{Market, Stock};
 use super::utility::Request;
 
 /// What an offer costs besides the nodes that it looks at, in nodes: measured, about.
-pub const OFFER_LOOKS: usize = 100;
+pub(crate) const OFFER_LOOKS: usize = 100;
 
 /// Limits of the search, counted, so that no plan depends on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,6 @@ pub struct Limits {
 pub struct Plan {
     /// Index into the requests, and where. In the order of the queue.
     pub picks: Vec<(usize, Offer)>,
-    /// Sum of the payoffs.
-    pub payoff: f64,
     /// What stays free.
     pub stock: Stock,
 }
@@ -64,7 +62,7 @@ pub fn queue(requests: &[Request]) -> Vec<usize> {
 
 /// The best plan that the beam finds.
 #[must_use]
-pub fn best_plan(
+pub(crate) fn best_plan(
     market: Market<'_>,
     requests: &[Request],
     queue: &[usize],
@@ -131,7 +129,6 @@ pub fn best_plan(
     chosen.reverse();
     Plan {
         picks: chosen,
-        payoff: best.payoff,
         stock: best.stock,
     }
 }
@@ -247,7 +244,7 @@ mod tests {
     use crate::hadar::market::nodes_of;
     use crate::hadar::utility::{Prices, Utility, requests};
     use crate::test_clusters::{multi_type_cluster, submit};
-    use pleach_scheduler::ids::{JobId, Time};
+    use pleach_scheduler::{JobId, Time};
     use proptest::prelude::*;
 
     const WIDE: Limits = Limits {
@@ -295,6 +292,10 @@ mod tests {
         })
     }
 
+    fn payoff(plan: &Plan) -> f64 {
+        plan.picks.iter().map(|(_, offer)| offer.payoff).sum()
+    }
+
     /// The best sum of payoffs of all sets of jobs, each taken in turn at its best offer.
     fn best_of_all_sets(round: &Round) -> f64 {
         let queue = queue(&round.requests);
@@ -337,12 +338,12 @@ mod tests {
             .map(|(index, _)| round.requests[*index].id)
             .collect();
         assert_eq!(picked, [JobId(0), JobId(1)], "the older ones, by arrival");
-        assert_eq!(plan.payoff, best_of_all_sets(&round));
+        assert_eq!(payoff(&plan), best_of_all_sets(&round));
         // A beam of one is greedy in the sum so far: it keeps the gang of 3, then nobody fits.
         let narrow = Limits { beam: 1, ..WIDE };
         let greedy = super::tests::plan(&round, narrow);
         assert_eq!(greedy.picks.len(), 1);
-        assert!(greedy.payoff < plan.payoff);
+        assert!(payoff(&greedy) < payoff(&plan));
     }
 
     #[test]
@@ -351,7 +352,7 @@ mod tests {
         let jobs = vec![(1, 100.0, 0.0); 10];
         let round = round(&[1.0], 10, &jobs, Utility::default());
         let small = Limits { beam: 11, ..WIDE };
-        assert_eq!(plan(&round, small).payoff, best_of_all_sets(&round));
+        assert_eq!(payoff(&plan(&round, small)), best_of_all_sets(&round));
     }
 
     #[test]
@@ -384,10 +385,10 @@ mod tests {
             let round = round(&speeds, 4, &jobs, utility);
             let best = best_of_all_sets(&round);
             let exact = plan(&round, WIDE);
-            prop_assert!((exact.payoff - best).abs() <= 1e-9 * best.max(1.0), "{} {best}", exact.payoff);
+            prop_assert!((payoff(&exact) - best).abs() <= 1e-9 * best.max(1.0), "{} {best}", payoff(&exact));
             // A beam can only do worse, and never takes what is taken.
             let narrow = plan(&round, Limits { beam: 4, ..WIDE });
-            prop_assert!(narrow.payoff <= best * (1.0 + 1e-9));
+            prop_assert!(payoff(&narrow) <= best * (1.0 + 1e-9));
             let held: u32 = narrow.picks.iter().map(|(index, _)| round.requests[*index].num_gpus).sum();
             let nodes = narrow.stock.free.nodes().iter();
             let free: u32 = nodes.map(crate::shared::what_if::NodeFree::num_free).sum();

@@ -13,7 +13,7 @@
 use std::cmp::Ordering;
 
 use pleach_scheduler::cluster::{JobState, Placement};
-use pleach_scheduler::ids::{GpuTypeId, NodeId};
+use pleach_scheduler::{GpuTypeId, NodeId};
 
 use super::market::{Market, Stock};
 use super::utility::Request;
@@ -37,7 +37,12 @@ pub type Rooms = Vec<(f64, u32, NodeId)>;
 
 /// The best place for a job, whatever the sign of its payoff; none if it fits nowhere.
 #[must_use]
-pub fn find_alloc(market: Market<'_>, stock: &Stock, request: &Request, rooms: &mut Rooms) -> Option<Offer> {
+pub(crate) fn find_alloc(
+    market: Market<'_>,
+    stock: &Stock,
+    request: &Request,
+    rooms: &mut Rooms,
+) -> Option<Offer> {
     let (cluster, free) = (market.cluster, &stock.free);
     let speeds = &cluster.class(request.class).speed;
     let is_open = |kind: &GpuTypeId| stock.num_free_of[kind.index()] > 0;
@@ -167,7 +172,7 @@ mod tests {
     use crate::hadar::utility::{Prices, Utility, requests};
     use crate::test_clusters::{multi_type_cluster, place, submit};
     use pleach_scheduler::cluster::Cluster;
-    use pleach_scheduler::ids::{JobId, Time};
+    use pleach_scheduler::{JobId, Time};
 
     const ROUND: Time = Time(360_000_000);
 

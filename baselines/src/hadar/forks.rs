@@ -1,8 +1,8 @@
 //! Jobs and their copies while a round of HadarE is planned: a node's GPUs go to the copies with the largest payoffs.
 
 use pleach_scheduler::cluster::{Cluster, Placement, Slice};
-use pleach_scheduler::ids::{GpuTypeId, NodeId};
 use pleach_scheduler::physics::mixed::Copies;
+use pleach_scheduler::{GpuTypeId, NodeId};
 
 use super::market::Stock;
 use super::utility::{Prices, Request};

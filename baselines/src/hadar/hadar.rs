@@ -16,9 +16,7 @@
 //! - Jobs that ask for parts of GPUs start where they fit, before the plan.
 
 use pleach_scheduler::cluster::{Cluster, JobState};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::dual::{Limits, Plan, best_plan, queue};

@@ -18,10 +18,8 @@
 //! - Jobs that ask for parts of GPUs start where they fit, before the plan.
 
 use pleach_scheduler::cluster::{Cluster, JobState, Placement};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{ClassId, JobId, Time};
 use pleach_scheduler::physics::mixed::Copies;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ClassId, ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::forks::{Fork, grant, nodes_by_speed, serve};

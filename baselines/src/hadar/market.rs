@@ -1,7 +1,7 @@
 //! What a plan has left to give: free GPUs, what tenants may still take, and what a GPU costs.
 
+use pleach_scheduler::NodeId;
 use pleach_scheduler::cluster::{Cluster, Placement};
-use pleach_scheduler::ids::NodeId;
 
 use super::utility::{Prices, Request};
 use crate::shared::what_if::{FreeResources, is_whole_gpu_job};

@@ -13,15 +13,12 @@ pub use hadar::{Hadar, HadarConfig};
 pub use hadare::{HadarE, HadarEConfig};
 
 use pleach_scheduler::heuristics::Info;
+use pleach_scheduler::{ActionKind, ActionSet};
 
-use crate::entry::{Entry, Requirements};
+use crate::entry::{Entry, PREEMPTION};
 use crate::shared::settings;
 
-const REQUIREMENTS: Requirements = Requirements {
-    preemption: true,
-    sharing: false,
-    mixed_types: true,
-};
+const REQUIREMENTS: ActionSet = PREEMPTION.with(ActionKind::MixTypes);
 
 /// The planners of this line.
 pub(crate) const ENTRIES: &[Entry] = &[

@@ -5,7 +5,7 @@
 //! and the exponential prices of the primal-dual family of online schedulers that it belongs to (OASiS, INFOCOM'18).
 
 use pleach_scheduler::cluster::{Cluster, Shape};
-use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
+use pleach_scheduler::{ClassId, GpuTypeId, JobId, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::shared::what_if::FreeResources;
@@ -65,7 +65,7 @@ impl Request {
 
     /// Best utility per GPU: on its fastest type from now on.
     #[must_use]
-    pub fn best_density(&self) -> f64 {
+    pub(crate) fn best_density(&self) -> f64 {
         self.utility(self.rest_s / self.speed_max) / f64::from(self.num_gpus)
     }
 }
@@ -117,8 +117,6 @@ pub fn requests(cluster: &Cluster, utility: Utility, takes_part: impl Fn(JobId) 
 /// GPU hardly anyone.
 #[derive(Clone, Debug)]
 pub struct Prices {
-    /// `(U_min, U_max)` of each type, per GPU. `[type]`
-    limits: Vec<(f64, f64)>,
     /// Prices by the number of GPUs taken. `[node]` is a row of `[taken]`; equal nodes share one.
     rows: Vec<Vec<f64>>,
     /// `[node]`
@@ -134,6 +132,7 @@ impl Prices {
             .iter()
             .map(|request| request.rest_s / request.speed_min)
             .sum();
+        // `(U_min, U_max)` of each type, per GPU.
         let limits = (0..cluster.num_types()).map(|kind| {
             let can_use = requests.iter().filter(|request| request.types >> kind & 1 == 1);
             let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
@@ -162,7 +161,7 @@ impl Prices {
             })
         });
         let row_of = row_of.collect();
-        Prices { limits, rows, row_of }
+        Prices { rows, row_of }
     }
 
     /// Price of a GPU of a node as a plan leaves it.
@@ -171,12 +170,6 @@ impl Prices {
         let row = &self.rows[self.row_of[node]];
         let num_free = free.nodes()[node].num_free() as usize;
         row[row.len() - 1 - num_free]
-    }
-
-    /// Lowest and highest price of a type.
-    #[must_use]
-    pub fn limits(&self, kind: GpuTypeId) -> (f64, f64) {
-        self.limits[kind.index()]
     }
 }
 
@@ -193,7 +186,7 @@ fn price((least, most): (f64, f64), part: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::test_clusters::{multi_type_cluster, submit};
-    use pleach_scheduler::ids::NodeId;
+    use pleach_scheduler::NodeId;
 
     fn all(_: JobId) -> bool {
         true
@@ -242,9 +235,6 @@ mod tests {
         let prices = Prices::new(&cluster, &requests, 1.0, round);
         // Best: a pace of 1 for both. Worst: all after 3,960 s; 3,600 / 3,960 over 10 rounds, or 360 / 3,960 over 1 round:
         // the same, 0.0909; a quarter of it.
-        let (least, most) = prices.limits(GpuTypeId(0));
-        assert_eq!(most, 1.0);
-        assert!((least - 1.0 / 44.0).abs() < 1e-12, "{least}");
         let mut free = FreeResources::emptied(&cluster);
         assert!((prices.at(&free, 0) - 1.0 / 44.0).abs() < 1e-12);
         free.take(&[free.lowest(NodeId(0), 2)], requests[0].shape);
@@ -254,6 +244,7 @@ mod tests {
         assert!((prices.at(&free, 0) - 1.0).abs() < 1e-12);
         // A larger eta lowers the first price.
         let cheaper = Prices::new(&cluster, &requests, 10.0, round);
-        assert!((cheaper.limits(GpuTypeId(0)).0 - 1.0 / 440.0).abs() < 1e-12);
+        let idle = FreeResources::emptied(&cluster);
+        assert!((cheaper.at(&idle, 0) - 1.0 / 440.0).abs() < 1e-12);
     }
 }

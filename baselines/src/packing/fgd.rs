@@ -17,9 +17,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::cluster::{Cluster, Demand, NodeState, Placement, Slice};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{JobId, NodeId};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, JobId, NodeId, Planner, PolicyError};
 use serde::{Deserialize, Serialize};
 
 use super::fragment::{Room, TaskClass};

@@ -7,8 +7,8 @@
 //! # Source
 //! Weng et al., Beware of Fragmentation (ATC'23), section 4.1.
 
+use pleach_scheduler::NodeId;
 use pleach_scheduler::cluster::{Cluster, Demand, NodeState};
-use pleach_scheduler::ids::NodeId;
 
 /// A class of tasks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,7 +85,7 @@ impl Room {
 
     /// Whether anything is free here that is not free there.
     #[must_use]
-    pub fn has_more_than(&self, other: &Room) -> bool {
+    pub(crate) fn has_more_than(&self, other: &Room) -> bool {
         self.cpu_milli > other.cpu_milli
             || self.memory_mib > other.memory_mib
             || self.gpus.len() != other.gpus.len()
@@ -104,7 +104,7 @@ impl Room {
 
     /// What a class cannot use, thousandths of GPUs.
     #[must_use]
-    pub fn fragment_milli(&self, class: &TaskClass) -> u32 {
+    pub(crate) fn fragment_milli(&self, class: &TaskClass) -> u32 {
         if !self.holds(class) {
             return self.gpus.iter().sum();
         }

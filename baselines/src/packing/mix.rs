@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, Demand};
-use pleach_scheduler::ids::{JobId, TenantId};
+use pleach_scheduler::{JobId, TenantId};
 
 use super::fragment::TaskClass;
 

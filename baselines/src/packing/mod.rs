@@ -11,9 +11,10 @@ pub use fgd::{Fgd, FgdConfig, Score};
 pub use fragment::{Room, TaskClass};
 pub use mix::Mix;
 
+use pleach_scheduler::ActionSet;
 use pleach_scheduler::heuristics::Info;
 
-use crate::entry::{Entry, Requirements};
+use crate::entry::Entry;
 use crate::shared::settings;
 
 /// The planners of this line.
@@ -25,7 +26,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         knows: "what tasks ask for, and how often which kind comes",
         decides: "the oldest that fits, on the node and GPU where it adds least to the expected fragmentation",
     },
-    requirements: Requirements::NOTHING,
+    requirements: ActionSet::NONE,
     defaults: settings::defaults::<FgdConfig>,
     make: |value| Ok(Box::new(Fgd::new(settings::read("fgd", value)?)?)),
 }];

@@ -1,10 +1,8 @@
 //! FGD against a hand-worked cluster, and against the slow way: start the task everywhere and count all fragments anew.
 
 use pleach_scheduler::cluster::{Capabilities, Cluster, Placement, Slice, Submission};
-use pleach_scheduler::estimate::{Estimate, Provenance};
-use pleach_scheduler::ids::{ClassId, JobId, NodeId, TenantId};
-use pleach_scheduler::planner::Planner;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::{ClassId, Estimate, JobId, NodeId, Planner, Provenance, TenantId};
 use proptest::prelude::*;
 
 use super::*;

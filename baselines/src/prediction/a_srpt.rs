@@ -21,9 +21,7 @@
 //! - Jobs that ask for parts of GPUs, and clusters that only place gangs whole, use the cluster's own placement.
 
 use pleach_scheduler::cluster::{Cluster, JobState};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::roomiest::place;
@@ -225,9 +223,9 @@ mod tests {
     use super::*;
     use crate::test_clusters::{cluster_of, submit};
     use crate::test_clusters::{place as start, running};
+    use pleach_scheduler::NodeId;
     use pleach_scheduler::cluster::{Capabilities, Placement, Slice};
-    use pleach_scheduler::ids::NodeId;
-    use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass};
+    use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass};
 
     fn at(planner: &mut ASrpt, cluster: &mut Cluster, now_s: f64) -> Vec<u32> {
         cluster.advance(Time::from_secs_f64(now_s));

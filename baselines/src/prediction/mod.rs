@@ -6,12 +6,11 @@ mod roomiest;
 mod virtual_machine;
 
 pub use a_srpt::{ASrpt, ASrptConfig};
-pub use heavy_edge::{JobGraph, heavy_edge};
-pub use virtual_machine::VirtualMachine;
 
+use pleach_scheduler::ActionSet;
 use pleach_scheduler::heuristics::Info;
 
-use crate::entry::{Entry, Requirements};
+use crate::entry::Entry;
 use crate::shared::settings;
 
 /// The planners of this line.
@@ -23,7 +22,7 @@ pub(crate) const ENTRIES: &[Entry] = &[Entry {
         knows: "run time estimates, gang size, locality",
         decides: "the order in which one imagined machine would complete the jobs; gangs on the roomiest nodes, or a wait for better ones",
     },
-    requirements: Requirements::NOTHING,
+    requirements: ActionSet::NONE,
     defaults: settings::defaults::<ASrptConfig>,
     make: |value| Ok(Box::new(ASrpt::new(settings::read("a-srpt", value)?)?)),
 }];

@@ -1,7 +1,7 @@
 //! Where A-SRPT puts a gang: on the roomiest nodes, its members where they talk least across nodes.
 
 use pleach_scheduler::cluster::{Cluster, Placement, Slice, Template};
-use pleach_scheduler::ids::{JobId, NodeId};
+use pleach_scheduler::{JobId, NodeId};
 
 use super::heavy_edge::{JobGraph, heavy_edge};
 use crate::shared::what_if::FreeResources;
@@ -39,7 +39,7 @@ pub(super) fn place(cluster: &Cluster, free: &FreeResources, id: JobId) -> Optio
     } else {
         JobGraph::Clique
     };
-    let members = heavy_edge(&graph, num_gpus as usize, &counts)?;
+    let members = heavy_edge(graph, num_gpus as usize, &counts)?;
     let slice = |(index, (_, node)): (usize, &(u32, NodeId))| {
         let num = members.iter().filter(|other| **other == index).count() as u32;
         (num > 0).then(|| free.lowest(*node, num))

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::{JobId, Time};
 
 /// The machine. Time is in whole microseconds, so completions are exact; of equally short jobs the lower id runs.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ impl VirtualMachine {
     }
 
     /// Runs until `now` and appends the jobs that have completed, with when, in order of completion.
-    pub fn run_until(&mut self, now: Time, completed: &mut Vec<(Time, JobId)>) {
+    pub(crate) fn run_until(&mut self, now: Time, completed: &mut Vec<(Time, JobId)>) {
         while let Some((left, id)) = self.left.first().copied() {
             let end = self.now + left;
             if end > now {
@@ -41,7 +41,7 @@ impl VirtualMachine {
 
     /// When the next job completes if nobody comes until then.
     #[must_use]
-    pub fn next_completion(&self) -> Option<Time> {
+    pub(crate) fn next_completion(&self) -> Option<Time> {
         let (left, _) = self.left.first()?;
         Some(self.now + *left)
     }

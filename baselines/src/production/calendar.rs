@@ -1,7 +1,7 @@
 //! What is believed to be free from now on: steps over time, from which reservations are cut.
 
 use pleach_scheduler::cluster::{Cluster, NodeState};
-use pleach_scheduler::ids::{GpuTypeId, TenantId, Time};
+use pleach_scheduler::{GpuTypeId, TenantId, Time};
 
 /// A quantity over time, in thousandths of GPUs: (from, free), ascending; the last one stays for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]

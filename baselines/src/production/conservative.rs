@@ -18,9 +18,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, Placement, Slice, Template};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, GpuTypeId, JobId, NodeId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::calendar::{Ask, Calendar, Slot};

@@ -7,12 +7,13 @@ mod philly;
 mod victims;
 
 pub use conservative::{Conservative, ConservativeConfig};
-pub use drf::{Drf, DrfConfig, Weights, dominant_share};
-pub use philly::{Philly, PhillyConfig, waits_for_fair_share};
+pub use drf::{Drf, DrfConfig, Weights};
+pub use philly::{Philly, PhillyConfig};
 
+use pleach_scheduler::ActionSet;
 use pleach_scheduler::heuristics::Info;
 
-use crate::entry::{Entry, Requirements};
+use crate::entry::{Entry, PREEMPTION};
 use crate::shared::settings;
 
 /// The planners of this line.
@@ -25,7 +26,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "arrival, gang size, quotas",
             decides: "the oldest job of each virtual cluster that finds its locality, which it relaxes with time; restores quotas",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<PhillyConfig>,
         make: |value| Ok(Box::new(Philly::new(settings::read("philly", value)?)?)),
     },
@@ -37,7 +38,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "arrival, gang size, run time",
             decides: "a slot for every waiting job; whoever delays none goes ahead",
         },
-        requirements: Requirements::NOTHING,
+        requirements: ActionSet::NONE,
         defaults: settings::defaults::<ConservativeConfig>,
         make: |value| {
             Ok(Box::new(Conservative::new(settings::read(
@@ -54,7 +55,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "gang size, CPU, memory, tenant",
             decides: "the oldest job that fits of the tenant with the least dominant share",
         },
-        requirements: Requirements::NOTHING,
+        requirements: ActionSet::NONE,
         defaults: settings::defaults::<DrfConfig>,
         make: |value| Ok(Box::new(Drf::new(settings::read("drf", value)?)?)),
     },

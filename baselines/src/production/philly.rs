@@ -19,9 +19,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, Demand, JobState, PlacementFacts, Slice};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::victims::room_for;
@@ -221,16 +219,6 @@ fn locality(cluster: &Cluster, id: JobId, placement: &[Slice]) -> Locality {
     }
 }
 
-/// Whether a virtual cluster that would start this job would be above its quota: a wait for that reason is one for the fair
-/// share, any other is one for fragmentation (ATC'19, table 2).
-#[must_use]
-pub fn waits_for_fair_share(cluster: &Cluster, id: JobId) -> bool {
-    let request = &cluster.job(id).request;
-    let tenant = cluster.tenant(request.tenant);
-    let milli = u64::from(request.num_gpus) * u64::from(request.resources.gpu_milli);
-    tenant.used_milli + milli > u64::from(tenant.quota_gpus) * 1000
-}
-
 impl Planner for Philly {
     fn name(&self) -> &str {
         "philly"
@@ -260,9 +248,9 @@ mod tests {
     use super::*;
     use crate::test_clusters::running;
     use crate::test_clusters::{cluster_of, submit_for};
+    use pleach_scheduler::NodeId;
     use pleach_scheduler::cluster::Placement;
-    use pleach_scheduler::ids::NodeId;
-    use pleach_scheduler::spec::{ClusterSpec, TenantSpec};
+    use pleach_scheduler::cluster_spec::{ClusterSpec, TenantSpec};
 
     /// Racks of two nodes of 4 GPUs; virtual clusters with these quotas.
     fn racks(num_nodes: u32, quotas: &[u32]) -> Cluster {

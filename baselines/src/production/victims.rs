@@ -1,7 +1,7 @@
 //! Who is stopped so that a virtual cluster gets its quota back: the newest jobs of those furthest above theirs.
 
 use pleach_scheduler::cluster::{Cluster, Placement, Slice};
-use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::{JobId, Time};
 
 use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
-use pleach_scheduler::ids::{GpuTypeId, JobId};
+use pleach_scheduler::{GpuTypeId, JobId};
 
 use super::mechanism::{JobCombination, Lease};
 use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
@@ -231,9 +231,8 @@ mod tests {
     use crate::test_clusters::submit_for;
     use crate::test_clusters::{preemptive_cluster, running, submit};
     use pleach_scheduler::cluster::{Capabilities, Sharing};
-    use pleach_scheduler::ids::NodeId;
-    use pleach_scheduler::planner::Planner;
-    use pleach_scheduler::spec::{ClusterSpec, ModelClass, TenantSpec};
+    use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, TenantSpec};
+    use pleach_scheduler::{NodeId, Planner};
 
     /// Plans once with the same target for every combination.
     fn plan(cluster: &mut Cluster, combinations: &[JobCombination]) {
@@ -307,7 +306,7 @@ mod tests {
         plan(&mut cluster, &[pair(0, 1)]);
         assert_eq!(running(&cluster), [0, 1]);
         assert_eq!(cluster.job(JobId(0)).placement, cluster.job(JobId(1)).placement);
-        cluster.advance(pleach_scheduler::ids::Time::from_secs_f64(360.0));
+        cluster.advance(pleach_scheduler::Time::from_secs_f64(360.0));
         plan(&mut cluster, &[pair(1, 2)]);
         assert_eq!(running(&cluster), [1, 2]);
         assert_eq!(cluster.job(JobId(1)).num_preemptions, 0);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::ids::{GpuTypeId, JobId};
+use pleach_scheduler::{GpuTypeId, JobId};
 
 /// Priority of a combination with a target that has received nothing, as a multiple of its target (Gavel's simulator).
 const UNSERVED: f64 = 1e9;
@@ -217,7 +217,7 @@ impl Rounds {
 
     /// As [`Rounds::allocate`], with `take` to say whether there is room for a combination, and to take it.
     #[must_use]
-    pub fn allocate_where(
+    pub(crate) fn allocate_where(
         &self,
         order: &[GpuTypeId],
         can_run: impl Fn(JobCombination, GpuTypeId) -> bool,

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement};
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{GpuTypeId, JobId, Planner, PolicyError, Time};
 
 use super::assign::{Left, assign, carry_out, takes_part, what_if};
 use super::mechanism::{JobCombination, Rounds, Targets};
@@ -30,7 +28,8 @@ impl RoundRules {
     ///
     /// # Source
     /// Gavel (OSDI'20), section 7.1, and the defaults of its simulator.
-    pub const GAVEL: RoundRules = RoundRules {
+    #[cfg(test)]
+    pub(crate) const GAVEL: RoundRules = RoundRules {
         round: Time(360_000_000),
         retarget_min: Time(1_920_000_000),
         types_in_turn: false,

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, Placement, Slice};
-use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId, Time};
-use pleach_scheduler::planner::Planner;
-use pleach_scheduler::spec::ClusterSpec;
+use pleach_scheduler::cluster_spec::ClusterSpec;
+use pleach_scheduler::{GpuTypeId, JobId, NodeId, Planner, Time};
 use proptest::prelude::*;
 
 use super::*;

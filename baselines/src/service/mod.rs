@@ -5,14 +5,13 @@ mod queues;
 mod themis;
 mod tiresias;
 
-pub use gittins::GittinsIndex;
 pub use queues::TiresiasConfig;
 pub use themis::{Themis, ThemisConfig};
 pub use tiresias::Tiresias;
 
 use pleach_scheduler::heuristics::Info;
 
-use crate::entry::{Entry, Requirements};
+use crate::entry::{Entry, PREEMPTION};
 use crate::shared::settings;
 
 /// The planners of this line.
@@ -25,7 +24,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "attained service, gang size",
             decides: "the least served class first, stopping higher classes; consolidates gangs that suffer from spreading",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<TiresiasConfig>,
         make: |value| Ok(Box::new(Tiresias::las(settings::read("tiresias", value)?)?)),
     },
@@ -37,7 +36,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "attained service, gang size, GPU-time of ended jobs",
             decides: "as tiresias, within a class the job most likely to end soon for what it costs",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<TiresiasConfig>,
         make: |value| {
             Ok(Box::new(Tiresias::gittins(settings::read(
@@ -54,7 +53,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "run time estimates, arrival, gang size",
             decides: "leases GPUs to the jobs that sharing has hurt most, among the worst by efficiency",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<ThemisConfig>,
         make: |value| Ok(Box::new(Themis::new(settings::read("themis", value)?)?)),
     },

@@ -1,6 +1,6 @@
 //! The queues of Tiresias and its other settings.
 
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
 
 use crate::shared::settings::check;

@@ -20,9 +20,7 @@
 //! - The length of a lease is assumed; the paper trades it against the cost of restarts.
 
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::shared::allocate_by_priority::{Rules, allocate_by_priority, start_what_fits};

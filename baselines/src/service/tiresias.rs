@@ -18,9 +18,7 @@
 //!   queue, the order is that of first starts.
 
 use pleach_scheduler::cluster::{Cluster, JobState};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 
 use super::gittins::GittinsIndex;
 use super::queues::TiresiasConfig;
@@ -288,7 +286,7 @@ mod tests {
             submit(&mut cluster, 1, 1e3);
         }
         let spread = [0_u32, 1].map(|node| pleach_scheduler::cluster::Slice {
-            node: pleach_scheduler::ids::NodeId(node),
+            node: pleach_scheduler::NodeId(node),
             gpus: 1,
         });
         for (id, slice) in spread.into_iter().enumerate() {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::JobId;
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, ShapeId};
-use pleach_scheduler::ids::JobId;
 use pleach_scheduler::physics::mixed::Copies;
 
 use super::allocate_by_priority::start_what_fits;
@@ -87,8 +87,8 @@ pub fn start_fractions(cluster: &mut Cluster) {
 mod tests {
     use super::*;
     use crate::test_clusters::{preemptive_cluster, running, submit};
+    use pleach_scheduler::NodeId;
     use pleach_scheduler::cluster::Slice;
-    use pleach_scheduler::ids::NodeId;
 
     fn on(gpus: u64) -> Grant {
         Grant::gang(Placement::from_slice(&[Slice {

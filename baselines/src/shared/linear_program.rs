@@ -115,7 +115,7 @@ impl LinearProgram {
     }
 
     /// The sum of the terms is at least `limit`. A column stands in a row once.
-    pub fn at_least(&mut self, terms: Vec<(Column, f64)>, limit: f64) {
+    pub(crate) fn at_least(&mut self, terms: Vec<(Column, f64)>, limit: f64) {
         self.row(terms, ComparisonOp::Ge, limit);
     }
 
@@ -132,20 +132,9 @@ impl LinearProgram {
         });
     }
 
-    /// Changes what a unit of a column adds to the objective.
-    pub fn set_objective(&mut self, column: Column, objective: f64) {
-        self.columns[column.0].objective = objective;
-    }
-
     /// Adds to what a unit of a column adds to the objective.
     pub fn add_objective(&mut self, column: Column, objective: f64) {
         self.columns[column.0].objective += objective;
-    }
-
-    /// Changes the range of a column.
-    pub fn set_range(&mut self, column: Column, low: f64, high: f64) {
-        let range = &mut self.columns[column.0];
-        (range.low, range.high) = (low, high);
     }
 
     /// Number of columns.
@@ -173,7 +162,7 @@ impl LinearProgram {
     ///
     /// # Errors
     /// As [`LinearProgram::solve`].
-    pub fn solve_from(&self, known: Option<&[f64]>, limits: Limits) -> Result<Solution, Unsolved> {
+    pub(crate) fn solve_from(&self, known: Option<&[f64]>, limits: Limits) -> Result<Solution, Unsolved> {
         let (terms, terms_max) = (self.num_terms(), limits.terms_max);
         if terms > terms_max {
             return Err(Unsolved::TooLarge { terms, terms_max });
@@ -273,9 +262,9 @@ mod tests {
         assert!((answer.objective - 5.0).abs() < 1e-9 && answer.is_best);
         assert!((answer.value(x) - 3.0).abs() < 1e-9 && (answer.value(y) - 1.0).abs() < 1e-9);
         // Now 4 x + 2 y: (4, 0). With x at most 1: (1, 5/3), objective 4 + 10/3... the row x + 3 y <= 6 binds.
-        program.set_objective(x, 4.0);
+        program.add_objective(x, 3.0);
         assert!((program.solve(Limits::default()).unwrap().objective - 16.0).abs() < 1e-9);
-        program.set_range(x, 0.0, 1.0);
+        program.at_most(vec![(x, 1.0)], 1.0);
         let answer = program.solve(Limits::default()).unwrap();
         assert!((answer.objective - (4.0 + 10.0 / 3.0)).abs() < 1e-9);
     }
@@ -297,7 +286,7 @@ mod tests {
             terms_max: 1,
         };
         assert_eq!(program.solve(limits), Err(too_large));
-        program.set_range(x, 0.0, f64::NAN);
+        program.column(1.0, 0.0, f64::NAN);
         assert!(matches!(
             program.solve(Limits::default()),
             Err(Unsolved::Failed(_))

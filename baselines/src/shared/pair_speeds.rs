@@ -1,7 +1,7 @@
 //! What a job believes of its speed beside another, asked once for each pair of classes.
 
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId};
+use pleach_scheduler::{ClassId, GpuTypeId, JobId};
 
 /// Speeds of pairs of classes on each GPU type, as parts of their speeds alone; they do not change, so a planner keeps them.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Settings of planners: from JSON to their structs, and what is wrong in words.
 
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ConfigError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -16,11 +16,13 @@ pub(crate) fn read<T: DeserializeOwned + Serialize + Default>(
     if settings.is_null() {
         return Ok(T::default());
     }
-    serde_json::from_value(settings.clone()).map_err(|error| ConfigError {
-        key: name.into(),
-        value: settings.to_string(),
-        allowed: format!("settings such as {}", defaults::<T>()),
-        hint: format!("{error}."),
+    serde_json::from_value(settings.clone()).map_err(|error| {
+        ConfigError::new(
+            name,
+            settings,
+            format!("settings such as {}", defaults::<T>()),
+            format!("{error}."),
+        )
     })
 }
 
@@ -84,10 +86,10 @@ pub(crate) fn check(
     if ok {
         return Ok(());
     }
-    Err(ConfigError {
-        key: format!("{name}.{key}"),
-        value: value.to_string(),
-        allowed: allowed.into(),
-        hint: "leave it out for the published default".into(),
-    })
+    Err(ConfigError::new(
+        format!("{name}.{key}"),
+        value,
+        allowed,
+        "leave it out for the published default",
+    ))
 }

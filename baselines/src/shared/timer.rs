@@ -4,8 +4,8 @@
 //! A round proves that those after it change nothing where it changed nothing itself, nobody waited, and its plan would
 //! have been the same at any time. Only the planner knows the last of the three.
 
+use pleach_scheduler::Time;
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::ids::Time;
 
 /// A clock of rounds. The first round begins with the first job; where nothing runs, the next begins with the next job.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use crate::test_clusters::place;
     use crate::test_clusters::{cluster_of, submit};
-    use pleach_scheduler::spec::ClusterSpec;
+    use pleach_scheduler::cluster_spec::ClusterSpec;
 
     #[test]
     fn rounds_that_are_rested_through_keep_the_beat() {

@@ -5,7 +5,7 @@
 //! or are down. Ties go to the lowest node and the lowest GPU.
 
 use pleach_scheduler::cluster::{Cluster, Job, NodeState, Placement, Shape, Slice};
-use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId};
+use pleach_scheduler::{GpuTypeId, JobId, NodeId};
 
 /// What is free on a node, as the plan leaves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl FreeResources {
 
     /// The cluster as it would be if every running job were stopped but those that hold fractions.
     #[must_use]
-    pub fn emptied(cluster: &Cluster) -> FreeResources {
+    pub(crate) fn emptied(cluster: &Cluster) -> FreeResources {
         FreeResources::without(
             cluster,
             cluster.running().filter(|id| is_whole_gpu_job(cluster.job(*id))),
@@ -148,14 +148,6 @@ impl FreeResources {
         self.fill(&nodes, num_gpus)
     }
 
-    /// A placement of a gang on the most fragmented nodes of a type first.
-    #[must_use]
-    pub fn scattered(&self, kind: GpuTypeId, num_gpus: u32, shape: Shape) -> Option<Placement> {
-        let mut nodes = self.hosts_of(kind, shape);
-        nodes.sort_unstable();
-        self.fill(&nodes, num_gpus)
-    }
-
     /// Nodes of a type that can take something, with the GPUs that they can take.
     fn hosts_of(&self, kind: GpuTypeId, shape: Shape) -> Vec<(u32, NodeId)> {
         let nodes = self.nodes.iter().enumerate();
@@ -231,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn plans_are_drawn_up_tight_or_scattered_and_take_what_they_show() {
+    fn plans_are_drawn_up_tight_and_take_what_they_show() {
         // Node 0 has 1 GPU left, node 1 has 2, node 2 all 4.
         let cluster = preemptive_cluster(3, 4);
         let (kind, shape) = (
@@ -241,10 +233,6 @@ mod tests {
         let mut free = FreeResources::as_is(&cluster);
         free.take(&[free.lowest(NodeId(0), 3), free.lowest(NodeId(1), 2)], shape);
         assert_eq!(nodes_of(&free.tightest(kind, 2, shape).unwrap()), [(1, 2)]);
-        assert_eq!(
-            nodes_of(&free.scattered(kind, 2, shape).unwrap()),
-            [(0, 1), (1, 1)]
-        );
         assert_eq!(
             nodes_of(&free.tightest(kind, 6, shape).unwrap()),
             [(2, 4), (1, 2)]

@@ -20,9 +20,7 @@
 use std::collections::BTreeSet;
 
 use pleach_scheduler::cluster::{Cluster, JobState, Sharing};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{ClassId, JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ClassId, ConfigError, JobId, Planner, PolicyError, Time};
 
 use super::draw_together::draw_together;
 use super::gandiva_config::GandivaConfig;
@@ -218,9 +216,9 @@ mod tests {
     use super::super::tests::{class, cluster_of, plan_at, submit_as};
     use super::*;
     use crate::test_clusters::submit;
+    use pleach_scheduler::NodeId;
     use pleach_scheduler::cluster::{Capabilities, Placement, Slice};
-    use pleach_scheduler::ids::NodeId;
-    use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass};
+    use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass};
 
     fn gandiva() -> Gandiva {
         Gandiva::new(GandivaConfig::default()).unwrap()

@@ -1,6 +1,6 @@
 //! Settings of Gandiva.
 
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
 
 use crate::shared::settings::check;

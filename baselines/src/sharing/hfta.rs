@@ -15,9 +15,7 @@
 //! - Gangs are not fused, as in the paper, which fuses on one accelerator.
 
 use pleach_scheduler::cluster::{Cluster, Placement, Sharing};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{ClassId, JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ClassId, ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::hosts::can_share;
@@ -143,8 +141,8 @@ impl Planner for Hfta {
 mod tests {
     use super::super::tests::{class, cluster_of, plan_at, submit_as};
     use super::*;
+    use pleach_scheduler::cluster_spec::ModelClass;
     use pleach_scheduler::physics::mixed::Fusion;
-    use pleach_scheduler::spec::ModelClass;
 
     /// Nodes of 32 GiB; class 0 fuses up to (32 - 2) / 6 = 5 jobs, class 1 cannot.
     fn cluster(num_gpus: u32) -> Cluster {

@@ -1,7 +1,7 @@
 //! The GPUs that a newcomer could share: who has each of them, and what becomes of that while a plan is drawn up.
 
 use pleach_scheduler::cluster::{Cluster, NodeState, Placement, Shape, ShapeId, Slice};
-use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId};
+use pleach_scheduler::{GpuTypeId, JobId, NodeId};
 
 /// A running job and those of its GPUs that it has to itself.
 #[derive(Clone, Debug)]

@@ -19,9 +19,7 @@
 //! - The profiling stage itself and the learned run times are left out: estimates are those of the cluster.
 
 use pleach_scheduler::cluster::{Cluster, Sharing};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{ClassId, JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ClassId, ConfigError, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::hosts::can_share;

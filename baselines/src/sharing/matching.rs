@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::JobId;
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::ids::JobId;
 
 /// Kinds that are matched, those of the first jobs; jobs of further kinds stay alone. *Assumed.*
 const KINDS_MAX: usize = 64;

@@ -23,7 +23,7 @@ pub use sjf::{SjfSharing, SjfSharingConfig};
 
 use pleach_scheduler::heuristics::Info;
 
-use crate::entry::{Entry, Requirements};
+use crate::entry::{Entry, PREEMPTION, SHARING};
 use crate::shared::settings;
 
 /// The planners of this line.
@@ -64,10 +64,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "who waits and runs how long, utilisation, measured rates of pairs",
             decides: "gangs take turns; packs by trial and takes apart what does less than one alone; draws spread gangs together",
         },
-        requirements: Requirements {
-            preemption: true,
-            ..SHARING
-        },
+        requirements: PREEMPTION.union(SHARING),
         defaults: settings::defaults::<GandivaConfig>,
         make: |value| Ok(Box::new(Gandiva::new(settings::read("gandiva", value)?)?)),
     },
@@ -103,17 +100,8 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "run time estimates, gang size, GPU memory, speeds of pairs",
             decides: "each round: least remaining GPU time first; pairs equal gangs whose speeds together are largest",
         },
-        requirements: Requirements {
-            preemption: true,
-            ..SHARING
-        },
+        requirements: PREEMPTION.union(SHARING),
         defaults: settings::defaults::<MuriConfig>,
         make: |value| Ok(Box::new(Muri::new(settings::read("muri", value)?)?)),
     },
 ];
-
-/// Two jobs on the same GPUs.
-const SHARING: Requirements = Requirements {
-    sharing: true,
-    ..Requirements::NOTHING
-};

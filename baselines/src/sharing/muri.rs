@@ -17,9 +17,7 @@
 //! - Rounds of 360 s are those of Gavel (*assumed*); Muri-L, without run times, is left out.
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Sharing, Slice};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, GpuTypeId, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::hosts::can_share;
@@ -317,8 +315,8 @@ impl Planner for Muri {
 mod tests {
     use super::super::tests::{class, cluster_of, plan_at, submit_as};
     use super::*;
+    use pleach_scheduler::cluster_spec::ClusterSpec;
     use pleach_scheduler::physics::interleave::interleaved_pairs;
-    use pleach_scheduler::spec::ClusterSpec;
 
     /// Readers and computers complement each other (speeds 1 and 1); two readers or two computers take turns.
     fn cluster(num_gpus: u32) -> Cluster {

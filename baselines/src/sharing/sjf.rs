@@ -23,10 +23,8 @@
 //! - Jobs that reserve CPU or memory, or ask for parts of a GPU, do not share.
 
 use pleach_scheduler::cluster::{Cluster, Placement, Sharing};
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::{GpuTypeId, JobId};
 use pleach_scheduler::physics::interference::MeanEnds;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{GpuTypeId, JobId, Planner, PolicyError};
 use serde::{Deserialize, Serialize};
 
 use super::hosts::{Host, Hosts, can_share, gathered};
@@ -56,13 +54,13 @@ pub struct SjfSharing {
 impl SjfSharing {
     /// SJF-BSBF: best sharing benefit first.
     #[must_use]
-    pub fn best_benefit(_config: SjfSharingConfig) -> SjfSharing {
+    pub(crate) fn best_benefit(_config: SjfSharingConfig) -> SjfSharing {
         SjfSharing::new(Rule::BestBenefit)
     }
 
     /// SJF-FFS: first fit sharing.
     #[must_use]
-    pub fn first_fit(_config: SjfSharingConfig) -> SjfSharing {
+    pub(crate) fn first_fit(_config: SjfSharingConfig) -> SjfSharing {
         SjfSharing::new(Rule::FirstFit)
     }
 
@@ -268,7 +266,7 @@ mod tests {
         let mut greedy = cluster.clone();
         assert_eq!(plan_at(&mut ffs(), &mut greedy, 0.0).len(), 3);
         // When the short one has gone, its GPU is free and the long one gains still.
-        cluster.advance(pleach_scheduler::ids::Time::from_secs_f64(40.0));
+        cluster.advance(pleach_scheduler::Time::from_secs_f64(40.0));
         cluster.finish(JobId(1));
         assert_eq!(plan_at(&mut bsbf(), &mut cluster, 40.0).len(), 2);
     }

@@ -1,7 +1,7 @@
 //! Whose turn is over: the groups that have to make room for those who wait.
 
 use pleach_scheduler::cluster::{Cluster, Placement};
-use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
+use pleach_scheduler::{GpuTypeId, JobId, Time};
 
 use crate::shared::what_if::is_whole_gpu_job;
 

@@ -17,12 +17,11 @@ pub use planner::{Grant, Synergy, SynergyConfig};
 pub use profile::{Profile, Profiles};
 pub use server_allocator::{Server, ServerAllocator};
 
-use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::heuristics::Info;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, Planner};
 use serde_json::Value;
 
-use crate::entry::{Entry, Requirements};
+use crate::entry::{Entry, PREEMPTION};
 use crate::shared::settings;
 
 fn make(name: &'static str, grant: Grant, value: &Value) -> Result<Box<dyn Planner>, ConfigError> {
@@ -41,7 +40,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: "gang size; run time for srtf and ftf",
             decides: "in rounds who runs, each with CPU and memory in proportion to its GPUs",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<SynergyConfig>,
         make: |value| make("synergy-fair", Grant::Proportional, value),
     },
@@ -53,7 +52,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: KNOWS,
             decides: "in rounds who runs, each with the CPU and memory that suit it best, or not at all",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<SynergyConfig>,
         make: |value| make("synergy-greedy", Grant::Greedy, value),
     },
@@ -65,7 +64,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: KNOWS,
             decides: "in rounds who runs and with how much CPU and memory, nobody below the proportional share",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<SynergyConfig>,
         make: |value| make("synergy-tune", Grant::Tune, value),
     },
@@ -77,7 +76,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             knows: KNOWS,
             decides: "as synergy-tune, with the CPU and memory that make all together fastest",
         },
-        requirements: Requirements::PREEMPTION,
+        requirements: PREEMPTION,
         defaults: settings::defaults::<SynergyConfig>,
         make: |value| make("synergy-opt", Grant::Optimum, value),
     },

@@ -1,7 +1,7 @@
 //! The orders in which Synergy looks at jobs; it comes on top of any.
 
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::{JobId, Time};
 use serde::{Deserialize, Serialize};
 
 /// Who is looked at first. Ties go to whoever came first.

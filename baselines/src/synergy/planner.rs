@@ -21,9 +21,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, ShapeId};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ClassId, ConfigError, GpuTypeId, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::demand::{Counts, ResourceDemand};

@@ -13,8 +13,8 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, Node, Shape, ShapeId};
-use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId};
 use pleach_scheduler::physics::sensitivity::{Sensitivity, Share};
+use pleach_scheduler::{ClassId, GpuTypeId, JobId};
 
 use super::demand::{Counts, CpuMemory, ResourceDemand};
 use super::optimum::{Choice, worthwhile};
@@ -222,10 +222,9 @@ fn inputs_of(node: &Node) -> CpuMemory {
 pub(super) mod tests {
     use super::*;
     use pleach_scheduler::cluster::{Capabilities, Submission};
-    use pleach_scheduler::estimate::{Estimate, Provenance};
-    use pleach_scheduler::ids::TenantId;
+    use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
     use pleach_scheduler::physics::sensitivity::SYNERGY_MODELS;
-    use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
+    use pleach_scheduler::{Estimate, Provenance, TenantId};
 
     /// Synergy's servers of 8 GPUs and 500 GiB, and its ten models as classes in the order of the table.
     pub(crate) fn synergy_cluster(num_servers: u32, cpu_cores: f64) -> Cluster {

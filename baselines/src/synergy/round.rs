@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
-use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId};
+use pleach_scheduler::{GpuTypeId, JobId, NodeId};
 
 use super::demand::Counts;
 use super::server_allocator::{Server, ServerAllocator};

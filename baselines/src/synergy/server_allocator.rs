@@ -15,7 +15,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use pleach_scheduler::ids::JobId;
+use pleach_scheduler::JobId;
 
 use super::demand::{Counts, CpuMemory, Holding, ResourceDemand, add, fits, scaled};
 

@@ -1,8 +1,8 @@
 //! Whole rounds of Synergy, worked by hand, and its promise as a property.
 
 use pleach_scheduler::cluster::{Cluster, JobState, Shape};
-use pleach_scheduler::ids::{JobId, Time};
 use pleach_scheduler::physics::sensitivity::SYNERGY_MODELS;
+use pleach_scheduler::{JobId, Time};
 use proptest::prelude::*;
 
 use super::profile::tests::{submit, synergy_cluster};
@@ -99,9 +99,9 @@ fn least_attained_service_takes_turns_by_round() {
 
 #[test]
 fn quotas_without_borrowing_bind() {
-    let mut spec = pleach_scheduler::spec::ClusterSpec::uniform(1, 4, 1);
+    let mut spec = pleach_scheduler::cluster_spec::ClusterSpec::uniform(1, 4, 1);
     spec.tenants = ["a", "b"]
-        .map(|name| pleach_scheduler::spec::TenantSpec {
+        .map(|name| pleach_scheduler::cluster_spec::TenantSpec {
             name: name.into(),
             quota_gpus: 2,
         })
@@ -151,7 +151,7 @@ proptest! {
         let groups: Vec<Group> = tuned.running().map(|id| Group {
             num_gpus: tuned.job(id).request.num_gpus,
             num_jobs: 1,
-            choices: profiles.choices(tuned, id, pleach_scheduler::ids::GpuTypeId(0)),
+            choices: profiles.choices(tuned, id, pleach_scheduler::GpuTypeId(0)),
         }).collect();
         let all = [f64::from(num_servers) * 24_000.0, f64::from(num_servers) * 512_000.0];
         let bound = optimum(&groups, all).unwrap().objective;

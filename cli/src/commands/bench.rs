@@ -9,15 +9,11 @@ mod scaling;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use pleach_agents::trainer::Trainer;
-use pleach_env::config::EnvConfig;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
-use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::AutoresetMode;
+use pleach_agents::Trainer;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::workload::import::{ImportOptions, import};
+use pleach_env::{AutoresetMode, EnvConfig, Seed, SimConfig, VecEnv, simulate};
 use pleach_network::Contract;
 use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::policy::{Needs, Policy};
@@ -229,7 +225,7 @@ fn ppo(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
 fn tree(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
     use pleach_scheduler::policy::DecisionPoint;
     let env = EnvConfig::busy(true);
-    let source = pleach_env::config::Source::open(&env)?;
+    let source = pleach_env::Source::open(&env)?;
     let workload = source.workload(&env, Seed(args.seed))?;
     let mut tree = bench_tree(args)?;
     let needs = Needs::full();

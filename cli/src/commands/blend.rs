@@ -1,7 +1,6 @@
 //! `pleach blend`: one network out of several.
 
-use pleach_network::TrainedNetwork;
-use pleach_network::blend::blend;
+use pleach_network::{TrainedNetwork, blend};
 
 use crate::commands::Context;
 use crate::flags::BlendArgs;

@@ -1,7 +1,7 @@
 //! `pleach workload describe`: a workload, its cluster, and what a policy makes of them.
 
-use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::Workload;
+use pleach_env::{SimConfig, simulate};
 
 use crate::commands::Context;
 use crate::flags::workload::WorkloadDescribeArgs;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pleach_env::config::EnvConfig;
+use pleach_env::EnvConfig;
 use pleach_network::LearnedPolicy;
 use serde_json::json;
 

@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pleach_agents::device::Device;
-use pleach_agents::trainer::Learner;
-use pleach_env::config::EnvConfig;
+use pleach_agents::{Device, Learner};
+use pleach_env::EnvConfig;
 
 use crate::commands::Context;
 use crate::commands::stop::Listening;

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use pleach_env::config::EnvConfig;
-use pleach_env::error::Error as EnvError;
-use pleach_env::seed::Seed;
+use pleach_env::Error as EnvError;
 use pleach_env::workload::file::sidecar_path;
 use pleach_env::workload::generate::GeneratorConfig;
 use pleach_env::workload::import::Format;
 use pleach_env::workload::{Outcome, Workload};
+use pleach_env::{EnvConfig, Seed};
 
 use crate::commands::{Context, describe};
 use crate::flags::workload::{WorkloadArgs, WorkloadCommand, WorkloadStatsArgs, WorkloadWriteArgs};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{ArgAction, Args};
-use pleach_agents::device::Device;
+use pleach_agents::Device;
 use serde::Serialize;
 
 use super::RunArgs;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use pleach_agents::checkpoint::Checkpoint;
+use pleach_agents::Checkpoint;
 
 use crate::tiny_run::{self, SETTINGS};
 

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::Child;
 use std::time::Instant;
 
-use pleach_agents::checkpoint::Checkpoint;
-use pleach_env::seed::Seed;
+use pleach_agents::Checkpoint;
+use pleach_env::Seed;
 use rand::RngExt as _;
 
 use crate::tiny_run::{self, SETTINGS};

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use pleach_agents::checkpoint::Checkpoint;
+use pleach_agents::Checkpoint;
 
 use crate::tiny_run::{self, SETTINGS, words};
 

@@ -1,6 +1,6 @@
 //! A loss that is not a number stops the run, and says which update and what to do.
 
-use pleach_agents::checkpoint::Checkpoint;
+use pleach_agents::Checkpoint;
 
 use crate::tiny_run::{self, SETTINGS, words};
 

@@ -16,14 +16,14 @@ mod tests;
 pub use bins::Binned;
 pub use grow::grow;
 
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ConfigError;
 use pleach_scheduler::tree::{MAX_DEPTH, Node};
 use serde::{Deserialize, Serialize};
 
 /// Most rows of one fit; the bound keeps every sum exact.
 pub const MAX_ROWS: usize = 1 << 22;
 /// Most leaves of one fit.
-pub const MAX_LEAVES: usize = 256;
+pub(crate) const MAX_LEAVES: usize = 256;
 /// How a tree grows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -59,12 +59,12 @@ impl CartConfig {
     /// The first key that is out of its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let fail = |key: &str, value: String, allowed: String| {
-            Err(ConfigError {
-                key: format!("cart.{key}"),
+            Err(ConfigError::new(
+                format!("cart.{key}"),
                 value,
                 allowed,
-                hint: "the defaults are a good start".into(),
-            })
+                "the defaults are a good start",
+            ))
         };
         if !(2..=256).contains(&self.bins) {
             return fail("bins", self.bins.to_string(), "2 to 256".into());

@@ -2,12 +2,10 @@
 #![allow(dead_code)]
 
 use pleach_distill::Episode;
-use pleach_env::error::Error;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
-use pleach_scheduler::error::PolicyError;
+use pleach_env::{Error, Seed, SimConfig, simulate};
+use pleach_scheduler::PolicyError;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 use pleach_scheduler::tree::TreePolicy;
@@ -32,8 +30,7 @@ impl Policy for SmallestFirst {
 
     fn needs(&self) -> Needs {
         Needs {
-            reserve: false,
-            preempt: false,
+            actions: pleach_scheduler::ActionSet::NONE,
             ..Needs::full()
         }
     }

@@ -14,10 +14,9 @@ mod svg;
 
 use std::path::Path;
 
-use pleach_env::error::Error;
-use pleach_env::seed::Seed;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::{JobSpec, Workload};
+use pleach_env::{Error, Seed};
 use published::{LISTS, List};
 use svg::{Axis, Plot};
 

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::cluster_spec::ModelClass;
 use pleach_scheduler::physics::goodput::Elastic;
-use pleach_scheduler::spec::ModelClass;
 
 use crate::workload::{JobSpec, Workload};
 
@@ -99,8 +99,8 @@ fn goodput_ratio(profile: &Elastic, num_gpus: u32, gang: u32, node_gpus_min: u32
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pleach_scheduler::cluster_spec::ElasticJob;
     use pleach_scheduler::physics::sensitivity::Sensitivity;
-    use pleach_scheduler::spec::ElasticJob;
 
     #[test]
     fn a_job_that_nothing_helps_has_no_gain() {

@@ -15,7 +15,7 @@
 //! # Source
 //! Philly (ATC'19), tables 6 and 7; Helios (SC'21), final states by gang size.
 
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ConfigError;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
@@ -152,12 +152,12 @@ impl OutcomeModel {
             "none" => Ok(OutcomeModel::none()),
             "philly" => Ok(OutcomeModel::philly()),
             "helios" => Ok(OutcomeModel::helios()),
-            _ => Err(ConfigError {
-                key: "outcomes".into(),
-                value: name.into(),
-                allowed: "none, philly, helios".into(),
-                hint: "or write ends, recovers and max_failed_trials".into(),
-            }),
+            _ => Err(ConfigError::new(
+                "outcomes",
+                name,
+                "none, philly, helios",
+                "or write ends, recovers and max_failed_trials",
+            )),
         }
     }
 
@@ -167,12 +167,7 @@ impl OutcomeModel {
     /// The first row that is wrong.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let fail = |key: String, value: String, allowed: &str, hint: &str| {
-            Err(ConfigError {
-                key: format!("outcomes.{key}"),
-                value,
-                allowed: allowed.into(),
-                hint: hint.into(),
-            })
+            Err(ConfigError::new(format!("outcomes.{key}"), value, allowed, hint))
         };
         if self.ends.is_empty() || self.ends.len() > 64 {
             let value = format!("{} rows", self.ends.len());
@@ -226,7 +221,7 @@ impl OutcomeModel {
 
     /// The fate of job number `job` with this many GPUs. The same arguments always give the same fate.
     #[must_use]
-    pub fn fate(&self, seed: Seed, job: u64, num_gpus: u32) -> Fate {
+    pub(crate) fn fate(&self, seed: Seed, job: u64, num_gpus: u32) -> Fate {
         let mut rng = seed.stream("fate", job);
         let shares = self.shares(num_gpus);
         let end_at: f64 = rng.random();

@@ -8,7 +8,7 @@
 //! # Source
 //! Philly (ATC'19), table 7.
 
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::Time;
 use pleach_scheduler::portable_math::{exp, ln};
 
 use crate::normal::standard_normal;
@@ -84,7 +84,7 @@ pub const REASONS: [Reason; 20] = [
 impl Reason {
     /// Failed trials per job that has any: 1 = never tried again.
     #[must_use]
-    pub fn trials_per_job(&self) -> f64 {
+    pub(crate) fn trials_per_job(&self) -> f64 {
         f64::from(self.trials) / f64::from(self.jobs)
     }
 
@@ -132,7 +132,7 @@ pub(super) fn pick_reason(size: usize, at: f64) -> u8 {
 /// # Panics
 /// Where `reason` is no index into [`REASONS`].
 #[must_use]
-pub fn runtime_to_failure(seed: Seed, job: u64, trial: u32, reason: u8) -> Time {
+pub(crate) fn runtime_to_failure(seed: Seed, job: u64, trial: u32, reason: u8) -> Time {
     let mut rng = seed
         .child("failing-job", job)
         .stream("runtime-to-failure", u64::from(trial));

@@ -2,8 +2,8 @@
 //!
 //! One estimate per job, fixed when the job arrives, so a policy cannot learn the truth by asking twice.
 
-use pleach_scheduler::estimate::{Estimate, Provenance};
 use pleach_scheduler::portable_math::exp;
+use pleach_scheduler::{Estimate, Provenance};
 use serde::{Deserialize, Serialize};
 
 use super::{JobSpec, Workload, config, history, is_span};

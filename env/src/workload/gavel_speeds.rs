@@ -6,7 +6,7 @@
 //! A class is a (job type, gang size), because the ratio between GPU types depends on both. The reference type is the
 //! V100, on which Gavel's run times are defined.
 
-use pleach_scheduler::spec::{GpuTypeSpec, LocalityFactors, ModelClass};
+use pleach_scheduler::cluster_spec::{GpuTypeSpec, LocalityFactors, ModelClass};
 
 /// Names of Gavel's GPU types, in the order of the table's columns.
 pub(crate) const GPU_TYPES: [&str; 3] = ["K80", "P100", "V100"];

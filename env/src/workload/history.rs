@@ -12,7 +12,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::Time;
 use pleach_scheduler::portable_math::{exp, ln};
 
 use super::JobSpec;

@@ -21,9 +21,8 @@ pub use columns::Columns;
 use std::collections::BTreeSet;
 
 use pleach_scheduler::cluster::{Capabilities, Cluster};
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::ids::{ClassId, Time};
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::{ClassId, ConfigError, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -36,9 +35,9 @@ pub const RUN_TIME_S_MAX: f64 = 1e9;
 pub const RUN_TIME_S_MIN: f64 = 1e-6;
 /// Most work that a workload may hold, s, each job at its slowest: a tenth of the 292,000 years that the clock can count, so
 /// that restarts and sharing have room.
-pub const TOTAL_S_MAX: f64 = 9e11;
+pub(crate) const TOTAL_S_MAX: f64 = 9e11;
 /// Most jobs that a workload may hold.
-pub const NUM_JOBS_MAX: usize = 10_000_000;
+pub(crate) const NUM_JOBS_MAX: usize = 10_000_000;
 
 /// Jobs, the cluster they run on and the model classes they belong to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -385,12 +384,7 @@ pub(crate) fn is_printable(text: &str) -> bool {
 }
 
 pub(crate) fn config(key: impl Into<String>, value: impl ToString, allowed: &str, hint: &str) -> Error {
-    Error::Config(ConfigError {
-        key: key.into(),
-        value: value.to_string(),
-        allowed: allowed.into(),
-        hint: hint.into(),
-    })
+    Error::Config(ConfigError::new(key, value, allowed, hint))
 }
 
 fn job_error(index: usize, key: &str, value: String, allowed: &str, hint: &str) -> Error {
@@ -400,7 +394,7 @@ fn job_error(index: usize, key: &str, value: String, allowed: &str, hint: &str) 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use pleach_scheduler::spec::{LocalityFactors, TenantSpec};
+    use pleach_scheduler::cluster_spec::{LocalityFactors, TenantSpec};
 
     pub(crate) fn class_of(num_types: usize) -> ModelClass {
         ModelClass {

@@ -1,6 +1,6 @@
 //! Cutting and stretching workloads: windows for training, held-out windows for evaluation, sweeps over the load.
 
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::Time;
 
 use super::{SUBMIT_S_MAX, Workload, config, num_gpus_by_type};
 use crate::error::Error;
@@ -112,7 +112,7 @@ impl Workload {
 #[cfg(test)]
 mod tests {
     use crate::workload::tests::{job, workload};
-    use pleach_scheduler::ids::Time;
+    use pleach_scheduler::Time;
 
     #[test]
     fn offered_load_is_work_over_capacity_in_the_arrival_span() {

@@ -19,7 +19,7 @@ use crate::error::Error;
 
 /// What stands between the fields of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Between {
+pub(crate) enum Delimiter {
     /// A comma; fields may be quoted.
     Comma,
     /// A tabulator; fields may be quoted.
@@ -28,12 +28,12 @@ pub(crate) enum Between {
     Blanks,
 }
 
-impl Between {
+impl Delimiter {
     fn split(self, line: &str, out: &mut Vec<String>) -> Result<(), &'static str> {
         match self {
-            Between::Comma => split(line, ',', out),
-            Between::Tab => split(line, '\t', out),
-            Between::Blanks => {
+            Delimiter::Comma => split(line, ',', out),
+            Delimiter::Tab => split(line, '\t', out),
+            Delimiter::Blanks => {
                 out.clear();
                 out.extend(line.split_ascii_whitespace().map(str::to_owned));
                 Ok(())
@@ -43,7 +43,7 @@ impl Between {
 }
 
 enum Source {
-    Text(Lines, Between),
+    Text(Lines, Delimiter),
     Parquet(Box<ParquetRows>),
 }
 
@@ -76,7 +76,7 @@ impl Table {
             };
             let parsed = split(first, ',', &mut header);
             parsed.map_err(|text| lines.error("-", text.into()))?;
-            Source::Text(lines, Between::Comma)
+            Source::Text(lines, Delimiter::Comma)
         };
         for name in &mut header {
             *name = name.trim().to_owned();
@@ -95,7 +95,7 @@ impl Table {
     /// no row has so many, and `allowed` says which numbers there are.
     pub(crate) fn open_without_header(
         path: &Path,
-        between: Between,
+        between: Delimiter,
         allowed: &str,
         names: impl Fn(usize) -> Option<&'static [&'static str]>,
     ) -> Result<Table, Error> {
@@ -171,7 +171,7 @@ impl Table {
             Source::Text(lines, between) => (lines, *between),
         };
         while let Some(line) = lines.next_line()? {
-            if between == Between::Blanks && line.trim_start().starts_with(';') {
+            if between == Delimiter::Blanks && line.trim_start().starts_with(';') {
                 continue;
             }
             let parsed = between.split(line, &mut self.fields);

@@ -1,8 +1,7 @@
 //! What goes wrong: trials that fail, jobs that are killed or given up, nodes that leave and return.
 
 use pleach_scheduler::cluster::last_checkpoint_s;
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::ids::JobId;
+use pleach_scheduler::{ConfigError, JobId};
 
 use super::World;
 use crate::availability::{Availability, AvailabilityConfig, NodeChange};
@@ -15,7 +14,7 @@ impl World {
     ///
     /// # Errors
     /// Shares out of their ranges.
-    pub fn set_outcomes(&mut self, model: &OutcomeModel, seed: Seed) -> Result<(), ConfigError> {
+    pub(crate) fn set_outcomes(&mut self, model: &OutcomeModel, seed: Seed) -> Result<(), ConfigError> {
         model.validate()?;
         self.outcome_seed = seed;
         for (number, truth) in self.truth.iter_mut().enumerate() {

@@ -1,6 +1,6 @@
 //! Leases and the clock of rounds: the conventions in which round-based simulators differ.
 
-use pleach_scheduler::ids::{JobId, Time};
+use pleach_scheduler::{JobId, Time};
 
 /// Where a round ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@
 //! cannot leak.
 
 mod failing;
+mod integrals;
 mod lease;
 mod results;
 mod rounds;
@@ -16,10 +17,8 @@ use std::collections::BinaryHeap;
 
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Placement, Submission, moved};
 use pleach_scheduler::decision::{Action, Decision};
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::estimate::Estimate;
-use pleach_scheduler::ids::{ClassId, JobId, TenantId, Time};
 use pleach_scheduler::physics::overheads::Overheads;
+use pleach_scheduler::{ClassId, ConfigError, Estimate, JobId, TenantId, Time};
 
 use crate::attribution::Attribution;
 use crate::availability::Availability;
@@ -30,6 +29,7 @@ use crate::workload::Workload;
 
 use truth::Truth;
 
+pub use integrals::Integrals;
 pub use rounds::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
 
 /// What the next instant brings.
@@ -68,17 +68,6 @@ pub struct World {
     rounds: Option<lease::Rounds>,
     attribution: Option<Box<Attribution>>,
     occupancy: Option<Box<Occupancy>>,
-}
-
-/// Time integrals over the run, from which rewards are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Integrals {
-    /// Jobs in the system x s. By Little's law its final value is the sum of all JCTs.
-    pub jobs_s: f64,
-    /// Sum over jobs in the system of 1 / isolated run time (bounded at 10 s), x s: the sum of all slowdowns, unbounded below.
-    pub slowdown: f64,
-    /// Held GPUs x s.
-    pub held_gpu_s: f64,
 }
 
 /// Finish events beyond which those of ended runs are thrown out: a few for each running job, so that a scheduler which
@@ -204,7 +193,7 @@ impl World {
     }
 
     /// Sets the seed of what only the truth knows. Call it before the first event.
-    pub fn set_seed(&mut self, seed: Seed) {
+    pub(crate) fn set_seed(&mut self, seed: Seed) {
         self.seed = seed;
     }
 
@@ -238,7 +227,8 @@ impl World {
 
     /// Jobs that have left.
     #[must_use]
-    pub fn num_finished(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn num_finished(&self) -> usize {
         self.num_finished
     }
 
@@ -464,6 +454,7 @@ impl World {
         self.integrals.jobs_s += in_system as f64 * dt_s;
         self.integrals.slowdown += self.weight_in_system * dt_s;
         self.integrals.held_gpu_s += f64::from(self.cluster.num_gpus() - self.cluster.num_free()) * dt_s;
+        self.integrals.waiting_s += self.cluster.num_pending() as f64 * dt_s;
     }
 }
 
@@ -472,12 +463,12 @@ fn check_consolidated(cluster: &Cluster, jobs: &[Truth]) -> Result<(), ConfigErr
     let too_large = |job: &&Truth| !cluster.could_run(&job.submission);
     match jobs.iter().find(too_large) {
         None => Ok(()),
-        Some(job) => Err(ConfigError {
-            key: "capabilities.consolidated".into(),
-            value: format!("a gang of {} GPUs", job.submission.num_gpus),
-            allowed: "gangs that whole nodes and one node for the rest can hold".into(),
-            hint: "remove the job, or let gangs scatter".into(),
-        }),
+        Some(job) => Err(ConfigError::new(
+            "capabilities.consolidated",
+            format!("a gang of {} GPUs", job.submission.num_gpus),
+            "gangs that whole nodes and one node for the rest can hold",
+            "remove the job, or let gangs scatter",
+        )),
     }
 }
 

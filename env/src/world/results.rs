@@ -19,7 +19,7 @@ impl World {
     }
 
     /// Takes the utilisation series: (time s, held GPUs) at every change.
-    pub fn take_utilisation(&mut self) -> Vec<(f64, f64)> {
+    pub(crate) fn take_utilisation(&mut self) -> Vec<(f64, f64)> {
         self.utilisation.take().unwrap_or_default()
     }
 

@@ -8,7 +8,7 @@
 
 use std::cmp::Reverse;
 
-use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
+use pleach_scheduler::{GpuTypeId, JobId, Time};
 
 use super::World;
 use super::lease::{Lease, Rounds};
@@ -142,8 +142,7 @@ impl World {
 #[cfg(test)]
 mod tests {
     use pleach_scheduler::cluster::{Capabilities, Placement, Slice};
-    use pleach_scheduler::estimate::{Estimate, Provenance};
-    use pleach_scheduler::ids::NodeId;
+    use pleach_scheduler::{Estimate, NodeId, Provenance};
 
     use super::*;
     use crate::workload::JobSpec;

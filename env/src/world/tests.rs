@@ -6,8 +6,7 @@ use crate::failures::{End, OutcomeModel};
 use crate::workload::Outcome;
 use crate::workload::tests::{job, workload};
 use pleach_scheduler::cluster::Slice;
-use pleach_scheduler::estimate::Provenance;
-use pleach_scheduler::ids::NodeId;
+use pleach_scheduler::{NodeId, Provenance};
 
 fn world_of(jobs: Vec<crate::workload::JobSpec>) -> World {
     let workload = workload(jobs);
@@ -105,7 +104,7 @@ fn a_job_of_a_microsecond_and_one_of_thirty_years_are_exact() {
 /// Two jobs of one GPU and 100 s each on one node of one GPU, under these capabilities.
 fn pair(capabilities: Capabilities) -> World {
     let mut workload = workload(vec![job("a", 0.0, 1, 100.0), job("b", 20.0, 1, 100.0)]);
-    workload.cluster = pleach_scheduler::spec::ClusterSpec::uniform(1, 1, 1);
+    workload.cluster = pleach_scheduler::cluster_spec::ClusterSpec::uniform(1, 1, 1);
     let oracle = |job: &crate::workload::JobSpec| Estimate {
         value: job.run_time_s,
         provenance: Provenance::Oracle,
@@ -352,7 +351,7 @@ fn the_work_lost_to_node_failures_is_what_the_exponential_says() {
     // failure loses T mod t, with mean 1/l - t / (e^(l t) - 1) = 186.6 s.
     let (mtbf_s, interval_s) = (1000.0, 400.0);
     let mut workload = workload(vec![job("a", 0.0, 1, 2e7)]);
-    workload.cluster = pleach_scheduler::spec::ClusterSpec::uniform(1, 1, 1);
+    workload.cluster = pleach_scheduler::cluster_spec::ClusterSpec::uniform(1, 1, 1);
     let capabilities = Capabilities {
         restart_cost_s: 0.0,
         checkpoint_interval_s: Some(interval_s),

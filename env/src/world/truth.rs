@@ -1,7 +1,7 @@
 //! What only the simulation knows of a job: how much work is left, at what pace it goes, and how it will end.
 
+use pleach_scheduler::Time;
 use pleach_scheduler::cluster::Submission;
-use pleach_scheduler::ids::Time;
 
 use crate::failures::{End, Fate};
 use crate::metrics::SLOWDOWN_BOUND_S;

@@ -6,13 +6,13 @@
 
 #![allow(dead_code)] // Each test file uses its part.
 
+use pleach_env::SimConfig;
 use pleach_env::availability::{AvailabilityChange, AvailabilityConfig};
-use pleach_env::simulate::SimConfig;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
+use pleach_scheduler::Time;
 use pleach_scheduler::cluster::NodeState;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{
+use pleach_scheduler::cluster_spec::{
     ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec,
 };
 use proptest::prelude::*;

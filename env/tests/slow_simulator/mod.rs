@@ -14,11 +14,11 @@
 mod deciding;
 mod placing;
 
-use pleach_env::simulate::SimConfig;
+use pleach_env::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_scheduler::cluster::NodeState;
-use pleach_scheduler::spec::ModelClass;
+use pleach_scheduler::cluster_spec::ModelClass;
 
 /// One node.
 #[derive(Clone, Debug)]

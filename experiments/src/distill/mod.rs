@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 
 use pleach_distill::{DistillConfig, Distilled, Episode, Label, distill};
-use pleach_env::config::{EnvConfig, Source};
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::estimates::EstimateModel;
+use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
 use pleach_scheduler::cluster::Capabilities;
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::estimate::Provenance;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey};
 use pleach_scheduler::tree::TreePolicy;
+use pleach_scheduler::{PolicyError, Provenance};
 
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;
@@ -30,12 +27,13 @@ pub fn provenance(model: EstimateModel) -> Provenance {
 }
 
 /// A teacher that asks for no more than its cluster can do, so that its tree can be used wherever it was made.
-struct Offered {
+struct Offered<'a> {
     teacher: Box<dyn Policy>,
     capabilities: Capabilities,
+    watcher: &'a Watcher,
 }
 
-impl Policy for Offered {
+impl Policy for Offered<'_> {
     fn name(&self) -> &str {
         self.teacher.name()
     }
@@ -43,8 +41,7 @@ impl Policy for Offered {
     fn needs(&self) -> Needs {
         let needs = self.teacher.needs();
         Needs {
-            preempt: needs.preempt && self.capabilities.preemption,
-            reserve: needs.reserve && self.capabilities.reservation,
+            actions: needs.actions.intersection(self.capabilities.actions()),
             ..needs
         }
     }
@@ -54,6 +51,9 @@ impl Policy for Offered {
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        if self.watcher.asked_to_stop(0, 0).is_some() {
+            return Err(PolicyError::Stopped);
+        }
         self.teacher.score(point, scores)
     }
 }
@@ -174,6 +174,9 @@ pub fn prune(
     };
     let mut num_judged = 0;
     let mut judge = |tree: &TreePolicy| -> Result<f64, Error> {
+        if watcher.asked_to_stop(num_judged as u64, 0).is_some() {
+            return Err(PolicyError::Stopped.into());
+        }
         let ratio = validation.ratio(env, PolicySpec::tree("tree", tree.tree().clone())?)?;
         num_judged += 1;
         let leaves = tree.tree().num_leaves();
@@ -187,6 +190,7 @@ pub fn prune(
     let mut teacher = Offered {
         teacher: teacher.policy()?,
         capabilities: env.sim.capabilities,
+        watcher,
     };
     let config = DistillConfig {
         seed: Seed(seed).child("distill", 0),

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use pleach_env::SimConfig;
 use pleach_env::availability::AvailabilityConfig;
-use pleach_env::simulate::SimConfig;
 use serde::{Deserialize, Serialize};
 
 use super::instances::{Instance, seeds};
@@ -91,7 +91,14 @@ impl Evaluation {
     /// [`Error::Config`] for what is unknown, out of range, or asks for more than the cluster can do; files that cannot be
     /// used.
     pub fn open(config: &EvaluationConfig) -> Result<Evaluation, Error> {
-        let mut policies = PolicySpec::open_all(&config.policy)?;
+        Evaluation::of(config, PolicySpec::open_all(&config.policy)?)
+    }
+
+    /// The same with policies that are there already, instead of those that the configuration names.
+    ///
+    /// # Errors
+    /// As [`Evaluation::open`].
+    pub fn of(config: &EvaluationConfig, mut policies: Vec<PolicySpec>) -> Result<Evaluation, Error> {
         if let Some(path) = &config.policy_config {
             let settings: serde_json::Value = read_toml(path, POLICY_CONFIG_BYTES_MAX)?;
             PolicySpec::configure(&mut policies, &settings)?;

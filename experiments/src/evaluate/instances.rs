@@ -3,11 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use pleach_env::config::EnvConfig;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
+use pleach_env::{EnvConfig, Seed, SimConfig};
 use pleach_scheduler::physics::overheads::Overheads;
 
 use crate::error::Error;
@@ -75,7 +73,7 @@ impl WorkloadSource {
     ///
     /// # Errors
     /// As [`WorkloadSource::check`].
-    pub fn is_drawn(&self, sim: &SimConfig) -> Result<bool, Error> {
+    pub(crate) fn is_drawn(&self, sim: &SimConfig) -> Result<bool, Error> {
         for name in &self.workload {
             if matches!(self.source(name)?, Source::Generated(_) | Source::Drawn(_)) {
                 return Ok(true);
@@ -159,7 +157,7 @@ pub fn seeds(root: u64, stream: &str, num: usize) -> Vec<Seed> {
 /// # Errors
 /// Where a workload cannot be drawn.
 pub fn episodes(env: &EnvConfig, seeds: &[Seed]) -> Result<Vec<Instance>, Error> {
-    let source = pleach_env::config::Source::open(env)?;
+    let source = pleach_env::Source::open(env)?;
     let instance = |seed: &Seed| {
         let workload = source.workload(env, *seed)?;
         Ok(Instance {
@@ -173,7 +171,7 @@ pub fn episodes(env: &EnvConfig, seeds: &[Seed]) -> Result<Vec<Instance>, Error>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_scheduler::ids::Time;
+    use pleach_scheduler::Time;
 
     /// A list of one-GPU jobs of 60 s that come at these times, s, on eight GPUs.
     fn list_of(submit_s: &[f64]) -> Workload {

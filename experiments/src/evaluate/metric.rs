@@ -59,7 +59,7 @@ const fn metric(
 /// The metric that policies are ranked and paired by.
 pub const MAIN_METRIC: &str = "avg_jct_s";
 /// The same with its label and unit.
-pub const MAIN: &Metric = &METRICS[0];
+pub(crate) const MAIN: &Metric = &METRICS[0];
 
 /// All metrics, in the order of tables.
 pub const METRICS: [Metric; 16] = [

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pleach_env::config::EnvConfig;
+use pleach_env::EnvConfig;
 
 use crate::error::Error;
 use crate::run_folder::atomic_file::read_toml;

@@ -1,26 +1,27 @@
 //! Whoever can be compared: a heuristic or a planner by name, a trained network or a tree by file, or all policies of a
 //! run's folder.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use pleach_baselines::{Entry, Requirements};
+use pleach_baselines::Entry;
 use pleach_network::LearnedPolicy;
-use pleach_scheduler::cluster::{Capabilities, Template};
-use pleach_scheduler::heuristics;
-use pleach_scheduler::planner::{Planner, PolicyPlanner};
+use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError, TreePolicy};
+use pleach_scheduler::{ActionKind, ActionSet, Planner, PolicyPlanner, heuristics};
 
 use crate::error::Error;
 use crate::evaluate::requirement_flags::requirement_flags;
 use crate::run_folder;
 
 /// The network that a training run found best, in its folder.
-pub const BEST_CHECKPOINT: &str = "network.ckpt";
+pub(crate) const BEST_CHECKPOINT: &str = "network.ckpt";
 /// What to do about a policy that is not the one that its run made.
-pub const USE_THE_FILE: &str =
+pub(crate) const USE_THE_FILE: &str =
     "Put the run's own file back, or give this file itself instead of the folder if it is meant.";
 /// What to do about a policy of another version.
 const MAKE_ANEW: &str = "Make it anew with this version: pleach train, pleach distill.";
@@ -42,6 +43,17 @@ enum Kind {
     Network(Box<LearnedPolicy>),
     Tree(Box<TreePolicy>),
     Planner(&'static Entry, serde_json::Value),
+    Made(Maker),
+}
+
+/// Makes fresh copies of a policy of the caller's own.
+#[derive(Clone)]
+struct Maker(Arc<dyn Fn() -> Box<dyn Policy> + Send + Sync>);
+
+impl fmt::Debug for Maker {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Maker")
+    }
 }
 
 impl PolicySpec {
@@ -87,11 +99,20 @@ impl PolicySpec {
     /// # Errors
     /// A tree that this version cannot run.
     pub fn tree(name: &str, tree: Tree) -> Result<PolicySpec, Error> {
-        let policy = TreePolicy::new(tree).map_err(|error| Error::Failed(error.to_string()))?;
+        let policy = TreePolicy::new(tree);
         Ok(PolicySpec {
             name: name.to_string(),
             kind: Kind::Tree(Box::new(policy)),
         })
+    }
+
+    /// A policy of the caller's own, for example one in another language; `make` gives a fresh one for every run.
+    #[must_use]
+    pub fn made(name: &str, make: impl Fn() -> Box<dyn Policy> + Send + Sync + 'static) -> PolicySpec {
+        PolicySpec {
+            name: name.to_string(),
+            kind: Kind::Made(Maker(Arc::new(make))),
+        }
     }
 
     /// Name in tables and files.
@@ -136,16 +157,12 @@ impl PolicySpec {
     ///
     /// # Errors
     /// As [`PolicySpec::policy`]; not in practice.
-    pub fn asks(&self) -> Result<Requirements, Error> {
+    pub fn asks(&self) -> Result<ActionSet, Error> {
         if let Kind::Planner(entry, _) = &self.kind {
             return Ok(entry.requirements);
         }
-        let needs = self.policy()?.needs();
-        Ok(Requirements {
-            preemption: needs.preempt,
-            sharing: needs.templates.contains(&Template::Beside),
-            mixed_types: false,
-        })
+        let granted = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
+        Ok(self.policy()?.needs().actions.intersection(granted))
     }
 
     /// A fresh policy.
@@ -157,6 +174,7 @@ impl PolicySpec {
             Kind::Heuristic(name) => heuristics::by_name(name)?,
             Kind::Network(policy) => Box::new((**policy).clone()),
             Kind::Tree(policy) => Box::new((**policy).clone()),
+            Kind::Made(maker) => (maker.0)(),
             Kind::Planner(..) => {
                 return Err(Error::config(
                     "policy",
@@ -174,9 +192,10 @@ impl PolicySpec {
     /// The capability that is missing.
     pub fn check(&self, capabilities: Capabilities) -> Result<(), Error> {
         match &self.kind {
-            Kind::Tree(policy) => {
-                let needs = &policy.tree().meta().needs;
-                needs.check_against(&self.name, capabilities).map_err(|error| {
+            Kind::Tree(policy) => policy
+                .tree()
+                .check_against(&self.name, capabilities)
+                .map_err(|error| {
                     let allowed = "a tree that asks for no more than the cluster can do";
                     Error::config(
                         "policy",
@@ -184,11 +203,10 @@ impl PolicySpec {
                         allowed,
                         format!("{error}; see --preemption"),
                     )
-                })
-            }
+                }),
             Kind::Planner(entry, _) => {
-                let missing = entry.requirements.missing_from(capabilities);
-                if missing == Requirements::NOTHING {
+                let missing = entry.requirements.difference(capabilities.actions());
+                if missing.is_empty() {
                     return Ok(());
                 }
                 let allowed = "a planner that asks for no more than the cluster can do";
@@ -199,7 +217,7 @@ impl PolicySpec {
                     format!("It needs {}.", requirement_flags(missing).join(" and ")),
                 ))
             }
-            Kind::Heuristic(_) | Kind::Network(_) => Ok(()),
+            Kind::Heuristic(_) | Kind::Network(_) | Kind::Made(_) => Ok(()),
         }
     }
 
@@ -276,7 +294,7 @@ impl PolicySpec {
     ///
     /// # Errors
     /// A table for a name that is no planner among them, or settings that a planner refuses.
-    pub fn configure(all: &mut [PolicySpec], settings: &serde_json::Value) -> Result<(), Error> {
+    pub(crate) fn configure(all: &mut [PolicySpec], settings: &serde_json::Value) -> Result<(), Error> {
         let tables = settings.as_object().into_iter().flatten();
         for (name, table) in tables {
             let planner = all
@@ -329,7 +347,28 @@ impl PolicySpec {
         all.push(self);
     }
 
-    fn named(mut self, label: Option<&str>) -> PolicySpec {
+    /// Whether numbers of a decision point are not enough for it: a heuristic, a planner, a network that corrects a heuristic.
+    #[must_use]
+    pub fn reads_cluster(&self) -> bool {
+        match &self.kind {
+            Kind::Heuristic(_) | Kind::Planner(..) => true,
+            Kind::Network(policy) => policy.has_prior(),
+            Kind::Tree(_) | Kind::Made(_) => false,
+        }
+    }
+
+    /// The tree, if this is one.
+    #[must_use]
+    pub fn tree_policy(&self) -> Option<&TreePolicy> {
+        match &self.kind {
+            Kind::Tree(policy) => Some(policy),
+            _ => None,
+        }
+    }
+
+    /// The same under another name, if there is one.
+    #[must_use]
+    pub fn named(mut self, label: Option<&str>) -> PolicySpec {
         if let Some(label) = label {
             self.name = label.to_string();
         }
@@ -437,7 +476,7 @@ mod tests {
         assert!(all[0].check(bare).is_ok());
         let refused = all[2].check(bare).unwrap_err().to_string();
         assert!(refused.contains("--preemption and --mixed-types"), "{refused}");
-        assert!(all[2].check(all[2].asks().unwrap().added_to(bare)).is_ok());
+        assert!(all[2].check(bare.with_actions(all[2].asks().unwrap())).is_ok());
         let settings = serde_json::json!({"tiresias": {"quantum_gpu_s": 1000.0}});
         PolicySpec::configure(&mut all, &settings).unwrap();
         assert!(matches!(&all[1].kind, Kind::Planner(_, own) if own["quantum_gpu_s"] == 1000.0));

@@ -3,15 +3,12 @@
 
 use std::time::Duration;
 
+use pleach_env::Error as EnvError;
 use pleach_env::bound::LowerBounds;
-use pleach_env::error::Error as EnvError;
-use pleach_env::metrics::JobOutcome;
-use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
 use pleach_env::workload::Workload;
+use pleach_env::{JobOutcome, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::{Capabilities, Cluster};
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{Planner, PolicyError, Time};
 use rayon::prelude::*;
 
 use super::instances::Instance;
@@ -122,7 +119,7 @@ impl<'a> Runner<'a> {
         let nobody = Watcher::nobody();
         let watcher = self.watcher.unwrap_or(&nobody);
         in_parallel(self.label, watcher, &pairs, |(instance, bounds, policy)| {
-            let timed = self.run_one(instance, policy, stopwatch)?;
+            let timed = self.run_one(instance, policy, stopwatch, watcher)?;
             Ok(match bounds {
                 Some(bounds) => TimedRun {
                     run: timed.run.against(*bounds),
@@ -136,7 +133,7 @@ impl<'a> Runner<'a> {
     fn granted(&self, policy: &PolicySpec, capabilities: Capabilities) -> Result<Capabilities, Error> {
         match self.grants {
             Grants::OfCluster => Ok(capabilities),
-            Grants::AsAsked => Ok(policy.asks()?.added_to(capabilities)),
+            Grants::AsAsked => Ok(capabilities.with_actions(policy.asks()?)),
         }
     }
 
@@ -145,6 +142,7 @@ impl<'a> Runner<'a> {
         instance: &Instance,
         policy: &PolicySpec,
         stopwatch: Stopwatch<'_>,
+        watcher: &Watcher,
     ) -> Result<TimedRun, Error> {
         let sim = SimConfig {
             seed: instance.seed,
@@ -154,6 +152,7 @@ impl<'a> Runner<'a> {
         let mut planner = Timed {
             inner: policy.make_planner()?,
             stopwatch,
+            watcher,
             num_plans: 0,
             planning: Duration::ZERO,
             planning_max: Duration::ZERO,
@@ -179,7 +178,7 @@ pub fn simulate_as_asked(
     sim: &SimConfig,
 ) -> Result<SimResult, Error> {
     let mut sim = sim.clone();
-    sim.capabilities = policy.asks()?.added_to(sim.capabilities);
+    sim.capabilities = sim.capabilities.with_actions(policy.asks()?);
     let mut planner = policy.make_planner()?;
     simulate_planner(workload, &sim, planner.as_mut()).map_err(|error| failed(policy, workload, error))
 }
@@ -209,6 +208,7 @@ pub fn in_parallel<T: Sync, R: Send>(
 struct Timed<'a> {
     inner: Box<dyn Planner>,
     stopwatch: Stopwatch<'a>,
+    watcher: &'a Watcher,
     num_plans: u64,
     planning: Duration,
     planning_max: Duration,
@@ -222,6 +222,9 @@ impl Planner for Timed<'_> {
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         if cluster.num_pending() + cluster.num_running() == 0 {
             return self.inner.plan(cluster);
+        }
+        if self.watcher.asked_to_stop(self.num_plans, 0).is_some() {
+            return Err(PolicyError::Stopped);
         }
         let before = (self.stopwatch)();
         self.inner.plan(cluster)?;

@@ -3,9 +3,9 @@
 //! A value that is given wins. One that is not takes the environment's value where every workload is an environment (by id, or
 //! by the settings of a training) and all of them agree; else its own default.
 
+use pleach_env::SimConfig;
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::failures::OutcomeModel;
-use pleach_env::simulate::SimConfig;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_scheduler::cluster::{Capabilities, Sharing};
 use pleach_scheduler::physics::overheads::Overheads;
@@ -160,7 +160,7 @@ pub(crate) fn model(source: EstimateSource) -> EstimateModel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_env::config::EnvConfig;
+    use pleach_env::EnvConfig;
 
     fn sim(names: &[&str], args: &SchedulingConfig) -> SimConfig {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();

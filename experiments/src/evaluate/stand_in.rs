@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use pleach_env::simulate::SimConfig;
+use pleach_env::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_scheduler::cluster::Sharing;
 
@@ -60,7 +60,7 @@ fn stand_in(name: &str, instances: &[Instance], sim: &SimConfig) -> Option<(&'st
 
 #[cfg(test)]
 mod tests {
-    use pleach_env::config::EnvConfig;
+    use pleach_env::EnvConfig;
 
     use super::*;
     use crate::evaluate::instances::{episodes, seeds};

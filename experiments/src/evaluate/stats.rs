@@ -9,15 +9,15 @@
 //! With few pairs a percentile interval is too narrow (the test below measures its coverage): treat fewer than ten pairs
 //! as a hint. Refused: ratios of numbers that are not positive.
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_scheduler::portable_math::{exp, ln};
 use rand::Rng as _;
 use serde::Serialize;
 
 /// Resamples of the bootstrap.
-pub const NUM_RESAMPLES: usize = 10_000;
+pub(crate) const NUM_RESAMPLES: usize = 10_000;
 /// Pairs that are looked at, at most; bounds the work at `NUM_RESAMPLES * MAX_PAIRS` draws.
-pub const MAX_PAIRS: usize = 10_000;
+pub(crate) const MAX_PAIRS: usize = 10_000;
 /// Draws spent on one interval, at most; with more pairs there are fewer resamples.
 const MAX_DRAWS: usize = 20_000_000;
 /// Resamples below which we never go.
@@ -42,7 +42,7 @@ impl Ratio {
     /// The ratio over `pairs` of (policy, reference); none without pairs or where a number is not positive and finite.
     /// Pairs beyond [`MAX_PAIRS`] are left out.
     #[must_use]
-    pub fn of_pairs(pairs: &[(f64, f64)]) -> Option<Ratio> {
+    pub(crate) fn of_pairs(pairs: &[(f64, f64)]) -> Option<Ratio> {
         let pairs = &pairs[..pairs.len().min(MAX_PAIRS)];
         let positive = |value: f64| value.is_finite() && value > 0.0;
         if pairs.is_empty()

@@ -224,7 +224,7 @@ fn ratio_cell(name: &str, reference: &str, summary: &Summary) -> String {
 
 /// A ratio for people: three decimals where it is near 1.
 #[must_use]
-pub fn show_ratio(value: f64) -> String {
+pub(crate) fn show_ratio(value: f64) -> String {
     if (0.1..10.0).contains(&value) {
         format!("{value:.3}")
     } else {

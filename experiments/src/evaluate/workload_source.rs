@@ -5,13 +5,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use pleach_env::config::{EnvConfig, WorkloadConfig};
-use pleach_env::seed::Seed;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
-use pleach_scheduler::cluster::Sharing;
-use pleach_scheduler::spec::ClusterSpec;
+use pleach_env::{EnvConfig, Seed, WorkloadConfig};
+use pleach_scheduler::ActionKind;
+use pleach_scheduler::cluster_spec::ClusterSpec;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -269,7 +268,7 @@ impl WorkloadSource {
                     workload: *drawn,
                     ..EnvConfig::default()
                 };
-                let source = pleach_env::config::Source::open(&env)?;
+                let source = pleach_env::Source::open(&env)?;
                 let mut workload = source.workload(&env, seed)?;
                 workload.name = name.to_string();
                 if let Some(cluster) = self.cluster_override()? {
@@ -335,7 +334,8 @@ impl WorkloadSource {
             sim,
             ..EnvConfig::default()
         };
-        config.candidates.share = config.sim.capabilities.sharing != Sharing::Off;
+        let shares = config.sim.capabilities.actions().contains(ActionKind::Share);
+        config.candidates.actions = config.candidates.actions.set(ActionKind::Share, shares);
         Ok(config)
     }
 }

@@ -104,7 +104,7 @@ impl Axis {
 
     /// A logarithmic axis of durations in seconds with ticks that have names.
     #[must_use]
-    pub fn log_time(title: &str, low_s: f64, high_s: f64) -> Axis {
+    pub(crate) fn log_time(title: &str, low_s: f64, high_s: f64) -> Axis {
         let low = low_s.clamp(1e-3, 1e11);
         let high = high_s.clamp(low * 2.0, 1e12);
         let inside = |tick: &&(f64, &str)| (low * 0.999..=high * 1.001).contains(&tick.0);

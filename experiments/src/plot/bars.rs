@@ -7,7 +7,7 @@ use super::frame::{Frame, colour};
 use super::text::{escape, escape_name};
 
 /// Groups in one plot, at most.
-pub const GROUPS_MAX: usize = 60;
+pub(crate) const GROUPS_MAX: usize = 60;
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 150.0;

@@ -5,7 +5,7 @@ use super::frame::{Frame, legend};
 use crate::evaluate::stats::quantile;
 
 /// Points of one line, at most.
-pub const CDF_POINTS_MAX: usize = 400;
+pub(crate) const CDF_POINTS_MAX: usize = 400;
 /// Shortest time shown, seconds; shorter JCTs are drawn at the edge.
 const LOW_S: f64 = 1.0;
 

@@ -177,7 +177,7 @@ pub fn colour(series: usize) -> String {
 
 /// Attributes of series number `series`: colour, and dash from the seventh on.
 #[must_use]
-pub fn series_style(series: usize) -> String {
+pub(crate) fn series_style(series: usize) -> String {
     let dash = DASHES[(series / NUM_COLOURS) % DASHES.len()];
     let colour = colour(series);
     if dash.is_empty() {

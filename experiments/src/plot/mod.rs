@@ -1,11 +1,11 @@
 //! Plots as inline SVG: the same bytes on every machine, no script, no font, a bounded size. Every page draws with this kit.
 //!
-//! [`Frame`](frame::Frame) is a plot with two axes to draw lines, areas and levels into; [`bars`] and [`distribution`] draw
-//! whole plots; [`text`] escapes what comes from outside; [`series`] makes long series short.
+//! [`Frame`](frame::Frame) is a plot with two axes to draw lines, areas and levels into; `bars` and `distribution` draw
+//! whole plots; [`text`] escapes what comes from outside; `series` makes long series short.
 
 pub mod axis;
-pub mod bars;
-pub mod distribution;
+pub(crate) mod bars;
+pub(crate) mod distribution;
 pub mod frame;
-pub mod series;
+pub(crate) mod series;
 pub mod text;

@@ -24,7 +24,7 @@ pub fn escape(text: &str) -> String {
 
 /// A name for a plot: escaped, and cut if it is long.
 #[must_use]
-pub fn escape_name(name: &str) -> String {
+pub(crate) fn escape_name(name: &str) -> String {
     if name.chars().count() <= NAME_CHARS_MAX {
         return escape(name);
     }

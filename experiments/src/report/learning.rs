@@ -8,7 +8,7 @@ use crate::plot::series::thin;
 use crate::plot::text::escape_name;
 
 /// Points of one series, at most.
-pub const LEARNING_POINTS_MAX: usize = 500;
+pub(crate) const LEARNING_POINTS_MAX: usize = 500;
 
 /// Series of a metric over training.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -5,10 +5,10 @@
 //! a fixed number of points. Every text that comes from outside is escaped.
 
 mod cdf;
-pub mod learning;
+pub(crate) mod learning;
 pub mod page;
-pub mod ratio;
-pub mod utilisation;
+pub(crate) mod ratio;
+pub(crate) mod utilisation;
 
 pub use learning::LearningCurve;
 pub use page::Report;

@@ -9,7 +9,7 @@ use crate::plot::series::averaged;
 use crate::plot::text::{escape, escape_name};
 
 /// Points of one strip, at most.
-pub const UTILISATION_POINTS_MAX: usize = 600;
+pub(crate) const UTILISATION_POINTS_MAX: usize = 600;
 
 const WIDTH: f64 = 760.0;
 const LEFT: f64 = 150.0;

@@ -15,14 +15,14 @@ use serde::de::DeserializeOwned;
 use crate::error::Error;
 
 /// End of the name of every temporary file.
-pub const TEMPORARY_SUFFIX: &str = ".tmp";
+pub(crate) const TEMPORARY_SUFFIX: &str = ".tmp";
 
 /// Keeps two writers of one process apart; the process id keeps two processes apart.
 static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
 
 /// A name that only our temporary files have: `.NAME.PROCESS.NUMBER.tmp`.
 #[must_use]
-pub fn is_temporary(name: &OsStr) -> bool {
+pub(crate) fn is_temporary(name: &OsStr) -> bool {
     let inner = name
         .to_str()
         .and_then(|name| name.strip_prefix('.')?.strip_suffix(TEMPORARY_SUFFIX));
@@ -136,7 +136,7 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, Error> {
 ///
 /// # Errors
 /// As [`read_text`], and [`Error::Data`] with line and column where it does not parse.
-pub fn read_json<T: DeserializeOwned>(path: &Path, max_bytes: u64) -> Result<T, Error> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, max_bytes: u64) -> Result<T, Error> {
     let text = read_text(path, max_bytes)?;
     serde_json::from_str(&text).map_err(|error| Error::json(path, &error))
 }

@@ -15,7 +15,7 @@ const PART_BYTES: usize = 1 << 16;
 
 /// Hex SHA-256 of `bytes`.
 #[must_use]
-pub fn hash_bytes(bytes: &[u8]) -> String {
+pub(crate) fn hash_bytes(bytes: &[u8]) -> String {
     hex(Sha256::digest(bytes).into())
 }
 
@@ -23,7 +23,7 @@ pub fn hash_bytes(bytes: &[u8]) -> String {
 ///
 /// # Errors
 /// A file that cannot be read.
-pub fn hash_file(path: &Path) -> io::Result<(u64, String)> {
+pub(crate) fn hash_file(path: &Path) -> io::Result<(u64, String)> {
     hash_reader(File::open(path)?, u64::MAX)
 }
 
@@ -35,7 +35,7 @@ fn hex(digest: [u8; 32]) -> String {
 ///
 /// # Errors
 /// What the reader gives.
-pub fn hash_reader(reader: impl Read, num_bytes: u64) -> io::Result<(u64, String)> {
+pub(crate) fn hash_reader(reader: impl Read, num_bytes: u64) -> io::Result<(u64, String)> {
     let (mut digest, mut reader) = (Sha256::new(), reader.take(num_bytes));
     let (mut part, mut size_bytes) = (vec![0; PART_BYTES], 0);
     loop {
@@ -51,13 +51,13 @@ pub fn hash_reader(reader: impl Read, num_bytes: u64) -> io::Result<(u64, String
 
 /// Hex SHA-256 of `value` in canonical form.
 #[must_use]
-pub fn hash_json(value: &Value) -> String {
+pub(crate) fn hash_json(value: &Value) -> String {
     hash_bytes(canonical_json(value).as_bytes())
 }
 
 /// `value` with sorted keys and no white space.
 #[must_use]
-pub fn canonical_json(value: &Value) -> String {
+pub(crate) fn canonical_json(value: &Value) -> String {
     let mut text = String::new();
     write_canonical(value, &mut text);
     text

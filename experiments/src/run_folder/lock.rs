@@ -13,7 +13,7 @@ use std::path::Path;
 use crate::error::Error;
 
 /// Name of the file that is locked.
-pub const LOCK_FILE: &str = "lock";
+pub(crate) const LOCK_FILE: &str = "lock";
 
 /// The folder is ours for as long as this lives.
 #[derive(Debug)]

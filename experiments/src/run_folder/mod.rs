@@ -13,8 +13,8 @@
 //! compared byte by byte. What is refused: overwriting a finished run, and touching a folder that is not a run.
 
 pub mod atomic_file;
-pub mod differences;
-pub mod hash;
+pub(crate) mod differences;
+pub(crate) mod hash;
 pub mod lock;
 
 mod description;
@@ -30,4 +30,4 @@ pub use self::description::{Artefact, RunDescription};
 pub use self::existing::Existing;
 pub use self::folder::RunFolder;
 pub use self::names::{CONFIG_FILE, SETTINGS_FILE};
-pub use self::verify::verify;
+pub(crate) use self::verify::verify;

@@ -23,7 +23,7 @@ const CHECKPOINT_EXTENSION: &str = "ckpt";
 ///
 /// # Errors
 /// [`Error::Contract`] for the first file with other bytes than were listed: both hashes, and how to mend it.
-pub fn verify(folder: &Path, only: &[&str], hint: &str) -> Result<(), Error> {
+pub(crate) fn verify(folder: &Path, only: &[&str], hint: &str) -> Result<(), Error> {
     let list = folder.join(ARTEFACTS_FILE);
     if !list.is_file() {
         return Ok(());

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pleach_baselines::Requirements;
-use pleach_env::config::EnvConfig;
+use pleach_env::EnvConfig;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::portable_math::{exp, ln};
 use serde::Serialize;
@@ -25,7 +24,7 @@ pub fn baselines(capabilities: Capabilities) -> Result<Vec<PolicySpec>, Error> {
     let mut all = PolicySpec::open_all(&[])?;
     for name in pleach_baselines::names() {
         let planner = PolicySpec::planner(name, serde_json::Value::Null)?;
-        if planner.asks()?.missing_from(capabilities) == Requirements::NOTHING {
+        if planner.asks()?.difference(capabilities.actions()).is_empty() {
             all.push(planner);
         }
     }

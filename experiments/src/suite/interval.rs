@@ -7,7 +7,7 @@
 //! # Source
 //! Agarwal et al., NeurIPS'21 (interquartile mean, stratified bootstrap over runs and tasks).
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_scheduler::portable_math::{exp, ln};
 use rand::Rng as _;
 use serde::Serialize;

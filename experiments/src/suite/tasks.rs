@@ -1,8 +1,8 @@
 //! The tasks: an environment to train in and be judged on, and workloads of another kind that nobody was trained on.
 
-use pleach_env::config::{EnvConfig, WorkloadConfig};
-use pleach_env::error::Error as EnvError;
+use pleach_env::Error as EnvError;
 use pleach_env::workload::generate::{GeneratorConfig, PolluxConfig};
+use pleach_env::{EnvConfig, WorkloadConfig};
 
 use crate::error::Error;
 

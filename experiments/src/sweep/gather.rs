@@ -30,7 +30,7 @@ pub struct GatherConfig {
 /// Writes `results.csv`, `results.json` and `results.html` below `out`; returns their paths.
 ///
 /// # Errors
-/// As [`collect`], and [`Error::Io`], [`Error::Config`] where the plot asks for what is not there.
+/// As `collect`, and [`Error::Io`], [`Error::Config`] where the plot asks for what is not there.
 pub fn gather(manifest: &Manifest, out: &Path, config: &GatherConfig) -> Result<Vec<PathBuf>, Error> {
     let units = collect(manifest, out, config.partial)?;
     let csv = to_csv(&units)?;

@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -18,7 +18,7 @@ use crate::run_folder::atomic_file::{read_json, write_json};
 use crate::run_folder::hash::hash_json;
 
 /// Units of one sweep, at most.
-pub const MAX_UNITS: usize = 100_000;
+pub(crate) const MAX_UNITS: usize = 100_000;
 /// Size of a manifest, at most.
 const MANIFEST_BYTES_MAX: u64 = 128 << 20;
 /// Version of the layout.

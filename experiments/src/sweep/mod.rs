@@ -15,7 +15,7 @@
 //! # What is deliberately not here
 //! An engine: nothing here talks to other machines. Knowledge of what a unit does: it is a function given by the caller.
 
-pub mod collect;
+pub(crate) mod collect;
 pub mod engine;
 pub mod gather;
 pub mod grid;

@@ -1,6 +1,6 @@
 //! What a unit of a sweep does: one policy on one workload, or one training run, as its configuration says.
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_env::workload::estimates::EstimateModel;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -80,7 +80,7 @@ impl Status {
 
     /// Whether every unit has a result.
     #[must_use]
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.done.len() == self.num_units
     }
 }

@@ -18,9 +18,9 @@ use crate::run_folder::atomic_file::{read_json, write_json};
 use crate::run_folder::hash::hash_json;
 
 /// Name of a result in the folder of its unit.
-pub const RESULT_FILE: &str = "result.json";
+pub(crate) const RESULT_FILE: &str = "result.json";
 /// Size of a result, at most; larger artefacts belong in files of their own.
-pub const RESULT_BYTES_MAX: u64 = 16 << 20;
+pub(crate) const RESULT_BYTES_MAX: u64 = 16 << 20;
 /// Version of a result's layout; 2 came with `value_hash`.
 pub const RESULT_SCHEMA: u32 = 2;
 /// Length of an error's text, at most, bytes.
@@ -105,7 +105,7 @@ pub struct UnitFailure {
 
 /// The folder of unit `index` below `out`.
 #[must_use]
-pub fn unit_folder(out: &Path, index: usize) -> PathBuf {
+pub(crate) fn unit_folder(out: &Path, index: usize) -> PathBuf {
     out.join("units").join(index.to_string())
 }
 
@@ -182,7 +182,7 @@ pub enum ResultState {
 
 /// Looks for the result of unit `index` with `hash`. A file that is not that result counts as none.
 #[must_use]
-pub fn read_result(folder: &Path, index: usize, hash: &str) -> ResultState {
+pub(crate) fn read_result(folder: &Path, index: usize, hash: &str) -> ResultState {
     let path = folder.join(RESULT_FILE);
     match read_json::<UnitResult>(&path, RESULT_BYTES_MAX) {
         Ok(result) if result.schema == RESULT_SCHEMA && result.index == index && result.hash == hash => {
@@ -200,7 +200,7 @@ pub fn read_result(folder: &Path, index: usize, hash: &str) -> ResultState {
 
 /// Why the unit failed last time, if it did and has not changed since.
 #[must_use]
-pub fn read_failure(folder: &Path, unit: &ManifestUnit) -> Option<UnitFailure> {
+pub(crate) fn read_failure(folder: &Path, unit: &ManifestUnit) -> Option<UnitFailure> {
     let failure: UnitFailure = read_json(&folder.join("error.json"), RESULT_BYTES_MAX).ok()?;
     (failure.index == unit.index && failure.hash == unit.hash).then_some(failure)
 }

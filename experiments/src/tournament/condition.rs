@@ -1,6 +1,6 @@
 //! What the schedulers of a tournament know, and what moving a job costs.
 
-use pleach_env::simulate::SimConfig;
+use pleach_env::SimConfig;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::physics::overheads::Overheads;
 

@@ -16,7 +16,7 @@ pub const WORKLOADS: [&str; 6] = [
 /// Planners that play only if they are named, because their jobs are not the same computation.
 pub const APART: [&str; 1] = ["hadare"];
 
-/// Everyone with a name but those [`APART`], or those that were named.
+/// Everyone with a name but those `APART`, or those that were named.
 ///
 /// # Errors
 /// An unknown name.

@@ -18,6 +18,6 @@ mod standings;
 mod tests;
 
 pub use condition::Condition;
-pub use field::{APART, WORKLOADS, field};
+pub use field::{WORKLOADS, field};
 pub use page::render;
 pub use standings::{COLUMNS, Standing, standings, table};

@@ -1,6 +1,6 @@
 //! A small tournament.
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
 
 use std::sync::atomic::{AtomicU64, Ordering};

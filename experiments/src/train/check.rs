@@ -1,7 +1,6 @@
 //! Refuses settings of a training that cannot be used, before anything runs.
 
-use pleach_agents::device::Device;
-use pleach_agents::trainer::Learner;
+use pleach_agents::{Device, Learner};
 
 use super::memory;
 use super::objective;

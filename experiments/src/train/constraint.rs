@@ -133,9 +133,9 @@ pub fn charge(multipliers: &[f64], excess: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_agents::adam::Adam;
+    use pleach_agents::Adam;
     use pleach_agents::evolution::{EvolutionConfig, descent, population};
-    use pleach_env::seed::Seed;
+    use pleach_env::Seed;
 
     fn bounds(metrics: &[(&str, f64)]) -> Constraint {
         Constraint {

@@ -15,7 +15,7 @@
 //! Growing episodes: Decima (Mao et al., SIGCOMM'19), which draws their ends instead. From easy to hard lists of jobs:
 //! RLScheduler (Zhang et al., SC'20), which sorts lists by their spread instead. Stages of load and the defaults are *assumed*.
 
-use pleach_env::config::{EnvConfig, Source};
+use pleach_env::{EnvConfig, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -86,7 +86,7 @@ impl Curriculum {
     ///
     /// # Errors
     /// A workload that cannot be read or has fewer jobs than a stage wants.
-    pub fn open_ends(&self, env: &EnvConfig) -> Result<(), Error> {
+    pub(crate) fn open_ends(&self, env: &EnvConfig) -> Result<(), Error> {
         if self.is_default() {
             return Ok(());
         }
@@ -128,7 +128,7 @@ impl Curriculum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_env::config::WorkloadConfig;
+    use pleach_env::WorkloadConfig;
     use pleach_env::workload::generate::GeneratorConfig;
 
     const GROWING: Curriculum = Curriculum {
@@ -210,8 +210,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("jobs.csv");
         let generator = GeneratorConfig::default().with(20, 1.0);
-        let workload =
-            pleach_env::workload::generate::generate(&generator, pleach_env::seed::Seed(1)).unwrap();
+        let workload = pleach_env::workload::generate::generate(&generator, pleach_env::Seed(1)).unwrap();
         workload.write(&path).unwrap();
         let env = EnvConfig {
             workload: WorkloadConfig::File {

@@ -27,7 +27,7 @@ impl CurvePoint {
     /// Whether the network may be the one that is kept: it kept to all bounds, and if the run's first network did too, it is
     /// better than that one by more than luck, see [`highest_ratio`]. The first one itself needs only keep to the bounds.
     #[must_use]
-    pub fn is_admitted(&self, first: &CurvePoint) -> bool {
+    pub(crate) fn is_admitted(&self, first: &CurvePoint) -> bool {
         let is_first = self.update == first.update;
         let is_better = || highest_ratio(&self.ratios, &first.ratios) < 1.0;
         !self.lost && self.keeps_bounds() && (is_first || !first.keeps_bounds() || is_better())

@@ -1,8 +1,7 @@
 //! An environment in words: its id, its cluster and jobs, what a scheduler is told of run times.
 
-use pleach_env::config::{EnvConfig, Source, WorkloadConfig};
-use pleach_env::seed::Seed;
 use pleach_env::workload::estimates::EstimateModel;
+use pleach_env::{EnvConfig, Seed, Source, WorkloadConfig};
 use pleach_scheduler::policy::CandidateConfig;
 
 /// The registered environment with this workload and this cluster, and the flags that make it so: `--num-jobs 40` where only
@@ -23,13 +22,13 @@ pub fn registered(env: &EnvConfig) -> Option<(&'static str, String)> {
     };
     let is_alike = |id: &str| {
         let alike = EnvConfig::registered(id).is_ok_and(|known| {
-            // A network's contract asks for neither of these where the cluster never offers it.
-            let own = CandidateConfig {
-                preempt: known.candidates.preempt,
-                reserve: known.candidates.reserve,
-                ..env.candidates
+            // A network's contract asks for nothing that the cluster never offers.
+            let can = known.sim.capabilities.actions();
+            let offered = |config: &CandidateConfig| CandidateConfig {
+                actions: config.actions.intersection(can),
+                ..*config
             };
-            own == known.candidates
+            offered(&env.candidates) == offered(&known.candidates)
         });
         u8::from(alike)
     };

@@ -8,8 +8,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
-use pleach_agents::checkpoint::Checkpoint;
-use pleach_agents::trainer::Learner;
+use pleach_agents::{Checkpoint, Learner};
 use pleach_network::TrainedNetwork;
 use serde_json::Value;
 

@@ -64,8 +64,7 @@ pub fn adopt(settings: &mut TrainSettings) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use pleach_agents::checkpoint::Checkpoint;
-    use pleach_agents::trainer::Learner;
+    use pleach_agents::{Checkpoint, Learner};
     use pleach_network::LearnedPolicy;
 
     use super::*;

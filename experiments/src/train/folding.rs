@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pleach_env::simulate::{SimConfig, simulate};
+use pleach_env::{SimConfig, simulate};
 use pleach_network::{FeatureRanges, LearnedPolicy, TrainedNetwork, Watched, fold};
 use rayon::prelude::*;
 
@@ -14,7 +14,11 @@ use crate::evaluate::instances::Instance;
 ///
 /// # Errors
 /// A file that is no checkpoint or cannot be written; the first run, in order, that fails.
-pub fn fold_network(path: &Path, instances: &[Instance], sim: &SimConfig) -> Result<LearnedPolicy, Error> {
+pub(crate) fn fold_network(
+    path: &Path,
+    instances: &[Instance],
+    sim: &SimConfig,
+) -> Result<LearnedPolicy, Error> {
     let mut network = TrainedNetwork::load(path)?;
     let policy = LearnedPolicy::from_network(&network)?;
     let seen = instances

@@ -3,11 +3,9 @@
 //! Refused: a planner whose plans are shown in less than half of the decisions. What a network learned from the rest would
 //! not be what the planner does.
 
-use pleach_agents::imitation::Demonstrations;
+use pleach_agents::Demonstrations;
 use pleach_env::expert::ExpertPlanner;
-use pleach_env::seed::Seed;
-use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::{Batch, VectorEnv as _};
+use pleach_env::{Batch, Seed, VecEnv, VectorEnv as _};
 
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;
@@ -17,7 +15,7 @@ use crate::train::settings::TrainSettings;
 ///
 /// # Errors
 /// A planner that fails, or whose plans are shown in less than half of the decisions.
-pub fn of_planner(
+pub(crate) fn of_planner(
     name: &str,
     envs: &mut VecEnv,
     settings: &TrainSettings,

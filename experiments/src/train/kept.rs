@@ -6,9 +6,8 @@
 
 use std::path::Path;
 
-use pleach_agents::checkpoint::Checkpoint;
-use pleach_agents::trainer::Trainer;
-use pleach_env::seed::Seed;
+use pleach_agents::{Checkpoint, Trainer};
+use pleach_env::Seed;
 use pleach_network::{LearnedPolicy, TrainedNetwork};
 use pleach_scheduler::portable_math::ln;
 

@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use pleach_agents::trainer::Learner;
-use pleach_env::config::{EnvConfig, Source};
-use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::AutoresetMode;
+use pleach_agents::Learner;
+use pleach_env::{AutoresetMode, EnvConfig, Source, VecEnv};
 
 use super::objective;
 use super::run::Run;

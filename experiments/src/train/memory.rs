@@ -1,6 +1,6 @@
 //! What a training holds in memory, bounded before it begins: two numbers that are allowed can multiply to more than there is.
 
-use pleach_agents::trainer::Learner;
+use pleach_agents::Learner;
 
 use crate::error::Error;
 use crate::train::settings::TrainSettings;

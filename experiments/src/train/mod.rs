@@ -5,10 +5,10 @@
 //! on the disk before it, and what is beyond the newest one is made again.
 
 pub mod constraint;
-pub mod curriculum;
+pub(crate) mod curriculum;
 pub mod env_description;
 pub mod fine_tuning;
-pub mod folding;
+pub(crate) mod folding;
 pub mod network_card;
 pub mod objective;
 pub mod overrides;

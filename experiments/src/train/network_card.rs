@@ -1,6 +1,6 @@
 //! What a network policy file knows of its network, in words.
 
-use pleach_env::config::EnvConfig;
+use pleach_env::EnvConfig;
 use pleach_network::TrainedNetwork;
 use pleach_scheduler::policy::CandidateConfig;
 
@@ -72,20 +72,10 @@ fn candidates(config: &CandidateConfig) -> String {
         "the first {} jobs of each order, the first {} that fit",
         config.heads, config.fitting
     );
-    let kinds = [
-        (config.templates, "all placements"),
-        (config.reserve, "reservations"),
-        (config.preempt, "preemption"),
-        (config.share, "sharing"),
-        (config.sizes, "sizes of elastic jobs"),
-        (config.cores, "shares of cores and memory"),
-        (config.wait_for_type, "waiting for a GPU type"),
-    ];
-    let kinds = kinds.into_iter().filter(|(is_offered, _)| *is_offered);
-    std::iter::once(jobs.as_str())
-        .chain(kinds.map(|(_, word)| word))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let mut words = vec![jobs];
+    words.extend(config.templates.then(|| "all placements".to_owned()));
+    words.extend(config.actions.iter().map(|kind| kind.phrase().to_owned()));
+    words.join(", ")
 }
 
 #[cfg(test)]

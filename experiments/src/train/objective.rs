@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pleach_env::metrics::Metrics;
+use pleach_env::Metrics;
 use pleach_scheduler::portable_math::{exp, ln};
 
 use crate::error::Error;

@@ -70,7 +70,7 @@ fn parse(value: &str) -> toml::Value {
 
 #[cfg(test)]
 mod tests {
-    use pleach_agents::trainer::Learner;
+    use pleach_agents::Learner;
 
     use super::*;
     use crate::train::settings::TrainSettings;

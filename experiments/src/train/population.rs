@@ -1,8 +1,6 @@
 //! What the members of a population are worth: whole episodes, played as deployed policies play them.
 
-use pleach_env::config::{EnvConfig, Source};
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
+use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::policy::Policy;
 use rayon::prelude::*;
@@ -42,7 +40,7 @@ pub struct Judged {
 ///
 /// # Errors
 /// The first workload or run, in order, that fails.
-pub fn of_population(
+pub(crate) fn of_population(
     (source, env): (&Source, &EnvConfig),
     objective: &Objective,
     num_workloads: usize,

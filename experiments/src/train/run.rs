@@ -2,17 +2,9 @@
 
 use std::path::Path;
 
-use pleach_agents::checkpoint::Checkpoint;
-use pleach_agents::device::Device;
-use pleach_agents::imitation::Demonstrations;
-use pleach_agents::log::Logger;
-use pleach_agents::trainer::{TrainConfig, Trainer};
-use pleach_env::config::{EnvConfig, Source};
-use pleach_env::seed::Seed;
-use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::AutoresetMode;
-use pleach_network::Contract;
-use pleach_network::Prior;
+use pleach_agents::{Checkpoint, Demonstrations, Device, Logger, TrainConfig, Trainer};
+use pleach_env::{AutoresetMode, EnvConfig, Seed, Source, VecEnv};
+use pleach_network::{Contract, Prior};
 
 use super::curve::CurvePoint;
 use super::extend;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pleach_agents::checkpoint::Checkpoint;
+use pleach_agents::Checkpoint;
 use pleach_scheduler::portable_math::{exp, ln};
 
 use super::curve::CurvePoint;

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use pleach_agents::device::Device;
 use pleach_agents::ppo::PpoConfig;
-use pleach_agents::trainer::TrainConfig;
-use pleach_env::config::EnvConfig;
+use pleach_agents::{Device, TrainConfig};
+use pleach_env::EnvConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::train::constraint::Constraint;
@@ -103,11 +102,11 @@ impl TrainSettings {
     /// The same without candidates that the cluster never offers, so that the network's contract asks for none of a kind
     /// that it has not met in training.
     #[must_use]
-    pub fn narrowed(&self) -> TrainSettings {
+    pub(crate) fn narrowed(&self) -> TrainSettings {
         let mut settings = self.clone();
         let capabilities = self.env.sim.capabilities;
-        settings.env.candidates.preempt &= capabilities.preemption;
-        settings.env.candidates.reserve &= capabilities.reservation;
+        let offered = &mut settings.env.candidates.actions;
+        *offered = offered.intersection(capabilities.actions());
         settings
     }
 }

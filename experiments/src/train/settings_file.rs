@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use pleach_agents::trainer::Learner;
-use pleach_env::config::EnvConfig;
+use pleach_agents::Learner;
+use pleach_env::EnvConfig;
 use toml::{Table, Value};
 
 use crate::error::Error;
@@ -17,7 +17,7 @@ use crate::train::settings::TrainSettings;
 /// Largest file, bytes.
 const BYTES_MAX: u64 = 1 << 20;
 /// The environment of `pleach train` without one.
-pub const DEFAULT_ENV: &str = "Pleach/Philly-v0";
+pub(crate) const DEFAULT_ENV: &str = "Pleach/Philly-v0";
 /// Tables that a file replaces and does not complete.
 const WHOLE: [&str; 3] = ["env.workload", "env.sim.estimates", "objective"];
 
@@ -44,7 +44,7 @@ pub fn evolution() -> Result<TrainSettings, Error> {
 ///
 /// # Errors
 /// Not in practice: the file is part of the program.
-pub fn evolution_longer() -> Result<TrainSettings, Error> {
+pub(crate) fn evolution_longer() -> Result<TrainSettings, Error> {
     parse(include_str!("../../configs/suite-longer.toml")).map_err(Error::Failed)
 }
 
@@ -92,7 +92,7 @@ pub fn parse(text: &str) -> Result<TrainSettings, String> {
 
 /// What to say besides of a key that earlier versions had.
 #[must_use]
-pub fn of_removed_keys(message: &str) -> &'static str {
+pub(crate) fn of_removed_keys(message: &str) -> &'static str {
     match message.contains("unknown field `gradients`") {
         true => {
             " ppo.gradients and imitation.gradients are gone: the CPU takes plain gradients, another --device Burn's. Take the \

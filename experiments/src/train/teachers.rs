@@ -1,8 +1,8 @@
 //! Who can be imitated or corrected, by name.
 
-use pleach_baselines::Requirements;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::heuristics;
+use pleach_scheduler::{ActionKind, ActionSet};
 
 use crate::error::Error;
 use crate::evaluate::requirement_flags::requirement_flags;
@@ -12,21 +12,22 @@ use crate::evaluate::requirement_flags::requirement_flags;
 ///
 /// # Errors
 /// The name with what is allowed.
-pub fn check_teacher(name: &str, capabilities: Capabilities) -> Result<(), Error> {
-    let can_teach = |required: &Requirements| !required.preemption && !required.mixed_types;
+pub(crate) fn check_teacher(name: &str, capabilities: Capabilities) -> Result<(), Error> {
+    let no_candidate = ActionSet::of(ActionKind::Preempt).with(ActionKind::MixTypes);
+    let can_teach = |required: ActionSet| required.intersection(no_candidate).is_empty();
     let teachers: Vec<&str> = pleach_baselines::entries()
-        .filter(|entry| can_teach(&entry.requirements))
+        .filter(|entry| can_teach(entry.requirements))
         .map(|entry| entry.info.name)
         .collect();
     let Some(planner) = pleach_baselines::find(name) else {
         let others: Vec<&str> = ["best", "none"].into_iter().chain(teachers).collect();
         return check_heuristic("warm_start", name, &others);
     };
-    let missing = planner.requirements.missing_from(capabilities);
-    if can_teach(&planner.requirements) && missing == Requirements::NOTHING {
+    let missing = planner.requirements.difference(capabilities.actions());
+    if can_teach(planner.requirements) && missing.is_empty() {
         return Ok(());
     }
-    let hint = if can_teach(&planner.requirements) {
+    let hint = if can_teach(planner.requirements) {
         format!("{name} needs {}.", requirement_flags(missing).join(" and "))
     } else {
         format!("{name} stops running jobs or mixes GPU types, which no candidate does.")
@@ -39,7 +40,7 @@ pub fn check_teacher(name: &str, capabilities: Capabilities) -> Result<(), Error
 ///
 /// # Errors
 /// Key and value with all that is allowed, and the nearest of it.
-pub fn check_heuristic(key: &str, name: &str, others: &[&'static str]) -> Result<(), Error> {
+pub(crate) fn check_heuristic(key: &str, name: &str, others: &[&'static str]) -> Result<(), Error> {
     let known: Vec<&'static str> = others.iter().chain(heuristics::names()).copied().collect();
     if known.contains(&name) {
         return Ok(());

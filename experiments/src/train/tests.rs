@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use pleach_agents::checkpoint::Checkpoint;
-use pleach_agents::trainer::{Learner, TrainConfig};
-use pleach_env::config::WorkloadConfig;
+use pleach_agents::{Checkpoint, Learner, TrainConfig};
+use pleach_env::WorkloadConfig;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
 use pleach_network::{Layout, LearnedPolicy, TrainedNetwork};
 

@@ -3,7 +3,7 @@
 use pleach_scheduler::portable_math::{exp, ln};
 use std::collections::BTreeMap;
 
-use pleach_env::config::{EnvConfig, Source};
+use pleach_env::{EnvConfig, Source};
 
 use crate::error::Error;
 use crate::evaluate::instances::Instance;
@@ -140,7 +140,7 @@ impl Validation {
 /// where it is below 1, being better is no luck of the draw of workloads. The interval is normal, of logarithms; with one
 /// workload it is the ratio itself.
 #[must_use]
-pub fn highest_ratio(own: &[f64], first: &[f64]) -> f64 {
+pub(crate) fn highest_ratio(own: &[f64], first: &[f64]) -> f64 {
     /// 95 % of a standard normal number lie below.
     const QUANTILE: f64 = 1.645;
     let gains: Vec<f64> = own

@@ -91,7 +91,7 @@ impl Arrivals {
 
     /// Jobs in each day from time zero that the hours cover: (number of the day, jobs).
     #[must_use]
-    pub fn per_day(&self) -> Vec<(usize, u32)> {
+    pub(crate) fn per_day(&self) -> Vec<(usize, u32)> {
         let mut days: Vec<(usize, u32)> = Vec::new();
         for (offset, count) in self.per_hour.iter().enumerate() {
             let day = (self.first_hour + offset) / 24;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_env::workload::Workload;
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::Time;
 use serde::Serialize;
 
 use super::sizes::gpu_s;

@@ -4,15 +4,15 @@
 //! An [`Inspection`] is figures only; [`tables`] shows them in a terminal, [`page`] in one HTML page, and its serialised form is
 //! the JSON. A figure that would be no number (an average over nothing, a load over no time) is none, shown as `-`.
 
-pub mod arrivals;
-pub mod cluster;
-pub mod load;
-pub mod outcomes;
+pub(crate) mod arrivals;
+pub(crate) mod cluster;
+pub(crate) mod load;
+pub(crate) mod outcomes;
 pub mod page;
 mod plots;
 pub mod simulated;
-pub mod sizes;
-pub mod spread;
+pub(crate) mod sizes;
+pub(crate) mod spread;
 pub mod tables;
 #[cfg(test)]
 mod tests;

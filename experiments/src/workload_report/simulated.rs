@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use pleach_env::SimResult;
 use pleach_env::attribution::{WaitCause, Waits};
 use pleach_env::occupancy::{NUM_OCCUPANCY_CLASSES, Spread};
-use pleach_env::simulate::SimResult;
 use pleach_env::workload::Workload;
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::Time;
 use serde::Serialize;
 
 use super::sizes::{BUCKETS, bucket};

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::spread::{Summary, share, sorted};
 
 /// Gang buckets of the Philly study (Jeon et al., ATC'19, figure 2): 1, 2-4, 5-8, more than 8 GPUs.
-pub const BUCKETS: [&str; 4] = ["1", "2-4", "5-8", ">8"];
+pub(crate) const BUCKETS: [&str; 4] = ["1", "2-4", "5-8", ">8"];
 
 /// The bucket of a gang: an index into [`BUCKETS`].
 #[must_use]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::evaluate::stats::{mean, quantile};
 
 /// Quantiles that tables and files show, percent.
-pub const PERCENTS: [u32; 7] = [10, 25, 50, 75, 90, 95, 99];
+pub(crate) const PERCENTS: [u32; 7] = [10, 25, 50, 75, 90, 95, 99];
 
 /// Numbers in a nutshell. All figures are none without numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -19,7 +19,7 @@ use cells::{
 use run::{causes, occupancy, spread, waiting_tenants, waits};
 
 /// The section of sparklines, of which a page has better pictures.
-pub const PROFILES: &str = "profiles";
+pub(crate) const PROFILES: &str = "profiles";
 
 /// Tables under one heading.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,10 +1,9 @@
 //! Figures worked by hand, and inputs that would make a careless average say NaN.
 
-use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
-use pleach_scheduler::heuristics;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
+use pleach_env::{SimConfig, simulate};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
+use pleach_scheduler::{Time, heuristics};
 
 use super::simulated::Simulated;
 use super::{Inspection, page, tables};

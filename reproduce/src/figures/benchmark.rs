@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::table::Table;

@@ -7,12 +7,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, SimResult};
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::pollux::{APPLICATIONS, Row, of_list};
 use pleach_env::workload::generate::{GeneratorConfig, PolluxConfig, generate};
 use pleach_env::workload::import::{ImportOptions, import};
+use pleach_env::{Seed, SimConfig, SimResult};
 use pleach_scheduler::physics::overheads::Overheads;
 use serde_json::{Value, json};
 
@@ -307,7 +306,7 @@ fn s1(effort: &Effort) -> Result<Reproduction, Error> {
 fn fairness(workload: &Workload, result: &SimResult) -> Vec<f64> {
     let num_gpus = workload.cluster.num_gpus() as f64;
     let jobs = result.jobs.iter().zip(&workload.jobs);
-    let ratio = |(outcome, job): (&pleach_env::metrics::JobOutcome, &pleach_env::workload::JobSpec)| {
+    let ratio = |(outcome, job): (&pleach_env::JobOutcome, &pleach_env::workload::JobSpec)| {
         let shared_s: f64 = result
             .jobs
             .iter()

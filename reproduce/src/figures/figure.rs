@@ -38,7 +38,7 @@ pub enum Target {
 impl Target {
     /// Whether a value meets it; none where there is nothing to meet.
     #[must_use]
-    pub fn is_met_by(self, ours: f64) -> Option<bool> {
+    pub(crate) fn is_met_by(self, ours: f64) -> Option<bool> {
         match self {
             Target::Within { value, part } => Some((ours - value).abs() <= part * value.abs()),
             Target::Between { low, high } => Some((low..=high).contains(&ours)),

@@ -6,14 +6,13 @@
 
 use std::sync::Arc;
 
-use pleach_env::seed::Seed;
-use pleach_env::simulate::SimConfig;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
+use pleach_env::{Seed, SimConfig};
+use pleach_scheduler::Time;
 use pleach_scheduler::cluster::Capabilities;
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, NodeGroup};
 use pleach_scheduler::physics::interference::{PairEntry, gavel_v100_pairs};
-use pleach_scheduler::spec::{ClusterSpec, NodeGroup};
 use serde_json::{Value, json};
 
 use super::runs::avg_jct_s;

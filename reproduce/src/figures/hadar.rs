@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, SimResult};
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
-use pleach_scheduler::ids::Time;
+use pleach_env::{Seed, SimConfig, SimResult};
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{
+    ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, Resources, TenantSpec,
+};
 use pleach_scheduler::portable_math::pow;
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, Resources, TenantSpec};
 use rand::{Rng, RngExt as _};
 use serde_json::json;
 

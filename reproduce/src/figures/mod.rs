@@ -30,7 +30,8 @@ pub use benchmark::{Benchmark, Effort, Reproduction};
 pub use figure::{Figure, Target};
 
 pub use plot::Series;
-pub use runs::{Run, run_all};
+pub use runs::Run;
+pub(crate) use runs::run_all;
 
 use pleach_experiments::error::Error;
 

@@ -1,14 +1,13 @@
 //! FGD (ATC'23): how many GPUs nobody can use any more on a cluster that fills up.
 
 use pleach_baselines::packing::{Fgd, FgdConfig, Score};
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_env::workload::generate::{GeneratorConfig, OpenbLikeConfig, generate};
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{JobSpec, Workload};
+use pleach_scheduler::Planner as _;
 use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
-use pleach_scheduler::estimate::{Estimate, Provenance};
-use pleach_scheduler::ids::{ClassId, TenantId};
-use pleach_scheduler::planner::Planner as _;
+use pleach_scheduler::{ClassId, Estimate, Provenance, TenantId};
 use rand::RngExt as _;
 
 use super::figure::show;
@@ -86,7 +85,7 @@ fn request(job: &JobSpec) -> Submission {
 
 /// Part of the GPUs that is allocated when so much was asked for. `[step]`
 fn allocated(workload: &Workload, score: Score, seed: Seed) -> Result<Vec<f64>, Error> {
-    let wrong = |error: pleach_scheduler::error::ConfigError| Error::from(error);
+    let wrong = |error: pleach_scheduler::ConfigError| Error::from(error);
     let mut spec = workload.cluster.clone();
     spec.borrowing = true;
     let empty = || Cluster::new(&spec, &workload.classes, Capabilities::DEFAULT).map_err(wrong);

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use pleach_env::failures::OutcomeModel;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, SimResult};
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::workload::{Outcome, Workload};
+use pleach_env::{Seed, SimConfig, SimResult};
 
 use super::figure::show;
 use super::runs::run_all;
@@ -62,7 +61,7 @@ fn fragmentation(result: &SimResult) -> [Option<f64>; 3] {
     SIZES.map(|(least, most)| {
         let jobs = result.jobs.iter().zip(&result.waits);
         let delayed = jobs.filter(|(job, waits)| {
-            (least..=most).contains(&job.num_gpus) && waits.total() > pleach_scheduler::ids::Time::ZERO
+            (least..=most).contains(&job.num_gpus) && waits.total() > pleach_scheduler::Time::ZERO
         });
         let causes: Vec<f64> = delayed
             .map(|(_, waits)| {

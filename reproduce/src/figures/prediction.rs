@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, SimResult};
 use pleach_env::workload::Workload;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_env::{Seed, SimConfig, SimResult};
 
 use super::plot::lines;
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, run_all};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use pleach_env::simulate::{SimConfig, SimResult};
 use pleach_env::workload::Workload;
+use pleach_env::{SimConfig, SimResult};
 use serde_json::Value;
 
 use pleach_experiments::error::Error;
@@ -57,7 +57,7 @@ impl Run {
 ///
 /// # Errors
 /// The first run, in that order, that failed.
-pub fn run_all(label: &str, watcher: &Watcher, runs: &[Run]) -> Result<Vec<SimResult>, Error> {
+pub(crate) fn run_all(label: &str, watcher: &Watcher, runs: &[Run]) -> Result<Vec<SimResult>, Error> {
     in_parallel(label, watcher, runs, Run::simulate)
 }
 
@@ -69,7 +69,7 @@ pub fn avg_jct_s(result: &SimResult, jobs: std::ops::Range<usize>) -> f64 {
     let start = jobs.start.min(end);
     let jcts: Vec<f64> = result.jobs[start..end]
         .iter()
-        .map(pleach_env::metrics::JobOutcome::jct_s)
+        .map(pleach_env::JobOutcome::jct_s)
         .collect();
     pleach_experiments::evaluate::stats::mean(&jcts)
 }

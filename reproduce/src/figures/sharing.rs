@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, SimResult};
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, SiaConfig, generate};
-use pleach_scheduler::ids::Time;
+use pleach_env::{Seed, SimConfig, SimResult};
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors};
 use pleach_scheduler::physics::interference::{PairEntry, gavel_v100_pairs};
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors};
 
 use super::{Benchmark, Effort, Figure, Reproduction, Run, Series, Target, plot, run_all};
 use pleach_experiments::error::Error;

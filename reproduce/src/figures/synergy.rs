@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use pleach_baselines::synergy as rules;
 use pleach_baselines::synergy::{Group, optimum, worthwhile};
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, SimResult};
 use pleach_env::workload::generate::{GeneratorConfig, SynergyConfig, generate};
+use pleach_env::{Seed, SimConfig, SimResult};
+use pleach_scheduler::Planner as _;
 use pleach_scheduler::cluster::{Cluster, Submission};
-use pleach_scheduler::estimate::{Estimate, Provenance};
-use pleach_scheduler::ids::{ClassId, GpuTypeId, TenantId};
 use pleach_scheduler::physics::sensitivity::{SYNERGY_MODELS, Share};
-use pleach_scheduler::planner::Planner as _;
+use pleach_scheduler::{ClassId, Estimate, GpuTypeId, Provenance, TenantId};
 
 use super::figure::show;
 use super::runs::{avg_jct_s, run_all};
@@ -301,7 +299,7 @@ fn instant(seed: Seed, grant: rules::Grant, num_jobs: usize) -> Result<f64, Erro
     let sim = free_moves();
     let mut capabilities = sim.capabilities;
     capabilities.preemption = true;
-    let wrong = |error: pleach_scheduler::error::ConfigError| Error::from(error);
+    let wrong = |error: pleach_scheduler::ConfigError| Error::from(error);
     let mut cluster = Cluster::new(&workload.cluster, &workload.classes, capabilities).map_err(wrong)?;
     for job in &workload.jobs {
         let request = Submission {

@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, SimResult};
 use pleach_env::workload::import::{ImportOptions, import};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
-use pleach_scheduler::ids::Time;
+use pleach_env::{Seed, SimConfig, SimResult};
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_scheduler::portable_math::{ln, pow};
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 use rand::RngExt as _;
 
 use super::plot::lines;

@@ -14,9 +14,7 @@ use std::collections::BTreeMap;
 use pleach_baselines::rounds::{JobCombination, apply_leases};
 use pleach_env::world::{LeaseTerms, RoundClock, RoundEnd, Seen};
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Slice};
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::{JobId, NodeId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{JobId, NodeId, Planner, PolicyError, Time};
 
 use super::in_rounds::RoundPreset;
 
@@ -120,7 +118,7 @@ mod tests {
     use super::super::in_rounds::run;
     use super::super::test_workloads::{job, workload};
     use super::*;
-    use pleach_scheduler::spec::ClusterSpec;
+    use pleach_scheduler::cluster_spec::ClusterSpec;
 
     #[test]
     fn a_waiting_job_takes_the_gpu_of_the_last_one_in_the_order() {

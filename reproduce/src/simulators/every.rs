@@ -1,9 +1,7 @@
 //! A planner that plans only at whole multiples of an interval, as simulators and daemons with a fixed tick do.
 
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{Planner, PolicyError, Time};
 
 /// Another planner, asked only at whole multiples of an interval; what happens in between is seen then.
 #[derive(Clone, Debug)]

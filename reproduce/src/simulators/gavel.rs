@@ -24,9 +24,7 @@ use std::collections::BTreeMap;
 use pleach_baselines::rounds::{JobCombination, Lease, Rounds, Targets, apply_leases, place};
 use pleach_env::world::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
 use pleach_scheduler::cluster::{Cluster, JobState, Placement};
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ClassId, GpuTypeId, JobId, Planner, PolicyError, Time};
 
 use super::in_rounds::RoundPreset;
 use super::python_random::PythonRandom;
@@ -360,7 +358,7 @@ mod tests {
     use super::super::in_rounds::run;
     use super::super::test_workloads::{job, workload};
     use super::*;
-    use pleach_scheduler::spec::ClusterSpec;
+    use pleach_scheduler::cluster_spec::ClusterSpec;
 
     fn finishes(
         num_gpus: u32,

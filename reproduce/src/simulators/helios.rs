@@ -11,10 +11,8 @@
 //! needs predictions that were not published and is left out.
 
 use pleach_scheduler::cluster::Capabilities;
-use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::heuristics::HeadOfLine;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::planner::PolicyPlanner;
+use pleach_scheduler::{ConfigError, PolicyPlanner, Time};
 
 use super::every::Every;
 use super::preset::{Preset, RestartCost, unknown};

@@ -1,13 +1,10 @@
 //! Runs the presets of simulators that work in rounds: our clock of rounds, their decisions.
 
-use pleach_env::error::Error;
-use pleach_env::metrics::JobOutcome;
 use pleach_env::workload::Workload;
 use pleach_env::world::{Advance, LeaseTerms, RoundClock, World};
+use pleach_env::{Error, JobOutcome};
 use pleach_scheduler::cluster::{Capabilities, Cluster, Sharing};
-use pleach_scheduler::estimate::{Estimate, Provenance};
-use pleach_scheduler::ids::JobId;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{Estimate, JobId, Planner, Provenance};
 
 /// A planner that decides at the ends of rounds as another simulator does.
 pub trait RoundPreset: Planner {

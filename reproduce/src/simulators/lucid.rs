@@ -8,10 +8,8 @@
 //! Hu et al., ASPLOS'23; semantics read from the released artefact (`simulation/policy`), nothing copied. QSSF needs
 //! predictions that were not published; Lucid itself needs sharing. Both are left out.
 
-use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::heuristics::HeadOfLine;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::planner::PolicyPlanner;
+use pleach_scheduler::{ConfigError, PolicyPlanner, Time};
 
 use super::every::Every;
 use super::helios::{CAPABILITIES, UNNOTICED_S};

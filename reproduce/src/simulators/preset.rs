@@ -1,13 +1,10 @@
 //! What a preset is, how it is run, and what presets share.
 
-use pleach_env::error::Error;
-use pleach_env::simulate::{SimConfig, SimResult, simulate_planner};
 use pleach_env::workload::{JobSpec, Workload};
+use pleach_env::{Error, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::{Capabilities, Cluster, Placement, Template};
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::ids::JobId;
-use pleach_scheduler::planner::Planner;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
+use pleach_scheduler::{ConfigError, JobId, Planner};
 
 /// What a preemption costs by the size of the gang, s; nodes have eight GPUs there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -87,12 +84,12 @@ impl Preset {
 
 /// The refusal of a policy that the other simulator does not have.
 pub(super) fn unknown(policy: &str, allowed: &[&str]) -> ConfigError {
-    ConfigError {
-        key: "policy".into(),
-        value: policy.into(),
-        allowed: format!("one of {}", allowed.join(", ")),
-        hint: "only what the other simulator has can be reproduced".into(),
-    }
+    ConfigError::new(
+        "policy",
+        policy,
+        format!("one of {}", allowed.join(", ")),
+        "only what the other simulator has can be reproduced",
+    )
 }
 
 /// Starts a pending job on the tightest placement, if there is one that the cluster's rules allow.

@@ -10,9 +10,7 @@
 //! evaluate at events, which is the same and a thousand times less work.
 
 use pleach_scheduler::cluster::{Cluster, JobState};
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::{JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{JobId, Planner, PolicyError, Time};
 
 use super::preset::start;
 

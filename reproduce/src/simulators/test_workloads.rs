@@ -1,8 +1,8 @@
 //! Small workloads for the tests of presets.
 
 use pleach_env::workload::{JobSpec, Outcome, Workload};
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 
 /// A job of tenant 0 and class 0.
 pub(super) fn job(id: &str, submit_s: f64, num_gpus: u32, run_time_s: f64) -> JobSpec {

@@ -10,10 +10,8 @@
 //! the run stops: both are left out.
 
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState};
-use pleach_scheduler::error::{ConfigError, PolicyError};
 use pleach_scheduler::heuristics::{Greedy, HeadOfLine};
-use pleach_scheduler::ids::{JobId, Time};
-use pleach_scheduler::planner::{Planner, PolicyPlanner};
+use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, PolicyPlanner, Time};
 
 use super::preset::{Preset, start, unknown};
 

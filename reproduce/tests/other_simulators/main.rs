@@ -10,7 +10,7 @@ mod compare;
 mod read;
 
 use compare::{Comparison, print_heading};
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_env::workload::JobSpec;
 use pleach_reproduce::simulators::{Preset, helios, lucid, tiresias};
 use pleach_tests::data;

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use pleach_env::workload::{JobSpec, Outcome};
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::Resources;
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::Resources;
 use pleach_tests::data;
 
 /// The rows of a table by column name.

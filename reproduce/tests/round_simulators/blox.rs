@@ -3,8 +3,8 @@
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_reproduce::simulators::blox::{Blox, CLOCK, Order};
 use pleach_reproduce::simulators::in_rounds::run;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 
 use super::golden::{Comparison, Row, folder, number, rows};
 

@@ -8,9 +8,11 @@ use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_reproduce::simulators::gavel::{CLOCK, Gavel, GavelRules, PairSpeeds};
 use pleach_reproduce::simulators::in_rounds::run;
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
+use pleach_scheduler::cluster_spec::{
+    ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, Resources, TenantSpec,
+};
 use pleach_scheduler::physics::interference::PairEntry;
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, Resources, TenantSpec};
+use pleach_scheduler::{ClassId, GpuTypeId, JobId, Time};
 
 use super::golden::{Comparison, Row, folder, number, rows};
 

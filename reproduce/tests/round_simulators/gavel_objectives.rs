@@ -7,15 +7,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pleach_baselines::gavel::config::Common;
-use pleach_baselines::gavel::finish_time::{Claim, fairest};
-use pleach_baselines::gavel::policies::{fifo, most_progress};
-use pleach_baselines::gavel::snapshot::Snapshot;
-use pleach_baselines::gavel::time_program::{TimeProgram, group_by};
+use pleach_baselines::gavel::Common;
+use pleach_baselines::gavel::Snapshot;
+use pleach_baselines::gavel::{Claim, fairest};
+use pleach_baselines::gavel::{TimeProgram, group_by};
+use pleach_baselines::gavel::{fifo, most_progress};
 use pleach_baselines::linear_program::Limits;
 use pleach_baselines::rounds::Targets;
 use pleach_reproduce::simulators::gavel::PairSpeeds;
-use pleach_scheduler::ids::JobId;
+use pleach_scheduler::JobId;
 
 use super::gavel::{Run, pair_speeds, runs, speeds, targets, workload};
 use super::gavel_targets::{snapshot, speeds_under, steps};

@@ -6,15 +6,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pleach_baselines::gavel::max_min::{Due, fill};
-use pleach_baselines::gavel::policies::las_norms;
-use pleach_baselines::gavel::snapshot::{Kind, Snapshot};
-use pleach_baselines::gavel::time_program::group_by;
+use pleach_baselines::gavel::group_by;
+use pleach_baselines::gavel::las_norms;
+use pleach_baselines::gavel::{Due, fill};
+use pleach_baselines::gavel::{Kind, Snapshot};
 use pleach_baselines::linear_program::Limits;
 use pleach_baselines::rounds::Targets;
 use pleach_env::workload::Workload;
 use pleach_reproduce::simulators::gavel::PairSpeeds;
-use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId};
+use pleach_scheduler::{ClassId, GpuTypeId, JobId};
 
 use super::gavel::{Run, pair_speeds, runs, speeds, targets, workload};
 use super::golden::{folder, number, rows};

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use pleach_env::metrics::JobOutcome;
+use pleach_env::JobOutcome;
 
 /// One row of a table, by column.
 pub type Row = std::collections::BTreeMap<String, String>;

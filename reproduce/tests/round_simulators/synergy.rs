@@ -6,10 +6,10 @@ use std::path::Path;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_reproduce::simulators::in_rounds::run;
 use pleach_reproduce::simulators::synergy::{CLOCK, Grant, Ideal, Order, Sensitivity, Synergy};
+use pleach_scheduler::Time;
 use pleach_scheduler::cluster::Slice;
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_scheduler::physics::sensitivity::Sensitivity as Surface;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
 
 use super::golden::{Comparison, Row, folder, number, rows};
 

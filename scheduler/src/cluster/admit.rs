@@ -3,10 +3,10 @@
 //! Whatever such a record says is checked against the cluster and the jobs that are there already; nothing here panics on what
 //! it was given. A job is put on its GPUs although a rule of today would not put it there (its share of a quota apart): it runs.
 
+use super::attained_service::RunningService;
 use super::record::{Instance, JobRecord, RunRecord};
 use super::shape::{Shape, ShapeId};
 use super::shared::PACKED_MAX;
-use super::stints::Stint;
 use super::tables::{JobState, NodeState, Slice};
 use super::{Cluster, Demand, Sharing, bits};
 use crate::error::ConfigError;
@@ -312,9 +312,9 @@ impl Cluster {
         let finish = self.believed_finish(id);
         let job = &mut self.jobs[id.index()];
         job.expected_finish = finish;
-        let (gpu_type, stint) = (job.gpu_type, Stint::of(id, job));
+        let (gpu_type, service) = (job.gpu_type, RunningService::of(id, job));
         self.running[gpu_type.index()].insert((finish, id));
-        self.stints.begin(gpu_type, stint);
+        self.attained_service.begin(gpu_type, service);
     }
 }
 

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::action_set::{ActionKind, ActionSet};
+use crate::cluster_spec::ModelClass;
 use crate::error::ConfigError;
 use crate::physics::overheads::{Moved, Overheads, sia_kind};
-use crate::spec::ModelClass;
 
 /// What the cluster below us is able to do, and what it costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,6 +76,40 @@ impl Capabilities {
     };
 }
 
+impl Capabilities {
+    /// What can be done on the cluster besides starting whole jobs. Sizes, shares of cores and waiting for a type are always
+    /// there: what they need is in the jobs.
+    #[must_use]
+    pub fn actions(&self) -> ActionSet {
+        ActionKind::ALL
+            .into_iter()
+            .filter(|kind| self.allows(*kind))
+            .collect()
+    }
+
+    fn allows(&self, kind: ActionKind) -> bool {
+        match kind {
+            ActionKind::Reserve => self.reservation,
+            ActionKind::Preempt => self.preemption,
+            ActionKind::Share => self.sharing != Sharing::Off,
+            ActionKind::MixTypes => self.mixed_types,
+            ActionKind::Resize | ActionKind::GrantCores | ActionKind::WaitForType => true,
+        }
+    }
+
+    /// The same cluster where all of `required` can be done besides; sharing, where there was none, is MPS.
+    #[must_use]
+    pub fn with_actions(mut self, required: ActionSet) -> Capabilities {
+        self.reservation |= required.contains(ActionKind::Reserve);
+        self.preemption |= required.contains(ActionKind::Preempt);
+        self.mixed_types |= required.contains(ActionKind::MixTypes);
+        if required.contains(ActionKind::Share) && self.sharing == Sharing::Off {
+            self.sharing = Sharing::Mps;
+        }
+        self
+    }
+}
+
 impl Default for Capabilities {
     fn default() -> Capabilities {
         Capabilities::DEFAULT
@@ -112,12 +147,12 @@ impl Capabilities {
         ];
         for (key, value, ok) in checks {
             if !ok {
-                return Err(ConfigError {
-                    key: format!("capabilities.{key}"),
-                    value: value.to_string(),
-                    allowed: "0 to 1e6 s; an interval above 0 and at most 1e10 s".into(),
-                    hint: "leave it out for the default".into(),
-                });
+                return Err(ConfigError::new(
+                    format!("capabilities.{key}"),
+                    value,
+                    "0 to 1e6 s; an interval above 0 and at most 1e10 s",
+                    "leave it out for the default",
+                ));
             }
         }
         match &self.overheads {

@@ -1,10 +1,10 @@
 //! The only ways to change what jobs hold: start, preempt, fail, finish, withdraw.
 
+use super::attained_service::RunningService;
 use super::decision::{Action, Decision, HeldBack};
 use super::queue::QueueKeys;
 use super::rates::last_checkpoint_s;
 use super::shape::{Shape, ShapeId};
-use super::stints::Stint;
 use super::tables::{JobState, Placement, Slice};
 use super::{Cluster, Demand, PlacementFacts, bits, service_class};
 use crate::ids::{JobId, Time};
@@ -86,8 +86,8 @@ impl Cluster {
         let finish = self.believed_finish(id);
         self.jobs[id.index()].expected_finish = finish;
         self.running[facts.gpu_type.index()].insert((finish, id));
-        let stint = Stint::of(id, &self.jobs[id.index()]);
-        self.stints.begin(facts.gpu_type, stint);
+        let service = RunningService::of(id, &self.jobs[id.index()]);
+        self.attained_service.begin(facts.gpu_type, service);
         self.num_running += 1;
         self.rerate_neighbours(&placement, id);
         let job = &self.jobs[id.index()];
@@ -225,7 +225,7 @@ impl Cluster {
             self.running[kind.index()].remove(&(finish, id)),
             "{id:?} is not among the running"
         );
-        self.stints.end(kind, id);
+        self.attained_service.end(kind, id);
         self.num_running -= 1;
         self.tenants[tenant.index()].used_milli -= milli;
         let shape = self.shape(shape);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::stints::Stint;
+use super::attained_service::RunningService;
 use super::{Cluster, JobState, Kept, NodeState, bits};
 use crate::ids::{JobId, NodeId, Time};
 
@@ -166,10 +166,10 @@ impl Cluster {
                         self.running[kind.index()].contains(&(job.expected_finish, id)),
                         "{id:?} is listed"
                     );
-                    let stint = Stint::of(id, job);
+                    let service = RunningService::of(id, job);
                     assert!(
-                        self.stints.of(kind).contains(&stint),
-                        "the stint of {id:?} is kept"
+                        self.attained_service.of(kind).contains(&service),
+                        "the service of {id:?} is kept"
                     );
                     assert!(job.run_start <= job.rate_since && job.rate_since <= self.now);
                     let rate = job.rate_alone * self.sharing_speed(id);

@@ -12,7 +12,7 @@ use crate::ids::GpuTypeId;
 impl Cluster {
     /// Whether a placement takes all GPUs of its nodes but for one node.
     #[must_use]
-    pub fn is_consolidated(&self, placement: &[Slice]) -> bool {
+    pub(crate) fn is_consolidated(&self, placement: &[Slice]) -> bool {
         let partial = placement.iter().filter(|slice| {
             let kind = self.nodes[slice.node.index()].gpu_type;
             slice.num_gpus() < self.free.node_gpus_max[kind.index()]

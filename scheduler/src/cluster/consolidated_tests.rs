@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::{Capabilities, Cluster, JobState, Slice, Template};
 use crate::cluster::tests::submit;
+use crate::cluster_spec::{ClusterSpec, ModelClass};
 use crate::heuristics::tests::world::{cluster_with, events, happen, pending, watched_pass};
 use crate::heuristics::{by_name, names};
 use crate::ids::{GpuTypeId, NodeId};
-use crate::spec::{ClusterSpec, ModelClass};
 
 const CONSOLIDATED: Capabilities = Capabilities {
     consolidated: true,

@@ -19,7 +19,7 @@ impl Cluster {
     /// # Panics
     /// If the placement is empty.
     #[must_use]
-    pub fn copies_facts(&self, id: JobId, placement: &[Slice], copies: &Copies) -> PlacementFacts {
+    pub(crate) fn copies_facts(&self, id: JobId, placement: &[Slice], copies: &Copies) -> PlacementFacts {
         let job = &self.jobs[id.index()];
         let speed = &self.classes[job.request.class.index()].speed;
         let rates: Vec<f64> = placement
@@ -65,8 +65,8 @@ impl Cluster {
 mod tests {
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::ids::{NodeId, Time};
-    use crate::spec::ClusterSpec;
 
     #[test]
     fn copies_split_the_work_and_pay_for_being_brought_together() {

@@ -151,7 +151,7 @@ impl Cluster {
         num_gpus: u32,
         out: &mut Vec<Slice>,
     ) -> bool {
-        if shape == Shape::PLAIN || template == Template::Beside {
+        if shape == Shape::PLAIN {
             return self.place(template, kind, num_gpus, out);
         }
         self.place_shaped(template, kind, shape, num_gpus, out)
@@ -245,7 +245,7 @@ impl Cluster {
     /// The GPUs that the end of a running job gives back, believing the ends of those it shares with: a shared GPU
     /// comes with the resident that ends last. Of a gang on several types, those of the type that sets its pace.
     #[must_use]
-    pub fn gpus_freed_by(&self, id: JobId) -> u32 {
+    pub(crate) fn gpus_freed_by(&self, id: JobId) -> u32 {
         let job = self.job(id);
         if !job.is_sharing && !job.is_forked && !self.capabilities.mixed_types {
             return job.num_held;

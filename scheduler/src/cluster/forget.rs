@@ -72,7 +72,7 @@ impl Cluster {
         for running in &mut self.running {
             running.rename(|(end, id)| (end, row_of(id)));
         }
-        self.stints.rename(self.jobs.len(), row_of);
+        self.attained_service.rename(self.jobs.len(), row_of);
         self.names.values_mut().for_each(|id| *id = row_of(*id));
         // Once each is enough for whoever asks, and nobody may ask.
         let mut seen = vec![false; self.jobs.len()];

@@ -2,11 +2,12 @@
 
 use super::tests::cluster_of;
 use super::*;
+use crate::cluster_spec::Resources;
 use crate::estimate::{Estimate, Provenance};
 use crate::heuristics::by_name;
+use crate::ids::GpuTypeId;
 use crate::ids::{ClassId, TenantId};
 use crate::pass::Pass;
-use crate::spec::Resources;
 
 /// Lets `num` jobs pass through a cluster of 16 GPUs under names, and asserts that its tables stay as large as its busiest
 /// moment. Every job asks for its own CPU, some are withdrawn, stopped or fail.

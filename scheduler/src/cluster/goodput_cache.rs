@@ -1,7 +1,7 @@
 //! Goodputs that were searched for once and are kept.
 
+use crate::cluster_spec::ModelClass;
 use crate::ids::ClassId;
-use crate::spec::ModelClass;
 
 /// Goodput at the start of training by class, number of GPUs, and whether on several nodes. Jobs that have not run yet share
 /// it: a goodput is a search, and a queue may hold thousands of jobs of the same few models. It is filled as it is asked for, and

@@ -4,11 +4,12 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::cluster_spec::{GpuTypeSpec, Load, NodeGroup, Resources, TenantSpec};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
+use crate::ids::{GpuTypeId, NodeId};
 use crate::physics::mig::MigGpu;
 use crate::physics::mixed::Fusion;
-use crate::spec::{GpuTypeSpec, Load, NodeGroup, Resources, TenantSpec};
 
 /// Two nodes of 4 plain GPUs and 16 cores, two of 2 A100 with MIG and 8 cores; 3 tenants with 4 GPUs each.
 pub(super) fn cluster(borrowing: bool, mixed_types: bool) -> Cluster {

@@ -5,6 +5,9 @@
 //! two jobs, a gang holds all its GPUs or none, quotas bind where borrowing is off.
 
 mod admit;
+mod alternatives;
+mod attained_service;
+mod build;
 mod capabilities;
 mod changes;
 mod check;
@@ -28,11 +31,9 @@ mod reserve;
 mod shape;
 mod shared;
 pub mod snapshot;
-mod stints;
 mod submit;
 mod tables;
 mod type_advantage;
-mod worth;
 
 pub use capabilities::{Capabilities, Sharing, moved};
 pub use goodput_cache::WaitingPace;
@@ -51,20 +52,18 @@ pub(crate) use queue::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use capabilities::class_costs_s;
+use attained_service::AttainedService;
 use decision::Decision;
 use free::FreeIndex;
 use goodput_cache::FirstGoodput;
-use shape::{Shapes, capacity};
+use shape::Shapes;
 use shared::{SharedGpus, TypeFacts};
-use stints::Stints;
 use type_advantage::TypeWorth;
 
-use crate::error::ConfigError;
-use crate::ids::{ExternalId, GpuTypeId, JobId, NodeId, RackId, Time};
+use crate::cluster_spec::{ClusterSpec, ModelClass};
+use crate::ids::{ExternalId, JobId, Time};
 use crate::physics::interference::{Interference, PairTable};
 use crate::physics::links::Fabric;
-use crate::spec::{ClusterSpec, ModelClass};
 
 /// The tables and their indexes.
 #[derive(Clone, Debug)]
@@ -96,7 +95,7 @@ pub struct Cluster {
     /// Running jobs of each GPU type by believed end. `[type]`
     running: Vec<OrderedSet<(Time, JobId)>>,
     num_running: usize,
-    stints: Stints,
+    attained_service: AttainedService,
     /// Bit mask of the types on which each class can run.
     class_types: Vec<u64>,
     /// Best speed of each class on any type. `[class]`
@@ -129,170 +128,6 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// An empty cluster at time zero.
-    ///
-    /// # Errors
-    /// Where the description or a model class is not valid.
-    pub fn new(
-        spec: &ClusterSpec,
-        classes: &[ModelClass],
-        capabilities: Capabilities,
-    ) -> Result<Cluster, ConfigError> {
-        spec.validate()?;
-        capabilities.validate()?;
-        if classes.is_empty() {
-            return Err(ConfigError {
-                key: "classes".into(),
-                value: "none".into(),
-                allowed: "at least one model class".into(),
-                hint: "a cluster of equal jobs needs one class with speed 1 on every type".into(),
-            });
-        }
-        for class in classes {
-            spec.validate_class(class)?;
-        }
-        let class_costs_s = class_costs_s(classes, &capabilities);
-        let (mut nodes, mut racks) = (Vec::new(), Vec::new());
-        let mut num_gpus = 0;
-        for group in &spec.node_groups {
-            let kind = spec
-                .gpu_types
-                .iter()
-                .position(|gpu| gpu.name == group.gpu_type)
-                .unwrap_or(0);
-            for number in 0..group.count {
-                if number % group.nodes_per_rack == 0 {
-                    let first_node = NodeId(nodes.len() as u32);
-                    let gpu_type = GpuTypeId(kind as u8);
-                    racks.push(Rack {
-                        first_node,
-                        num_nodes: 0,
-                        gpu_type,
-                        num_gpus: 0,
-                        num_free: 0,
-                    });
-                }
-                let rack_id = RackId(racks.len() as u32 - 1);
-                if let Some(rack) = racks.last_mut() {
-                    rack.num_nodes += 1;
-                    rack.num_gpus += group.gpus_per_node;
-                    rack.num_free += group.gpus_per_node;
-                }
-                nodes.push(Node {
-                    rack: rack_id,
-                    gpu_type: GpuTypeId(kind as u8),
-                    num_gpus: group.gpus_per_node,
-                    free: u64::MAX >> (64 - group.gpus_per_node),
-                    withheld: 0,
-                    first_gpu: num_gpus,
-                    state: NodeState::Up,
-                    nvlink_gpus: match group.nvlink_gpus {
-                        0 => group.gpus_per_node,
-                        some => some,
-                    },
-                    storage_mb_s: group.storage_mb_s,
-                    cpu_milli: capacity(group.cpu_cores, 1000.0),
-                    cpu_milli_free: capacity(group.cpu_cores, 1000.0),
-                    memory_mib: capacity(group.memory_gib, 1024.0),
-                    memory_mib_free: capacity(group.memory_gib, 1024.0),
-                });
-                num_gpus += group.gpus_per_node;
-            }
-        }
-        let num_types = spec.gpu_types.len();
-        let class_types = classes
-            .iter()
-            .map(|class| {
-                class
-                    .speed
-                    .iter()
-                    .enumerate()
-                    .fold(0, |mask, (kind, &speed)| mask | u64::from(speed > 0.0) << kind)
-            })
-            .collect();
-        let type_value: Vec<f64> = (0..num_types)
-            .map(|kind| classes.iter().map(|class| class.speed[kind]).sum::<f64>() / classes.len() as f64)
-            .collect();
-        let fastest = |speeds: &mut dyn Iterator<Item = f64>| speeds.fold(0.0, f64::max);
-        let free = FreeIndex::new(num_types, &nodes, &racks);
-        let tenants = spec
-            .tenants
-            .iter()
-            .map(|tenant| Tenant {
-                quota_gpus: tenant.quota_gpus,
-                used_milli: 0,
-                pending_gpus: 0,
-            })
-            .collect();
-        Ok(Cluster {
-            spec: Arc::new(spec.clone()),
-            classes: classes.to_vec(),
-            worth: TypeWorth::new(classes, &type_value, &free.num_gpus),
-            first_goodput: FirstGoodput::new(classes, num_gpus),
-            free,
-            nodes,
-            racks,
-            gpus: vec![None; num_gpus as usize],
-            shared: SharedGpus::default(),
-            shapes: Shapes::new(),
-            shape_gpus_max: Vec::new(),
-            type_facts: spec
-                .gpu_types
-                .iter()
-                .map(|gpu| TypeFacts {
-                    memory_mib: capacity(gpu.memory_gib, 1024.0),
-                    mig: gpu.mig,
-                })
-                .collect(),
-            tenants,
-            jobs: Vec::new(),
-            names: BTreeMap::new(),
-            num_numbered: 0,
-            num_ended: 0,
-            num_starts: 0,
-            queue: Queue::default(),
-            running: vec![OrderedSet::default(); num_types],
-            num_running: 0,
-            stints: Stints::new(num_types),
-            class_types,
-            class_speed_max: classes
-                .iter()
-                .map(|class| fastest(&mut class.speed.iter().copied()))
-                .collect(),
-            type_speed_max: (0..num_types)
-                .map(|kind| fastest(&mut classes.iter().map(|class| class.speed[kind])))
-                .collect(),
-            type_value,
-            pairs: PairTable::new(
-                &spec.pairs,
-                &spec
-                    .gpu_types
-                    .iter()
-                    .map(|gpu| gpu.name.as_str())
-                    .collect::<Vec<_>>(),
-                &classes
-                    .iter()
-                    .map(|class| class.name.as_str())
-                    .collect::<Vec<_>>(),
-            )?,
-            restart_cost_s_min: class_costs_s
-                .iter()
-                .map(|cost| cost.1)
-                .fold(f64::INFINITY, f64::min),
-            restarts_cost_the_same: class_costs_s.windows(2).all(|pair| pair[0].1 == pair[1].1),
-            class_costs_s,
-            fabric: spec.fabric,
-            interference: spec.interference,
-            borrowing: spec.borrowing,
-            capabilities,
-            now: Time::ZERO,
-            num_not_up: 0,
-            decisions: Vec::new(),
-            rerated: Vec::new(),
-            spare: Vec::new(),
-        })
-    }
-
     /// Moves the clock. Time never runs backwards.
     pub fn advance(&mut self, now: Time) {
         assert!(

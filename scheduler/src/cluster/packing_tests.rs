@@ -1,10 +1,11 @@
 //! Gangs on the GPUs of several others, and jobs that are fused into one program, by hand.
 
 use super::*;
+use crate::cluster_spec::{Load, Resources};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
+use crate::ids::{GpuTypeId, NodeId};
 use crate::physics::mixed::Fusion;
-use crate::spec::{Load, Resources};
 
 /// One node of 4 GPUs of 32 GiB, a class that is busy half the time; two of them run at 1 / (1 + 0.4 x 0.5 x 0.5) = 1 / 1.1.
 fn node_of_four() -> Cluster {

@@ -18,8 +18,6 @@ pub enum Template {
     BestValue,
     /// From the most fragmented nodes up, keeping whole nodes free for gangs; may be loose.
     Fragments,
-    /// On the GPUs of the running job beside which both together get most done; only where the cluster packs.
-    Beside,
 }
 
 /// What a placement amounts to.
@@ -174,7 +172,7 @@ impl Cluster {
         let speed = &self.classes[class.index()].speed;
         let worth = |kind: GpuTypeId| match template {
             Template::BestValue => speed[kind.index()] / self.type_value[kind.index()].max(1e-12),
-            Template::Fastest | Template::Fragments | Template::Beside => speed[kind.index()],
+            Template::Fastest | Template::Fragments => speed[kind.index()],
         };
         // Strictly better only: the lowest type wins a tie.
         self.types_in(types).fold(None, |best, kind| match best {
@@ -193,8 +191,6 @@ impl Cluster {
         }
         match template {
             Template::Fragments => self.place_in_order(kind, num_gpus, self.free.levels(kind), out),
-            // It takes no free GPUs.
-            Template::Beside => return false,
             Template::Fastest | Template::BestValue => self.place_tight(kind, num_gpus, out),
         }
         true
@@ -412,7 +408,7 @@ fn lowest(mask: u64, num: u32) -> u64 {
 mod tests {
     use super::super::tests::{cluster_of, submit};
     use super::*;
-    use crate::spec::{ClusterSpec, LocalityFactors};
+    use crate::cluster_spec::{ClusterSpec, LocalityFactors};
     use proptest::prelude::*;
 
     fn nodes_of(placement: &[Slice]) -> Vec<(u32, u32)> {

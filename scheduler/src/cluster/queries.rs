@@ -1,13 +1,13 @@
 //! Questions that a scheduler may ask of its cluster.
 
+use super::attained_service::RunningService;
 use super::decision::Decision;
-use super::stints::Stint;
 use super::tables::{Job, Node, Rack, Tenant};
 use super::{
     Capabilities, Cluster, Demand, Kept, Order, OrderedSet, Queue, ShapeId, SharedGpu, Sharing, bits,
 };
+use crate::cluster_spec::{ClusterSpec, ModelClass};
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
-use crate::spec::{ClusterSpec, ModelClass};
 
 impl Cluster {
     /// What a job asks for.
@@ -151,7 +151,7 @@ impl Cluster {
     /// The best speed of any class on a type.
     #[must_use]
     #[inline]
-    pub fn best_speed_on(&self, kind: GpuTypeId) -> f64 {
+    pub(crate) fn best_speed_on(&self, kind: GpuTypeId) -> f64 {
         self.type_speed_max[kind.index()]
     }
     /// One tenant.
@@ -191,7 +191,7 @@ impl Cluster {
     }
     /// Most free GPUs in one node of a type.
     #[must_use]
-    pub fn largest_free_of(&self, kind: GpuTypeId) -> u32 {
+    pub(crate) fn largest_free_of(&self, kind: GpuTypeId) -> u32 {
         self.free.largest_free(kind)
     }
     /// Most GPUs in one node of a type.
@@ -201,17 +201,17 @@ impl Cluster {
     }
     /// Nodes of a type's largest size without any job.
     #[must_use]
-    pub fn num_empty_nodes_of(&self, kind: GpuTypeId) -> u32 {
+    pub(crate) fn num_empty_nodes_of(&self, kind: GpuTypeId) -> u32 {
         self.free.num_nodes_with(kind, self.node_gpus_max_of(kind))
     }
     /// Nodes of a type with exactly so many free GPUs.
     #[must_use]
-    pub fn num_nodes_with(&self, kind: GpuTypeId, free: u32) -> u32 {
+    pub(crate) fn num_nodes_with(&self, kind: GpuTypeId, free: u32) -> u32 {
         self.free.num_nodes_with(kind, free)
     }
     /// Least believed GPU time of a pending job, GPU·s; zero without one.
     #[must_use]
-    pub fn smallest_pending_gpu_s(&self) -> f64 {
+    pub(crate) fn smallest_pending_gpu_s(&self) -> f64 {
         let firsts = self.queue.firsts(Order::GpuTime);
         let least = firsts.first().map_or(0, |first| first.key);
         // Rounding may put a product before a slightly smaller one, but not before one that is smaller by three roundings.
@@ -236,7 +236,7 @@ impl Cluster {
     }
     /// Believed GPU time of all pending jobs, GPU·s; each GPU of a gang counts as a whole one.
     #[must_use]
-    pub fn pending_gpu_s(&self) -> f64 {
+    pub(crate) fn pending_gpu_s(&self) -> f64 {
         self.queue.gpu_time_gpu_s()
     }
     /// Number of running jobs.
@@ -274,8 +274,8 @@ impl Cluster {
         active
     }
     /// What the running jobs of a type have received, in no particular order.
-    pub(crate) fn stints_of(&self, kind: GpuTypeId) -> &[Stint] {
-        self.stints.of(kind)
+    pub(crate) fn attained_service_of(&self, kind: GpuTypeId) -> &[RunningService] {
+        self.attained_service.of(kind)
     }
     /// Whether jobs may come to share GPUs with each other, so that a start can change others than those it names.
     pub(crate) fn may_share(&self) -> bool {

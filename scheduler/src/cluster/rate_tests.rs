@@ -1,12 +1,13 @@
 //! What links, inputs and elasticity do to the rate of a job in the cluster, by hand.
 
 use super::*;
+use crate::cluster_spec::{ElasticJob, Resources};
 use crate::estimate::{Estimate, Provenance};
+use crate::ids::NodeId;
 use crate::ids::{ClassId, TenantId};
 use crate::physics::goodput::Elastic;
 use crate::physics::links::{Fabric, Link, StepCost};
 use crate::physics::sensitivity::Sensitivity;
-use crate::spec::{ElasticJob, Resources};
 
 fn cluster(spec: &ClusterSpec, class: ModelClass) -> Cluster {
     Cluster::new(spec, &[class], Capabilities::DEFAULT).unwrap()

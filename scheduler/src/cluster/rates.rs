@@ -59,13 +59,13 @@ impl Cluster {
 
     /// The cheapest restart of any class, s.
     #[must_use]
-    pub fn restart_cost_s_min(&self) -> f64 {
+    pub(crate) fn restart_cost_s_min(&self) -> f64 {
         self.restart_cost_s_min
     }
 
     /// Whether a restart costs the same for every class.
     #[must_use]
-    pub fn restarts_cost_the_same(&self) -> bool {
+    pub(crate) fn restarts_cost_the_same(&self) -> bool {
         self.restarts_cost_the_same
     }
 

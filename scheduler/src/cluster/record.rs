@@ -121,12 +121,12 @@ impl JobRecord {
         value: impl std::fmt::Display,
         allowed: impl Into<String>,
     ) -> ConfigError {
-        ConfigError {
-            key: format!("job {}: {key}", self.job),
-            value: value.to_string(),
-            allowed: allowed.into(),
-            hint: "what is written of a job must fit the cluster and its other jobs".into(),
-        }
+        ConfigError::new(
+            format!("job {}: {key}", self.job),
+            value,
+            allowed,
+            "what is written of a job must fit the cluster and its other jobs",
+        )
     }
 
     /// Checks all that can be told without a cluster, but for the clock.

@@ -39,7 +39,7 @@ impl Cluster {
             .num_gpus
             .iter()
             .map(|num_gpus| num_jobs.min(*num_gpus as usize));
-        self.stints.reserve(num_jobs, running_of);
+        self.attained_service.reserve(num_jobs, running_of);
         let num_running = num_jobs.min(self.gpus.len());
         // A pass may hold GPUs back once besides.
         self.decisions.reserve(num_running + 2);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::Resources;
+use crate::cluster_spec::Resources;
 
 /// Number of a shape in its cluster; 0 is [`Shape::PLAIN`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

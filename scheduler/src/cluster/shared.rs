@@ -62,7 +62,7 @@ impl SharedGpu {
 
     /// GPU memory set aside, MiB.
     #[must_use]
-    pub fn memory_mib_used(&self) -> u32 {
+    pub(crate) fn memory_mib_used(&self) -> u32 {
         self.residents
             .iter()
             .map(|resident| resident.gpu_memory_mib)

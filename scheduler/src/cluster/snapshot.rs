@@ -16,9 +16,9 @@ use super::record::COUNT_MAX;
 use super::shape::Shape;
 use super::tables::{JobState, NodeState};
 use super::{Capabilities, Cluster};
+use crate::cluster_spec::{ClusterSpec, ModelClass};
 use crate::error::ConfigError;
 use crate::ids::{JobId, NodeId, Time};
-use crate::spec::{ClusterSpec, ModelClass};
 
 /// What the key `version` says. A change of the format is a new number.
 pub const VERSION: u32 = 1;
@@ -210,13 +210,8 @@ impl Cluster {
         check_version(snapshot.version)?;
         let mut cluster = Cluster::new(&snapshot.spec, &snapshot.classes, snapshot.capabilities)?;
         let refuse = |key: &str, value: String, allowed: String| {
-            let hint = "a snapshot is written by a program, and not to be edited".into();
-            Err(SnapshotError::Value(ConfigError {
-                key: key.into(),
-                value,
-                allowed,
-                hint,
-            }))
+            let hint = "a snapshot is written by a program, and not to be edited";
+            Err(SnapshotError::Value(ConfigError::new(key, value, allowed, hint)))
         };
         if !(Time::ZERO..=NOW_MAX).contains(&snapshot.now) {
             return refuse(

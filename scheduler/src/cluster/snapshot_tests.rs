@@ -8,13 +8,15 @@ use super::mixed_tests::{Move, carry_out, cluster, moves};
 use super::snapshot::{ClusterSnapshot, SnapshotError};
 use super::tests::{cluster_of, submit};
 use super::*;
+use crate::action_set::ActionKind;
 use crate::candidate::CandidateSet;
+use crate::cluster_spec::ElasticJob;
 use crate::heuristics::{by_name, names};
 use crate::ids::TenantId;
+use crate::ids::{GpuTypeId, NodeId};
 use crate::pass::{Pass, PassState};
 use crate::physics::goodput::Elastic;
-use crate::policy::{CandidateConfig, Needs};
-use crate::spec::ElasticJob;
+use crate::policy::Needs;
 
 /// The cluster of the tests of everything at once, with a third class whose jobs are elastic.
 fn rich_cluster(borrowing: bool, mixed_types: bool, sharing: Sharing) -> Cluster {
@@ -38,14 +40,10 @@ fn rich_cluster(borrowing: bool, mixed_types: bool, sharing: Sharing) -> Cluster
 
 /// The needs of a policy that looks at everything.
 fn all_needs() -> Needs {
-    let config = CandidateConfig {
-        share: true,
-        sizes: true,
-        cores: true,
-        wait_for_type: true,
-        ..CandidateConfig::default()
-    };
-    config.needs()
+    Needs {
+        actions: ActionKind::ALL.into_iter().collect(),
+        ..Needs::full()
+    }
 }
 
 /// All that a candidate says, its jobs by their names.

@@ -4,9 +4,9 @@ use super::goodput_cache::WaitingPace;
 use super::shape::{Shape, ShapeId, units};
 use super::tables::{Job, JobState, Placement, Submission};
 use super::{Cluster, Demand};
+use crate::cluster_spec::Resources;
 use crate::error::ConfigError;
 use crate::ids::{ClassId, ExternalId, GpuTypeId, JobId, Time};
-use crate::spec::Resources;
 
 impl Cluster {
     /// Adds a pending job at the present time, under a number that the cluster gives it.
@@ -42,12 +42,12 @@ impl Cluster {
         if !taken && external.own_number().is_none() {
             return Ok(());
         }
-        Err(ConfigError {
-            key: "job".into(),
-            value: external.to_string(),
-            allowed: "a name that no job has which waits or runs, and not #NUMBER".into(),
-            hint: "a job that came back is the same job: report its end first".into(),
-        })
+        Err(ConfigError::new(
+            "job",
+            external,
+            "a name that no job has which waits or runs, and not #NUMBER",
+            "a job that came back is the same job: report its end first",
+        ))
     }
 
     /// The row of a new job that neither waits nor runs yet.
@@ -94,12 +94,12 @@ impl Cluster {
     pub(super) fn demand_of(&mut self, request: &Submission) -> Result<Demand, ConfigError> {
         request.resources.validate("job.resources")?;
         let Some(shape) = self.number_shape(Shape::of(&request.resources)) else {
-            return Err(ConfigError {
-                key: "job.resources".into(),
-                value: format!("{:?}", request.resources),
-                allowed: "at most 65,536 different requests for CPU, memory and fractions".into(),
-                hint: "round the requests".into(),
-            });
+            return Err(ConfigError::new(
+                "job.resources",
+                format!("{:?}", request.resources),
+                "at most 65,536 different requests for CPU, memory and fractions",
+                "round the requests",
+            ));
         };
         Ok(Demand {
             tenant: request.tenant,
@@ -112,12 +112,7 @@ impl Cluster {
     /// The types on which the request can run.
     fn validate_request(&self, request: &Submission, shape: ShapeId) -> Result<u64, ConfigError> {
         let bad = |key: &str, value: String, allowed: String, hint: &str| {
-            Err(ConfigError {
-                key: format!("job.{key}"),
-                value,
-                allowed,
-                hint: hint.into(),
-            })
+            Err(ConfigError::new(format!("job.{key}"), value, allowed, hint))
         };
         let Some(tenant) = self.tenants.get(request.tenant.index()) else {
             let allowed = format!("0 to {}", self.tenants.len() - 1);

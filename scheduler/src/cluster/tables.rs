@@ -5,9 +5,9 @@ use smallvec::SmallVec;
 
 use super::goodput_cache::WaitingPace;
 use super::shape::ShapeId;
+use crate::cluster_spec::Resources;
 use crate::estimate::Estimate;
 use crate::ids::{ClassId, ExternalId, GpuTypeId, NodeId, RackId, TenantId, Time};
-use crate::spec::Resources;
 
 /// Number of GPUs in a mask. Most nodes have at most eight, and where the processor is not known to count bits, a look into a
 /// table takes a quarter of the instructions.
@@ -104,7 +104,7 @@ impl Node {
 
     /// The lowest `num` free GPUs as a mask. Slurm packs the lowest index first, and so do we.
     #[must_use]
-    pub fn lowest_free(&self, num: u32) -> u64 {
+    pub(crate) fn lowest_free(&self, num: u32) -> u64 {
         let mut rest = self.free;
         for _ in 0..num {
             rest &= rest.wrapping_sub(1);

@@ -1,9 +1,10 @@
 //! Tests of the cluster, and the small clusters that other tests start from.
 
 use super::*;
+use crate::cluster_spec::{LocalityFactors, Resources};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
-use crate::spec::{LocalityFactors, Resources};
+use crate::ids::{GpuTypeId, NodeId};
 use proptest::prelude::*;
 
 /// A cluster with one class at speed 1 and Philly's locality factors; preemption on.
@@ -184,7 +185,7 @@ proptest! {
     ) {
         let mut spec = ClusterSpec::uniform(5, 4, 2);
         spec.tenants = (0..3)
-            .map(|id| crate::spec::TenantSpec { name: format!("t{id}"), quota_gpus: 6 })
+            .map(|id| crate::cluster_spec::TenantSpec { name: format!("t{id}"), quota_gpus: 6 })
             .collect();
         spec.borrowing = borrowing;
         let mut cluster = cluster_of(&spec);

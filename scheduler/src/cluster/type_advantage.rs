@@ -1,7 +1,7 @@
 //! Which GPU types suit which classes: facts of a cluster that never change.
 
+use crate::cluster_spec::ModelClass;
 use crate::ids::GpuTypeId;
-use crate::spec::ModelClass;
 
 /// What the types are worth to the classes; fixed for a cluster.
 #[derive(Clone, Debug)]

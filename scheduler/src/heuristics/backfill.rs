@@ -1,6 +1,7 @@
 //! A reservation for the head of one order, and backfill in another: EASY and its relatives.
 
 use super::rank::{rank, under};
+use crate::action_set::{ActionKind, ActionSet};
 use crate::candidate::CandidateKind;
 use crate::error::PolicyError;
 use crate::lens::{Lens, LensSet, first_with_room};
@@ -32,20 +33,20 @@ impl Backfill {
     /// # Source
     /// SJBF, shortest job backfilled first (Tsafrir, Etsion and Feitelson, TPDS'07).
     #[must_use]
-    pub fn easy_sjf() -> Backfill {
+    pub(crate) fn easy_sjf() -> Backfill {
         Backfill::new("easy-sjf", Lens::Arrival, Lens::Shortest)
     }
 
     /// Shortest first, with a reservation for the shortest job when it does not fit. A large gang is not starved by the
     /// longer jobs around it; an endless stream of shorter ones can still starve it.
     #[must_use]
-    pub fn sjf_reserve() -> Backfill {
+    pub(crate) fn sjf_reserve() -> Backfill {
         Backfill::new("sjf-reserve", Lens::Shortest, Lens::Shortest)
     }
 
     /// As [`Backfill::sjf_reserve`], by remaining GPU-time.
     #[must_use]
-    pub fn gpu_time_reserve() -> Backfill {
+    pub(crate) fn gpu_time_reserve() -> Backfill {
         Backfill::new("gpu-time-reserve", Lens::SmallestGpuTime, Lens::SmallestGpuTime)
     }
 
@@ -62,7 +63,7 @@ impl Policy for Backfill {
     fn needs(&self) -> Needs {
         Needs {
             heads: 1,
-            reserve: true,
+            actions: ActionSet::of(ActionKind::Reserve),
             ..Needs::first_fitting(LensSet::of(self.head).with(self.fill))
         }
     }

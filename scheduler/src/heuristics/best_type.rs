@@ -7,6 +7,7 @@
 //! ends alone, and GPUs are not held back meanwhile, so a shorter job may take them.
 
 use super::rank::rank_rows;
+use crate::action_set::{ActionKind, ActionSet};
 use crate::candidate::CandidateKind;
 use crate::cluster::Template;
 use crate::error::PolicyError;
@@ -30,7 +31,7 @@ impl Policy for SjfBestType {
         Needs {
             fitting: FITTING,
             templates: &[Template::Fastest],
-            wait_for_type: true,
+            actions: ActionSet::of(ActionKind::WaitForType),
             ..Needs::first_fitting(LensSet::of(Lens::Shortest))
         }
     }

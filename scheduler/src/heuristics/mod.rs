@@ -119,12 +119,12 @@ pub fn by_name(name: &str) -> Result<Box<dyn Policy>, ConfigError> {
         "gpu-time-delay" => Box::new(DelayedBackfill::gpu_time(Patience::TUNED)),
         "best-type-delay" => Box::new(BestTypeDelay::TUNED),
         _ => {
-            return Err(ConfigError {
-                key: "policy".into(),
-                value: name.into(),
-                allowed: format!("one of {}", NAMES.join(", ")),
-                hint: format!("did you mean {}?", nearest(name)),
-            });
+            return Err(ConfigError::new(
+                "policy",
+                name,
+                format!("one of {}", NAMES.join(", ")),
+                format!("did you mean {}?", nearest(name)),
+            ));
         }
     })
 }

@@ -3,6 +3,7 @@
 //! Where the cluster cannot preempt, both are their non-preemptive selves: no candidate stops anything.
 
 use super::rank::{rank, under};
+use crate::action_set::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind};
 use crate::cluster::{Cluster, service_class};
 use crate::error::PolicyError;
@@ -21,7 +22,7 @@ const TICK_S: f64 = 300.0;
 fn needs(lens: Lens, tick: Option<Time>) -> Needs {
     Needs {
         heads: HEADS,
-        preempt: true,
+        actions: ActionSet::of(ActionKind::Preempt),
         tick,
         ..Needs::first_fitting(LensSet::of(lens))
     }

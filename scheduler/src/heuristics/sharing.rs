@@ -7,6 +7,7 @@
 //! partners); no sub-batches.
 
 use super::rank::{rank, under};
+use crate::action_set::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind};
 use crate::cluster::{Cluster, Template};
 use crate::error::PolicyError;
@@ -30,7 +31,8 @@ impl Policy for SjfShare {
     fn needs(&self) -> Needs {
         Needs {
             heads: HEADS,
-            templates: &[Template::Fastest, Template::Beside],
+            templates: &[Template::Fastest],
+            actions: ActionSet::of(ActionKind::Share),
             ..Needs::first_fitting(LensSet::of(Lens::Shortest))
         }
     }

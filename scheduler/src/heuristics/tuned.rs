@@ -6,6 +6,7 @@
 //! take back what running jobs have, so nothing is tuned afterwards, and who fits with neither waits.
 
 use super::rank::rank_rows;
+use crate::action_set::{ActionKind, ActionSet};
 use crate::candidate::CandidateKind;
 use crate::cluster::Template;
 use crate::error::PolicyError;
@@ -28,7 +29,7 @@ impl Policy for SjfTuned {
         Needs {
             heads: HEADS,
             templates: &[Template::Fastest],
-            cores: true,
+            actions: ActionSet::of(ActionKind::GrantCores),
             ..Needs::first_fitting(LensSet::of(Lens::Shortest))
         }
     }

@@ -128,16 +128,15 @@ impl Entities {
 mod tests {
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::error::PolicyError;
     use crate::pass::Pass;
     use crate::policy::{DecisionPoint, Needs, Policy};
-    use crate::spec::ClusterSpec;
 
     /// Starts whatever fits.
     fn start_all(cluster: &mut Cluster) {
         let needs = Needs {
-            reserve: false,
-            preempt: false,
+            actions: crate::ActionSet::NONE,
             ..Needs::full()
         };
         let mut pass = Pass::new();

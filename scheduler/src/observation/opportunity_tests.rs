@@ -1,14 +1,15 @@
 //! The columns that tell other types, partners, sizes and cores apart, by hand.
 
 use super::*;
+use crate::action_set::ActionKind;
 use crate::cluster::{Capabilities, Sharing, Submission};
+use crate::cluster_spec::{ClusterSpec, ElasticJob, GpuTypeSpec, Load, ModelClass, Resources};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, TenantId};
 use crate::pass::Pass;
 use crate::physics::goodput::Elastic;
 use crate::physics::sensitivity::Sensitivity;
 use crate::policy::CandidateConfig;
-use crate::spec::{ClusterSpec, ElasticJob, GpuTypeSpec, Load, ModelClass, Resources};
 
 /// One node of 4 GPUs of each of two types.
 fn two_types(classes: &[ModelClass]) -> Cluster {
@@ -54,11 +55,8 @@ fn submit(cluster: &mut Cluster, class: u16, num_gpus: u32, run_s: f64, cpu_core
 /// A pass with everything offered, its observation filled.
 fn look(cluster: &Cluster) -> Pass {
     let share = cluster.capabilities().sharing != Sharing::Off;
-    let needs = CandidateConfig {
-        share,
-        ..CandidateConfig::default()
-    }
-    .needs();
+    let mut needs = CandidateConfig::default().needs();
+    needs.actions = needs.actions.set(ActionKind::Share, share);
     let mut pass = Pass::new();
     pass.open(cluster, &needs);
     pass.observe(cluster);

@@ -53,13 +53,14 @@ pub(super) fn push_beside(cluster: &Cluster, job: JobId, heads: LensSet, set: &m
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::action_set::ActionKind;
     use crate::candidate::CandidateKind;
     use crate::cluster::{Capabilities, JobState, Submission};
+    use crate::cluster_spec::{ClusterSpec, Load, ModelClass, Resources};
     use crate::estimate::{Estimate, Provenance};
     use crate::ids::{ClassId, TenantId, Time};
     use crate::pass::{Pass, PassState};
     use crate::policy::CandidateConfig;
-    use crate::spec::{ClusterSpec, Load, ModelClass, Resources};
 
     /// One node of 2 GPUs with 32 GiB each; a light class (20 % busy) and a heavy one (100 %), no bandwidth.
     fn packing() -> Cluster {
@@ -98,11 +99,8 @@ mod tests {
 
     /// Starts the first candidate that is, or is not, beside another job.
     fn start(cluster: &mut Cluster, beside: bool) -> Option<JobId> {
-        let needs = CandidateConfig {
-            share: true,
-            ..CandidateConfig::default()
-        }
-        .needs();
+        let mut needs = CandidateConfig::default().needs();
+        needs.actions = needs.actions.with(ActionKind::Share);
         let mut pass = Pass::new();
         assert_eq!(pass.open(cluster, &needs), PassState::Open);
         let wanted = |row: &crate::candidate::Candidate| {

@@ -7,8 +7,9 @@ use super::opportunity::{Alternatives, NEVER_S, fill_opportunity_costs};
 use super::preempt::{Overs, Stoppable, push_preempts};
 use super::reservation::{Ends, Reservation, believed_end, facts_unless_delaying};
 use super::scan::Scan;
+use crate::action_set::ActionKind;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
-use crate::cluster::{Cluster, Demand, Slice, Template};
+use crate::cluster::{Cluster, Demand, Slice};
 use crate::ids::{GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet};
 use crate::policy::Needs;
@@ -91,7 +92,8 @@ pub(crate) fn enumerate(
     known.forget();
     overs.forget();
     stoppable.changed(cluster);
-    let beside = reservation.is_none() && needs.templates.contains(&Template::Beside);
+    let offered = |kind| needs.actions.contains(kind);
+    let beside = reservation.is_none() && offered(ActionKind::Share);
     for (job, heads) in picks.iter() {
         if set.rows.len() >= MAX_CANDIDATES {
             break;
@@ -103,19 +105,19 @@ pub(crate) fn enumerate(
         if types != 0 {
             push_starts(cluster, needs, reservation, (*job, types), *heads, known, set);
         }
-        if needs.sizes || needs.cores {
+        if offered(ActionKind::Resize) || offered(ActionKind::GrantCores) {
             gangs::push_others(cluster, needs, reservation, *job, *heads, set);
         }
         if types != 0 {
-            if needs.wait_for_type && needs.reserve && reservation.is_none() {
+            if offered(ActionKind::WaitForType) && offered(ActionKind::Reserve) && reservation.is_none() {
                 push_wait(cluster, (*job, types), *heads, ends, set);
             }
         } else {
-            if needs.reserve && cluster.capabilities().reservation && reservation.is_none() {
+            if offered(ActionKind::Reserve) && cluster.capabilities().reservation && reservation.is_none() {
                 push_reserve(cluster, *job, *heads, (ends, known), set);
             }
             // Victims give way to the first jobs of the queue; with GPUs held back for another, nobody is stopped.
-            if needs.preempt && cluster.capabilities().preemption && reservation.is_none() {
+            if offered(ActionKind::Preempt) && cluster.capabilities().preemption && reservation.is_none() {
                 push_preempts(cluster, needs, *job, *heads, (stoppable, overs), set);
             }
         }
@@ -337,10 +339,10 @@ mod tests {
     use super::*;
     use crate::cluster::JobState;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::heuristics::by_name;
     use crate::ids::NodeId;
     use crate::pass::Pass;
-    use crate::spec::ClusterSpec;
 
     fn start(cluster: &mut Cluster, node: u32, gpus: u64, run_s: f64) -> JobId {
         let job = submit(cluster, gpus.count_ones(), run_s);

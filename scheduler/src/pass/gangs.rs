@@ -7,6 +7,7 @@
 use smallvec::SmallVec;
 
 use super::reservation::{Reservation, facts_unless_delaying};
+use crate::action_set::ActionKind;
 use crate::candidate::{Candidate, CandidateKind, CandidateSet};
 use crate::cluster::{Cluster, Demand, Shape, Template};
 use crate::ids::JobId;
@@ -59,7 +60,10 @@ pub(super) fn push_others(
 ) {
     let asked = Gang::asked(cluster, job);
     let class = cluster.class(cluster.job(job).request.class);
-    if let Some(elastic) = class.elastic.filter(|_| needs.sizes) {
+    if let Some(elastic) = class
+        .elastic
+        .filter(|_| needs.actions.contains(ActionKind::Resize))
+    {
         for num_gpus in [asked.num_gpus / 2, asked.num_gpus.saturating_mul(2)] {
             let gang = Gang { num_gpus, ..asked };
             if num_gpus == 0 || !elastic.can_hold(num_gpus) {
@@ -69,7 +73,7 @@ pub(super) fn push_others(
             push_gang(cluster, needs, reservation, (job, types), gang, heads, set);
         }
     }
-    if !needs.cores || class.sensitivity.is_none() {
+    if !needs.actions.contains(ActionKind::GrantCores) || class.sensitivity.is_none() {
         return;
     }
     // Mostly one share for all types, and then all templates at once.
@@ -110,9 +114,6 @@ pub(super) fn push_gang(
     let (class, first) = (cluster.job(job).request.class, set.rows.len());
     let mut tight = 0_u64;
     for template in needs.templates {
-        if *template == Template::Beside {
-            continue;
-        }
         let Some(kind) = cluster.preferred_type(*template, class, types) else {
             continue;
         };
@@ -152,25 +153,20 @@ pub(super) fn push_gang(
 mod tests {
     use super::*;
     use crate::cluster::{Capabilities, JobState, Submission};
+    use crate::cluster_spec::{ClusterSpec, ElasticJob, GpuTypeSpec, ModelClass, Resources};
     use crate::estimate::{Estimate, Provenance};
     use crate::ids::{ClassId, TenantId};
     use crate::pass::Pass;
     use crate::physics::goodput::Elastic;
     use crate::physics::sensitivity::Sensitivity;
     use crate::policy::CandidateConfig;
-    use crate::spec::{ClusterSpec, ElasticJob, GpuTypeSpec, ModelClass, Resources};
 
-    const EVERYTHING: CandidateConfig = CandidateConfig {
-        heads: 2,
-        fitting: 3,
-        templates: true,
-        reserve: true,
-        preempt: true,
-        share: true,
-        sizes: true,
-        cores: true,
-        wait_for_type: true,
-    };
+    fn everything() -> CandidateConfig {
+        CandidateConfig {
+            actions: ActionKind::ALL.into_iter().collect(),
+            ..CandidateConfig::default()
+        }
+    }
 
     fn submit(cluster: &mut Cluster, class: u16, num_gpus: u32, run_s: f64) -> JobId {
         let request = Submission {
@@ -230,9 +226,9 @@ mod tests {
             &[(2, 1.0, 1.0)],
         );
         // Per GPU 8, 8 and 4 samples a second.
-        let mut pass = look(&cluster, EVERYTHING);
+        let mut pass = look(&cluster, everything());
         near(sizes(&pass, job), &[(2, 1.0, 1.0), (1, 0.5, 1.0), (4, 2.0, 0.5)]);
-        let needs = EVERYTHING.needs();
+        let needs = everything().needs();
         let double = |row: &Candidate| row.facts.is_some_and(|facts| facts.num_gpus == 4);
         let index = pass.candidates().iter().position(double).unwrap();
         pass.act(&mut cluster, &needs, index);
@@ -245,11 +241,11 @@ mod tests {
         cluster.finish(job);
         // Three GPUs free, one job on one: of a job that asks for 4, half fits and the whole can be reserved.
         let one = submit(&mut cluster, 0, 1, 100.0);
-        let mut pass = look(&cluster, EVERYTHING);
+        let mut pass = look(&cluster, everything());
         pass.act(&mut cluster, &needs, 1);
         assert_eq!(cluster.job(one).state, JobState::Running);
         let wide = submit(&mut cluster, 0, 4, 100.0);
-        let pass = look(&cluster, EVERYTHING);
+        let pass = look(&cluster, everything());
         near(sizes(&pass, wide), &[(2, 0.5, 1.0)]);
         let reserves = |row: &Candidate| row.kind == CandidateKind::Reserve;
         assert!(pass.candidates().iter().any(reserves));
@@ -260,13 +256,13 @@ mod tests {
         // One GPU busy until 100 s; 4 GPUs are reserved for then. 8 reference seconds of a job of 2 end in time at any size;
         // 150 on two GPUs, or 300 on one, do not.
         let mut cluster = elastic();
-        let needs = EVERYTHING.needs();
+        let needs = everything().needs();
         submit(&mut cluster, 0, 1, 100.0);
-        look(&cluster, EVERYTHING).act(&mut cluster, &needs, 1);
+        look(&cluster, everything()).act(&mut cluster, &needs, 1);
         let wide = submit(&mut cluster, 0, 4, 10.0);
         let short = submit(&mut cluster, 0, 2, 8.0);
         let long = submit(&mut cluster, 0, 2, 150.0);
-        let mut pass = look(&cluster, EVERYTHING);
+        let mut pass = look(&cluster, everything());
         let reserve = |row: &Candidate| row.kind == CandidateKind::Reserve && row.job == Some(wide);
         let index = pass.candidates().iter().position(reserve).unwrap();
         pass.act(&mut cluster, &needs, index);
@@ -301,11 +297,11 @@ mod tests {
         };
         let none = look(&cluster, CandidateConfig::default());
         assert!(granted(&none, hungry).is_none());
-        let mut pass = look(&cluster, EVERYTHING);
+        let mut pass = look(&cluster, everything());
         let index = granted(&pass, hungry).unwrap();
         let cost = pass.candidates().opportunity_cost(index);
         assert_eq!((cost.cores_ratio, cost.demand_rate_ratio), (3.0, 1.0));
-        let needs = EVERYTHING.needs();
+        let needs = everything().needs();
         pass.act(&mut cluster, &needs, index);
         cluster.check();
         assert!((cluster.job(hungry).rate - 2.2).abs() < 1e-9);
@@ -319,7 +315,7 @@ mod tests {
         assert_eq!(cluster.nodes()[0].cpu_milli_free, 1000);
         // One GPU and one core are left: no 9 cores for another hungry job.
         let another = submit(&mut cluster, 0, 1, 220.0);
-        assert!(granted(&look(&cluster, EVERYTHING), another).is_none());
+        assert!(granted(&look(&cluster, everything()), another).is_none());
     }
 
     #[test]
@@ -342,9 +338,9 @@ mod tests {
             ..ModelClass::default()
         };
         let mut cluster = Cluster::new(&spec, &[class], Capabilities::default()).unwrap();
-        let needs = EVERYTHING.needs();
+        let needs = everything().needs();
         submit(&mut cluster, 0, 4, 400.0);
-        look(&cluster, EVERYTHING).act(&mut cluster, &needs, 1);
+        look(&cluster, everything()).act(&mut cluster, &needs, 1);
         let long = submit(&mut cluster, 0, 4, 800.0);
         let short = submit(&mut cluster, 0, 4, 100.0);
         let reserve = |pass: &Pass, job: JobId| {
@@ -353,7 +349,7 @@ mod tests {
         };
         let default = look(&cluster, CandidateConfig::default());
         assert!(reserve(&default, long).is_none());
-        let mut pass = look(&cluster, EVERYTHING);
+        let mut pass = look(&cluster, everything());
         assert!(reserve(&pass, short).is_none(), "it ends soonest here");
         let index = reserve(&pass, long).unwrap();
         let candidate = pass.candidates().get(index).unwrap();

@@ -9,7 +9,7 @@ mod enumerate;
 mod gangs;
 mod opportunity;
 mod preempt;
-mod reservation;
+pub(crate) mod reservation;
 mod scan;
 mod top_k;
 
@@ -219,6 +219,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::action_set::ActionKind;
     use crate::candidate::{Candidate, Stopped};
     use crate::cluster::{Capabilities, Sharing};
     use crate::heuristics::tests::world::{cluster_with, events, happen};
@@ -277,7 +278,11 @@ mod tests {
             share in any::<bool>(),
             wait_for_type in any::<bool>(),
         ) {
-            let needs = CandidateConfig { share, wait_for_type, ..CandidateConfig::default() }.needs();
+            let mut needs = CandidateConfig::default().needs();
+            needs.actions = needs
+                .actions
+                .set(ActionKind::Share, share)
+                .set(ActionKind::WaitForType, wait_for_type);
             let (mut pass, mut choices) = (Pass::new(), choices.into_iter().cycle());
             let (mut scratch, mut set) = (Scratch::default(), CandidateSet::default());
             for event in events {

@@ -150,8 +150,8 @@ impl StoppableOfType {
         served.clear();
         let mut rows = std::mem::take(rest).into_vec();
         rows.clear();
-        rows.extend(cluster.stints_of(kind).iter().filter_map(|stint| {
-            let (gpu_s, job) = (stint.attained_gpu_s_at(cluster.now()), stint.job);
+        rows.extend(cluster.attained_service_of(kind).iter().filter_map(|service| {
+            let (gpu_s, job) = (service.attained_gpu_s_at(cluster.now()), service.job);
             has_passed_first_class(gpu_s).then_some(Attained { gpu_s, job })
         }));
         *rest = BinaryHeap::from(rows);

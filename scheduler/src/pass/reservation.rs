@@ -209,11 +209,11 @@ impl EndsOfType {
 #[cfg(test)]
 mod tests {
     use crate::cluster::{Capabilities, Cluster, JobState, Submission};
+    use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
     use crate::estimate::{Estimate, Provenance};
     use crate::heuristics::by_name;
     use crate::ids::{ClassId, JobId, TenantId};
     use crate::pass::Pass;
-    use crate::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 
     /// One node of 4 GPUs of each of two types; two tenants with 4 GPUs each, no borrowing; the classes run on the first
     /// type only, on the second only, and on both, twice as fast on the second.

@@ -25,7 +25,7 @@ use crate::error::ConfigError;
 use crate::portable_math::pow;
 
 /// Total batch sizes that are tried, log-spaced. Pollux's number.
-pub const NUM_BATCHES: u32 = 50;
+pub(crate) const NUM_BATCHES: u32 = 50;
 
 /// Longest part of an iteration, s. *Ours*: what is longer makes speeds of which nothing is left after the comma.
 const TIME_S_MAX: f64 = 1e6;
@@ -58,13 +58,13 @@ pub struct IterationTime {
 impl IterationTime {
     /// Time of the gradient of `local_batch` samples on one GPU, s.
     #[must_use]
-    pub fn grad_s(&self, local_batch: f64) -> f64 {
+    pub(crate) fn grad_s(&self, local_batch: f64) -> f64 {
         self.alpha_c + self.beta_c * local_batch
     }
 
     /// Time of a synchronisation, s.
     #[must_use]
-    pub fn sync_s(&self, num_gpus: u32, num_nodes: u32) -> f64 {
+    pub(crate) fn sync_s(&self, num_gpus: u32, num_nodes: u32) -> f64 {
         let further = f64::from(num_gpus.saturating_sub(2));
         match (num_gpus, num_nodes) {
             (0 | 1, _) => 0.0,
@@ -211,7 +211,7 @@ impl Elastic {
 
     /// Whether [`Elastic::best`] finds a batch on so many GPUs.
     #[must_use]
-    pub fn can_run_on(&self, num_gpus: u32) -> bool {
+    pub(crate) fn can_run_on(&self, num_gpus: u32) -> bool {
         self.batches(num_gpus).next().is_some()
     }
 
@@ -285,12 +285,7 @@ impl Elastic {
     /// The first one out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let fail = |key: &str, value: String, allowed: &str, hint: &str| {
-            Err(ConfigError {
-                key: format!("elastic.{key}"),
-                value,
-                allowed: allowed.into(),
-                hint: hint.into(),
-            })
+            Err(ConfigError::new(format!("elastic.{key}"), value, allowed, hint))
         };
         let time = &self.time;
         for (key, value) in [("time.alpha_c", time.alpha_c), ("time.beta_c", time.beta_c)] {
@@ -352,12 +347,7 @@ impl Elastic {
         let found = POLLUX_MODELS.iter().find(|(known, _)| *known == name);
         found.map(|(_, elastic)| *elastic).ok_or_else(|| {
             let names: Vec<&str> = POLLUX_MODELS.iter().map(|(known, _)| *known).collect();
-            ConfigError {
-                key: "elastic".into(),
-                value: name.into(),
-                allowed: names.join(", "),
-                hint: "or write the parameters".into(),
-            }
+            ConfigError::new("elastic", name, names.join(", "), "or write the parameters")
         })
     }
 }

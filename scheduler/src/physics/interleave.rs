@@ -32,7 +32,7 @@ pub fn period(a: &[f64], b: &[f64]) -> f64 {
 
 /// Speeds of two interleaved jobs as parts of their speeds alone, (0, 1].
 #[must_use]
-pub fn interleaved(a: &[f64], b: &[f64]) -> (f64, f64) {
+pub(crate) fn interleaved(a: &[f64], b: &[f64]) -> (f64, f64) {
     let period = period(a, b);
     // A sum in another order may differ in the last bit.
     let speed = |stages: &[f64]| (stages.iter().sum::<f64>() / period).min(1.0);

@@ -11,23 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ConfigError;
 
-/// Speed of one GPU's worth of a synchronous gang whose members run at `rates` (relative speeds): the slowest, because
-/// all wait for it. 0 for no members.
-#[must_use]
-pub fn gang_rate(rates: impl IntoIterator<Item = f64>) -> f64 {
-    rates.into_iter().reduce(f64::min).unwrap_or(0.0)
-}
-
-/// The same with batches sized to the members' speeds, so that all finish a step together: the mean. Never below
-/// [`gang_rate`]. 0 for no members.
-#[must_use]
-pub fn balanced_gang_rate(rates: impl IntoIterator<Item = f64>) -> f64 {
-    let (sum, count) = rates
-        .into_iter()
-        .fold((0.0, 0.0), |(sum, count), rate| (sum + rate, count + 1.0));
-    if count > 0.0 { sum / count } else { 0.0 }
-}
-
 /// How the copies of a job are brought together.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -91,12 +74,12 @@ impl Copies {
         ];
         for (key, value, good, allowed) in checks {
             if !good {
-                return Err(ConfigError {
-                    key: format!("copies.{key}"),
-                    value: value.to_string(),
-                    allowed: allowed.into(),
-                    hint: "Hadar's rounds are 360 s; weights are 4 bytes a parameter".into(),
-                });
+                return Err(ConfigError::new(
+                    format!("copies.{key}"),
+                    value,
+                    allowed,
+                    "Hadar's rounds are 360 s; weights are 4 bytes a parameter",
+                ));
             }
         }
         Ok(())
@@ -130,7 +113,7 @@ impl Fusion {
     /// # Source
     /// HFTA publishes a concave throughput and its maximum; the curve through them is assumed.
     #[must_use]
-    pub fn sum_rate(&self, num_jobs: u32) -> f64 {
+    pub(crate) fn sum_rate(&self, num_jobs: u32) -> f64 {
         let jobs = f64::from(num_jobs);
         if num_jobs == 0 {
             0.0
@@ -141,7 +124,7 @@ impl Fusion {
 
     /// Rate of each of `num_jobs` fused jobs, (0, 1].
     #[must_use]
-    pub fn each_rate(&self, num_jobs: u32) -> f64 {
+    pub(crate) fn each_rate(&self, num_jobs: u32) -> f64 {
         if num_jobs == 0 {
             0.0
         } else {
@@ -194,12 +177,12 @@ impl Fusion {
         ];
         for (key, value, good, allowed) in checks {
             if !good {
-                return Err(ConfigError {
-                    key: format!("fusion.{key}"),
-                    value: value.to_string(),
-                    allowed: allowed.into(),
-                    hint: "best_sum 1 = fusing gains nothing".into(),
-                });
+                return Err(ConfigError::new(
+                    format!("fusion.{key}"),
+                    value,
+                    allowed,
+                    "best_sum 1 = fusing gains nothing",
+                ));
             }
         }
         Ok(())
@@ -210,16 +193,6 @@ impl Fusion {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn a_gang_on_mixed_types_runs_at_its_slowest_member() {
-        // ResNet-50 on a V100, two P100 and a K80: 1, 0.6, 0.6 and 0.14.
-        let rates = [1.0, 0.6, 0.6, 0.14];
-        assert_eq!(gang_rate(rates), 0.14);
-        // With batches to their measure: 2.34 / 4.
-        assert!((balanced_gang_rate(rates) - 0.585).abs() < 1e-12);
-        assert_eq!((gang_rate([]), balanced_gang_rate([])), (0.0, 0.0));
-    }
 
     #[test]
     fn copies_add_up_less_the_averaging_at_the_end_of_each_round() {
@@ -293,15 +266,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn the_slowest_is_at_most_the_mean_and_a_slower_member_never_helps(
-            rates in prop::collection::vec(0.01_f64..10.0, 1..12), more in 0.01_f64..10.0,
-        ) {
-            let slowest = gang_rate(rates.iter().copied());
-            prop_assert!(slowest <= balanced_gang_rate(rates.iter().copied()) + 1e-12);
-            prop_assert!(gang_rate(rates.iter().copied().chain([more])) <= slowest);
-        }
-
         #[test]
         fn fused_jobs_gain_together_and_lose_each(best_sum in 1.0_f64..20.0, num_jobs in 1_u32..200) {
             let fusion = Fusion { best_sum, ..Fusion::HFTA_BEST };

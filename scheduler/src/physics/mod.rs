@@ -8,7 +8,7 @@
 //! The rate of a job on a placement, relative to the job alone on the reference GPU at its tightest placement, is
 //!
 //! ```text
-//! rate = speed(GPU type, gang)                        measured table, crate::spec::ModelClass
+//! rate = speed(GPU type, gang)                        measured table, crate::cluster_spec::ModelClass
 //!      x locality(gang, slowest link)                 links
 //!      x sharing(residents of the GPU) or slice(MIG)  interference | mig
 //!      x sensitivity(cores, memory, storage)          sensitivity

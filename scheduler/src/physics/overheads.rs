@@ -87,9 +87,6 @@ pub const SIA_SECONDS: [(&str, f64); 7] = [
     ("other", 30.0),
 ];
 
-/// Changing the MIG instances of a GPU whose touched slices are idle, s. MISO's budget, quoted second-hand.
-pub const REPARTITION_S: f64 = 4.0;
-
 /// Part of checkpoint plus restore that is the checkpoint where only the sum was measured. Assumed: loading also starts
 /// the framework.
 const CHECKPOINT_PART: f64 = 0.25;
@@ -118,13 +115,13 @@ impl Overheads {
         restore_s: 30.0,
     });
     /// 20 s whenever a job did not run in the previous round, the first start included; Shockwave's simulator.
-    pub const SHOCKWAVE_20: Overheads = Overheads::Fixed(Fixed {
+    pub(crate) const SHOCKWAVE_20: Overheads = Overheads::Fixed(Fixed {
         start_s: 20.0,
         checkpoint_s: 0.0,
         restore_s: 20.0,
     });
     /// 1 GB/s to a shared store, 10 s to initialise (quoted 5 to 20 s), saving not overlapped. Assumed.
-    pub const BY_STATE_SIZE: Overheads = Overheads::ByStateSize(ByStateSize {
+    pub(crate) const BY_STATE_SIZE: Overheads = Overheads::ByStateSize(ByStateSize {
         storage_gb_per_s: 1.0,
         init_s: 10.0,
         stall: 1.0,
@@ -142,12 +139,12 @@ impl Overheads {
             "by-state-size" => Ok(Overheads::BY_STATE_SIZE),
             "tacc-empirical" => Ok(Overheads::TaccEmpirical),
             "sia-model" => Ok(Overheads::SiaModel),
-            _ => Err(ConfigError {
-                key: "overheads".into(),
-                value: name.into(),
-                allowed: NAMES.join(", "),
-                hint: "zero matches most published simulators; pollux30 is the usual other".into(),
-            }),
+            _ => Err(ConfigError::new(
+                "overheads",
+                name,
+                NAMES.join(", "),
+                "zero matches most published simulators; pollux30 is the usual other",
+            )),
         }
     }
 
@@ -166,7 +163,7 @@ impl Overheads {
     /// Seconds that a preempted job holds its GPUs without progress. `draw` is any 64 random bits, the same for the
     /// checkpoint and the restore of one preemption; only `tacc-empirical` looks at it.
     #[must_use]
-    pub fn checkpoint_s(&self, job: Moved, draw: u64) -> f64 {
+    pub(crate) fn checkpoint_s(&self, job: Moved, draw: u64) -> f64 {
         match self {
             Overheads::Fixed(fixed) => fixed.checkpoint_s,
             Overheads::ByStateSize(by) => by.transfer_s(job) * by.stall,
@@ -177,7 +174,7 @@ impl Overheads {
 
     /// Seconds from a later start to progress; `draw` as in [`Overheads::checkpoint_s`].
     #[must_use]
-    pub fn restore_s(&self, job: Moved, draw: u64) -> f64 {
+    pub(crate) fn restore_s(&self, job: Moved, draw: u64) -> f64 {
         match self {
             Overheads::Fixed(fixed) => fixed.restore_s,
             Overheads::ByStateSize(by) => by.transfer_s(job) + by.init_s,
@@ -190,16 +187,6 @@ impl Overheads {
     #[must_use]
     pub fn migration_s(&self, job: Moved, draw: u64) -> f64 {
         self.checkpoint_s(job, draw) + self.restore_s(job, draw)
-    }
-
-    /// Seconds to change the MIG instances of a GPU.
-    #[must_use]
-    pub fn repartition_s(&self) -> f64 {
-        if *self == Overheads::ZERO {
-            0.0
-        } else {
-            REPARTITION_S
-        }
     }
 
     /// Checks the numbers of a model.
@@ -236,12 +223,12 @@ impl Overheads {
         };
         match checks.iter().find(|(_, _, good, _)| !good) {
             None => Ok(()),
-            Some((key, value, _, allowed)) => Err(ConfigError {
-                key: format!("overheads.{key}"),
-                value: value.to_string(),
-                allowed: (*allowed).into(),
-                hint: format!("or name a preset: {}", NAMES.join(", ")),
-            }),
+            Some((key, value, _, allowed)) => Err(ConfigError::new(
+                format!("overheads.{key}"),
+                value,
+                *allowed,
+                format!("or name a preset: {}", NAMES.join(", ")),
+            )),
         }
     }
 }
@@ -272,7 +259,7 @@ fn tacc_s(draw: u64) -> f64 {
 
 /// The index of a kind in [`SIA_SECONDS`]; `other` where it is not known.
 #[must_use]
-pub fn sia_kind(name: &str) -> u8 {
+pub(crate) fn sia_kind(name: &str) -> u8 {
     let lower = name.to_ascii_lowercase();
     let found = SIA_SECONDS.iter().position(|(kind, _)| *kind == lower);
     found.unwrap_or(SIA_SECONDS.len() - 1) as u8
@@ -302,7 +289,6 @@ mod tests {
             overheads.validate().unwrap();
             let moved = overheads.migration_s(BERT, 17);
             assert!((moved - seconds).abs() < 1e-9, "{name}: {moved}");
-            assert_eq!(overheads.repartition_s() > 0.0, name != "zero");
         }
         assert_eq!(NAMES.len(), 6);
         assert!(NAMES.iter().all(|name| Overheads::from_name(name).is_ok()));

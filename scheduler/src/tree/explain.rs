@@ -186,9 +186,9 @@ mod tests {
     use super::super::tests::small_tree;
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::pass::Pass;
     use crate::policy::Policy;
-    use crate::spec::ClusterSpec;
 
     #[test]
     fn a_decision_is_explained_by_its_path_in_raw_units() {
@@ -196,7 +196,7 @@ mod tests {
         submit(&mut cluster, 2, 3000.0);
         submit(&mut cluster, 2, 600.0);
         submit(&mut cluster, 1, 900.0);
-        let mut policy = TreePolicy::new(small_tree()).unwrap();
+        let mut policy = TreePolicy::new(small_tree());
         let mut pass = Pass::new();
         pass.open(&cluster, &policy.needs());
         let choice = pass.decide(&cluster, &mut policy).unwrap();

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::error::{NodeError, TreeError};
-use super::{Node, Tree, TreeMeta, TreeNeeds, feature_of};
+use super::needs::WrittenNeeds;
+use super::{Node, Tree, TreeMeta, feature_of};
 use crate::estimate::Provenance;
 use crate::features::FeatureSchema;
 use crate::policy::TieKey;
@@ -21,7 +22,7 @@ use crate::policy::TieKey;
 /// What the key `format` says.
 pub const FORMAT: &str = "pleach-tree";
 /// What the key `version` says.
-pub const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 1;
 /// Largest file that is read, bytes; the largest tree needs a quarter of it.
 pub const MAX_BYTES: u64 = 1 << 20;
 /// Most lines of differences in a refusal.
@@ -45,7 +46,7 @@ struct Document {
     schema_hash: String,
     name: String,
     tie_key: TieKey,
-    needs: TreeNeeds,
+    needs: WrittenNeeds,
     estimates: Vec<Provenance>,
     trained_by: std::collections::BTreeMap<String, serde_json::Value>,
     schema: Vec<String>,
@@ -101,7 +102,7 @@ impl Tree {
         put("schema_hash", json(&schema.hash()));
         put("name", json(name));
         put("tie_key", json(tie_key));
-        put("needs", json(needs));
+        put("needs", json(&WrittenNeeds::from(needs)));
         put("estimates", json(estimates));
         put("trained_by", json(trained_by));
         put(
@@ -164,7 +165,7 @@ impl Tree {
         let meta = TreeMeta {
             name: document.name,
             tie_key: document.tie_key,
-            needs: document.needs,
+            needs: document.needs.read()?,
             estimates: document.estimates,
             trained_by: document.trained_by,
         };

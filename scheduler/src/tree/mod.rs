@@ -26,14 +26,15 @@ use std::collections::BTreeMap;
 
 pub use error::{NodeError, TreeError};
 pub use explain::{Condition, Explanation};
-pub use file::{FORMAT, MAX_BYTES, VERSION};
-pub use needs::{LensName, TemplateName, TreeNeeds};
-pub use node::{MAX_DEPTH, MAX_NODES, Node};
+pub use file::{FORMAT, MAX_BYTES};
+pub(crate) use node::MAX_NODES;
+pub use node::{MAX_DEPTH, Node};
 pub use runtime::{FlatTree, TreePolicy};
 
+use crate::cluster::Capabilities;
 use crate::estimate::Provenance;
 use crate::features::{Feature, FeatureSchema};
-use crate::policy::TieKey;
+use crate::policy::{Needs, TieKey};
 
 /// What a policy file says beside its nodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,8 +43,8 @@ pub struct TreeMeta {
     pub name: String,
     /// Order inside a tier.
     pub tie_key: TieKey,
-    /// The candidates that it chooses among.
-    pub needs: TreeNeeds,
+    /// The candidates that it chooses among; it always reads features, and none of entities.
+    pub needs: Needs,
     /// Where the estimates came from that it was trained with; empty = not known.
     pub estimates: Vec<Provenance>,
     /// What made it: command, configuration, versions. Free; not read by the program.
@@ -58,13 +59,23 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// Whether a cluster can do what the tree may choose. Sizes, shares of cores and waiting for a type need nothing of it.
+    ///
+    /// # Errors
+    /// [`TreeError::Capability`] with the first capability that is missing; `policy` names the tree.
+    pub fn check_against(&self, policy: &str, capabilities: Capabilities) -> Result<(), TreeError> {
+        needs::check_against(&self.meta.needs, policy, capabilities)
+    }
+
     /// Checks the parts and brings the nodes into canonical order. Node 0 is the root.
     ///
     /// # Errors
     /// The first thing that is wrong, see [`TreeError`] and [`NodeError`].
     pub fn new(mut meta: TreeMeta, nodes: &[Node]) -> Result<Tree, TreeError> {
         check::name(&meta.name)?;
-        meta.needs.resolve()?;
+        needs::check(&meta.needs)?;
+        meta.needs.observation = true;
+        meta.needs.entities = false;
         meta.estimates.sort_unstable();
         meta.estimates.dedup();
         for (node, found) in nodes.iter().enumerate() {
@@ -177,7 +188,6 @@ pub(crate) fn feature_of(index: u16) -> &'static Feature {
 pub(crate) mod tests {
     use super::*;
     use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
-    use crate::policy::Needs;
     use proptest::prelude::*;
 
     const NUM_FEATURES: u16 = (NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES) as u16;
@@ -186,7 +196,7 @@ pub(crate) mod tests {
         TreeMeta {
             name: "test".into(),
             tie_key: TieKey::ShortestEstimate,
-            needs: TreeNeeds::of(&Needs::full()),
+            needs: Needs::full(),
             estimates: vec![Provenance::Oracle],
             trained_by: BTreeMap::from([("seed".to_string(), serde_json::json!(7))]),
         }

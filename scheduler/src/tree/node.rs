@@ -1,7 +1,7 @@
 //! The nodes of a tree.
 
 /// Most nodes of a tree, splits and leaves together.
-pub const MAX_NODES: usize = 2047;
+pub(crate) const MAX_NODES: usize = 2047;
 /// Most splits on a path.
 pub const MAX_DEPTH: usize = 64;
 

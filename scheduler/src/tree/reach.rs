@@ -6,6 +6,7 @@
 //! left out.
 
 use super::{Node, Tree, feature_of};
+use crate::action_set::ActionKind;
 use crate::candidate::CandidateKind;
 use crate::features::column::{CANDIDATE, Candidate as C};
 use crate::policy::TieKey;
@@ -44,8 +45,8 @@ impl Reach {
     pub(super) fn of(tree: &Tree) -> Reach {
         let needs = &tree.meta().needs;
         let is_offered = |kind: &CandidateKind| match kind {
-            CandidateKind::Reserve => needs.reservation,
-            CandidateKind::Preempt => needs.preemption,
+            CandidateKind::Reserve => needs.actions.contains(ActionKind::Reserve),
+            CandidateKind::Preempt => needs.actions.contains(ActionKind::Preempt),
             CandidateKind::Start | CandidateKind::Hold => true,
         };
         let leaves: Vec<(CandidateKind, Vec<usize>)> = KINDS
@@ -272,10 +273,10 @@ pub(super) fn tier_of(score: f32, tiers: &[f32]) -> usize {
 mod tests {
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::ids::Time;
     use crate::pass::{Pass, PassState};
     use crate::policy::Needs;
-    use crate::spec::ClusterSpec;
 
     /// What is said of a kind is said of every candidate of that kind: a row outside its ranges could end in a leaf not named.
     #[test]

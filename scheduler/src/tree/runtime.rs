@@ -1,6 +1,5 @@
 //! The interpreter: a tree as three flat arrays, and the policy that runs it. Allocates nothing per decision.
 
-use super::error::TreeError;
 use super::{Node, Tree};
 use crate::error::PolicyError;
 use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef};
@@ -123,20 +122,16 @@ impl FlatTree {
 pub struct TreePolicy {
     tree: Tree,
     flat: FlatTree,
-    needs: Needs,
 }
 
 impl TreePolicy {
     /// Makes a tree ready to run.
-    ///
-    /// # Errors
-    /// Where its needs cannot be met by this program; a [`Tree`] that was made here always can.
-    pub fn new(tree: Tree) -> Result<TreePolicy, TreeError> {
-        Ok(TreePolicy {
+    #[must_use]
+    pub fn new(tree: Tree) -> TreePolicy {
+        TreePolicy {
             flat: FlatTree::of(&tree),
-            needs: tree.meta().needs.resolve()?,
             tree,
-        })
+        }
     }
 
     /// The tree.
@@ -181,7 +176,7 @@ impl Policy for TreePolicy {
     }
 
     fn needs(&self) -> Needs {
-        self.needs
+        self.tree.meta().needs
     }
 
     fn tie_key(&self) -> TieKey {
@@ -212,8 +207,8 @@ mod tests {
     use super::super::tests::{any_tree, leaf, meta, small_tree};
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
+    use crate::cluster_spec::ClusterSpec;
     use crate::pass::Pass;
-    use crate::spec::ClusterSpec;
     use proptest::prelude::*;
 
     #[test]
@@ -230,7 +225,7 @@ mod tests {
         submit(&mut cluster, 4, 5000.0);
         submit(&mut cluster, 1, 900.0);
         let shortest = submit(&mut cluster, 2, 300.0);
-        let mut policy = TreePolicy::new(small_tree()).unwrap();
+        let mut policy = TreePolicy::new(small_tree());
         let needs = policy.needs();
         let mut pass = Pass::new();
         pass.open(&cluster, &needs);
@@ -254,7 +249,7 @@ mod tests {
     fn an_observation_that_was_not_filled_is_an_error() {
         let mut cluster = cluster_of(&ClusterSpec::uniform(1, 4, 1));
         submit(&mut cluster, 1, 1.0);
-        let mut policy = TreePolicy::new(small_tree()).unwrap();
+        let mut policy = TreePolicy::new(small_tree());
         let mut pass = Pass::new();
         pass.open(&cluster, &policy.needs());
         let observation = ObservationRef {

@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn what_ranks_below_holding_is_said_to_wait() {
         let mut meta = meta();
-        meta.needs.preemption = false;
+        meta.needs.actions = meta.needs.actions.without(crate::ActionKind::Preempt);
         let nodes = [
             split("end_gain", 0.4186, 1, 2),
             split("locality", 0.886, 3, 4),

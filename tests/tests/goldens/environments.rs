@@ -1,10 +1,6 @@
 //! What random admissible actions see and get in every registered environment.
 
-use pleach_env::config::EnvConfig;
-use pleach_env::random::random_action;
-use pleach_env::seed::Seed;
-use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
+use pleach_env::{AutoresetMode, Batch, EnvConfig, Seed, VecEnv, VectorEnv, random_action};
 
 use crate::golden::{Digest, Row, hold};
 

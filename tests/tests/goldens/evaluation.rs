@@ -1,8 +1,7 @@
 //! The figures of a small comparison: means, ratios with their intervals, gaps to the lower bounds.
 
-use pleach_env::seed::Seed;
-use pleach_env::simulate::SimConfig;
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
+use pleach_env::{Seed, SimConfig};
 use pleach_experiments::{Instance, PolicySpec, Results, Runner};
 
 use crate::golden::{Digest, Row, hold};

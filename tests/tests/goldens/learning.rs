@@ -1,19 +1,11 @@
 //! Three updates of PPO and three generations of evolution strategies on a tiny task, the same at one and two threads.
 
-use pleach_agents::error::Error;
 use pleach_agents::evolution::EvolutionConfig;
 use pleach_agents::ppo::PpoConfig;
-use pleach_agents::trainer::{Learner, TrainConfig, Trainer};
-use pleach_env::config::{EnvConfig, WorkloadConfig};
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
-use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::AutoresetMode;
+use pleach_agents::{Error, Learner, TrainConfig, Trainer};
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
-use pleach_network::Contract;
-use pleach_network::LearnedPolicy;
-use pleach_network::NetworkConfig;
-use pleach_network::Prior;
+use pleach_env::{AutoresetMode, EnvConfig, Seed, SimConfig, VecEnv, WorkloadConfig, simulate};
+use pleach_network::{Contract, LearnedPolicy, NetworkConfig, Prior};
 use rayon::prelude::*;
 
 use crate::golden::{Digest, Row, hold};

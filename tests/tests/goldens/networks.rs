@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pleach_env::config::EnvConfig;
-use pleach_env::env::Env;
-use pleach_env::vector::ObservationMut;
+use pleach_env::{Env, EnvConfig, ObservationMut};
 use pleach_network::LearnedPolicy;
 
 use crate::golden::{Digest, Row, hold};

@@ -1,16 +1,12 @@
 //! When every job starts and ends under every heuristic and every planner, each with what it asks for.
 
-use pleach_baselines::Requirements;
 use pleach_env::failures::OutcomeModel;
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate_planner};
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{
     GavelConfig, GeneratorConfig, OpenbLikeConfig, PhillyLikeConfig, PolluxConfig, SynergyConfig, generate,
 };
-use pleach_scheduler::cluster::Template;
-use pleach_scheduler::heuristics;
-use pleach_scheduler::planner::{Planner, PolicyPlanner};
+use pleach_env::{Seed, SimConfig, simulate_planner};
+use pleach_scheduler::{ActionKind, ActionSet, Planner, PolicyPlanner, heuristics};
 use serde_json::Value;
 
 use crate::golden::{Digest, Row, hold};
@@ -65,9 +61,9 @@ fn workload(generator: &GeneratorConfig) -> Workload {
     workload
 }
 
-fn play(workload: &Workload, config: &SimConfig, asks: Requirements, mut planner: Box<dyn Planner>) -> Row {
+fn play(workload: &Workload, config: &SimConfig, asks: ActionSet, mut planner: Box<dyn Planner>) -> Row {
     let mut config = config.clone();
-    config.capabilities = asks.added_to(config.capabilities);
+    config.capabilities = config.capabilities.with_actions(asks);
     let result = simulate_planner(workload, &config, planner.as_mut()).unwrap();
     let mut digest = Digest::new();
     for (id, job) in result.jobs.iter().enumerate() {
@@ -84,16 +80,12 @@ fn play(workload: &Workload, config: &SimConfig, asks: Requirements, mut planner
 }
 
 /// Every heuristic, then every planner.
-fn everyone() -> Vec<(Requirements, Box<dyn Planner>)> {
-    let mut all: Vec<(Requirements, Box<dyn Planner>)> = Vec::new();
+fn everyone() -> Vec<(ActionSet, Box<dyn Planner>)> {
+    let mut all: Vec<(ActionSet, Box<dyn Planner>)> = Vec::new();
     for name in heuristics::names() {
         let policy = heuristics::by_name(name).unwrap();
-        let needs = policy.needs();
-        let asks = Requirements {
-            preemption: needs.preempt,
-            sharing: needs.templates.contains(&Template::Beside),
-            mixed_types: false,
-        };
+        let granted = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
+        let asks = policy.needs().actions.intersection(granted);
         all.push((asks, Box::new(PolicyPlanner::new(policy))));
     }
     for entry in pleach_baselines::entries() {

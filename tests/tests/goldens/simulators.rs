@@ -5,20 +5,19 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use pleach_baselines::rounds::{JobCombination, Targets};
-use pleach_env::metrics::JobOutcome;
-use pleach_env::seed::Seed;
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::world::RoundClock;
+use pleach_env::{JobOutcome, Seed};
 use pleach_reproduce::simulators::blox::{self, Blox};
 use pleach_reproduce::simulators::gavel::{self, Gavel, GavelRules, PairSpeeds};
 use pleach_reproduce::simulators::in_rounds::{RoundPreset, run};
 use pleach_reproduce::simulators::synergy::{self, Grant, Ideal, Order, Sensitivity, Synergy};
 use pleach_reproduce::simulators::{helios, lucid, tiresias};
-use pleach_scheduler::ids::{ClassId, GpuTypeId, JobId, Time};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 use pleach_scheduler::physics::interference::PairEntry;
 use pleach_scheduler::physics::sensitivity::{Sensitivity as Surface, Share};
-use pleach_scheduler::spec::{ClusterSpec, ModelClass};
+use pleach_scheduler::{ClassId, GpuTypeId, JobId, Time};
 
 use crate::golden::{Digest, Row, hold, is_minting};
 

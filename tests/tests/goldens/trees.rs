@@ -3,10 +3,9 @@
 use std::convert::Infallible;
 
 use pleach_distill::{DistillConfig, Label, distill};
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
-use pleach_scheduler::error::PolicyError;
+use pleach_env::{Seed, SimConfig, simulate};
+use pleach_scheduler::PolicyError;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::{DecisionPoint, Policy};
 use pleach_scheduler::tree::{Tree, TreePolicy};

@@ -32,9 +32,7 @@ mod genes;
 
 use genes::{Effort, Individual, Problem, Row};
 use pleach_scheduler::cluster::{Cluster, Placement};
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, GpuTypeId, JobId, NodeId, Planner, PolicyError, Time};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};

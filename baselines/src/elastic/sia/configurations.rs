@@ -1,8 +1,8 @@
 //! The configurations among which a job is given one: 1, 2, 4, ... GPUs of one node, or a multiple of whole nodes, of each
 //! type (SOSP'23, section 3.3). There are about N + log2 R of N nodes of R GPUs, instead of the N R numbers of GPUs.
 
+use pleach_scheduler::GpuTypeId;
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::ids::GpuTypeId;
 
 /// So many GPUs of a type, on one node or on whole nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -29,9 +29,7 @@ mod place;
 
 use configurations::{Configuration, configurations};
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{GpuTypeId, JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, GpuTypeId, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::field::Field;

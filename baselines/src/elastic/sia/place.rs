@@ -5,7 +5,7 @@
 //! CPU and memory bind, a job may get fewer GPUs or wait for the next round.
 
 use pleach_scheduler::cluster::{Cluster, Placement};
-use pleach_scheduler::ids::{GpuTypeId, NodeId};
+use pleach_scheduler::{GpuTypeId, NodeId};
 
 use super::super::field::Field;
 use super::super::scaling::Scaling;

@@ -1,8 +1,8 @@
 //! Sia by hand, and its programme against every way to choose.
 
 use pleach_scheduler::cluster::JobState;
-use pleach_scheduler::ids::{JobId, NodeId};
 use pleach_scheduler::physics::goodput::Elastic;
+use pleach_scheduler::{JobId, NodeId};
 use proptest::prelude::*;
 
 use super::*;

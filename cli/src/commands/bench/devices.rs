@@ -3,11 +3,9 @@
 //! A gradient is what PPO and imitation take for a minibatch, from observations in main memory to numbers in main memory, so
 //! copies to the device and back are in it. Rollouts are not: they stay on the CPU, see the part `ppo`.
 
-use pleach_agents::device::Device;
 use pleach_agents::gradients::{Workspace, sum_of_gradients};
-use pleach_agents::random::initial_parameters;
-use pleach_env::config::EnvConfig;
-use pleach_env::seed::Seed;
+use pleach_agents::{Device, initial_parameters};
+use pleach_env::{EnvConfig, Seed};
 use pleach_network::{DecisionBatch, Layout, NetworkConfig};
 use rand::Rng;
 

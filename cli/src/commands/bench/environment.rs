@@ -1,10 +1,6 @@
 //! What a step of the environment costs: one core, all environments on one thread and on two, and the floor.
 
-use pleach_env::config::EnvConfig;
-use pleach_env::random::random_action;
-use pleach_env::seed::Seed;
-use pleach_env::vec_env::VecEnv;
-use pleach_env::vector::{AutoresetMode, Batch, VectorEnv};
+use pleach_env::{AutoresetMode, Batch, EnvConfig, Seed, VecEnv, VectorEnv, random_action};
 
 use super::rate::rate;
 use crate::commands::Context;

@@ -4,12 +4,11 @@
 //! as many new ones come, so that every plan has something to decide.
 
 use pleach_baselines::Entry;
-use pleach_env::seed::Seed;
+use pleach_env::Seed;
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_scheduler::cluster::{Capabilities, Cluster, Submission};
-use pleach_scheduler::estimate::{Estimate, Provenance};
-use pleach_scheduler::ids::{ClassId, TenantId, Time};
+use pleach_scheduler::{ClassId, Estimate, Provenance, TenantId, Time};
 use serde_json::Value;
 
 use crate::commands::Context;
@@ -92,7 +91,7 @@ fn three_types(seed: u64) -> Result<Workload, Error> {
 
 fn planner(entry: &Entry, list: &Workload, args: &BenchArgs, context: &Context<'_>) -> Result<Point, Error> {
     let refused = |error| Error::Config(Box::new(error));
-    let capabilities = entry.requirements.added_to(Capabilities::DEFAULT);
+    let capabilities = Capabilities::DEFAULT.with_actions(entry.requirements);
     let mut cluster = Cluster::new(&list.cluster, &list.classes, capabilities).map_err(refused)?;
     let mut planner = (entry.make)(&Value::Null).map_err(refused)?;
     let mut coming = list.jobs.iter();

@@ -7,9 +7,8 @@
 
 use std::path::Path;
 
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate};
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
+use pleach_env::{Seed, SimConfig, simulate};
 use pleach_scheduler::heuristics;
 
 use crate::commands::Context;

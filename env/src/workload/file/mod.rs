@@ -20,7 +20,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-use pleach_scheduler::spec::{ClusterSpec, ModelClass};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "parquet")]
@@ -41,7 +41,7 @@ pub const COLUMNS: [&str; 9] = [
     "user",
     "outcome",
 ];
-/// Columns of [`Resources`](pleach_scheduler::spec::Resources), per GPU of the gang; a file has all of them or none
+/// Columns of [`Resources`](pleach_scheduler::cluster_spec::Resources), per GPU of the gang; a file has all of them or none
 /// when it is written, and any of them when it is read.
 pub const RESOURCE_COLUMNS: [&str; 4] = ["gpu_milli", "gpu_memory_gib", "cpu_cores", "memory_gib"];
 /// Columns that a file must have.
@@ -62,7 +62,7 @@ struct Sidecar {
 /// Path of the sidecar: the path of the jobs with `.cluster.toml` for `.csv`, `.csv.gz` or `.parquet`.
 #[must_use]
 pub fn sidecar_path(jobs: &Path) -> PathBuf {
-    jobs.with_file_name(format!("{}.cluster.toml", super::import::name_of(jobs)))
+    jobs.with_file_name(format!("{}.cluster.toml", super::import::draft::name_of(jobs)))
 }
 
 /// Whether a file is written and named as Parquet.

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 
 use super::{REQUIRED, RESOURCE_COLUMNS, Sidecar, sidecar_path};
 use crate::error::Error;

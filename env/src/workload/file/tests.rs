@@ -1,7 +1,7 @@
 use std::io::Write as _;
 
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, Resources, TenantSpec};
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, Resources, TenantSpec};
 use proptest::prelude::*;
 
 use super::sidecar_path;

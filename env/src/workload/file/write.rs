@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::Resources;
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::Resources;
 
 use super::{COLUMNS, RESOURCE_COLUMNS, Sidecar, is_parquet_name, sidecar_path};
 use crate::error::Error;

@@ -6,7 +6,7 @@
 //!
 //! Not here: Acme's other cluster; what pre-training does after a failure; CPU that evaluation needs.
 
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 use serde::{Deserialize, Serialize};
 
 use super::acme_tables::{

@@ -6,9 +6,9 @@
 //! equally likely among those that can run so; 36 GPUs of each type. Nodes of four GPUs, one rack per type, and
 //! time limits are *assumed*.
 
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::Resources;
 use pleach_scheduler::portable_math::{log10, pow};
-use pleach_scheduler::spec::Resources;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 

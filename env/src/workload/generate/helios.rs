@@ -5,7 +5,7 @@
 //!
 //! Not here: jobs without GPUs, quotas that change from day to day, the memory that jobs use (not recorded).
 
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, Resources};
 use serde::{Deserialize, Serialize};
 
 use super::arrivals::Shape;

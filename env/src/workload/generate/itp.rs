@@ -5,7 +5,7 @@
 //!
 //! Not here: tenants, users and final states (not in the lists), and how differently the nine clusters are used.
 
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, Resources};
 use serde::{Deserialize, Serialize};
 
 use super::arrivals::Shape;

@@ -1,7 +1,7 @@
 //! From runs of jobs to a workload: how much work they are, over which span that makes the wanted load, who comes when.
 
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass};
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 use rand::Rng;
 
 use super::arrivals::{Rate, Shape, fit_span};

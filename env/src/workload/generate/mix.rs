@@ -3,8 +3,8 @@
 //! A kind fixes what a job asks for (gang, share of a GPU, CPU, memory, model class) and the law of its run time and
 //! end. A run is a row of jobs of one kind by one user, with similar run times.
 
+use pleach_scheduler::cluster_spec::Resources;
 use pleach_scheduler::portable_math::{ln, pow};
-use pleach_scheduler::spec::Resources;
 use rand::Rng;
 
 use super::outcomes::Outcomes;

@@ -61,14 +61,14 @@ use crate::seed::Seed;
 /// Draws a workload; the same configuration and seed give the same workload.
 ///
 /// ```
-/// use pleach_env::seed::Seed;
+/// use pleach_env::Seed;
 /// use pleach_env::workload::generate::{GeneratorConfig, generate};
 ///
 /// let config = GeneratorConfig::preset("philly-like")?.with(200, 0.9);
 /// let workload = generate(&config, Seed(7))?;
 /// assert_eq!(workload.jobs.len(), 200);
 /// assert!((workload.offered_load() - 0.9).abs() < 1e-3);
-/// # Ok::<(), pleach_env::error::Error>(())
+/// # Ok::<(), pleach_env::Error>(())
 /// ```
 ///
 /// # Errors

@@ -7,7 +7,7 @@
 //! Not here: pods without GPUs, tenants and users (the list has service levels only), final states (the list is a
 //! snapshot).
 
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 use serde::{Deserialize, Serialize};
 
 use super::arrivals::Shape;

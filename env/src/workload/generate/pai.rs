@@ -3,7 +3,7 @@
 //! Not here: how a task is split into instances on several nodes, GPU-type constraints, how fast the types are relative
 //! to each other (all equally fast, *assumed*), CPU and memory that tasks ask for, final states.
 
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, Resources};
 use serde::{Deserialize, Serialize};
 
 use super::arrivals::Shape;

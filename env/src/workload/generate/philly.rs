@@ -4,7 +4,7 @@
 //! draws its gang size from Philly's mix, its tenant from that tenant's share of such gangs, and its run times from
 //! Philly's quantiles for the gang size. Starts of runs follow the hour, the weekday and a wandering rate.
 
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, Resources};
 use serde::{Deserialize, Serialize};
 
 use super::arrivals::Shape;

@@ -1,6 +1,6 @@
 //! Poisson arrivals at a given rate or a given load, as controlled experiments have them.
 
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::Time;
 use pleach_scheduler::portable_math::ln;
 
 use super::arrivals::fit_span;

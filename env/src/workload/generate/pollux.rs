@@ -12,10 +12,9 @@
 //!
 //! Not here: the hour of the day (the lists have a busy sixth hour; arrivals are Poisson).
 
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, ElasticJob, LocalityFactors, ModelClass, Resources};
 use pleach_scheduler::physics::goodput::Elastic;
-use pleach_scheduler::spec::{ClusterSpec, ElasticJob, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::{ConfigError, Time};
 use serde::{Deserialize, Serialize};
 
 use super::poisson::{require_rate, set_arrivals};

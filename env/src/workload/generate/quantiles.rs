@@ -1,6 +1,6 @@
 //! Run-time distributions given by their quantiles: drawn from, cut, inverted.
 //!
-//! Between two known quantiles the distribution is uniform in the logarithm of the run time, which reproduces published
+//! Delimiter two known quantiles the distribution is uniform in the logarithm of the run time, which reproduces published
 //! means where a single log-normal does not.
 
 use pleach_scheduler::portable_math::{exp, ln};

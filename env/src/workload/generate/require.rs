@@ -1,6 +1,6 @@
 //! Ranges that every generator refuses to leave.
 
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ConfigError;
 
 use super::super::{NUM_JOBS_MAX, SUBMIT_S_MAX, config};
 use crate::error::Error;
@@ -28,12 +28,12 @@ pub(super) fn require(
     if is_met {
         return Ok(());
     }
-    Err(ConfigError {
-        key: format!("generator.{key}"),
-        value: value.to_string(),
-        allowed: allowed.into(),
-        hint: "see docs/workloads.md".into(),
-    })
+    Err(ConfigError::new(
+        format!("generator.{key}"),
+        value,
+        allowed,
+        "see docs/workloads.md",
+    ))
 }
 
 pub(super) fn require_common(num_jobs: usize, load: f64) -> Result<(), ConfigError> {

@@ -12,8 +12,8 @@
 //!
 //! Not here: batch sizes and statistical efficiency; jobs are rigid, as the experiments' rigid baselines see them.
 
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 

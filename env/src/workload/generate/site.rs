@@ -1,6 +1,6 @@
 //! Clusters for generated workloads: machine lists scaled to a wanted size, quotas, and what fits where.
 
-use pleach_scheduler::spec::{
+use pleach_scheduler::cluster_spec::{
     ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec,
 };
 

@@ -8,10 +8,11 @@
 //! equally likely, *assumed*. A run time is that at 3 cores and 62.5 GiB per GPU, the paper's proportional share; what a
 //! job makes of other shares is the model's measured surface, which is part of its class.
 
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::ids::Time;
+use pleach_scheduler::cluster_spec::{
+    ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources,
+};
 use pleach_scheduler::physics::sensitivity::Sensitivity;
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources};
+use pleach_scheduler::{ConfigError, Time};
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 

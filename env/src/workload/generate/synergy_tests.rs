@@ -107,8 +107,7 @@ fn a_job_runs_as_fast_as_its_request_lets_its_model() {
     // Alone on the default cluster: 1 at the proportional share; at the best request the measured speed-ups of the paper's
     // models, 2.94 for AlexNet and 1 for language models.
     use pleach_scheduler::cluster::{Capabilities, Cluster, Submission, Template};
-    use pleach_scheduler::estimate::{Estimate, Provenance};
-    use pleach_scheduler::ids::{ClassId, GpuTypeId, TenantId};
+    use pleach_scheduler::{ClassId, Estimate, GpuTypeId, Provenance, TenantId};
     let rate = |request, name: &str| {
         let workload = draw(|config| (config.num_jobs, config.request) = (100, request));
         let class = MODELS.iter().position(|model| model.name == name).unwrap();

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use pleach_scheduler::cluster::{Capabilities, Cluster};
-use pleach_scheduler::ids::{ClassId, Time};
-use pleach_scheduler::spec::Resources;
+use pleach_scheduler::cluster_spec::Resources;
+use pleach_scheduler::{ClassId, Time};
 
 use super::draft::{Draft, Mended, RawRow};
 use super::fits;

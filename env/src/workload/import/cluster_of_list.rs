@@ -1,6 +1,6 @@
 //! The cluster that a list's jobs ran on or were meant for, and the classes of its jobs.
 
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup};
+use pleach_scheduler::cluster_spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup};
 
 use super::ImportOptions;
 use super::draft::{RawRow, Site, SiteOf, Tenancy};

@@ -39,7 +39,7 @@ impl Format {
     ///
     /// # Errors
     /// A file that cannot be read, is empty, is known to hold no jobs, or starts with no known header.
-    pub fn detect(path: &Path) -> Result<Format, Error> {
+    pub(crate) fn detect(path: &Path) -> Result<Format, Error> {
         if ParquetRows::is_one(path)? {
             let table = Table::open(path, &[])?;
             let names = table.header();

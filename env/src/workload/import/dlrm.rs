@@ -9,8 +9,8 @@
 
 use std::path::Path;
 
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::Resources;
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::Resources;
 
 use super::cluster_of_list::{NODES_PER_RACK, Nodes, Plan, sized_for};
 use super::row::raised;

@@ -11,8 +11,8 @@
 use std::fmt;
 use std::path::Path;
 
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::Resources;
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::Resources;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 

@@ -1,6 +1,6 @@
 //! What rows ask of resources that the cluster does not model.
 
-use pleach_scheduler::spec::ClusterSpec;
+use pleach_scheduler::cluster_spec::ClusterSpec;
 
 use super::RawRow;
 use super::draft::Mended;

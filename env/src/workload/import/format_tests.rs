@@ -1,6 +1,6 @@
 //! Small lists in each format, worked by hand.
 
-use pleach_scheduler::spec::ClusterSpec;
+use pleach_scheduler::cluster_spec::ClusterSpec;
 
 use super::tests::of_text;
 use super::*;

@@ -10,15 +10,15 @@
 
 use std::path::Path;
 
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, NodeGroup, Resources};
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, NodeGroup, Resources};
 
 use super::row::raised;
 use super::tenants::single_tenant;
 use super::{Draft, ImportOptions, RawRow, Site, SiteOf, Tenancy};
 use crate::error::Error;
 use crate::workload::gavel_speeds::{class_index, classes, gpu_types, reference_steps_per_s};
-use crate::workload::table::{Between, Table};
+use crate::workload::table::{Delimiter, Table};
 use crate::workload::{Outcome, RUN_TIME_S_MAX, SUBMIT_S_MAX, config};
 
 #[rustfmt::skip]
@@ -40,7 +40,7 @@ pub(super) fn is_row(line: &str) -> bool {
 pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
     let mut table = Table::open_without_header(
         path,
-        Between::Tab,
+        Delimiter::Tab,
         "7 in every row or 10 in every row",
         |num| match num {
             7 => Some(&SEVEN),

@@ -9,7 +9,7 @@ mod chronus;
 mod cluster_of_list;
 mod detect;
 mod dlrm;
-mod draft;
+pub(super) mod draft;
 mod eva;
 mod fits;
 mod format;
@@ -39,7 +39,7 @@ pub use format::Format;
 pub use options::ImportOptions;
 pub use report::{ImportReport, Repair};
 
-pub(crate) use draft::{Draft, RawRow, Site, SiteOf, Tenancy, name_of};
+pub(crate) use draft::{Draft, RawRow, Site, SiteOf, Tenancy};
 pub(crate) use gavel::gavel_cluster;
 pub(crate) use tenants::share_out;
 

@@ -11,8 +11,8 @@
 
 use std::path::Path;
 
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::{ClusterSpec, ModelClass, Resources};
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 
 use super::cluster_of_list::{NODES_PER_RACK, Nodes, cluster_of};
 use super::row::raised;

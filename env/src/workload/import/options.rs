@@ -1,6 +1,6 @@
 //! What to take from a list and how.
 
-use pleach_scheduler::spec::ClusterSpec;
+use pleach_scheduler::cluster_spec::ClusterSpec;
 use serde::{Deserialize, Serialize};
 
 use super::Format;

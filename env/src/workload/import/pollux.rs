@@ -11,8 +11,8 @@
 
 use std::path::Path;
 
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::Resources;
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::Resources;
 
 use super::cluster_of_list::{Nodes, Plan, cluster_of};
 use super::{Draft, ImportOptions, RawRow};

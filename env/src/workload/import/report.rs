@@ -55,7 +55,7 @@ impl ImportReport {
 
     /// Rows left out by any rule.
     #[must_use]
-    pub fn rows_excluded(&self) -> u64 {
+    pub(crate) fn rows_excluded(&self) -> u64 {
         self.repairs
             .iter()
             .filter(|repair| repair.excluded)

@@ -3,8 +3,8 @@
 //! Refused: times and run times that are no finite numbers or out of range, gangs that are no whole number, names that
 //! are not printable. Mended and counted: run times below a second.
 
-use pleach_scheduler::ids::Time;
-use pleach_scheduler::spec::Resources;
+use pleach_scheduler::Time;
+use pleach_scheduler::cluster_spec::Resources;
 
 use super::draft::{Draft, RawRow};
 use crate::error::Error;

@@ -14,7 +14,7 @@ use super::{Draft, ImportOptions, Site, SiteOf, Tenancy};
 use crate::error::Error;
 use crate::workload::config;
 use crate::workload::gavel_speeds::{class_index, classes, gpu_types};
-use crate::workload::table::{Between, Table};
+use crate::workload::table::{Delimiter, Table};
 
 #[rustfmt::skip]
 const FIELDS: [&str; 12] = [
@@ -40,7 +40,7 @@ pub(super) fn is_row(line: &str) -> bool {
 
 pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
     let names = |num: usize| (num == FIELDS.len()).then_some(&FIELDS[..]);
-    let mut table = Table::open_without_header(path, Between::Tab, "12 in every row", names)?;
+    let mut table = Table::open_without_header(path, Delimiter::Tab, "12 in every row", names)?;
     let columns = Columns {
         id: None,
         ..Columns::named(&table, ["job_type", "arrival_s", "scale_factor", "duration_s"])

@@ -11,14 +11,14 @@
 
 use std::path::Path;
 
-use pleach_scheduler::spec::LocalityFactors;
+use pleach_scheduler::cluster_spec::LocalityFactors;
 
 use super::cluster_of_list::{Nodes, Plan, cluster_of, sized_for};
 use super::row::Columns;
 use super::{Draft, ImportOptions};
 use crate::error::Error;
 use crate::workload::Outcome;
-use crate::workload::table::{Between, Lines, Table};
+use crate::workload::table::{Delimiter, Lines, Table};
 
 #[rustfmt::skip]
 const FIELDS: [&str; 18] = [
@@ -38,7 +38,7 @@ pub(super) fn is_first_line(line: &str) -> bool {
 pub(super) fn read(path: &Path, options: &ImportOptions) -> Result<Draft, Error> {
     let machine = read_machine(path)?;
     let names = |num: usize| (num == FIELDS.len()).then_some(&FIELDS[..]);
-    let mut table = Table::open_without_header(path, Between::Blanks, "18 in every row", names)?;
+    let mut table = Table::open_without_header(path, Delimiter::Blanks, "18 in every row", names)?;
     let column = |name: &str| table.column(name);
     let (given, requested) = (column("processors"), column("requested_processors"));
     let (limit, status, user) = (column("requested_s"), column("status"), column("user"));

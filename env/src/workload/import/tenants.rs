@@ -1,6 +1,6 @@
 //! Who the jobs of a list belong to, and how the cluster is shared out among them.
 
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
 
 use super::ImportOptions;
 use super::draft::{Draft, RawRow, Site, Tenancy};

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use pleach_scheduler::spec::ClusterSpec;
+use pleach_scheduler::cluster_spec::ClusterSpec;
 
 use super::*;
 use crate::workload::Outcome;

@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use pleach_scheduler::spec::{ClusterSpec, GpuTypeSpec, NodeGroup};
+use pleach_scheduler::cluster_spec::{ClusterSpec, GpuTypeSpec, NodeGroup};
 
 use super::cluster_of_list::NODES_PER_RACK;
 use super::row::Columns;

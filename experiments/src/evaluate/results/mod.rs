@@ -27,7 +27,7 @@ use crate::evaluate::metric::{MAIN, Metric};
 use crate::run_folder::atomic_file;
 
 /// Version of the JSON layout.
-pub const SCHEMA: u32 = 1;
+pub(crate) const SCHEMA: u32 = 1;
 
 /// The whole of an evaluation. Serialises as the file that `--json` writes.
 #[derive(Clone, Debug, Serialize)]
@@ -165,7 +165,7 @@ impl Results {
 
     /// Whether more seeds would give other runs.
     #[must_use]
-    pub fn is_drawn(&self) -> bool {
+    pub(crate) fn is_drawn(&self) -> bool {
         self.is_drawn
     }
 
@@ -214,7 +214,7 @@ impl Results {
 
     /// What no schedule can beat, mean over the common pairs; none where the runs were not measured against bounds.
     #[must_use]
-    pub fn lower_bounds(&self) -> Option<LowerBounds> {
+    pub(crate) fn lower_bounds(&self) -> Option<LowerBounds> {
         self.lower_bounds
     }
 

@@ -29,10 +29,8 @@ use std::collections::BTreeMap;
 use pleach_baselines::rounds::apply_leases;
 use pleach_baselines::synergy::{Holding, ResourceDemand, Server, ServerAllocator};
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Shape, Slice};
-use pleach_scheduler::error::PolicyError;
-use pleach_scheduler::ids::{JobId, NodeId, Time};
-use pleach_scheduler::planner::Planner;
-use pleach_scheduler::spec::Resources;
+use pleach_scheduler::cluster_spec::Resources;
+use pleach_scheduler::{JobId, NodeId, Planner, PolicyError, Time};
 
 pub use ideal::{Ideal, Sensitivity};
 

@@ -1,13 +1,13 @@
 //! Heuristics that choose a size, a share or a type, worked by hand.
 
 use crate::cluster::{Capabilities, Cluster, JobState, Submission};
+use crate::cluster_spec::{ClusterSpec, ElasticJob, GpuTypeSpec, ModelClass, Resources};
 use crate::estimate::{Estimate, Provenance};
 use crate::heuristics::by_name;
 use crate::ids::{ClassId, JobId, TenantId, Time};
 use crate::pass::Pass;
 use crate::physics::goodput::Elastic;
 use crate::physics::sensitivity::Sensitivity;
-use crate::spec::{ClusterSpec, ElasticJob, GpuTypeSpec, ModelClass, Resources};
 
 fn submit(cluster: &mut Cluster, num_gpus: u32, run_s: f64, cpu_cores: f64) -> JobId {
     let request = Submission {

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use super::sim::{Arrival, node_of, submit};
 use super::world::{cluster, events, happen, pending, watched_pass};
 use crate::cluster::{Capabilities, Cluster, JobState};
+use crate::cluster_spec::{ClusterSpec, ModelClass, TenantSpec};
 use crate::heuristics::HeadOfLine;
 use crate::lens::{Lens, lens_key};
 use crate::pass::Pass;
-use crate::spec::{ClusterSpec, ModelClass, TenantSpec};
 
 fn running(cluster: &Cluster) -> Vec<bool> {
     let states = cluster.jobs().iter().map(|job| job.state == JobState::Running);

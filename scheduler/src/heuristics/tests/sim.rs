@@ -1,11 +1,11 @@
 //! A small event loop over the beliefs of a cluster: with exact estimates the beliefs are the truth.
 
 use crate::cluster::{Capabilities, Cluster, Submission};
+use crate::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 use crate::estimate::{Estimate, Provenance};
 use crate::heuristics::by_name;
 use crate::ids::{ClassId, GpuTypeId, JobId, TenantId, Time};
 use crate::pass::Pass;
-use crate::spec::{ClusterSpec, LocalityFactors, ModelClass, Resources, TenantSpec};
 
 /// A job that will come: when (s), gang size, run time (s), tenant.
 #[derive(Clone, Copy, Debug)]

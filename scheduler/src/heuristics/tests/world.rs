@@ -3,11 +3,13 @@
 use proptest::prelude::*;
 
 use crate::cluster::{Capabilities, Cluster, JobState, Submission};
+use crate::cluster_spec::{
+    ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec,
+};
 use crate::estimate::{Estimate, Provenance};
 use crate::ids::{ClassId, JobId, TenantId, Time};
 use crate::pass::{Pass, PassState};
 use crate::policy::Policy;
-use crate::spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources, TenantSpec};
 
 /// Something that happens before a pass.
 #[derive(Clone, Copy, Debug)]

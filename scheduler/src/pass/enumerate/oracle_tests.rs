@@ -4,13 +4,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::cluster::{Capabilities, JobState, Submission};
+use crate::cluster_spec::Resources;
 use crate::estimate::{Estimate, Provenance};
 use crate::heuristics::by_name;
 use crate::heuristics::tests::world::{cluster_with, events, happen, pending, watched_pass};
 use crate::ids::{ClassId, TenantId};
 use crate::lens::first_jobs;
 use crate::policy::CandidateConfig;
-use crate::spec::Resources;
 
 /// Gang size, run time (s), tenant, class and share of each GPU in thousandths of a job.
 type Asked = (u32, u32, u16, u16, u16);

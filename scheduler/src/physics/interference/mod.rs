@@ -30,12 +30,12 @@ use serde::{Deserialize, Serialize};
 use super::mig::mig_speed;
 use crate::error::ConfigError;
 
-mod pair_test;
+mod mean_ends;
 mod pairs;
 #[cfg(test)]
 mod tests;
 
-pub use pair_test::MeanEnds;
+pub use mean_ends::MeanEnds;
 pub use pairs::{PairEntry, PairTable, gavel_v100_pairs};
 
 /// How residents of a GPU are kept apart.
@@ -135,12 +135,12 @@ impl Resident {
         ];
         for (key, value, good, allowed) in checks {
             if !good {
-                return Err(ConfigError {
-                    key: format!("resident.{key}"),
-                    value: value.to_string(),
-                    allowed: allowed.into(),
-                    hint: "write percentages as fractions".into(),
-                });
+                return Err(ConfigError::new(
+                    format!("resident.{key}"),
+                    value,
+                    allowed,
+                    "write percentages as fractions",
+                ));
             }
         }
         Ok(())
@@ -200,7 +200,8 @@ impl Interference {
         max_residents: 4,
     };
     /// Jobs that fill the GPU: two of them gain nothing from each other's gaps. Quartiles of Gavel's V100 pairs.
-    pub const SATURATING: Interference = Interference {
+    #[cfg(test)]
+    pub(crate) const SATURATING: Interference = Interference {
         kappa: 1.0,
         ..Interference::PACKABLE
     };
@@ -211,12 +212,12 @@ impl Interference {
     /// The first constant out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let fail = |key: &str, value: String, allowed: &str, hint: &str| {
-            Err(ConfigError {
-                key: format!("interference.{key}"),
+            Err(ConfigError::new(
+                format!("interference.{key}"),
                 value,
-                allowed: allowed.into(),
-                hint: hint.into(),
-            })
+                allowed,
+                hint,
+            ))
         };
         if !(0.0..=10.0).contains(&self.kappa) {
             let hint = "0 = no interference, 1 = as if they took turns";

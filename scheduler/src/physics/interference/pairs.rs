@@ -56,12 +56,12 @@ impl PairTable {
         let mut exactness = vec![0_u8; speed.len()];
         for (index, entry) in entries.iter().enumerate() {
             if !(0.0..=1.0).contains(&entry.speed) {
-                return Err(ConfigError {
-                    key: format!("pairs[{index}].speed"),
-                    value: entry.speed.to_string(),
-                    allowed: "0 to 1".into(),
-                    hint: "divide the speed in company by the speed alone; 0 = out of memory".into(),
-                });
+                return Err(ConfigError::new(
+                    format!("pairs[{index}].speed"),
+                    entry.speed,
+                    "0 to 1",
+                    "divide the speed in company by the speed alone; 0 = out of memory",
+                ));
             }
             let matches = |wanted: &str, name: &str| {
                 if wanted == name {

@@ -90,12 +90,7 @@ impl Link {
             })
             .ok_or_else(|| {
                 let names: Vec<&str> = PRESETS.iter().map(|(known, ..)| *known).collect();
-                ConfigError {
-                    key: "link".into(),
-                    value: name.into(),
-                    allowed: names.join(", "),
-                    hint: "or write gb_per_s and latency_us".into(),
-                }
+                ConfigError::new("link", name, names.join(", "), "or write gb_per_s and latency_us")
             })
     }
 
@@ -164,13 +159,13 @@ impl Fabric {
 
     /// A100 servers with HDR InfiniBand.
     #[must_use]
-    pub fn a100_hdr() -> Fabric {
+    pub(crate) fn a100_hdr() -> Fabric {
         Fabric::nominal(["nvlink-a100", "nvlink-a100", "ib-hdr", "ib-hdr"])
     }
 
     /// H100 servers with NDR InfiniBand.
     #[must_use]
-    pub fn h100_ndr() -> Fabric {
+    pub(crate) fn h100_ndr() -> Fabric {
         Fabric::nominal(["nvlink-h100", "nvlink-h100", "ib-ndr", "ib-ndr"])
     }
 
@@ -200,19 +195,19 @@ impl Fabric {
             "gavel" => Ok(Fabric::gavel()),
             "a100-hdr" => Ok(Fabric::a100_hdr()),
             "h100-ndr" => Ok(Fabric::h100_ndr()),
-            _ => Err(ConfigError {
-                key: "fabric".into(),
-                value: name.into(),
-                allowed: "philly, gavel, a100-hdr, h100-ndr".into(),
-                hint: "or write island, node, rack and cluster".into(),
-            }),
+            _ => Err(ConfigError::new(
+                "fabric",
+                name,
+                "philly, gavel, a100-hdr, h100-ndr",
+                "or write island, node, rack and cluster",
+            )),
         }
     }
 
     /// Time of an all-reduce, s. `sharers` is the number of gangs that use the same network links at once, this one
     /// included; links inside a node are not shared.
     #[must_use]
-    pub fn all_reduce_s(&self, spread: Spread, bytes: f64, sharers: u32) -> f64 {
+    pub(crate) fn all_reduce_s(&self, spread: Spread, bytes: f64, sharers: u32) -> f64 {
         let num_nodes = spread.num_nodes.max(1);
         let inside = match spread.tier {
             Tier::Gpu | Tier::Island => self.island,
@@ -256,12 +251,12 @@ impl Fabric {
             ("cluster", self.cluster),
         ] {
             let fail = |key: &str, value: f64, allowed: &str, hint: &str| {
-                Err(ConfigError {
-                    key: format!("fabric.{name}.{key}"),
-                    value: value.to_string(),
-                    allowed: allowed.into(),
-                    hint: hint.into(),
-                })
+                Err(ConfigError::new(
+                    format!("fabric.{name}.{key}"),
+                    value,
+                    allowed,
+                    hint,
+                ))
             };
             if !(1e-9..=1e9).contains(&link.gb_per_s) {
                 let hint = "in 10^9 bytes a second and direction; 100 Gb/s is 12.5";
@@ -308,12 +303,12 @@ impl StepCost {
         ];
         for (key, value, good, allowed) in checks {
             if !good {
-                return Err(ConfigError {
-                    key: format!("step.{key}"),
-                    value: value.to_string(),
-                    allowed: allowed.into(),
-                    hint: "gamma 1 = no overlap of compute and all-reduce".into(),
-                });
+                return Err(ConfigError::new(
+                    format!("step.{key}"),
+                    value,
+                    allowed,
+                    "gamma 1 = no overlap of compute and all-reduce",
+                ));
             }
         }
         Ok(())

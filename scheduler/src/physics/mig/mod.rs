@@ -29,10 +29,10 @@ mod tests;
 pub use profiles::{MigGpu, Profile};
 
 /// Most memory slices of any GPU, and so most starts.
-pub const MAX_SLICES: usize = 8;
+pub(crate) const MAX_SLICES: usize = 8;
 
 /// Exponent of the speed curve. Assumed; see [`mig_speed`].
-pub const SPEED_EXPONENT: f64 = 0.9;
+pub(crate) const SPEED_EXPONENT: f64 = 0.9;
 
 /// The instances of one GPU. Ten bytes; an instance is named by its first memory slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub struct MigState {
 
 impl MigState {
     /// A GPU without instances.
-    pub const EMPTY: MigState = MigState {
+    pub(crate) const EMPTY: MigState = MigState {
         memory_mask: 0,
         compute_used: 0,
         starting: [0; MAX_SLICES],
@@ -56,13 +56,15 @@ impl MigState {
 
     /// Memory slices in use, one bit each.
     #[must_use]
-    pub fn memory_mask(&self) -> u8 {
+    #[cfg(test)]
+    pub(crate) fn memory_mask(&self) -> u8 {
         self.memory_mask
     }
 
     /// Compute slices in use.
     #[must_use]
-    pub fn compute_used(&self) -> u8 {
+    #[cfg(test)]
+    pub(crate) fn compute_used(&self) -> u8 {
         self.compute_used
     }
 
@@ -80,7 +82,7 @@ impl MigState {
 
     /// The profile of the instance at `start`.
     #[must_use]
-    pub fn profile_at(&self, start: u8) -> Option<usize> {
+    pub(crate) fn profile_at(&self, start: u8) -> Option<usize> {
         let code = *self.starting.get(usize::from(start))?;
         code.checked_sub(1).map(usize::from)
     }
@@ -100,7 +102,7 @@ impl MigState {
 
     /// Whether an instance of profile `index` fits at exactly this start.
     #[must_use]
-    pub fn can_place_at(&self, gpu: MigGpu, index: usize, start: u8) -> bool {
+    pub(crate) fn can_place_at(&self, gpu: MigGpu, index: usize, start: u8) -> bool {
         start < gpu.memory_slices() && self.allows(gpu, &gpu.profiles()[index], start)
     }
 
@@ -160,15 +162,15 @@ impl MigState {
     /// The first instance that does not fit, or sums that do not agree.
     pub fn validate(&self, gpu: MigGpu) -> Result<(), ConfigError> {
         let fail = |value: String, allowed: &str| {
-            Err(ConfigError {
-                key: "mig.state".into(),
+            Err(ConfigError::new(
+                "mig.state",
                 value,
-                allowed: allowed.into(),
-                hint: format!(
+                allowed,
+                format!(
                     "rebuild the state by placing instances on an empty {}",
                     gpu.name()
                 ),
-            })
+            ))
         };
         let mut rebuilt = MigState::EMPTY;
         for (index, start) in self.instances() {
@@ -194,7 +196,8 @@ impl MigGpu {
     /// Every legal set of instances, the empty one first, each as a state. A few hundred; for tests, tables and
     /// planners, not for the step path.
     #[must_use]
-    pub fn layouts(self) -> Vec<MigState> {
+    #[cfg(test)]
+    pub(crate) fn layouts(self) -> Vec<MigState> {
         let mut found = vec![MigState::EMPTY];
         let mut next = 0;
         // Instances are added in the order of their starts, so that each set is built once.

@@ -130,11 +130,13 @@ impl MigGpu {
     /// A name that is none of [`MigGpu::ALL`].
     pub fn from_name(name: &str) -> Result<MigGpu, ConfigError> {
         let found = MigGpu::ALL.into_iter().find(|gpu| gpu.name() == name);
-        found.ok_or_else(|| ConfigError {
-            key: "mig.gpu".into(),
-            value: name.into(),
-            allowed: MigGpu::ALL.map(MigGpu::name).join(", "),
-            hint: "only these types are cut into instances; leave mig out for others".into(),
+        found.ok_or_else(|| {
+            ConfigError::new(
+                "mig.gpu",
+                name,
+                MigGpu::ALL.map(MigGpu::name).join(", "),
+                "only these types are cut into instances; leave mig out for others",
+            )
         })
     }
 
@@ -152,37 +154,20 @@ impl MigGpu {
 
     /// Compute slices of the whole GPU.
     #[must_use]
-    pub fn compute_slices(self) -> u8 {
+    pub(crate) fn compute_slices(self) -> u8 {
         if self == MigGpu::A30 { 4 } else { 7 }
     }
 
     /// Memory slices of the whole GPU.
     #[must_use]
-    pub fn memory_slices(self) -> u8 {
+    pub(crate) fn memory_slices(self) -> u8 {
         if self == MigGpu::A30 { 4 } else { 8 }
-    }
-
-    /// The index of the profile of this name.
-    ///
-    /// # Errors
-    /// A name that this type does not have.
-    pub fn profile_index(self, name: &str) -> Result<usize, ConfigError> {
-        let found = self.profiles().iter().position(|profile| profile.name == name);
-        found.ok_or_else(|| {
-            let names: Vec<&str> = self.profiles().iter().map(|profile| profile.name).collect();
-            ConfigError {
-                key: "mig.profile".into(),
-                value: name.into(),
-                allowed: names.join(", "),
-                hint: format!("these are the profiles of {}", self.name()),
-            }
-        })
     }
 
     /// The smallest profile with at least this much compute and memory: fewest compute slices, then fewest memory
     /// slices. `None` where not even the whole GPU suffices.
     #[must_use]
-    pub fn smallest_profile(self, compute_slices: u8, memory_gib: f64) -> Option<usize> {
+    pub(crate) fn smallest_profile(self, compute_slices: u8, memory_gib: f64) -> Option<usize> {
         // Profiles are sorted by (compute slices, memory slices).
         let mut profiles = self.profiles().iter();
         profiles

@@ -26,7 +26,7 @@ mod tests;
 pub use synergy::{SYNERGY_MODELS, SynergyModel};
 
 /// Most levels on an axis.
-pub const MAX_LEVELS: usize = 64;
+pub(crate) const MAX_LEVELS: usize = 64;
 /// Largest speed of a surface, as that of a class.
 const SPEED_MAX: f64 = 1e6;
 
@@ -144,17 +144,6 @@ fn locate(levels: &[f64], value: f64) -> (usize, f64, f64) {
 }
 
 impl Sensitivity {
-    /// A job that only needs its GPU.
-    #[must_use]
-    pub fn insensitive() -> Sensitivity {
-        Sensitivity {
-            cores: vec![1.0],
-            memory_gib: vec![20.83],
-            speed: vec![1.0],
-            storage: None,
-        }
-    }
-
     /// Speed on this share of a machine, 1 = the GPU-proportional share of the machine that was measured. Of validated
     /// grids and finite shares.
     #[must_use]
@@ -202,12 +191,12 @@ impl Sensitivity {
     /// The first key that is wrong.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let fail = |key: &str, value: String, allowed: String, hint: &str| {
-            Err(ConfigError {
-                key: format!("sensitivity.{key}"),
+            Err(ConfigError::new(
+                format!("sensitivity.{key}"),
                 value,
                 allowed,
-                hint: hint.into(),
-            })
+                hint,
+            ))
         };
         for (key, axis) in [("cores", &self.cores), ("memory_gib", &self.memory_gib)] {
             let rising = axis.windows(2).all(|pair| pair[0] < pair[1]);

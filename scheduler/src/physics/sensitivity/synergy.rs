@@ -22,12 +22,12 @@ impl Sensitivity {
         let found = SYNERGY_MODELS.iter().find(|row| row.name == model);
         found.map(SynergyModel::surface).ok_or_else(|| {
             let names: Vec<&str> = SYNERGY_MODELS.iter().map(|row| row.name).collect();
-            ConfigError {
-                key: "sensitivity".into(),
-                value: name.into(),
-                allowed: format!("image, speech, language, {}", names.join(", ")),
-                hint: "or write cores, memory_gib and speed".into(),
-            }
+            ConfigError::new(
+                "sensitivity",
+                name,
+                format!("image, speech, language, {}", names.join(", ")),
+                "or write cores, memory_gib and speed",
+            )
         })
     }
 }

@@ -125,7 +125,6 @@ fn broken_surfaces_are_refused_by_name() {
     );
     let text = Sensitivity::from_name("vgg").unwrap_err().to_string();
     assert!(text.contains("vgg") && text.contains("alexnet"), "{text}");
-    Sensitivity::insensitive().validate().unwrap();
 }
 
 proptest! {

@@ -17,7 +17,7 @@ impl Cluster {
 
     /// The type on which the average class is fastest.
     #[must_use]
-    pub fn fastest_type(&self) -> GpuTypeId {
+    pub(crate) fn fastest_type(&self) -> GpuTypeId {
         self.worth.fastest
     }
 
@@ -35,7 +35,7 @@ impl Cluster {
     /// CPU cores that a shape reserves over the share of the node that is proportional to its GPUs; 1 for a shape that
     /// reserves none, and where CPU is not modelled.
     #[must_use]
-    pub fn cores_ratio(&self, shape: Shape, node: NodeId) -> f64 {
+    pub(crate) fn cores_ratio(&self, shape: Shape, node: NodeId) -> f64 {
         let node = &self.nodes[node.index()];
         if shape.cpu_milli == 0 || node.cpu_milli == 0 {
             return 1.0;
@@ -46,7 +46,7 @@ impl Cluster {
     /// Rate of a class with what a shape reserves over its rate with the most CPU and memory that its surface knows, on the
     /// same GPUs; 1 for a class without a surface. (0, 1]
     #[must_use]
-    pub fn demand_rate_ratio(&self, class: ClassId, shape: Shape, placement: &[Slice]) -> f64 {
+    pub(crate) fn demand_rate_ratio(&self, class: ClassId, shape: Shape, placement: &[Slice]) -> f64 {
         let Some(surface) = &self.classes[class.index()].sensitivity else {
             return 1.0;
         };
@@ -74,7 +74,7 @@ impl Cluster {
     /// the type has for such a gang: Synergy's demand vector (OSDI'22, section 4.1). None for a class without a surface, a
     /// fraction of a GPU, and where CPU or memory is not modelled.
     #[must_use]
-    pub fn saturating_shape(&self, id: JobId, kind: GpuTypeId) -> Option<Shape> {
+    pub(crate) fn saturating_shape(&self, id: JobId, kind: GpuTypeId) -> Option<Shape> {
         let request = &self.jobs[id.index()].request;
         let surface = self.classes[request.class.index()].sensitivity.as_ref()?;
         if request.resources.is_fractional() {

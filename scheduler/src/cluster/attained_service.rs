@@ -8,7 +8,7 @@ use crate::ids::{GpuTypeId, JobId, Time};
 
 /// A running job and what its attained service is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Stint {
+pub(crate) struct RunningService {
     /// The job.
     pub(crate) job: JobId,
     /// When the present run began.
@@ -19,10 +19,10 @@ pub(crate) struct Stint {
     gpus_held: f64,
 }
 
-impl Stint {
-    /// The stint of a job that runs.
-    pub(super) fn of(id: JobId, job: &Job) -> Stint {
-        Stint {
+impl RunningService {
+    /// The service of a job that runs.
+    pub(super) fn of(id: JobId, job: &Job) -> RunningService {
+        RunningService {
             job: id,
             run_start: job.run_start,
             attained_gpu_s: job.attained_gpu_s,
@@ -37,34 +37,34 @@ impl Stint {
     }
 }
 
-/// The stints of all running jobs, in no particular order.
+/// The services of all running jobs, in no particular order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Stints {
+pub(super) struct AttainedService {
     /// `[type][place]`
-    types: Vec<Vec<Stint>>,
+    types: Vec<Vec<RunningService>>,
     /// Place of each running job among those of its type. `[job]`
     places: Vec<u32>,
 }
 
-impl Stints {
-    pub(super) fn new(num_types: usize) -> Stints {
-        Stints {
+impl AttainedService {
+    pub(super) fn new(num_types: usize) -> AttainedService {
+        AttainedService {
             types: vec![Vec::new(); num_types],
             places: Vec::new(),
         }
     }
 
-    pub(super) fn of(&self, kind: GpuTypeId) -> &[Stint] {
+    pub(super) fn of(&self, kind: GpuTypeId) -> &[RunningService] {
         &self.types[kind.index()]
     }
 
-    pub(super) fn begin(&mut self, kind: GpuTypeId, stint: Stint) {
+    pub(super) fn begin(&mut self, kind: GpuTypeId, service: RunningService) {
         let rows = &mut self.types[kind.index()];
-        if self.places.len() <= stint.job.index() {
-            self.places.resize(stint.job.index() + 1, 0);
+        if self.places.len() <= service.job.index() {
+            self.places.resize(service.job.index() + 1, 0);
         }
-        self.places[stint.job.index()] = rows.len() as u32;
-        rows.push(stint);
+        self.places[service.job.index()] = rows.len() as u32;
+        rows.push(service);
     }
 
     pub(super) fn end(&mut self, kind: GpuTypeId, job: JobId) {
@@ -80,9 +80,9 @@ impl Stints {
         self.places.clear();
         self.places.resize(num_jobs, 0);
         for rows in &mut self.types {
-            for (place, stint) in rows.iter_mut().enumerate() {
-                stint.job = row_of(stint.job);
-                self.places[stint.job.index()] = place as u32;
+            for (place, service) in rows.iter_mut().enumerate() {
+                service.job = row_of(service.job);
+                self.places[service.job.index()] = place as u32;
             }
         }
     }

@@ -350,12 +350,7 @@ impl ClusterSpec {
 
 /// The error for a key of a cluster.
 fn fail(key: String, value: String, allowed: &str, hint: &str) -> Result<(), ConfigError> {
-    Err(ConfigError {
-        key,
-        value,
-        allowed: allowed.into(),
-        hint: hint.into(),
-    })
+    Err(ConfigError::new(key, value, allowed, hint))
 }
 
 #[cfg(test)]

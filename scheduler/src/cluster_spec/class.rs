@@ -169,12 +169,7 @@ impl Resources {
     /// The first key out of its range, named `PREFIX.key`.
     pub fn validate(&self, prefix: &str) -> Result<(), ConfigError> {
         let bad = |key: &str, value: String, allowed: &str, hint: &str| {
-            Err(ConfigError {
-                key: format!("{prefix}.{key}"),
-                value,
-                allowed: allowed.into(),
-                hint: hint.into(),
-            })
+            Err(ConfigError::new(format!("{prefix}.{key}"), value, allowed, hint))
         };
         if !(1..=1000).contains(&self.gpu_milli) {
             let hint = "1000 is a whole GPU; give gangs whole GPUs by num_gpus";
@@ -207,12 +202,12 @@ impl ClusterSpec {
     /// As [`ClusterSpec::validate`].
     pub fn validate_class(&self, class: &ModelClass) -> Result<(), ConfigError> {
         let bad = |key: &str, value: String, allowed: &str| {
-            Err(ConfigError {
-                key: format!("classes.{}.{key}", class.name),
+            Err(ConfigError::new(
+                format!("classes.{}.{key}", class.name),
                 value,
-                allowed: allowed.into(),
-                hint: "one speed per GPU type, 1 = the reference type, 0 = cannot run there".into(),
-            })
+                allowed,
+                "one speed per GPU type, 1 = the reference type, 0 = cannot run there",
+            ))
         };
         if class.speed.len() != self.gpu_types.len() {
             let allowed = format!("{} entries, one per GPU type", self.gpu_types.len());

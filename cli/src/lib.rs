@@ -1,0 +1,276 @@
+//! The `pleach` command line: reads the environment and the clock, hears signals, calls the library, and turns errors into
+//! words on standard error and an exit code. Nothing below does any of these.
+//!
+//! A library with one door, [`run`], so that the program `pleach` and the Python package are the same command line.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use clap::Parser;
+use pleach_experiments::error::{
+    EXIT_AGAIN, EXIT_CONFIG, EXIT_DONE, Error, exit_code_of_signal, signal_name,
+};
+use pleach_experiments::sweep::policy_unit;
+
+use crate::commands::stop::Stop;
+use crate::commands::{
+    Context, bench, blend, distill, evaluate, index, manual, policies, quickstart, reproduce, suite, sweep,
+    tournament, train, workload,
+};
+use crate::flags::sweep::SweepCommand;
+use crate::flags::workload::WorkloadCommand;
+use crate::flags::{Cli, Command, THREADS_MAX, is_standard_output};
+
+mod commands;
+mod flags;
+mod progress;
+
+/// Variables that the thread pool would read by itself, without a bound. The second is its older name.
+const THREAD_VARIABLES: [&str; 2] = ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"];
+
+/// Runs a command line, whose first word is the name of the program, and returns its exit code. Once in a process: it sets
+/// up the thread pool and hears signals, and a signal may end the process.
+pub fn run(words: Vec<OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(&words) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Where nobody can read it, the exit code has to do.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(EXIT_CONFIG);
+        }
+    };
+    match run_command(&cli.command, command_line(&words)) {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&error.to_string());
+            error.exit_code()
+        }
+    }
+}
+
+/// One line on standard error. Where that cannot be written the exit code has to do.
+fn complain(line: &str) {
+    let _ = writeln!(io::stderr(), "pleach: {line}");
+}
+
+/// The line as it was typed, without the folder of the program and without flags that no result depends on, so that two
+/// reports of one configuration are the same bytes. What is not UTF-8 is shown as far as it is.
+fn command_line(words: &[OsString]) -> String {
+    let mut line = vec!["pleach".to_string()];
+    let mut words = words
+        .iter()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned());
+    while let Some(word) = words.next() {
+        match word.split('=').next().unwrap_or_default() {
+            "--out" | "--json" | "--threads" if !word.contains('=') => drop(words.next()),
+            "--out" | "--json" | "--threads" | "--quiet" | "-q" | "--resume" | "--force" => {}
+            _ => line.push(word),
+        }
+    }
+    line.join(" ")
+}
+
+fn threads_of(command: &Command) -> Option<u16> {
+    match command {
+        Command::Quickstart(args) => args.run.threads,
+        Command::Train(args) => args.run.threads,
+        Command::Distill(args) => args.run.threads,
+        Command::Evaluate(args) => args.run.threads,
+        Command::Tournament(args) => args.threads,
+        Command::Suite(args) => args.threads,
+        Command::Index(args) => args.threads,
+        Command::Reproduce(args) => args.threads,
+        Command::Bench(args) => args.threads,
+        Command::Workload(args) => match &args.command {
+            WorkloadCommand::Describe(args) => args.run.threads,
+            _ => None,
+        },
+        Command::Sweep(_)
+        | Command::Blend(_)
+        | Command::Policies(_)
+        | Command::Features
+        | Command::Completions(_)
+        | Command::Man(_) => None,
+    }
+}
+
+/// Where the results go as JSON. A sweep prints its own.
+fn json_of(command: &Command) -> Option<&Path> {
+    let path = match command {
+        Command::Quickstart(args) => &args.run.json,
+        Command::Train(args) => &args.run.json,
+        Command::Distill(args) => &args.run.json,
+        Command::Evaluate(args) => &args.run.json,
+        Command::Tournament(args) => &args.json,
+        Command::Suite(args) => &args.json,
+        Command::Reproduce(args) => &args.json,
+        Command::Bench(args) => &args.json,
+        Command::Policies(args) => &args.json,
+        Command::Workload(args) => match &args.command {
+            WorkloadCommand::Describe(args) => &args.run.json,
+            WorkloadCommand::Stats(args) => &args.json,
+            _ => &None,
+        },
+        Command::Sweep(_)
+        | Command::Blend(_)
+        | Command::Index(_)
+        | Command::Features
+        | Command::Completions(_)
+        | Command::Man(_) => &None,
+    };
+    path.as_deref()
+}
+
+/// Threads of the pool: the flag, else the variable, else all cores.
+fn num_threads(flag: Option<u16>, variable: impl Fn(&str) -> Option<String>) -> Result<usize, Error> {
+    if let Some(threads) = flag {
+        return Ok(usize::from(threads));
+    }
+    for name in THREAD_VARIABLES {
+        let Some(text) = variable(name).filter(|text| !text.trim().is_empty()) else {
+            continue;
+        };
+        let refused = || {
+            let allowed = format!("1 to {THREADS_MAX}, or 0 for all cores");
+            Error::config(name, &text, allowed, "Unset it, or give --threads.")
+        };
+        match text.trim().parse::<u16>() {
+            Ok(0) => break,
+            Ok(threads) if threads <= THREADS_MAX => return Ok(usize::from(threads)),
+            _ => return Err(refused()),
+        }
+    }
+    Ok(std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Exit code of a command that a signal ends at once: a unit is worth another try, anything else says by what it ended.
+fn exit_code_when_stopped(command: &Command, signal: i32) -> u8 {
+    match command {
+        Command::Sweep(args) if matches!(args.command, SweepCommand::Unit(_) | SweepCommand::Run(_)) => {
+            EXIT_AGAIN
+        }
+        _ => exit_code_of_signal(signal),
+    }
+}
+
+/// Hears SIGINT and SIGTERM in a thread of its own. Where a run listens it ends by itself; else the program ends here.
+#[cfg(unix)]
+fn hear_signals(stop: &Arc<Stop>, command: &Command) -> Result<(), Error> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    let failed = |error: io::Error| Error::Failed(format!("cannot listen for signals: {error}"));
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
+    let (stop, codes) = (
+        Arc::clone(stop),
+        [SIGINT, SIGTERM].map(|signal| (signal, exit_code_when_stopped(command, signal))),
+    );
+    let hear = move || {
+        for signal in signals.forever() {
+            if stop.ask(signal) {
+                continue;
+            }
+            let code = codes.iter().find(|(known, _)| *known == signal);
+            let code = code.map_or(exit_code_of_signal(signal), |(_, code)| *code);
+            let again = if code == EXIT_AGAIN {
+                " (worth another try)"
+            } else {
+                ""
+            };
+            complain(&format!(
+                "stopped by {}; every file is whole, and a run goes on from its newest checkpoint{again}",
+                signal_name(signal)
+            ));
+            std::process::exit(i32::from(code));
+        }
+    };
+    let thread = std::thread::Builder::new().name("signals".into());
+    thread.spawn(hear).map(drop).map_err(failed)
+}
+
+#[cfg(not(unix))]
+fn hear_signals(_: &Arc<Stop>, _: &Command) -> Result<(), Error> {
+    Ok(())
+}
+
+fn run_command(command: &Command, command_line: String) -> Result<u8, Error> {
+    let variable = |name: &str| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(num_threads(threads_of(command), variable)?)
+        .build_global()
+        .map_err(|error| Error::Failed(format!("cannot start threads: {error}")))?;
+    let stop = Arc::new(Stop::default());
+    hear_signals(&stop, command)?;
+    let (out, nowhere) = (&mut io::stdout(), &mut io::sink());
+    let is_data = json_of(command).is_some_and(is_standard_output);
+    let (print, data): (&mut dyn Write, &mut dyn Write) =
+        if is_data { (nowhere, out) } else { (out, nowhere) };
+    let began = Instant::now();
+    let mut context = Context {
+        command_line,
+        clock: &|| {
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0.0, |since| since.as_secs_f64())
+        },
+        stopwatch: &|| began.elapsed(),
+        print,
+        data,
+        stop,
+    };
+    match command {
+        Command::Quickstart(args) => quickstart::run(args, &mut context)?,
+        Command::Train(args) => train::run(args, &mut context)?,
+        Command::Blend(args) => blend::run(args, &mut context)?,
+        Command::Index(args) => index::run(args, &mut context)?,
+        Command::Distill(args) => distill::run(args, &mut context)?,
+        Command::Evaluate(args) => evaluate::run(args, &mut context)?,
+        Command::Tournament(args) => tournament::run(args, &mut context)?,
+        Command::Suite(args) => suite::run(args, &mut context)?,
+        Command::Reproduce(args) => reproduce::run(args, &mut context)?,
+        Command::Bench(args) => bench::run(args, &mut context)?,
+        Command::Policies(args) => policies::run(args, &mut context)?,
+        Command::Features => policies::features(&mut context)?,
+        Command::Workload(args) => workload::run(args, &mut context)?,
+        Command::Completions(args) => manual::completions(args, &mut context)?,
+        Command::Man(args) => manual::man(args, &mut context)?,
+        Command::Sweep(args) => {
+            return sweep::dispatch(
+                &args.command,
+                &policy_unit::check,
+                &policy_unit::work,
+                variable,
+                context.print,
+            );
+        }
+    }
+    Ok(EXIT_DONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_of_the_thread_pool_is_bounded_as_the_flag_is() {
+        let of = |flag, text: Option<&str>| {
+            let variable = |name: &str| text.filter(|_| name == THREAD_VARIABLES[0]).map(str::to_string);
+            num_threads(flag, variable)
+        };
+        assert_eq!(of(None, Some("3")).unwrap(), 3);
+        assert_eq!(of(Some(2), Some("3")).unwrap(), 2, "the flag wins");
+        assert_eq!(of(None, Some("0")).unwrap(), of(None, None).unwrap());
+        assert_eq!(of(None, Some(" ")).unwrap(), of(None, None).unwrap());
+        for text in ["1025", "100000000", "-1", "many"] {
+            let said = of(None, Some(text)).unwrap_err().to_string();
+            assert!(
+                said.contains(&format!("RAYON_NUM_THREADS = {text}")) && said.contains("1 to 1024"),
+                "{said}"
+            );
+        }
+    }
+}

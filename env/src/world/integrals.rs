@@ -1,0 +1,38 @@
+//! What rewards are made of: sums over time, kept while the clock goes on.
+
+/// Time integrals over the run, from which rewards are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Integrals {
+    /// Jobs in the system x s. By Little's law its final value is the sum of all JCTs.
+    pub jobs_s: f64,
+    /// Sum over jobs in the system of 1 / isolated run time (bounded at 10 s), x s: the sum of all slowdowns, unbounded below.
+    pub slowdown: f64,
+    /// Held GPUs x s.
+    pub held_gpu_s: f64,
+    /// Jobs that wait x s: the sum of all times without GPUs.
+    pub waiting_s: f64,
+}
+
+impl Integrals {
+    /// What was gained since an earlier reading.
+    #[must_use]
+    pub fn since(self, earlier: Integrals) -> Integrals {
+        Integrals {
+            jobs_s: self.jobs_s - earlier.jobs_s,
+            slowdown: self.slowdown - earlier.slowdown,
+            held_gpu_s: self.held_gpu_s - earlier.held_gpu_s,
+            waiting_s: self.waiting_s - earlier.waiting_s,
+        }
+    }
+
+    /// Names and values in a fixed order.
+    #[must_use]
+    pub fn fields(&self) -> [(&'static str, f64); 4] {
+        [
+            ("jobs_s", self.jobs_s),
+            ("slowdown", self.slowdown),
+            ("held_gpu_s", self.held_gpu_s),
+            ("waiting_s", self.waiting_s),
+        ]
+    }
+}

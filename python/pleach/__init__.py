@@ -1,0 +1,45 @@
+"""Learn, prune and compare schedulers for shared GPU clusters. Importing this registers the environments with Gymnasium."""
+
+import gymnasium
+
+from pleach import policies, wrappers
+from pleach._pleach import env_ids, workload_names
+from pleach.comparison import Comparison, Distilled, distill, evaluate
+from pleach.env import PleachEnv
+from pleach.policies import Policy, load
+from pleach.vector import PleachVectorEnv
+from pleach.workloads import Simulation, Workload, read, simulate, workload
+
+__all__ = [
+    "Comparison",
+    "Distilled",
+    "INTEGRALS",
+    "PleachEnv",
+    "PleachVectorEnv",
+    "Policy",
+    "Simulation",
+    "Workload",
+    "distill",
+    "env_ids",
+    "evaluate",
+    "load",
+    "policies",
+    "read",
+    "simulate",
+    "workload",
+    "workload_names",
+    "wrappers",
+]
+
+#: What a step adds to the integrals that rewards are made of: jobs in the system x s, 1 / isolated run time of those x s, held
+#: GPUs x s, waiting jobs x s.
+INTEGRALS: tuple[str, ...] = ("jobs_s", "slowdown", "held_gpu_s", "waiting_s")
+
+for _id in env_ids():
+    if _id not in gymnasium.registry:
+        gymnasium.register(
+            _id,
+            entry_point="pleach.env:PleachEnv",
+            vector_entry_point="pleach.vector:PleachVectorEnv",
+            kwargs={"env_id": _id},
+        )

@@ -1,0 +1,141 @@
+"""What one environment and N of them have in common: spaces from the feature schema, settings, views of the buffers."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
+
+from pleach._pleach import Envs
+
+# Encoded values may differ from the encoded ends of their range in the last bits.
+SLACK = np.float32(1e-4)
+OBSERVATION = ("global", "candidates", "mask")
+
+
+def to_json(settings: Mapping[str, Any]) -> str:
+    """Settings as JSON; paths and NumPy numbers are taken as what they stand for."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.generic):
+            return value.item()
+        if hasattr(value, "__fspath__"):
+            return value.__fspath__()
+        raise ValueError(f"a setting is a {type(value).__name__}: allowed are numbers, strings, lists, dicts and paths")
+
+    try:
+        return json.dumps(settings, default=plain, allow_nan=False)
+    except ValueError as error:
+        if "JSON compliant" in str(error):
+            raise ValueError("a setting is NaN or infinite: allowed are finite numbers") from None
+        raise
+
+
+def merged(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """``settings`` with ``changes`` key by key, at any depth."""
+    both = dict(settings)
+    for key, change in changes.items():
+        old = both.get(key)
+        both[key] = merged(old, change) if isinstance(old, dict) and isinstance(change, dict) else change
+    return both
+
+
+def open_envs(
+    env_id: str, settings: Mapping[str, Any], num_envs: int, mode: str, inadmissible: str, num_threads: int
+) -> Envs:
+    """The environments in Rust; ``jobs``, a workload, a table or a path, goes there by way of a file."""
+    settings = dict(settings)
+    jobs = settings.pop("jobs", None)
+    numbers: tuple[tuple[str, Any], ...] = (("num_envs", num_envs), ("num_threads", num_threads))
+    for name, value in numbers:
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+            raise ValueError(f"{name} = {value!r}: allowed is a whole number")
+    if jobs is None:
+        return Envs(env_id, to_json(settings), int(num_envs), mode, inadmissible, int(num_threads))
+    if "workload" in settings or "load" in settings:
+        raise ValueError("jobs beside workload or load: give one of them")
+    from pleach.workloads import as_workload
+
+    jobs = as_workload(jobs, settings.pop("cluster", None))
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "jobs.csv")
+        jobs.write(path)
+        file = {"path": path, "num_jobs": settings.pop("num_jobs", len(jobs))}
+        settings["workload"] = {"file": file}
+        return Envs(env_id, to_json(settings), int(num_envs), mode, inadmissible, int(num_threads))
+
+
+def spaces_of(envs: Envs) -> tuple[Any, Any, dict[str, list[tuple[str, str]]]]:
+    """Observation space, action space, and the names and units of features."""
+    _, num_candidates, _ = envs.sizes()
+    rows = envs.features()
+    bounds = []
+    for features in rows:
+        low, high = np.array([feature[2:] for feature in features], np.float32).T
+        # Rows without a candidate are zero.
+        bounds.append((np.minimum(low, 0) - SLACK, np.maximum(high, 0) + SLACK))
+    (global_low, global_high), (low, high) = bounds
+    observation = Dict(
+        {
+            "global": Box(global_low, global_high, dtype=np.float32),
+            "candidates": Box(np.tile(low, (num_candidates, 1)), np.tile(high, (num_candidates, 1)), dtype=np.float32),
+            "mask": MultiBinary(num_candidates),
+        }
+    )
+    names = {key: [(feature[0], feature[1]) for feature in row] for key, row in zip(("global", "candidates"), rows)}
+    return observation, Discrete(num_candidates), names
+
+
+def views_of(envs: Envs, num_envs: int) -> dict[str, npt.NDArray[Any]]:
+    """Read-only views of the buffers in their shapes; the mask as int8, as ``Discrete.sample`` asks."""
+    _, num_candidates, num_features = envs.sizes()
+    shapes: dict[str, tuple[int, ...]] = {"global": (num_envs, -1), "candidates": (num_envs, num_candidates, num_features), "mask": (num_envs, num_candidates)}
+    views = {}
+    for name, array in envs.arrays().items():
+        view = array.reshape(shapes[name])
+        view.flags.writeable = False
+        views[name] = view
+    return views
+
+
+def checked_seed(seed: Any) -> int:
+    """A seed from 0 to 2^64 - 1."""
+    if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
+        raise ValueError(f"seed = {seed!r}: allowed is a whole number from 0 to 2^64 - 1")
+    return int(seed)
+
+
+def checked_actions(actions: Any, num_envs: int) -> npt.NDArray[np.int64]:
+    """``num_envs`` whole numbers as int64; nothing is cast that loses something."""
+    array = np.asarray(actions)
+    if array.shape != (num_envs,) or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"actions have shape {array.shape} and dtype {array.dtype}: allowed are whole numbers of shape ({num_envs},)"
+        )
+    return np.ascontiguousarray(array, np.int64)
+
+
+def checked_action(action: Any) -> int:
+    """One whole number; an array of one of them is taken too."""
+    if type(action) is int:
+        return action
+    array = np.asarray(action)
+    if array.size != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"action = {action!r}: allowed is a whole number, the index of a candidate")
+    return int(array.item())
+
+
+def checked_reward(
+    function: Callable[[dict[str, npt.NDArray[np.float64]]], Any], gained: dict[str, npt.NDArray[np.float64]], num_envs: int
+) -> npt.NDArray[np.float32]:
+    """What a reward function makes of the integrals that a step has gained, float32 [N]."""
+    reward = np.asarray(function(gained), np.float32)
+    if reward.shape != (num_envs,) or not np.isfinite(reward).all():
+        raise ValueError(f"reward_fn returned {reward!r}: allowed are {num_envs} finite numbers, shape ({num_envs},)")
+    return reward

@@ -1,0 +1,153 @@
+"""Policies compared on the same workloads with the same seeds, and policies distilled into trees."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Iterable, Mapping, Union
+
+from pleach import _pleach
+from pleach.policies import Policy, PolicyLike, as_inner
+from pleach.workloads import Jobs, Workload, as_workload
+
+Policies = Union[Mapping[str, PolicyLike], Iterable[PolicyLike]]
+
+
+class Comparison:
+    """What a comparison found. ``pandas.DataFrame(comparison.table)`` has a row per policy, ``comparison.runs`` one per run."""
+
+    def __init__(self, results: dict[str, Any], runs: list[dict[str, Any]], reference: str) -> None:
+        #: The file that ``pleach evaluate --json`` writes, as a dict.
+        self.results = results
+        #: Policy that the others are measured against.
+        self.reference = reference
+        order = list(dict.fromkeys(run["policy"] for run in runs))
+        rows = [_row(name, results["policies"][name]) for name in order]
+        #: A row per policy: means of all metrics, and the paired ratio to the reference with its 95 % interval.
+        self.table: dict[str, list[Any]] = _columns(rows)
+        #: A row per policy, workload and seed: all metrics.
+        self.runs: dict[str, list[Any]] = _columns(
+            [{**{key: run[key] for key in ("policy", "workload", "seed")}, **run["metrics"]} for run in runs]
+        )
+
+    def to_pandas(self) -> Any:
+        """The table as a DataFrame, indexed by policy."""
+        import pandas  # type: ignore[import-untyped,unused-ignore]
+
+        return pandas.DataFrame(self.table).set_index("policy")
+
+    def __repr__(self) -> str:
+        lines = []
+        for place, name in enumerate(self.table["policy"]):
+            jct_s = self.table["avg_jct_s"][place]
+            ratio, low, high = (self.table[key][place] for key in ("ratio", "ratio_low", "ratio_high"))
+            beside = "" if ratio is None else f"  {ratio:.3f} of {self.reference} [{low:.3f}, {high:.3f}]"
+            lines.append(f"{name:20} average JCT {jct_s:12.1f} s{beside}")
+        return "\n".join(lines)
+
+
+def _row(name: str, summary: dict[str, Any]) -> dict[str, Any]:
+    ratio = summary.get("ratio_vs_reference") or {}
+    interval = ratio.get("interval") or ratio.get("ci95") or (None, None)
+    metrics = {key: value for key, value in summary.items() if key != "ratio_vs_reference"}
+    paired = {
+        "ratio": ratio.get("mean"),
+        "ratio_low": ratio.get("low", interval[0]),
+        "ratio_high": ratio.get("high", interval[1]),
+        "num_pairs": ratio.get("num_pairs"),
+    }
+    return {"policy": name, **metrics, **paired}
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    return {key: [row.get(key) for row in rows] for key in keys}
+
+
+def evaluate(
+    policies: Policies,
+    workload: str | Jobs | list[Workload] = "Pleach/Philly-v0",
+    *,
+    seeds: int = 10,
+    seed: int = 0,
+    num_jobs: int | None = None,
+    load: float | None = None,
+    metric: str = "avg_jct_s",
+    reference: str | None = None,
+    num_threads: int = 0,
+    **scheduling: Any,
+) -> Comparison:
+    """Compares policies, each a name, a path, a :class:`pleach.Policy` or a function ``observation -> scores or index``.
+
+    ``policies`` is a list, or a dict with the names to show. ``workload`` is the name of a generator or an environment, drawn with
+    ``seeds`` seeds of the test stream, or jobs (a path, a table, a :class:`pleach.Workload`, a list of these). The first policy is the
+    reference unless another is named. ``scheduling`` as in :func:`pleach.simulate`. The same bytes at any ``num_threads``.
+    """
+    from pleach._spaces import to_json
+
+    named = policies.items() if isinstance(policies, Mapping) else ((None, policy) for policy in policies)
+    inner = [as_inner(policy, name) for name, policy in named]
+    if not inner:
+        raise ValueError("no policies: give at least one")
+    config: dict[str, Any] = {"seeds": seeds, "seed": seed, "metric": metric, "scheduling": scheduling}
+    lists: list[_pleach.Workload] = []
+    if isinstance(workload, str):
+        config["workload"] = {"workload": [workload], "num_jobs": num_jobs, "load": load}
+    else:
+        if num_jobs is not None or load is not None:
+            raise ValueError("num_jobs and load are for workloads by name: jobs that are given stay as they are")
+        given = workload if isinstance(workload, list) else [workload]
+        lists = [as_workload(one)._inner for one in given]
+    if reference is not None:
+        config["reference"] = reference
+    results, runs = _pleach.evaluate(inner, to_json(config), lists, num_threads)
+    return Comparison(json.loads(results), json.loads(runs), reference or inner[0].name)
+
+
+class Distilled:
+    """A tree, and how it came about."""
+
+    def __init__(self, file: str, text: str, report: dict[str, Any]) -> None:
+        #: The policy file, as ``pleach distill`` writes ``tree.json``.
+        self.file = file
+        #: The tree in words.
+        self.text = text
+        #: Students, fidelity, pruning.
+        self.report = report
+
+    def save(self, path: Any) -> Policy:
+        """Writes the policy file, and opens it."""
+        from pleach.policies import load
+
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.file)
+        return load(path)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def distill(
+    teacher: PolicyLike,
+    env: str | Any = "Pleach/GavelMulti-v1",
+    *,
+    seed: int = 0,
+    num_threads: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    **config: Any,
+) -> Distilled:
+    """Distils a teacher, of ours or a function, into a tree: the same file as ``pleach distill`` for the same teacher.
+
+    ``env`` is an id or an environment; ``settings`` are its settings (``num_jobs``, ``load``, ``sim``, ...). ``config`` is what
+    ``pleach distill --config`` takes: ``leaves``, ``rounds``, ``episodes``, ``cart``, ``target``, ``prune``, ...
+    """
+    from pleach._spaces import merged, to_json
+
+    own: Mapping[str, Any] = {}
+    if not isinstance(env, str):
+        env_id, _, own = env.unwrapped._made_of
+        env = env_id[0] if isinstance(env_id, tuple) else env_id
+    changes = merged(dict(own), dict(settings or {}))
+    if "jobs" in changes:
+        raise ValueError("jobs: write them to a file first, and give workload={'file': {'path': ..., 'num_jobs': ...}}")
+    found = _pleach.distill(as_inner(teacher), env, to_json(changes), to_json(config), seed, num_threads)
+    return Distilled(found[0], found[1], json.loads(found[2]))

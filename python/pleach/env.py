@@ -1,0 +1,176 @@
+"""One environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import DependencyNotInstalled
+
+from pleach._spaces import (
+    OBSERVATION,
+    checked_action,
+    checked_reward,
+    checked_seed,
+    merged,
+    open_envs,
+    spaces_of,
+    views_of,
+)
+from pleach.policies import PolicyLike, as_policy
+
+Observation = dict[str, npt.NDArray[Any]]
+Info = dict[str, Any]
+#: Makes rewards ``[N]`` of what a step has gained: arrays ``[N]`` by the names of ``pleach.INTEGRALS`` and ``dt_s``.
+RewardFunction = Callable[[dict[str, npt.NDArray[np.float64]]], Any]
+
+
+class PleachEnv(gymnasium.Env[Observation, Any]):
+    """A GPU cluster with a queue; a step is one scheduling decision.
+
+    Observation: ``global`` float32 [G], ``candidates`` float32 [C, F] (rows beyond the present candidates are zero), ``mask`` int8 [C].
+    Action: the index of a candidate whose mask is 1; 0 is *hold*. ``inadmissible="first"`` takes the first admissible candidate
+    instead of one that is masked. ``settings`` are keys of the environment's settings, merged at any depth, ``num_jobs``, ``load``, and
+    ``jobs`` (a path, a table or a :class:`pleach.Workload`) with ``cluster``.
+
+    ``reward_fn`` makes the reward of a dict of what a step has gained, arrays [1] by the names of ``pleach.INTEGRALS`` and ``dt_s``.
+    ``copy=False`` returns read-only views that the next step overwrites.
+    """
+
+    #: A window needs pygame.
+    metadata = {"render_modes": ["ansi", "rgb_array", *(["human"] if find_spec("pygame") else [])], "render_fps": 20}
+
+    def __init__(
+        self,
+        env_id: str,
+        *,
+        inadmissible: Literal["raise", "first"] = "raise",
+        render_mode: Literal["ansi", "rgb_array", "human"] | None = None,
+        max_steps: int | None = None,
+        reward_fn: RewardFunction | None = None,
+        copy: bool = True,
+        **settings: Any,
+    ) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            if render_mode == "human":
+                raise DependencyNotInstalled("render_mode='human' shows a window: pip install pygame")
+            raise ValueError(f"render_mode = {render_mode!r}: allowed is None, 'ansi', 'rgb_array', 'human'")
+        self.render_mode, self._reward_fn, self._copy = render_mode, reward_fn, copy
+        self._window: Any = None
+        if max_steps is not None:
+            settings["max_steps"] = max_steps
+        arguments: dict[str, Any] = {"inadmissible": inadmissible, "render_mode": render_mode, "reward_fn": reward_fn, "copy": copy}
+        self._made_of = (env_id, arguments, settings)
+        self._closed = False
+        self._sizes: tuple[int, int, int] | None = None
+        self._open({})
+
+    def _open(self, options: Mapping[str, Any]) -> None:
+        env_id, arguments, settings = self._made_of
+        if "jobs" in options:
+            # A list takes the place of whatever else said which jobs.
+            settings = {key: value for key, value in settings.items() if key not in ("workload", "num_jobs", "load", "jobs", "cluster")}
+        envs = open_envs(env_id, merged(settings, options), 1, "disabled", arguments["inadmissible"], 1)
+        if self._sizes not in (None, envs.sizes()):
+            raise ValueError("options change the shape of observations: make another environment for them")
+        self.observation_space, self.action_space, self.features = spaces_of(envs)
+        if self.render_mode in ("rgb_array", "human"):
+            envs.record()
+        self._envs, self._options, self._views, self._sizes = envs, options, views_of(envs, 1), envs.sizes()
+        self._rows = {name: self._views[name][0] for name in OBSERVATION}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # State within an episode is not kept: the copy begins with ``reset``.
+        return _remake, self._made_of
+
+    def _observation(self) -> Observation:
+        if not self._copy:
+            return dict(self._rows)
+        rows = self._rows
+        return {"global": rows["global"].copy(), "candidates": rows["candidates"].copy(), "mask": rows["mask"].copy()}
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError("the environment is closed: make another one")
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Info]:
+        """Begins an episode. ``options`` are settings that hold until a later reset gives others."""
+        self._check_open()
+        seed = None if seed is None else checked_seed(seed)
+        super().reset(seed=seed)
+        if options is not None and options is not self._options and options != self._options:
+            self._open(options)
+        self._envs.reset([int(self.np_random.integers(2**63)) if seed is None else seed])
+        observation = self._observation()
+        if self.render_mode == "human":
+            self.render()
+        return observation, {"dt_s": 0.0, "action_mask": observation["mask"]}
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
+        """One decision. ``info`` has ``dt_s`` (simulated s), ``action_mask``, and ``episode`` (figures) where the episode ends."""
+        if self._closed:
+            self._check_open()
+        envs = self._envs
+        reward, terminated, truncated, dt_s = envs.step_one(action if type(action) is int else checked_action(action))
+        observation = self._observation()
+        info: Info = {"dt_s": dt_s, "action_mask": observation["mask"]}
+        if terminated or truncated:
+            info["episode"] = envs.episode(0)
+        if self._reward_fn is not None:
+            reward = float(checked_reward(self._reward_fn, {**self._envs.gained(), "dt_s": np.array([dt_s])}, 1)[0])
+        if self.render_mode == "human":
+            self.render()
+        return observation, reward, terminated, truncated, info
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """The mask as bool [C], under the name that MaskablePPO asks for."""
+        return np.asarray(self._rows["mask"], bool)
+
+    def random_action(self) -> int:
+        """A random admissible action, which the seed of the last reset decides."""
+        return self._envs.random_action()
+
+    def gained(self) -> dict[str, float]:
+        """What the last step added to the integrals that rewards are made of: a float for each of ``pleach.INTEGRALS``."""
+        return {name: float(value[0]) for name, value in self._envs.gained().items()}
+
+    def expert_action(self, policy: PolicyLike) -> int | None:
+        """What a heuristic, a planner or any other policy would do now; None where no candidate does what a planner plans."""
+        return self._envs.expert_action(0, as_policy(policy))
+
+    def render(self) -> Any:
+        """One line with ``render_mode="ansi"``; with ``"rgb_array"`` the GPUs over time, coloured by job, above the queue."""
+        if self.render_mode == "ansi":
+            return self._envs.text(0)
+        if self.render_mode is None:
+            gymnasium.logger.warn("render without a render_mode: give one to gymnasium.make")
+            return None
+        picture = self._envs.picture()
+        if self.render_mode == "rgb_array":
+            return picture
+        import pygame  # type: ignore[import-not-found,unused-ignore]
+
+        if self._window is None:
+            pygame.display.init()
+            self._window = pygame.display.set_mode((picture.shape[1], picture.shape[0]))
+        self._window.blit(pygame.surfarray.make_surface(picture.swapaxes(0, 1)), (0, 0))
+        pygame.event.pump()
+        pygame.display.flip()
+        return None
+
+    def close(self) -> None:
+        """Ends the environment. Arrays that were handed out stay good."""
+        if self._window is not None:
+            import pygame
+
+            pygame.display.quit()
+            self._window = None
+        self._closed = True
+
+
+def _remake(env_id: str, arguments: dict[str, Any], settings: dict[str, Any]) -> PleachEnv:
+    return PleachEnv(env_id, **arguments, **settings)

@@ -1,0 +1,180 @@
+"""N environments that step together over threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from pleach._spaces import (
+    OBSERVATION,
+    checked_actions,
+    checked_reward,
+    checked_seed,
+    open_envs,
+    spaces_of,
+    views_of,
+)
+from pleach.env import Info, Observation, RewardFunction
+from pleach.policies import PolicyLike, as_policy
+
+_WORDS = {AutoresetMode.SAME_STEP: "same-step", AutoresetMode.NEXT_STEP: "next-step", AutoresetMode.DISABLED: "disabled"}
+
+
+class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
+    """N environments of one id, stepped in Rust without the interpreter's lock.
+
+    Spaces as those of :class:`pleach.PleachEnv` with N in front. ``copy=False`` returns observations as read-only views that the next
+    step overwrites; rewards, flags and seconds are always fresh. ``num_threads=0`` takes all cores; the numbers do not depend on it.
+    ``reward_fn`` makes float32 [N] of a dict of what the step has gained, float64 [N] by the names of ``pleach.INTEGRALS`` and ``dt_s``.
+    """
+
+    def __init__(
+        self,
+        env_id: str,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        inadmissible: Literal["raise", "first"] = "raise",
+        num_threads: int = 0,
+        reward_fn: RewardFunction | None = None,
+        max_episode_steps: int | None = None,
+        render_mode: None = None,
+        **settings: Any,
+    ) -> None:
+        if render_mode is not None:
+            raise ValueError(f"render_mode = {render_mode!r}: allowed is None; a single environment draws itself")
+        mode = AutoresetMode(autoreset_mode)
+        if max_episode_steps is not None:
+            settings["max_steps"] = max_episode_steps
+        self._mode, self._copy, self._reward_fn = mode, copy, reward_fn
+        self._made_of = (
+            (env_id, num_envs),
+            {
+                "autoreset_mode": mode,
+                "copy": copy,
+                "inadmissible": inadmissible,
+                "num_threads": num_threads,
+                "reward_fn": reward_fn,
+            },
+            settings,
+        )
+        self._envs = open_envs(env_id, settings, num_envs, _WORDS[mode], inadmissible, num_threads)
+        self.num_envs = int(num_envs)
+        self.metadata = {"render_modes": [], "autoreset_mode": mode}
+        self.single_observation_space, self.single_action_space, self.features = spaces_of(self._envs)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._views = views_of(self._envs, self.num_envs)
+        self._all = np.ones(self.num_envs, bool)
+        self._all.flags.writeable = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # State within episodes is not kept: the copy begins with ``reset``.
+        return _remake, self._made_of
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ValueError("the environments are closed: make others")
+
+    def _observation(self) -> Observation:
+        views = self._views
+        if not self._copy:
+            return dict(views)
+        return {"global": views["global"].copy(), "candidates": views["candidates"].copy(), "mask": views["mask"].copy()}
+
+    def _seeds(self, seed: int | Sequence[int | None] | None, begins: npt.NDArray[np.bool_]) -> list[int | None]:
+        if seed is None:
+            fresh = self.np_random.integers(2**63, size=self.num_envs).tolist()
+            seeds = fresh
+        elif isinstance(seed, (int, np.integer)):
+            first = checked_seed(seed)
+            super().reset(seed=first)
+            seeds = [checked_seed(first + index) for index in range(self.num_envs)]
+        else:
+            if len(seed) != self.num_envs:
+                raise ValueError(f"{len(seed)} seeds: allowed is one number, or {self.num_envs} of them")
+            fresh = self.np_random.integers(2**63, size=self.num_envs).tolist()
+            seeds = [new if one is None else checked_seed(one) for one, new in zip(seed, fresh)]
+        return [one if begin else None for one, begin in zip(seeds, begins)]
+
+    def _reset_mask(self, options: dict[str, Any] | None) -> npt.NDArray[np.bool_]:
+        options = {} if options is None else options
+        mask = options.pop("reset_mask", None)
+        if options:
+            raise ValueError(f"options {sorted(options)}: allowed is reset_mask; settings go to make_vec")
+        if mask is None:
+            return self._all
+        if not isinstance(mask, np.ndarray) or mask.dtype != bool or mask.shape != (self.num_envs,) or not mask.any():
+            raise ValueError(f"reset_mask = {mask!r}: allowed is a bool array of shape ({self.num_envs},) with a true value")
+        return mask
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, Info]:
+        """Begins episodes, with seeds seed, seed + 1, ...; ``options={"reset_mask": bool [N]}`` begins only those."""
+        self._check_open()
+        self._envs.reset(self._seeds(seed, self._reset_mask(options)))
+        observation = self._observation()
+        return observation, self._info(observation, np.zeros(self.num_envs))
+
+    def _info(self, observation: Observation, dt_s: npt.NDArray[np.float64]) -> Info:
+        return {"dt_s": dt_s, "_dt_s": self._all, "action_mask": observation["mask"], "_action_mask": self._all}
+
+    def step(
+        self, actions: Any
+    ) -> tuple[Observation, npt.NDArray[np.float32], npt.NDArray[np.bool_], npt.NDArray[np.bool_], Info]:
+        """One decision each: observations, reward float32 [N], terminated and truncated bool [N], infos with ``_key`` masks."""
+        if self.closed:
+            self._check_open()
+        reward, terminated, truncated, dt_s, ended = self._envs.step(checked_actions(actions, self.num_envs))
+        observation = self._observation()
+        info = self._info(observation, dt_s)
+        if ended:
+            self._add_ends(info, terminated | truncated)
+        if self._reward_fn is not None:
+            reward = checked_reward(self._reward_fn, {**self._envs.gained(), "dt_s": dt_s}, self.num_envs)
+        return observation, reward, terminated, truncated, info
+
+    def _add_ends(self, info: Info, ended: npt.NDArray[np.bool_]) -> None:
+        figures: dict[str, npt.NDArray[Any]] = {}
+        for index in np.flatnonzero(ended):
+            for key, value in (self._envs.episode(int(index)) or {}).items():
+                figures.setdefault(key, np.zeros(self.num_envs))[index] = value
+                figures.setdefault(f"_{key}", ended.copy())
+        info["episode"], info["_episode"] = figures, ended.copy()
+        if self._mode == AutoresetMode.SAME_STEP:
+            final = np.full(self.num_envs, None, dtype=object)
+            for index in np.flatnonzero(ended):
+                flat = self._envs.last_observation(int(index))
+                final[index] = {name: flat[name].reshape(self._views[name].shape[1:]) for name in OBSERVATION}
+            info["final_obs"], info["_final_obs"] = final, ended.copy()
+            info["final_info"], info["_final_info"] = {"episode": figures, "_episode": ended.copy()}, ended.copy()
+
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """The masks as bool [N, C]."""
+        return np.asarray(self._views["mask"], bool)
+
+    def random_actions(self) -> npt.NDArray[np.int64]:
+        """Random admissible actions, int64 [N], which the seed of the last reset decides; far quicker than ``action_space.sample``."""
+        return self._envs.random_actions()
+
+    def gained(self) -> dict[str, npt.NDArray[np.float64]]:
+        """What the last step added to the integrals that rewards are made of: float64 [N] for each of ``pleach.INTEGRALS``."""
+        return self._envs.gained()
+
+    def expert_action(self, policy: PolicyLike) -> npt.NDArray[np.int64]:
+        """What a policy would do in each environment, int64 [N]; -1 where no candidate does what a planner plans."""
+        inner = as_policy(policy)
+        found = (self._envs.expert_action(index, inner) for index in range(self.num_envs))
+        return np.array([-1 if action is None else action for action in found], np.int64)
+
+
+def _remake(positional: tuple[Any, ...], arguments: dict[str, Any], settings: dict[str, Any]) -> PleachVectorEnv:
+    env_id, num_envs = positional
+    return PleachVectorEnv(env_id, num_envs, **arguments, **settings)

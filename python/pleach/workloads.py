@@ -1,0 +1,193 @@
+"""Whole workloads as tables: drawn, read, written, simulated."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import tempfile
+from typing import Any, Mapping, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from pleach import _pleach
+from pleach.policies import PolicyLike, as_inner
+
+Columns = dict[str, Any]
+#: A path, a workload, or a table: a dict of columns, a DataFrame of pandas or Polars, a table of Arrow, a structured array.
+Jobs = Union["Workload", str, "os.PathLike[str]", Any]
+
+#: Columns that a table of jobs must have.
+REQUIRED = ("submit_s", "num_gpus", "run_time_s")
+#: Columns that it may have.
+OPTIONAL = ("job_id", "estimate_s", "tenant", "class", "user", "outcome", "gpu_milli", "gpu_memory_gib", "cpu_cores", "memory_gib")
+
+
+class Workload:
+    """Jobs and the cluster they run on. Made by :func:`pleach.workload`, :func:`pleach.read` and :meth:`Workload.from_table`."""
+
+    def __init__(self, inner: _pleach.Workload, report: str = "") -> None:
+        self._inner = inner
+        #: What the importer mended and left out.
+        self.report = report
+
+    @classmethod
+    def from_table(cls, table: Any, cluster: Mapping[str, Any] | Workload | None) -> Workload:
+        """Jobs of a table: columns ``submit_s`` (s), ``num_gpus`` and ``run_time_s`` (s), and any of those that :attr:`columns` gives.
+
+        ``cluster`` is a dict as :attr:`cluster` gives it, or the workload whose cluster is meant.
+        """
+        columns = _columns_of(table)
+        if isinstance(cluster, Workload):
+            cluster = cluster.cluster
+        if cluster is None:
+            raise ValueError("a table of jobs needs a cluster: give cluster=, for example pleach.workload('philly-like').cluster")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "table.csv")
+            with open(path, "w", newline="", encoding="utf-8") as file:
+                writer = csv.writer(file)
+                writer.writerow(columns)
+                writer.writerows(zip(*columns.values()))
+            try:
+                return read(path, format="canonical", cluster=dict(cluster))
+            except ValueError as error:
+                raise ValueError(str(error).replace(folder + os.sep, "")) from None
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+        return self._inner.name
+
+    @property
+    def num_gpus(self) -> int:
+        """GPUs of the cluster."""
+        return self._inner.num_gpus
+
+    @property
+    def offered_load(self) -> float:
+        """GPU time asked for over GPU time there is, while jobs arrive."""
+        return self._inner.offered_load
+
+    @property
+    def columns(self) -> Columns:
+        """The jobs column by column, each of ``len(workload)``: ``pandas.DataFrame(workload.columns)``."""
+        return self._inner.columns()
+
+    @property
+    def cluster(self) -> dict[str, Any]:
+        """The cluster: types of GPUs, groups of nodes, tenants."""
+        return json.loads(self._inner.cluster())  # type: ignore[no-any-return]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the jobs as CSV, gzipped CSV or Parquet by the ending of ``path``, and the cluster beside them."""
+        self._inner.write(os.fspath(path))
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Workload) and self._inner.to_json() == other._inner.to_json()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self._inner.to_json(), self.report)
+
+    def __repr__(self) -> str:
+        return f"<pleach.Workload {self.name}: {len(self)} jobs on {self.num_gpus} GPUs>"
+
+
+def _unpickled(text: str, report: str) -> Workload:
+    return Workload(_pleach.Workload.from_json(text), report)
+
+
+def workload(name: str, *, num_jobs: int | None = None, load: float | None = None, seed: int = 0) -> Workload:
+    """Draws the workload of a generator (``pleach.workload_names()``) or of an environment; the same seed draws the same one."""
+    return Workload(_pleach.Workload.generate(name, num_jobs, load, seed))
+
+
+def read(path: str | os.PathLike[str], *, format: str | None = None, **options: Any) -> Workload:
+    """Reads a list of jobs in our own format or a published one, which is recognised where ``format`` is None.
+
+    ``options`` are ``cluster`` (a dict), ``virtual_clusters``, ``from_s``, ``to_s`` and ``max_jobs``.
+    """
+    from pleach._spaces import to_json
+
+    inner, report = _pleach.Workload.read(os.fspath(path), to_json({"format": format, **options}))
+    return Workload(inner, report)
+
+
+class Simulation:
+    """What became of a workload."""
+
+    def __init__(self, found: dict[str, Any]) -> None:
+        #: One row per job, column by column, in the order of the workload; times in s.
+        self.jobs: Columns = found["jobs"]
+        #: Figures over all jobs, as ``info["episode"]`` of an environment.
+        self.metrics: dict[str, float] = found["metrics"]
+        #: Held GPUs from each time on: ``time_s``, ``held_gpus``.
+        self.utilisation: dict[str, npt.NDArray[np.float64]] = found["utilisation"]
+
+    def __repr__(self) -> str:
+        return f"<pleach.Simulation {self.metrics['num_jobs']:.0f} jobs, average JCT {self.metrics['avg_jct_s']:.0f} s>"
+
+
+def simulate(jobs: Jobs, policy: PolicyLike, *, seed: int = 0, **scheduling: Any) -> Simulation:
+    """Runs a policy on a workload to the end.
+
+    ``scheduling`` is what the cluster can do and the scheduler knows: ``preemption``, ``restart_cost_s``, ``estimates``, ``sharing``,
+    ``node_mtbf_days``, ``checkpoint_interval_s``, ``outcomes``, ``capacity``, ``mixed_types``, ``overheads``.
+    """
+    from pleach._spaces import to_json
+
+    inner = as_workload(jobs)._inner
+    return Simulation(_pleach.simulate(inner, as_inner(policy), to_json(scheduling), seed))
+
+
+def as_workload(jobs: Jobs, cluster: Mapping[str, Any] | Workload | None = None) -> Workload:
+    """A workload of anything that stands for one."""
+    if isinstance(jobs, Workload):
+        return jobs
+    if isinstance(jobs, (str, os.PathLike)):
+        if isinstance(cluster, Workload):
+            cluster = cluster.cluster
+        return read(jobs) if cluster is None else read(jobs, cluster=dict(cluster))
+    return Workload.from_table(jobs, cluster)
+
+
+def _columns_of(table: Any) -> dict[str, list[Any]]:
+    """Checked columns of a table as lists; nothing is cast."""
+    dtype = getattr(table, "dtype", None)
+    if dtype is not None and getattr(dtype, "names", None):
+        columns = {name: table[name] for name in dtype.names}
+    elif isinstance(table, Mapping):
+        columns = dict(table)
+    elif hasattr(table, "to_pydict"):
+        columns = table.to_pydict()
+    elif hasattr(table, "to_dict") and hasattr(table, "columns"):
+        columns = {str(name): table[name] for name in table.columns}
+    else:
+        raise ValueError(f"a table is a {type(table).__name__}: allowed are a dict of columns, a DataFrame, a table of Arrow")
+    missing = [name for name in REQUIRED if name not in columns]
+    if missing:
+        raise ValueError(f"the table lacks {', '.join(missing)}: it needs {', '.join(REQUIRED)}, and has {', '.join(columns)}")
+    unknown = [name for name in columns if name not in (*REQUIRED, *OPTIONAL)]
+    if unknown:
+        raise ValueError(f"columns {', '.join(unknown)}: allowed are {', '.join((*REQUIRED, *OPTIONAL))}")
+    lists = {name: np.asarray(column).tolist() if not isinstance(column, list) else column for name, column in columns.items()}
+    lengths = {name: len(column) for name, column in lists.items()}
+    if len(set(lengths.values())) != 1:
+        raise ValueError(f"columns of different lengths: {lengths}")
+    for name, column in lists.items():
+        for row, value in enumerate(column):
+            is_missing = value is None or (isinstance(value, float) and math.isnan(value))
+            if is_missing and name != "estimate_s":
+                raise ValueError(f"column {name}, row {row} is {value}: allowed are values; leave the row or the column out")
+            if is_missing:
+                column = lists[name] = ["" if other is None or other != other else other for other in column]
+                break
+            if name == "num_gpus" and not isinstance(value, int):
+                raise ValueError(f"column num_gpus, row {row} is {value!r}: allowed are whole numbers")
+    return lists

@@ -1,0 +1,114 @@
+//! A function of Python as a policy: it is asked at every decision point, with an observation like those of environments.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use numpy::{PyArray1, PyArrayMethods};
+use pleach_scheduler::PolicyError;
+use pleach_scheduler::candidate::MAX_CANDIDATES;
+use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, ObservationRef};
+use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// What the function raised, kept for its caller: errors of policies are small and say no more than that.
+pub(crate) type Failure = Arc<Mutex<Option<PyErr>>>;
+
+/// A function `observation -> scores [C] or index`.
+#[derive(Clone)]
+pub(crate) struct Callable {
+    pub(crate) name: String,
+    pub(crate) function: Arc<Py<PyAny>>,
+    pub(crate) needs: Needs,
+    pub(crate) tie_key: TieKey,
+    pub(crate) failure: Failure,
+}
+
+impl Callable {
+    fn ask(&self, py: Python<'_>, seen: ObservationRef<'_>, scores: &mut [f32]) -> PyResult<()> {
+        let answer = self.function.call1(py, (observation(py, seen)?,))?.into_bound(py);
+        if let Ok(index) = answer.extract::<i64>() {
+            let chosen = usize::try_from(index).ok();
+            let Some(chosen) = chosen.filter(|index| seen.mask.get(*index) == Some(&true)) else {
+                return Err(self.refused(&format!("{index}, which is not admissible")));
+            };
+            scores.fill(0.0);
+            scores[chosen] = 1.0;
+            return Ok(());
+        }
+        let array = py
+            .import("numpy")?
+            .call_method1("asarray", (&answer, "float32"))?;
+        let Ok(array) = array.cast::<PyArray1<f32>>() else {
+            return Err(self.refused(&format!("shape {}", array.getattr("shape")?)));
+        };
+        let array = array.to_vec()?;
+        if array.len() != MAX_CANDIDATES && array.len() != scores.len() {
+            return Err(self.refused(&format!("{} numbers", array.len())));
+        }
+        for ((score, found), admissible) in scores.iter_mut().zip(array).zip(seen.mask) {
+            // Minus infinity is how many libraries say that something is masked.
+            *score = match admissible {
+                true if found.is_nan() => {
+                    return Err(self.refused("NaN for an admissible candidate"));
+                }
+                true => found.clamp(f32::MIN, f32::MAX),
+                false => f32::MIN,
+            };
+        }
+        Ok(())
+    }
+
+    fn refused(&self, found: &str) -> PyErr {
+        PyValueError::new_err(format!(
+            "policy {} returned {found}: allowed is the index of a candidate whose mask is 1, or {MAX_CANDIDATES} scores of \
+             which the largest among those wins",
+            self.name
+        ))
+    }
+}
+
+impl Policy for Callable {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn needs(&self) -> Needs {
+        self.needs
+    }
+
+    fn tie_key(&self) -> TieKey {
+        self.tie_key
+    }
+
+    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        let asked = Python::attach(|py| self.ask(py, point.observation, scores));
+        asked.map_err(|error| {
+            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            failure.get_or_insert(error);
+            PolicyError::Foreign
+        })
+    }
+}
+
+/// The observation as environments show it: rows beyond the present candidates are zero and masked.
+fn observation<'py>(py: Python<'py>, seen: ObservationRef<'_>) -> PyResult<Bound<'py, PyDict>> {
+    let mut candidates = vec![0.0; MAX_CANDIDATES * NUM_CANDIDATE_FEATURES];
+    candidates[..seen.candidates.len()].copy_from_slice(seen.candidates);
+    let mut mask = vec![0_i8; MAX_CANDIDATES];
+    for (to, from) in mask.iter_mut().zip(seen.mask) {
+        *to = i8::from(*from);
+    }
+    let dict = PyDict::new(py);
+    dict.set_item(
+        "global",
+        PyArray1::from_vec(py, [seen.global, seen.entities].concat()),
+    )?;
+    let candidates = PyArray1::from_vec(py, candidates);
+    dict.set_item(
+        "candidates",
+        candidates.reshape([MAX_CANDIDATES, NUM_CANDIDATE_FEATURES])?,
+    )?;
+    dict.set_item("mask", PyArray1::from_vec(py, mask))?;
+    Ok(dict)
+}

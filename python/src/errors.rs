@@ -1,0 +1,62 @@
+//! Our errors as the exceptions that fit them, in our words. A panic becomes an exception too.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pleach_env::Error as EnvError;
+use pleach_experiments::Error;
+use pleach_scheduler::ConfigError;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+/// An error of an environment or a workload.
+pub(crate) fn of_env(error: EnvError) -> PyErr {
+    match error {
+        EnvError::Io { path, source } => os_error(&path.display().to_string(), &source),
+        other => PyValueError::new_err(other.to_string()),
+    }
+}
+
+/// An error of a comparison, a distillation or a policy file.
+pub(crate) fn of_experiment(error: Error) -> PyErr {
+    match error {
+        Error::Io { action, path, source } => os_error(&format!("{action} {}", path.display()), &source),
+        Error::Failed(_) => PyRuntimeError::new_err(error.to_string()),
+        other => PyValueError::new_err(other.to_string()),
+    }
+}
+
+/// With the number of the system's error Python picks the class: `FileNotFoundError`, `PermissionError`.
+fn os_error(what: &str, source: &std::io::Error) -> PyErr {
+    let text = format!("{what}: {source}");
+    match source.raw_os_error() {
+        Some(number) => PyOSError::new_err((number, text)),
+        None => PyOSError::new_err(text),
+    }
+}
+
+/// A value that is refused.
+pub(crate) fn refused(key: &str, value: impl ToString, allowed: impl ToString, hint: &str) -> PyErr {
+    let error = ConfigError {
+        key: key.into(),
+        value: value.to_string(),
+        allowed: allowed.to_string(),
+        hint: hint.into(),
+    };
+    PyValueError::new_err(error.to_string())
+}
+
+/// Does the work; a panic in it is a fault of ours and becomes a `RuntimeError`.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| of_panic(panic.as_ref()))
+}
+
+/// The exception of a panic.
+pub(crate) fn of_panic(panic: &(dyn Any + Send)) -> PyErr {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    PyRuntimeError::new_err(format!("a fault of Pleach itself, please report it: {text}"))
+}

@@ -1,0 +1,61 @@
+//! What Python sees of Pleach. Classes and functions for people stand on top of this, in `python/pleach`.
+//!
+//! # What is deliberately not here
+//! Models: everything is called where the command line calls it. Unsafe code: arrays belong to NumPy, and Rust borrows them.
+
+mod actions;
+mod callable;
+mod compare;
+mod envs;
+mod errors;
+mod explain;
+mod interrupt;
+mod picture;
+mod policy;
+mod settings;
+mod workload;
+
+use std::ffi::OsString;
+
+use pleach_env::EnvConfig;
+use pleach_env::workload::generate::GeneratorConfig;
+use pyo3::prelude::*;
+
+/// All registered ids.
+#[pyfunction]
+fn env_ids() -> Vec<&'static str> {
+    EnvConfig::ids().collect()
+}
+
+/// Names of generators.
+#[pyfunction]
+fn workload_names() -> Vec<&'static str> {
+    GeneratorConfig::PRESETS.to_vec()
+}
+
+/// Runs the command line `pleach`; its exit code.
+#[pyfunction]
+fn command_line(py: Python<'_>, words: Vec<OsString>) -> u8 {
+    py.detach(|| pleach_cli::run(words))
+}
+
+/// Fails as a fault of ours would, for the test that no panic reaches a user as one.
+#[pyfunction]
+fn fault(text: &str) -> PyResult<()> {
+    errors::guarded(|| panic!("{text}"))
+}
+
+#[pymodule]
+fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<envs::Envs>()?;
+    module.add_class::<policy::Policy>()?;
+    module.add_class::<workload::Workload>()?;
+    module.add_function(wrap_pyfunction!(env_ids, module)?)?;
+    module.add_function(wrap_pyfunction!(workload_names, module)?)?;
+    module.add_function(wrap_pyfunction!(policy::policy_names, module)?)?;
+    module.add_function(wrap_pyfunction!(command_line, module)?)?;
+    module.add_function(wrap_pyfunction!(fault, module)?)?;
+    module.add_function(wrap_pyfunction!(workload::simulate, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::evaluate, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::distill, module)?)
+}

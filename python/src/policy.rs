@@ -1,0 +1,221 @@
+//! Policies for Python: heuristics and planners by name, networks and trees by file, functions of Python.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pleach_env::Seed;
+use pleach_env::workload::generate::{GeneratorConfig, generate};
+use pleach_experiments::PolicySpec;
+use pleach_scheduler::candidate::CandidateSet;
+use pleach_scheduler::cluster::{Capabilities, Cluster};
+use pleach_scheduler::observation::{NUM_GLOBAL_FEATURES, ObservationRef};
+use pleach_scheduler::policy::{CandidateConfig, DecisionPoint, TieKey};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::callable::{Callable, Failure};
+use crate::errors::{of_experiment, refused};
+
+/// A policy of any kind.
+#[pyclass(module = "pleach._pleach", frozen)]
+pub(crate) struct Policy {
+    pub(crate) spec: PolicySpec,
+    /// What a function of Python raised.
+    failure: Failure,
+    /// One that is ready to be asked.
+    ready: Mutex<Option<Box<dyn pleach_scheduler::policy::Policy>>>,
+}
+
+impl Policy {
+    fn of(spec: PolicySpec, failure: Failure) -> Policy {
+        Policy {
+            spec,
+            failure,
+            ready: Mutex::new(None),
+        }
+    }
+
+    /// The exception of a function of Python, if it raised one since this was last asked.
+    pub(crate) fn take_failure(&self) -> Option<PyErr> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Calls `ask` with a policy that is ready.
+    pub(crate) fn with_ready<T>(
+        &self,
+        ask: impl FnOnce(&mut dyn pleach_scheduler::policy::Policy) -> Result<T, pleach_scheduler::PolicyError>,
+    ) -> PyResult<T> {
+        let taken = self.ready.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut policy = match taken {
+            Some(policy) => policy,
+            None => self.spec.policy().map_err(of_experiment)?,
+        };
+        let answer = ask(policy.as_mut());
+        *self.ready.lock().unwrap_or_else(PoisonError::into_inner) = Some(policy);
+        answer.map_err(|error| {
+            let raised = self.take_failure();
+            raised.unwrap_or_else(|| PyValueError::new_err(error.to_string()))
+        })
+    }
+}
+
+#[pymethods]
+impl Policy {
+    /// Opens a heuristic or a planner by name, or a network or a tree by path.
+    #[staticmethod]
+    fn load(place: &str) -> PyResult<Policy> {
+        let mut found = PolicySpec::open(place).map_err(of_experiment)?;
+        if found.len() > 1 {
+            let names: Vec<&str> = found.iter().map(PolicySpec::name).collect();
+            return Err(refused(
+                "policy",
+                place,
+                "a place of one policy",
+                &format!("It holds {}: give the file itself.", names.join(" and ")),
+            ));
+        }
+        let spec = found
+            .pop()
+            .ok_or_else(|| PyRuntimeError::new_err("no policy was found"))?;
+        Ok(Policy::of(spec, Failure::default()))
+    }
+
+    /// A function of Python as a policy that chooses among the candidates of these settings (JSON).
+    #[staticmethod]
+    fn of_callable(name: &str, function: Py<PyAny>, candidates: &str, tie_key: &str) -> PyResult<Policy> {
+        let known = "index, arrival, shortest-estimate, smallest-gpu-time";
+        let tie_key: TieKey = serde_json::from_value(tie_key.into())
+            .map_err(|_| refused("tie_key", tie_key, known, "index is usual."))?;
+        let candidates: CandidateConfig = serde_json::from_str(candidates).map_err(|error| {
+            refused(
+                "candidates",
+                error,
+                "the keys of candidates",
+                "See docs/python.md.",
+            )
+        })?;
+        candidates
+            .validate()
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let failure = Failure::default();
+        let callable = Callable {
+            name: name.to_owned(),
+            function: Arc::new(function),
+            needs: candidates.needs(),
+            tie_key,
+            failure: Arc::clone(&failure),
+        };
+        Ok(Policy::of(
+            PolicySpec::made(name, move || Box::new(callable.clone())),
+            failure,
+        ))
+    }
+
+    /// The same policy under another name.
+    fn named(&self, name: &str) -> Policy {
+        Policy::of(self.spec.clone().named(Some(name)), Arc::clone(&self.failure))
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.spec.name()
+    }
+
+    /// heuristic, planner, network, tree or callable.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        let kinds = [
+            ("heuristic", self.spec.heuristic_name().is_some()),
+            ("planner", self.spec.is_planner()),
+            ("network", self.spec.is_network()),
+            ("tree", self.spec.tree_policy().is_some()),
+        ];
+        let known = kinds.into_iter().find(|(_, is)| *is);
+        known.map_or("callable", |(kind, _)| kind)
+    }
+
+    /// Whether it asks for more than the numbers of an observation.
+    #[getter]
+    fn reads_cluster(&self) -> bool {
+        self.spec.reads_cluster()
+    }
+
+    /// The tree in words; none for what is no tree.
+    #[getter]
+    fn text(&self) -> Option<String> {
+        self.spec.text()
+    }
+
+    /// The tree as its file; none for what is no tree.
+    #[getter]
+    fn json(&self) -> Option<String> {
+        self.spec.tree_policy().map(|policy| policy.tree().to_json())
+    }
+
+    /// Scores of one observation `[C]`; masked ones are minus infinity.
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        global: PyReadonlyArray1<'py, f32>,
+        candidates: PyReadonlyArray2<'py, f32>,
+        mask: PyReadonlyArray1<'py, bool>,
+    ) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        if self.spec.reads_cluster() {
+            return Err(refused(
+                "policy",
+                self.spec.name(),
+                "a tree, or a network that corrects no heuristic",
+                "It looks at the cluster, which an observation does not hold: give the environment instead.",
+            ));
+        }
+        let (global, candidates, mask) = (global.as_slice()?, candidates.as_slice()?, mask.as_slice()?);
+        let num_features = candidates.len().checked_div(mask.len()).unwrap_or(0);
+        let rows = mask
+            .iter()
+            .rposition(|admissible| *admissible)
+            .map_or(1, |last| last + 1);
+        let (plain, entities) = global.split_at(global.len().min(NUM_GLOBAL_FEATURES));
+        let point = DecisionPoint {
+            cluster: nowhere()?,
+            candidates: &CandidateSet::default(),
+            observation: ObservationRef {
+                global: plain,
+                candidates: &candidates[..rows * num_features],
+                mask: &mask[..rows],
+                entities,
+            },
+        };
+        let mut scores = vec![0.0; rows];
+        self.with_ready(|policy| policy.score(point, &mut scores))?;
+        scores.resize(mask.len(), 0.0);
+        Ok(PyArray1::from_vec(py, masked(scores, mask)))
+    }
+}
+
+/// Minus infinity where a candidate is masked.
+pub(crate) fn masked(mut scores: Vec<f32>, mask: &[bool]) -> Vec<f32> {
+    for (score, admissible) in scores.iter_mut().zip(mask) {
+        if !admissible {
+            *score = f32::NEG_INFINITY;
+        }
+    }
+    scores
+}
+
+/// A cluster for policies that do not look at it.
+fn nowhere() -> PyResult<&'static Cluster> {
+    static NOWHERE: OnceLock<Option<Cluster>> = OnceLock::new();
+    let made = NOWHERE.get_or_init(|| {
+        let workload = generate(&GeneratorConfig::default().with(1, 0.8), Seed(0)).ok()?;
+        Cluster::new(&workload.cluster, &workload.classes, Capabilities::DEFAULT).ok()
+    });
+    made.as_ref()
+        .ok_or_else(|| PyRuntimeError::new_err("the default cluster cannot be made"))
+}
+
+/// Names of heuristics and of planners.
+#[pyfunction]
+pub(crate) fn policy_names() -> (Vec<&'static str>, Vec<&'static str>) {
+    let heuristics = pleach_scheduler::heuristics::names().to_vec();
+    (heuristics, pleach_baselines::names().collect())
+}

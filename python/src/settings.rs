@@ -1,0 +1,82 @@
+//! Settings from Python: a registered environment with some keys changed, at any depth.
+
+use pleach_env::Error;
+use pleach_env::workload::generate::GeneratorConfig;
+use pleach_env::{EnvConfig, WorkloadConfig};
+use pleach_scheduler::ConfigError;
+use serde_json::{Map, Value};
+
+fn refused(value: impl ToString, allowed: impl ToString) -> Error {
+    Error::Config(ConfigError {
+        key: "settings of the environment".into(),
+        value: value.to_string(),
+        allowed: allowed.to_string(),
+        hint: "see docs/python.md".into(),
+    })
+}
+
+/// The settings of `id` with the changes of `text`, an object in JSON. Besides the keys of [`EnvConfig`] it takes `num_jobs`,
+/// `load`, and the name of a generator as `workload`.
+pub(crate) fn settings(id: &str, text: &str) -> Result<EnvConfig, Error> {
+    let mut config = EnvConfig::registered(id)?;
+    let changes: Value =
+        serde_json::from_str(text).map_err(|error| refused(error, "an object of settings"))?;
+    let Value::Object(mut changes) = changes else {
+        return Err(refused(changes, "an object of settings"));
+    };
+    if let Some(Value::String(name)) = changes.get("workload") {
+        config.workload = WorkloadConfig::Generate(GeneratorConfig::preset(name)?);
+        changes.remove("workload");
+    }
+    let num_jobs = take(
+        &mut changes,
+        "num_jobs",
+        "a whole number of at least 1",
+        |value| value.as_u64().filter(|num| *num > 0),
+    )?;
+    let load = take(&mut changes, "load", "0.01 to 10", |value| {
+        value.as_f64().filter(|load| (0.01..=10.0).contains(load))
+    })?;
+    let mut whole = serde_json::to_value(&config).map_err(|error| refused(error, "settings in JSON"))?;
+    merge(&mut whole, Value::Object(changes));
+    let mut config: EnvConfig =
+        serde_json::from_value(whole).map_err(|error| refused(error, "the keys of an environment"))?;
+    config.workload = config.workload.resized(num_jobs.map(|num| num as usize), load)?;
+    config.validate()?;
+    Ok(config)
+}
+
+fn take<T>(
+    changes: &mut Map<String, Value>,
+    key: &str,
+    allowed: &str,
+    read: impl Fn(&Value) -> Option<T>,
+) -> Result<Option<T>, Error> {
+    match changes.remove(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match read(&value) {
+            Some(read) => Ok(Some(read)),
+            None => Err(refused(format!("{key} = {value}"), allowed)),
+        },
+    }
+}
+
+/// Objects are merged key by key; everything else is replaced, and so is an object of another kind or preset.
+fn merge(whole: &mut Value, changes: Value) {
+    match (whole, changes) {
+        (Value::Object(whole), Value::Object(changes)) if !is_other_kind(whole, &changes) => {
+            for (key, change) in changes {
+                merge(whole.entry(key).or_insert(Value::Null), change);
+            }
+        }
+        (whole, changes) => *whole = changes,
+    }
+}
+
+fn is_other_kind(whole: &Map<String, Value>, changes: &Map<String, Value>) -> bool {
+    const KINDS: [&str; 3] = ["generate", "file", "mixture"];
+    let kind = |map: &Map<String, Value>| KINDS.into_iter().find(|kind| map.contains_key(*kind));
+    let preset = changes.get("preset");
+    kind(changes).is_some_and(|new| kind(whole) != Some(new))
+        || preset.is_some_and(|new| whole.get("preset") != Some(new))
+}

@@ -1,0 +1,269 @@
+"""Environments as Gymnasium wants them: spaces, seeds, autoreset, refusals, copies."""
+
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+
+import pleach
+
+ID = "Pleach/GavelMulti-v1"
+OBSERVATION = ("global", "candidates", "mask")
+
+
+def vector(mode=AutoresetMode.NEXT_STEP, num_envs=3, **settings):
+    return gymnasium.make_vec(
+        ID, num_envs=num_envs, vectorization_mode="vector_entry_point", autoreset_mode=mode, **settings
+    )
+
+
+def last(mask):
+    return int(np.flatnonzero(mask)[-1])
+
+
+def lasts(observation):
+    return np.array([last(mask) for mask in observation["mask"]])
+
+
+def assert_same(left, right):
+    for name in OBSERVATION:
+        np.testing.assert_array_equal(left[name], right[name], err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("env_id", pleach.env_ids())
+def test_gymnasium_accepts_every_id(env_id):
+    env = gymnasium.make(env_id, num_jobs=20, inadmissible="first", render_mode="rgb_array")
+    check_env(env.unwrapped, skip_render_check=False)
+
+
+def test_an_episode_ends_with_its_figures_and_observations_are_within_their_bounds():
+    env = gymnasium.make(ID, num_jobs=20, render_mode="ansi")
+    observation, info = env.reset(seed=3)
+    ended, seconds = False, 0.0
+    while not ended:
+        assert env.observation_space.contains(observation)
+        observation, reward, terminated, truncated, info = env.step(last(observation["mask"]))
+        ended, seconds = terminated or truncated, seconds + info["dt_s"]
+    assert terminated and not truncated and type(reward) is float
+    assert info["episode"]["num_jobs"] == 20 and seconds > 0
+    assert "0 jobs wait" in env.render()
+    with pytest.raises(ValueError, match="call reset"):
+        env.unwrapped.step(0)
+
+
+def test_a_vector_is_its_single_environments_and_the_same_at_any_number_of_threads():
+    envs = [vector(num_threads=threads, num_jobs=20) for threads in (1, 2)]
+    singles = [gymnasium.make(ID, num_jobs=20) for _ in range(3)]
+    observation, _ = envs[0].reset(seed=7)
+    assert_same(observation, envs[1].reset(seed=7)[0])
+    alone = [single.reset(seed=7 + index)[0] for index, single in enumerate(singles)]
+    num_steps = 0
+    for _ in range(400):
+        assert_same(observation, {name: np.stack([one[name] for one in alone]) for name in OBSERVATION})
+        actions = lasts(observation)
+        results = [single.step(action) for single, action in zip(singles, actions)]
+        alone = [result[0] for result in results]
+        observation, reward, terminated, _, info = envs[0].step(actions)
+        num_steps += 1
+        assert_same(observation, envs[1].step(actions)[0])
+        np.testing.assert_array_equal(reward, np.array([result[1] for result in results], np.float32))
+        np.testing.assert_array_equal(info["dt_s"], [result[4]["dt_s"] for result in results])
+        if terminated.any():
+            figures = [result[4].get("episode", {}).get("avg_jct_s", 0.0) for result in results]
+            np.testing.assert_array_equal(info["episode"]["avg_jct_s"], figures)
+            break
+    assert terminated.any() and num_steps >= 20
+
+
+def test_same_step_and_next_step_show_the_same_episodes():
+    now, later = (vector(mode, 1, max_steps=2) for mode in (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP))
+    first, _ = now.reset(seed=1)
+    other, _ = later.reset(seed=1)
+    for _ in range(2):
+        actions = lasts(first)
+        first, _, _, truncated, info = now.step(actions)
+        other, _, _, also, same = later.step(actions)
+    assert truncated[0] and also[0] and info["_final_obs"][0]
+    assert_same(info["final_obs"][0], {name: other[name][0] for name in OBSERVATION})
+    assert info["final_info"]["episode"]["num_jobs"] == same["episode"]["num_jobs"]
+    begun, reward, _, truncated, info = later.step(np.array([63]))
+    assert_same(begun, first)
+    assert reward[0] == 0 and not truncated[0] and "episode" not in info
+
+
+def test_disabled_begins_those_of_the_mask():
+    envs = vector(AutoresetMode.DISABLED, 2, max_steps=1)
+    observation, _ = envs.reset(seed=1)
+    observation, *_ = envs.step(lasts(observation))
+    with pytest.raises(ValueError, match="call reset"):
+        envs.step(lasts(observation))
+    begun, _ = envs.reset(seed=5, options={"reset_mask": np.array([False, True])})
+    np.testing.assert_array_equal(begun["candidates"][0], observation["candidates"][0])
+    assert (begun["candidates"][1] != observation["candidates"][1]).any()
+    with pytest.raises(ValueError, match="reset_mask"):
+        envs.reset(options={"reset_mask": np.array([False, False])})
+
+
+def test_views_are_read_only_and_outlive_their_environment():
+    envs = vector(copy=False)
+    observation, _ = envs.reset(seed=1)
+    with pytest.raises(ValueError):
+        observation["mask"][0, 0] = 1
+    kept = observation["candidates"].copy()
+    envs.step(lasts(observation))
+    assert (observation["candidates"] != kept).any()
+    shared = np.from_dlpack(observation["candidates"])
+    del envs
+    np.testing.assert_array_equal(shared, observation["candidates"])
+
+
+def test_a_refused_action_leaves_all_environments_where_they_were():
+    envs = vector(num_envs=4)
+    observation, _ = envs.reset(seed=1)
+    actions = lasts(observation)
+    actions[3] = 63
+    with pytest.raises(ValueError, match="environment 3: action 63 is not admissible, for there are"):
+        envs.step(actions)
+    again = vector(num_envs=4)
+    again.reset(seed=1)
+    actions = lasts(observation)
+    assert_same(envs.step(actions)[0], again.step(actions)[0])
+
+
+@pytest.mark.parametrize("bad", [[0.0] * 3, [0, 0], [[0, 0, 0]], [True, True, True]])
+def test_actions_of_another_kind_are_refused(bad):
+    envs = vector()
+    envs.reset(seed=1)
+    with pytest.raises(ValueError, match="whole numbers of shape"):
+        envs.step(np.array(bad))
+
+
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"job": 3}, "unknown field `job`"),
+        ({"jobs": 3}, "a table is a int"),
+        ({"num_jobs": 0}, "at least 1"),
+        ({"load": "high"}, "0.01 to 10"),
+        ({"workload": "phily"}, "philly-like"),
+        ({"inadmissible": "no"}, "raise, first"),
+        ({"jobs": {"submit_s": [0.0]}}, "lacks num_gpus, run_time_s"),
+        ({"max_steps": 0}, "at least 1"),
+        ({"reward": {"jct": float("nan")}}, "NaN or infinite"),
+        ({"sim": object()}, "setting is a object"),
+    ],
+)
+def test_bad_settings_are_value_errors(settings, words):
+    with pytest.raises(ValueError, match=words):
+        pleach.PleachEnv(ID, **settings)
+    with pytest.raises(ValueError):
+        pleach.PleachEnv("Pleach/None-v0")
+
+
+def test_options_and_copies_keep_settings():
+    env = pleach.PleachEnv(ID, workload={"generate": {"num_jobs": 30}})
+    env.reset(seed=1, options={"max_steps": 1})
+    assert env.step(last(env.action_masks()))[3]
+    copy = pickle.loads(pickle.dumps(env))
+    assert_same(copy.reset(seed=9)[0], env.reset(seed=9, options={})[0])
+    with pytest.raises(ValueError, match="seed"):
+        env.reset(seed=-1)
+
+
+def test_options_change_settings_until_others_are_given():
+    env = pleach.PleachEnv(ID, num_jobs=20)
+    jobs = pleach.workload("philly-like", num_jobs=12, seed=3)
+    env.reset(seed=1, options={"jobs": jobs, "reward": {"jct": 0.0, "utilisation": 1.0}})
+    ended, rewards, info = False, [], {}
+    while not ended:
+        _, reward, terminated, truncated, info = env.step(env.expert_action("fifo"))
+        rewards.append(reward)
+        ended = terminated or truncated
+    assert info["episode"]["num_jobs"] == 12 and min(rewards) >= 0 and sum(rewards) > 0
+    with pytest.raises(ValueError, match="unknown field"):
+        env.reset(options={"speed": 3})
+
+
+def test_a_reward_function_sees_what_a_step_has_gained():
+    envs = vector(num_jobs=20, reward_fn=lambda gained: -gained["jobs_s"] / 3600)
+    single = gymnasium.make(ID, num_jobs=20, reward_fn=lambda gained: -gained["jobs_s"] / 3600)
+    observation, _ = envs.reset(seed=7)
+    single.reset(seed=7)
+    total = 0.0
+    for _ in range(60):
+        actions = lasts(observation)
+        observation, reward, *_ = envs.step(actions)
+        _, alone, terminated, _, info = single.step(actions[0])
+        assert set(single.unwrapped.gained()) == set(pleach.INTEGRALS)
+        assert alone == reward[0] <= 0
+        total += alone
+        if terminated:
+            break
+    assert terminated
+    # Little's law: the integral of the jobs in the system is the sum of their completion times.
+    assert -total * 3600 == pytest.approx(info["episode"]["avg_jct_s"] * 20, rel=1e-5)
+    broken = vector(reward_fn=lambda gained: 0.0)
+    observation, _ = broken.reset(seed=1)
+    with pytest.raises(ValueError, match="reward_fn returned"):
+        broken.step(lasts(observation))
+
+
+def test_pictures_show_what_runs():
+    env = gymnasium.make(ID, num_jobs=20, render_mode="rgb_array")
+    env.reset(seed=1)
+    first = env.render()
+    assert first.shape == (360, 640, 3) and first.dtype == np.uint8
+    for _ in range(15):
+        env.step(env.unwrapped.expert_action("sjf"))
+    later = env.render()
+    assert (first != later).any() and len(np.unique(later.reshape(-1, 3), axis=0)) > 4
+
+
+def test_a_closed_environment_says_so():
+    env, envs = pleach.PleachEnv(ID), vector()
+    env.reset(seed=1)
+    envs.reset(seed=1)
+    env.close()
+    envs.close()
+    for closed in (env, envs):
+        with pytest.raises(ValueError, match="closed"):
+            closed.reset(seed=1)
+    with pytest.raises(ValueError, match="closed"):
+        env.step(0)
+
+
+def test_wrappers_hold_the_same_numbers():
+    env = gymnasium.make(ID, num_jobs=20)
+    observation, _ = env.reset(seed=3)
+    one = pleach.wrappers.FlatObservation(gymnasium.make(ID, num_jobs=20))
+    row, _ = one.reset(seed=3)
+    assert one.observation_space.contains(row)
+    np.testing.assert_array_equal(row[-64:], observation["mask"])
+    renamed = pleach.wrappers.ActionMaskObservation(gymnasium.make(ID, num_jobs=20))
+    both, _ = renamed.reset(seed=3)
+    assert renamed.observation_space.contains(both)
+    np.testing.assert_array_equal(np.concatenate([both["observations"], both["action_mask"]]), row)
+    envs = pleach.wrappers.FlatVectorObservation(vector())
+    rows, _ = envs.reset(seed=3)
+    assert envs.observation_space.contains(rows)
+    seen, _ = vector().reset(seed=3)
+    ragged = pleach.wrappers.ragged(seen)
+    for index, mask in enumerate(seen["mask"]):
+        part = slice(ragged["offsets"][index], ragged["offsets"][index + 1])
+        np.testing.assert_array_equal(ragged["actions"][part], np.flatnonzero(mask))
+        np.testing.assert_array_equal(ragged["rows"][part], seen["candidates"][index][mask.astype(bool)])
+
+
+def test_one_decision_per_instant_lets_time_pass():
+    env = pleach.wrappers.OneDecisionPerInstant(gymnasium.make(ID, num_jobs=20))
+    observation, _ = env.reset(seed=3)
+    ended, num = False, 0
+    while not ended:
+        observation, _, terminated, truncated, info = env.step(last(observation["mask"]))
+        assert info["dt_s"] > 0 or terminated or not info["action_mask"][0]
+        ended, num = terminated or truncated, num + 1
+    assert info["episode"]["num_jobs"] == 20 and num > 1

@@ -1,0 +1,59 @@
+"""Every example runs on a tiny task. Those that need PyTorch and more are a stage of their own: PLEACH_CHECK_PYTHON_LIBS=1."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "examples"
+TINY = {
+    "imitate.py": ("sklearn", ["--steps", "60", "--num-jobs", "20", "--seeds", "2"]),
+    "maskable_ppo.py": ("sb3_contrib", ["--steps", "4096", "--num-jobs", "10", "--seeds", "2"]),
+    "clean_ppo.py": ("torch", ["--steps", "4096", "--num-jobs", "10", "--seeds", "2"]),
+    "rllib_ppo.py": ("ray", ["--updates", "1", "--num-jobs", "10"]),
+}
+
+
+def is_there(module):
+    return importlib.util.find_spec(module) is not None
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_an_example_runs(name):
+    module, words = TINY[name]
+    if not is_there(module):
+        if os.environ.get("PLEACH_CHECK_PYTHON_LIBS") == "1":
+            pytest.fail(f"{module} is not installed")
+        pytest.skip(f"{module} is not installed")
+    done = subprocess.run([sys.executable, str(FOLDER / name), *words], capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip()
+
+
+def test_examples_are_short():
+    for path in FOLDER.glob("*.py"):
+        assert len(path.read_text().splitlines()) <= 80, path.name
+
+
+def test_the_notebook_runs():
+    if not (is_there("nbclient") and is_there("matplotlib")):
+        pytest.skip("nbclient or matplotlib is not installed")
+    import nbclient
+    import nbformat
+
+    notebook = nbformat.read(FOLDER / "trace_to_policy.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.skipif(not is_there("stable_baselines3"), reason="stable_baselines3 is not installed")
+def test_stable_baselines3_accepts_every_id():
+    from stable_baselines3.common.env_checker import check_env
+
+    import pleach
+
+    for env_id in pleach.env_ids():
+        check_env(pleach.PleachEnv(env_id, num_jobs=10, inadmissible="first"))

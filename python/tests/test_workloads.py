@@ -1,0 +1,83 @@
+"""Whole workloads as tables, there and back."""
+
+import pickle
+
+import numpy as np
+import pandas
+import pytest
+
+import pleach
+
+
+@pytest.fixture(scope="module")
+def jobs():
+    """A small workload."""
+    return pleach.workload("philly-like", num_jobs=40, seed=3)
+
+
+def test_a_workload_goes_to_a_table_and_back(jobs):
+    assert len(jobs) == 40 and jobs == pleach.workload("philly-like", num_jobs=40, seed=3)
+    assert jobs != pleach.workload("philly-like", num_jobs=40, seed=4)
+    frame = pandas.DataFrame(jobs.columns)
+    assert list(frame.columns[:4]) == ["job_id", "submit_s", "num_gpus", "run_time_s"]
+    for table in (frame, jobs.columns, frame.to_dict("list")):
+        again = pleach.Workload.from_table(table, jobs)
+        for name, column in jobs.columns.items():
+            if name not in ("user",):
+                np.testing.assert_array_equal(np.asarray(again.columns[name]), np.asarray(column), err_msg=name)
+    assert pickle.loads(pickle.dumps(jobs)) == jobs
+
+
+@pytest.mark.parametrize("name", ["jobs.csv", "jobs.csv.gz", "jobs.parquet"])
+def test_files_hold_all_of_it(jobs, tmp_path, name):
+    jobs.write(tmp_path / name)
+    assert pleach.read(tmp_path / name) == jobs
+    with pytest.raises(FileNotFoundError):
+        pleach.read(tmp_path / "none.csv")
+
+
+def test_tables_that_cannot_be_used_are_refused_with_column_and_row(jobs):
+    good = {"submit_s": [0.0, 1.0], "num_gpus": [1, 2], "run_time_s": [60.0, 60.0]}
+    alone = {**jobs.cluster, "tenants": jobs.cluster["tenants"][:1]}
+    alone["tenants"][0]["quota_gpus"] = jobs.num_gpus
+    assert len(pleach.Workload.from_table(good, alone)) == 2
+    for change, words in (
+        ({"run_time_s": [60.0, float("nan")]}, "column run_time_s, row 1 is nan"),
+        ({"num_gpus": [1.5, 2.0]}, "column num_gpus, row 0"),
+        ({"num_gpus": [1]}, "different lengths"),
+        ({"gpus": [1, 1]}, "columns gpus: allowed are submit_s"),
+        ({"run_time_s": [60.0, -1.0]}, "run_time_s"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            pleach.Workload.from_table({**good, **change}, alone)
+    with pytest.raises(ValueError, match="needs a cluster"):
+        pleach.Workload.from_table(good, None)
+    with pytest.raises(ValueError, match="philly-like"):
+        pleach.workload("phily")
+    with pytest.raises(ValueError, match="`slurm`, expected one of `canonical`"):
+        pleach.read("jobs.csv", format="slurm")
+
+
+def test_a_simulation_gives_every_job_and_the_curve(jobs):
+    found = pleach.simulate(jobs, "sjf")
+    frame = pandas.DataFrame(found.jobs)
+    assert len(frame) == 40 and list(frame["job_id"]) == jobs.columns["job_id"]
+    assert frame["jct_s"].mean() == pytest.approx(found.metrics["avg_jct_s"])
+    assert (frame["finish_s"] - frame["submit_s"]).equals(frame["jct_s"])
+    held = found.utilisation["held_gpus"]
+    assert held.max() <= jobs.num_gpus and (np.diff(found.utilisation["time_s"]) >= 0).all()
+    mean = pleach.evaluate(["sjf"], jobs).table["avg_jct_s"][0]
+    assert mean == pytest.approx(found.metrics["avg_jct_s"])
+    with pytest.raises(ValueError, match="It needs"):
+        pleach.simulate(jobs, "tiresias", preemption=False)
+
+
+def test_an_environment_plays_jobs_that_are_given(jobs):
+    env = pleach.PleachEnv("Pleach/Philly-v0", jobs=jobs)
+    env.reset(seed=1)
+    ended = False
+    while not ended:
+        _, _, terminated, truncated, info = env.step(env.expert_action("sjf"))
+        ended = terminated or truncated
+    assert info["episode"]["num_jobs"] == 40
+    assert info["episode"]["avg_jct_s"] == pytest.approx(pleach.simulate(jobs, "sjf").metrics["avg_jct_s"])

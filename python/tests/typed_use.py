@@ -1,0 +1,38 @@
+"""What a type checker must accept, and know the types of: `mypy --strict typed_use.py`. No test of pytest's."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import assert_type
+
+import pleach
+
+names: list[str] = pleach.policies.names()
+policy: pleach.Policy = pleach.load("sjf")
+assert_type(policy.kind, str)
+jobs: pleach.Workload = pleach.workload("philly-like", num_jobs=10)
+assert_type(len(jobs), int)
+found: pleach.Simulation = pleach.simulate(jobs, policy, preemption=True)
+assert_type(found.metrics, dict[str, float])
+
+
+def mine(observation: pleach.policies.Observation) -> npt.NDArray[np.float32]:
+    scores: npt.NDArray[np.float32] = observation["mask"].astype(np.float32)
+    return scores
+
+
+comparison: pleach.Comparison = pleach.evaluate({"mine": mine, "sjf": "sjf"}, jobs)
+assert_type(comparison.table, dict[str, list[Any]])
+env = pleach.PleachEnv("Pleach/Philly-v0", num_jobs=10)
+observation, info = env.reset(seed=1)
+assert_type(observation, dict[str, npt.NDArray[Any]])
+observation, reward, terminated, truncated, info = env.step(env.random_action())
+assert_type(reward, float)
+assert_type(terminated, bool)
+vector = pleach.PleachVectorEnv("Pleach/Philly-v0", 4, copy=False)
+rows, infos = vector.reset(seed=[1, 2, 3, 4])
+rows, rewards, _, _, infos = vector.step(vector.random_actions())
+assert_type(rewards, npt.NDArray[np.float32])
+flat: gymnasium.Env[Any, Any] = pleach.wrappers.FlatObservation(env)

@@ -1,0 +1,182 @@
+//! An empty cluster from its description.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Cluster;
+use super::attained_service::AttainedService;
+use super::capabilities::{Capabilities, class_costs_s};
+use super::free::FreeIndex;
+use super::goodput_cache::FirstGoodput;
+use super::ordered_set::OrderedSet;
+use super::queue::Queue;
+use super::shape::{Shapes, capacity};
+use super::shared::{SharedGpus, TypeFacts};
+use super::tables::{Node, NodeState, Rack, Tenant};
+use super::type_advantage::TypeWorth;
+use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, TenantSpec};
+use crate::error::ConfigError;
+use crate::ids::{GpuTypeId, NodeId, RackId, Time};
+use crate::physics::interference::PairTable;
+
+impl Cluster {
+    /// An empty cluster at time zero.
+    ///
+    /// # Errors
+    /// Where the description or a model class is not valid.
+    pub fn new(
+        spec: &ClusterSpec,
+        classes: &[ModelClass],
+        capabilities: Capabilities,
+    ) -> Result<Cluster, ConfigError> {
+        spec.validate()?;
+        capabilities.validate()?;
+        if classes.is_empty() {
+            return Err(ConfigError::new(
+                "classes",
+                "none",
+                "at least one model class",
+                "a cluster of equal jobs needs one class with speed 1 on every type",
+            ));
+        }
+        for class in classes {
+            spec.validate_class(class)?;
+        }
+        let class_costs_s = class_costs_s(classes, &capabilities);
+        let (nodes, racks, num_gpus) = nodes_and_racks(spec);
+        let num_types = spec.gpu_types.len();
+        let type_value: Vec<f64> = (0..num_types)
+            .map(|kind| classes.iter().map(|class| class.speed[kind]).sum::<f64>() / classes.len() as f64)
+            .collect();
+        let fastest = |speeds: &mut dyn Iterator<Item = f64>| speeds.fold(0.0, f64::max);
+        let free = FreeIndex::new(num_types, &nodes, &racks);
+        Ok(Cluster {
+            spec: Arc::new(spec.clone()),
+            classes: classes.to_vec(),
+            worth: TypeWorth::new(classes, &type_value, &free.num_gpus),
+            first_goodput: FirstGoodput::new(classes, num_gpus),
+            free,
+            nodes,
+            racks,
+            gpus: vec![None; num_gpus as usize],
+            shared: SharedGpus::default(),
+            shapes: Shapes::new(),
+            shape_gpus_max: Vec::new(),
+            type_facts: spec.gpu_types.iter().map(facts_of_type).collect(),
+            tenants: spec.tenants.iter().map(idle_tenant).collect(),
+            jobs: Vec::new(),
+            names: BTreeMap::new(),
+            num_numbered: 0,
+            num_ended: 0,
+            num_starts: 0,
+            queue: Queue::default(),
+            running: vec![OrderedSet::default(); num_types],
+            num_running: 0,
+            attained_service: AttainedService::new(num_types),
+            class_types: classes.iter().map(types_of).collect(),
+            class_speed_max: classes
+                .iter()
+                .map(|class| fastest(&mut class.speed.iter().copied()))
+                .collect(),
+            type_speed_max: (0..num_types)
+                .map(|kind| fastest(&mut classes.iter().map(|class| class.speed[kind])))
+                .collect(),
+            type_value,
+            pairs: pairs(spec, classes)?,
+            restart_cost_s_min: class_costs_s
+                .iter()
+                .map(|cost| cost.1)
+                .fold(f64::INFINITY, f64::min),
+            restarts_cost_the_same: class_costs_s.windows(2).all(|pair| pair[0].1 == pair[1].1),
+            class_costs_s,
+            fabric: spec.fabric,
+            interference: spec.interference,
+            borrowing: spec.borrowing,
+            capabilities,
+            now: Time::ZERO,
+            num_not_up: 0,
+            decisions: Vec::new(),
+            rerated: Vec::new(),
+            spare: Vec::new(),
+        })
+    }
+}
+
+/// Nodes and racks in the order of the groups, and the number of GPUs.
+fn nodes_and_racks(spec: &ClusterSpec) -> (Vec<Node>, Vec<Rack>, u32) {
+    let (mut nodes, mut racks) = (Vec::new(), Vec::new());
+    let mut num_gpus = 0;
+    for group in &spec.node_groups {
+        let kind = spec
+            .gpu_types
+            .iter()
+            .position(|gpu| gpu.name == group.gpu_type)
+            .unwrap_or(0);
+        for number in 0..group.count {
+            if number % group.nodes_per_rack == 0 {
+                let first_node = NodeId(nodes.len() as u32);
+                let gpu_type = GpuTypeId(kind as u8);
+                racks.push(Rack {
+                    first_node,
+                    num_nodes: 0,
+                    gpu_type,
+                    num_gpus: 0,
+                    num_free: 0,
+                });
+            }
+            let rack_id = RackId(racks.len() as u32 - 1);
+            if let Some(rack) = racks.last_mut() {
+                rack.num_nodes += 1;
+                rack.num_gpus += group.gpus_per_node;
+                rack.num_free += group.gpus_per_node;
+            }
+            nodes.push(Node {
+                rack: rack_id,
+                gpu_type: GpuTypeId(kind as u8),
+                num_gpus: group.gpus_per_node,
+                free: u64::MAX >> (64 - group.gpus_per_node),
+                withheld: 0,
+                first_gpu: num_gpus,
+                state: NodeState::Up,
+                nvlink_gpus: match group.nvlink_gpus {
+                    0 => group.gpus_per_node,
+                    some => some,
+                },
+                storage_mb_s: group.storage_mb_s,
+                cpu_milli: capacity(group.cpu_cores, 1000.0),
+                cpu_milli_free: capacity(group.cpu_cores, 1000.0),
+                memory_mib: capacity(group.memory_gib, 1024.0),
+                memory_mib_free: capacity(group.memory_gib, 1024.0),
+            });
+            num_gpus += group.gpus_per_node;
+        }
+    }
+    (nodes, racks, num_gpus)
+}
+
+/// The types on which a class can run, one bit each.
+fn types_of(class: &ModelClass) -> u64 {
+    let speeds = class.speed.iter().enumerate();
+    speeds.fold(0, |mask, (kind, &speed)| mask | u64::from(speed > 0.0) << kind)
+}
+
+fn facts_of_type(gpu: &GpuTypeSpec) -> TypeFacts {
+    TypeFacts {
+        memory_mib: capacity(gpu.memory_gib, 1024.0),
+        mig: gpu.mig,
+    }
+}
+
+fn idle_tenant(tenant: &TenantSpec) -> Tenant {
+    Tenant {
+        quota_gpus: tenant.quota_gpus,
+        used_milli: 0,
+        pending_gpus: 0,
+    }
+}
+
+fn pairs(spec: &ClusterSpec, classes: &[ModelClass]) -> Result<PairTable, ConfigError> {
+    let types: Vec<&str> = spec.gpu_types.iter().map(|gpu| gpu.name.as_str()).collect();
+    let classes: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+    PairTable::new(&spec.pairs, &types, &classes)
+}

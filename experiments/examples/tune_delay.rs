@@ -11,8 +11,7 @@
 
 use std::process::ExitCode;
 
-use pleach_env::config::EnvConfig;
-use pleach_env::simulate::simulate;
+use pleach_env::{EnvConfig, simulate};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::instances::{episodes, seeds};
 use pleach_experiments::suite::Task;
@@ -23,7 +22,7 @@ use pleach_scheduler::policy::Policy;
 fn jct_s(env: &EnvConfig, num: usize, make: &dyn Fn() -> Box<dyn Policy>) -> Result<Vec<f64>, Error> {
     let lists = episodes(env, &seeds(0, "validation", num))?;
     let run = |list: &pleach_experiments::evaluate::instances::Instance| {
-        let config = pleach_env::simulate::SimConfig {
+        let config = pleach_env::SimConfig {
             seed: list.seed,
             ..env.sim.clone()
         };

@@ -3,7 +3,7 @@
 //! This is list scheduling (Graham, SIAM J. Appl. Math. 1969) with a list that is sorted anew at every deal.
 
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::ids::{GpuTypeId, JobId};
+use pleach_scheduler::{GpuTypeId, JobId};
 
 use super::order::Order;
 use crate::shared::what_if::FreeResources;

@@ -1,7 +1,7 @@
 //! One deal: wishes are counted out, winners seated, losers join as guests.
 
+use pleach_scheduler::JobId;
 use pleach_scheduler::cluster::{Cluster, Job, NodeState};
-use pleach_scheduler::ids::JobId;
 
 use super::count::{Room, count, wishes};
 use super::guests::add_guests;

@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use pleach_scheduler::cluster::{Cluster, Job, JobState};
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::ids::{GpuTypeId, JobId};
 use pleach_scheduler::portable_math::ln;
+use pleach_scheduler::{ConfigError, GpuTypeId, JobId};
 use serde::{Deserialize, Serialize};
 
 use super::order::{Order, service_s};

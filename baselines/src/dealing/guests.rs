@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, ShapeId, Sharing};
-use pleach_scheduler::ids::{GpuTypeId, JobId};
+use pleach_scheduler::{GpuTypeId, JobId};
 
 use super::count::{Room, Wish};
 use super::rules::DealingRules;

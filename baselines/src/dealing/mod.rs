@@ -33,9 +33,8 @@ pub use order::{ClassicOrder, Order, OrderConfig, Priority};
 pub use planner::Dealer;
 pub use rules::DealingRules;
 
-use pleach_scheduler::error::ConfigError;
 use pleach_scheduler::heuristics::Info;
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, Planner};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -7,9 +7,8 @@
 //! class on the type) + ln(stay_gain) if it runs there`
 
 use pleach_scheduler::cluster::{Cluster, JobState};
-use pleach_scheduler::error::ConfigError;
-use pleach_scheduler::ids::{GpuTypeId, JobId};
 use pleach_scheduler::portable_math::ln;
+use pleach_scheduler::{ConfigError, GpuTypeId, JobId};
 use serde::{Deserialize, Serialize};
 
 use crate::service::GittinsIndex;

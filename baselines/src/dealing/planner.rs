@@ -2,9 +2,7 @@
 //! are filled.
 
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::error::{ConfigError, PolicyError};
-use pleach_scheduler::ids::{JobId, Time};
-use pleach_scheduler::planner::Planner;
+use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 
 use super::deal::deal;
 use super::order::Order;

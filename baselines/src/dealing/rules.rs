@@ -1,6 +1,6 @@
 //! How GPUs are dealt out, whatever the order: when, who may be stopped or moved, and who may share.
 
-use pleach_scheduler::error::ConfigError;
+use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
 
 use crate::shared::settings::check;

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use pleach_scheduler::cluster::{Cluster, Placement, Shape, Slice};
-use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId};
+use pleach_scheduler::{GpuTypeId, JobId, NodeId};
 
 use super::count::Wish;
 use super::rules::DealingRules;

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Placement, Sharing, Slice};
-use pleach_scheduler::ids::{GpuTypeId, JobId, NodeId, Time};
+use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
 use pleach_scheduler::physics::interference::PairEntry;
-use pleach_scheduler::planner::Planner;
-use pleach_scheduler::spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
+use pleach_scheduler::{GpuTypeId, JobId, NodeId, Planner, Time};
 use proptest::prelude::*;
 use serde_json::json;
 

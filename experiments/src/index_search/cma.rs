@@ -117,7 +117,7 @@ fn normal(rng: &mut (impl Rng + ?Sized)) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_env::seed::Seed;
+    use pleach_env::Seed;
 
     #[test]
     fn it_finds_the_bottom_of_an_uneven_bowl() {

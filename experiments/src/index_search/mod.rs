@@ -15,8 +15,7 @@ use std::collections::BTreeMap;
 
 use pleach_baselines::Requirements;
 use pleach_baselines::dealing::{DealingConfig, FORMULA_VERSION, Formula, index_planner};
-use pleach_env::seed::Seed;
-use pleach_env::simulate::{SimConfig, simulate_planner};
+use pleach_env::{Seed, SimConfig, simulate_planner};
 use pleach_scheduler::portable_math::ln;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -34,11 +34,11 @@ pub use planner::Dealer;
 pub use rules::DealingRules;
 
 use pleach_scheduler::heuristics::Info;
-use pleach_scheduler::{ConfigError, Planner};
+use pleach_scheduler::{ActionSet, ConfigError, Planner};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::entry::{Entry, Requirements};
+use crate::entry::{Entry, PREEMPTION, SHARING};
 use crate::shared::settings;
 
 /// Settings of a planner that deals in a classic order.
@@ -122,10 +122,7 @@ fn make_index(value: &Value) -> Result<Box<dyn Planner>, ConfigError> {
     index_planner(&formula_of(value)?)
 }
 
-const REQUIREMENTS: Requirements = Requirements {
-    sharing: true,
-    ..Requirements::PREEMPTION
-};
+const REQUIREMENTS: ActionSet = PREEMPTION.union(SHARING);
 
 const fn info(
     name: &'static str,

@@ -13,10 +13,10 @@ pub use encoding::Encoding;
 
 use std::collections::BTreeMap;
 
-use pleach_baselines::Requirements;
 use pleach_baselines::dealing::{DealingConfig, FORMULA_VERSION, Formula, index_planner};
 use pleach_env::{Seed, SimConfig, simulate_planner};
 use pleach_scheduler::portable_math::ln;
+use pleach_scheduler::{ActionKind, ActionSet};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -206,13 +206,10 @@ impl IndexSearch {
 
 /// Average and p99 JCT of a formula on a list, s.
 fn play(sim: &SimConfig, formula: &Formula, instance: &Instance) -> Result<(f64, f64), Error> {
-    let asks = Requirements {
-        sharing: true,
-        ..Requirements::PREEMPTION
-    };
+    let asks = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
     let sim = SimConfig {
         seed: instance.seed,
-        capabilities: asks.added_to(sim.capabilities),
+        capabilities: sim.capabilities.with_actions(asks),
         ..sim.clone()
     };
     let mut planner = index_planner(formula)?;

@@ -8,6 +8,7 @@
 //! lists (docs/suite.md).
 
 use super::rank::{rank, rank_rows, under};
+use crate::action_set::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind};
 use crate::cluster::{Cluster, Template};
 use crate::error::PolicyError;
@@ -64,7 +65,7 @@ fn needs(lens: Lens) -> Needs {
     Needs {
         heads: 1,
         fitting: FITTING,
-        reserve: true,
+        actions: ActionSet::of(ActionKind::Reserve),
         tick: Some(Time::from_secs_f64(TICK_S)),
         ..Needs::first_fitting(LensSet::of(lens))
     }
@@ -158,9 +159,8 @@ impl Policy for BestTypeDelay {
     fn needs(&self) -> Needs {
         Needs {
             heads: 0,
-            reserve: false,
             templates: &[Template::Fastest],
-            wait_for_type: true,
+            actions: ActionSet::of(ActionKind::WaitForType),
             ..needs(Lens::Shortest)
         }
     }

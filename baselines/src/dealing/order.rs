@@ -11,7 +11,7 @@ use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::{ConfigError, GpuTypeId, JobId};
 use serde::{Deserialize, Serialize};
 
-use crate::service::GittinsIndex;
+use crate::service::gittins::GittinsIndex;
 use crate::shared::settings::check;
 
 /// What gives every job a score on every GPU type; larger scores are dealt first.

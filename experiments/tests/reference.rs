@@ -40,6 +40,18 @@ fn every_task_has_a_reference_policy_that_this_version_reads() {
 }
 
 #[test]
+fn the_formula_among_the_reference_policies_is_the_one_that_the_planner_has() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../checkpoints/reference");
+    let path = folder.join("index.json");
+    let found = PolicySpec::open(path.to_str().unwrap()).unwrap();
+    assert!(found[0].is_planner());
+    let own = PolicySpec::open("index").unwrap();
+    assert_eq!(found[0].text(), own[0].text());
+    let built_in = folder.join("../../baselines/src/dealing/index.json");
+    assert_eq!(std::fs::read(path).unwrap(), std::fs::read(built_in).unwrap());
+}
+
+#[test]
 fn on_several_gpu_types_it_is_far_ahead_of_the_best_heuristic() {
     // 0.81 in docs/suite.md, over 40 workloads.
     let ratio = ratio("Pleach/GavelMulti-v1", "sjf-best-type", 4);

@@ -229,6 +229,56 @@ fn settings_out_of_range_are_refused_by_name() {
     assert_eq!(defaults["order"]["gpus_power"], 1.0);
 }
 
+#[test]
+fn a_formula_of_least_service_decides_as_that_order() {
+    // The formula adds 60 s to the service; so does the order here.
+    let order = json!({"floor_s": 60.0, "gpus_power": 0.5, "speed_power": 3.0, "advantage_power": 0.0, "stay_gain": 2.0});
+    let mut classic = make("las-deal", &json!({"order": order})).unwrap();
+    let weights = json!({"service": -1.0, "gang": -0.5, "speed": 3.0, "stays": 2_f64.ln()});
+    let rules = super::DealingRules::default();
+    let mut learned = make("index", &json!({"weights": weights, "rules": rules})).unwrap();
+    let mut num_stops = 0;
+    let mut clusters = [0, 1].map(|_| cluster_of(2, 4, 0.6, 10.0));
+    for step in 0..40_u32 {
+        for (cluster, planner) in clusters.iter_mut().zip([&mut classic, &mut learned]) {
+            submit(cluster, 1 + step * 7 % 5, 1e4);
+            if step % 3 == 2
+                && let Some(id) = cluster.running().min()
+            {
+                cluster.finish(id);
+            }
+            at(planner.as_mut(), cluster, f64::from(step) * 333.0);
+        }
+        for (one, other) in clusters[0].jobs().iter().zip(clusters[1].jobs()) {
+            assert_eq!(one.placement, other.placement, "step {step}");
+            num_stops += one.num_preemptions;
+        }
+    }
+    assert!(num_stops > 0, "nobody was stopped: nothing was compared");
+}
+
+#[test]
+fn the_reference_formula_can_be_read_and_says_what_it_does() {
+    let formula = super::reference_formula().unwrap();
+    formula.validate("index").unwrap();
+    let text = formula.text();
+    assert!(
+        text.starts_with("score =\n") && text.contains("service"),
+        "{text}"
+    );
+    let wrong = json!({"weights": {"no_such_feature": 1.0}});
+    let error = make("index", &wrong).err().unwrap().to_string();
+    assert!(
+        error.contains("no_such_feature") && error.contains("stays_run"),
+        "{error}"
+    );
+    let newer = make("index", &json!({"version": 2})).err().unwrap().to_string();
+    assert!(newer.contains("index.version"), "{newer}");
+    // Weights that are given are all weights.
+    let only = super::formula_of(&json!({"weights": {"gang": -1.0}})).unwrap();
+    assert_eq!(only.weights.len(), 1);
+}
+
 /// The count as one would say it: of all wishes that can still be granted grant the best, and begin again.
 fn slow_count(
     cluster: &Cluster,

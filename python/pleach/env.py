@@ -65,7 +65,7 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
             settings["max_steps"] = max_steps
         arguments: dict[str, Any] = {"inadmissible": inadmissible, "render_mode": render_mode, "reward_fn": reward_fn, "copy": copy}
         self._made_of = (env_id, arguments, settings)
-        self._closed = False
+        self._closed, self._return, self._length = False, 0.0, 0
         self._sizes: tuple[int, int, int] | None = None
         self._open({})
 
@@ -105,23 +105,27 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         if options is not None and options is not self._options and options != self._options:
             self._open(options)
         self._envs.reset([int(self.np_random.integers(2**63)) if seed is None else seed])
+        self._return, self._length = 0.0, 0
         observation = self._observation()
         if self.render_mode == "human":
             self.render()
         return observation, {"dt_s": 0.0, "action_mask": observation["mask"]}
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, Info]:
-        """One decision. ``info`` has ``dt_s`` (simulated s), ``action_mask``, and ``episode`` (figures) where the episode ends."""
+        """One decision. ``info`` has ``dt_s`` (simulated s), ``action_mask``, and, where the episode ends, ``episode``: figures, and
+        ``r`` and ``l``, return and steps, under the names that loggers look for."""
         if self._closed:
             self._check_open()
         envs = self._envs
         reward, terminated, truncated, dt_s = envs.step_one(action if type(action) is int else checked_action(action))
         observation = self._observation()
         info: Info = {"dt_s": dt_s, "action_mask": observation["mask"]}
-        if terminated or truncated:
-            info["episode"] = envs.episode(0)
         if self._reward_fn is not None:
             reward = float(checked_reward(self._reward_fn, {**self._envs.gained(), "dt_s": np.array([dt_s])}, 1)[0])
+        self._return += reward
+        self._length += 1
+        if terminated or truncated:
+            info["episode"] = {**(envs.episode(0) or {}), "r": self._return, "l": self._length}
         if self.render_mode == "human":
             self.render()
         return observation, reward, terminated, truncated, info

@@ -71,6 +71,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._views = views_of(self._envs, self.num_envs)
+        self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
         self._all = np.ones(self.num_envs, bool)
         self._all.flags.writeable = False
 
@@ -119,7 +120,9 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
     ) -> tuple[Observation, Info]:
         """Begins episodes, with seeds seed, seed + 1, ...; ``options={"reset_mask": bool [N]}`` begins only those."""
         self._check_open()
-        self._envs.reset(self._seeds(seed, self._reset_mask(options)))
+        begins = self._reset_mask(options)
+        self._envs.reset(self._seeds(seed, begins))
+        self._returns[begins], self._lengths[begins] = 0.0, 0
         observation = self._observation()
         return observation, self._info(observation, np.zeros(self.num_envs))
 
@@ -135,14 +138,23 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         reward, terminated, truncated, dt_s, ended = self._envs.step(checked_actions(actions, self.num_envs))
         observation = self._observation()
         info = self._info(observation, dt_s)
-        if ended:
-            self._add_ends(info, terminated | truncated)
         if self._reward_fn is not None:
             reward = checked_reward(self._reward_fn, {**self._envs.gained(), "dt_s": dt_s}, self.num_envs)
+        self._returns += reward
+        self._lengths += 1
+        if ended:
+            self._add_ends(info, terminated | truncated)
         return observation, reward, terminated, truncated, info
 
     def _add_ends(self, info: Info, ended: npt.NDArray[np.bool_]) -> None:
-        figures: dict[str, npt.NDArray[Any]] = {}
+        figures: dict[str, npt.NDArray[Any]] = {
+            "r": np.where(ended, self._returns, 0.0),
+            "_r": ended.copy(),
+            "l": np.where(ended, self._lengths, 0),
+            "_l": ended.copy(),
+        }
+        # With NEXT_STEP the step that begins an episode is none of it.
+        self._returns[ended], self._lengths[ended] = 0.0, -1 if self._mode == AutoresetMode.NEXT_STEP else 0
         for index in np.flatnonzero(ended):
             for key, value in (self._envs.episode(int(index)) or {}).items():
                 figures.setdefault(key, np.zeros(self.num_envs))[index] = value

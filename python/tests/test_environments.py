@@ -73,6 +73,10 @@ def test_a_vector_is_its_single_environments_and_the_same_at_any_number_of_threa
         np.testing.assert_array_equal(reward, np.array([result[1] for result in results], np.float32))
         np.testing.assert_array_equal(info["dt_s"], [result[4]["dt_s"] for result in results])
         if terminated.any():
+            ends = [result[4]["episode"] if result[2] else {"r": 0.0, "l": 0} for result in results]
+            np.testing.assert_allclose(info["episode"]["r"], [end["r"] for end in ends], rtol=1e-6)
+            np.testing.assert_array_equal(info["episode"]["l"], [end["l"] for end in ends])
+            assert max(info["episode"]["l"]) == num_steps
             figures = [result[4].get("episode", {}).get("avg_jct_s", 0.0) for result in results]
             np.testing.assert_array_equal(info["episode"]["avg_jct_s"], figures)
             break

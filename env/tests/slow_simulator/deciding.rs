@@ -293,9 +293,8 @@ impl Slow {
                 }
             }
             let duration_s = end - f64::from(self.now);
-            let lasts = patience.is_some_and(|patience| self.has_patience(job, patience));
             let stays = best.is_none_or(|(other, wait_s)| {
-                (end - other) / duration_s <= margin || (wait_s == 0.0 && !lasts)
+                (end - other) / duration_s <= margin || (wait_s == 0.0 && patience.is_none())
             });
             if stays && !patience.is_some_and(|patience| self.waits(job, &placement, patience)) {
                 starts.push((end, job, placement));

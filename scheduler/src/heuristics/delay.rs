@@ -133,8 +133,8 @@ impl Policy for DelayedBackfill {
 }
 
 /// The job that ends first on a free type, unless another type would end it sooner by more than a margin, or a tight placement
-/// is worth waiting for. Unlike `sjf-best-type` it also waits where the other type has enough free GPUs that lie too far
-/// apart, but only as long as its patience lasts.
+/// is worth waiting for. Unlike `sjf-best-type` it also waits where the other type has enough free GPUs, which then lie too far
+/// apart or are slower: whether the gain is worth it is the margin's business alone.
 #[derive(Clone, Copy, Debug)]
 pub struct BestTypeDelay {
     /// A job waits for another type if it then ends sooner by more than so many times its run time here. At least 0.
@@ -173,9 +173,7 @@ impl Policy for BestTypeDelay {
                 .facts
                 .filter(|_| candidate.kind == CandidateKind::Start && candidate.partner.is_none())?;
             let other = point.candidates.opportunity_cost(index);
-            let is_busy = other.end_gain_wait_s > 0.0;
-            let waits_for_type =
-                other.end_gain > self.margin && (is_busy || self.patience.lasts(cluster, job));
+            let waits_for_type = other.end_gain > self.margin;
             if may_hold && (waits_for_type || self.patience.waits(cluster, candidate, job)) {
                 return None;
             }

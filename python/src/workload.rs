@@ -19,7 +19,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::errors::{guarded, of_env, of_experiment, refused};
+use crate::errors::{of_env, of_experiment, refused};
 use crate::interrupt::{self, Wish};
 use crate::policy::Policy;
 
@@ -33,7 +33,7 @@ impl Workload {
     #[staticmethod]
     fn generate(
         py: Python<'_>,
-        name: &str,
+        name: String,
         num_jobs: Option<u32>,
         load: Option<f64>,
         seed: u64,
@@ -41,13 +41,11 @@ impl Workload {
         let source = WorkloadSource {
             num_jobs,
             load,
-            ..WorkloadSource::of(name)
+            ..WorkloadSource::of(&name)
         };
-        let made = py.detach(|| {
-            guarded(|| {
-                source.check()?;
-                source.workload(name, Seed(seed))
-            })
+        let made = interrupt::run(py, 1, &Wish::default(), move || {
+            source.check()?;
+            source.workload(&name, Seed(seed))
         })?;
         Ok(Workload(Arc::new(made.map_err(of_experiment)?.0)))
     }
@@ -57,7 +55,7 @@ impl Workload {
     fn read(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<(Workload, String)> {
         let options: ImportOptions = serde_json::from_str(options)
             .map_err(|error| refused("options", error, "the options of imports", "See docs/python.md."))?;
-        let read = py.detach(|| guarded(|| import(&path, &options)))?;
+        let read = interrupt::run(py, 1, &Wish::default(), move || import(&path, &options))?;
         let (jobs, report) = read.map_err(of_env)?;
         Ok((Workload(Arc::new(jobs)), report.to_string()))
     }

@@ -87,7 +87,7 @@ pub fn build(
         nodes: offers.iter().map(|offer| offer.seen.name.clone()).collect(),
         left_out: BTreeMap::new(),
     };
-    let mut runs = placements(snapshot, &offers, &mut fleet.left_out);
+    let mut runs = placements(snapshot, &offers, memory, &mut fleet.left_out);
     for (row, job) in snapshot.jobs.iter().enumerate() {
         let takes_part = match &job.phase {
             Phase::Running | Phase::Released { .. } => true,
@@ -252,10 +252,12 @@ fn spec(offers: &[Offer<'_>], kinds: &[&str], settings: &Settings) -> ClusterSpe
     }
 }
 
-/// GPUs of the jobs that have some, lowest index first in the order in which they got them. By row of the snapshot.
+/// GPUs of the jobs that have some: those that were decided, else the lowest that are left, in the order in which they came to
+/// them. By row of the snapshot.
 fn placements(
     snapshot: &Snapshot,
     offers: &[Offer<'_>],
+    memory: &Memory,
     left_out: &mut BTreeMap<ExternalId, String>,
 ) -> BTreeMap<usize, RunRecord> {
     let rows: BTreeMap<&str, usize> = offers
@@ -283,6 +285,7 @@ fn placements(
     let mut runs = BTreeMap::new();
     for (number, (_, since_s, row, job)) in placed.into_iter().enumerate() {
         let mut placement = Placement::new();
+        let past = memory.past(job.id);
         for name in &job.nodes {
             let Some(node) = rows.get(name.as_str()).copied() else {
                 break;
@@ -294,9 +297,12 @@ fn placements(
             for _ in 0..job.gpus_per_node {
                 rest &= rest - 1;
             }
+            let lowest = free[node] & !rest;
+            let own = past.gpus.get(name).copied().unwrap_or(0);
+            let is_his = own & !free[node] == 0 && own.count_ones() == job.gpus_per_node;
             placement.push(Slice {
                 node: NodeId(node as u32),
-                gpus: free[node] & !rest,
+                gpus: if is_his { own } else { lowest },
             });
         }
         if placement.len() != job.nodes.len() || placement.is_empty() {

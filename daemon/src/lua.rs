@@ -58,7 +58,7 @@ local function hold(job)
    -- What would break a line of squeue is not for the daemon.
    if has_text(job.account) and string.find(job.account, "[%c|]") then return end
    local partition = job.partition
-   if not (partition == PARTITION or (not has_text(partition) and IS_DEFAULT)) then return end
+   if not (partition == PARTITION or ((partition == nil or partition == "") and IS_DEFAULT)) then return end
    local asked = job.tres_per_node
    if not has_text(asked) then asked = job.tres_per_job end
    if not has_text(asked) or string.find(asked, "^gres[:/]gpu") == nil or string.find(asked, ",", 1, true) then return end

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use pleach_scheduler::{Cluster, ExternalId, JobId};
 use serde::{Deserialize, Serialize};
 
+use crate::record::Planned;
 use crate::snapshot::{Phase, Snapshot};
 
 /// What is remembered of jobs that wait or run, no others.
@@ -29,6 +30,10 @@ pub struct Past {
     /// The run that was last seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<Run>,
+    /// The GPUs of each node that the last decision gave it, as bit masks: Slurm names no GPUs before it runs, and none in its
+    /// lists.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub gpus: BTreeMap<String, u64>,
     /// What it will have received once the preemption that was sent is carried out.
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<Received>,
@@ -69,6 +74,7 @@ impl Past {
 
     /// The run that was seen is over: stopped by the daemon, or by a failure, which keeps no progress that is known.
     fn close(&mut self) {
+        self.gpus.clear();
         let Some(run) = self.run.take() else { return };
         if let Some(received) = self.stop.take() {
             self.received = received;
@@ -118,13 +124,20 @@ impl Memory {
                         num_gpus: job.num_gpus(),
                     });
                 }
-                (Phase::Foreign { .. }, _) => {}
+                (Phase::Foreign { .. } | Phase::Released { .. }, _) => {}
                 _ => past.close(),
             }
             if !past.is_empty() {
                 self.jobs.insert(job.id, past);
             }
         }
+    }
+
+    /// A start of a job was sent.
+    pub fn started(&mut self, planned: &Planned) {
+        let slices = planned.nodes.iter().zip(&planned.decision.placement);
+        let gpus = slices.map(|(node, slice)| (node.clone(), slice.gpus));
+        self.jobs.entry(planned.job()).or_default().gpus = gpus.collect();
     }
 
     /// A preemption of a job was sent; `row` is the job as the cluster has it after the pass.

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use pleach_scheduler::decision::Action;
+
 use crate::apply::slurm as apply;
 use crate::command::Commands;
 use crate::config::Settings;
@@ -9,7 +11,7 @@ use crate::error::Error;
 use crate::fleet;
 use crate::memory::Memory;
 use crate::policy::Loaded;
-use crate::record::RoundRecord;
+use crate::record::{Planned, RoundRecord};
 use crate::round::{self, Deciders};
 use crate::snapshot::{Phase, Snapshot};
 use crate::source::slurm as source;
@@ -162,6 +164,11 @@ impl Service {
                     self.memory.preempted(&fleet.cluster, job, row);
                 }
             }
+        }
+        let started =
+            |planned: &&Planned| planned.decision.action == Action::Start && planned.outcome == "sent";
+        for planned in plan.decisions.iter().filter(started) {
+            self.memory.started(planned);
         }
         self.status.apply_s = began.elapsed().as_secs_f64();
         let sent = |outcome: &str| outcome == "sent" || outcome.is_empty();

@@ -114,7 +114,10 @@ impl Memory {
             match (&job.phase, job.start_s) {
                 (Phase::Running, Some(start_s)) => {
                     if past.run.is_some_and(|run| run.start_s != start_s) {
+                        // Stopped and started again between two looks: what was decided last is where it runs.
+                        let gpus = std::mem::take(&mut past.gpus);
                         past.close();
+                        past.gpus = gpus;
                     }
                     past.first_start_us
                         .get_or_insert(start_s.saturating_mul(1_000_000));

@@ -1,0 +1,219 @@
+//! Carries decisions out by `scontrol`, so that ending at any point leaves a Slurm that works.
+//!
+//! A start is two commands: nodes and mark are written while the job is held, then it is released. Between the two it is a
+//! held job like any other. Slurm alone starts jobs, so none is started twice; one that was cancelled in the meantime is
+//! refused by Slurm and dropped here. A preemption is `requeuehold incomplete`, which never revives a job that has ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pleach_scheduler::ExternalId;
+use pleach_scheduler::decision::Action;
+
+use crate::command::Commands;
+use crate::error::Error;
+use crate::mark::Mark;
+use crate::record::Planned;
+use crate::snapshot::{JobSeen, Phase, Snapshot};
+use crate::source::slurm::GIVE_BACK;
+
+/// Longest pause before a job that did not start is let go again, s.
+const PAUSE_S_MAX: i64 = 600;
+
+/// What housekeeping did, for the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Jobs that are now held for the daemon.
+    pub num_held: u32,
+    /// Jobs that did not start and are held again.
+    pub num_held_again: u32,
+    /// Jobs that were given back to Slurm's own scheduler.
+    pub num_given_back: u32,
+    /// What Slurm refused; each is tried again in the next round.
+    pub refused: Vec<String>,
+}
+
+/// Holds jobs that nobody holds, holds those again that did not start, gives back those that it cannot decide about.
+pub fn keep(commands: &Commands, snapshot: &Snapshot, release_limit_s: i64) -> Kept {
+    let mut kept = Kept::default();
+    for job in &snapshot.jobs {
+        let (done, result) = match &job.phase {
+            Phase::Loose => (&mut kept.num_held, hold(commands, job.id, Mark::HELD)),
+            Phase::Released { since_s } if is_overdue(*since_s, snapshot.taken_s, release_limit_s) => {
+                let tries = job.num_tries.saturating_add(1);
+                let pause_s = (release_limit_s << tries.min(10)).min(PAUSE_S_MAX);
+                let until_s = snapshot.taken_s + pause_s;
+                (
+                    &mut kept.num_held_again,
+                    hold(commands, job.id, Mark::Held { tries, until_s }),
+                )
+            }
+            Phase::Foreign { reason } if reason.starts_with(GIVE_BACK) => {
+                (&mut kept.num_given_back, give_back(commands, job.id))
+            }
+            _ => continue,
+        };
+        match result {
+            Ok(()) => *done += 1,
+            Err(error) => kept.refused.push(error.to_string()),
+        }
+    }
+    kept
+}
+
+/// Time since a release; one that lies in the future comes from a clock that was set back, and is over.
+fn is_overdue(since_s: i64, now_s: i64, limit_s: i64) -> bool {
+    now_s - since_s > limit_s || since_s > now_s + limit_s
+}
+
+/// The mark comes first: a held job without one would look like its user's.
+fn hold(commands: &Commands, job: ExternalId, mark: Mark) -> Result<(), Error> {
+    update(commands, job, &[&format!("admincomment={mark}")])?;
+    commands.run("scontrol", &["hold", &job.to_string()]).map(drop)
+}
+
+fn update(commands: &Commands, job: ExternalId, changes: &[&str]) -> Result<(), Error> {
+    let id = format!("jobid={job}");
+    let mut args = vec!["update", id.as_str()];
+    args.extend(changes);
+    commands.run("scontrol", &args).map(drop)
+}
+
+fn give_back(commands: &Commands, job: ExternalId) -> Result<(), Error> {
+    // A pin that cannot be lifted is no reason to keep the job waiting.
+    let _ = update(commands, job, &["reqnodelist="]);
+    commands.run("scontrol", &["release", &job.to_string()])?;
+    // Released first: whoever ends between the two leaves a job that runs, with a stale mark that the next round reads.
+    let _ = update(commands, job, &["admincomment="]);
+    Ok(())
+}
+
+/// Carries decisions out in their order and writes what became of each into it; the jobs whose preemption was sent.
+///
+/// A start is put off where the nodes have not the CPUs for it, which the tables do not know.
+pub fn apply(commands: &Commands, snapshot: &Snapshot, decisions: &mut [Planned]) -> Vec<ExternalId> {
+    let seen: BTreeMap<ExternalId, &JobSeen> = snapshot.jobs.iter().map(|job| (job.id, job)).collect();
+    let mut cpus: BTreeMap<&str, u32> = snapshot
+        .nodes
+        .iter()
+        .map(|node| (node.name.as_str(), node.num_cpus_free))
+        .collect();
+    let mut emptied: BTreeSet<String> = BTreeSet::new();
+    let mut stopped = Vec::new();
+    for planned in decisions {
+        let id = planned.job();
+        planned.outcome = match planned.decision.action {
+            Action::Reserve => continue,
+            Action::Preempt => {
+                match commands.run("scontrol", &["requeuehold", "incomplete", &id.to_string()]) {
+                    Ok(_) => {
+                        emptied.extend(planned.nodes.iter().cloned());
+                        stopped.push(id);
+                        "sent".into()
+                    }
+                    Err(error) => format!("refused: {error}"),
+                }
+            }
+            Action::Start => match seen.get(&id) {
+                None => "not sent: the job was not seen".into(),
+                Some(job) => match obstacle(job, planned, &mut cpus, &emptied) {
+                    Some(why) => format!("put off: {why}"),
+                    None => match start(commands, job, planned, snapshot.taken_s) {
+                        Ok(()) => "sent".into(),
+                        Err(error) => format!("refused: {error}"),
+                    },
+                },
+            },
+        };
+    }
+    stopped
+}
+
+/// What keeps a decision from being carried out as it is.
+fn obstacle(
+    job: &JobSeen,
+    planned: &Planned,
+    cpus: &mut BTreeMap<&str, u32>,
+    emptied: &BTreeSet<String>,
+) -> Option<String> {
+    let even = planned
+        .decision
+        .placement
+        .iter()
+        .all(|slice| slice.num_gpus() == job.gpus_per_node);
+    if planned.nodes.len() != job.num_nodes as usize || !even {
+        return Some(format!(
+            "{} nodes with {} GPUs each are not to be had",
+            job.num_nodes, job.gpus_per_node
+        ));
+    }
+    let needed = job.num_cpus.div_ceil(job.num_nodes.max(1));
+    for node in &planned.nodes {
+        let free = cpus.get(node.as_str()).copied().unwrap_or(0);
+        if free < needed && !emptied.contains(node) {
+            return Some(format!("{node} has {free} of {needed} CPUs"));
+        }
+    }
+    for node in &planned.nodes {
+        if let Some(free) = cpus.get_mut(node.as_str()) {
+            *free = free.saturating_sub(needed);
+        }
+    }
+    None
+}
+
+fn start(commands: &Commands, job: &JobSeen, planned: &Planned, now_s: i64) -> Result<(), Error> {
+    let mark = Mark::Decided {
+        since_s: now_s,
+        tries: job.num_tries,
+    };
+    let nodes = format!("reqnodelist={}", planned.nodes.join(","));
+    let comment = format!("admincomment={mark}");
+    let mut changes = vec![nodes.as_str(), comment.as_str()];
+    if job.num_restarts > 0 {
+        // A requeued job has to wait for minutes otherwise.
+        changes.push("starttime=now");
+    }
+    update(commands, job.id, &changes)?;
+    commands
+        .run("scontrol", &["release", &job.id.to_string()])
+        .map(drop)
+}
+
+/// Gives every job that is held for the daemon back to Slurm's own scheduler, in the order of arrival: how many, and what was
+/// refused. Needs no policy and no state.
+///
+/// # Errors
+/// A queue that cannot be read.
+pub fn hand_back(commands: &Commands) -> Result<(u32, Vec<String>), Error> {
+    let text = commands.run(
+        "squeue",
+        &[
+            "-h",
+            "-r",
+            "-a",
+            "-t",
+            "PENDING",
+            "-S",
+            "V,i",
+            "-O",
+            "JobArrayID:|,admin_comment:|",
+        ],
+    )?;
+    let (mut num, mut refused) = (0, Vec::new());
+    for line in text.lines() {
+        let Some((id, mark)) = line.trim_end_matches('|').split_once('|') else {
+            continue;
+        };
+        let Ok(id) = id.parse::<ExternalId>() else {
+            continue;
+        };
+        if matches!(Mark::read(mark), Mark::None | Mark::Off) {
+            continue;
+        }
+        match give_back(commands, id) {
+            Ok(()) => num += 1,
+            Err(error) => refused.push(error.to_string()),
+        }
+    }
+    Ok((num, refused))
+}

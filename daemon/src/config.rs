@@ -1,0 +1,200 @@
+//! The configuration file: every key has a default, unknown keys are refused, and every value is checked once.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pleach_scheduler::{ConfigError, heuristics};
+use serde::{Deserialize, Serialize};
+
+use crate::command::Commands;
+use crate::error::Error;
+
+/// Settings of the daemon.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The partition that is driven; jobs and nodes of others are left alone. None: Slurm's default partition.
+    pub partition: Option<String>,
+    /// The heuristic that answers where the policy fails or takes too long.
+    pub fallback: String,
+    /// Time between two rounds, s, 0.1 to 600.
+    pub tick_s: f64,
+    /// Longest time for the decisions of one round, s, 0.001 to 600; then the fallback answers.
+    pub deadline_s: f64,
+    /// Longest time for one command of Slurm's, s, 0.1 to 600.
+    pub command_limit_s: f64,
+    /// The folder of Slurm's commands; none: they are found in the path.
+    pub slurm_bin: Option<PathBuf>,
+    /// Folder of the log, the status and what is remembered of jobs.
+    pub state_dir: PathBuf,
+    /// Size at which the decision log is put aside as `decisions.jsonl.1`, bytes, at least 65,536.
+    pub log_bytes_max: u64,
+    /// After this time a job that was let go and did not start is held and decided again, s, 1 to 3600.
+    pub release_limit_s: i64,
+    /// Believed run time of a job without time limit, s, 1 to 1e9.
+    pub default_limit_s: i64,
+    /// Nodes that share the fast network, in Slurm's order; at least 1.
+    pub nodes_per_rack: u32,
+    /// Whether the policy may stop running jobs. They are requeued, so they must write checkpoints.
+    pub preemption: bool,
+    /// What a restart is believed to cost a job, s, 0 to 1e6.
+    pub restart_cost_s: f64,
+    /// What is known of GPU types, by Slurm's names.
+    pub gpu_types: BTreeMap<String, GpuType>,
+    /// GPUs that are an account's by right, by Slurm's names; other accounts share the rest.
+    pub tenants: BTreeMap<String, u32>,
+}
+
+/// A GPU type.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GpuType {
+    /// Speed of the average job, 1 = the reference type; 1e-6 to 1e6.
+    pub speed: f64,
+    /// Device memory, GiB, 0.001 to 1e6.
+    pub memory_gib: f64,
+}
+
+impl Default for GpuType {
+    fn default() -> GpuType {
+        GpuType {
+            speed: 1.0,
+            memory_gib: 32.0,
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            partition: None,
+            fallback: "easy".into(),
+            tick_s: 2.0,
+            deadline_s: 1.0,
+            command_limit_s: 10.0,
+            slurm_bin: None,
+            state_dir: "/var/lib/pleach".into(),
+            log_bytes_max: 256 << 20,
+            release_limit_s: 10,
+            default_limit_s: 86_400,
+            nodes_per_rack: 1_000_000,
+            preemption: false,
+            restart_cost_s: 30.0,
+            gpu_types: BTreeMap::new(),
+            tenants: BTreeMap::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, an unknown key, a value out of range.
+    pub fn load(path: &Path) -> Result<Settings, Error> {
+        let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
+        let settings: Settings = toml::from_str(&text).map_err(|error| Error::Text {
+            path: path.to_owned(),
+            line: 0,
+            reason: error.to_string(),
+        })?;
+        settings.validate()?;
+        Ok(settings)
+    }
+
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first value out of its range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        heuristics::by_name(&self.fallback)?;
+        let ranges = [
+            ("tick_s", self.tick_s, 0.1, 600.0),
+            ("deadline_s", self.deadline_s, 0.001, 600.0),
+            ("command_limit_s", self.command_limit_s, 0.1, 600.0),
+            ("log_bytes_max", self.log_bytes_max as f64, 65_536.0, 1e15),
+            ("release_limit_s", self.release_limit_s as f64, 1.0, 3600.0),
+            ("default_limit_s", self.default_limit_s as f64, 1.0, 1e9),
+            (
+                "nodes_per_rack",
+                f64::from(self.nodes_per_rack),
+                1.0,
+                f64::from(u32::MAX),
+            ),
+            ("restart_cost_s", self.restart_cost_s, 0.0, 1e6),
+        ];
+        for (key, value, least, most) in ranges {
+            if !(least..=most).contains(&value) {
+                let hint = "leave it out for the default";
+                return Err(ConfigError::new(key, value, format!("{least} to {most}"), hint));
+            }
+        }
+        for (name, gpu) in &self.gpu_types {
+            if !(1e-6..=1e6).contains(&gpu.speed) || !(1e-3..=1e6).contains(&gpu.memory_gib) {
+                let value = format!("{gpu:?}");
+                let allowed = "speed of 1e-6 to 1e6, memory_gib of 0.001 to 1e6";
+                return Err(ConfigError::new(
+                    format!("gpu_types.{name}"),
+                    value,
+                    allowed,
+                    "1 is the reference type",
+                ));
+            }
+        }
+        let is_name = |name: &String| {
+            !name.is_empty() && name.len() <= 256 && name != "*" && !name.contains(char::is_control)
+        };
+        match self.tenants.keys().find(|name| !is_name(name)) {
+            Some(name) => Err(ConfigError::new(
+                "tenants",
+                format!("{name:?}"),
+                "names of accounts",
+                "as `sacctmgr show account` has them",
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Slurm's commands.
+    #[must_use]
+    pub fn commands(&self) -> Commands {
+        Commands {
+            folder: self.slurm_bin.clone(),
+            limit: Duration::from_secs_f64(self.command_limit_s),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_keys_and_values_out_of_range_are_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pleach.toml");
+        let load = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Settings::load(&path).map_err(|error| error.to_string())
+        };
+        assert_eq!(load("").unwrap(), Settings::default());
+        let settings =
+            load("partition = 'gpu'\n[gpu_types.a100]\nspeed = 2.5\n[tenants]\nvision = 8").unwrap();
+        assert_eq!(
+            (settings.gpu_types["a100"].speed, settings.tenants["vision"]),
+            (2.5, 8)
+        );
+        for (text, word) in [
+            ("tick = 1", "tick"),
+            ("tick_s = 0", "tick_s"),
+            ("deadline_s = nan", "deadline_s"),
+            ("fallback = 'esay'", "easy"),
+            ("[gpu_types.a100]\nspeed = -1", "gpu_types.a100"),
+            ("[tenants]\n'*' = 3", "tenants"),
+        ] {
+            let error = load(text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+}

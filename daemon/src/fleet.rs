@@ -1,0 +1,390 @@
+//! From a snapshot to the tables in which policies decide, and from their rows back to names.
+//!
+//! The tables hold the GPUs that are the daemon's to give: those that run nobody, or a job that it knows. GPUs under jobs that
+//! are left to Slurm are not in them. Gangs get one node, or whole nodes: Slurm cannot be told anything else.
+
+use std::collections::BTreeMap;
+
+use pleach_scheduler::cluster::{NodeState, Placement, Slice};
+use pleach_scheduler::cluster_spec::{GpuTypeSpec, NodeGroup, TenantSpec};
+use pleach_scheduler::snapshot::{JobRecord, RunRecord};
+use pleach_scheduler::{
+    Capabilities, ClassId, Cluster, ClusterSpec, Estimate, ExternalId, ModelClass, NodeId, Provenance,
+    Resources, Submission, TenantId, Time,
+};
+
+use crate::config::Settings;
+use crate::error::Error;
+use crate::memory::Memory;
+use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot};
+
+/// Tables made from a snapshot.
+#[derive(Debug)]
+pub struct Fleet {
+    /// The tables.
+    pub cluster: Cluster,
+    /// Names of the nodes. `[node]`
+    pub nodes: Vec<String>,
+    /// Jobs that take no part in this round, and why.
+    pub left_out: BTreeMap<ExternalId, String>,
+}
+
+/// What the cluster can do, by the settings.
+#[must_use]
+pub fn capabilities(settings: &Settings) -> Capabilities {
+    Capabilities {
+        preemption: settings.preemption,
+        restart_cost_s: settings.restart_cost_s,
+        consolidated: true,
+        ..Capabilities::DEFAULT
+    }
+}
+
+/// Nodes that take part, with the GPUs that are left to give.
+struct Offer<'a> {
+    seen: &'a NodeSeen,
+    kind: usize,
+    num_gpus: u32,
+    state: NodeState,
+}
+
+/// Makes the tables.
+///
+/// # Errors
+/// Settings that do not fit what was seen.
+pub fn build(
+    snapshot: &Snapshot,
+    memory: &Memory,
+    settings: &Settings,
+    is_shadow: bool,
+) -> Result<Option<Fleet>, Error> {
+    let offers = offers(snapshot);
+    let mut kinds: Vec<&str> = Vec::new();
+    for offer in &offers {
+        if !kinds.contains(&offer.seen.gpu_type.as_str()) {
+            kinds.push(&offer.seen.gpu_type);
+        }
+    }
+    if offers.is_empty() {
+        return Ok(None);
+    }
+    let mut sizes = vec![0_u32; kinds.len()];
+    for offer in &offers {
+        sizes[offer.kind] = sizes[offer.kind].max(offer.num_gpus);
+    }
+    let masks = masks(snapshot, &kinds, &sizes);
+    let classes = classes(&masks, &kinds, settings);
+    let spec = spec(&offers, &kinds, settings);
+    let mut cluster = Cluster::new(&spec, &classes, capabilities(settings))?;
+    cluster.advance(Time(snapshot.taken_s.max(0).saturating_mul(1_000_000)));
+    for (row, offer) in offers.iter().enumerate() {
+        if offer.state != NodeState::Up {
+            cluster.set_node_state(NodeId(row as u32), offer.state, &mut Vec::new());
+        }
+    }
+    let mut fleet = Fleet {
+        cluster,
+        nodes: offers.iter().map(|offer| offer.seen.name.clone()).collect(),
+        left_out: BTreeMap::new(),
+    };
+    let mut runs = placements(snapshot, &offers, memory, &mut fleet.left_out);
+    for (row, job) in snapshot.jobs.iter().enumerate() {
+        let takes_part = match &job.phase {
+            Phase::Running | Phase::Released { .. } => true,
+            Phase::Loose => is_shadow,
+            Phase::Waiting => snapshot.taken_s >= job.not_before_s,
+            Phase::Blocked { .. } | Phase::Foreign { .. } => false,
+        };
+        if !takes_part || fleet.left_out.contains_key(&job.id) {
+            continue;
+        }
+        let mask = masks_of(job, &kinds, &sizes);
+        let Some(class) = masks.iter().position(|other| *other == mask) else {
+            let reason = "no node has so many GPUs beside what jobs hold that are left to Slurm";
+            fleet.left_out.insert(job.id, reason.into());
+            continue;
+        };
+        let mut record = record(job, snapshot.taken_s, class, memory, settings);
+        record.run = runs.remove(&row).map(|run| RunRecord {
+            cost_left_s: cost_s(&record, settings),
+            ..run
+        });
+        if let Err(error) = fleet.cluster.admit(&record) {
+            fleet.left_out.insert(job.id, error.to_string());
+        }
+    }
+    Ok(Some(fleet))
+}
+
+/// Nodes with what is left of them.
+fn offers(snapshot: &Snapshot) -> Vec<Offer<'_>> {
+    let mut own: BTreeMap<&str, (u32, bool)> = BTreeMap::new();
+    for job in snapshot.jobs.iter().filter(|job| job.is_placed()) {
+        for node in &job.nodes {
+            let entry = own.entry(node).or_default();
+            // Who is not running yet holds nothing that Slurm counts.
+            entry.0 += if job.phase == Phase::Running {
+                job.gpus_per_node
+            } else {
+                0
+            };
+            entry.1 = true;
+        }
+    }
+    let mut kinds: Vec<&str> = Vec::new();
+    let mut offers = Vec::new();
+    for seen in &snapshot.nodes {
+        let (used, has_jobs) = own.get(seen.name.as_str()).copied().unwrap_or_default();
+        let num_gpus = seen.num_gpus - seen.num_gpus_used.saturating_sub(used).min(seen.num_gpus);
+        if num_gpus == 0 {
+            continue;
+        }
+        let kind = kinds
+            .iter()
+            .position(|kind| *kind == seen.gpu_type)
+            .unwrap_or_else(|| {
+                kinds.push(&seen.gpu_type);
+                kinds.len() - 1
+            });
+        offers.push(Offer {
+            seen,
+            kind,
+            num_gpus,
+            // Slurm will say what becomes of the jobs of a node that is down.
+            state: match seen.state {
+                NodeState::Down if has_jobs => NodeState::Draining,
+                state => state,
+            },
+        });
+    }
+    offers
+}
+
+/// The GPU types on which a job can run on one node or on whole nodes, as a mask; 0: on none, now.
+fn masks_of(job: &JobSeen, kinds: &[&str], sizes: &[u32]) -> u64 {
+    let named = |kind: &str| job.gpu_type.as_deref().is_none_or(|asked| asked == kind);
+    let fits = |size: u32| match job.num_nodes {
+        1 => job.gpus_per_node <= size,
+        _ => job.gpus_per_node == size,
+    };
+    let mut mask = 0;
+    for (at, (kind, size)) in kinds.iter().zip(sizes).enumerate().take(64) {
+        mask |= u64::from(named(kind) && (fits(*size) || job.is_placed())) << at;
+    }
+    mask
+}
+
+/// The different masks, all types first: one model class for each.
+fn masks(snapshot: &Snapshot, kinds: &[&str], sizes: &[u32]) -> Vec<u64> {
+    let all = u64::MAX >> (64 - kinds.len().clamp(1, 64));
+    let jobs = snapshot.jobs.iter();
+    let jobs = jobs.filter(|job| !matches!(job.phase, Phase::Foreign { .. }));
+    let mut masks: Vec<u64> = jobs.map(|job| masks_of(job, kinds, sizes)).collect();
+    masks.retain(|mask| *mask != 0 && *mask != all);
+    masks.sort_unstable();
+    masks.dedup();
+    masks.insert(0, all);
+    masks
+}
+
+fn classes(masks: &[u64], kinds: &[&str], settings: &Settings) -> Vec<ModelClass> {
+    let speed = |kind: &str| settings.gpu_types.get(kind).map_or(1.0, |gpu| gpu.speed);
+    let class = |mask: &u64| ModelClass {
+        name: format!("types-{mask:x}"),
+        speed: kinds
+            .iter()
+            .enumerate()
+            .map(|(at, kind)| if mask >> at & 1 == 1 { speed(kind) } else { 0.0 })
+            .collect(),
+        ..ModelClass::default()
+    };
+    masks.iter().map(class).collect()
+}
+
+fn spec(offers: &[Offer<'_>], kinds: &[&str], settings: &Settings) -> ClusterSpec {
+    let mut node_groups: Vec<NodeGroup> = Vec::new();
+    for offer in offers {
+        let gpu_type = &offer.seen.gpu_type;
+        match node_groups.last_mut() {
+            Some(last) if last.gpu_type == *gpu_type && last.gpus_per_node == offer.num_gpus => {
+                last.count += 1
+            }
+            _ => node_groups.push(NodeGroup {
+                count: 1,
+                gpus_per_node: offer.num_gpus,
+                gpu_type: gpu_type.clone(),
+                nodes_per_rack: settings.nodes_per_rack,
+                ..NodeGroup::default()
+            }),
+        }
+    }
+    let capacity: u32 = offers.iter().map(|offer| offer.num_gpus).sum();
+    let owned: u32 = settings
+        .tenants
+        .values()
+        .fold(0, |sum, quota| sum.saturating_add(*quota));
+    // Where others hold a part of the cluster, each quota shrinks alike.
+    let quota = |gpus: u32| (u64::from(gpus) * u64::from(capacity) / u64::from(owned.max(capacity))) as u32;
+    let mut tenants: Vec<TenantSpec> = settings
+        .tenants
+        .iter()
+        .map(|(name, gpus)| TenantSpec {
+            name: name.clone(),
+            quota_gpus: quota(*gpus),
+        })
+        .collect();
+    tenants.push(TenantSpec {
+        name: "*".into(),
+        quota_gpus: capacity - tenants.iter().map(|tenant| tenant.quota_gpus).sum::<u32>(),
+    });
+    ClusterSpec {
+        gpu_types: kinds
+            .iter()
+            .map(|kind| GpuTypeSpec {
+                name: (*kind).to_owned(),
+                memory_gib: settings.gpu_types.get(*kind).map_or(32.0, |gpu| gpu.memory_gib),
+                mig: None,
+            })
+            .collect(),
+        node_groups,
+        tenants,
+        ..ClusterSpec::default()
+    }
+}
+
+/// GPUs of the jobs that have some: those that were decided, else the lowest that are left, in the order in which they came to
+/// them. By row of the snapshot.
+fn placements(
+    snapshot: &Snapshot,
+    offers: &[Offer<'_>],
+    memory: &Memory,
+    left_out: &mut BTreeMap<ExternalId, String>,
+) -> BTreeMap<usize, RunRecord> {
+    let rows: BTreeMap<&str, usize> = offers
+        .iter()
+        .enumerate()
+        .map(|(row, offer)| (offer.seen.name.as_str(), row))
+        .collect();
+    let mut free: Vec<u64> = offers
+        .iter()
+        .map(|offer| u64::MAX >> (64 - offer.num_gpus))
+        .collect();
+    let since = |job: &JobSeen| match job.phase {
+        Phase::Released { since_s } => since_s,
+        _ => job.start_s.unwrap_or(snapshot.taken_s),
+    };
+    let placed = snapshot
+        .jobs
+        .iter()
+        .enumerate()
+        .filter(|(_, job)| job.is_placed());
+    let mut placed: Vec<_> = placed
+        .map(|(row, job)| (job.phase != Phase::Running, since(job), row, job))
+        .collect();
+    placed.sort_by_key(|(is_released, since_s, row, _)| (*is_released, *since_s, *row));
+    let mut runs = BTreeMap::new();
+    for (number, (_, since_s, row, job)) in placed.into_iter().enumerate() {
+        let mut placement = Placement::new();
+        let past = memory.past(job.id);
+        for name in &job.nodes {
+            let Some(node) = rows.get(name.as_str()).copied() else {
+                break;
+            };
+            if free[node].count_ones() < job.gpus_per_node {
+                break;
+            }
+            let mut rest = free[node];
+            for _ in 0..job.gpus_per_node {
+                rest &= rest - 1;
+            }
+            let lowest = free[node] & !rest;
+            let own = past.gpus.get(name).copied().unwrap_or(0);
+            let is_his = own & !free[node] == 0 && own.count_ones() == job.gpus_per_node;
+            placement.push(Slice {
+                node: NodeId(node as u32),
+                gpus: if is_his { own } else { lowest },
+            });
+        }
+        if placement.len() != job.nodes.len() || placement.is_empty() {
+            left_out.insert(
+                job.id,
+                format!(
+                    "its nodes ({}) are not there or have no GPUs for it",
+                    job.nodes.join(",")
+                ),
+            );
+            continue;
+        }
+        for slice in &placement {
+            free[slice.node.index()] &= !slice.gpus;
+        }
+        let start = Time(
+            since_s
+                .clamp(0, snapshot.taken_s.max(0))
+                .saturating_mul(1_000_000),
+        );
+        runs.insert(
+            row,
+            RunRecord {
+                placement,
+                start,
+                start_number: number as u64,
+                cpu_milli_per_gpu: 0,
+                memory_mib_per_gpu: 0,
+                is_forked: false,
+                rate_alone: None,
+                rate_since: start,
+                cost_left_s: 0.0,
+                instances: Vec::new(),
+            },
+        );
+    }
+    runs
+}
+
+fn record(job: &JobSeen, now_s: i64, class: usize, memory: &Memory, settings: &Settings) -> JobRecord {
+    let tenant = settings.tenants.keys().position(|name| *name == job.account);
+    let past = memory.past(job.id);
+    let submit_s = job.submit_s.clamp(0, now_s.max(0));
+    // A clock that was set back must not make a job run before it came.
+    let start_us = job
+        .start_s
+        .map(|start_s| start_s.clamp(0, now_s.max(0)) * 1_000_000);
+    let first_start_us = past
+        .first_start_us
+        .or(start_us)
+        .map(|first| first.clamp(0, start_us.unwrap_or(now_s.max(0) * 1_000_000)));
+    JobRecord {
+        attained_gpu_s: past.received.attained_gpu_s,
+        held_s: past.received.held_s,
+        executed_s: past.received.executed_s,
+        added_s: past.received.added_s,
+        saved_s: past.received.saved_s,
+        num_preemptions: past.received.num_preemptions,
+        num_failures: past.received.num_failures,
+        first_start: first_start_us.map(Time),
+        ..JobRecord::new(
+            job.id,
+            Time(submit_s * 1_000_000),
+            Submission {
+                tenant: TenantId(tenant.unwrap_or(settings.tenants.len()) as u16),
+                class: ClassId(class as u16),
+                num_gpus: job.num_gpus(),
+                estimate_s: Estimate {
+                    value: job.limit_s.unwrap_or(settings.default_limit_s).max(1) as f64,
+                    provenance: Provenance::UserLimit,
+                },
+                resources: Resources::WHOLE_GPU,
+            },
+        )
+    }
+}
+
+/// What the present run of a job had to pay when it began, s.
+fn cost_s(record: &JobRecord, settings: &Settings) -> f64 {
+    if record.num_preemptions + record.num_failures > 0 {
+        settings.restart_cost_s
+    } else {
+        0.0
+    }
+}

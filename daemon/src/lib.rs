@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+
+pub mod apply;
+pub mod command;
+pub mod config;
+pub mod error;
+pub mod fleet;
+pub mod lua;
+pub mod mark;
+pub mod memory;
+pub mod policy;
+pub mod record;
+pub mod round;
+pub mod service;
+pub mod snapshot;
+pub mod source;
+pub mod state;
+pub mod why_not;
+
+pub use config::Settings;
+pub use error::Error;
+pub use service::Service;

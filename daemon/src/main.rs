@@ -1,0 +1,404 @@
+//! The program `pleach-scheduler`: reads arguments and the clock, hears signals, calls the library.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use clap::{ArgGroup, Args, Parser, Subcommand};
+use pleach_daemon::memory::Memory;
+use pleach_daemon::policy::Loaded;
+use pleach_daemon::round::{self, Deciders};
+use pleach_daemon::source::replay::Replay;
+use pleach_daemon::source::slurm as source;
+use pleach_daemon::state::{self, State};
+use pleach_daemon::{Error, Service, Settings, apply, fleet, lua, why_not};
+use pleach_scheduler::ExternalId;
+
+/// Drives a Slurm cluster with a scheduling policy.
+///
+/// Begin with `pleach-scheduler run --policy tree.json --shadow`: it decides and writes down, and touches nothing. Then
+/// `--live` on one partition. `hand-back` gives every waiting job back to Slurm's own scheduler.
+#[derive(Debug, Parser)]
+#[command(name = "pleach-scheduler", version)]
+struct Cli {
+    /// The configuration file (TOML); every key has a default.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Folder of log, status and memory, instead of the configuration's.
+    #[arg(long, global = true, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    /// The partition to drive, instead of the configuration's or Slurm's default one.
+    #[arg(long, global = true, value_name = "NAME")]
+    partition: Option<String>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Observe, decide and carry out, round after round, until SIGTERM. SIGHUP reads the policy again.
+    Run(Run),
+    /// How the last round went. Exit code 1 where it is older than a minute or failed.
+    Status,
+    /// Why a job was started, stopped or put off: its last decisions, from the log.
+    Explain(OfJob),
+    /// Why a job does not run: from Slurm as it is now.
+    WhyNot(WhyNot),
+    /// Release all jobs that are held for the daemon, in the order of arrival, to Slurm's own scheduler.
+    HandBack(HandBack),
+    /// Print the `job_submit.lua` that holds jobs at submission.
+    Lua(Lua),
+    /// Decide the rounds of a log again and compare.
+    Replay(ReplayArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("mode").required(true).args(["shadow", "live"])))]
+struct Run {
+    /// A tree (`.json`), a network (`.ckpt`) or the name of a heuristic.
+    #[arg(long)]
+    policy: String,
+    /// Decide and write down; touch nothing.
+    #[arg(long)]
+    shadow: bool,
+    /// Hold, place and release jobs.
+    #[arg(long)]
+    live: bool,
+    /// End after so many rounds.
+    #[arg(long, value_name = "N")]
+    rounds: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+struct OfJob {
+    /// Its number, or ARRAY_TASK.
+    job: ExternalId,
+}
+
+#[derive(Debug, Args)]
+struct WhyNot {
+    /// Its number, or ARRAY_TASK.
+    job: ExternalId,
+    /// The policy, as for `run`.
+    #[arg(long)]
+    policy: String,
+}
+
+#[derive(Debug, Args)]
+struct HandBack {
+    /// Also while a daemon works, which will hold the jobs again.
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, Args)]
+struct Lua {
+    /// Hold nothing once the daemon was silent for so long, s.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(5..=86_400))]
+    patience_s: u32,
+}
+
+#[derive(Debug, Args)]
+struct ReplayArgs {
+    /// The log, `decisions.jsonl`.
+    log: PathBuf,
+    /// The policy, as for `run`.
+    #[arg(long)]
+    policy: String,
+}
+
+fn main() -> ExitCode {
+    match dispatch(&Cli::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            note(&error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// One line on standard error, with the time.
+fn note(text: &str) {
+    let _ = writeln!(
+        io::stderr(),
+        "{} pleach-scheduler: {}",
+        now_s(),
+        text.replace('\n', " | ")
+    );
+}
+
+/// Text on standard output; a reader that has gone is none of our errors.
+fn say(text: &str) {
+    let _ = writeln!(io::stdout(), "{}", text.trim_end());
+}
+
+fn now_s() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
+}
+
+fn settings(cli: &Cli) -> Result<Settings, Error> {
+    let mut settings = match &cli.config {
+        Some(path) => Settings::load(path)?,
+        None => Settings::default(),
+    };
+    if let Some(folder) = &cli.state_dir {
+        settings.state_dir.clone_from(folder);
+    }
+    if let Some(partition) = &cli.partition {
+        settings.partition = Some(partition.clone());
+    }
+    Ok(settings)
+}
+
+fn dispatch(cli: &Cli) -> Result<ExitCode, Error> {
+    let settings = settings(cli)?;
+    match &cli.command {
+        Command::Run(args) => run(settings, args),
+        Command::Status => status(&settings),
+        Command::Explain(args) => explain(&settings, args.job),
+        Command::WhyNot(args) => not_running(&settings, args),
+        Command::HandBack(args) => hand_back(&settings, args),
+        Command::Lua(args) => script(&settings, args),
+        Command::Replay(args) => replay(&settings, args),
+    }
+}
+
+fn partition(settings: &Settings) -> Result<String, Error> {
+    match &settings.partition {
+        Some(name) => Ok(name.clone()),
+        None => source::default_partition(&settings.commands()),
+    }
+}
+
+/// Flags that signals raise: to end, to read the policy again.
+fn signals() -> (Arc<AtomicBool>, Arc<AtomicBool>) {
+    let (stop, reload) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    #[cfg(unix)]
+    {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        for (signal, flag) in [(SIGTERM, &stop), (SIGINT, &stop), (SIGHUP, &reload)] {
+            if let Err(error) = signal_hook::flag::register(signal, Arc::clone(flag)) {
+                note(&format!("signal {signal} cannot be heard: {error}"));
+            }
+        }
+    }
+    (stop, reload)
+}
+
+fn run(settings: Settings, args: &Run) -> Result<ExitCode, Error> {
+    let (stop, reload) = signals();
+    let tick = Duration::from_secs_f64(settings.tick_s);
+    let mut service = Service::new(settings, &args.policy, args.shadow)?;
+    let status = service.status();
+    let mode = if args.shadow {
+        "decides and touches nothing"
+    } else {
+        "drives"
+    };
+    note(&format!(
+        "{} {mode} partition {} ({} rounds a minute)",
+        status.policy,
+        status.partition,
+        60.0 / tick.as_secs_f64()
+    ));
+    for warning in &status.warnings {
+        note(warning);
+    }
+    let mut last = Vec::new();
+    loop {
+        let began = Instant::now();
+        if reload.swap(false, Ordering::Relaxed) {
+            match service.reload() {
+                Ok(()) => note(&format!("the policy was read again: {}", service.status().policy)),
+                Err(error) => note(&format!("the policy stays: {error}")),
+            }
+        }
+        let notes = service.round(now_s());
+        // What goes on from round to round is said once.
+        for text in notes.iter().filter(|text| !last.contains(*text)) {
+            note(text);
+        }
+        last = notes;
+        let is_last = args
+            .rounds
+            .is_some_and(|rounds| service.status().num_rounds >= rounds);
+        while began.elapsed() < tick && !is_last {
+            if stop.load(Ordering::Relaxed) || reload.load(Ordering::Relaxed) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(20).min(tick.saturating_sub(began.elapsed())));
+        }
+        if stop.load(Ordering::Relaxed) || is_last {
+            let num = service.status().num_waiting;
+            if !args.shadow && num > 0 {
+                note(&format!(
+                    "ends; {num} jobs stay held: start it again, or run `pleach-scheduler hand-back`"
+                ));
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+fn status(settings: &Settings) -> Result<ExitCode, Error> {
+    let status = state::read_status(&settings.state_dir)?;
+    let age_s = now_s() - status.at_s;
+    let mode = if status.is_shadow { "shadow" } else { "live" };
+    let mut text = format!(
+        "{} on partition {} ({mode}), process {}\nlast round {age_s} s ago: {} waiting, {} placed, {} left to Slurm\n\
+         {} rounds, {} failed, {} by the fallback; {} starts and preemptions; {} lines of the log lost\n\
+         last round: observe {:.1} ms, decide {:.1} ms, apply {:.1} ms",
+        status.policy,
+        status.partition,
+        status.pid,
+        status.num_waiting,
+        status.num_placed,
+        status.num_foreign,
+        status.num_rounds,
+        status.num_failed,
+        status.num_fallbacks,
+        status.num_starts,
+        status.num_lines_lost,
+        status.observe_s * 1e3,
+        status.decide_s * 1e3,
+        status.apply_s * 1e3,
+    );
+    for warning in &status.warnings {
+        text += &format!("\nwarning: {warning}");
+    }
+    if !status.last_error.is_empty() {
+        text += &format!("\nlast error: {}", status.last_error);
+    }
+    say(&text);
+    let well = age_s <= 60 && status.last_error.is_empty();
+    Ok(if well {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn explain(settings: &Settings, job: ExternalId) -> Result<ExitCode, Error> {
+    let rounds = state::rounds_of(&settings.state_dir, job, 5)?;
+    if rounds.is_empty() {
+        say(&format!(
+            "The log has no decision about job {job}; `why-not {job}` tells why it does not run."
+        ));
+        return Ok(ExitCode::FAILURE);
+    }
+    for record in rounds {
+        for planned in record.decisions.iter().filter(|planned| planned.job() == job) {
+            let mode = if record.is_shadow {
+                "only decided (shadow)"
+            } else {
+                planned.outcome.as_str()
+            };
+            let by = record.fallback.as_deref().unwrap_or(&record.policy);
+            let action = format!("{:?}", planned.decision.action).to_lowercase();
+            say(&format!(
+                "round {} at {}: {action} job {job} on {} GPU(s) of {}: {mode}\nby {by}\n{}",
+                record.round,
+                record.snapshot.taken_s,
+                planned.decision.num_gpus,
+                planned.nodes.join(","),
+                planned.why
+            ));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn not_running(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Error> {
+    let mut loaded = Loaded::of(&args.policy, fleet::capabilities(settings))?;
+    let snapshot = source::observe(&settings.commands(), &partition(settings)?, now_s())?;
+    let mut memory = read_memory(settings);
+    memory.observe(&snapshot);
+    say(&why_not::answer(
+        &snapshot,
+        &memory,
+        &mut loaded,
+        settings,
+        args.job,
+    )?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a daemon remembers, read without disturbing it.
+fn read_memory(settings: &Settings) -> Memory {
+    let text = std::fs::read_to_string(settings.state_dir.join("memory.json"));
+    text.ok()
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default()
+}
+
+fn hand_back(settings: &Settings, args: &HandBack) -> Result<ExitCode, Error> {
+    let _lock = match State::take(&settings.state_dir, settings.log_bytes_max) {
+        Ok(state) => Some(state),
+        Err(error @ Error::Busy { .. }) if !args.force => return Err(error),
+        // The queue is handed back whatever is wrong with our own folder.
+        Err(_) => None,
+    };
+    let (num, refused) = apply::slurm::hand_back(&settings.commands())?;
+    say(&format!("{num} jobs were given back to Slurm"));
+    for text in &refused {
+        note(text);
+    }
+    Ok(if refused.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn script(settings: &Settings, args: &Lua) -> Result<ExitCode, Error> {
+    let default = source::default_partition(&settings.commands()).ok();
+    let partition = partition(settings)?;
+    let is_default = default.as_ref() == Some(&partition);
+    let heartbeat = settings.state_dir.join("heartbeat");
+    say(&lua::script(&partition, is_default, &heartbeat, args.patience_s)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn replay(settings: &Settings, args: &ReplayArgs) -> Result<ExitCode, Error> {
+    let mut policy = Loaded::of(&args.policy, fleet::capabilities(settings))?;
+    let mut fallback = Loaded::heuristic(&settings.fallback)?;
+    let (mut num, mut num_same, mut num_fallback) = (0_u64, 0_u64, 0_u64);
+    for record in Replay::open(&args.log)? {
+        let record = record?;
+        if record.fallback.is_some() {
+            num_fallback += 1;
+            continue;
+        }
+        let mut deciders = Deciders {
+            policy: &mut policy,
+            fallback: &mut fallback,
+        };
+        let plan = round::plan(
+            &record.snapshot,
+            &record.memory,
+            &mut deciders,
+            settings,
+            record.is_shadow,
+            &mut || false,
+        )?;
+        num += 1;
+        if round::is_same(&plan.decisions, &record.decisions) {
+            num_same += 1;
+        } else {
+            say(&format!("round {} is decided otherwise", record.round));
+        }
+    }
+    say(&format!(
+        "{num_same} of {num} rounds are decided alike; {num_fallback} by the fallback were left out"
+    ));
+    Ok(if num == num_same {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}

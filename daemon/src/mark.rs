@@ -1,0 +1,103 @@
+//! What the daemon writes into a job's `AdminComment`: all that it must know of a job after a restart, kept by Slurm.
+
+use std::fmt;
+
+/// The mark of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Not the daemon's.
+    None,
+    /// An operator keeps the job from the daemon: `pleach:off`.
+    Off,
+    /// Held for the daemon.
+    Held {
+        /// How often it was let go and did not start.
+        tries: u32,
+        /// Not to be let go again before this, Unix time, s.
+        until_s: i64,
+    },
+    /// Decided, and let go as soon as it is no longer held.
+    Decided {
+        /// When, Unix time, s.
+        since_s: i64,
+        /// How often it was let go before and did not start.
+        tries: u32,
+    },
+}
+
+impl Mark {
+    /// A new job's.
+    pub const HELD: Mark = Mark::Held { tries: 0, until_s: 0 };
+
+    /// Reads an `AdminComment`. What is damaged is read as held, which is always safe.
+    #[must_use]
+    pub fn read(text: &str) -> Mark {
+        let mut words = text.split_whitespace();
+        let kind = match words.next() {
+            Some("pleach:off") => return Mark::Off,
+            Some(kind @ ("pleach:held" | "pleach:decided")) => kind,
+            _ => return Mark::None,
+        };
+        let (mut tries, mut until_s, mut since_s) = (0, 0, None);
+        for word in words {
+            match word.split_once('=') {
+                Some(("tries", value)) => tries = value.parse().unwrap_or(0),
+                Some(("until", value)) => until_s = value.parse().unwrap_or(0),
+                Some(("at", value)) => since_s = value.parse().ok(),
+                _ => {}
+            }
+        }
+        match (kind, since_s) {
+            ("pleach:decided", Some(since_s)) => Mark::Decided { since_s, tries },
+            _ => Mark::Held { tries, until_s },
+        }
+    }
+
+    /// Tries so far, and the time before which there is no other.
+    #[must_use]
+    pub fn tries(self) -> (u32, i64) {
+        match self {
+            Mark::None | Mark::Off => (0, 0),
+            Mark::Held { tries, until_s } => (tries, until_s),
+            Mark::Decided { tries, .. } => (tries, 0),
+        }
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mark::None => Ok(()),
+            Mark::Off => write!(out, "pleach:off"),
+            Mark::Held { tries, until_s } => write!(out, "pleach:held tries={tries} until={until_s}"),
+            Mark::Decided { since_s, tries } => write!(out, "pleach:decided at={since_s} tries={tries}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_come_back_as_they_were_written_and_damage_means_held() {
+        for mark in [
+            Mark::Off,
+            Mark::HELD,
+            Mark::Held {
+                tries: 3,
+                until_s: 1_795_384_544,
+            },
+            Mark::Decided {
+                since_s: 1_795_384_544,
+                tries: 2,
+            },
+        ] {
+            assert_eq!(Mark::read(&mark.to_string()), mark);
+        }
+        assert_eq!(Mark::read("(null)"), Mark::None);
+        assert_eq!(Mark::read("pleach"), Mark::None);
+        assert_eq!(Mark::read("pleach:decided at=x"), Mark::HELD);
+        assert_eq!(Mark::read("pleach:held"), Mark::HELD);
+    }
+}

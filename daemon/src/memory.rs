@@ -1,0 +1,159 @@
+//! What Slurm does not keep: what jobs received in runs that were cut short. Everything else is read anew in each round.
+//!
+//! It is written beside the log after each round. Lost, it costs nothing but the progress that policies believe such jobs to
+//! have: they count as jobs that begin anew.
+
+use std::collections::BTreeMap;
+
+use pleach_scheduler::{Cluster, ExternalId, JobId};
+use serde::{Deserialize, Serialize};
+
+use crate::record::Planned;
+use crate::snapshot::{Phase, Snapshot};
+
+/// What is remembered of jobs that wait or run, no others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Memory {
+    jobs: BTreeMap<ExternalId, Past>,
+}
+
+/// Runs of a job before the present one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Past {
+    /// What it had received when it last stopped.
+    pub received: Received,
+    /// When it first began to run, Unix time, µs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_start_us: Option<i64>,
+    /// The run that was last seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<Run>,
+    /// The GPUs of each node that the last decision gave it, as bit masks: Slurm names no GPUs before it runs, and none in its
+    /// lists.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub gpus: BTreeMap<String, u64>,
+    /// What it will have received once the preemption that was sent is carried out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stop: Option<Received>,
+}
+
+/// What a job had received when it last stopped; as in [`pleach_scheduler::snapshot::JobRecord`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Received {
+    /// GPU·s.
+    pub attained_gpu_s: f64,
+    /// Time with GPUs, s.
+    pub held_s: f64,
+    /// Believed progress, s of the reference run.
+    pub executed_s: f64,
+    /// Work that restarts have added, s of the reference run.
+    pub added_s: f64,
+    /// Progress that the last preemption wrote down, s of the reference run.
+    pub saved_s: f64,
+    /// How often it was preempted.
+    pub num_preemptions: u32,
+    /// How often it was stopped by a failure.
+    pub num_failures: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Run {
+    start_s: i64,
+    seen_s: i64,
+    num_gpus: u32,
+}
+
+impl Past {
+    fn is_empty(&self) -> bool {
+        *self == Past::default()
+    }
+
+    /// The run that was seen is over: stopped by the daemon, or by a failure, which keeps no progress that is known.
+    fn close(&mut self) {
+        self.gpus.clear();
+        let Some(run) = self.run.take() else { return };
+        if let Some(received) = self.stop.take() {
+            self.received = received;
+            return;
+        }
+        let held_s = (run.seen_s - run.start_s).max(0) as f64;
+        self.received.held_s += held_s;
+        self.received.attained_gpu_s += held_s * f64::from(run.num_gpus);
+        self.received.num_failures = self.received.num_failures.saturating_add(1);
+    }
+}
+
+impl Memory {
+    /// What is remembered of a job.
+    #[must_use]
+    pub fn past(&self, job: ExternalId) -> Past {
+        self.jobs.get(&job).cloned().unwrap_or_default()
+    }
+
+    /// Number of jobs of which there is something to remember.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether there is nothing to remember.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.jobs.is_empty()
+    }
+
+    /// Takes in what a snapshot shows; forgets jobs that are gone.
+    pub fn observe(&mut self, snapshot: &Snapshot) {
+        let mut before = std::mem::take(&mut self.jobs);
+        for job in &snapshot.jobs {
+            let mut past = before.remove(&job.id).unwrap_or_default();
+            match (&job.phase, job.start_s) {
+                (Phase::Running, Some(start_s)) => {
+                    if past.run.is_some_and(|run| run.start_s != start_s) {
+                        // Stopped and started again between two looks: what was decided last is where it runs.
+                        let gpus = std::mem::take(&mut past.gpus);
+                        past.close();
+                        past.gpus = gpus;
+                    }
+                    past.first_start_us
+                        .get_or_insert(start_s.saturating_mul(1_000_000));
+                    past.run = Some(Run {
+                        start_s,
+                        seen_s: snapshot.taken_s.max(start_s),
+                        num_gpus: job.num_gpus(),
+                    });
+                }
+                (Phase::Foreign { .. } | Phase::Released { .. }, _) => {}
+                _ => past.close(),
+            }
+            if !past.is_empty() {
+                self.jobs.insert(job.id, past);
+            }
+        }
+    }
+
+    /// A start of a job was sent.
+    pub fn started(&mut self, planned: &Planned) {
+        let slices = planned.nodes.iter().zip(&planned.decision.placement);
+        let gpus = slices.map(|(node, slice)| (node.clone(), slice.gpus));
+        self.jobs.entry(planned.job()).or_default().gpus = gpus.collect();
+    }
+
+    /// A preemption of a job was sent; `row` is the job as the cluster has it after the pass.
+    pub fn preempted(&mut self, cluster: &Cluster, job: ExternalId, row: JobId) {
+        let of = cluster.job(row);
+        self.jobs.entry(job).or_default().stop = Some(Received {
+            attained_gpu_s: of.attained_gpu_s,
+            held_s: of.held_s,
+            executed_s: of.executed_s,
+            added_s: of.added_s,
+            saved_s: of.saved_s,
+            num_preemptions: of.num_preemptions,
+            num_failures: of.num_failures,
+        });
+    }
+}

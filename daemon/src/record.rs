@@ -1,0 +1,62 @@
+//! What is written down of a round: enough to decide it again, and to tell why.
+
+use pleach_scheduler::{Decision, ExternalId};
+use serde::{Deserialize, Serialize};
+
+use crate::memory::Memory;
+use crate::snapshot::Snapshot;
+
+/// Most bytes of a line of the log.
+pub const LINE_MAX: usize = 256 << 20;
+
+/// One round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoundRecord {
+    /// Number of the round since the daemon began.
+    pub round: u64,
+    /// Whether nothing was carried out.
+    pub is_shadow: bool,
+    /// Name of the policy.
+    pub policy: String,
+    /// Who answered in its place and why, where it could not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
+    /// What was seen.
+    pub snapshot: Snapshot,
+    /// What was remembered.
+    #[serde(default, skip_serializing_if = "Memory::is_empty")]
+    pub memory: Memory,
+    /// What was decided, in its order.
+    pub decisions: Vec<Planned>,
+    /// Time for observing, s.
+    pub observe_s: f64,
+    /// Time for deciding, s.
+    pub decide_s: f64,
+    /// Time for carrying out, s.
+    pub apply_s: f64,
+}
+
+/// One decision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Planned {
+    /// The record of the scheduler.
+    pub decision: Decision,
+    /// Names of the nodes of its placement, in the order of its slices.
+    pub nodes: Vec<String>,
+    /// Why, in words; empty where no tree decided.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// What became of it; empty in shadow mode.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub outcome: String,
+}
+
+impl Planned {
+    /// The job.
+    #[must_use]
+    pub fn job(&self) -> ExternalId {
+        self.decision.job
+    }
+}

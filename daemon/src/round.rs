@@ -1,0 +1,157 @@
+//! One round: from what was seen and what is remembered to decisions, through the same pass as in training.
+//!
+//! A policy that fails or is still deciding at the deadline is replaced for this round: the tables are made anew and the
+//! fallback decides. It is a simple heuristic, whose time needs no bound of its own.
+
+use pleach_scheduler::decision::Action;
+use pleach_scheduler::pass::{Pass, PassState};
+use pleach_scheduler::{Cluster, DecisionPoint, PolicyError};
+
+use crate::config::Settings;
+use crate::error::Error;
+use crate::fleet::{self, Fleet};
+use crate::memory::Memory;
+use crate::policy::Loaded;
+use crate::record::Planned;
+use crate::snapshot::Snapshot;
+
+/// What a round decided.
+#[derive(Debug)]
+pub struct Plan {
+    /// The decisions, in their order.
+    pub decisions: Vec<Planned>,
+    /// The tables as the decisions left them; none without any node.
+    pub fleet: Option<Fleet>,
+    /// Who answered in the policy's place and why.
+    pub fallback: Option<String>,
+}
+
+/// Who decides, and who does where that fails.
+#[derive(Debug)]
+pub struct Deciders<'a> {
+    /// The policy.
+    pub policy: &'a mut Loaded,
+    /// The fallback.
+    pub fallback: &'a mut Loaded,
+}
+
+/// Decides a round. `is_late` is asked between decisions.
+///
+/// # Errors
+/// Settings that do not fit what was seen; a fallback that fails too.
+pub fn plan(
+    snapshot: &Snapshot,
+    memory: &Memory,
+    deciders: &mut Deciders<'_>,
+    settings: &Settings,
+    is_shadow: bool,
+    is_late: &mut dyn FnMut() -> bool,
+) -> Result<Plan, Error> {
+    let Some(mut fleet) = fleet::build(snapshot, memory, settings, is_shadow)? else {
+        return Ok(Plan {
+            decisions: Vec::new(),
+            fleet: None,
+            fallback: None,
+        });
+    };
+    let reason = match decide(&mut fleet, deciders.policy, is_late) {
+        Ok(Some(decisions)) => {
+            return Ok(Plan {
+                decisions,
+                fleet: Some(fleet),
+                fallback: None,
+            });
+        }
+        Ok(None) => format!(
+            "{} was not done within {} s",
+            deciders.policy.name, settings.deadline_s
+        ),
+        Err(error) => format!("{}: {error}", deciders.policy.name),
+    };
+    let Some(mut fleet) = fleet::build(snapshot, memory, settings, is_shadow)? else {
+        unreachable!("the same snapshot had nodes");
+    };
+    let decisions = decide(&mut fleet, deciders.fallback, &mut || false)?;
+    Ok(Plan {
+        decisions: decisions.unwrap_or_default(),
+        fleet: Some(fleet),
+        fallback: Some(format!("{} answered: {reason}", deciders.fallback.name)),
+    })
+}
+
+/// One pass to its end, with the reason of each decision; none if it was too late.
+fn decide(
+    fleet: &mut Fleet,
+    loaded: &mut Loaded,
+    is_late: &mut dyn FnMut() -> bool,
+) -> Result<Option<Vec<Planned>>, PolicyError> {
+    let Fleet { cluster, nodes, .. } = fleet;
+    if cluster.num_pending() == 0 {
+        return Ok(Some(Vec::new()));
+    }
+    let needs = loaded.policy.needs();
+    let mut pass = Pass::new();
+    let (mut planned, mut decisions) = (Vec::new(), Vec::new());
+    let mut state = pass.open(cluster, &needs);
+    while state == PassState::Open {
+        if is_late() {
+            return Ok(None);
+        }
+        let action = pass.decide(cluster, loaded.policy.as_mut())?;
+        let why = why(&pass, cluster, loaded, action)?;
+        state = pass.act(cluster, &needs, action);
+        cluster.take_decisions(&mut decisions);
+        planned.extend(decisions.drain(..).map(|decision| {
+            Planned {
+                nodes: decision
+                    .placement
+                    .iter()
+                    .map(|slice| nodes[slice.node.index()].clone())
+                    .collect(),
+                decision,
+                why: why.clone(),
+                outcome: String::new(),
+            }
+        }));
+    }
+    Ok(Some(planned))
+}
+
+/// The path of a tree to its choice.
+fn why(pass: &Pass, cluster: &Cluster, loaded: &Loaded, action: usize) -> Result<String, PolicyError> {
+    let Some(tree) = &loaded.tree else {
+        return Ok(String::new());
+    };
+    let point = DecisionPoint {
+        cluster,
+        candidates: pass.candidates(),
+        observation: pass.observation().as_ref(),
+    };
+    let text = tree.explain(&point, action)?.to_string();
+    // Its first line names rows of tables, which mean nothing outside.
+    let (first, path) = text.split_once('\n').unwrap_or((&text, ""));
+    let tier = first.split_once(": ").map_or("", |(_, tier)| tier);
+    Ok(format!("{tier}\n{path}").trim_end().to_owned())
+}
+
+/// Whether two rounds decided the same: jobs, actions and GPUs, in the same order.
+#[must_use]
+pub fn is_same(ours: &[Planned], theirs: &[Planned]) -> bool {
+    let key = |planned: &Planned| {
+        let decision = &planned.decision;
+        (
+            decision.job,
+            decision.action,
+            decision.placement.clone(),
+            decision.leaf,
+            planned.nodes.clone(),
+        )
+    };
+    ours.iter().map(key).eq(theirs.iter().map(key))
+}
+
+/// Whether a decision is carried out by somebody: reservations are not.
+#[must_use]
+pub fn is_carried_out(planned: &Planned) -> bool {
+    planned.decision.action != Action::Reserve
+}

@@ -1,0 +1,210 @@
+//! The loop: observe, decide, carry out, write down. What fails is told and tried again in the next round.
+
+use std::time::{Duration, Instant};
+
+use pleach_scheduler::decision::Action;
+
+use crate::apply::slurm as apply;
+use crate::command::Commands;
+use crate::config::Settings;
+use crate::error::Error;
+use crate::fleet;
+use crate::memory::Memory;
+use crate::policy::Loaded;
+use crate::record::{Planned, RoundRecord};
+use crate::round::{self, Deciders};
+use crate::snapshot::{Phase, Snapshot};
+use crate::source::slurm as source;
+use crate::state::{State, Status};
+
+/// A daemon between two rounds.
+#[derive(Debug)]
+pub struct Service {
+    settings: Settings,
+    commands: Commands,
+    partition: String,
+    is_shadow: bool,
+    policy_text: String,
+    policy: Loaded,
+    fallback: Loaded,
+    memory: Memory,
+    state: State,
+    status: Status,
+}
+
+impl Service {
+    /// Reads the policy and takes the folder. Nothing is done to Slurm yet.
+    ///
+    /// # Errors
+    /// A policy that does not fit, a folder that another daemon has, a Slurm without a default partition where none is named.
+    pub fn new(settings: Settings, policy: &str, is_shadow: bool) -> Result<Service, Error> {
+        settings.validate()?;
+        let loaded = Loaded::of(policy, fleet::capabilities(&settings))?;
+        let fallback = Loaded::heuristic(&settings.fallback)?;
+        let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
+        let commands = settings.commands();
+        let partition = match &settings.partition {
+            Some(name) => name.clone(),
+            None => source::default_partition(&commands)?,
+        };
+        let (memory, complaint) = state.read_memory();
+        let mut warnings = loaded.warnings.clone();
+        warnings.extend(complaint);
+        let status = Status {
+            pid: std::process::id(),
+            is_shadow,
+            partition: partition.clone(),
+            policy: loaded.name.clone(),
+            warnings,
+            ..Status::default()
+        };
+        Ok(Service {
+            commands,
+            partition,
+            is_shadow,
+            policy_text: policy.to_owned(),
+            policy: loaded,
+            fallback,
+            memory,
+            state,
+            status,
+            settings,
+        })
+    }
+
+    /// How the last round went.
+    #[must_use]
+    pub fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// Reads the policy again. It takes the place of the present one as a whole, or not at all.
+    ///
+    /// # Errors
+    /// A policy that does not fit; the present one stays.
+    pub fn reload(&mut self) -> Result<(), Error> {
+        let loaded = Loaded::of(&self.policy_text, fleet::capabilities(&self.settings))?;
+        self.status.warnings.clone_from(&loaded.warnings);
+        self.status.policy.clone_from(&loaded.name);
+        self.policy = loaded;
+        Ok(())
+    }
+
+    /// One round at Unix time `now_s`; notes for the operator, one a line.
+    pub fn round(&mut self, now_s: i64) -> Vec<String> {
+        let mut notes = Vec::new();
+        self.status.num_rounds += 1;
+        self.status.at_s = now_s;
+        self.status.last_error.clear();
+        if let Err(error) = self.try_round(now_s, &mut notes) {
+            self.status.num_failed += 1;
+            notes.push(error.to_string());
+        }
+        if let Some(last) = notes.last() {
+            self.status.last_error.clone_from(last);
+        }
+        // A heartbeat says that the daemon lives, not that Slurm answered. In shadow mode nothing is to be held.
+        let beat = match self.is_shadow {
+            true => Ok(()),
+            false => self.state.write_heartbeat(now_s),
+        };
+        let written = [
+            beat,
+            self.state.write_memory(&self.memory),
+            self.state.write_status(&self.status),
+        ];
+        notes.extend(
+            written
+                .into_iter()
+                .filter_map(Result::err)
+                .map(|error| error.to_string()),
+        );
+        notes
+    }
+
+    fn try_round(&mut self, now_s: i64, notes: &mut Vec<String>) -> Result<(), Error> {
+        let began = Instant::now();
+        let snapshot = source::observe(&self.commands, &self.partition, now_s)?;
+        self.status.observe_s = began.elapsed().as_secs_f64();
+        self.memory.observe(&snapshot);
+        self.count(&snapshot);
+        if !self.is_shadow {
+            let kept = apply::keep(&self.commands, &snapshot, self.settings.release_limit_s);
+            notes.extend(kept.refused);
+        }
+        let began = Instant::now();
+        let limit = Duration::from_secs_f64(self.settings.deadline_s);
+        let mut deciders = Deciders {
+            policy: &mut self.policy,
+            fallback: &mut self.fallback,
+        };
+        let mut plan = round::plan(
+            &snapshot,
+            &self.memory,
+            &mut deciders,
+            &self.settings,
+            self.is_shadow,
+            &mut || began.elapsed() > limit,
+        )?;
+        self.status.decide_s = began.elapsed().as_secs_f64();
+        if let Some(why) = &plan.fallback {
+            self.status.num_fallbacks += 1;
+            notes.push(why.clone());
+        }
+        let began = Instant::now();
+        let before = self.memory.clone();
+        if !self.is_shadow {
+            for job in apply::apply(&self.commands, &snapshot, &mut plan.decisions) {
+                let row = plan
+                    .decisions
+                    .iter()
+                    .find(|planned| planned.job() == job)
+                    .map(|planned| planned.decision.row);
+                if let (Some(fleet), Some(row)) = (&plan.fleet, row) {
+                    self.memory.preempted(&fleet.cluster, job, row);
+                }
+            }
+        }
+        let started =
+            |planned: &&Planned| planned.decision.action == Action::Start && planned.outcome == "sent";
+        for planned in plan.decisions.iter().filter(started) {
+            self.memory.started(planned);
+        }
+        self.status.apply_s = began.elapsed().as_secs_f64();
+        let sent = |outcome: &str| outcome == "sent" || outcome.is_empty();
+        let starts = plan
+            .decisions
+            .iter()
+            .filter(|planned| round::is_carried_out(planned) && sent(&planned.outcome));
+        self.status.num_starts += starts.count() as u64;
+        let failed = plan.decisions.iter().filter(|planned| !sent(&planned.outcome));
+        notes.extend(failed.map(|planned| format!("job {}: {}", planned.job(), planned.outcome)));
+        if plan.decisions.iter().any(round::is_carried_out) {
+            let record = RoundRecord {
+                round: self.status.num_rounds,
+                is_shadow: self.is_shadow,
+                policy: self.policy.name.clone(),
+                fallback: plan.fallback,
+                snapshot,
+                memory: before,
+                decisions: plan.decisions,
+                observe_s: self.status.observe_s,
+                decide_s: self.status.decide_s,
+                apply_s: self.status.apply_s,
+            };
+            if let Err(error) = self.state.append(&record) {
+                self.status.num_lines_lost += 1;
+                notes.push(error.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, snapshot: &Snapshot) {
+        let num = |is: &dyn Fn(&Phase) -> bool| snapshot.jobs.iter().filter(|job| is(&job.phase)).count();
+        self.status.num_waiting =
+            num(&|phase| matches!(phase, Phase::Waiting | Phase::Loose | Phase::Blocked { .. }));
+        self.status.num_placed = num(&|phase| matches!(phase, Phase::Running | Phase::Released { .. }));
+        self.status.num_foreign = num(&|phase| matches!(phase, Phase::Foreign { .. }));
+    }
+}

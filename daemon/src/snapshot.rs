@@ -1,0 +1,137 @@
+//! A cluster as its batch system shows it at one moment: plain data, written and read as JSON.
+//!
+//! Everything that a round decides is a function of this and of what is remembered of jobs that ran before
+//! ([`crate::memory::Memory`]), so a snapshot that was written down is decided again to the same bits.
+
+use pleach_scheduler::ExternalId;
+use pleach_scheduler::cluster::NodeState;
+use serde::{Deserialize, Serialize};
+
+/// What the key `version` says. A change of the format is a new number.
+pub const VERSION: u32 = 1;
+
+/// A cluster at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Snapshot {
+    /// Version of the format, [`VERSION`].
+    pub version: u32,
+    /// When it was taken, Unix time, s.
+    pub taken_s: i64,
+    /// Nodes with GPUs, in the order of the batch system.
+    pub nodes: Vec<NodeSeen>,
+    /// Jobs that ask for GPUs and have not ended, by arrival.
+    pub jobs: Vec<JobSeen>,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeSeen {
+    /// Its name.
+    pub name: String,
+    /// Type of its GPUs.
+    pub gpu_type: String,
+    /// GPUs, 1 to 64.
+    pub num_gpus: u32,
+    /// GPUs that somebody holds, wholly or in part.
+    pub num_gpus_used: u32,
+    /// CPUs that nobody holds.
+    pub num_cpus_free: u32,
+    /// Whether it takes jobs.
+    pub state: NodeState,
+}
+
+/// Where a job stands between its user, the daemon and the batch system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Phase {
+    /// Held for the daemon, which decides when it starts.
+    Waiting,
+    /// Pending and not held: the daemon is to hold it. In shadow mode it waits.
+    Loose,
+    /// Let go to [`JobSeen::nodes`], and not running yet.
+    Released {
+        /// When it was let go, Unix time, s.
+        since_s: i64,
+    },
+    /// Runs on [`JobSeen::nodes`].
+    Running,
+    /// Pending, and may not start yet for a reason that is not the daemon's.
+    Blocked {
+        /// The reason.
+        reason: String,
+    },
+    /// Left to the batch system.
+    Foreign {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobSeen {
+    /// Its number.
+    pub id: ExternalId,
+    /// Where it stands.
+    pub phase: Phase,
+    /// The account that pays for it; empty where there is none.
+    #[serde(default)]
+    pub account: String,
+    /// When it came, Unix time, s.
+    pub submit_s: i64,
+    /// When its present run began, Unix time, s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_s: Option<i64>,
+    /// Its time limit, s; none: without limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_s: Option<i64>,
+    /// Nodes that it asks for, at least 1.
+    pub num_nodes: u32,
+    /// GPUs on each of them, at least 1.
+    pub gpus_per_node: u32,
+    /// The GPU type that it asks for; none: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_type: Option<String>,
+    /// CPUs on all its nodes.
+    pub num_cpus: u32,
+    /// Where it runs or was let go to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
+    /// How often it was requeued.
+    #[serde(default)]
+    pub num_restarts: u32,
+    /// How often it was let go and did not start.
+    #[serde(default)]
+    pub num_tries: u32,
+    /// Not to be let go again before this, Unix time, s.
+    #[serde(default)]
+    pub not_before_s: i64,
+}
+
+impl JobSeen {
+    /// GPUs in all.
+    #[must_use]
+    pub fn num_gpus(&self) -> u32 {
+        self.num_nodes.saturating_mul(self.gpus_per_node)
+    }
+
+    /// Whether it holds GPUs that the daemon gave to it.
+    #[must_use]
+    pub fn is_placed(&self) -> bool {
+        matches!(self.phase, Phase::Running | Phase::Released { .. })
+    }
+
+    /// Order of arrival: the time, then the number, then the task.
+    pub(crate) fn arrival(&self) -> (i64, u64, u64) {
+        let text = self.id.to_string();
+        let mut parts = text.split('_').map(|part| part.parse().unwrap_or(u64::MAX));
+        (
+            self.submit_s,
+            parts.next().unwrap_or(u64::MAX),
+            parts.next().unwrap_or(0),
+        )
+    }
+}

@@ -1,0 +1,5 @@
+//! Where snapshots come from: Slurm itself, or a log that was written while Slurm was watched.
+
+mod node_list;
+pub mod replay;
+pub mod slurm;

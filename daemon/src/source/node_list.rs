@@ -1,0 +1,77 @@
+//! Slurm's lists of nodes, `g[1-3,7],h01`, as names.
+
+/// Most nodes that one list may name.
+const NODES_MAX: usize = 100_000;
+
+/// The names in a list; none where the text is no list.
+pub(crate) fn expand(text: &str) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(['[', ',']).unwrap_or(rest.len());
+        let prefix = &rest[..end];
+        if !prefix
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        {
+            return None;
+        }
+        if rest[end..].starts_with('[') {
+            let close = rest.find(']')?;
+            for part in rest[end + 1..close].split(',') {
+                let (low, high) = part.split_once('-').unwrap_or((part, part));
+                let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+                if !digits(low) || !digits(high) {
+                    return None;
+                }
+                let (first, last): (usize, usize) = (low.parse().ok()?, high.parse().ok()?);
+                if first > last || last - first >= NODES_MAX - names.len().min(NODES_MAX) {
+                    return None;
+                }
+                let width = low.len();
+                names.extend((first..=last).map(|number| format!("{prefix}{number:0width$}")));
+            }
+            rest = &rest[close + 1..];
+        } else {
+            if prefix.is_empty() || names.len() >= NODES_MAX {
+                return None;
+            }
+            names.push(prefix.to_owned());
+            rest = &rest[end..];
+        }
+        match rest.strip_prefix(',') {
+            Some("") => return None,
+            Some(more) => rest = more,
+            None if rest.is_empty() => {}
+            None => return None,
+        }
+    }
+    Some(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_slurm_become_names_and_other_texts_nothing() {
+        assert_eq!(expand("").unwrap(), Vec::<String>::new());
+        assert_eq!(expand("g1").unwrap(), ["g1"]);
+        assert_eq!(expand("g[1-3,7],h01").unwrap(), ["g1", "g2", "g3", "g7", "h01"]);
+        assert_eq!(expand("n[08-11]").unwrap(), ["n08", "n09", "n10", "n11"]);
+        for text in [
+            "g[",
+            "g[1",
+            "g[3-1]",
+            "g[a]",
+            "g[1]x",
+            "g1,",
+            ",g1",
+            "g 1",
+            "g[0-99999999999]",
+            "g[1-100001]",
+        ] {
+            assert_eq!(expand(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! Observes Slurm by its own commands, `squeue -O` and `sinfo -O`, whose fields are separated by `|` and not padded.
+//!
+//! The queue is read before the nodes: a job that ends or starts between the two makes a node look fuller, never emptier. A
+//! text that is not what the command prints is refused as a whole, with its line. Proved on Slurm 22.05.
+//!
+//! A job that cannot be carried over into tables without loss (features, reservations, licences, shares of GPUs, two nodes
+//! that are not taken whole) is left to Slurm's own scheduler, and the GPUs that it takes are taken out of the cluster that
+//! the policy sees.
+
+use std::collections::BTreeSet;
+
+use pleach_scheduler::ExternalId;
+use pleach_scheduler::cluster::NodeState;
+
+use super::node_list::expand;
+use crate::command::Commands;
+use crate::error::Error;
+use crate::mark::Mark;
+use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
+
+/// The account is last: it may be any text.
+const JOB_FIELDS: &str = "JobArrayID:|,State:|,PriorityLong:|,tres-per-node:|,tres-per-job:|,tres-per-task:|,\
+tres-per-socket:|,NumNodes:|,NumCPUs:|,NodeList:|,ReqNodes:|,admin_comment:|,Reason:|,TimeLimit:|,SubmitTime:|,StartTime:|,\
+RestartCnt:|,OverSubscribe:|,Contiguous:|,Feature:|,Dependency:|,Reservation:|,Licenses:|,Partition:|,Account:|";
+const NUM_JOB_FIELDS: usize = 25;
+const NODE_FIELDS: &str = "NodeList:|,StateLong:|,Gres:|,GresUsed:|,CPUsState:|,Partition:|";
+const NUM_NODE_FIELDS: usize = 6;
+
+const SQUEUE: &str = "squeue";
+const SINFO: &str = "sinfo";
+
+/// Reasons for which Slurm itself would start a job later: it may be held and decided by the daemon.
+const OPEN_REASONS: [&str; 6] = [
+    "None",
+    "Priority",
+    "Resources",
+    "ReqNodeNotAvail",
+    "NodeDown",
+    "Cleaning",
+];
+
+/// Slurm as it is now, for the jobs and nodes of one partition.
+///
+/// # Errors
+/// A command that fails or takes too long, or output that it cannot have printed.
+pub fn observe(commands: &Commands, partition: &str, now_s: i64) -> Result<Snapshot, Error> {
+    let jobs = commands.run("squeue", &["-h", "-r", "-a", "-O", JOB_FIELDS])?;
+    let nodes = commands.run("sinfo", &["-h", "-N", "-p", partition, "-O", NODE_FIELDS])?;
+    read(&jobs, &nodes, partition, now_s)
+}
+
+/// The partition that Slurm calls the default one.
+///
+/// # Errors
+/// As [`observe`]; no default partition.
+pub fn default_partition(commands: &Commands) -> Result<String, Error> {
+    let text = commands.run("sinfo", &["-h", "-o", "%P"])?;
+    let found = text.lines().find_map(|line| line.trim().strip_suffix('*'));
+    found.map(str::to_owned).ok_or_else(|| {
+        Error::garbage(
+            SINFO,
+            1,
+            text.lines().next().unwrap_or(""),
+            "names no default partition; set `partition`",
+        )
+    })
+}
+
+/// The snapshot that two texts tell of.
+///
+/// # Errors
+/// A line that the command cannot have printed.
+pub fn read(jobs: &str, nodes: &str, partition: &str, now_s: i64) -> Result<Snapshot, Error> {
+    let mut seen = Vec::new();
+    let mut ids = BTreeSet::new();
+    for (row, line) in jobs.lines().enumerate() {
+        if let Some(job) = job(row + 1, line, partition)? {
+            if !ids.insert(job.id) {
+                return Err(Error::garbage(
+                    SQUEUE,
+                    row + 1,
+                    line,
+                    "names a job for the second time",
+                ));
+            }
+            seen.push(job);
+        }
+    }
+    seen.sort_by_key(JobSeen::arrival);
+    let mut tables = Vec::new();
+    let mut names = BTreeSet::new();
+    for (row, line) in nodes.lines().enumerate() {
+        if let Some(node) = node(row + 1, line)? {
+            if !names.insert(node.name.clone()) {
+                return Err(Error::garbage(
+                    SINFO,
+                    row + 1,
+                    line,
+                    "names a node for the second time",
+                ));
+            }
+            tables.push(node);
+        }
+    }
+    for job in &mut seen {
+        leave_misfits(job, &tables);
+    }
+    Ok(Snapshot {
+        version: VERSION,
+        taken_s: now_s,
+        nodes: tables,
+        jobs: seen,
+    })
+}
+
+/// Leaves to Slurm what cannot be placed even on an empty cluster, on one node or on whole nodes.
+fn leave_misfits(job: &mut JobSeen, nodes: &[NodeSeen]) {
+    let is_held = matches!(job.phase, Phase::Waiting | Phase::Blocked { .. });
+    if !is_held && job.phase != Phase::Loose {
+        return;
+    }
+    let named = |node: &&NodeSeen| job.gpu_type.as_deref().is_none_or(|asked| asked == node.gpu_type);
+    let open: Vec<&NodeSeen> = nodes.iter().filter(named).collect();
+    let fits = open.iter().any(|node| {
+        let alike = || open.iter().filter(|other| other.gpu_type == node.gpu_type);
+        match job.num_nodes {
+            1 => node.num_gpus >= job.gpus_per_node,
+            num => {
+                alike().all(|other| other.num_gpus == job.gpus_per_node) && alike().count() >= num as usize
+            }
+        }
+    });
+    if !fits {
+        let (num, gpus) = (job.num_nodes, job.gpus_per_node);
+        let held = if is_held { GIVE_BACK } else { "" };
+        job.phase = Phase::Foreign {
+            reason: format!(
+                "{held}asks for {num} nodes with {gpus} GPUs each, which are neither one node nor whole nodes here"
+            ),
+        };
+    }
+}
+
+/// The fields of a line; the last one may hold separators of its own.
+fn fields<'a, const N: usize>(
+    command: &'static str,
+    row: usize,
+    line: &'a str,
+) -> Result<[&'a str; N], Error> {
+    let found: Vec<&str> = line.strip_suffix('|').unwrap_or("").splitn(N, '|').collect();
+    let num = found.len();
+    found
+        .try_into()
+        .map_err(|_| Error::garbage(command, row, line, format!("{num} fields; {N} were asked for")))
+}
+
+fn number<T: std::str::FromStr>(
+    command: &'static str,
+    row: usize,
+    line: &str,
+    what: &str,
+    text: &str,
+) -> Result<T, Error> {
+    text.parse().map_err(|_| {
+        Error::garbage(
+            command,
+            row,
+            line,
+            format!("{what} = {text:?} is no number in range"),
+        )
+    })
+}
+
+fn is_null(text: &str) -> bool {
+    text.is_empty() || text == "(null)" || text == "N/A"
+}
+
+/// A job that asks for GPUs; none for others, and for parts of heterogeneous jobs.
+fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error> {
+    let [
+        id,
+        state,
+        priority,
+        per_node,
+        per_job,
+        per_task,
+        per_socket,
+        num_nodes,
+        num_cpus,
+        nodes,
+        required,
+        mark,
+        reason,
+        limit,
+        submit,
+        start,
+        restarts,
+        over,
+        contiguous,
+        feature,
+        dependency,
+        reservation,
+        licenses,
+        of,
+        account,
+    ] = fields::<NUM_JOB_FIELDS>(SQUEUE, row, line)?;
+    let bad = |text: &str| Error::garbage(SQUEUE, row, line, text);
+    let tres = [per_node, per_job, per_task, per_socket];
+    if id.contains('+') || tres.iter().all(|text| is_null(text)) {
+        return Ok(None);
+    }
+    let id: ExternalId = id.parse().map_err(|_| bad("begins with no job number"))?;
+    let priority: u64 = number(SQUEUE, row, line, "priority", priority)?;
+    let mark = Mark::read(mark);
+    let time = |what, text| match text {
+        "N/A" | "0" => Ok(None),
+        _ => number::<i64>(SQUEUE, row, line, what, text).map(Some),
+    };
+    let submit_s = time("submit time", submit)?.ok_or_else(|| bad("has no submit time"))?;
+    let start_s = time("start time", start)?;
+    let limit_s = time_limit(limit).map_err(|()| bad("has no time limit that Slurm prints"))?;
+    let placed =
+        |text| expand(if is_null(text) { "" } else { text }).ok_or_else(|| bad("names nodes that cannot be"));
+    let (runs_on, required) = (placed(nodes)?, placed(required)?);
+    let strange = [
+        (of != partition, "another partition"),
+        (!is_null(feature), "node features"),
+        (!is_null(reservation), "a reservation"),
+        (!is_null(licenses), "licences"),
+        (contiguous != "0", "nodes side by side"),
+        (!matches!(over, "OK" | "YES"), "nodes of its own"),
+        (!required.is_empty() && mark == Mark::None, "nodes by name"),
+        (mark == Mark::Off, "no decision (its mark says off)"),
+    ];
+    let strange = strange
+        .iter()
+        .find(|(is, _)| *is)
+        .map(|(_, what)| format!("asks for {what}"));
+    let demand = demand(per_node, per_job, per_task, per_socket, num_nodes);
+    let (gpu_type, gpus_per_node, num_nodes, strange) = match (demand, strange) {
+        (Ok((kind, gpus, nodes)), strange) => (kind, gpus, nodes, strange),
+        (Err(why), strange) => (None, 1, 1, Some(strange.unwrap_or(why))),
+    };
+    let mut strange = strange;
+    if state == "RUNNING" && runs_on.len() != num_nodes as usize {
+        strange.get_or_insert_with(|| "runs on another number of nodes than it asked for".into());
+    }
+    let (phase, nodes) = match state {
+        "PENDING" => {
+            let phase = pending(priority == 0, mark, strange, reason, dependency);
+            let released = matches!(phase, Phase::Released { .. });
+            (phase, if released { required } else { Vec::new() })
+        }
+        "RUNNING" | "CONFIGURING" => match strange {
+            Some(reason) => (Phase::Foreign { reason }, runs_on),
+            None if runs_on.is_empty() => return Err(bad("runs on no node")),
+            None => (Phase::Running, runs_on),
+        },
+        // It may still hold its GPUs, which then count as taken.
+        _ if state
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+            && !state.is_empty() =>
+        {
+            let reason = format!("is {}", state.to_lowercase());
+            (Phase::Foreign { reason }, runs_on)
+        }
+        _ => return Err(bad("has no state that Slurm prints")),
+    };
+    let (num_tries, not_before_s) = mark.tries();
+    Ok(Some(JobSeen {
+        id,
+        phase,
+        account: if is_null(account) {
+            String::new()
+        } else {
+            account.to_owned()
+        },
+        submit_s,
+        start_s: start_s.filter(|_| state != "PENDING"),
+        limit_s,
+        num_nodes,
+        gpus_per_node,
+        gpu_type,
+        num_cpus: number(SQUEUE, row, line, "CPUs", num_cpus).unwrap_or(0),
+        nodes,
+        num_restarts: number(SQUEUE, row, line, "restarts", restarts)?,
+        num_tries,
+        not_before_s,
+    }))
+}
+
+/// Where a pending job stands.
+fn pending(is_held: bool, mark: Mark, strange: Option<String>, reason: &str, dependency: &str) -> Phase {
+    match (is_held, mark, strange) {
+        // Held for the daemon, which cannot decide about it: it is given back.
+        (true, Mark::Held { .. } | Mark::Decided { .. }, Some(reason)) => Phase::Foreign {
+            reason: format!("{GIVE_BACK}{reason}"),
+        },
+        (_, _, Some(reason)) => Phase::Foreign { reason },
+        (true, Mark::None | Mark::Off, None) => Phase::Foreign {
+            reason: "is held by its user or an operator".into(),
+        },
+        (true, _, None) if !is_null(dependency) => Phase::Blocked {
+            reason: format!("waits for {}", dependency.chars().take(100).collect::<String>()),
+        },
+        (true, _, None) => Phase::Waiting,
+        (false, Mark::Decided { since_s, .. }, None) => Phase::Released { since_s },
+        (false, _, None) if OPEN_REASONS.iter().any(|open| reason.starts_with(open)) => Phase::Loose,
+        (false, _, None) => Phase::Foreign {
+            reason: format!("waits for Slurm: {reason}"),
+        },
+    }
+}
+
+/// Begins the reason of a job that is held for the daemon and that it does not want.
+pub(crate) const GIVE_BACK: &str = "held, and ";
+
+/// GPU type, GPUs on each node, nodes.
+type Asked = (Option<String>, u32, u32);
+
+fn demand(
+    per_node: &str,
+    per_job: &str,
+    per_task: &str,
+    per_socket: &str,
+    num_nodes: &str,
+) -> Result<Asked, String> {
+    let num_nodes: u32 = match num_nodes.parse() {
+        Ok(num) if num >= 1 => num,
+        _ => return Err(format!("asks for {num_nodes} nodes")),
+    };
+    if !is_null(per_task) || !is_null(per_socket) {
+        return Err("asks for GPUs by task or socket".into());
+    }
+    let text = match (is_null(per_node), is_null(per_job)) {
+        (false, true) => per_node,
+        (true, false) if num_nodes == 1 => per_job,
+        _ => return Err("asks for GPUs on nodes that Slurm chooses".into()),
+    };
+    let text = text
+        .strip_prefix("gres:")
+        .or_else(|| text.strip_prefix("gres/"))
+        .unwrap_or(text);
+    let parts: Vec<&str> = text.split(':').collect();
+    let (kind, count) = match parts.as_slice() {
+        ["gpu"] => (None, "1"),
+        ["gpu", last] if last.bytes().all(|byte| byte.is_ascii_digit()) => (None, *last),
+        ["gpu", kind] => (Some(*kind), "1"),
+        ["gpu", kind, count] => (Some(*kind), *count),
+        _ => return Err(format!("asks for {text}")),
+    };
+    match count.parse() {
+        Ok(count) if (1..=64).contains(&count) && !text.contains(',') => {
+            Ok((kind.map(str::to_owned), count, num_nodes))
+        }
+        _ => Err(format!("asks for {text}")),
+    }
+}
+
+/// `UNLIMITED`, `MM:SS`, `HH:MM:SS` or `D-HH:MM:SS` in seconds.
+fn time_limit(text: &str) -> Result<Option<i64>, ()> {
+    if matches!(text, "UNLIMITED" | "NOT_SET" | "INVALID") {
+        return Ok(None);
+    }
+    let (days, rest) = text.split_once('-').unwrap_or(("0", text));
+    let mut sum = 0_i64;
+    for part in rest.split(':') {
+        let part: u32 = part.parse().map_err(|_| ())?;
+        sum = sum
+            .checked_mul(60)
+            .ok_or(())?
+            .checked_add(i64::from(part))
+            .ok_or(())?;
+    }
+    let days: u16 = days.parse().map_err(|_| ())?;
+    if rest.contains(':') {
+        Ok(Some(i64::from(days) * 86_400 + sum))
+    } else {
+        Err(())
+    }
+}
+
+/// A node with GPUs of one type; none for others.
+fn node(row: usize, line: &str) -> Result<Option<NodeSeen>, Error> {
+    let [name, state, gres, used, cpus, _] = fields::<NUM_NODE_FIELDS>(SINFO, row, line)?;
+    let bad = |text: &str| Error::garbage(SINFO, row, line, text);
+    if expand(name).is_none_or(|names| names != [name]) {
+        return Err(bad("begins with no node"));
+    }
+    let mut gpus = gres_of(gres).into_iter().filter(|(kind, ..)| *kind == "gpu");
+    let (Some((_, gpu_type, num_gpus)), None) = (gpus.next(), gpus.next()) else {
+        return Ok(None);
+    };
+    if !(1..=64).contains(&num_gpus) {
+        return Ok(None);
+    }
+    // A share of a GPU (shard, mps) takes the GPU out of the whole ones; Slurm counts GPUs that are touched.
+    let used: u32 = gres_of(used)
+        .iter()
+        .filter(|(kind, ..)| matches!(*kind, "gpu" | "shard" | "mps"))
+        .map(|(_, _, num)| *num)
+        .fold(0, u32::saturating_add);
+    let cpus: Vec<&str> = cpus.split('/').collect();
+    let [_, idle, _, _] = cpus[..] else {
+        return Err(bad("has no CPUs as used/idle/other/all"));
+    };
+    Ok(Some(NodeSeen {
+        name: name.to_owned(),
+        gpu_type: gpu_type.unwrap_or("gpu").to_owned(),
+        num_gpus,
+        num_gpus_used: used.min(num_gpus),
+        num_cpus_free: number(SINFO, row, line, "idle CPUs", idle)?,
+        state: node_state(state),
+    }))
+}
+
+/// Kind, type and count of each entry, `gpu:a100:4(S:0-1),shard:16`.
+fn gres_of(text: &str) -> Vec<(&str, Option<&str>, u32)> {
+    let mut entries = Vec::new();
+    let (mut depth, mut start) = (0_i32, 0);
+    let ends = text.char_indices().chain(std::iter::once((text.len(), ',')));
+    for (at, c) in ends {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ',' if depth <= 0 => {
+                entries.push(&text[start..at]);
+                start = (at + 1).min(text.len());
+            }
+            _ => {}
+        }
+    }
+    let read = |entry: &'_ str| -> Option<(usize, usize, u32)> {
+        let bare = entry
+            .find("(IDX")
+            .or_else(|| entry.find("(S:"))
+            .map_or(entry, |end| &entry[..end]);
+        let (front, count) = bare.rsplit_once(':')?;
+        let kind_end = front.find(':').unwrap_or(front.len());
+        Some((kind_end, front.len(), count.parse().ok()?))
+    };
+    let split = entries.into_iter().filter_map(|entry| {
+        let (kind_end, type_end, count) = read(entry)?;
+        let kind = entry.get(kind_end + 1..type_end).filter(|kind| *kind != "(null)");
+        Some((&entry[..kind_end], kind, count))
+    });
+    split.collect()
+}
+
+fn node_state(text: &str) -> NodeState {
+    let word = text.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+    let flags = &text[word.len()..];
+    match word {
+        _ if word.starts_with("down") || word == "unknown" || flags.contains('*') => NodeState::Down,
+        "idle" | "mixed" | "allocated" | "completing" | "planned"
+            if flags.chars().all(|flag| "-+".contains(flag)) =>
+        {
+            NodeState::Up
+        }
+        _ => NodeState::Draining,
+    }
+}
+
+#[cfg(test)]
+#[path = "slurm_tests.rs"]
+mod tests;

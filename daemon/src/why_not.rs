@@ -1,0 +1,140 @@
+//! Why a job does not run: where it stands, whether it fits, and what was preferred.
+
+use std::fmt::Write;
+
+use pleach_scheduler::candidate::CandidateKind;
+use pleach_scheduler::pass::{Pass, PassState};
+use pleach_scheduler::{DecisionPoint, ExternalId, JobId};
+
+use crate::config::Settings;
+use crate::error::Error;
+use crate::fleet::{self, Fleet};
+use crate::memory::Memory;
+use crate::policy::Loaded;
+use crate::snapshot::{JobSeen, Phase, Snapshot};
+
+/// An answer in words, from a snapshot, by the policy as it is now.
+///
+/// # Errors
+/// Settings or a policy that fail on the snapshot.
+pub fn answer(
+    snapshot: &Snapshot,
+    memory: &Memory,
+    loaded: &mut Loaded,
+    settings: &Settings,
+    id: ExternalId,
+) -> Result<String, Error> {
+    let Some(job) = snapshot.jobs.iter().find(|job| job.id == id) else {
+        return Ok(format!("Job {id} is not in the queue, or asks for no GPUs."));
+    };
+    let text = match &job.phase {
+        Phase::Running => return Ok(format!("Job {id} runs on {}.", job.nodes.join(","))),
+        Phase::Released { .. } => {
+            return Ok(format!(
+                "Job {id} was let go to {} and is about to start.",
+                job.nodes.join(",")
+            ));
+        }
+        Phase::Blocked { reason } => return Ok(format!("Job {id} {reason}.")),
+        Phase::Foreign { reason } => return Ok(format!("Job {id} is left to Slurm: it {reason}.")),
+        Phase::Loose | Phase::Waiting => stand(job, snapshot.taken_s),
+    };
+    let Some(mut fleet) = fleet::build(snapshot, memory, settings, true)? else {
+        return Ok(text + "No node has a GPU to give.");
+    };
+    match (fleet.left_out.get(&id), fleet.cluster.find(id)) {
+        (Some(reason), _) => Ok(text + &format!("It takes no part in this round: {reason}.")),
+        (None, None) => Ok(text + "It takes no part in this round."),
+        (None, Some(row)) => Ok(text + &pass(&mut fleet, loaded, row)?),
+    }
+}
+
+fn stand(job: &JobSeen, now_s: i64) -> String {
+    let kind = job.gpu_type.as_deref().unwrap_or("any type");
+    let mut text = format!(
+        "Job {} waits since {} s for {} node(s) with {} GPU(s) of {kind}.\n",
+        job.id,
+        now_s - job.submit_s,
+        job.num_nodes,
+        job.gpus_per_node
+    );
+    if job.num_tries > 0 {
+        let wait_s = (job.not_before_s - now_s).max(0);
+        let _ = writeln!(
+            text,
+            "It was let go {} time(s) and did not start; the next try is in {wait_s} s.",
+            job.num_tries
+        );
+    }
+    text
+}
+
+/// Decides on, until the job starts or the policy holds.
+fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Error> {
+    let Fleet { cluster, .. } = fleet;
+    let mut text = String::new();
+    if cluster.fitting_types(cluster.demand(row)) == 0 {
+        let free = cluster.num_free();
+        let _ = writeln!(
+            text,
+            "It does not fit now: {free} GPU(s) are free in all, but not as it needs them."
+        );
+    }
+    let needs = loaded.policy.needs();
+    let mut pass = Pass::new();
+    let mut state = pass.open(cluster, &needs);
+    let mut number = 0;
+    while state == PassState::Open {
+        let action = pass.decide(cluster, loaded.policy.as_mut())?;
+        let chosen = pass.candidates().get(action).cloned();
+        let Some(chosen) = chosen else { break };
+        number += 1;
+        let what = match (chosen.kind, chosen.job) {
+            (CandidateKind::Start, Some(job)) if job == row => {
+                return Ok(text + "It starts in the present round.\n");
+            }
+            (CandidateKind::Start, Some(job)) => format!("job {} starts", cluster.job(job).external),
+            (CandidateKind::Reserve, Some(job)) => {
+                format!("GPUs are held back for job {}", cluster.job(job).external)
+            }
+            (CandidateKind::Preempt, Some(job)) => {
+                format!("job {} starts in the place of others", cluster.job(job).external)
+            }
+            _ => "the policy holds".into(),
+        };
+        let _ = writeln!(text, "Decision {number}: {what}.");
+        let candidates = pass.candidates();
+        let own = candidates
+            .iter()
+            .position(|candidate| candidate.job == Some(row) && candidate.kind == CandidateKind::Start);
+        match (own, &loaded.tree) {
+            (Some(own), Some(tree)) => {
+                let point = DecisionPoint {
+                    cluster,
+                    candidates,
+                    observation: pass.observation().as_ref(),
+                };
+                for (name, index) in [("the job", own), ("the choice", action)] {
+                    let why = tree.explain(&point, index)?.to_string();
+                    let (first, path) = why.split_once('\n').unwrap_or((&why, ""));
+                    let tier = first.split_once(": ").map_or(first, |(_, tier)| tier);
+                    let _ = writeln!(text, "  {name}: {tier}\n{}", path.trim_end());
+                }
+            }
+            (Some(own), None) => {
+                let score = |index: usize| pass.scores().get(index).copied().unwrap_or(0.0);
+                let _ = writeln!(
+                    text,
+                    "  the job scores {}, the choice {}",
+                    score(own),
+                    score(action)
+                );
+            }
+            (None, _) => text.push_str(
+                "  the job was not among the candidates: others come before it, or it does not fit\n",
+            ),
+        }
+        state = pass.act(cluster, &needs, action);
+    }
+    Ok(text)
+}

@@ -1,0 +1,323 @@
+//! The program against a Slurm of shell scripts that keeps its state in files: order, placement, and every way to end badly.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+struct Fake {
+    folder: tempfile::TempDir,
+}
+
+impl Fake {
+    /// Nodes g1 and g2 with four GPUs each, and jobs as (GPUs, time limit).
+    fn new(jobs: &[(u32, &str)]) -> Fake {
+        let fake = Fake {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        fs::create_dir_all(fake.at("bin")).unwrap();
+        fs::create_dir_all(fake.at("jobs")).unwrap();
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake");
+        for name in ["lib.sh", "squeue", "sinfo", "scontrol"] {
+            fs::copy(scripts.join(name), fake.at("bin").join(name)).unwrap();
+        }
+        for (number, (gpus, limit)) in jobs.iter().enumerate() {
+            fake.submit(number + 1, *gpus, limit);
+        }
+        let config = format!(
+            "slurm_bin = {:?}\nstate_dir = {:?}\ntick_s = 0.1\ncommand_limit_s = 2.0\nrelease_limit_s = 1\n",
+            fake.at("bin"),
+            fake.at("state")
+        );
+        fs::write(fake.at("pleach.toml"), config).unwrap();
+        fake
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Held for the daemon, as the generated Lua does.
+    fn submit(&self, number: usize, gpus: u32, limit: &str) {
+        let submit = 1_795_000_000 + number;
+        let text = format!("id={number} gpus={gpus} limit={limit} prio=0 mark=pleach:held submit={submit}\n");
+        fs::write(self.at("jobs").join(number.to_string()), text).unwrap();
+    }
+
+    fn end(&self, job: usize) {
+        fs::remove_file(self.at("jobs").join(job.to_string())).unwrap();
+    }
+
+    fn scheduler(&self, args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_pleach-scheduler"))
+            .arg("--config")
+            .arg(self.at("pleach.toml"))
+            .args(args)
+            .output()
+            .unwrap()
+    }
+
+    fn rounds(&self, policy: &str, mode: &str, num: &str) -> String {
+        let output = self.scheduler(&["run", "--policy", policy, mode, "--rounds", num]);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.at(name)).unwrap_or_default()
+    }
+
+    /// Jobs and nodes in the order in which they started.
+    fn starts(&self) -> Vec<(usize, String)> {
+        let text = self.read("starts");
+        let line = |line: &str| {
+            let (job, node) = line.split_once(' ').unwrap();
+            (job.parse().unwrap(), node.to_owned())
+        };
+        text.lines().map(line).collect()
+    }
+
+    fn order(&self) -> Vec<usize> {
+        self.starts().into_iter().map(|(job, _)| job).collect()
+    }
+
+    fn job(&self, number: usize) -> String {
+        self.read(&format!("jobs/{number}"))
+    }
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A queue whose shortest-first order is 4, 2, 3, 1.
+const QUEUE: [(u32, &str); 4] = [(4, "4:00:00"), (3, "20:00"), (4, "1:00:00"), (1, "10:00")];
+
+#[test]
+fn jobs_start_in_the_order_of_the_policy_on_nodes_that_it_names() {
+    let fake = Fake::new(&QUEUE);
+    let said = fake.rounds("sjf", "--live", "1");
+    assert_eq!(fake.order(), [4, 2, 3], "{said}");
+    let starts = fake.starts();
+    // 1 and 3 GPUs fill one node, 4 the other: nothing is left for job 1.
+    assert_eq!(starts[0].1, starts[1].1);
+    assert_ne!(starts[0].1, starts[2].1);
+    assert!(fake.job(1).contains("prio='0'") || fake.job(1).contains("prio=0"));
+    fake.end(3);
+    fake.rounds("sjf", "--live", "1");
+    assert_eq!(fake.order(), [4, 2, 3, 1]);
+    let told = out(&fake.scheduler(&["explain", "3"]));
+    assert!(
+        told.contains("start job 3 on 4 GPU(s)") && told.contains("sent"),
+        "{told}"
+    );
+    let log = fake.at("state/decisions.jsonl");
+    let replayed = out(&fake.scheduler(&["replay", log.to_str().unwrap(), "--policy", "sjf"]));
+    assert!(replayed.contains("2 of 2 rounds are decided alike"), "{replayed}");
+    let other = out(&fake.scheduler(&["replay", log.to_str().unwrap(), "--policy", "fifo"]));
+    assert!(other.contains("decided otherwise"), "{other}");
+    assert!(fake.scheduler(&["status"]).status.success());
+}
+
+#[test]
+fn the_shadow_decides_and_touches_nothing() {
+    let fake = Fake::new(&QUEUE);
+    fake.rounds("sjf", "--shadow", "3");
+    assert_eq!((fake.order(), fake.read("scontrol.log").as_str()), (vec![], ""));
+    let told = out(&fake.scheduler(&["explain", "4"]));
+    assert!(told.contains("only decided (shadow)"), "{told}");
+    assert!(
+        !fake.at("state/heartbeat").exists(),
+        "the Lua must hold nothing for a shadow"
+    );
+}
+
+#[test]
+fn killed_behind_any_call_it_goes_on_and_starts_every_job_once() {
+    for call in 1.. {
+        let fake = Fake::new(&QUEUE);
+        fs::write(fake.at("kill_after"), call.to_string()).unwrap();
+        fake.rounds("sjf", "--live", "1");
+        let was_killed = fake.read("calls").trim() == call.to_string();
+        fs::remove_file(fake.at("kill_after")).unwrap();
+        fake.rounds("sjf", "--live", "2");
+        assert_eq!(fake.order(), [4, 2, 3], "killed behind call {call}");
+        fake.end(3);
+        fake.rounds("sjf", "--live", "1");
+        assert_eq!(fake.order(), [4, 2, 3, 1], "killed behind call {call}");
+        if !was_killed {
+            assert!(
+                call > 6,
+                "six calls start three jobs, {call}: {}",
+                fake.read("scontrol.log")
+            );
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_squeue_that_hangs_or_prints_garbage_costs_a_round_and_nothing_else() {
+    let fake = Fake::new(&QUEUE);
+    for (fault, word) in [("hang", "no answer within 2s"), ("garbage", "Zero Bytes")] {
+        fs::write(fake.at(fault), "").unwrap();
+        let began = Instant::now();
+        let said = fake.rounds("sjf", "--live", "1");
+        assert!(said.contains(word), "{said}");
+        assert!(began.elapsed() < Duration::from_secs(20));
+        assert_eq!(
+            fake.read("scontrol.log"),
+            "",
+            "nothing is done on what was not understood"
+        );
+        assert!(!fake.scheduler(&["status"]).status.success());
+        fs::remove_file(fake.at(fault)).unwrap();
+    }
+    fake.rounds("sjf", "--live", "1");
+    assert_eq!(fake.order(), [4, 2, 3]);
+}
+
+#[test]
+fn a_job_that_is_cancelled_while_it_is_started_is_dropped_and_the_others_start() {
+    let fake = Fake::new(&QUEUE);
+    fs::write(fake.at("cancel"), "4").unwrap();
+    let said = fake.rounds("sjf", "--live", "1");
+    assert!(
+        said.contains("job 4: refused") && said.contains("Invalid job id"),
+        "{said}"
+    );
+    assert_eq!(fake.order(), [2, 3]);
+}
+
+#[test]
+fn a_log_that_cannot_be_written_costs_its_lines_and_no_job() {
+    let fake = Fake::new(&QUEUE);
+    fs::create_dir_all(fake.at("state")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", fake.at("state/decisions.jsonl")).unwrap();
+    let said = fake.rounds("sjf", "--live", "1");
+    assert!(said.contains("decisions.jsonl"), "{said}");
+    assert_eq!(fake.order(), [4, 2, 3]);
+    assert!(out(&fake.scheduler(&["status"])).contains("1 lines of the log lost"));
+}
+
+#[test]
+fn a_job_that_does_not_start_is_held_again_and_others_get_its_gpus() {
+    let fake = Fake::new(&[(4, "10:00")]);
+    // Let go long ago, and its node is full of somebody else's.
+    let text = "id=1 gpus=4 limit=10:00 prio=9 req=g1 submit=1795000001 mark='pleach:decided at=1795000002 tries=0'\n";
+    fs::write(fake.at("jobs/1"), text).unwrap();
+    fs::write(
+        fake.at("jobs/9"),
+        "id='9' state='RUNNING' prio='9' gpus='2' node='g1' mark='pleach:off'\n",
+    )
+    .unwrap();
+    fake.rounds("sjf", "--live", "1");
+    assert!(
+        fake.job(1).contains("prio='0'") && fake.job(1).contains("tries=1"),
+        "{}",
+        fake.job(1)
+    );
+    std::thread::sleep(Duration::from_millis(3100));
+    fake.rounds("sjf", "--live", "1");
+    assert_eq!(fake.starts(), [(1, "g2".to_string())]);
+}
+
+#[test]
+fn what_nobody_held_is_held_first_and_what_a_user_holds_stays_his() {
+    let fake = Fake::new(&[(2, "10:00")]);
+    fs::write(
+        fake.at("jobs/2"),
+        "id=2 gpus=2 submit=1795000005 limit=05:00 prio=5\n",
+    )
+    .unwrap();
+    fs::write(
+        fake.at("jobs/3"),
+        "id=3 gpus=2 submit=1795000006 limit=05:00 prio=0\n",
+    )
+    .unwrap();
+    fake.rounds("sjf", "--live", "1");
+    assert!(
+        fake.job(2).contains("prio='0'") && fake.job(2).contains("pleach:held"),
+        "{}",
+        fake.job(2)
+    );
+    fake.rounds("sjf", "--live", "1");
+    assert_eq!(fake.order(), [1, 2]);
+    let told = out(&fake.scheduler(&["why-not", "3", "--policy", "sjf"]));
+    assert!(told.contains("held by its user"), "{told}");
+}
+
+#[test]
+fn preemption_requeues_longer_jobs_and_they_run_again() {
+    let fake = Fake::new(&[(4, "10-00:00:00"), (4, "10-00:00:00")]);
+    let config = fake.read("pleach.toml") + "preemption = true\nrestart_cost_s = 1.0\n";
+    fs::write(fake.at("pleach.toml"), config).unwrap();
+    fake.rounds("srtf", "--live", "1");
+    assert_eq!(fake.order(), [1, 2]);
+    // Nobody is stopped in the second in which he started.
+    std::thread::sleep(Duration::from_millis(1100));
+    fake.submit(3, 4, "01:00");
+    fake.rounds("srtf", "--live", "2");
+    assert!(
+        fake.read("scontrol.log").contains("requeuehold incomplete"),
+        "{}",
+        fake.read("scontrol.log")
+    );
+    assert_eq!(fake.order()[2], 3);
+    fake.end(3);
+    fake.rounds("srtf", "--live", "2");
+    let order = fake.order();
+    assert!(order.len() == 4 && order[3] <= 2, "{order:?}");
+}
+
+#[test]
+fn handing_back_releases_everything_in_the_order_of_arrival() {
+    let fake = Fake::new(&QUEUE);
+    let told = out(&fake.scheduler(&["hand-back"]));
+    assert!(told.contains("4 jobs were given back"), "{told}");
+    let order = fake.order();
+    assert_eq!(order[..2], [1, 2], "by arrival, where they fit");
+    assert!(
+        (1..=4).all(|job| !fake.job(job).contains("pleach:")),
+        "no mark is left"
+    );
+    // No job is held: Slurm alone starts the rest.
+    fs::write(fake.at("own"), "").unwrap();
+    for job in [1, 2] {
+        fake.end(job);
+        Command::new(fake.at("bin/squeue")).output().unwrap();
+    }
+    let all: BTreeSet<usize> = fake.order().into_iter().collect();
+    assert_eq!(all.len(), 4);
+}
+
+#[test]
+fn a_policy_that_does_not_fit_is_refused_and_a_reload_keeps_the_present_one() {
+    let fake = Fake::new(&QUEUE);
+    let said = fake.rounds("srtf", "--live", "1");
+    assert!(said.contains("Preempt"), "{said}");
+    fs::write(fake.at("tree.json"), "{}").unwrap();
+    let path = fake.at("tree.json");
+    let said = fake.rounds(path.to_str().unwrap(), "--live", "1");
+    assert!(said.contains("tree.json"), "{said}");
+    assert_eq!(fake.read("scontrol.log"), "");
+    let neither = fake.scheduler(&["run", "--policy", "sjf"]);
+    assert!(!neither.status.success(), "shadow or live must be said");
+}
+
+#[test]
+fn why_not_tells_what_was_preferred() {
+    let fake = Fake::new(&QUEUE);
+    let told = out(&fake.scheduler(&["why-not", "1", "--policy", "sjf"]));
+    assert!(
+        told.contains("Decision 1: job 4 starts") && told.contains("job 3 starts"),
+        "{told}"
+    );
+    let told = out(&fake.scheduler(&["why-not", "4", "--policy", "sjf"]));
+    assert!(told.contains("starts in the present round"), "{told}");
+    let told = out(&fake.scheduler(&["why-not", "77", "--policy", "sjf"]));
+    assert!(told.contains("not in the queue"), "{told}");
+}

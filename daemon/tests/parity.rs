@@ -1,0 +1,449 @@
+//! The simulator's way and the daemon's way to the same cluster: jobs that are submitted, started, stopped and ended one by one,
+//! and snapshots of what Slurm would show, made into tables anew each time. Candidates, features, scores and decisions are
+//! the same, bit for bit.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use pleach_daemon::Settings;
+use pleach_daemon::fleet::{self, Fleet};
+use pleach_daemon::memory::Memory;
+use pleach_daemon::policy::Loaded;
+use pleach_daemon::record::Planned;
+use pleach_daemon::round::{self, Deciders};
+use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
+use pleach_network::{
+    Contract, Layout, LearnedPolicy, NetworkConfig, Normaliser, Provenance, TrainedNetwork,
+};
+use pleach_scheduler::cluster::{JobState, NodeState};
+use pleach_scheduler::observation::Spaces;
+use pleach_scheduler::pass::{Pass, PassState};
+use pleach_scheduler::policy::{CandidateConfig, Policy};
+use pleach_scheduler::{
+    ClassId, Cluster, Decision, Estimate, ExternalId, JobId, Resources, Submission, TenantId, Time,
+    heuristics,
+};
+
+const EPOCH_S: i64 = 1_795_000_000;
+
+/// Numbers that look random, the same on every machine.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+/// A network whose scores depend on every feature.
+fn network() -> Box<dyn Policy> {
+    let config = NetworkConfig {
+        hidden: 16,
+        context: 16,
+        heads: 0,
+    };
+    let schema = pleach_scheduler::features::FeatureSchema::current();
+    let spaces = Spaces::plain(schema.num_global(), 64, schema.num_candidate());
+    let mut numbers = Numbers(7);
+    let num = Layout::new(config, spaces).unwrap().num_parameters();
+    let network = TrainedNetwork {
+        config,
+        contract: Contract::current(spaces, CandidateConfig::default(), "a test"),
+        normaliser: Normaliser::default(),
+        provenance: Provenance::default(),
+        parameters: (0..num)
+            .map(|_| numbers.next(2001) as f32 / 2000.0 - 0.5)
+            .collect(),
+    };
+    Box::new(LearnedPolicy::from_network(&network).unwrap())
+}
+
+fn loaded(policy: Box<dyn Policy>) -> Loaded {
+    Loaded {
+        name: policy.name().to_owned(),
+        policy,
+        tree: None,
+        warnings: Vec::new(),
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        preemption: true,
+        nodes_per_rack: 2,
+        ..Settings::default()
+    }
+}
+
+fn node(number: usize, num_gpus: u32) -> NodeSeen {
+    NodeSeen {
+        name: format!("g{number}"),
+        gpu_type: "a100".into(),
+        num_gpus,
+        num_gpus_used: 0,
+        num_cpus_free: 1000,
+        state: NodeState::Up,
+    }
+}
+
+fn empty(num_nodes: usize) -> Snapshot {
+    Snapshot {
+        version: VERSION,
+        taken_s: EPOCH_S,
+        nodes: (0..num_nodes).map(|number| node(number, 4)).collect(),
+        jobs: Vec::new(),
+    }
+}
+
+/// What Slurm would show of the simulated cluster.
+fn shown(cluster: &Cluster, names: &[String], now_s: i64) -> Snapshot {
+    let mut snapshot = empty(names.len());
+    snapshot.taken_s = now_s;
+    for id in cluster.active() {
+        let job = cluster.job(id);
+        let runs = job.state == JobState::Running;
+        for slice in &job.placement {
+            snapshot.nodes[slice.node.index()].num_gpus_used += slice.num_gpus();
+        }
+        let size = job.request.num_gpus;
+        let num_nodes = if size > 4 { size / 4 } else { 1 };
+        snapshot.jobs.push(JobSeen {
+            id: job.external,
+            phase: if runs { Phase::Running } else { Phase::Waiting },
+            account: String::new(),
+            submit_s: job.submit.0 / 1_000_000,
+            start_s: runs.then_some(job.run_start.0 / 1_000_000),
+            limit_s: Some(job.request.estimate_s.value as i64),
+            num_nodes,
+            gpus_per_node: size / num_nodes,
+            gpu_type: None,
+            num_cpus: 1,
+            nodes: job
+                .placement
+                .iter()
+                .map(|slice| names[slice.node.index()].clone())
+                .collect(),
+            num_restarts: job.num_preemptions,
+            num_tries: 0,
+            not_before_s: 0,
+        });
+    }
+    snapshot
+}
+
+/// All that a policy sees at one decision and what it answers, by the names of the jobs.
+fn point_of(pass: &Pass, cluster: &Cluster, action: usize) -> Vec<String> {
+    let name = |id: JobId| cluster.job(id).external.to_string();
+    let set = pass.candidates();
+    let mut lines: Vec<String> = set
+        .iter()
+        .map(|row| {
+            let place = set.placement(row);
+            let victims: Vec<_> = set.victims(row).iter().map(|id| name(*id)).collect();
+            let facts = (
+                row.facts,
+                row.reserved_type,
+                row.heads,
+                row.wait_to_fit_s.to_bits(),
+            );
+            format!(
+                "{:?} {:?} {place:?} {victims:?} {facts:?}",
+                row.kind,
+                row.job.map(name)
+            )
+        })
+        .collect();
+    let seen = pass.observation().as_ref();
+    let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    lines.push(format!("{:?} {:?}", bits(seen.global), bits(seen.candidates)));
+    lines.push(format!("{:?} {:?} {action}", bits(pass.scores()), seen.mask));
+    lines
+}
+
+fn run(cluster: &mut Cluster, policy: &mut dyn Policy) -> (Vec<Vec<String>>, Vec<Decision>) {
+    let needs = policy.needs();
+    let mut pass = Pass::new();
+    let (mut points, mut decisions) = (Vec::new(), Vec::new());
+    let mut state = pass.open(cluster, &needs);
+    while state == PassState::Open {
+        let action = pass.decide(cluster, policy).unwrap();
+        points.push(point_of(&pass, cluster, action));
+        state = pass.act(cluster, &needs, action);
+    }
+    cluster.take_decisions(&mut decisions);
+    (points, decisions)
+}
+
+fn plain(decisions: &[Decision]) -> Vec<String> {
+    let line = |decision: &Decision| {
+        let place = &decision.placement;
+        format!(
+            "{} {:?} {place:?} {:?}",
+            decision.job, decision.action, decision.reservation
+        )
+    };
+    decisions.iter().map(line).collect()
+}
+
+/// Follows a simulated cluster for `num_instants`; how many decisions were compared, and how many of them stop jobs.
+fn compare(make: fn() -> Box<dyn Policy>, num_instants: usize) -> (usize, usize) {
+    let settings = settings();
+    let mut memory = Memory::default();
+    let Fleet {
+        mut cluster, nodes, ..
+    } = fleet::build(&empty(6), &memory, &settings, false)
+        .unwrap()
+        .unwrap();
+    let (mut ours, mut theirs) = (make(), make());
+    let mut numbers = Numbers(11);
+    let mut ends: BTreeMap<ExternalId, i64> = BTreeMap::new();
+    let (mut next, mut now_s, mut num, mut num_stopped) = (1, EPOCH_S, 0, 0);
+    for _ in 0..num_instants {
+        now_s += 1 + numbers.next(400) as i64;
+        cluster.advance(Time(now_s * 1_000_000));
+        for id in cluster.active() {
+            let job = cluster.job(id);
+            let over = ends.get(&job.external).is_some_and(|end_s| *end_s <= now_s);
+            if job.state == JobState::Running && over {
+                cluster.finish(id);
+            }
+        }
+        if numbers.next(3) > 0 {
+            let num_gpus = [1, 1, 2, 3, 4, 4, 8][numbers.next(7) as usize];
+            let limit_s = 60 + numbers.next(20_000);
+            let request = Submission {
+                tenant: TenantId(0),
+                class: ClassId(0),
+                num_gpus,
+                estimate_s: Estimate {
+                    value: limit_s as f64,
+                    provenance: pleach_scheduler::Provenance::UserLimit,
+                },
+                resources: Resources::WHOLE_GPU,
+            };
+            cluster.submit_as(ExternalId::number(next), request).unwrap();
+            next += 1;
+        }
+        let snapshot = shown(&cluster, &nodes, now_s);
+        memory.observe(&snapshot);
+        let mut fleet = fleet::build(&snapshot, &memory, &settings, false)
+            .unwrap()
+            .unwrap();
+        assert!(fleet.left_out.is_empty(), "{:?}", fleet.left_out);
+        let simulated = run(&mut cluster, ours.as_mut());
+        let daemon = run(&mut fleet.cluster, theirs.as_mut());
+        for (point, other) in simulated.0.iter().zip(&daemon.0) {
+            let differs = point.iter().zip(other).find(|(ours, theirs)| ours != theirs);
+            assert!(
+                differs.is_none() && point.len() == other.len(),
+                "at {now_s}: {differs:#?}"
+            );
+        }
+        assert_eq!(simulated.0.len(), daemon.0.len(), "at {now_s}");
+        assert_eq!(plain(&simulated.1), plain(&daemon.1), "at {now_s}");
+        num += simulated.0.len();
+        for decision in &daemon.1 {
+            match decision.action {
+                pleach_scheduler::decision::Action::Preempt => {
+                    num_stopped += 1;
+                    memory.preempted(&fleet.cluster, decision.job, decision.row);
+                    ends.remove(&decision.job);
+                }
+                pleach_scheduler::decision::Action::Start => {
+                    let id = cluster.find(decision.job).unwrap();
+                    // A part of the limit, in whole seconds.
+                    let rest_s = cluster.job(id).remaining_s_at(cluster.now());
+                    ends.insert(decision.job, now_s + 1 + (rest_s * 0.6) as i64);
+                    let of = decision.placement.iter();
+                    memory.started(&Planned {
+                        nodes: of.map(|slice| nodes[slice.node.index()].clone()).collect(),
+                        decision: decision.clone(),
+                        why: String::new(),
+                        outcome: "sent".into(),
+                    });
+                }
+                pleach_scheduler::decision::Action::Reserve => {}
+            }
+        }
+    }
+    (num, num_stopped)
+}
+
+#[test]
+fn a_network_sees_and_decides_the_same_in_the_simulator_and_in_the_daemon() {
+    let (num, _) = compare(network, 600);
+    assert!(num > 500, "{num} decisions were compared");
+}
+
+#[test]
+fn backfill_and_preemption_decide_the_same_in_the_simulator_and_in_the_daemon() {
+    let (num, _) = compare(|| heuristics::by_name("easy").unwrap(), 600);
+    assert!(num > 300, "{num} decisions were compared");
+    let (num, num_stopped) = compare(|| heuristics::by_name("srtf").unwrap(), 600);
+    assert!(
+        num > 300 && num_stopped > 20,
+        "{num} decisions, {num_stopped} stops were compared"
+    );
+}
+
+fn waiting(number: u64, num_nodes: u32, gpus_per_node: u32, limit_s: i64) -> JobSeen {
+    JobSeen {
+        id: ExternalId::number(number),
+        phase: Phase::Waiting,
+        account: String::new(),
+        submit_s: EPOCH_S - 1_000_000 + number as i64,
+        start_s: None,
+        limit_s: Some(limit_s),
+        num_nodes,
+        gpus_per_node,
+        gpu_type: None,
+        num_cpus: 1,
+        nodes: Vec::new(),
+        num_restarts: 0,
+        num_tries: 0,
+        not_before_s: 0,
+    }
+}
+
+fn decide(
+    snapshot: &Snapshot,
+    policy: &str,
+    is_late: &mut dyn FnMut() -> bool,
+) -> (Vec<(String, String)>, Option<String>) {
+    let mut policy = Loaded::heuristic(policy).unwrap();
+    let mut fallback = Loaded::heuristic("fifo").unwrap();
+    let mut deciders = Deciders {
+        policy: &mut policy,
+        fallback: &mut fallback,
+    };
+    let memory = Memory::default();
+    let plan = round::plan(snapshot, &memory, &mut deciders, &settings(), false, is_late).unwrap();
+    let starts = plan
+        .decisions
+        .iter()
+        .map(|planned| (planned.job().to_string(), planned.nodes.join(",")));
+    (starts.collect(), plan.fallback)
+}
+
+#[test]
+fn gangs_get_one_node_or_whole_nodes_and_never_what_others_hold() {
+    let mut snapshot = empty(3);
+    // Somebody whom the daemon does not know has three GPUs of g0.
+    snapshot.nodes[0].num_gpus_used = 3;
+    snapshot.jobs = vec![
+        waiting(1, 1, 3, 100),
+        waiting(2, 2, 4, 200),
+        waiting(3, 1, 1, 300),
+    ];
+    let (starts, _) = decide(&snapshot, "sjf", &mut || false);
+    // Job 1 takes a part of g1 or g2, so no two whole nodes are left for job 2.
+    assert_eq!(starts.len(), 2);
+    assert_eq!(starts[0].0, "1");
+    assert!(starts[0].1 == "g1" || starts[0].1 == "g2");
+    assert_eq!(starts[1].0, "3");
+    snapshot.jobs.remove(0);
+    let (starts, _) = decide(&snapshot, "sjf", &mut || false);
+    assert_eq!(
+        starts,
+        [
+            ("2".to_string(), "g1,g2".to_string()),
+            ("3".to_string(), "g0".to_string())
+        ]
+    );
+    snapshot.nodes[1].state = NodeState::Draining;
+    let (starts, _) = decide(&snapshot, "sjf", &mut || false);
+    assert_eq!(starts, [("3".to_string(), "g0".to_string())]);
+}
+
+#[test]
+fn a_policy_that_is_too_late_is_answered_for_by_the_fallback_from_the_beginning() {
+    let mut snapshot = empty(1);
+    snapshot.jobs = vec![
+        waiting(1, 1, 2, 900),
+        waiting(2, 1, 2, 500),
+        waiting(3, 1, 2, 100),
+    ];
+    assert_eq!(decide(&snapshot, "sjf", &mut || false).0[0].0, "3");
+    let mut asked = 0;
+    let (starts, fallback) = decide(&snapshot, "sjf", &mut || {
+        asked += 1;
+        asked > 1
+    });
+    assert_eq!(
+        starts.iter().map(|(job, _)| job.as_str()).collect::<Vec<_>>(),
+        ["1", "2"]
+    );
+    assert!(fallback.unwrap().starts_with("fifo answered: sjf was not done"));
+}
+
+/// A cluster of which three quarters of the GPUs are taken, and a queue of its size.
+fn large(num: usize) -> Snapshot {
+    let mut snapshot = empty(num);
+    let mut numbers = Numbers(3);
+    for number in 0..num {
+        snapshot.nodes[number].num_gpus_used = 3;
+        let mut job = waiting(number as u64 + 1, 1, 3, 600 + numbers.next(90_000) as i64);
+        job.phase = Phase::Running;
+        job.start_s = Some(EPOCH_S - 500);
+        job.nodes = vec![format!("g{number}")];
+        snapshot.jobs.push(job);
+    }
+    for number in 0..num {
+        let size = 1 + numbers.next(4) as u32;
+        snapshot.jobs.push(waiting(
+            (num + number) as u64 + 1,
+            1,
+            size,
+            600 + numbers.next(90_000) as i64,
+        ));
+    }
+    snapshot
+}
+
+/// Times of our own part of a round; run in release mode: `cargo test --release -p pleach-daemon --test parity -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn time_from_a_snapshot_to_its_decisions() {
+    for num in [1000, 10_000] {
+        let snapshot = large(num);
+        for (name, policy) in [
+            ("network", network()),
+            ("sjf", heuristics::by_name("sjf").unwrap()),
+        ] {
+            let mut policy = loaded(policy);
+            let mut fallback = Loaded::heuristic("fifo").unwrap();
+            for _ in 0..3 {
+                let began = Instant::now();
+                let built = fleet::build(&snapshot, &Memory::default(), &settings(), false)
+                    .unwrap()
+                    .unwrap();
+                let build = began.elapsed();
+                let mut deciders = Deciders {
+                    policy: &mut policy,
+                    fallback: &mut fallback,
+                };
+                let began = Instant::now();
+                let plan = round::plan(
+                    &snapshot,
+                    &Memory::default(),
+                    &mut deciders,
+                    &settings(),
+                    false,
+                    &mut || false,
+                )
+                .unwrap();
+                let (all, num_starts) = (began.elapsed(), plan.decisions.len());
+                println!(
+                    "{num} nodes, {} jobs wait: {name}: tables {build:?}, round {all:?}, {num_starts} decisions",
+                    built.cluster.num_pending()
+                );
+            }
+        }
+    }
+}

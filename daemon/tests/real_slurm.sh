@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# Drives a real Slurm on loopback: order, placement, completion, kills, a node that is lost, a controller that restarts, hand-back.
+#   daemon/tests/real_slurm.sh PLEACH_SCHEDULER TREE [NUM_JOBS]
+# PLEACH_SCHEDULER is the built program, TREE a policy that takes the shortest job first (example `shortest_first`). Needs root.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+program=$(realpath "$1") tree=$(realpath "$2") num_jobs=${3:-60}
+# shellcheck source=daemon/tests/slurm_cluster.sh
+. "$here/slurm_cluster.sh"
+
+dir=$(mktemp -d /tmp/pleach-slurm.XXXXXX)
+daemon=
+fail() {
+  printf 'real_slurm: %s\n' "$*" >&2
+  printf -- '--- daemon\n' >&2; tail -20 "$dir/daemon.log" >&2 || true
+  printf -- '--- queue\n' >&2; squeue -a >&2 || true
+  exit 1
+}
+cleanup() {
+  [ -z "$daemon" ] || kill -9 "$daemon" 2>/dev/null || true
+  scancel -u "$(id -un)" 2>/dev/null || true
+  slurm_stop "$dir"
+  [ "${PLEACH_KEEP:-0}" = 1 ] || rm -rf "$dir"
+}
+trap cleanup EXIT
+
+cat > "$dir/pleach.toml" <<CONF
+partition = "main"
+state_dir = "$dir/pleach"
+tick_s = 0.5
+release_limit_s = 15
+CONF
+cat > "$dir/job.sh" <<'JOB'
+#!/bin/bash
+echo "$SLURM_JOB_ID $(date +%s%N) $SLURM_JOB_NODELIST $SLURM_RESTART_COUNT" >> "$OUT/starts"
+sleep "$1"
+echo "$SLURM_JOB_ID" >> "$OUT/ends"
+JOB
+export OUT=$dir
+: > "$dir/starts"; : > "$dir/ends"; : > "$dir/daemon.log"
+scheduler() { "$program" --config "$dir/pleach.toml" "$@"; }
+start_daemon() { scheduler run --policy "$tree" --live >> "$dir/daemon.log" 2>&1 & daemon=$!; }
+kill_daemon() { kill -9 "$daemon"; wait "$daemon" 2>/dev/null || true; daemon=; }
+submit() { sbatch --parsable -o /dev/null -e "$dir/err" "$@"; }
+wait_for() { # SECONDS WORDS COMMAND...
+  local end=$((SECONDS + $1)) what=$2; shift 2
+  until "$@"; do [ $SECONDS -lt $end ] || fail "not within time: $what"; sleep 0.2; done
+}
+queue_is_empty() { [ -z "$(squeue -h -a)" ]; }
+
+echo 'function slurm_job_submit() return slurm.SUCCESS end function slurm_job_modify() return slurm.SUCCESS end return slurm.SUCCESS' > "$dir/first.lua"
+slurm_start "$dir" "$dir/first.lua"
+scheduler lua --patience-s 10 > "$dir/etc/job_submit.lua.part"
+mv "$dir/etc/job_submit.lua.part" "$dir/etc/job_submit.lua"
+sleep 1.5
+
+echo '1. Shadow: nothing is touched'
+job=$(submit -H --gres=gpu:1 "$dir/job.sh" 0)
+scheduler run --policy "$tree" --shadow --rounds 2 2>> "$dir/daemon.log"
+squeue -h -j "$job" -O admin_comment:\| | grep -q null || fail 'the shadow marked a job'
+scancel "$job"
+
+echo '2. Order and placement: eight jobs for a whole node, the shortest first'
+start_daemon
+wait_for 20 'a heartbeat' test -s "$dir/pleach/heartbeat"
+sleep 1
+submit --gres=gpu:v100:8 -t 9 "$dir/job.sh" 6 > /dev/null
+wait_for 30 'the first job runs' test -s "$dir/starts"
+declare -A expected=()
+for minutes in 70 20 50 10 80 30 60 40; do expected[$minutes]=$(submit --gres=gpu:v100:8 -t $minutes "$dir/job.sh" 0.2); done
+[ "$(squeue -h -t PD -O PriorityLong:\| | sort -u)" = '0|' ] || fail 'a job was not held at submission'
+# A tree that explains: why the longest does not run.
+scheduler why-not --policy "$tree" "${expected[80]}" > "$dir/why-not.txt"
+wait_for 120 'eight jobs one by one' queue_is_empty
+order=$(tail -n +2 "$dir/starts" | awk '{ print $1 }' | tr '\n' ' ')
+shortest=$(for minutes in 10 20 30 40 50 60 70 80; do printf '%s ' "${expected[$minutes]}"; done)
+[ "$order" = "$shortest" ] || fail "started in the order $order instead of $shortest"
+scheduler explain "${expected[10]}" > "$dir/explain.txt"
+grep -q 'tier 1' "$dir/explain.txt" || fail 'no explanation by the tree'
+cat "$dir/why-not.txt" "$dir/explain.txt"
+
+echo "3. $num_jobs jobs of all kinds; the daemon killed, a node lost, the controller restarted, jobs cancelled"
+: > "$dir/starts"; : > "$dir/ends"
+jobs=() cancelled=()
+for number in $(seq "$num_jobs"); do
+  case $((number % 10)) in
+    0) more=(--gres=shard:2) ;;                 # left to Slurm
+    1) more=(-N2 --gres=gpu:1) ;;               # left to Slurm: two nodes that are not whole
+    2) more=(-N2 --gres=gpu:a100:4) ;;
+    3) more=(--gres=gpu:a100:3) ;;
+    4) more=(--gpus=2) ;;
+    5) more=(--gres=gpu:v100:5) ;;
+    *) more=(--gres=gpu:$((number % 4 + 1))) ;;
+  esac
+  jobs+=("$(submit "${more[@]}" -t $((number % 17 + 1)) "$dir/job.sh" 0.$((number % 10)))")
+  if [ $((number % 12)) = 7 ]; then scancel "${jobs[-1]}"; cancelled+=("${jobs[-1]}"); fi
+  if [ $((number % 15)) = 5 ]; then kill_daemon; start_daemon; fi
+  if [ "$number" = 20 ]; then
+    long=$(submit --gres=gpu:a100:4 -t 1 "$dir/job.sh" 8); jobs+=("$long")
+  fi
+done
+wait_for 120 'the long job runs' grep -q "^$long " "$dir/starts"
+node=$(awk -v job="$long" '$1 == job { print $3; exit }' "$dir/starts")
+scontrol update nodename="$node" state=down reason=test
+sleep 1
+kill "$(cat "$dir/run/slurmctld.pid")"; wait_for 30 'the controller ends' sh -c "! scontrol ping | grep -q UP"
+sleep 1; slurmctld
+wait_for 30 'the controller is back' sh -c 'scontrol ping | grep -q UP'
+scontrol update nodename="$node" state=resume || true
+wait_for 400 'all jobs' queue_is_empty
+for job in "${jobs[@]}"; do
+  num=$(awk -v job="$job" '$1 == job' "$dir/ends" | sort -u | wc -l)
+  if [[ " ${cancelled[*]} " == *" $job "* ]]; then continue; fi
+  [ "$num" = 1 ] || fail "job $job ended $num times"
+  # Started once, and once more for each time that Slurm requeued it.
+  doubled=$(awk -v job="$job" '$1 == job { print $4 }' "$dir/starts" | sort | uniq -d)
+  [ -z "$doubled" ] || fail "job $job was started twice"
+done
+[ "$(awk -v job="$long" '$1 == job' "$dir/starts" | wc -l)" = 2 ] || fail 'the job of the lost node did not run again'
+num_placed=0
+for job in "${jobs[@]}"; do
+  told=$(scheduler explain "$job" 2>/dev/null | grep ": sent" | tail -1) || continue
+  nodes=$(sed 's/.*GPU(s) of \(.*\): sent.*/\1/' <<< "$told")
+  ran=$(awk -v job="$job" '$1 == job { nodes = $3 } END { print nodes }' "$dir/starts")
+  [ -n "$ran" ] || continue
+  [ "$(scontrol show hostnames "$ran" | paste -sd,)" = "$nodes" ] || fail "job $job ran on $ran instead of $nodes"
+  num_placed=$((num_placed + 1))
+done
+[ "$num_placed" -ge $((num_jobs / 2)) ] || fail "only $num_placed jobs were placed by the daemon"
+scheduler status || true
+
+echo '4. The daemon is gone: held jobs are handed back, new ones are not held'
+filler=$(submit --gres=gpu:v100:8 -t 1 "$dir/job.sh" 4)
+wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
+left=$(submit --gres=gpu:v100:8 -t 2 "$dir/job.sh" 0)
+wait_for 20 'the job is held' sh -c "squeue -h -j $left -O PriorityLong:\| | grep -qx '0|'"
+kill_daemon
+scheduler hand-back
+sleep 11
+free=$(submit --gres=gpu:1 -t 1 "$dir/job.sh" 0)
+wait_for 60 'both jobs without a daemon' queue_is_empty
+grep -qx "$left" "$dir/ends" && grep -qx "$free" "$dir/ends" || fail 'a job was lost when the daemon was gone'
+echo "real_slurm: $((num_jobs + 13)) jobs on $(scontrol --version): all as expected ($num_placed placed by the daemon in step 3)"

@@ -1,0 +1,83 @@
+# A Slurm of three virtual nodes with sixteen fake GPUs on loopback, in one folder. Sourced; needs root.
+#   slurm_start DIR [LUA]   starts it; sets SLURM_CONF
+#   slurm_stop DIR          ends the daemons that it started, by their process ids
+
+slurm_start() {
+  local dir=$1 lua=${2:-} host port=${PLEACH_SLURM_PORT:-16817}
+  host=$(hostname)
+  mkdir -p "$dir"/{run,log,state,spool/g1,spool/g2,spool/g3,etc,dev,munge}
+  chmod 755 "$dir" "$dir"/run "$dir"/log
+  for i in 0 1 2 3 4 5 6 7; do [ -e "$dir/dev/nvidia$i" ] || mknod "$dir/dev/nvidia$i" c 1 3; done
+  [ -e "$dir/munge/key" ] || dd if=/dev/urandom of="$dir/munge/key" bs=1 count=1024 status=none
+  chown -R munge: "$dir/munge" && chmod 400 "$dir/munge/key"
+  cat > "$dir/etc/slurm.conf" <<CONF
+ClusterName=pleach
+SlurmctldHost=$host(127.0.0.1)
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+CredType=cred/munge
+AuthInfo=socket=$dir/run/munge.socket,cred_expire=5
+CommunicationParameters=NoAddrCache,NoCtldInAddrAny,NoInAddrAny
+SlurmctldPort=$port
+StateSaveLocation=$dir/state
+SlurmctldPidFile=$dir/run/slurmctld.pid
+SlurmctldLogFile=$dir/log/slurmctld.log
+SlurmdSpoolDir=$dir/spool/%n
+SlurmdPidFile=$dir/run/slurmd.%n.pid
+SlurmdLogFile=$dir/log/slurmd.%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+MpiDefault=none
+ReturnToService=2
+SlurmdParameters=config_overrides
+PriorityType=priority/basic
+SchedulerType=sched/backfill
+SchedulerParameters=batch_sched_delay=0,sched_interval=2,sched_min_interval=0,bf_interval=2,bf_resolution=1
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+GresTypes=gpu,shard
+${lua:+JobSubmitPlugins=lua}
+DefMemPerCPU=1000
+PreemptType=preempt/none
+KillWait=5
+SlurmdTimeout=20
+NodeName=DEFAULT CPUs=16 Boards=1 SocketsPerBoard=1 CoresPerSocket=16 ThreadsPerCore=1 RealMemory=64000 State=UNKNOWN
+NodeName=g1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1)) Gres=gpu:a100:4,shard:16
+NodeName=g2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 2)) Gres=gpu:a100:4,shard:16
+NodeName=g3 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 3)) Gres=gpu:v100:8,shard:32
+PartitionName=main Nodes=g1,g2,g3 Default=YES MaxTime=1-00:00:00 DefaultTime=00:10:00 State=UP
+CONF
+  cat > "$dir/etc/gres.conf" <<CONF
+AutoDetect=off
+NodeName=g[1-2] Name=gpu Type=a100 File=$dir/dev/nvidia[0-3]
+NodeName=g[1-2] Name=shard Count=16
+NodeName=g3 Name=gpu Type=v100 File=$dir/dev/nvidia[0-7]
+NodeName=g3 Name=shard Count=32
+CONF
+  [ -z "$lua" ] || cp "$lua" "$dir/etc/job_submit.lua"
+  munged --force --key-file="$dir/munge/key" --socket="$dir/run/munge.socket" --pid-file="$dir/run/munged.pid" \
+    --log-file="$dir/log/munged.log" --seed-file="$dir/run/munged.seed"
+  export SLURM_CONF=$dir/etc/slurm.conf
+  slurmctld -i
+  for node in g1 g2 g3; do slurmd -N "$node"; done
+  for _ in $(seq 200); do
+    [ "$(sinfo -h -N -o %T 2>/dev/null | sort -u)" = idle ] && return 0
+    sleep 0.1
+  done
+  echo "the nodes are not idle after 20 s: $(sinfo -h -N -o '%N %T' 2>&1)" >&2
+  return 1
+}
+
+slurm_stop() {
+  local dir=$1 file
+  for file in "$dir"/run/slurmd.*.pid "$dir"/run/slurmctld.pid "$dir"/run/munged.pid; do
+    [ -s "$file" ] && kill "$(cat "$file")" 2>/dev/null
+  done
+  for _ in $(seq 100); do
+    pgrep -F "$dir/run/slurmctld.pid" >/dev/null 2>&1 || break
+    sleep 0.1
+  done
+}

@@ -91,7 +91,7 @@ pub(super) struct Child {
 
 impl Field<'_> {
     fn policy(&self, draft: &Draft) -> Result<TreePolicy, TreeError> {
-        TreePolicy::new(draft.tree(self.meta, self.rows)?)
+        Ok(TreePolicy::new(draft.tree(self.meta, self.rows)?))
     }
 
     /// Runs drafts on lists `from..to`. The outcomes of each, in order.

@@ -207,7 +207,7 @@ fn recorded(env: &EnvConfig, kinds: &[Kind], seed: u64, rules: &[(String, Draft)
                 continue;
             };
             let tree = rule.tree(&rule.plain_meta(name), &Rows::default());
-            let mut policy = TreePolicy::new(tree.map_err(failed)?).map_err(failed)?;
+            let mut policy = TreePolicy::new(tree.map_err(failed)?);
             let index = (number * RECORDED + episode) as u64;
             let draw = Seed(seed).child("search/rows", 1 + index);
             let rng = draw.stream("search.rows", 0);

@@ -271,7 +271,7 @@ mod tests {
         assert_eq!((hold.tier, hold.num_better, hold.leaf), (3, 3, 0));
         assert!(hold.to_string().starts_with("hold: tier 3 of 3"));
         // With a key: what it is made of, and what the next has. Job 2 leaves 3 GPUs free and comes before job 1, which leaves 2.
-        let mut policy = TreePolicy::new(keyed_tree()).unwrap();
+        let mut policy = TreePolicy::new(keyed_tree());
         let choice = pass.decide(&cluster, &mut policy).unwrap();
         let point = DecisionPoint {
             cluster: &cluster,

@@ -272,7 +272,7 @@ mod tests {
 
     fn holds_what_the_slow_one_chooses(tree: Tree, draws: &[u32]) -> Vec<usize> {
         let mut cluster = cluster_of(&ClusterSpec::uniform(3, 4, 1));
-        let mut policy = TreePolicy::new(tree).unwrap();
+        let mut policy = TreePolicy::new(tree);
         let (needs, mut pass, mut chosen) = (policy.needs(), Pass::new(), Vec::new());
         for (instant, draw) in draws.iter().enumerate() {
             cluster.advance(crate::ids::Time::from_secs_f64(instant as f64 * 250.0));

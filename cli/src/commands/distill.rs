@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pleach_distill::DistillConfig;
 use pleach_distill::search::SearchConfig;
-use pleach_env::config::EnvConfig;
+use pleach_env::EnvConfig;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 use serde::Serialize;
 

@@ -101,6 +101,7 @@ fn benches(criterion: &mut Criterion) {
         let meta = TreeMeta {
             name: "bench".into(),
             tie_key: TieKey::ShortestEstimate,
+            key_weights: Vec::new(),
             needs: Needs::full(),
             estimates: Vec::new(),
             trained_by: Default::default(),

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use pleach_scheduler::candidate::MAX_CANDIDATES;
 use pleach_scheduler::features::FeatureSchema;
-use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey, choose};
+use pleach_scheduler::policy::{self, DecisionPoint, Needs, Policy, TieKey};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
 use pleach_scheduler::{PolicyError, Provenance};
 use rand::RngExt as _;
@@ -90,11 +90,7 @@ fn choice_of(
     scores.fill(0.0);
     policy.score(*point, scores)?;
     PolicyError::check_finite(scores)?;
-    let key = policy.tie_key();
-    let choice = choose(scores, point.observation.mask, |index| {
-        key.of(point.cluster, point.candidates, index)
-    });
-    Ok(choice.unwrap_or(0))
+    Ok(policy::choice_of(policy, point, scores).unwrap_or(0))
 }
 
 impl Policy for Recording<'_> {
@@ -361,6 +357,7 @@ fn meta_of(teacher: &str, needs: &Needs, config: &DistillConfig, label: &Label, 
     TreeMeta {
         name: label.name.clone(),
         tie_key,
+        key_weights: Vec::new(),
         needs: *needs,
         estimates: label.estimates.clone(),
         trained_by,

@@ -3,7 +3,8 @@
 //!
 //! The way: the teacher schedules a few episodes and its scores are recorded at every decision point ([`Recording`],
 //! [`Dataset`]); a regression tree is fitted on them ([`cart`]); the tree schedules, the teacher corrects (DAgger,
-//! [`distill`]); of all the trees the smallest that *performs* well in simulation is kept and pruned ([`PruneConfig`]).
+//! [`distill`]); of all the trees the smallest that *performs* well in simulation is kept and pruned ([`PruneConfig`]). Or trees are
+//! changed a little and judged in the simulator, again and again ([`search`]).
 //! `docs/distilling.md` has the recipe and its sources.
 //!
 //! ```no_run
@@ -26,6 +27,7 @@ mod error;
 mod fidelity;
 mod prune;
 mod report;
+pub mod search;
 mod target;
 
 pub use config::{DistillConfig, PruneConfig};

@@ -243,6 +243,7 @@ mod tests {
         let meta = TreeMeta {
             name: "test".into(),
             tie_key: TieKey::Index,
+            key_weights: Vec::new(),
             needs: Needs::full(),
             estimates: Vec::new(),
             trained_by: Default::default(),

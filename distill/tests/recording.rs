@@ -131,6 +131,7 @@ fn fidelity_of_the_teacher_to_itself_is_one() {
         let meta = TreeMeta {
             name: "teacher".into(),
             tie_key: TieKey::Arrival,
+            key_weights: Vec::new(),
             needs: SmallestFirst.needs(),
             estimates: vec![],
             trained_by: Default::default(),

@@ -101,6 +101,7 @@ fn teacher_tree() -> TreePolicy {
     let meta = TreeMeta {
         name: "teacher".into(),
         tie_key: TieKey::Arrival,
+        key_weights: Vec::new(),
         needs: SmallestFirst.needs(),
         estimates: vec![],
         trained_by: Default::default(),

@@ -51,6 +51,7 @@ mod external_id;
 pub mod features;
 pub mod heuristics;
 mod ids;
+pub mod key_weight;
 mod lens;
 pub mod observation;
 pub mod pass;

@@ -7,6 +7,7 @@ use crate::candidate::CandidateSet;
 use crate::cluster::{Cluster, Template};
 use crate::error::{ConfigError, PolicyError};
 use crate::ids::Time;
+use crate::key_weight::{KeyWeight, weighted_sum};
 use crate::lens::LensSet;
 use crate::observation::ObservationRef;
 
@@ -220,6 +221,12 @@ pub trait Policy: Send {
         TieKey::Index
     }
 
+    /// Weights of features whose least sum comes first among candidates of equal score, before [`Policy::tie_key`] is asked; none
+    /// for what has no such order. Whoever has weights asks for the observation.
+    fn key_weights(&self) -> &[KeyWeight] {
+        &[]
+    }
+
     /// Writes one finite score per candidate; larger is better.
     ///
     /// # Errors
@@ -242,6 +249,9 @@ impl Policy for Box<dyn Policy> {
     }
     fn tie_key(&self) -> TieKey {
         self.as_ref().tie_key()
+    }
+    fn key_weights(&self) -> &[KeyWeight] {
+        self.as_ref().key_weights()
     }
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         self.as_mut().score(point, scores)
@@ -291,7 +301,7 @@ impl TieKey {
 }
 
 /// The only tie-break of the house: highest score, then smallest key, then lowest index. None if all are masked.
-pub fn choose(scores: &[f32], mask: &[bool], key: impl Fn(usize) -> f64) -> Option<usize> {
+pub fn choose<K: PartialOrd>(scores: &[f32], mask: &[bool], key: impl Fn(usize) -> K) -> Option<usize> {
     let mut best: Option<usize> = None;
     for index in 0..scores.len().min(mask.len()) {
         if !mask[index] {
@@ -305,6 +315,26 @@ pub fn choose(scores: &[f32], mask: &[bool], key: impl Fn(usize) -> f64) -> Opti
         }
     }
     best
+}
+
+/// What a policy takes at a decision point that it gave these scores: the highest score, then the least weighted sum, then the
+/// smallest tie key, then the lowest index. None if all are masked. Hold loses every tie.
+pub fn choice_of<P: Policy + ?Sized>(policy: &P, point: &DecisionPoint<'_>, scores: &[f32]) -> Option<usize> {
+    let (key, weights) = (policy.tie_key(), policy.key_weights());
+    let tie_key = |index| key.of(point.cluster, point.candidates, index);
+    let mask = point.observation.mask;
+    if weights.is_empty() {
+        return choose(scores, mask, tie_key);
+    }
+    let sum = |index| {
+        let is_about_a_job = point.candidates.get(index).is_some_and(|row| row.job.is_some());
+        if is_about_a_job {
+            weighted_sum(weights, point.observation.row(index))
+        } else {
+            f64::INFINITY
+        }
+    };
+    choose(scores, mask, |index| (sum(index), tie_key(index)))
 }
 
 #[cfg(test)]

@@ -1,14 +1,19 @@
-//! `pleach distill`: a tree from any policy.
+//! `pleach distill`: a tree from any policy, or from a search.
 
 use std::path::Path;
 
 use pleach_distill::DistillConfig;
+use pleach_distill::search::SearchConfig;
+use pleach_env::EnvConfig;
+use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 use serde::Serialize;
 
 use crate::commands::Context;
-use crate::flags::DistillArgs;
+use crate::flags::{CertifyArgs, DistillArgs, DistillCommand};
 use crate::progress::bars;
+use pleach_experiments::distill::parts::{Lists, PARTS, markdown};
 use pleach_experiments::distill::prune;
+use pleach_experiments::distill::search::{SearchInput, search_tree, state_file};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::evaluation::COLUMNS;
 use pleach_experiments::evaluate::instances::{episodes, seeds};
@@ -18,7 +23,7 @@ use pleach_experiments::evaluate::run::Runner;
 use pleach_experiments::evaluate::stand_in::stand_ins;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::report::Report;
-use pleach_experiments::run_folder::atomic_file::{read_text, read_toml};
+use pleach_experiments::run_folder::atomic_file::{read_text, read_toml, write};
 use pleach_experiments::run_folder::{CONFIG_FILE, RunFolder, SETTINGS_FILE};
 use pleach_experiments::train::CHECKPOINTS;
 use pleach_experiments::train::objective::{self, Objective};
@@ -44,13 +49,19 @@ struct Settings<'a> {
 /// # Errors
 /// Flags that cannot be used, a folder in the way, a run that fails.
 pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if let Some(DistillCommand::Certify(args)) = &args.command {
+        return certify(args, context);
+    }
+    let Some(teacher) = args.teacher.as_deref().filter(|_| !args.search) else {
+        return search(args, context);
+    };
     let config = config(args)?;
     let objective = objective(args)?;
     let other = Some(&objective).filter(|objective| **objective != objective::avg_jct());
     let env = args.workload.source().env(&args.scheduling.config())?;
     env.validate()?;
     // A run's folder may hold a network and a tree; the network is the teacher.
-    let mut teachers = PolicySpec::open(&args.teacher)?;
+    let mut teachers = PolicySpec::open(teacher)?;
     let teacher = teachers.remove(0);
     teacher.check(env.sim.capabilities)?;
     let (seed, quiet) = (args.run.seed, args.run.quiet);
@@ -73,44 +84,20 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let distilled = watcher.part("distill", 0, || {
         prune(&env, &teacher, &config, &validation, seed, &watcher)
     })?;
-    let text = distilled.tree.to_text();
-    folder.write(TREE_FILE, distilled.tree.to_json().as_bytes())?;
-    folder.write("tree.txt", text.as_bytes())?;
-    folder.write("tree.dot", distilled.tree.to_dot().as_bytes())?;
+    write_tree(&folder, &distilled.tree)?;
     folder.write_json("distill.json", &distilled.report)?;
-
-    let mut policies = PolicySpec::open_all(&[])?;
-    if !policies.iter().any(|policy| policy.name() == teacher.name()) {
-        policies.push(teacher.clone());
-    }
-    // `tree-2` where the teacher is a tree of that name.
-    PolicySpec::tree("tree", distilled.tree.clone())?.join(&mut policies);
-    let tree = policies[policies.len() - 1].name().to_string();
-    let instances = episodes(&env, &seeds(seed, "test", args.test_seeds as usize))?;
-    let mut sim = env.sim.clone();
-    sim.record_utilisation = true;
-    let bars = bars(quiet);
-    let runs = Runner::new(&sim)
-        .watched("compare", &bars)
-        .run(&instances, &policies)?;
-    let results = Results::new("distill", runs, Some(teacher.name()))?
-        .with_stand_ins(stand_ins(&policies, &instances, &sim));
-    let table = Table::compare(&results, &COLUMNS);
+    let mut words = distilled.tree.to_text();
+    let parts = parts(args, &env, &folder, (&teacher, &distilled.tree))?;
+    words.push_str(&parts);
     let settings = toml::to_string_pretty(&config).unwrap_or_default();
-    let report = Report {
+    let page = Page {
         title: "A tree from a policy",
-        command_line: &context.command_line,
-        config: &settings,
-        results: &results,
-        learning: None,
-        tree: Some(&text),
+        settings: &settings,
+        words: &words,
     };
-    report.write(&folder.file("report.html")?)?;
-    results.write_json(&folder.file("results.json")?)?;
-    results.write_csv(&folder.file("results.csv")?)?;
-    if let Some(path) = &args.run.json {
-        context.write_json(path, &results)?;
-    }
+    let of = (&distilled.tree, Some(&teacher));
+    let (results, tree) = compared(args, &env, of, &folder, (page, context))?;
+    let table = Table::compare(&results, &COLUMNS);
     let place = folder.path().to_path_buf();
     folder.finish()?;
     if !quiet {
@@ -118,12 +105,211 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         if let Some(objective) = other {
             context.say(&on_test_seeds(objective, &results, &tree, teacher.name()))?;
         }
-        context.say(&text)?;
+        context.say(&words)?;
         let agreement = 100.0 * distilled.report.result.fidelity.agreement;
         context.say(&format!(
             "fidelity {agreement:.1} %; written to {}",
             place.display()
         ))?;
+    }
+    Ok(())
+}
+
+/// The tree, for the scheduler and for readers.
+fn write_tree(folder: &RunFolder, tree: &Tree) -> Result<(), Error> {
+    folder.write(TREE_FILE, tree.to_json().as_bytes())?;
+    folder.write("tree.txt", tree.to_text().as_bytes())?;
+    folder.write("tree.dot", tree.to_dot().as_bytes())?;
+    Ok(())
+}
+
+/// What the tree and its teacher are worth on lists of other lengths and at low loads, in words; kept in `parts.json`.
+fn parts(
+    args: &DistillArgs,
+    env: &EnvConfig,
+    folder: &RunFolder,
+    (teacher, tree): (&PolicySpec, &Tree),
+) -> Result<String, Error> {
+    if args.part_lists == 0 {
+        return Ok(String::new());
+    }
+    let bars = bars(args.run.quiet);
+    let drawn = (args.run.seed, "distill/parts");
+    let lists = Lists::draw(env, &PARTS, drawn, args.part_lists.into(), None, &bars)?;
+    let tree = PolicySpec::tree("tree", tree.clone())?;
+    let mut rows = Vec::new();
+    for (name, policy) in [("tree", &tree), (teacher.name(), teacher)] {
+        rows.push((name.to_string(), lists.rows(&lists.all(policy)?)));
+    }
+    folder.write_json("parts.json", &rows)?;
+    let table = markdown(&rows[0].1, &rows);
+    Ok(format!(
+        "\nAverage JCT over the best heuristic of each part, {} lists each:\n\n{table}",
+        args.part_lists
+    ))
+}
+
+/// What a report says beside the results.
+struct Page<'a> {
+    title: &'a str,
+    settings: &'a str,
+    words: &'a str,
+}
+
+/// The tree beside all heuristics and its teacher on test seeds: results in the folder, a report, and the tree's name there.
+fn compared(
+    args: &DistillArgs,
+    env: &EnvConfig,
+    (tree, teacher): (&Tree, Option<&PolicySpec>),
+    folder: &RunFolder,
+    (page, context): (Page<'_>, &mut Context<'_>),
+) -> Result<(Results, String), Error> {
+    let mut policies = PolicySpec::open_all(&[])?;
+    let others = teacher.filter(|teacher| !policies.iter().any(|policy| policy.name() == teacher.name()));
+    policies.extend(others.cloned());
+    // `tree-2` where the teacher is a tree of that name.
+    PolicySpec::tree("tree", tree.clone())?.join(&mut policies);
+    let tree = policies[policies.len() - 1].name().to_string();
+    let instances = episodes(env, &seeds(args.run.seed, "test", args.test_seeds as usize))?;
+    let mut sim = env.sim.clone();
+    sim.record_utilisation = true;
+    let bars = bars(args.run.quiet);
+    let runs = Runner::new(&sim)
+        .watched("compare", &bars)
+        .run(&instances, &policies)?;
+    let results = Results::new("distill", runs, teacher.map(PolicySpec::name))?
+        .with_stand_ins(stand_ins(&policies, &instances, &sim));
+    let report = Report {
+        title: page.title,
+        command_line: &context.command_line,
+        config: page.settings,
+        results: &results,
+        learning: None,
+        tree: Some(page.words),
+    };
+    report.write(&folder.file("report.html")?)?;
+    results.write_json(&folder.file("results.json")?)?;
+    results.write_csv(&folder.file("results.csv")?)?;
+    if let Some(path) = &args.run.json {
+        context.write_json(path, &results)?;
+    }
+    Ok((results, tree))
+}
+
+/// Says what is certain of a tree.
+fn certify(args: &CertifyArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let text = read_text(&args.file, MAX_BYTES)?;
+    let refused = |error: TreeError| Error::data(&args.file, error.to_string());
+    let tree = Tree::from_json_uncertified(&text).map_err(refused)?;
+    let certificates = tree.certify();
+    for own in &certificates {
+        context.say(&own.in_words())?;
+    }
+    if args.write {
+        let certified = tree.with_certificates(certificates);
+        write(&args.file, certified.to_json().as_bytes())?;
+        context.say(&format!("written to {}", args.file.display()))?;
+    }
+    Ok(())
+}
+
+/// Lists of each part on which a searched tree must beat its start.
+const ACCEPT_LISTS: u16 = 40;
+
+/// Searches for a tree.
+fn search(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if !args.objective.is_empty() {
+        let allowed =
+            "none with --search, whose objective is the average JCT over several parts (docs/distilling.md)";
+        return Err(Error::config(
+            "objective",
+            args.objective.join(","),
+            allowed,
+            "Leave it out.",
+        ));
+    }
+    let distill = config(args)?;
+    let env = args.workload.source().env(&args.scheduling.config())?;
+    env.validate()?;
+    let mut search = SearchConfig::default();
+    search.simulations = args.simulations.unwrap_or(search.simulations);
+    if let Some(leaves) = args.leaves.iter().max() {
+        search.leaves_max = usize::from(*leaves);
+    }
+    let teacher = match &args.teacher {
+        Some(teacher) => Some(PolicySpec::open(teacher)?.remove(0)),
+        None => None,
+    };
+    let mut against = Vec::new();
+    for policy in &args.against {
+        PolicySpec::open(policy)?
+            .into_iter()
+            .for_each(|policy| policy.join(&mut against));
+    }
+    let mut trees = Vec::new();
+    for path in &args.start {
+        let tree =
+            Tree::load(Path::new(path)).map_err(|error| Error::data(Path::new(path), error.to_string()))?;
+        PolicySpec::tree("tree", tree.clone())?.check(env.sim.capabilities)?;
+        trees.push((format!("start: {path}"), tree));
+    }
+    for policy in teacher.iter().chain(&against) {
+        policy.check(env.sim.capabilities)?;
+    }
+    let settings = Settings {
+        args,
+        distill: &distill,
+        objective: None,
+    };
+    let (seed, quiet) = (args.run.seed, args.run.quiet);
+    let folder = RunFolder::open(
+        "distill",
+        &settings,
+        seed,
+        args.run.out.as_deref(),
+        args.run.existing(),
+    )?;
+    against.splice(0..0, teacher.clone());
+    let input = SearchInput {
+        config: search,
+        accept_lists: args.accept_lists.unwrap_or(ACCEPT_LISTS).into(),
+        teacher: teacher.clone(),
+        distill,
+        trees,
+        against,
+    };
+    let watcher = bars(quiet);
+    let found = search_tree(&env, &input, seed, &state_file(folder.path()), &watcher)?;
+    write_tree(&folder, &found.tree)?;
+    folder.write_json("search.json", &found.report)?;
+    for (row, tree) in found.report.frontier.iter().zip(&found.frontier) {
+        folder.write(
+            &format!("frontier/leaves-{}.json", row.leaves),
+            tree.to_json().as_bytes(),
+        )?;
+    }
+    let table = found.report.markdown();
+    folder.write("search.md", table.as_bytes())?;
+    let verdict = &found.report.verdict;
+    let words = format!("{}\n{table}\n{verdict}\n", found.tree.to_text());
+    let settings = toml::to_string_pretty(&input.config).unwrap_or_default();
+    let page = Page {
+        title: "A tree from a search",
+        settings: &settings,
+        words: &words,
+    };
+    compared(
+        args,
+        &env,
+        (&found.tree, teacher.as_ref()),
+        &folder,
+        (page, context),
+    )?;
+    let place = folder.path().to_path_buf();
+    folder.finish()?;
+    if !quiet {
+        context.say(&words)?;
+        context.say(&format!("written to {}", place.display()))?;
     }
     Ok(())
 }
@@ -170,13 +356,14 @@ fn on_test_seeds(objective: &Objective, results: &Results, tree: &str, teacher: 
 
 /// That the teacher was made for something else than the tree is chosen by, where nobody said by what, and how to say it.
 fn advice(args: &DistillArgs) -> Option<String> {
-    let own = objective_of(Path::new(label_and_place(&args.teacher).1))?;
+    let teacher = args.teacher.as_deref()?;
+    let own = objective_of(Path::new(label_and_place(teacher).1))?;
     if !args.objective.is_empty() || own == objective::avg_jct() {
         return None;
     }
     Some(format!(
         "{} was made for {}, and the tree is chosen by {}; by the same with: --objective {}",
-        args.teacher,
+        teacher,
         objective::in_words(&own),
         objective::in_words(&objective::avg_jct()),
         objective::as_flag(&own)

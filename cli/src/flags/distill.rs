@@ -2,15 +2,16 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, Subcommand};
 use serde::Serialize;
 
 use super::RunArgs;
 use super::evaluate::{SchedulingFlags, WorkloadFlags};
 
-/// Prunes a teacher into one decision tree. Size and cuts are chosen by simulated performance, and the
-/// winner is reported on test seeds that nothing was chosen by.
+/// Prunes a teacher into one decision tree, or searches for one in the simulator. Size and cuts are chosen by simulated
+/// performance, and the winner is reported on test seeds that nothing was chosen by.
 #[derive(Args, Clone, Debug, Serialize)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = "\
 Examples:
   pleach distill --teacher runs/mine                    the network of a training run
@@ -18,12 +19,21 @@ Examples:
   pleach distill --teacher runs/mine --leaves 8,16,32 --rounds 5 --out runs/mine-tree
   pleach distill --teacher runs/mine --objective avg_jct_s=1,p99_jct_s=0.2
                                                         a tree that is chosen by its tail too
+  pleach distill --search --workload Pleach/GavelMulti-v1
+                                                        a tree that is found in the simulator, without a teacher
+  pleach distill --search --teacher runs/mine --start mine.json
+                                                        the same from a teacher's trees and from one of your own
 
-In the folder: tree.json (the policy file, for evaluate and for the scheduler), tree.txt (to read), report.html.")]
+In the folder: tree.json (the policy file, for evaluate and for the scheduler), tree.txt (to read), report.html;
+of a search also search.md (what each size is worth) and the trees of all sizes in frontier.")]
 pub struct DistillArgs {
-    /// Whom to learn from: a training run, a policy file, or a heuristic's name
-    #[arg(long, value_name = "NAME|PATH")]
-    pub teacher: String,
+    /// What else is done with a tree.
+    #[command(subcommand)]
+    #[serde(skip)]
+    pub command: Option<DistillCommand>,
+    /// Whom to learn from: a training run, a policy file, or a heuristic's name. A search needs nobody
+    #[arg(long, value_name = "NAME|PATH", required_unless_present = "search")]
+    pub teacher: Option<String>,
     /// Configuration in TOML; unknown keys are refused; flags override it [default: the built-in one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -47,6 +57,31 @@ pub struct DistillArgs {
     /// Seeds that the result is reported on
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub test_seeds: u32,
+    /// Lists of each part (as long, twice as long, load 0.6, load 0.3) on which the tree of a teacher is judged too; 0 = none
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(0..=1000))]
+    #[serde(skip)]
+    pub part_lists: u16,
+    /// Search in the simulator: change trees a little, keep what schedules better. Begins at hand rules, and at the trees of
+    /// --teacher and --start
+    #[arg(long, help_heading = "Search")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub search: bool,
+    /// Lists of jobs to simulate in the search [default: 30000]
+    #[arg(long, value_name = "N", requires = "search", help_heading = "Search", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub simulations: Option<u64>,
+    /// Policy files to begin at too, repeated or with commas
+    #[arg(long, value_name = "PATH", requires = "search", help_heading = "Search", value_delimiter = ',', action = ArgAction::Append)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub start: Vec<String>,
+    /// Policies to compare with, repeated or with commas
+    #[arg(long, value_name = "NAME|PATH", requires = "search", help_heading = "Search", value_delimiter = ',', action = ArgAction::Append)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub against: Vec<String>,
+    /// Lists of each part on which the tree must beat its start, and which nothing was chosen by [default: 40]
+    #[arg(long, value_name = "N", requires = "search", help_heading = "Search", value_parser = clap::value_parser!(u16).range(2..=1000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accept_lists: Option<u16>,
     /// Which jobs on which cluster.
     #[command(flatten)]
     pub workload: WorkloadFlags,
@@ -57,4 +92,26 @@ pub struct DistillArgs {
     #[command(flatten)]
     #[serde(skip)]
     pub run: RunArgs,
+}
+
+/// What else is done with a tree.
+#[derive(Subcommand, Clone, Debug)]
+pub enum DistillCommand {
+    /// Says what is certain of a tree: proved, refuted with two candidates that show it, or open
+    Certify(CertifyArgs),
+}
+
+/// Says what holds for every decision that a tree will ever take: proved, refuted with two candidates that show it, or open.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach distill certify runs/mine/tree.json
+  pleach distill certify tree.json --write      and keep it in the file, whose readers prove it again")]
+pub struct CertifyArgs {
+    /// A policy file with a tree
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Put the certificates into the file; whoever reads it checks them
+    #[arg(long)]
+    pub write: bool,
 }

@@ -24,7 +24,7 @@ pub const THREADS_MAX: u16 = 1024;
 
 pub use bench::BenchArgs;
 pub use blend::BlendArgs;
-pub use distill::DistillArgs;
+pub use distill::{CertifyArgs, DistillArgs, DistillCommand};
 pub use evaluate::EvaluateArgs;
 pub use index::IndexArgs;
 pub use manual::{CompletionsArgs, ManArgs};

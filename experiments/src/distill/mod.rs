@@ -1,4 +1,9 @@
-//! Distilling a policy on the episodes of an environment, judged on validation workloads by their objective.
+//! Distilling a policy on the episodes of an environment, judged on validation workloads by their objective; searching for a tree;
+//! and the parts on which trees are judged.
+
+pub mod parts;
+pub mod search;
+pub mod starts;
 
 use std::collections::BTreeMap;
 
@@ -6,6 +11,7 @@ use pleach_distill::{DistillConfig, Distilled, Episode, Label, distill};
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
 use pleach_scheduler::cluster::Capabilities;
+use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey};
 use pleach_scheduler::tree::TreePolicy;
 use pleach_scheduler::{PolicyError, Provenance};
@@ -48,6 +54,10 @@ impl Policy for Offered<'_> {
 
     fn tie_key(&self) -> TieKey {
         self.teacher.tie_key()
+    }
+
+    fn key_weights(&self) -> &[KeyWeight] {
+        self.teacher.key_weights()
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {

@@ -112,6 +112,16 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     write(path, text.as_bytes())
 }
 
+/// Writes `value` as JSON on one line, for large states that nobody reads.
+///
+/// # Errors
+/// As [`write_json`].
+pub fn write_compact_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_string(value)
+        .map_err(|error| Error::Failed(format!("{} has no JSON form: {error}", path.display())))?;
+    write(path, text.as_bytes())
+}
+
 /// Reads a file of at most `max_bytes`.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ use crate::cluster::{Cluster, Demand};
 use crate::error::PolicyError;
 use crate::features::FeatureSchema;
 use crate::observation::Observation;
-use crate::policy::{DecisionPoint, Needs, Policy, choose};
+use crate::policy::{DecisionPoint, Needs, Policy, choice_of};
 
 /// Whether a pass goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,11 +184,7 @@ impl Pass {
         scores.fill(0.0);
         policy.score(point, scores)?;
         PolicyError::check_finite(scores)?;
-        let key = policy.tie_key();
-        let choice = choose(scores, self.observation.mask(), |index| {
-            key.of(cluster, &self.set, index)
-        });
-        let choice = choice.unwrap_or(0);
+        let choice = choice_of(policy, &point, scores).unwrap_or(0);
         self.leaf = policy.leaf(point, choice).map(|leaf| (choice, leaf));
         Ok(choice)
     }

@@ -1,8 +1,9 @@
 //! What makes nodes a tree, and the one order in which they are kept.
 
-use super::error::{NodeError, TreeError};
+use super::error::{KeyError, NodeError, TreeError};
 use super::{MAX_DEPTH, MAX_NODES, Node};
 use crate::features::FeatureSchema;
+use crate::key_weight::{KeyWeight, MAX_KEY_WEIGHTS};
 
 /// Longest name, bytes.
 const MAX_NAME: usize = 200;
@@ -17,6 +18,43 @@ pub(super) fn name(name: &str) -> Result<(), TreeError> {
         });
     }
     Ok(())
+}
+
+/// Refuses weights that order nothing or that nobody could read; returns them in the order of the features.
+pub(super) fn key_weights(terms: &[KeyWeight]) -> Result<Vec<KeyWeight>, TreeError> {
+    let fail = |term, reason| Err(TreeError::Key { term, reason });
+    if terms.len() > MAX_KEY_WEIGHTS {
+        return fail(
+            MAX_KEY_WEIGHTS,
+            KeyError::TooMany {
+                found: terms.len(),
+                max: MAX_KEY_WEIGHTS,
+            },
+        );
+    }
+    let schema = FeatureSchema::current();
+    for (place, term) in terms.iter().enumerate() {
+        let Some(feature) = schema.joined(term.feature.into()) else {
+            let name = format!("number {}", term.feature);
+            return fail(place, KeyError::Unknown { name });
+        };
+        let name = feature.name;
+        if usize::from(term.feature) >= schema.num_candidate() {
+            return fail(place, KeyError::Global { name });
+        }
+        if !term.weight.is_finite() {
+            return fail(place, KeyError::NotFinite { name });
+        }
+        if term.weight == 0.0 {
+            return fail(place, KeyError::Zero { name });
+        }
+        if terms[..place].iter().any(|other| other.feature == term.feature) {
+            return fail(place, KeyError::Repeated { name });
+        }
+    }
+    let mut terms = terms.to_vec();
+    terms.sort_unstable_by_key(|term| term.feature);
+    Ok(terms)
 }
 
 /// Checks what can be seen of one node alone.

@@ -34,11 +34,11 @@ pub enum TreeError {
         expected: &'static str,
     },
     /// The file has a version that this program does not know.
-    #[error("the policy file has version {found}; this program reads version {supported}")]
+    #[error("the policy file has version {found}; this program reads versions 1 to {supported}")]
     Version {
         /// Version of the file.
         found: u64,
-        /// Version of this program.
+        /// Newest version of this program.
         supported: u64,
     },
     /// The tree was made for other features.
@@ -80,6 +80,22 @@ pub enum TreeError {
         /// What is wrong.
         reason: NodeError,
     },
+    /// A weight of the key that cannot be used.
+    #[error("key_weights[{term}]: {reason}")]
+    Key {
+        /// Its place in the list, from 0.
+        term: usize,
+        /// What is wrong.
+        reason: KeyError,
+    },
+    /// A certificate that is not one of this tree.
+    #[error("certificates{place}: {reason}; make them anew with pleach distill certify FILE --write")]
+    Certificate {
+        /// Which, `[2]`; empty for all.
+        place: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// The policy needs what the cluster cannot do.
     #[error("the policy \"{policy}\" needs {capability}, which this cluster does not offer")]
     Capability {
@@ -88,6 +104,56 @@ pub enum TreeError {
         /// What is missing.
         capability: &'static str,
     },
+}
+
+/// What is wrong with one weight of the key.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// More features than a key may weigh.
+    #[error("there are {found} weights, and at most {max} features are weighed: leave the smallest out")]
+    TooMany {
+        /// Number of weights.
+        found: usize,
+        /// The bound.
+        max: usize,
+    },
+    /// No such feature in the schema.
+    #[error("there is no feature \"{name}\"; the features of a candidate are listed under schema")]
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// A feature of the cluster.
+    #[error(
+        "{name} is a feature of the cluster, the same for all candidates of a decision, and orders none of them: weigh a \
+         feature of a candidate, or split on it"
+    )]
+    Global {
+        /// The feature.
+        name: &'static str,
+    },
+    /// A weight that is NaN or infinite.
+    #[error("the weight of {name} is not a finite number: give one, or take the line out")]
+    NotFinite {
+        /// The feature.
+        name: &'static str,
+    },
+    /// A weight of nothing.
+    #[error("the weight of {name} is 0 and orders nothing: take the line out")]
+    Zero {
+        /// The feature.
+        name: &'static str,
+    },
+    /// A feature that has a weight already.
+    #[error("{name} has a weight already: add the two up in one line")]
+    Repeated {
+        /// The feature.
+        name: &'static str,
+    },
+    /// A key in a file of a version that had none.
+    #[error("a file of version 1 has no key_weights: say \"version\": 2")]
+    Version,
 }
 
 /// What is wrong with one node.

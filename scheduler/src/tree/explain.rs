@@ -10,6 +10,7 @@ use super::text::{condition, quantity};
 use super::{Node, TreePolicy, feature_of};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet};
 use crate::error::PolicyError;
+use crate::key_weight::weighted_sum;
 use crate::policy::{DecisionPoint, TieKey};
 
 /// One step of a path.
@@ -44,8 +45,23 @@ pub struct Explanation {
     pub num_better: usize,
     /// Other admissible candidates of the same tier.
     pub num_equal: usize,
-    /// What decides inside the tier.
+    /// What its weighted key is made of; empty where the tree has none, and for what is about no job.
+    pub key: Vec<KeyTerm>,
+    /// The least weighted key among the other admissible candidates of its tier; none without such.
+    pub key_of_next: Option<f64>,
+    /// What decides inside the tier, among equal keys.
     pub tie_key: TieKey,
+}
+
+/// One feature of a weighted key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyTerm {
+    /// Name of the feature.
+    pub feature: &'static str,
+    /// The candidate's own value, in its unit.
+    pub value: String,
+    /// What it adds to the key; the least sum comes first.
+    pub adds: f64,
 }
 
 impl TreePolicy {
@@ -91,6 +107,16 @@ impl TreePolicy {
             }
         };
         let tiers = self.tree().tiers();
+        let weights = &self.tree().meta().key_weights;
+        let is_about_a_job = |index: usize| point.candidates.get(index).is_some_and(|own| own.job.is_some());
+        let key = weights.iter().filter(|_| is_about_a_job(choice)).map(|term| {
+            let (found, scaled) = (feature_of(term.feature), row[usize::from(term.feature)]);
+            KeyTerm {
+                feature: found.name,
+                value: quantity(found.scale.invert(scaled), found.unit),
+                adds: f64::from(term.weight) * f64::from(scaled),
+            }
+        });
         let admissible = |index: &usize| *index != choice && point.observation.mask[*index];
         Ok(Explanation {
             action: action(point.candidates, choice),
@@ -107,6 +133,14 @@ impl TreePolicy {
                 .filter(admissible)
                 .filter(|index| scores[*index] == scores[choice])
                 .count(),
+            key: key.collect(),
+            key_of_next: (0..num_candidates)
+                .filter(admissible)
+                .filter(|index| {
+                    !weights.is_empty() && is_about_a_job(*index) && scores[*index] == scores[choice]
+                })
+                .map(|index| weighted_sum(weights, point.observation.row(index)))
+                .min_by(f64::total_cmp),
             tie_key: self.tree().meta().tie_key,
         })
     }
@@ -171,11 +205,31 @@ impl fmt::Display for Explanation {
                 TieKey::ShortestEstimate => "the shortest believed rest",
                 TieKey::SmallestGpuTime => "the smallest believed GPU time",
             };
-            writeln!(
-                out,
-                "  {} more in this tier; {key} decides among them",
-                self.num_equal
-            )?;
+            if self.key.is_empty() {
+                writeln!(
+                    out,
+                    "  {} more in this tier; {key} decides among them",
+                    self.num_equal
+                )?;
+            } else {
+                writeln!(
+                    out,
+                    "  {} more in this tier; the least weighted key decides among them, then {key}",
+                    self.num_equal
+                )?;
+            }
+        }
+        if !self.key.is_empty() {
+            let sum: f64 = self.key.iter().map(|term| term.adds).sum();
+            let terms = self.key.iter();
+            let terms: Vec<String> = terms
+                .map(|term| format!("{:+.4} for {} = {}", term.adds, term.feature, term.value))
+                .collect();
+            write!(out, "  its key is {sum:.4}: {}", terms.join(", "))?;
+            if let Some(next) = self.key_of_next {
+                write!(out, "; the least of the others is {next:.4}")?;
+            }
+            writeln!(out)?;
         }
         Ok(())
     }
@@ -183,7 +237,7 @@ impl fmt::Display for Explanation {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::small_tree;
+    use super::super::tests::{keyed_tree, small_tree};
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
     use crate::cluster_spec::ClusterSpec;
@@ -216,5 +270,30 @@ mod tests {
         let hold = policy.explain(&point, 0).unwrap();
         assert_eq!((hold.tier, hold.num_better, hold.leaf), (3, 3, 0));
         assert!(hold.to_string().starts_with("hold: tier 3 of 3"));
+        // With a key: what it is made of, and what the next has. Job 2 leaves 3 GPUs free and comes before job 1, which leaves 2.
+        let mut policy = TreePolicy::new(keyed_tree());
+        let choice = pass.decide(&cluster, &mut policy).unwrap();
+        let point = DecisionPoint {
+            cluster: &cluster,
+            candidates: pass.candidates(),
+            observation: pass.observation().as_ref(),
+        };
+        let text = policy.explain(&point, choice).unwrap().to_string();
+        assert!(
+            text.starts_with("start job 2 on 1 GPU of 1 node: tier 1 of 3"),
+            "{text}"
+        );
+        assert!(
+            text.contains("the least weighted key decides among them, then the shortest believed rest\n"),
+            "{text}"
+        );
+        // 0.009 log10(2) / 2 + 0.22 * 1 - 0.73 * 3 / 8 and 0.009 log10(3) / 2 + 0.22 - 0.73 * 2 / 8.
+        assert!(
+            text.contains(
+                "  its key is -0.0524: +0.0014 for num_gpus = 1, +0.2200 for speed_ratio = 1, -0.2738 for num_left = 3; \
+                 the least of the others is 0.0396\n"
+            ),
+            "{text}"
+        );
     }
 }

@@ -5,6 +5,8 @@
 //! number) are checked against those that run, so that the file cannot say one thing and do another. A hash over the scaled
 //! thresholds tells which of the two a person changed: where it still agrees, it was the raw one, and that is what runs.
 
+mod node_form;
+
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -12,24 +14,25 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::error::{NodeError, TreeError};
+use self::node_form::{FileNode, read_node, written};
+use super::certificate::Certificate;
+use super::error::{KeyError, TreeError};
 use super::needs::WrittenNeeds;
 use super::{Node, Tree, TreeMeta, feature_of};
 use crate::estimate::Provenance;
 use crate::features::FeatureSchema;
+use crate::key_weight::KeyWeight;
 use crate::policy::TieKey;
 
 /// What the key `format` says.
 pub const FORMAT: &str = "pleach-tree";
-/// What the key `version` says.
-pub(crate) const VERSION: u64 = 1;
+/// Newest version that is read. What is written says 1 where it has nothing that came with 2, so that the same tree has the same
+/// bytes as ever and programs from before can read it.
+pub(crate) const VERSION: u64 = 2;
 /// Largest file that is read, bytes; the largest tree needs a quarter of it.
 pub const MAX_BYTES: u64 = 1 << 20;
 /// Most lines of differences in a refusal.
 const MAX_DIFFERENCES: usize = 24;
-/// Relative difference between a raw threshold in a file and the one that runs; the writer rounds to six digits.
-const RAW_TOLERANCE: f64 = 1e-4;
-
 #[derive(Deserialize)]
 struct Header {
     format: String,
@@ -46,6 +49,9 @@ struct Document {
     schema_hash: String,
     name: String,
     tie_key: TieKey,
+    /// From version 2 on; absent = none.
+    #[serde(default)]
+    key_weights: Option<Vec<FileKeyWeight>>,
     needs: WrittenNeeds,
     estimates: Vec<Provenance>,
     trained_by: std::collections::BTreeMap<String, serde_json::Value>,
@@ -54,33 +60,23 @@ struct Document {
     #[serde(default)]
     thresholds_hash: Option<String>,
     nodes: Vec<FileNode>,
+    /// From version 2 on; absent = none.
+    #[serde(default)]
+    certificates: Option<FileCertificates>,
 }
 
-#[derive(Default, Deserialize, Serialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct FileNode {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    feature: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    threshold: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    raw: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unit: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    left: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    right: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    leaf: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    score: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    samples: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    weight: Option<f64>,
+struct FileCertificates {
+    tree_hash: String,
+    list: Vec<Certificate>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct FileKeyWeight {
+    feature: String,
+    weight: f32,
 }
 
 impl Tree {
@@ -91,6 +87,7 @@ impl Tree {
         let TreeMeta {
             name,
             tie_key,
+            key_weights,
             needs,
             estimates,
             trained_by,
@@ -98,10 +95,21 @@ impl Tree {
         let mut text = String::from("{\n");
         let mut put = |key: &str, value: String| text.push_str(&format!("  \"{key}\": {value},\n"));
         put("format", json(&FORMAT));
-        put("version", json(&VERSION));
+        let is_plain = key_weights.is_empty() && self.certificates.is_empty();
+        put("version", json(&if is_plain { 1 } else { VERSION }));
         put("schema_hash", json(&schema.hash()));
         put("name", json(name));
         put("tie_key", json(tie_key));
+        if !key_weights.is_empty() {
+            let written = |term: &KeyWeight| FileKeyWeight {
+                feature: feature_of(term.feature).name.into(),
+                weight: term.weight,
+            };
+            put(
+                "key_weights",
+                lines(key_weights.iter().map(|term| json(&written(term)))),
+            );
+        }
         put("needs", json(&WrittenNeeds::from(needs)));
         put("estimates", json(estimates));
         put("trained_by", json(trained_by));
@@ -115,8 +123,49 @@ impl Tree {
             .iter()
             .enumerate()
             .map(|(place, node)| json(&written(place, node)));
-        text.push_str(&format!("  \"nodes\": {}\n}}\n", lines(nodes)));
+        text.push_str(&format!("  \"nodes\": {}", lines(nodes)));
+        if !self.certificates.is_empty() {
+            let list = lines(self.certificates.iter().map(|own| json(own)));
+            let hash = json(&self.hash());
+            text.push_str(&format!(
+                ",\n  \"certificates\": {{\"tree_hash\": {hash}, \"list\": {list}}}"
+            ));
+        }
+        text.push_str("\n}\n");
         text
+    }
+
+    /// Hex SHA-256 over what decides: key, weights and nodes as they are written, and the hash of the features.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let mut digest = Sha256::new();
+        digest.update(FeatureSchema::current().hash());
+        digest.update(json(&self.meta.tie_key));
+        for term in &self.meta.key_weights {
+            digest.update(format!("{} {}\n", feature_of(term.feature).name, term.weight));
+        }
+        for (place, node) in self.nodes.iter().enumerate() {
+            digest.update(json(&written(place, node)));
+        }
+        hex(digest)
+    }
+
+    /// That each certificate is one of this tree and true of it.
+    fn check_certificates(&self, found: &FileCertificates) -> Result<(), TreeError> {
+        let fail = |place: String, reason: String| Err(TreeError::Certificate { place, reason });
+        let hash = self.hash();
+        if found.tree_hash != hash {
+            let stated: String = found.tree_hash.chars().take(64).collect();
+            let reason = format!("they are of the tree {stated}, and this is {hash}");
+            return fail(".tree_hash".into(), reason);
+        }
+        for (place, own) in found.list.iter().enumerate() {
+            if self.verdict(own.property) != own.verdict {
+                let reason = format!("that {} is not as it says", own.property);
+                return fail(format!(".list[{place}]"), reason);
+            }
+        }
+        Ok(())
     }
 
     fn thresholds(&self) -> impl Iterator<Item = f32> {
@@ -131,6 +180,23 @@ impl Tree {
     /// # Errors
     /// Whatever [`TreeError`] lists; no input makes it panic.
     pub fn from_json(text: &str) -> Result<Tree, TreeError> {
+        let (tree, certificates) = Tree::read(text)?;
+        let Some(found) = certificates else {
+            return Ok(tree);
+        };
+        tree.check_certificates(&found)?;
+        Ok(tree.with_certificates(found.list))
+    }
+
+    /// Reads a policy file without its certificates, to make them anew.
+    ///
+    /// # Errors
+    /// As [`Tree::from_json`].
+    pub fn from_json_uncertified(text: &str) -> Result<Tree, TreeError> {
+        Ok(Tree::read(text)?.0)
+    }
+
+    fn read(text: &str) -> Result<(Tree, Option<FileCertificates>), TreeError> {
         let bytes = text.len() as u64;
         if bytes > MAX_BYTES {
             return Err(TreeError::TooLarge {
@@ -146,7 +212,7 @@ impl Tree {
                 expected: FORMAT,
             });
         }
-        if header.version != VERSION {
+        if !(1..=VERSION).contains(&header.version) {
             return Err(TreeError::Version {
                 found: header.version,
                 supported: VERSION,
@@ -154,6 +220,22 @@ impl Tree {
         }
         let document: Document = serde_json::from_str(text).map_err(syntax)?;
         check_schema(&document.schema_hash, &document.schema)?;
+        if header.version == 1 && document.certificates.is_some() {
+            let reason = "a file of version 1 has none".into();
+            return Err(TreeError::Certificate {
+                place: String::new(),
+                reason,
+            });
+        }
+        let key_weights = match document.key_weights {
+            Some(_) if header.version == 1 => {
+                return Err(TreeError::Key {
+                    term: 0,
+                    reason: KeyError::Version,
+                });
+            }
+            found => read_key_weights(&found.unwrap_or_default())?,
+        };
         let thresholds = document.nodes.iter().filter_map(|node| node.threshold);
         let are_as_written = document.thresholds_hash == Some(thresholds_hash(thresholds));
         let mut nodes = Vec::with_capacity(document.nodes.len());
@@ -165,11 +247,12 @@ impl Tree {
         let meta = TreeMeta {
             name: document.name,
             tie_key: document.tie_key,
+            key_weights,
             needs: document.needs.read()?,
             estimates: document.estimates,
             trained_by: document.trained_by,
         };
-        Tree::new(meta, &nodes)
+        Ok((Tree::new(meta, &nodes)?, document.certificates))
     }
 
     /// Reads a policy file from disk.
@@ -229,153 +312,31 @@ fn lines(items: impl Iterator<Item = String>) -> String {
     format!("[\n{}\n  ]", items.join(",\n"))
 }
 
-/// A number rounded to six significant digits, for readers.
-fn rounded(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
-}
-
-fn written(place: usize, node: &Node) -> FileNode {
-    match *node {
-        Node::Split {
-            feature,
-            threshold,
-            left,
-            right,
-        } => {
-            let found = feature_of(feature);
-            FileNode {
-                node: Some(place),
-                feature: Some(found.name.into()),
-                threshold: Some(threshold),
-                raw: Some(rounded(found.scale.invert(threshold))),
-                unit: Some(found.unit.into()),
-                left: Some(left),
-                right: Some(right),
-                ..FileNode::default()
-            }
-        }
-        Node::Leaf {
-            id,
-            score,
-            samples,
-            weight,
-        } => FileNode {
-            node: Some(place),
-            leaf: Some(id),
-            score: Some(score),
-            samples: Some(samples),
-            weight: Some(weight),
-            ..FileNode::default()
-        },
-    }
-}
-
-/// `are_as_written` says that no threshold was changed: then one that contradicts its raw value gives way to it.
-fn read_node(place: usize, node: FileNode, are_as_written: bool) -> Result<Node, NodeError> {
-    if let Some(stated) = node.node
-        && stated != place
-    {
-        return Err(NodeError::Place { stated });
-    }
-    match node {
-        FileNode {
-            feature: Some(name),
-            threshold: Some(threshold),
-            raw,
-            unit,
-            left: Some(left),
-            right: Some(right),
-            leaf: None,
-            score: None,
-            samples: None,
-            weight: None,
-            ..
-        } => {
-            let Some(index) = FeatureSchema::current().joined_index(&name) else {
-                let name = name.chars().take(60).collect();
-                return Err(NodeError::UnknownFeature { name });
-            };
-            if !threshold.is_finite() {
-                return Err(NodeError::NotFinite { what: "threshold" });
-            }
-            let found = feature_of(index as u16);
-            let meant = found.scale.invert(threshold);
-            let differs = raw.is_some_and(|raw| (raw - meant).abs() > RAW_TOLERANCE * meant.abs() + 1e-6);
-            let is_edited = differs && are_as_written;
-            let threshold = match raw {
-                Some(raw) if is_edited && (f64::from(found.min)..f64::from(found.max)).contains(&raw) => {
-                    found.encode(raw as f32)
-                }
-                Some(raw) if is_edited => {
-                    return Err(NodeError::RawRange {
-                        raw,
-                        min: found.min,
-                        max: found.max,
-                        unit: found.unit,
-                    });
-                }
-                _ => threshold,
-            };
-            if (differs && !is_edited) || unit.as_ref().is_some_and(|unit| unit != found.unit) {
-                let unit: String = unit.unwrap_or_default().chars().take(20).collect();
-                return Err(NodeError::Raw {
-                    shown: format!("{} {unit}", raw.unwrap_or(meant)),
-                    threshold,
-                    meant: format!("{} {}", rounded(meant), found.unit),
-                });
-            }
-            Ok(Node::Split {
-                feature: index as u16,
-                threshold,
-                left,
-                right,
-            })
-        }
-        FileNode {
-            feature: None,
-            threshold: None,
-            raw: None,
-            unit: None,
-            left: None,
-            right: None,
-            leaf: Some(id),
-            score: Some(score),
-            samples: Some(samples),
-            weight: Some(weight),
-            ..
-        } => Ok(Node::Leaf {
-            id,
-            score,
-            samples,
-            weight,
-        }),
-        other => {
-            let keys: Vec<&str> = [
-                ("feature", other.feature.is_some()),
-                ("threshold", other.threshold.is_some()),
-                ("raw", other.raw.is_some()),
-                ("unit", other.unit.is_some()),
-                ("left", other.left.is_some()),
-                ("right", other.right.is_some()),
-                ("leaf", other.leaf.is_some()),
-                ("score", other.score.is_some()),
-                ("samples", other.samples.is_some()),
-                ("weight", other.weight.is_some()),
-            ]
-            .into_iter()
-            .filter_map(|(key, there)| there.then_some(key))
-            .collect();
-            Err(NodeError::Shape {
-                found: format!("this one has [{}]", keys.join(", ")),
-            })
-        }
-    }
+fn read_key_weights(terms: &[FileKeyWeight]) -> Result<Vec<KeyWeight>, TreeError> {
+    let read = |(term, found): (usize, &FileKeyWeight)| {
+        let Some(feature) = FeatureSchema::current().joined_index(&found.feature) else {
+            let name = found.feature.chars().take(60).collect();
+            return Err(TreeError::Key {
+                term,
+                reason: KeyError::Unknown { name },
+            });
+        };
+        Ok(KeyWeight {
+            feature: feature as u16,
+            weight: found.weight,
+        })
+    };
+    terms.iter().enumerate().map(read).collect()
 }
 
 /// Hex SHA-256 over the scaled thresholds in the order of nodes, four bytes each, little-endian.
 fn thresholds_hash(thresholds: impl Iterator<Item = f32>) -> String {
     let mut digest = Sha256::new();
     thresholds.for_each(|threshold| digest.update(threshold.to_le_bytes()));
+    hex(digest)
+}
+
+fn hex(digest: Sha256) -> String {
     let digest: [u8; 32] = digest.finalize().into();
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

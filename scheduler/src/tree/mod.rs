@@ -1,7 +1,8 @@
 //! The deployable policy: one decision tree that scores every candidate into a *tier*.
 //!
 //! The tree reads the joined row of a candidate (its own features, then the global ones) and ends in a leaf; the leaf's
-//! score is the candidate's score, equal scores form a tier, and the declared [`TieKey`] orders candidates inside a tier.
+//! score is the candidate's score, equal scores form a tier. Inside a tier the least weighted sum of up to four features comes
+//! first, where the tree has weights, and then the declared [`TieKey`] decides.
 //! A [`Tree`] is valid by construction: [`Tree::new`] and the reader refuse everything else, and nodes are kept in one
 //! canonical order, so the same tree always has the same bytes.
 //!
@@ -12,10 +13,14 @@
 //! One tree over candidates, invariant to their number and order, rather than a classifier over slots: Hu et al. on
 //! Decima (arXiv 2405.19131) distil a scheduler into such scores; the tiers with a declared key inside are ours.
 
+mod boxes;
+mod certificate;
+mod certify;
 mod check;
 mod error;
 mod explain;
 mod file;
+mod key_text;
 mod needs;
 mod node;
 mod reach;
@@ -24,9 +29,11 @@ mod text;
 
 use std::collections::BTreeMap;
 
-pub use error::{NodeError, TreeError};
-pub use explain::{Condition, Explanation};
+pub use certificate::{Certificate, Property, Verdict, Witness};
+pub use error::{KeyError, NodeError, TreeError};
+pub use explain::{Condition, Explanation, KeyTerm};
 pub use file::{FORMAT, MAX_BYTES};
+pub use key_text::key_in_words;
 pub(crate) use node::MAX_NODES;
 pub use node::{MAX_DEPTH, Node};
 pub use runtime::{FlatTree, TreePolicy};
@@ -34,6 +41,7 @@ pub use runtime::{FlatTree, TreePolicy};
 use crate::cluster::Capabilities;
 use crate::estimate::Provenance;
 use crate::features::{Feature, FeatureSchema};
+use crate::key_weight::KeyWeight;
 use crate::policy::{Needs, TieKey};
 
 /// What a policy file says beside its nodes.
@@ -41,8 +49,11 @@ use crate::policy::{Needs, TieKey};
 pub struct TreeMeta {
     /// Name for tables and logs; 1 to 200 bytes, no control characters.
     pub name: String,
-    /// Order inside a tier.
+    /// Order inside a tier, among equal weighted sums.
     pub tie_key: TieKey,
+    /// Weights of features of a candidate, whose least sum comes first inside a tier; at most
+    /// [`MAX_KEY_WEIGHTS`](crate::key_weight::MAX_KEY_WEIGHTS), none = the tie key alone. Kept in the order of the features.
+    pub key_weights: Vec<KeyWeight>,
     /// The candidates that it chooses among; it always reads features, and none of entities.
     pub needs: Needs,
     /// Where the estimates came from that it was trained with; empty = not known.
@@ -56,6 +67,7 @@ pub struct TreeMeta {
 pub struct Tree {
     meta: TreeMeta,
     nodes: Vec<Node>,
+    certificates: Vec<Certificate>,
 }
 
 impl Tree {
@@ -76,6 +88,7 @@ impl Tree {
         needs::check(&meta.needs)?;
         meta.needs.observation = true;
         meta.needs.entities = false;
+        meta.key_weights = check::key_weights(&meta.key_weights)?;
         meta.estimates.sort_unstable();
         meta.estimates.dedup();
         for (node, found) in nodes.iter().enumerate() {
@@ -84,6 +97,7 @@ impl Tree {
         Ok(Tree {
             meta,
             nodes: check::canonical(nodes)?,
+            certificates: Vec::new(),
         })
     }
 
@@ -91,6 +105,19 @@ impl Tree {
     #[must_use]
     pub fn meta(&self) -> &TreeMeta {
         &self.meta
+    }
+
+    /// What is known of it for certain, as far as its file says.
+    #[must_use]
+    pub fn certificates(&self) -> &[Certificate] {
+        &self.certificates
+    }
+
+    /// The same tree with these certificates, which its file then holds and every reader checks.
+    #[must_use]
+    pub fn with_certificates(mut self, certificates: Vec<Certificate>) -> Tree {
+        self.certificates = certificates;
+        self
     }
 
     /// All nodes; the root is first, every child comes after its parent.
@@ -118,7 +145,7 @@ impl Tree {
         depths.into_iter().max().unwrap_or(0)
     }
 
-    /// Names of the features that it reads, in the order of the joined row.
+    /// Names of the features that it reads, those of its key included, in the order of the joined row.
     #[must_use]
     pub fn features(&self) -> Vec<&'static str> {
         let mut indexes: Vec<u16> = self
@@ -128,6 +155,7 @@ impl Tree {
                 Node::Split { feature, .. } => Some(*feature),
                 Node::Leaf { .. } => None,
             })
+            .chain(self.meta.key_weights.iter().map(|term| term.feature))
             .collect();
         indexes.sort_unstable();
         indexes.dedup();
@@ -196,6 +224,7 @@ pub(crate) mod tests {
         TreeMeta {
             name: "test".into(),
             tie_key: TieKey::ShortestEstimate,
+            key_weights: Vec::new(),
             needs: Needs::full(),
             estimates: vec![Provenance::Oracle],
             trained_by: BTreeMap::from([("seed".to_string(), serde_json::json!(7))]),
@@ -235,10 +264,42 @@ pub(crate) mod tests {
         Tree::new(meta(), &nodes).unwrap()
     }
 
+    pub(crate) fn weight(name: &str, weight: f32) -> KeyWeight {
+        let feature = FeatureSchema::current().joined_index(name).unwrap() as u16;
+        KeyWeight { feature, weight }
+    }
+
+    /// The same with a key of three features.
+    pub(crate) fn keyed_tree() -> Tree {
+        let tree = small_tree();
+        let mut meta = tree.meta().clone();
+        meta.key_weights = vec![
+            weight("speed_ratio", 0.22),
+            weight("num_left", -0.73),
+            weight("num_gpus", 0.009),
+        ];
+        Tree::new(meta, tree.nodes()).unwrap()
+    }
+
+    /// Random valid keys.
+    pub(crate) fn any_key() -> impl Strategy<Value = Vec<KeyWeight>> {
+        let term = (0..NUM_CANDIDATE_FEATURES as u16, 0.001..3.0_f32, any::<bool>());
+        prop::collection::vec(term, 0..=4).prop_map(|terms| {
+            let mut key: Vec<KeyWeight> = Vec::new();
+            for (feature, weight, is_less) in terms {
+                if key.iter().all(|term| term.feature != feature) {
+                    let weight = if is_less { -weight } else { weight };
+                    key.push(KeyWeight { feature, weight });
+                }
+            }
+            key
+        })
+    }
+
     /// Random valid trees: repeatedly a leaf becomes a split.
     pub(crate) fn any_tree() -> impl Strategy<Value = Tree> {
         let step = (any::<u16>(), 0..NUM_FEATURES, 0.0..1.0_f32, -2.0..2.0_f32);
-        (prop::collection::vec(step, 0..40), -2.0..2.0_f32).prop_map(|(steps, first)| {
+        (prop::collection::vec(step, 0..40), -2.0..2.0_f32, any_key()).prop_map(|(steps, first, key)| {
             let mut nodes = vec![leaf(0, first)];
             for (number, (which, feature, share, score)) in steps.into_iter().enumerate() {
                 let leaves: Vec<usize> = (0..nodes.len())
@@ -259,7 +320,12 @@ pub(crate) mod tests {
                 nodes.push(old);
                 nodes.push(leaf(number as u32 + 1, score));
             }
-            Tree::new(meta(), &nodes).unwrap()
+            let key_weights = key;
+            let meta = TreeMeta {
+                key_weights,
+                ..meta()
+            };
+            Tree::new(meta, &nodes).unwrap()
         })
     }
 
@@ -385,7 +451,7 @@ pub(crate) mod tests {
                 }
                 shuffled[at[place] as usize] = node;
             }
-            prop_assert_eq!(Tree::new(meta(), &shuffled).unwrap(), tree);
+            prop_assert_eq!(Tree::new(tree.meta().clone(), &shuffled).unwrap(), tree);
         }
     }
 }

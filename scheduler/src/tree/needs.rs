@@ -3,7 +3,8 @@
 //! A tree is only meaningful over the candidates that it was fitted on. What is offered at run time is therefore part of
 //! the policy and not of the program's configuration.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::error::TreeError;
 use crate::action_set::{ActionKind, ActionSet};
@@ -128,6 +129,18 @@ impl From<&Needs> for WrittenNeeds {
             wait_for_type: has(ActionKind::WaitForType),
             tick_s: needs.tick.map(Time::as_secs_f64),
         }
+    }
+}
+
+impl Serialize for Needs {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        WrittenNeeds::from(self).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Needs {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Needs, D::Error> {
+        WrittenNeeds::deserialize(from)?.read().map_err(D::Error::custom)
     }
 }
 

@@ -9,7 +9,6 @@ use super::{Node, Tree, feature_of};
 use crate::action_set::ActionKind;
 use crate::candidate::CandidateKind;
 use crate::features::column::{CANDIDATE, Candidate as C};
-use crate::policy::TieKey;
 
 /// Kinds of actions, in the order in which readers are told of them.
 const KINDS: [CandidateKind; 4] = [
@@ -25,7 +24,6 @@ pub(super) struct Reach {
     leaves: Vec<(CandidateKind, Vec<usize>)>,
     /// Tiers that *hold* can be in, the best first.
     hold_tiers: Vec<usize>,
-    tie_key: TieKey,
 }
 
 /// How a tier stands to *hold*.
@@ -33,7 +31,7 @@ pub(super) struct Reach {
 pub(super) enum Standing {
     /// Taken before holding.
     Above,
-    /// The best tier that *hold* can be in; it comes last or, without a key, first in it.
+    /// The best tier that *hold* can be in; it comes last in it.
     With,
     /// Above or below, by the tier that *hold* is in at the time.
     Between,
@@ -62,11 +60,7 @@ impl Reach {
             .collect();
         hold_tiers.sort_unstable();
         hold_tiers.dedup();
-        Reach {
-            leaves,
-            hold_tiers,
-            tie_key: tree.meta().tie_key,
-        }
+        Reach { leaves, hold_tiers }
     }
 
     /// How a tier stands to *hold*.
@@ -154,9 +148,8 @@ impl Reach {
     }
 
     fn hold_line(&self) -> String {
-        let order = match (self.hold_tiers.len(), self.tie_key) {
-            (1, TieKey::Index) => ", the first of its tier",
-            (1, _) => ", the last of its tier",
+        let order = match self.hold_tiers.len() {
+            1 => ", the last of its tier",
             _ => ", by its features",
         };
         format!(
@@ -197,6 +190,14 @@ fn tier_at(tree: &Tree, place: usize, tiers: &[f32]) -> usize {
 
 /// Places of the leaves that candidates of a kind can end in.
 fn leaves_of(tree: &Tree, kind: CandidateKind) -> Vec<usize> {
+    leaf_ranges(tree, kind)
+        .into_iter()
+        .map(|(place, _)| place)
+        .collect()
+}
+
+/// Places of the leaves that candidates of a kind can end in, each with the least and largest scaled value of every feature there.
+pub(super) fn leaf_ranges(tree: &Tree, kind: CandidateKind) -> Vec<(usize, Vec<(f32, f32)>)> {
     let num_features = crate::observation::NUM_CANDIDATE_FEATURES + crate::observation::NUM_GLOBAL_FEATURES;
     let mut ranges: Vec<(f32, f32)> = (0..num_features).map(|index| range(kind, index)).collect();
     let mut found = Vec::new();
@@ -204,7 +205,7 @@ fn leaves_of(tree: &Tree, kind: CandidateKind) -> Vec<usize> {
     found
 }
 
-fn walk(tree: &Tree, place: usize, ranges: &mut [(f32, f32)], found: &mut Vec<usize>) {
+fn walk(tree: &Tree, place: usize, ranges: &mut [(f32, f32)], found: &mut Vec<(usize, Vec<(f32, f32)>)>) {
     let Node::Split {
         feature,
         threshold,
@@ -212,7 +213,7 @@ fn walk(tree: &Tree, place: usize, ranges: &mut [(f32, f32)], found: &mut Vec<us
         right,
     } = tree.nodes()[place]
     else {
-        return found.push(place);
+        return found.push((place, ranges.to_vec()));
     };
     let index = usize::from(feature);
     let (low, high) = ranges[index];
@@ -228,7 +229,7 @@ fn walk(tree: &Tree, place: usize, ranges: &mut [(f32, f32)], found: &mut Vec<us
 }
 
 /// Least and largest scaled value of a feature among candidates of a kind.
-fn range(kind: CandidateKind, index: usize) -> (f32, f32) {
+pub(super) fn range(kind: CandidateKind, index: usize) -> (f32, f32) {
     let feature = feature_of(index as u16);
     let whole = (feature.encode(feature.min), feature.encode(feature.max));
     if index >= CANDIDATE.len() {

@@ -2,6 +2,7 @@
 
 use super::{Node, Tree};
 use crate::error::PolicyError;
+use crate::key_weight::KeyWeight;
 use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef};
 use crate::policy::{DecisionPoint, Needs, Policy, TieKey};
 
@@ -183,6 +184,10 @@ impl Policy for TreePolicy {
         self.tree.meta().tie_key
     }
 
+    fn key_weights(&self) -> &[KeyWeight] {
+        &self.tree.meta().key_weights
+    }
+
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         check_shape(&point.observation, scores.len())?;
         self.flat.walk(&point.observation, |index, leaf| {
@@ -204,7 +209,7 @@ impl Policy for TreePolicy {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{any_tree, leaf, meta, small_tree};
+    use super::super::tests::{any_tree, keyed_tree, leaf, meta, small_tree};
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
     use crate::cluster_spec::ClusterSpec;
@@ -245,6 +250,60 @@ mod tests {
         assert_eq!((decisions[0].row, decisions[0].leaf), (shortest, Some(id)));
     }
 
+    /// The slow and obvious choice: every candidate's score and key in a list, sorted.
+    fn slow_choice(tree: &Tree, rows: &ObservationRef<'_>, jobs: &[Option<f64>]) -> usize {
+        let mut order: Vec<usize> = (0..jobs.len()).filter(|index| rows.mask[*index]).collect();
+        let rank = |index: &usize| {
+            let row = [rows.row(*index), rows.global].concat();
+            let Node::Leaf { score, .. } = tree.nodes()[tree.walk(&row)] else {
+                panic!("a walk ended in a split");
+            };
+            // Hold, which is about no job, comes last of its tier.
+            let terms = tree.meta().key_weights.iter();
+            let products =
+                terms.map(|term| f64::from(term.weight) * f64::from(row[usize::from(term.feature)]));
+            let sum = products.fold(0.0, |sum, product| sum + product);
+            let key = jobs[*index].map_or((f64::INFINITY, f64::INFINITY), |rest_s| (sum, rest_s));
+            (-score, key.0, key.1, *index)
+        };
+        order.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).unwrap());
+        order[0]
+    }
+
+    fn holds_what_the_slow_one_chooses(tree: Tree, draws: &[u32]) -> Vec<usize> {
+        let mut cluster = cluster_of(&ClusterSpec::uniform(3, 4, 1));
+        let mut policy = TreePolicy::new(tree);
+        let (needs, mut pass, mut chosen) = (policy.needs(), Pass::new(), Vec::new());
+        for (instant, draw) in draws.iter().enumerate() {
+            cluster.advance(crate::ids::Time::from_secs_f64(instant as f64 * 250.0));
+            submit(&mut cluster, 1 + draw % 11, f64::from(200 + draw % 7919));
+            let mut state = pass.open(&cluster, &needs);
+            while state == crate::pass::PassState::Open {
+                let action = pass.decide(&cluster, &mut policy).unwrap();
+                let rest_s = |index: usize| {
+                    let job = pass.candidates().get(index).unwrap().job?;
+                    Some(cluster.job(job).remaining_s_at(cluster.now()))
+                };
+                let jobs: Vec<Option<f64>> = (0..pass.candidates().len()).map(rest_s).collect();
+                assert_eq!(
+                    action,
+                    slow_choice(policy.tree(), &pass.observation().as_ref(), &jobs)
+                );
+                chosen.push(action);
+                state = pass.act(&mut cluster, &needs, action);
+            }
+        }
+        chosen
+    }
+
+    #[test]
+    fn a_key_changes_what_is_chosen_inside_a_tier() {
+        let draws: Vec<u32> = (0..30).map(|number| number * 7919 % 20_011).collect();
+        let plain = holds_what_the_slow_one_chooses(small_tree(), &draws);
+        let keyed = holds_what_the_slow_one_chooses(keyed_tree(), &draws);
+        assert_ne!(plain, keyed);
+    }
+
     #[test]
     fn an_observation_that_was_not_filled_is_an_error() {
         let mut cluster = cluster_of(&ClusterSpec::uniform(1, 4, 1));
@@ -266,6 +325,15 @@ mod tests {
         let error = policy.score(point, &mut [0.0; 2]).unwrap_err();
         let expected = 2 * NUM_CANDIDATE_FEATURES;
         assert_eq!(error, PolicyError::Shape { expected, found: 0 });
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn what_is_chosen_is_the_first_of_the_sorted_list(tree in any_tree(), draws in prop::collection::vec(any::<u32>(), 1..12)) {
+            holds_what_the_slow_one_chooses(tree, &draws);
+        }
     }
 
     proptest! {

@@ -16,11 +16,20 @@ impl Tree {
             meta.name,
             count(self.num_leaves() as u64, "leaf", "leaves"),
             self.depth(),
-            tie_key.as_str().unwrap_or("index"),
+            if meta.key_weights.is_empty() {
+                tie_key.as_str().unwrap_or("index")
+            } else {
+                "a weighted key"
+            },
         );
         let reach = Reach::of(self);
         self.write_text(0, 0, (&self.tiers(), &reach), &mut text);
-        for line in reach.lines(self).into_iter().chain(self.legend()) {
+        for line in self
+            .key_line()
+            .into_iter()
+            .chain(reach.lines(self))
+            .chain(self.legend())
+        {
             text.push_str(&line);
             text.push('\n');
         }
@@ -74,7 +83,11 @@ impl Tree {
         let tiers = self.tiers();
         let reach = Reach::of(self);
         let name = escaped(&self.meta().name);
-        let lines = reach.lines(self).into_iter().chain(self.legend());
+        let lines = self
+            .key_line()
+            .into_iter()
+            .chain(reach.lines(self))
+            .chain(self.legend());
         let lines: String = lines.map(|line| escaped(&line) + "\\l").collect();
         let mut text = format!(
             "digraph tree {{\n  label=\"{name}\\n{lines}\";\n  fontname=\"sans-serif\";\n  \

@@ -1,4 +1,4 @@
-use super::super::tests::{any_tree, small_tree};
+use super::super::tests::{any_tree, keyed_tree, meta, small_tree, weight};
 use super::*;
 use proptest::prelude::*;
 
@@ -43,8 +43,8 @@ fn each_refusal_names_its_reason() {
         ("pleach-tree", "oak", "format \"oak\""),
         (
             "\"version\": 1",
-            "\"version\": 2",
-            "version 2; this program reads version 1",
+            "\"version\": 3",
+            "version 3; this program reads versions 1 to 2",
         ),
         ("\"name\": \"test\"", "\"name\": \"\"", "1 to 200 bytes"),
         ("gpu_time_gpu_s\"", "gpu_tyme\"", "no feature \"gpu_tyme\""),
@@ -76,6 +76,149 @@ fn each_refusal_names_its_reason() {
         "too large"
     );
     assert!(refusal(&"[".repeat(100_000)).contains("not of the expected form"));
+}
+
+#[test]
+fn a_key_of_several_features_is_in_files_of_version_2_only_and_survives_them() {
+    let text = keyed_tree().to_json();
+    assert!(
+        text.contains(
+            "\"version\": 2,\n"
+        ) && text.contains(
+            "  \"key_weights\": [\n    {\"feature\":\"num_gpus\",\"weight\":0.009},\n    \
+             {\"feature\":\"speed_ratio\",\"weight\":0.22},\n    {\"feature\":\"num_left\",\"weight\":-0.73}\n  ],\n"
+        ),
+        "{text}"
+    );
+    assert_eq!(Tree::from_json(&text).unwrap(), keyed_tree());
+    // Without a key nothing has changed, whichever version the file says.
+    let old = small_tree().to_json();
+    assert!(old.contains("\"version\": 1,\n") && !old.contains("key_weights"));
+    let newer = old.replace("\"version\": 1", "\"version\": 2");
+    assert_eq!(Tree::from_json(&newer).unwrap().to_json(), old);
+}
+
+#[test]
+fn keys_that_order_nothing_or_that_nobody_could_read_are_refused_with_their_place_and_the_fix() {
+    let good = keyed_tree().to_json();
+    let cases = [
+        (
+            "\"version\": 2",
+            "\"version\": 1",
+            "key_weights[0]: a file of version 1 has no key_weights",
+        ),
+        (
+            "\"feature\":\"num_left\"",
+            "\"feature\":\"num_lefd\"",
+            "key_weights[2]: there is no feature \"num_lefd\"",
+        ),
+        (
+            "\"feature\":\"num_left\"",
+            "\"feature\":\"free_fraction\"",
+            "key_weights[2]: free_fraction is a feature of the cluster",
+        ),
+        (
+            "\"feature\":\"num_left\"",
+            "\"feature\":\"num_gpus\"",
+            "key_weights[2]: num_gpus has a weight already",
+        ),
+        (
+            "\"weight\":-0.73",
+            "\"weight\":0",
+            "key_weights[2]: the weight of num_left is 0 and orders nothing",
+        ),
+        (
+            "\"weight\":-0.73",
+            "\"weight\":-0.0",
+            "the weight of num_left is 0",
+        ),
+        (
+            "\"weight\":-0.73",
+            "\"weight\":1e60",
+            "number out of range at line ",
+        ),
+        ("\"weight\":-0.73", "\"weight\":NaN", "line "),
+        ("\"weight\":-0.73", "\"weight\":null", "line "),
+        ("\"weight\":-0.73", "\"wait\":1", "unknown field `wait`"),
+    ];
+    for (from, to, reason) in cases {
+        assert!(good.contains(from), "the example has no {from}");
+        let text = refusal(&good.replacen(from, to, 1));
+        assert!(text.contains(reason), "{from} -> {to}: {text}");
+    }
+    let line = "    {\"feature\":\"num_left\",\"weight\":-0.73}";
+    let more = format!(
+        "{line},\n    {{\"feature\":\"wait_s\",\"weight\":1}},\n    {{\"feature\":\"duration_s\",\"weight\":1}}"
+    );
+    let text = refusal(&good.replacen(line, &more, 1));
+    assert!(
+        text.contains("there are 5 weights, and at most 4 features are weighed"),
+        "{text}"
+    );
+    // What is built in memory meets the same checks.
+    let mut meta = meta();
+    for (term, reason) in [
+        (weight("num_left", f32::NAN), "not a finite number"),
+        (
+            KeyWeight {
+                feature: 999,
+                weight: 1.0,
+            },
+            "no feature \"number 999\"",
+        ),
+    ] {
+        meta.key_weights = vec![term];
+        let text = Tree::new(meta.clone(), small_tree().nodes())
+            .unwrap_err()
+            .to_string();
+        assert!(text.contains(reason), "{text}");
+    }
+}
+
+#[test]
+fn certificates_are_in_the_file_and_are_verified_when_it_is_read() {
+    let tree = small_tree();
+    let found = tree.certify();
+    let certified = tree.clone().with_certificates(found);
+    let text = certified.to_json();
+    assert!(
+        text.contains("\"version\": 2,") && text.contains("\"certificates\": {\"tree_hash\": "),
+        "{text}"
+    );
+    assert_eq!(Tree::from_json(&text).unwrap(), certified);
+    assert_eq!(Tree::from_json_uncertified(&text).unwrap(), tree);
+    let proved = "{\"property\":\"monotone-in-waiting\",\"verdict\":\"proved\"}";
+    let cases = [
+        // The tree was changed since.
+        (
+            "\"score\":0.25",
+            "\"score\":0.5",
+            "certificates.tree_hash: they are of the tree ",
+        ),
+        // Somebody wrote in a verdict.
+        (
+            proved,
+            "{\"property\":\"monotone-in-waiting\",\"verdict\":{\"open\":\"?\"}}",
+            "certificates.list[0]: that a job that waits longer",
+        ),
+        (
+            "\"version\": 2",
+            "\"version\": 1",
+            "certificates: a file of version 1 has none",
+        ),
+        (
+            "\"monotone-in-waiting\"",
+            "\"monotone-in-wating\"",
+            "unknown variant `monotone-in-wating`",
+        ),
+    ];
+    for (from, to, reason) in cases {
+        assert!(text.contains(from), "the example has no {from} in {text}");
+        let said = refusal(&text.replacen(from, to, 1));
+        assert!(said.contains(reason), "{from} -> {to}: {said}");
+        let is_told = said.contains("pleach distill certify FILE --write");
+        assert!(is_told || !reason.starts_with("certificates"), "{said}");
+    }
 }
 
 #[test]

@@ -1,0 +1,197 @@
+//! Settings of a search, and what it makes little.
+
+use pleach_env::Seed;
+use pleach_scheduler::ConfigError;
+use pleach_scheduler::key_weight::MAX_KEY_WEIGHTS;
+use pleach_scheduler::portable_math::exp;
+use serde::{Deserialize, Serialize};
+
+/// What came of one tree on one list of jobs, against the caller's baseline on the same list.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Outcome {
+    /// Natural logarithm of the ratio of average JCT; below 0 is better.
+    pub ln_jct: f64,
+    /// The same of the 99th percentile of JCT.
+    pub ln_p99: f64,
+}
+
+/// What a tree is worth on the lists of one part.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PartValue {
+    /// Geometric mean of the ratio of average JCT.
+    pub jct: f64,
+    /// The same of the 99th percentile of JCT.
+    pub p99: f64,
+}
+
+/// Settings of a search. The defaults are those of the experiment in docs/distilling.md, and *assumed* elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SearchConfig {
+    /// Root of all randomness.
+    pub seed: Seed,
+    /// Parts that the lists are of, in turn.
+    pub num_parts: usize,
+    /// Lists to be simulated at least, starts included; the batch in which they are reached is finished.
+    pub simulations: u64,
+    /// Starts that are run on all lists: those that are best on the first rung.
+    pub starts: usize,
+    /// Children of a batch.
+    pub batch: usize,
+    /// Lists of the race, rung by rung, growing; multiples of the number of parts.
+    pub rungs: Vec<usize>,
+    /// Children that go on to the next rung, rung by rung: one number less than rungs.
+    pub survivors: Vec<usize>,
+    /// Trees of each size that are kept.
+    pub of_each_size: usize,
+    /// Most leaves. 2 to 256
+    pub leaves_max: usize,
+    /// Most features in a key. 0 to 4
+    pub key_features_max: usize,
+    /// Most jobs that fit which are offered of each order. 1 to 64
+    pub fitting_max: usize,
+    /// Weight of what a part loses against the baseline.
+    pub loss_weight: f64,
+    /// Weight of the 99th percentile beyond its bound.
+    pub tail_weight: f64,
+    /// Ratio of the 99th percentile to the baseline's that costs nothing.
+    pub tail_bound: f64,
+}
+
+impl Default for SearchConfig {
+    fn default() -> SearchConfig {
+        SearchConfig {
+            seed: Seed(0),
+            num_parts: 4,
+            simulations: 30_000,
+            starts: 12,
+            batch: 16,
+            rungs: vec![8, 24, 72],
+            survivors: vec![5, 2],
+            of_each_size: 3,
+            leaves_max: 12,
+            key_features_max: MAX_KEY_WEIGHTS,
+            fitting_max: 16,
+            loss_weight: 2.0,
+            tail_weight: 0.3,
+            tail_bound: 1.05,
+        }
+    }
+}
+
+impl SearchConfig {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first key that is out of its range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let grows = self.rungs.windows(2).all(|pair| pair[0] < pair[1]);
+        let in_parts = self.num_parts >= 1
+            && self
+                .rungs
+                .iter()
+                .all(|lists| *lists > 0 && lists.is_multiple_of(self.num_parts));
+        let weights = [self.loss_weight, self.tail_weight, self.tail_bound];
+        let checks = [
+            (
+                (1..=1024).contains(&self.batch) && self.starts >= 1,
+                "batch, starts",
+                format!("{}, {}", self.batch, self.starts),
+                "1 to 1024".to_string(),
+            ),
+            (
+                !self.rungs.is_empty() && grows && in_parts,
+                "rungs",
+                format!("{:?}", self.rungs),
+                format!("growing numbers of lists, multiples of {} parts", self.num_parts),
+            ),
+            (
+                self.survivors.len() + 1 == self.rungs.len() && self.survivors.iter().all(|num| *num > 0),
+                "survivors",
+                format!("{:?}", self.survivors),
+                "a number of 1 or more for each rung but the last".into(),
+            ),
+            (
+                (1..=100).contains(&self.of_each_size),
+                "of_each_size",
+                self.of_each_size.to_string(),
+                "1 to 100".into(),
+            ),
+            (
+                (2..=256).contains(&self.leaves_max),
+                "leaves_max",
+                self.leaves_max.to_string(),
+                "2 to 256".into(),
+            ),
+            (
+                self.key_features_max <= MAX_KEY_WEIGHTS,
+                "key_features_max",
+                self.key_features_max.to_string(),
+                format!("0 to {MAX_KEY_WEIGHTS}"),
+            ),
+            (
+                (1..=64).contains(&self.fitting_max),
+                "fitting_max",
+                self.fitting_max.to_string(),
+                "1 to 64".into(),
+            ),
+            (
+                weights.iter().all(|weight| (0.0..=1e3).contains(weight)),
+                "loss_weight, tail_weight, tail_bound",
+                format!("{weights:?}"),
+                "0 to 1000".into(),
+            ),
+        ];
+        match checks.into_iter().find(|(good, ..)| !good) {
+            None => Ok(()),
+            Some((_, key, value, allowed)) => Err(ConfigError {
+                key: format!("search.{key}"),
+                value,
+                allowed,
+                hint: "the defaults are a good start".into(),
+            }),
+        }
+    }
+
+    /// Lists of the last rung.
+    #[must_use]
+    pub fn num_lists(&self) -> usize {
+        self.rungs.last().copied().unwrap_or(0)
+    }
+
+    /// What a tree is worth on each part, of its outcomes on the first lists.
+    #[must_use]
+    pub fn parts(&self, outcomes: &[Outcome]) -> Vec<PartValue> {
+        let of_part = |part: usize| outcomes.iter().skip(part).step_by(self.num_parts.max(1));
+        let mean = |part: usize, of: fn(&Outcome) -> f64| {
+            let num = of_part(part).count().max(1) as f64;
+            exp(of_part(part).map(of).sum::<f64>() / num)
+        };
+        (0..self.num_parts)
+            .map(|part| PartValue {
+                jct: mean(part, |outcome| outcome.ln_jct),
+                p99: mean(part, |outcome| outcome.ln_p99),
+            })
+            .collect()
+    }
+
+    /// What is to be little: the mean over the parts of the mean logarithm of the ratio of average JCT; `loss_weight` times that
+    /// logarithm of each part in which it is above 0; and `tail_weight` times the mean over the parts of what the ratio of the 99th
+    /// percentile is beyond `tail_bound`.
+    #[must_use]
+    pub fn objective(&self, outcomes: &[Outcome]) -> f64 {
+        let num_parts = self.num_parts.max(1);
+        let mut value = 0.0;
+        for part in 0..num_parts {
+            let of_part = || outcomes.iter().skip(part).step_by(num_parts);
+            let num = of_part().count().max(1) as f64;
+            let ln_jct = of_part().map(|outcome| outcome.ln_jct).sum::<f64>() / num;
+            let ln_p99 = of_part().map(|outcome| outcome.ln_p99).sum::<f64>() / num;
+            value += ln_jct / num_parts as f64;
+            value += self.loss_weight * ln_jct.max(0.0);
+            value += self.tail_weight * (exp(ln_p99) - self.tail_bound).max(0.0) / num_parts as f64;
+        }
+        value
+    }
+}

@@ -1,0 +1,390 @@
+//! The parts on which a tree is judged: lists as long as usual, longer ones, and low loads. A tree that is good where it was made
+//! can lose a fifth where the cluster is half empty, and nothing that looks at one kind of list sees it.
+//!
+//! Every list has a baseline: the heuristic that is best over the lists of its part. So luck in choosing is on the baseline's side.
+
+use pleach_distill::search::Outcome;
+use pleach_env::{EnvConfig, Seed, SimConfig, Source, WorkloadConfig, simulate};
+use pleach_scheduler::policy::Policy;
+use pleach_scheduler::portable_math::{exp, ln};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::evaluate::instances::{Instance, seeds};
+use crate::evaluate::policy_spec::PolicySpec;
+use crate::evaluate::stats::{Ratio, mean};
+use crate::progress::Watcher;
+
+/// A kind of lists.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Kind {
+    /// Name in tables.
+    pub name: &'static str,
+    /// Jobs over those of an episode.
+    pub times: usize,
+    /// Offered load; none = that of the workload.
+    pub load: Option<f64>,
+    /// Lists over those of other parts, at least one: long ones cost more.
+    pub share: f64,
+}
+
+const fn kind(name: &'static str, times: usize, load: Option<f64>, share: f64) -> Kind {
+    Kind {
+        name,
+        times,
+        load,
+        share,
+    }
+}
+
+/// What a search looks at, and every tree is judged on.
+pub const PARTS: [Kind; 4] = [
+    kind("as long", 1, None, 1.0),
+    kind("twice as long", 2, None, 1.0),
+    kind("load 0.6", 1, Some(0.6), 1.0),
+    kind("load 0.3", 1, Some(0.3), 1.0),
+];
+
+/// What a result is reported on: also lists four times as long, which no search looks at.
+pub const REPORTED: [Kind; 5] = [
+    PARTS[0],
+    kind("twice as long", 2, None, 0.5),
+    kind("four times as long", 4, None, 0.5),
+    PARTS[2],
+    PARTS[3],
+];
+
+/// Figures of one run: average JCT and its 99th percentile, s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figures {
+    /// Average JCT, s.
+    pub avg_jct_s: f64,
+    /// 99th percentile of JCT, s.
+    pub p99_jct_s: f64,
+}
+
+impl Figures {
+    fn against(self, base: Figures) -> Outcome {
+        Outcome {
+            ln_jct: ln(self.avg_jct_s / base.avg_jct_s),
+            ln_p99: ln(self.p99_jct_s / base.p99_jct_s),
+        }
+    }
+}
+
+/// One list of jobs, its part, and what the part's best heuristic does on it.
+#[derive(Clone, Debug)]
+pub struct List {
+    /// Place of the part.
+    pub part: usize,
+    instance: Instance,
+    base: Figures,
+}
+
+/// Lists of several parts.
+#[derive(Clone, Debug)]
+pub struct Lists {
+    /// Names of the parts.
+    pub parts: Vec<&'static str>,
+    /// The best heuristic of each part.
+    pub best: Vec<String>,
+    /// The lists, in turn one of each part, as long as there are.
+    pub lists: Vec<List>,
+    sim: SimConfig,
+}
+
+/// What a policy is worth on a part.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PartRow {
+    /// Name of the part.
+    pub part: String,
+    /// The heuristic that it is compared with.
+    pub best_heuristic: String,
+    /// Average JCT over the heuristic's, with its paired interval.
+    pub jct: Ratio,
+    /// Geometric mean of the 99th percentile of JCT over the heuristic's.
+    pub p99: f64,
+}
+
+/// An environment with lists of a kind, where an episode has `num_jobs` jobs.
+pub(super) fn env_of(env: &EnvConfig, kind: Kind, num_jobs: usize) -> Result<EnvConfig, Error> {
+    let num_jobs = (kind.times > 1).then_some(kind.times * num_jobs);
+    let workload = env.workload.clone().resized(num_jobs, kind.load)?;
+    Ok(EnvConfig {
+        workload,
+        ..env.clone()
+    })
+}
+
+/// The kinds that an environment has: jobs from a file have the load that they have, and are as many as they are.
+#[must_use]
+pub fn kinds_of(env: &EnvConfig, kinds: &[Kind]) -> Vec<Kind> {
+    let has = |kind: &&Kind| match &env.workload {
+        WorkloadConfig::File { num_jobs, .. } => {
+            let longer = env_of(env, **kind, *num_jobs);
+            kind.load.is_none() && longer.is_ok_and(|env| Source::open(&env).is_ok())
+        }
+        WorkloadConfig::Generate(_) | WorkloadConfig::Mixture(_) => true,
+    };
+    kinds.iter().filter(has).copied().collect()
+}
+
+impl Lists {
+    /// Draws `num` lists of each kind, less where it has a smaller share, from a stream of their own, and runs all heuristics; or only
+    /// those `known` to be the best of each part.
+    ///
+    /// # Errors
+    /// Where a list cannot be drawn or a run fails.
+    pub fn draw(
+        env: &EnvConfig,
+        kinds: &[Kind],
+        (seed, stream): (u64, &str),
+        num: usize,
+        known: Option<&[String]>,
+        watcher: &Watcher,
+    ) -> Result<Lists, Error> {
+        let kinds = kinds_of(env, kinds);
+        let first = Source::open(env)?.workload(env, Seed(seed).child(stream, 0))?;
+        let num_jobs = first.jobs.len();
+        let mut of_kind: Vec<std::vec::IntoIter<Instance>> = Vec::new();
+        for kind in &kinds {
+            let env = env_of(env, *kind, num_jobs)?;
+            let source = Source::open(&env)?;
+            let count = ((num as f64 * kind.share) as usize).max(1);
+            let drawn = seeds(seed, &format!("{stream}/{}", kind.name), count);
+            let instances: Vec<Instance> = drawn
+                .par_iter()
+                .map(|seed| {
+                    let workload = source.workload(&env, *seed)?;
+                    let seed = seed.0;
+                    Ok(Instance { workload, seed })
+                })
+                .collect::<Result<_, Error>>()?;
+            of_kind.push(instances.into_iter());
+        }
+        let mut instances: Vec<(usize, Instance)> = Vec::new();
+        let mut is_left = true;
+        while is_left {
+            is_left = false;
+            for (part, left) in of_kind.iter_mut().enumerate() {
+                if let Some(instance) = left.next() {
+                    instances.push((part, instance));
+                    is_left = true;
+                }
+            }
+        }
+        let (best, base) = baselines(env, kinds.len(), &instances, known, watcher)?;
+        let lists = instances
+            .into_iter()
+            .zip(base)
+            .map(|((part, instance), base)| List { part, instance, base });
+        Ok(Lists {
+            parts: kinds.iter().map(|kind| kind.name).collect(),
+            lists: lists.collect(),
+            best,
+            sim: env.sim.clone(),
+        })
+    }
+
+    /// Runs policies on lists, side by side: (place of the policy, number of the list). `policy` makes one. Answers are in the order
+    /// of the runs, at any number of threads.
+    ///
+    /// # Errors
+    /// The first run, in that order, that failed.
+    pub fn outcomes(
+        &self,
+        policy: impl Fn(usize) -> Result<Box<dyn Policy>, Error> + Sync,
+        runs: &[(usize, usize)],
+    ) -> Result<Vec<Outcome>, Error> {
+        let one = |(place, list): &(usize, usize)| {
+            let list = &self.lists[*list];
+            let figures = run(&list.instance, &self.sim, &mut policy(*place)?)?;
+            Ok(figures.against(list.base))
+        };
+        let done: Vec<Result<Outcome, Error>> = runs.par_iter().map(one).collect();
+        done.into_iter().collect()
+    }
+
+    /// Runs a policy on all lists.
+    ///
+    /// # Errors
+    /// A run that failed.
+    pub fn all(&self, policy: &PolicySpec) -> Result<Vec<Outcome>, Error> {
+        let runs: Vec<(usize, usize)> = (0..self.lists.len()).map(|list| (0, list)).collect();
+        self.outcomes(|_| policy.policy(), &runs)
+    }
+
+    /// What outcomes on all lists are worth, part by part, against the best heuristic.
+    #[must_use]
+    pub fn rows(&self, outcomes: &[Outcome]) -> Vec<PartRow> {
+        (0..self.parts.len())
+            .filter_map(|part| {
+                let own: Vec<Outcome> = self.of_part(outcomes, part);
+                let pairs: Vec<(f64, f64)> = own.iter().map(|own| (exp(own.ln_jct), 1.0)).collect();
+                let logs: Vec<f64> = own.iter().map(|own| own.ln_p99).collect();
+                Some(PartRow {
+                    part: self.parts[part].to_string(),
+                    best_heuristic: self.best[part].clone(),
+                    jct: Ratio::of_pairs(&pairs)?,
+                    p99: exp(mean(&logs)),
+                })
+            })
+            .collect()
+    }
+
+    /// The outcomes of one part.
+    #[must_use]
+    pub fn of_part(&self, outcomes: &[Outcome], part: usize) -> Vec<Outcome> {
+        let own = outcomes.iter().zip(&self.lists);
+        own.filter(|(_, list)| list.part == part)
+            .map(|(outcome, _)| *outcome)
+            .collect()
+    }
+}
+
+/// The best heuristic of each part, and what it does on each list.
+fn baselines(
+    env: &EnvConfig,
+    num_parts: usize,
+    instances: &[(usize, Instance)],
+    known: Option<&[String]>,
+    watcher: &Watcher,
+) -> Result<(Vec<String>, Vec<Figures>), Error> {
+    let heuristics = match known {
+        None => PolicySpec::open_all(&[])?,
+        Some(names) => names
+            .iter()
+            .map(|name| PolicySpec::heuristic(name))
+            .collect::<Result<_, _>>()?,
+    };
+    let place_of = |policy: usize, list: usize| policy * instances.len() + list;
+    let is_asked = |policy: usize, part: usize| known.is_none() || policy == part;
+    let runs: Vec<(usize, usize)> = (0..heuristics.len())
+        .flat_map(|policy| (0..instances.len()).map(move |list| (policy, list)))
+        .collect();
+    let done = crate::evaluate::run::in_parallel("baselines", watcher, &runs, |(policy, list)| {
+        let (part, instance) = &instances[*list];
+        if !is_asked(*policy, *part) {
+            return Ok(None);
+        }
+        run(instance, &env.sim, &mut heuristics[*policy].policy()?).map(Some)
+    })?;
+    let lists_of = |part: usize| (0..instances.len()).filter(move |list| instances[*list].0 == part);
+    let mut best = Vec::new();
+    for part in 0..num_parts {
+        let sum = |policy: usize| -> f64 {
+            let own = lists_of(part).filter_map(|list| done[place_of(policy, list)]);
+            own.map(|figures: Figures| ln(figures.avg_jct_s)).sum()
+        };
+        let asked = (0..heuristics.len()).filter(|policy| is_asked(*policy, part));
+        let first = asked.min_by(|a, b| sum(*a).total_cmp(&sum(*b)));
+        best.push(first.unwrap_or(0));
+    }
+    let base = instances.iter().enumerate().map(|(list, (part, _))| {
+        done[place_of(best[*part], list)].ok_or_else(|| Error::Failed("a part without a baseline".into()))
+    });
+    let base = base.collect::<Result<Vec<Figures>, Error>>()?;
+    let names = best.iter().map(|place| heuristics[*place].name().to_string());
+    Ok((names.collect(), base))
+}
+
+/// Ratio of average JCT of one policy to another over the same lists, with its paired interval.
+#[must_use]
+pub fn paired(own: &[Outcome], other: &[Outcome]) -> Option<Ratio> {
+    let pairs: Vec<(f64, f64)> = own
+        .iter()
+        .zip(other)
+        .map(|(own, other)| (exp(own.ln_jct - other.ln_jct), 1.0))
+        .collect();
+    Ratio::of_pairs(&pairs)
+}
+
+fn run(instance: &Instance, sim: &SimConfig, policy: &mut Box<dyn Policy>) -> Result<Figures, Error> {
+    let sim = SimConfig {
+        seed: instance.seed,
+        ..sim.clone()
+    };
+    let metrics = simulate(&instance.workload, &sim, policy)?.metrics;
+    Ok(Figures {
+        avg_jct_s: metrics.avg_jct_s,
+        p99_jct_s: metrics.p99_jct_s,
+    })
+}
+
+/// Tables as Markdown: a line for each policy with its size, a column for each part; average JCT over that of the part's best
+/// heuristic, its interval, and the 99th percentile.
+#[must_use]
+pub fn markdown(parts: &[PartRow], policies: &[(String, Vec<PartRow>)]) -> String {
+    let mut text = String::from("| policy |");
+    for row in parts {
+        text.push_str(&format!(" {} (`{}`) |", row.part, row.best_heuristic));
+    }
+    text.push_str("\n|---|");
+    text.push_str(&"---|".repeat(parts.len()));
+    text.push('\n');
+    for (name, rows) in policies {
+        text.push_str(&format!("| {name} |"));
+        for row in rows {
+            text.push_str(&format!(" {}, p99 {:.2} |", in_words(&row.jct), row.p99));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// `0.823 [0.802, 0.843]`.
+#[must_use]
+pub fn in_words(ratio: &Ratio) -> String {
+    match (ratio.low, ratio.high) {
+        (Some(low), Some(high)) => format!("{:.3} [{low:.3}, {high:.3}]", ratio.mean),
+        _ => format!("{:.3}", ratio.mean),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::workload_source::env_of;
+
+    #[test]
+    fn lists_come_in_turn_and_the_best_heuristic_of_a_part_is_at_one_there() {
+        let env = env_of("Pleach/PhillyGang-v1", Some(40), None).unwrap();
+        let lists = Lists::draw(&env, &REPORTED, (3, "test"), 4, None, &Watcher::nobody()).unwrap();
+        let parts: Vec<usize> = lists.lists.iter().map(|list| list.part).collect();
+        assert_eq!(parts, [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 3, 4, 0, 3, 4]);
+        let jobs: Vec<usize> = lists.lists[..5]
+            .iter()
+            .map(|list| list.instance.workload.jobs.len())
+            .collect();
+        assert_eq!(jobs, [40, 80, 160, 40, 40]);
+        for part in 0..5 {
+            let best = PolicySpec::heuristic(&lists.best[part]).unwrap();
+            let rows = lists.rows(&lists.all(&best).unwrap());
+            assert_eq!((rows[part].jct.mean, rows[part].p99), (1.0, 1.0));
+            for name in ["fifo", "sjf", "gpu-time-reserve"] {
+                let other = PolicySpec::heuristic(name).unwrap();
+                assert!(lists.rows(&lists.all(&other).unwrap())[part].jct.mean >= 1.0);
+            }
+        }
+        // The same lists against heuristics that are known.
+        let known = Lists::draw(
+            &env,
+            &REPORTED,
+            (3, "test"),
+            4,
+            Some(&lists.best),
+            &Watcher::nobody(),
+        )
+        .unwrap();
+        assert_eq!(known.best, lists.best);
+        let bases = |lists: &Lists| -> Vec<Figures> { lists.lists.iter().map(|list| list.base).collect() };
+        assert_eq!(bases(&known), bases(&lists));
+        // Low loads are low: as many jobs come over a longer time.
+        let span_s = |part: usize| -> f64 {
+            let own = lists.lists.iter().filter(|list| list.part == part);
+            own.map(|list| list.instance.workload.arrival_span_s()).sum()
+        };
+        assert!(span_s(4) > 1.5 * span_s(0), "{} {}", span_s(4), span_s(0));
+    }
+}

@@ -1,0 +1,608 @@
+//! Searching for a tree on the episodes of an environment, from hand rules, given trees and a teacher's students.
+//!
+//! Four streams of workloads share nothing: the lists of the race, on which trees are changed; the lists of the choice, on which one
+//! of those that the race kept is taken; the lists of the acceptance, on which it must beat the best start by a paired interval, and
+//! on which everything is reported; and the episodes on which candidates are recorded.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pleach_distill::search::{
+    Archive, Caller, Draft, Entry, Move, Outcome, Question, Rows, SearchConfig, SearchState, search,
+};
+use pleach_distill::{Dataset, DistillConfig, Recording};
+use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
+use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
+use serde::Serialize;
+
+use super::parts::{Kind, Lists, PARTS, PartRow, REPORTED, kinds_of, paired};
+use super::provenance;
+use super::starts::hand_rules;
+use crate::error::Error;
+use crate::evaluate::policy_spec::PolicySpec;
+use crate::evaluate::stats::Ratio;
+use crate::progress::{Progress, Watcher};
+use crate::run_folder::atomic_file;
+use crate::train::validation::Validation;
+
+/// Largest state that is read, bytes.
+const STATE_BYTES_MAX: u64 = 256 << 20;
+/// Candidates by which thresholds move. *Assumed*.
+const ROWS_MAX: usize = 6_000;
+/// Episodes of each part on which candidates are recorded.
+const RECORDED: usize = 2;
+/// Lists of each part on which one of the kept trees is chosen. *Assumed*.
+const CHOICE_LISTS: usize = 16;
+/// What a smaller tree may be behind the best in the objective. *Assumed*.
+const TOLERANCE: f64 = 0.005;
+/// What a part may lose against its best heuristic, the lower end of its interval.
+const LOSS_MAX: f64 = 1.01;
+
+/// What a search is given.
+#[derive(Clone, Debug)]
+pub struct SearchInput {
+    /// Settings of the search; `num_parts` and `seed` are set here.
+    pub config: SearchConfig,
+    /// Lists of each part for acceptance and report.
+    pub accept_lists: usize,
+    /// Whom to distil first, for starts; none = hand rules and trees only.
+    pub teacher: Option<PolicySpec>,
+    /// How the teacher is distilled.
+    pub distill: DistillConfig,
+    /// More starts.
+    pub trees: Vec<(String, Tree)>,
+    /// Policies that the table shows beside the trees.
+    pub against: Vec<PolicySpec>,
+}
+
+/// A tree of the frontier, on lists that it has never met.
+#[derive(Clone, Debug, Serialize)]
+pub struct FrontierRow {
+    /// Leaves.
+    pub leaves: usize,
+    /// Features of its key.
+    pub key_features: usize,
+    /// The start that it comes from.
+    pub origin: String,
+    /// Objective on the lists of the race, which chose it.
+    pub objective_of_race: f64,
+    /// Objective on the lists of the choice.
+    pub objective_of_choice: f64,
+    /// On the lists of the acceptance.
+    pub parts: Vec<PartRow>,
+}
+
+/// Another policy on the same lists.
+#[derive(Clone, Debug, Serialize)]
+pub struct OtherRow {
+    /// Its name.
+    pub policy: String,
+    /// On the lists of the acceptance.
+    pub parts: Vec<PartRow>,
+    /// The chosen tree's average JCT over its, part by part.
+    pub tree_over_it: Vec<Option<Ratio>>,
+}
+
+/// What a search did.
+#[derive(Clone, Debug, Serialize)]
+pub struct SearchReport {
+    /// The settings.
+    pub config: SearchConfig,
+    /// Lists that were simulated in the race.
+    pub simulations: u64,
+    /// Batches.
+    pub batches: u64,
+    /// The starts' best: where it comes from and its objective on the lists of the race.
+    pub best_start: (String, f64),
+    /// Whether the searched tree was accepted; if not, the best start is the result.
+    pub accepted: bool,
+    /// The chosen tree's average JCT over the best start's on all lists of the acceptance.
+    pub tree_over_start: Option<Ratio>,
+    /// Why.
+    pub verdict: String,
+    /// Sizes and what they are worth, smallest first.
+    pub frontier: Vec<FrontierRow>,
+    /// Place of the chosen tree in the frontier.
+    pub chosen: usize,
+    /// The best start and the policies that were asked for.
+    pub others: Vec<OtherRow>,
+    /// Of each kind of change: children that it took part in, and those of them that were kept.
+    pub moves: BTreeMap<Move, [u64; 2]>,
+}
+
+/// The result.
+#[derive(Clone, Debug)]
+pub struct Searched {
+    /// The tree.
+    pub tree: Tree,
+    /// How it came about.
+    pub report: SearchReport,
+    /// The trees of [`SearchReport::frontier`].
+    pub frontier: Vec<Tree>,
+}
+
+/// Where a search is done, and what is the same in all of it.
+struct Ground<'a> {
+    env: &'a EnvConfig,
+    seed: u64,
+    watcher: &'a Watcher,
+    meta: TreeMeta,
+    rows: Rows,
+}
+
+/// Searches, keeping the state in `state` after each batch and going on from it where it is there.
+///
+/// # Errors
+/// Settings out of range, a state of another search, a run that fails.
+pub fn search_tree(
+    env: &EnvConfig,
+    input: &SearchInput,
+    seed: u64,
+    state: &Path,
+    watcher: &Watcher,
+) -> Result<Searched, Error> {
+    let kinds = kinds_of(env, &PARTS);
+    let config = settled(&input.config, kinds.len(), seed);
+    config.validate()?;
+    let rules = hand_rules(env);
+    let ground = Ground {
+        env,
+        seed,
+        watcher,
+        meta: meta_of(env, input, seed, &rules[0].1),
+        rows: recorded(env, &kinds, seed, &rules)?,
+    };
+    let of_each = config.num_lists() / kinds.len().max(1);
+    let race = Lists::draw(env, &kinds, (seed, "search/race"), of_each, None, watcher)?;
+    let kept: Option<SearchState> = if state.exists() {
+        Some(atomic_file::read_json(state, STATE_BYTES_MAX)?)
+    } else {
+        None
+    };
+    let starts = match &kept {
+        Some(_) => Vec::new(),
+        None => ground.starts(input, rules)?,
+    };
+    let found = ground.raced(starts, &race, &config, (kept, state))?;
+    ground.finished(input, &config, (found, &race.best))
+}
+
+/// The settings with what this ground decides: the parts, and rungs that are multiples of them.
+fn settled(config: &SearchConfig, num_parts: usize, seed: u64) -> SearchConfig {
+    let in_parts = |lists: &usize| lists.div_ceil(num_parts.max(1)) * num_parts.max(1);
+    SearchConfig {
+        seed: Seed(seed).child("search", config.seed.0),
+        num_parts,
+        rungs: config.rungs.iter().map(in_parts).collect(),
+        ..config.clone()
+    }
+}
+
+fn meta_of(env: &EnvConfig, input: &SearchInput, seed: u64, rule: &Draft) -> TreeMeta {
+    let teacher = input.teacher.as_ref().map(PolicySpec::name);
+    TreeMeta {
+        estimates: vec![provenance(env.sim.estimates)],
+        trained_by: BTreeMap::from([
+            ("seed".to_string(), serde_json::json!(seed)),
+            ("teacher".to_string(), serde_json::json!(teacher)),
+            ("search".to_string(), serde_json::json!(input.config)),
+        ]),
+        ..rule.plain_meta("tree")
+    }
+}
+
+/// Candidates as they come while hand rules schedule, the first and the last of them in turn.
+fn recorded(env: &EnvConfig, kinds: &[Kind], seed: u64, rules: &[(String, Draft)]) -> Result<Rows, Error> {
+    let mut dataset = Dataset::new(Seed(seed).child("search/rows", 0), 4 * ROWS_MAX);
+    let num_jobs = Source::open(env)?
+        .workload(env, Seed(seed).child("search/rows", 0))?
+        .jobs
+        .len();
+    let ends = [rules.first(), rules.last()];
+    for (number, kind) in kinds.iter().enumerate() {
+        let env = super::parts::env_of(env, *kind, num_jobs)?;
+        let source = Source::open(&env)?;
+        for episode in 0..RECORDED {
+            let Some((name, rule)) = ends[episode % 2] else {
+                continue;
+            };
+            let tree = rule.tree(&rule.plain_meta(name), &Rows::default());
+            let mut policy = TreePolicy::new(tree.map_err(failed)?);
+            let index = (number * RECORDED + episode) as u64;
+            let draw = Seed(seed).child("search/rows", 1 + index);
+            let rng = draw.stream("search.rows", 0);
+            let mut recording = Recording::of_teacher(&mut policy, &mut dataset, rng);
+            let sim = SimConfig {
+                seed: draw.0,
+                ..env.sim.clone()
+            };
+            simulate(&source.workload(&env, draw)?, &sim, &mut recording)?;
+        }
+    }
+    Ok(Rows::of(&dataset, ROWS_MAX))
+}
+
+fn failed(error: impl std::fmt::Display) -> Error {
+    Error::Failed(error.to_string())
+}
+
+impl Ground<'_> {
+    /// Hand rules, the given trees, and the teacher's students of the last round.
+    fn starts(
+        &self,
+        input: &SearchInput,
+        rules: Vec<(String, Draft)>,
+    ) -> Result<Vec<(String, Draft)>, Error> {
+        let named = rules
+            .into_iter()
+            .map(|(name, draft)| (format!("hand: {name}"), draft));
+        let mut starts: Vec<(String, Draft)> = named.collect();
+        for (name, tree) in &input.trees {
+            starts.push((name.clone(), Draft::of(tree)));
+        }
+        let Some(teacher) = &input.teacher else {
+            return Ok(starts);
+        };
+        let validation = Validation::new(self.env, self.seed, 16)?;
+        let distilled = self.watcher.part("distill", 0, || {
+            super::prune(
+                self.env,
+                teacher,
+                &input.distill,
+                &validation,
+                self.seed,
+                self.watcher,
+            )
+        })?;
+        let last = distilled
+            .report
+            .students
+            .iter()
+            .map(|student| student.round)
+            .max();
+        let students = distilled.students.iter().zip(&distilled.report.students);
+        for (tree, report) in students.filter(|(_, report)| Some(report.round) == last) {
+            starts.push((format!("distilled: {} leaves", report.leaves), Draft::of(tree)));
+        }
+        starts.push(("distilled: pruned".to_string(), Draft::of(&distilled.tree)));
+        Ok(starts)
+    }
+
+    /// The race.
+    fn raced(
+        &self,
+        starts: Vec<(String, Draft)>,
+        race: &Lists,
+        config: &SearchConfig,
+        (kept, file): (Option<SearchState>, &Path),
+    ) -> Result<SearchState, Error> {
+        let mut judge = |question: Question<'_>| -> Result<Vec<Outcome>, Error> {
+            race.outcomes(|place| Ok(Box::new(question.trees[place].clone())), question.runs)
+        };
+        let watcher = self.watcher;
+        let mut keep = |state: &SearchState| -> Result<(), Error> {
+            atomic_file::write_compact_json(file, state)?;
+            let best = state.archive.best().map_or(0.0, |entry| entry.objective);
+            let words = format!("{} trees, best objective {best:.4}", state.archive.num_entries());
+            watcher.tell(Progress::At(state.simulations.min(config.simulations), &words));
+            Ok(())
+        };
+        let mut caller = Caller {
+            judge: &mut judge,
+            keep: &mut keep,
+        };
+        let found = watcher.part("search", config.simulations as usize, || {
+            search(starts, (&self.meta, &self.rows), config, kept, &mut caller)
+        });
+        found.map_err(|error| match error {
+            pleach_distill::Error::Caller(error) => error,
+            pleach_distill::Error::Config(error) => error.into(),
+            other => failed(other),
+        })
+    }
+
+    fn tree(&self, draft: &Draft) -> Result<Tree, Error> {
+        draft.tree(&self.meta, &self.rows).map_err(failed)
+    }
+
+    fn policy(&self, name: &str, draft: &Draft) -> Result<PolicySpec, Error> {
+        PolicySpec::tree(name, self.tree(draft)?)
+    }
+
+    /// Chooses, accepts and reports.
+    fn finished(
+        &self,
+        input: &SearchInput,
+        config: &SearchConfig,
+        (found, best): (SearchState, &[String]),
+    ) -> Result<Searched, Error> {
+        let choice = self.lists(&PARTS, "search/choice", CHOICE_LISTS, Some(best))?;
+        let mut judged: Vec<(f64, Entry)> = Vec::new();
+        for entry in candidates(&found.archive) {
+            let outcomes = choice.all(&self.policy("tree", &entry.draft)?)?;
+            judged.push((config.objective(&outcomes), entry.clone()));
+        }
+        let frontier = best_of_each_size(judged);
+        let best = frontier
+            .iter()
+            .map(|(objective, _)| *objective)
+            .fold(f64::INFINITY, f64::min);
+        let chosen = frontier
+            .iter()
+            .position(|(objective, _)| *objective <= best + TOLERANCE);
+        let chosen = chosen.ok_or_else(|| Error::Failed("the search kept no tree".into()))?;
+
+        let lists = self.lists(&REPORTED, "search/acceptance", input.accept_lists, None)?;
+        let mut outcomes: Vec<Vec<Outcome>> = Vec::new();
+        for (_, entry) in &frontier {
+            outcomes.push(lists.all(&self.policy("tree", &entry.draft)?)?);
+        }
+        let start = self.policy("the best start", &found.best_start.draft)?;
+        let of_start = lists.all(&start)?;
+        let tree_over_start = paired(&outcomes[chosen], &of_start);
+        let rows = lists.rows(&outcomes[chosen]);
+        let (accepted, verdict) = verdict(tree_over_start, &rows);
+        let mut others = vec![other(&lists, start.name(), &of_start, &outcomes[chosen])];
+        for policy in &input.against {
+            let own = lists.all(policy)?;
+            others.push(other(&lists, policy.name(), &own, &outcomes[chosen]));
+        }
+        let trees: Vec<Tree> = frontier
+            .iter()
+            .map(|(_, entry)| self.tree(&entry.draft))
+            .collect::<Result<_, _>>()?;
+        let tree = if accepted {
+            trees[chosen].clone()
+        } else {
+            self.tree(&found.best_start.draft)?
+        };
+        let frontier = frontier
+            .iter()
+            .zip(&outcomes)
+            .map(|((objective, entry), outcomes)| FrontierRow {
+                leaves: entry.draft.root.num_leaves(),
+                key_features: entry.draft.key.len(),
+                origin: entry.origin.clone(),
+                objective_of_race: entry.objective,
+                objective_of_choice: *objective,
+                parts: lists.rows(outcomes),
+            });
+        let report = SearchReport {
+            config: config.clone(),
+            simulations: found.simulations,
+            batches: found.batch,
+            best_start: (found.best_start.origin.clone(), found.best_start.objective),
+            accepted,
+            tree_over_start,
+            verdict,
+            frontier: frontier.collect(),
+            chosen,
+            others,
+            moves: found.moves,
+        };
+        Ok(Searched {
+            tree,
+            report,
+            frontier: trees,
+        })
+    }
+
+    fn lists(
+        &self,
+        kinds: &[Kind],
+        stream: &str,
+        num: usize,
+        known: Option<&[String]>,
+    ) -> Result<Lists, Error> {
+        Lists::draw(self.env, kinds, (self.seed, stream), num, known, self.watcher)
+    }
+}
+
+/// What one of the kept trees is chosen among: all that are within a percent of the best of their size and below.
+fn candidates(archive: &Archive) -> Vec<&Entry> {
+    let near = |entry: &&Entry| {
+        let up_to = archive
+            .entries()
+            .filter(|other| other.draft.size() <= entry.draft.size());
+        entry.objective <= up_to.map(|other| other.objective).fold(f64::INFINITY, f64::min) + 0.01
+    };
+    archive.entries().filter(near).collect()
+}
+
+/// The best of each number of leaves, where it is better than all with fewer, smallest first.
+fn best_of_each_size(judged: Vec<(f64, Entry)>) -> Vec<(f64, Entry)> {
+    let mut found: Vec<(f64, Entry)> = Vec::new();
+    let mut sizes: BTreeMap<usize, (f64, Entry)> = BTreeMap::new();
+    for (objective, entry) in judged {
+        let leaves = entry.draft.root.num_leaves();
+        let is_better = sizes.get(&leaves).is_none_or(|(other, _)| objective < *other);
+        if is_better {
+            sizes.insert(leaves, (objective, entry));
+        }
+    }
+    for (objective, entry) in sizes.into_values() {
+        if found.last().is_none_or(|(other, _)| objective < *other) {
+            found.push((objective, entry));
+        }
+    }
+    found
+}
+
+/// Accepted is what beats the best start by its paired interval, and loses on no part against the best heuristic by more than luck
+/// and one percent.
+fn verdict(tree_over_start: Option<Ratio>, rows: &[PartRow]) -> (bool, String) {
+    let Some(ratio) = tree_over_start else {
+        return (false, "there is no interval".into());
+    };
+    let words = super::parts::in_words(&ratio);
+    let losing = rows
+        .iter()
+        .find(|row| row.jct.low.unwrap_or(row.jct.mean) > LOSS_MAX);
+    if let Some(row) = losing {
+        let part = super::parts::in_words(&row.jct);
+        return (
+            false,
+            format!("refused: {} is at {part} of {}", row.part, row.best_heuristic),
+        );
+    }
+    if ratio.high.is_some_and(|high| high < 1.0) {
+        return (true, format!("accepted: {words} of the best start's average JCT"));
+    }
+    (
+        false,
+        format!("refused: {words} of the best start's average JCT, which may be luck"),
+    )
+}
+
+fn other(lists: &Lists, name: &str, own: &[Outcome], tree: &[Outcome]) -> OtherRow {
+    let over = |part: usize| paired(&lists.of_part(tree, part), &lists.of_part(own, part));
+    OtherRow {
+        policy: name.to_string(),
+        parts: lists.rows(own),
+        tree_over_it: (0..lists.parts.len()).map(over).collect(),
+    }
+}
+
+impl SearchReport {
+    /// The frontier and the others as a table in Markdown, then how much the tree is ahead of each of the others.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut rows: Vec<(String, Vec<PartRow>)> = Vec::new();
+        for (place, row) in self.frontier.iter().enumerate() {
+            let key = match row.key_features {
+                0 => String::new(),
+                num => format!(" + key of {num}"),
+            };
+            let mark = if place == self.chosen { " (chosen)" } else { "" };
+            rows.push((format!("{} leaves{key}{mark}", row.leaves), row.parts.clone()));
+        }
+        rows.extend(
+            self.others
+                .iter()
+                .map(|row| (row.policy.clone(), row.parts.clone())),
+        );
+        let parts = rows.first().map_or(&[][..], |(_, parts)| parts).to_vec();
+        let mut text = super::parts::markdown(&parts, &rows);
+        for row in &self.others {
+            let ahead = row
+                .tree_over_it
+                .iter()
+                .zip(&row.parts)
+                .filter_map(|(ratio, part)| {
+                    Some(format!(
+                        "{} {}",
+                        part.part,
+                        super::parts::in_words(ratio.as_ref()?)
+                    ))
+                });
+            let ahead: Vec<String> = ahead.collect();
+            text.push_str(&format!(
+                "\nThe tree over {}: {}.\n",
+                row.policy,
+                ahead.join(", ")
+            ));
+        }
+        text
+    }
+}
+
+/// The file of the state in a run's folder.
+#[must_use]
+pub fn state_file(folder: &Path) -> PathBuf {
+    folder.join("search-state.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::workload_source::env_of;
+
+    fn input(simulations: u64) -> SearchInput {
+        SearchInput {
+            config: SearchConfig {
+                simulations,
+                rungs: vec![4, 8, 12],
+                ..SearchConfig::default()
+            },
+            accept_lists: 6,
+            teacher: None,
+            distill: DistillConfig::default(),
+            trees: Vec::new(),
+            against: vec![PolicySpec::heuristic("sjf").unwrap()],
+        }
+    }
+
+    fn searched(simulations: u64, state: &Path, threads: usize) -> Searched {
+        let env = env_of("Pleach/GavelMulti-v1", Some(40), Some(2.0)).unwrap();
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| search_tree(&env, &input(simulations), 3, state, &Watcher::nobody()).unwrap())
+    }
+
+    #[test]
+    fn a_search_ends_the_same_at_any_number_of_threads_and_after_a_break() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        let whole = searched(900, &file("a"), 1);
+        // Broken off where fewer lists were asked for, and gone on with on two threads.
+        let first = searched(500, &file("b"), 2);
+        assert!(first.report.simulations < whole.report.simulations);
+        let second = searched(900, &file("b"), 2);
+        assert_eq!(
+            (second.tree, second.frontier),
+            (whole.tree.clone(), whole.frontier.clone())
+        );
+        let json = |report: &SearchReport| serde_json::to_string(report).unwrap();
+        assert_eq!(json(&second.report), json(&whole.report));
+        assert_eq!(
+            std::fs::read_to_string(file("a")).unwrap(),
+            std::fs::read_to_string(file("b")).unwrap()
+        );
+        // The report holds what it says.
+        let report = &whole.report;
+        assert!(report.frontier.is_sorted_by_key(|row| row.leaves) && !report.frontier.is_empty());
+        assert_eq!(whole.frontier.len(), report.frontier.len());
+        for (row, tree) in report.frontier.iter().zip(&whole.frontier) {
+            assert_eq!((row.leaves, row.parts.len()), (tree.num_leaves(), 5));
+            assert_eq!(row.key_features, tree.meta().key_weights.len());
+        }
+        assert_eq!(report.others.len(), 2);
+        let accepted = report
+            .tree_over_start
+            .and_then(|ratio| ratio.high)
+            .is_some_and(|high| high < 1.0);
+        assert!(accepted || !report.accepted);
+        assert!(
+            report.markdown().contains("(chosen)")
+                && report.markdown().contains("The tree over sjf: as long ")
+        );
+    }
+
+    #[test]
+    fn what_may_be_luck_or_loses_somewhere_is_refused() {
+        let ratio = |mean, low, high| Ratio {
+            mean,
+            low: Some(low),
+            high: Some(high),
+            num_pairs: 40,
+            num_better: 20,
+        };
+        let row = |jct| PartRow {
+            part: "load 0.3".into(),
+            best_heuristic: "sjf".into(),
+            jct,
+            p99: 1.0,
+        };
+        let good = [row(ratio(0.99, 0.98, 1.0)), row(ratio(1.01, 1.0, 1.02))];
+        assert!(verdict(Some(ratio(0.9, 0.8, 0.99)), &good).0);
+        assert!(!verdict(Some(ratio(0.95, 0.8, 1.01)), &good).0);
+        assert!(!verdict(None, &good).0);
+        let (accepted, words) = verdict(Some(ratio(0.9, 0.8, 0.99)), &[row(ratio(1.28, 1.2, 1.3))]);
+        assert!(
+            !accepted && words.contains("load 0.3 is at 1.280 [1.200, 1.300] of sjf"),
+            "{words}"
+        );
+    }
+}

@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let meta = TreeMeta {
         name: "shortest-first".into(),
         tie_key: TieKey::ShortestEstimate,
+        key_weights: Vec::new(),
         needs: Needs {
             actions: ActionSet::NONE,
             ..Needs::full()

@@ -18,6 +18,9 @@ use pleach_experiments::suite::Task;
 use pleach_scheduler::heuristics::{BestTypeDelay, DelayedBackfill, Patience, by_name};
 use pleach_scheduler::policy::Policy;
 
+/// Makes a policy anew for each list.
+type Make = Box<dyn Fn() -> Box<dyn Policy>>;
+
 /// Average JCT on each list, s.
 fn jct_s(env: &EnvConfig, num: usize, make: &dyn Fn() -> Box<dyn Policy>) -> Result<Vec<f64>, Error> {
     let lists = episodes(env, &seeds(0, "validation", num))?;
@@ -32,12 +35,7 @@ fn jct_s(env: &EnvConfig, num: usize, make: &dyn Fn() -> Box<dyn Policy>) -> Res
     lists.iter().map(run).collect()
 }
 
-fn compare(
-    id: &str,
-    num: usize,
-    base: &str,
-    rows: &[(String, Box<dyn Fn() -> Box<dyn Policy>>)],
-) -> Result<(), Error> {
+fn compare(id: &str, num: usize, base: &str, rows: &[(String, Make)]) -> Result<(), Error> {
     let task = Task::find(id)?;
     let at = |load: f64| -> Result<EnvConfig, Error> {
         let env = task.env()?;

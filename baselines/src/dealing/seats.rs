@@ -182,19 +182,14 @@ impl<'a> Seats<'a> {
         if total < num_gpus {
             return None;
         }
-        let mut best: Option<((usize, u32), Vec<(u32, NodeId)>)> = None;
-        for rack in hosts.chunk_by(|a, b| rack_of(cluster, a.1) == rack_of(cluster, b.1)) {
-            let room: u32 = rack.iter().map(|(num, _)| num).sum();
-            if room < num_gpus {
-                continue;
-            }
-            let chosen = fewest(rack, num_gpus);
-            let key = (chosen.len(), room);
-            if best.as_ref().is_none_or(|(other, _)| key < *other) {
-                best = Some((key, chosen));
-            }
-        }
-        let chosen = best.map_or_else(|| fewest(&hosts, num_gpus), |(_, chosen)| chosen);
+        let racks = hosts.chunk_by(|a, b| rack_of(cluster, a.1) == rack_of(cluster, b.1));
+        let rooms = racks.map(|rack| (rack, rack.iter().map(|(num, _)| num).sum::<u32>()));
+        let whole = rooms.filter(|(_, room)| *room >= num_gpus);
+        // The first of equals.
+        let best = whole
+            .map(|(rack, room)| (fewest(rack, num_gpus), room))
+            .min_by_key(|(chosen, room)| (chosen.len(), *room));
+        let chosen = best.map_or_else(|| fewest(&hosts, num_gpus), |(chosen, _)| chosen);
         let slices = chosen.into_iter().map(|(num, node)| self.pick(left, node, num));
         Some(slices.collect())
     }

@@ -78,8 +78,8 @@ impl SepCma {
             self.mean[axis] = best.map(|(weight, candidate)| weight * candidate[axis]).sum();
         }
         let mut length = 0.0;
-        for axis in 0..self.mean.len() {
-            let step = (self.mean[axis] - old[axis]) / self.sigma;
+        for (axis, old) in old.iter().enumerate() {
+            let step = (self.mean[axis] - old) / self.sigma;
             let whitened = step / self.variance[axis].sqrt();
             let path = &mut self.path_sigma[axis];
             *path = (1.0 - c_sigma) * *path + (c_sigma * (2.0 - c_sigma) * effective).sqrt() * whitened;
@@ -88,15 +88,15 @@ impl SepCma {
         let length = length.sqrt();
         let decayed = 1.0 - exp(2.0 * f64::from(self.generation) * ln(1.0 - c_sigma));
         let is_steady = length / decayed.sqrt() < (1.4 + 2.0 / (num + 1.0)) * expected;
-        for axis in 0..self.mean.len() {
-            let step = (self.mean[axis] - old[axis]) / self.sigma;
+        for (axis, old) in old.iter().enumerate() {
+            let step = (self.mean[axis] - old) / self.sigma;
             let path = &mut self.path_c[axis];
             *path *= 1.0 - c_c;
             if is_steady {
                 *path += (c_c * (2.0 - c_c) * effective).sqrt() * step;
             }
             let spread = self.weights.iter().zip(sorted).map(|(weight, candidate)| {
-                let step = (candidate[axis] - old[axis]) / self.sigma;
+                let step = (candidate[axis] - old) / self.sigma;
                 weight * step * step
             });
             let spread: f64 = spread.sum();

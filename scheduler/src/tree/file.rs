@@ -125,7 +125,7 @@ impl Tree {
             .map(|(place, node)| json(&written(place, node)));
         text.push_str(&format!("  \"nodes\": {}", lines(nodes)));
         if !self.certificates.is_empty() {
-            let list = lines(self.certificates.iter().map(|own| json(own)));
+            let list = lines(self.certificates.iter().map(json));
             let hash = json(&self.hash());
             text.push_str(&format!(
                 ",\n  \"certificates\": {{\"tree_hash\": {hash}, \"list\": {list}}}"

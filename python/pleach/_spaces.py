@@ -113,6 +113,8 @@ def checked_seed(seed: Any) -> int:
 
 def checked_actions(actions: Any, num_envs: int) -> npt.NDArray[np.int64]:
     """``num_envs`` whole numbers as int64; nothing is cast that loses something."""
+    if type(actions) is np.ndarray and actions.dtype == np.int64 and actions.shape == (num_envs,) and actions.flags.c_contiguous:
+        return actions
     array = np.asarray(actions)
     if array.shape != (num_envs,) or array.dtype.kind not in "iu":
         raise ValueError(

@@ -71,7 +71,9 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._views = views_of(self._envs, self.num_envs)
-        self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
+        # Steps so far, and how many there were when each episode began.
+        self._num_steps, self._begun = 0, np.zeros(self.num_envs, np.int64)
+        self._returns = np.zeros(self.num_envs)
         self._all = np.ones(self.num_envs, bool)
         self._all.flags.writeable = False
 
@@ -122,7 +124,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         self._check_open()
         begins = self._reset_mask(options)
         self._envs.reset(self._seeds(seed, begins))
-        self._returns[begins], self._lengths[begins] = 0.0, 0
+        self._returns[begins], self._begun[begins] = 0.0, self._num_steps
         observation = self._observation()
         return observation, self._info(observation, np.zeros(self.num_envs))
 
@@ -141,7 +143,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         if self._reward_fn is not None:
             reward = checked_reward(self._reward_fn, {**self._envs.gained(), "dt_s": dt_s}, self.num_envs)
         self._returns += reward
-        self._lengths += 1
+        self._num_steps += 1
         if ended:
             self._add_ends(info, terminated | truncated)
         return observation, reward, terminated, truncated, info
@@ -150,11 +152,12 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         figures: dict[str, npt.NDArray[Any]] = {
             "r": np.where(ended, self._returns, 0.0),
             "_r": ended.copy(),
-            "l": np.where(ended, self._lengths, 0),
+            "l": np.where(ended, self._num_steps - self._begun, 0),
             "_l": ended.copy(),
         }
         # With NEXT_STEP the step that begins an episode is none of it.
-        self._returns[ended], self._lengths[ended] = 0.0, -1 if self._mode == AutoresetMode.NEXT_STEP else 0
+        self._returns[ended] = 0.0
+        self._begun[ended] = self._num_steps + (self._mode == AutoresetMode.NEXT_STEP)
         for index in np.flatnonzero(ended):
             for key, value in (self._envs.episode(int(index)) or {}).items():
                 figures.setdefault(key, np.zeros(self.num_envs))[index] = value

@@ -63,6 +63,23 @@ def test_environments_step_in_children_also_after_their_pool_was_used(method):
     assert rollout(envs) == expected
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_gymnasiums_own_vectors_of_single_environments_step_alike(mode):
+    own = gymnasium.make_vec(ID, num_envs=2, vectorization_mode=mode, num_jobs=20)
+    ours = vector(2)
+    observation, _ = own.reset(seed=1)
+    seen, _ = ours.reset(seed=1)
+    for _ in range(10):
+        for name in seen:
+            np.testing.assert_array_equal(observation[name], seen[name])
+        actions = lasts(seen)
+        observation, rewards, *_ = own.step(actions)
+        seen, other, *_ = ours.step(actions)
+        np.testing.assert_array_equal(rewards.astype(np.float32), other)
+    own.close()
+
+
 def test_a_copy_has_the_settings_and_begins_anew():
     envs = vector(max_steps=7)
     assert rollout(pickle.loads(pickle.dumps(envs))) == rollout(copy.deepcopy(envs)) == rollout(envs)
@@ -127,6 +144,7 @@ def test_two_threads_that_step_one_environment_get_an_error_and_no_race():
 
 
 LONG = {
+    "workload": "pleach.workload('philly-like', num_jobs=8_000_000)",
     "simulate": "pleach.simulate(pleach.workload('philly-like', num_jobs=300_000, load=1.2), 'sjf')",
     "evaluate": "pleach.evaluate(['sjf', 'srtf'], 'philly-like', num_jobs=100_000, seeds=20)",
     "distill": "pleach.distill('sjf', settings={'num_jobs': 2000}, rounds=20, episodes=50)",

@@ -169,7 +169,17 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
                 flat = self._envs.last_observation(int(index))
                 final[index] = {name: flat[name].reshape(self._views[name].shape[1:]) for name in OBSERVATION}
             info["final_obs"], info["_final_obs"] = final, ended.copy()
-            info["final_info"], info["_final_info"] = {"episode": figures, "_episode": ended.copy()}, ended.copy()
+            masks = np.zeros(self._views["mask"].shape, np.int8)
+            for index in np.flatnonzero(ended):
+                masks[index] = final[index]["mask"]
+            info["final_info"], info["_final_info"] = {
+                "episode": figures,
+                "_episode": ended.copy(),
+                "dt_s": np.where(ended, info["dt_s"], 0.0),
+                "_dt_s": ended.copy(),
+                "action_mask": masks,
+                "_action_mask": ended.copy(),
+            }, ended.copy()
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """The masks as bool [N, C]."""

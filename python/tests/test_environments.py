@@ -99,6 +99,27 @@ def test_same_step_and_next_step_show_the_same_episodes():
     assert reward[0] == 0 and not truncated[0] and "episode" not in info
 
 
+def test_the_first_end_in_same_step_mode_is_that_of_gymnasiums_own_vector():
+    ours = vector(AutoresetMode.SAME_STEP, 2, max_steps=3)
+    kwargs = {"autoreset_mode": AutoresetMode.SAME_STEP}
+    own = gymnasium.make_vec(ID, num_envs=2, vectorization_mode="sync", vector_kwargs=kwargs, max_steps=3)
+    seen, _ = ours.reset(seed=4)
+    own.reset(seed=4)
+    for _ in range(3):
+        actions = lasts(seen)
+        seen, reward, terminated, truncated, info = ours.step(actions)
+        _, other, *flags, theirs = own.step(actions)
+        np.testing.assert_array_equal(reward, other.astype(np.float32))
+        np.testing.assert_array_equal([terminated, truncated], flags)
+        assert ("final_obs" in info) == ("final_obs" in theirs)
+    for index in range(2):
+        assert_same(info["final_obs"][index], theirs["final_obs"][index])
+    for key in ("dt_s", "_dt_s", "action_mask", "_action_mask", "_episode"):
+        np.testing.assert_array_equal(info["final_info"][key], theirs["final_info"][key], err_msg=key)
+    for key, value in theirs["final_info"]["episode"].items():
+        np.testing.assert_allclose(info["final_info"]["episode"][key], value, rtol=1e-6, err_msg=key)
+
+
 def test_disabled_begins_those_of_the_mask():
     envs = vector(AutoresetMode.DISABLED, 2, max_steps=1)
     observation, _ = envs.reset(seed=1)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Passes every test of the project, cheapest first. Needs only Rust; tests the Python package too where Python is. PLEACH_CHECK_WGPU=1 adds the tests of devices.
+# Passes every test of the project, cheapest first. Needs only Rust; tests the Python package and a real Slurm too where they are.
+# PLEACH_CHECK_WGPU=1 adds the tests of devices; PLEACH_CHECK_SLURM=1 makes it an error where those on a real Slurm cannot run.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -16,6 +17,22 @@ find_vulkan() {
   [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
   timeout 300 apt-get -q update && timeout 300 apt-get -qy install --no-install-recommends libvulkan1 mesa-vulkan-drivers
   has_vulkan
+}
+
+# Slurm's daemons from the distribution, which root can install; and the Lua that Slurm links.
+has_slurm() {
+  local program
+  for program in slurmctld slurmd munged squeue scontrol lua5.1; do
+    [ -n "$(PATH=$PATH:/usr/sbin:/sbin command -v "$program")" ] || return 1
+  done
+}
+find_slurm() {
+  [ "$(id -u)" = 0 ] || return 1
+  has_slurm && return
+  command -v apt-get >/dev/null || return 1
+  timeout 300 apt-get -q update && timeout 600 apt-get -qy install --no-install-recommends \
+    slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge lua5.1
+  has_slurm
 }
 
 # Tests whose published data is missing note themselves here; PLEACH_REQUIRE_DATA=1 makes them fail.
@@ -87,7 +104,21 @@ elif ! find_vulkan; then
 else
   step timeout 3600 cargo test -p pleach-agents --lib --profile device --features cuda,wgpu --locked -- device --include-ignored
 fi
+slurm_skipped=
+if ! find_slurm; then
+  slurm_skipped='no Slurm is here, and none can be installed (as root, Debian: slurmctld, slurmd, slurm-client, munge, lua5.1)'
+  skip 'tests on a real Slurm' "$slurm_skipped"
+  [ "${PLEACH_CHECK_SLURM:-0}" != 1 ] || { echo 'PLEACH_CHECK_SLURM=1: that is an error' >&2; exit 1; }
+else
+  step cargo build -p pleach-daemon --bin pleach-scheduler --example shortest_first --locked
+  built=${CARGO_TARGET_DIR:-target}/debug
+  tree=$(mktemp --suffix=.json)
+  step "$built/examples/shortest_first" "$tree"
+  PATH=$PATH:/usr/sbin:/sbin step timeout 900 daemon/tests/real_slurm.sh "$built/pleach-scheduler" "$tree"
+  rm -f "$tree"
+fi
 printf '\nall checks passed\n'
+[ -z "$slurm_skipped" ] || printf 'skipped, the tests on a real Slurm: %s\n' "$slurm_skipped"
 if [ -s "$skipped" ]; then
   sort -u "$skipped" | sed 's/^/  /'
   printf 'skipped for missing data: %s tests, named above\n' "$(sort -u "$skipped" | wc -l)"

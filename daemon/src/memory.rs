@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use pleach_scheduler::cluster::Slice;
 use pleach_scheduler::{Cluster, ExternalId, JobId};
 use serde::{Deserialize, Serialize};
 
-use crate::record::Planned;
 use crate::snapshot::{Phase, Snapshot};
 
 /// What is remembered of jobs that wait or run, no others.
@@ -136,11 +136,13 @@ impl Memory {
         }
     }
 
-    /// A start of a job was sent.
-    pub fn started(&mut self, planned: &Planned) {
-        let slices = planned.nodes.iter().zip(&planned.decision.placement);
-        let gpus = slices.map(|(node, slice)| (node.clone(), slice.gpus));
-        self.jobs.entry(planned.job()).or_default().gpus = gpus.collect();
+    /// A start of a job was sent, to nodes of these names, one for each slice.
+    pub fn started(&mut self, job: ExternalId, nodes: &[String], placement: &[Slice]) {
+        let gpus = nodes
+            .iter()
+            .zip(placement)
+            .map(|(node, slice)| (node.clone(), slice.gpus));
+        self.jobs.entry(job).or_default().gpus = gpus.collect();
     }
 
     /// A preemption of a job was sent; `row` is the job as the cluster has it after the pass.

@@ -168,7 +168,8 @@ impl Service {
         let started =
             |planned: &&Planned| planned.decision.action == Action::Start && planned.outcome == "sent";
         for planned in plan.decisions.iter().filter(started) {
-            self.memory.started(planned);
+            let placement = &planned.decision.placement;
+            self.memory.started(planned.job(), &planned.nodes, placement);
         }
         self.status.apply_s = began.elapsed().as_secs_f64();
         let sent = |outcome: &str| outcome == "sent" || outcome.is_empty();

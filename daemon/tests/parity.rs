@@ -11,7 +11,6 @@ use pleach_daemon::Settings;
 use pleach_daemon::fleet::{self, Fleet};
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
-use pleach_daemon::record::Planned;
 use pleach_daemon::round::{self, Deciders};
 use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
 use pleach_network::{
@@ -261,12 +260,8 @@ fn compare(make: fn() -> Box<dyn Policy>, num_instants: usize) -> (usize, usize)
                     let rest_s = cluster.job(id).remaining_s_at(cluster.now());
                     ends.insert(decision.job, now_s + 1 + (rest_s * 0.6) as i64);
                     let of = decision.placement.iter();
-                    memory.started(&Planned {
-                        nodes: of.map(|slice| nodes[slice.node.index()].clone()).collect(),
-                        decision: decision.clone(),
-                        why: String::new(),
-                        outcome: "sent".into(),
-                    });
+                    let names: Vec<_> = of.map(|slice| nodes[slice.node.index()].clone()).collect();
+                    memory.started(decision.job, &names, &decision.placement);
                 }
                 pleach_scheduler::decision::Action::Reserve => {}
             }

@@ -39,7 +39,11 @@ JOB
 export OUT=$dir
 : > "$dir/starts"; : > "$dir/ends"; : > "$dir/daemon.log"
 scheduler() { "$program" --config "$dir/pleach.toml" "$@"; }
-start_daemon() { scheduler run --policy "$tree" --live >> "$dir/daemon.log" 2>&1 & daemon=$!; }
+# Without a shell between, which would be killed in the place of the daemon.
+start_daemon() {
+  "$program" --config "$dir/pleach.toml" run --policy "$tree" --live >> "$dir/daemon.log" 2>&1 &
+  daemon=$!
+}
 kill_daemon() { kill -9 "$daemon"; wait "$daemon" 2>/dev/null || true; daemon=; }
 submit() { sbatch --parsable -o /dev/null -e "$dir/err" "$@"; }
 wait_for() { # SECONDS WORDS COMMAND...
@@ -50,6 +54,8 @@ queue_is_empty() { [ -z "$(squeue -h -a)" ]; }
 
 echo 'function slurm_job_submit() return slurm.SUCCESS end function slurm_job_modify() return slurm.SUCCESS end return slurm.SUCCESS' > "$dir/first.lua"
 slurm_start "$dir" "$dir/first.lua"
+# Slurm reads the script again where its time in whole seconds has changed.
+sleep 1.5
 scheduler lua --patience-s 10 > "$dir/etc/job_submit.lua.part"
 mv "$dir/etc/job_submit.lua.part" "$dir/etc/job_submit.lua"
 sleep 1.5
@@ -79,7 +85,7 @@ scheduler explain "${expected[10]}" > "$dir/explain.txt"
 grep -q 'tier 1' "$dir/explain.txt" || fail 'no explanation by the tree'
 cat "$dir/why-not.txt" "$dir/explain.txt"
 
-echo "3. $num_jobs jobs of all kinds; the daemon killed, a node lost, the controller restarted, jobs cancelled"
+echo "3. $num_jobs jobs of all kinds; the daemon killed, a node lost, jobs cancelled"
 : > "$dir/starts"; : > "$dir/ends"
 jobs=() cancelled=()
 for number in $(seq "$num_jobs"); do
@@ -103,11 +109,9 @@ wait_for 120 'the long job runs' grep -q "^$long " "$dir/starts"
 node=$(awk -v job="$long" '$1 == job { print $3; exit }' "$dir/starts")
 scontrol update nodename="$node" state=down reason=test
 sleep 1
-kill "$(cat "$dir/run/slurmctld.pid")"; wait_for 30 'the controller ends' sh -c "! scontrol ping | grep -q UP"
-sleep 1; slurmctld
-wait_for 30 'the controller is back' sh -c 'scontrol ping | grep -q UP'
-scontrol update nodename="$node" state=resume || true
-wait_for 400 'all jobs' queue_is_empty
+# It may be back already: its daemon still answers.
+scontrol update nodename="$node" state=resume 2>/dev/null || true
+wait_for 240 'all jobs' queue_is_empty
 for job in "${jobs[@]}"; do
   num=$(awk -v job="$job" '$1 == job' "$dir/ends" | sort -u | wc -l)
   if [[ " ${cancelled[*]} " == *" $job "* ]]; then continue; fi
@@ -129,7 +133,19 @@ done
 [ "$num_placed" -ge $((num_jobs / 2)) ] || fail "only $num_placed jobs were placed by the daemon"
 scheduler status || true
 
-echo '4. The daemon is gone: held jobs are handed back, new ones are not held'
+echo '4. The controller restarts while jobs are held, and the daemon with it'
+# With no job running: Slurm 22.05 itself goes on counting the GPUs of jobs that end while its controller is away.
+kill_daemon
+held=(); for minutes in 3 1 2; do held+=("$(submit --gres=gpu:v100:8 -t $minutes "$dir/job.sh" 0.2)"); done
+kill "$(cat "$dir/run/slurmctld.pid")"
+wait_for 30 'the controller ends' sh -c '! scontrol ping | grep -q UP'
+start_daemon
+sleep 1.5; slurmctld
+wait_for 60 'three jobs after the restart' queue_is_empty
+order=$(tail -n 3 "$dir/starts" | awk '{ print $1 }' | tr '\n' ' ')
+[ "$order" = "${held[1]} ${held[2]} ${held[0]} " ] || fail "after the restart the order was $order"
+
+echo '5. The daemon is gone: held jobs are handed back, new ones are not held'
 filler=$(submit --gres=gpu:v100:8 -t 1 "$dir/job.sh" 4)
 wait_for 30 'the filler runs' grep -q "^$filler " "$dir/starts"
 left=$(submit --gres=gpu:v100:8 -t 2 "$dir/job.sh" 0)
@@ -140,4 +156,4 @@ sleep 11
 free=$(submit --gres=gpu:1 -t 1 "$dir/job.sh" 0)
 wait_for 60 'both jobs without a daemon' queue_is_empty
 grep -qx "$left" "$dir/ends" && grep -qx "$free" "$dir/ends" || fail 'a job was lost when the daemon was gone'
-echo "real_slurm: $((num_jobs + 13)) jobs on $(scontrol --version): all as expected ($num_placed placed by the daemon in step 3)"
+echo "real_slurm: $((num_jobs + 17)) jobs on $(scontrol --version): all as expected ($num_placed placed by the daemon in step 3)"

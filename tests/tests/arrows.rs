@@ -51,6 +51,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "pleach-reproduce",
         ],
     ),
+    ("pleach-daemon", &["pleach-scheduler", "pleach-network"]),
     (
         "pleach-python",
         &[
@@ -78,12 +79,13 @@ const ARROWS: [(&str, &[&str]); 11] = [
 ];
 
 /// Crates that must not know gradients, and what counts as such.
-const WITHOUT_BURN: [&str; 5] = [
+const WITHOUT_BURN: [&str; 6] = [
     "pleach-scheduler",
     "pleach-network",
     "pleach-baselines",
     "pleach-env",
     "pleach-distill",
+    "pleach-daemon",
 ];
 const GRADIENTS: [&str; 5] = ["burn", "cubecl", "wgpu", "cudarc", "tracel"];
 /// What research planners and simulations need and a production scheduler does not: a solver, random numbers.
@@ -190,13 +192,17 @@ fn what_runs_in_production_has_no_gradients_in_its_dependency_tree() {
 }
 
 #[test]
-fn the_scheduler_has_no_solver_and_no_random_numbers_in_its_dependency_tree() {
+fn what_runs_on_a_cluster_has_no_solver_and_no_random_numbers_in_its_dependency_tree() {
     let metadata = metadata();
     let (names, edges) = graph(&metadata);
-    let scheduler = pulled_in(&names, &edges, "pleach-scheduler");
-    let research = |dep: &&str| RESEARCH.iter().any(|word| dep.starts_with(word));
-    let found: Vec<&str> = scheduler.into_iter().filter(research).collect();
-    assert!(found.is_empty(), "pleach-scheduler pulls in {found:?}");
+    for name in ["pleach-scheduler", "pleach-daemon"] {
+        let research = |dep: &&str| RESEARCH.iter().any(|word| dep.starts_with(word));
+        let found: Vec<&str> = pulled_in(&names, &edges, name)
+            .into_iter()
+            .filter(research)
+            .collect();
+        assert!(found.is_empty(), "{name} pulls in {found:?}");
+    }
     let baselines = pulled_in(&names, &edges, "pleach-baselines");
     assert!(
         RESEARCH.iter().all(|word| baselines.contains(word)),

@@ -222,20 +222,16 @@ fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error
     let placed =
         |text| expand(if is_null(text) { "" } else { text }).ok_or_else(|| bad("names nodes that cannot be"));
     let (runs_on, required) = (placed(nodes)?, placed(required)?);
-    let strange = [
-        (of != partition, "another partition"),
-        (!is_null(feature), "node features"),
-        (!is_null(reservation), "a reservation"),
-        (!is_null(licenses), "licences"),
-        (contiguous != "0", "nodes side by side"),
-        (!matches!(over, "OK" | "YES"), "nodes of its own"),
-        (!required.is_empty() && mark == Mark::None, "nodes by name"),
-        (mark == Mark::Off, "no decision (its mark says off)"),
-    ];
-    let strange = strange
-        .iter()
-        .find(|(is, _)| *is)
-        .map(|(_, what)| format!("asks for {what}"));
+    let strange = if of == partition {
+        strange(
+            [feature, reservation, licenses],
+            (contiguous, over),
+            &required,
+            mark,
+        )
+    } else {
+        Some("asks for another partition".to_owned())
+    };
     let demand = demand(per_node, per_job, per_task, per_socket, num_nodes);
     let (gpu_type, gpus_per_node, num_nodes, strange) = match (demand, strange) {
         (Ok((kind, gpus, nodes)), strange) => (kind, gpus, nodes, strange),
@@ -251,21 +247,10 @@ fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error
             let released = matches!(phase, Phase::Released { .. });
             (phase, if released { required } else { Vec::new() })
         }
-        "RUNNING" | "CONFIGURING" => match strange {
-            Some(reason) => (Phase::Foreign { reason }, runs_on),
-            None if runs_on.is_empty() => return Err(bad("runs on no node")),
-            None => (Phase::Running, runs_on),
-        },
-        // It may still hold its GPUs, which then count as taken.
-        _ if state
-            .bytes()
-            .all(|byte| byte.is_ascii_uppercase() || byte == b'_')
-            && !state.is_empty() =>
-        {
-            let reason = format!("is {}", state.to_lowercase());
-            (Phase::Foreign { reason }, runs_on)
+        _ => {
+            let phase = started(state, strange, &runs_on).map_err(bad)?;
+            (phase, runs_on)
         }
-        _ => return Err(bad("has no state that Slurm prints")),
     };
     let (num_tries, not_before_s) = mark.tries();
     Ok(Some(JobSeen {
@@ -288,6 +273,46 @@ fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error
         num_tries,
         not_before_s,
     }))
+}
+
+/// What keeps a job from being put into the tables, by what it asks for besides GPUs.
+fn strange(
+    wishes: [&str; 3],
+    (contiguous, over): (&str, &str),
+    nodes: &[String],
+    mark: Mark,
+) -> Option<String> {
+    let names = ["node features", "a reservation", "licences"];
+    if let Some((name, _)) = names.iter().zip(wishes).find(|(_, wish)| !is_null(wish)) {
+        return Some(format!("asks for {name}"));
+    }
+    let more = [
+        (contiguous != "0", "nodes side by side"),
+        (!matches!(over, "OK" | "YES"), "nodes of its own"),
+        (!nodes.is_empty() && mark == Mark::None, "nodes by name"),
+        (mark == Mark::Off, "no decision (its mark says off)"),
+    ];
+    let found = more.iter().find(|(is, _)| *is);
+    found.map(|(_, what)| format!("asks for {what}"))
+}
+
+/// Where a job stands that is not pending.
+fn started(state: &str, strange: Option<String>, nodes: &[String]) -> Result<Phase, &'static str> {
+    match (state, strange) {
+        ("RUNNING" | "CONFIGURING", Some(reason)) => Ok(Phase::Foreign { reason }),
+        ("RUNNING" | "CONFIGURING", None) if nodes.is_empty() => Err("runs on no node"),
+        ("RUNNING" | "CONFIGURING", None) => Ok(Phase::Running),
+        // It may still hold its GPUs, which then count as taken.
+        _ if !state.is_empty()
+            && state
+                .bytes()
+                .all(|byte| byte.is_ascii_uppercase() || byte == b'_') =>
+        {
+            let reason = format!("is {}", state.to_lowercase());
+            Ok(Phase::Foreign { reason })
+        }
+        _ => Err("has no state that Slurm prints"),
+    }
 }
 
 /// Where a pending job stands.

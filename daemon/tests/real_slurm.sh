@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Drives a real Slurm on loopback: order, placement, completion, kills, a node that is lost, a controller that restarts, hand-back.
 #   daemon/tests/real_slurm.sh PLEACH_SCHEDULER TREE [NUM_JOBS]
-# PLEACH_SCHEDULER is the built program, TREE a policy that takes the shortest job first (example `shortest_first`). Needs root.
+# PLEACH_SCHEDULER is the built program, TREE a policy that takes the shortest job first (example `shortest_first_tree`). Needs root.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=$(realpath "$1") tree=$(realpath "$2") num_jobs=${3:-60}

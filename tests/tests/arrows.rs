@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Our crates and those of ours that each may depend on.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("pleach-scheduler", &[]),
     ("pleach-baselines", &["pleach-scheduler"]),
     ("pleach-env", &["pleach-scheduler"]),

@@ -1,6 +1,6 @@
 //! Writes a policy file with the smallest useful tree, to try a cluster with: everything before *hold*, the shortest job first.
 //!
-//! `cargo run -p pleach-daemon --example shortest_first -- tree.json`
+//! `cargo run -p pleach-daemon --example shortest_first_tree -- tree.json`
 
 use std::collections::BTreeMap;
 use std::path::Path;

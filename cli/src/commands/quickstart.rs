@@ -145,7 +145,7 @@ fn closing(distilled: &Distilled, [trained_s, pruned_s, compared_s]: [f64; 3], p
 const SHORT_RUN: (f64, f64) = (0.3, 0.15);
 
 /// Heuristics of the table, beside the best one: at most eight rows with network and tree, each of its own line of scheduling.
-const ROWS: [&str; 5] = ["fifo", "fifo-skip", "sjf", "easy", "gpu-time-reserve"];
+const ROWS: [&str; 5] = ["fifo", "sjf", "easy", "gpu-time-reserve", "sjf-best-type"];
 
 /// The settings of the training part.
 fn settings(args: &QuickstartArgs) -> Result<TrainSettings, Error> {

@@ -448,9 +448,10 @@ fn verdict(tree_over_start: Option<Ratio>, rows: &[PartRow]) -> (bool, String) {
     if ratio.high.is_some_and(|high| high < 1.0) {
         return (true, format!("accepted: {words} of the best start's average JCT"));
     }
+    let why = if ratio.low.is_some_and(|low| low > 1.0) { "which is more" } else { "which may be luck" };
     (
         false,
-        format!("refused: {words} of the best start's average JCT, which may be luck"),
+        format!("refused: {words} of the best start's average JCT, {why}"),
     )
 }
 

@@ -7,7 +7,7 @@ use pleach_scheduler::policy::{Needs, TieKey};
 use pleach_scheduler::tree::{Node, Tree, TreeError, TreeMeta};
 use serde::{Deserialize, Serialize};
 
-use super::rows::Rows;
+use super::rows::{Condition, Rows};
 
 /// A leaf or a split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,9 +27,6 @@ pub enum Branch {
         right: Box<Branch>,
     },
 }
-
-/// One condition of a path: feature, threshold, whether the path goes left.
-pub(super) type Condition = (u16, f32, bool);
 
 impl Branch {
     /// A split.

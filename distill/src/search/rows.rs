@@ -3,8 +3,10 @@
 
 use pleach_scheduler::observation::NUM_CANDIDATE_FEATURES;
 
-use super::draft::Condition;
 use crate::dataset::{Dataset, NUM_FEATURES};
+
+/// One condition of a path: feature, threshold, whether the path goes left.
+pub(super) type Condition = (u16, f32, bool);
 
 /// Joined rows: a candidate's features, then the global ones.
 #[derive(Clone, Debug, Default)]

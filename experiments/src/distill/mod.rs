@@ -3,6 +3,7 @@
 
 pub mod parts;
 pub mod search;
+mod search_report;
 pub mod starts;
 
 use std::collections::BTreeMap;

@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pleach_distill::search::{
-    Archive, Caller, Draft, Entry, Move, Outcome, Question, Rows, SearchConfig, SearchState, search,
+    Archive, Caller, Draft, Entry, Outcome, Question, Rows, SearchConfig, SearchState, search,
 };
 use pleach_distill::{Dataset, DistillConfig, Recording};
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
-use serde::Serialize;
 
 use super::parts::{Kind, Lists, PARTS, PartRow, REPORTED, kinds_of, paired};
 use super::provenance;
+pub use super::search_report::{FrontierRow, OtherRow, SearchReport};
 use super::starts::hand_rules;
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;
@@ -53,61 +53,6 @@ pub struct SearchInput {
     pub trees: Vec<(String, Tree)>,
     /// Policies that the table shows beside the trees.
     pub against: Vec<PolicySpec>,
-}
-
-/// A tree of the frontier, on lists that it has never met.
-#[derive(Clone, Debug, Serialize)]
-pub struct FrontierRow {
-    /// Leaves.
-    pub leaves: usize,
-    /// Features of its key.
-    pub key_features: usize,
-    /// The start that it comes from.
-    pub origin: String,
-    /// Objective on the lists of the race, which chose it.
-    pub objective_of_race: f64,
-    /// Objective on the lists of the choice.
-    pub objective_of_choice: f64,
-    /// On the lists of the acceptance.
-    pub parts: Vec<PartRow>,
-}
-
-/// Another policy on the same lists.
-#[derive(Clone, Debug, Serialize)]
-pub struct OtherRow {
-    /// Its name.
-    pub policy: String,
-    /// On the lists of the acceptance.
-    pub parts: Vec<PartRow>,
-    /// The chosen tree's average JCT over its, part by part.
-    pub tree_over_it: Vec<Option<Ratio>>,
-}
-
-/// What a search did.
-#[derive(Clone, Debug, Serialize)]
-pub struct SearchReport {
-    /// The settings.
-    pub config: SearchConfig,
-    /// Lists that were simulated in the race.
-    pub simulations: u64,
-    /// Batches.
-    pub batches: u64,
-    /// The starts' best: where it comes from and its objective on the lists of the race.
-    pub best_start: (String, f64),
-    /// Whether the searched tree was accepted; if not, the best start is the result.
-    pub accepted: bool,
-    /// The chosen tree's average JCT over the best start's on all lists of the acceptance.
-    pub tree_over_start: Option<Ratio>,
-    /// Why.
-    pub verdict: String,
-    /// Sizes and what they are worth, smallest first.
-    pub frontier: Vec<FrontierRow>,
-    /// Place of the chosen tree in the frontier.
-    pub chosen: usize,
-    /// The best start and the policies that were asked for.
-    pub others: Vec<OtherRow>,
-    /// Of each kind of change: children that it took part in, and those of them that were kept.
-    pub moves: BTreeMap<Move, [u64; 2]>,
 }
 
 /// The result.
@@ -448,7 +393,11 @@ fn verdict(tree_over_start: Option<Ratio>, rows: &[PartRow]) -> (bool, String) {
     if ratio.high.is_some_and(|high| high < 1.0) {
         return (true, format!("accepted: {words} of the best start's average JCT"));
     }
-    let why = if ratio.low.is_some_and(|low| low > 1.0) { "which is more" } else { "which may be luck" };
+    let why = if ratio.low.is_some_and(|low| low > 1.0) {
+        "which is more"
+    } else {
+        "which may be luck"
+    };
     (
         false,
         format!("refused: {words} of the best start's average JCT, {why}"),
@@ -461,49 +410,6 @@ fn other(lists: &Lists, name: &str, own: &[Outcome], tree: &[Outcome]) -> OtherR
         policy: name.to_string(),
         parts: lists.rows(own),
         tree_over_it: (0..lists.parts.len()).map(over).collect(),
-    }
-}
-
-impl SearchReport {
-    /// The frontier and the others as a table in Markdown, then how much the tree is ahead of each of the others.
-    #[must_use]
-    pub fn markdown(&self) -> String {
-        let mut rows: Vec<(String, Vec<PartRow>)> = Vec::new();
-        for (place, row) in self.frontier.iter().enumerate() {
-            let key = match row.key_features {
-                0 => String::new(),
-                num => format!(" + key of {num}"),
-            };
-            let mark = if place == self.chosen { " (chosen)" } else { "" };
-            rows.push((format!("{} leaves{key}{mark}", row.leaves), row.parts.clone()));
-        }
-        rows.extend(
-            self.others
-                .iter()
-                .map(|row| (row.policy.clone(), row.parts.clone())),
-        );
-        let parts = rows.first().map_or(&[][..], |(_, parts)| parts).to_vec();
-        let mut text = super::parts::markdown(&parts, &rows);
-        for row in &self.others {
-            let ahead = row
-                .tree_over_it
-                .iter()
-                .zip(&row.parts)
-                .filter_map(|(ratio, part)| {
-                    Some(format!(
-                        "{} {}",
-                        part.part,
-                        super::parts::in_words(ratio.as_ref()?)
-                    ))
-                });
-            let ahead: Vec<String> = ahead.collect();
-            text.push_str(&format!(
-                "\nThe tree over {}: {}.\n",
-                row.policy,
-                ahead.join(", ")
-            ));
-        }
-        text
     }
 }
 

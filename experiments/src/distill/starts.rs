@@ -58,14 +58,6 @@ pub fn hand_rules(env: &EnvConfig) -> Vec<(String, Draft)> {
         false,
     );
     // GavelMulti in the experiment: wait for a faster type where that ends the job a tenth sooner.
-    let waits_for_type = || {
-        split(
-            "end_gain",
-            0.1075,
-            split("wait_ratio", 2.67, leaf(1), leaf(2)),
-            leaf(0),
-        )
-    };
     add("waits for its type", waits_for_type(), shortest, &[], false);
     // Also there: room for others before short jobs, within a tier.
     let roomy = [("num_left", -0.73), ("num_gpus", 0.009), ("speed_ratio", 0.22)];
@@ -92,61 +84,12 @@ pub fn hand_rules(env: &EnvConfig) -> Vec<(String, Draft)> {
         true,
     );
     // HeliosTenants: reserve, tight or long awaited starts, hold, the rest.
-    let tight = || {
-        split(
-            "is_reserve",
-            0.5,
-            split(
-                "is_hold",
-                0.5,
-                split(
-                    "locality",
-                    0.96,
-                    split("wait_ratio", 2.58, leaf(0), leaf(2)),
-                    leaf(2),
-                ),
-                leaf(1),
-            ),
-            leaf(3),
-        )
-    };
     add("tight, reserve first", tight(), shortest, &[], true);
     add("tight, reserve first, smallest", tight(), smallest, &[], true);
     // PhillyGang: short reservations first, long ones and loose young starts after holding.
-    let near = || {
-        split(
-            "is_reserve",
-            0.5,
-            split(
-                "is_hold",
-                0.5,
-                split(
-                    "locality",
-                    0.88,
-                    split("wait_ratio", 2.0, leaf(0), leaf(2)),
-                    leaf(2),
-                ),
-                leaf(1),
-            ),
-            split("wait_to_fit_s", 8.1 * 3600.0, leaf(3), leaf(1)),
-        )
-    };
     add("near reservations", near(), shortest, &[], true);
     add("near reservations, smallest", near(), smallest, &[], true);
     if own.actions.contains(ActionKind::Share) {
-        let beside = |least: f32| {
-            split(
-                "is_hold",
-                0.5,
-                split(
-                    "is_beside",
-                    0.5,
-                    leaf(3),
-                    split("partner_rate_ratio", least, leaf(0), leaf(2)),
-                ),
-                leaf(1),
-            )
-        };
         add("beside who hardly suffers", beside(0.9), shortest, &[], false);
         add("beside who suffers little", beside(0.7), shortest, &[], false);
         add(
@@ -167,6 +110,71 @@ pub fn hand_rules(env: &EnvConfig) -> Vec<(String, Draft)> {
         add("efficient sizes", sized, shortest, &[("duration_s", 1.0)], false);
     }
     rules
+}
+
+/// Waits for a faster type where that ends the job a tenth sooner, unless it has waited long.
+fn waits_for_type() -> Branch {
+    split(
+        "end_gain",
+        0.1075,
+        split("wait_ratio", 2.67, leaf(1), leaf(2)),
+        leaf(0),
+    )
+}
+
+/// Reserves first, then tight or long awaited starts, then holding, then the rest.
+fn tight() -> Branch {
+    split(
+        "is_reserve",
+        0.5,
+        split(
+            "is_hold",
+            0.5,
+            split(
+                "locality",
+                0.96,
+                split("wait_ratio", 2.58, leaf(0), leaf(2)),
+                leaf(2),
+            ),
+            leaf(1),
+        ),
+        leaf(3),
+    )
+}
+
+/// Near reservations first; far ones with holding; loose young starts last.
+fn near() -> Branch {
+    split(
+        "is_reserve",
+        0.5,
+        split(
+            "is_hold",
+            0.5,
+            split(
+                "locality",
+                0.88,
+                split("wait_ratio", 2.0, leaf(0), leaf(2)),
+                leaf(2),
+            ),
+            leaf(1),
+        ),
+        split("wait_to_fit_s", 8.1 * 3600.0, leaf(3), leaf(1)),
+    )
+}
+
+/// Starts beside a job that keeps at least a part `least` of its speed.
+fn beside(least: f32) -> Branch {
+    split(
+        "is_hold",
+        0.5,
+        split(
+            "is_beside",
+            0.5,
+            leaf(3),
+            split("partner_rate_ratio", least, leaf(0), leaf(2)),
+        ),
+        leaf(1),
+    )
 }
 
 fn feature(name: &str) -> Option<u16> {

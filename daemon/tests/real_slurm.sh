@@ -19,7 +19,9 @@ fail() {
 }
 cleanup() {
   [ -z "$daemon" ] || kill -9 "$daemon" 2>/dev/null || true
+  # Jobs end before the daemons that watch them, or their step daemons are left behind.
   scancel -u "$(id -un)" 2>/dev/null || true
+  for _ in $(seq 50); do [ -n "$(squeue -h -a 2>/dev/null)" ] || break; sleep 0.2; done
   slurm_stop "$dir"
   [ "${PLEACH_KEEP:-0}" = 1 ] || rm -rf "$dir"
 }

@@ -6,6 +6,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=$(realpath "$1") tree=$(realpath "$2") num_jobs=${3:-60}
+[ "$num_jobs" -ge 20 ] || { echo "NUM_JOBS = $num_jobs: allowed is 20 or more" >&2; exit 2; }
 # shellcheck source=daemon/tests/slurm_cluster.sh
 . "$here/slurm_cluster.sh"
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Drives a real Slurm on loopback: order, placement, completion, kills, a node that is lost, a controller that restarts, hand-back.
+# Drives a real Slurm on loopback: order, placement, completion, kills, a node that is lost, a controller that restarts,
+# hand-back, preemption.
 #   daemon/tests/real_slurm.sh PLEACH_SCHEDULER TREE [NUM_JOBS]
 # PLEACH_SCHEDULER is the built program, TREE a policy that takes the shortest job first (example `shortest_first_tree`). Needs root.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=$(realpath "$1") tree=$(realpath "$2") num_jobs=${3:-60}
+[ "$num_jobs" -ge 20 ] || { echo "NUM_JOBS = $num_jobs: allowed is 20 or more" >&2; exit 2; }
 # shellcheck source=daemon/tests/slurm_cluster.sh
 . "$here/slurm_cluster.sh"
 
@@ -18,7 +20,9 @@ fail() {
 }
 cleanup() {
   [ -z "$daemon" ] || kill -9 "$daemon" 2>/dev/null || true
+  # Jobs end before the daemons that watch them, or their step daemons are left behind.
   scancel -u "$(id -un)" 2>/dev/null || true
+  for _ in $(seq 50); do [ -n "$(squeue -h -a 2>/dev/null)" ] || break; sleep 0.2; done
   slurm_stop "$dir"
   [ "${PLEACH_KEEP:-0}" = 1 ] || rm -rf "$dir"
 }
@@ -156,4 +160,18 @@ sleep 11
 free=$(submit --gres=gpu:1 -t 1 "$dir/job.sh" 0)
 wait_for 60 'both jobs without a daemon' queue_is_empty
 grep -qx "$left" "$dir/ends" && grep -qx "$free" "$dir/ends" || fail 'a job was lost when the daemon was gone'
-echo "real_slurm: $((num_jobs + 17)) jobs on $(scontrol --version): all as expected ($num_placed placed by the daemon in step 3)"
+
+echo '6. Preemption: a long job gives way to a short one and runs again'
+printf 'preemption = true\nrestart_cost_s = 1.0\n' >> "$dir/pleach.toml"
+tree=srtf
+start_daemon
+sleep 2
+long=$(submit --gres=gpu:v100:8 -t 600 "$dir/job.sh" 6)
+wait_for 30 'the long job runs' grep -q "^$long " "$dir/starts"
+sleep 2
+short=$(submit --gres=gpu:v100:8 -t 1 "$dir/job.sh" 0.5)
+wait_for 90 'both jobs' queue_is_empty
+ran=$(tail -n 3 "$dir/starts" | awk '{ print $1 }' | tr '\n' ' ')
+[ "$ran" = "$long $short $long " ] || fail "with preemption the order was $ran"
+[ "$(grep -cx "$long" "$dir/ends")" = 1 ] || fail 'the long job did not end once'
+echo "real_slurm: $((num_jobs + 19)) jobs on $(scontrol --version): all as expected ($num_placed placed by the daemon in step 3)"

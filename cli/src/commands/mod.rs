@@ -5,6 +5,7 @@ pub mod blend;
 pub mod describe;
 pub mod distill;
 pub mod evaluate;
+pub mod export;
 pub mod index;
 pub mod manual;
 pub mod policies;

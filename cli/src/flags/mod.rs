@@ -4,6 +4,7 @@ pub mod bench;
 pub mod blend;
 pub mod distill;
 pub mod evaluate;
+pub mod export;
 pub mod index;
 pub mod manual;
 pub mod number;
@@ -26,6 +27,7 @@ pub use bench::BenchArgs;
 pub use blend::BlendArgs;
 pub use distill::{CertifyArgs, DistillArgs, DistillCommand};
 pub use evaluate::EvaluateArgs;
+pub use export::ExportArgs;
 pub use index::IndexArgs;
 pub use manual::{CompletionsArgs, ManArgs};
 pub use policies::PoliciesArgs;
@@ -75,6 +77,8 @@ pub enum Command {
     Index(IndexArgs),
     /// Prune a teacher into a decision tree, chosen by what it does in the simulator
     Distill(DistillArgs),
+    /// Write a tree as C, Rust, Python, Lua or SQL, as a chart or as a table of rules
+    Export(ExportArgs),
     /// Compare policies on the same workloads and seeds
     Evaluate(EvaluateArgs),
     /// Play all schedulers against each other on several kinds of workloads

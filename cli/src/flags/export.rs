@@ -1,0 +1,24 @@
+//! `pleach export`: flags.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args};
+
+/// Writes a tree as source code of other languages, or as pages for readers. The code answers bit for bit as the tree; the rows
+/// are the features of docs/features.md, scaled.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach export runs/mine/tree.json --to c,python --out export
+  pleach export tree.json --to c,rust,python,lua,sql,mermaid,markdown --out export")]
+pub struct ExportArgs {
+    /// A policy file with a tree
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Forms, repeated or with commas: c, rust, python, lua, sql, mermaid, markdown
+    #[arg(long, value_name = "FORM", required = true, value_delimiter = ',', action = ArgAction::Append)]
+    pub to: Vec<String>,
+    /// Folder for the files; files of the same names there are replaced
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
+}

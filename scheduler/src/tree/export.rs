@@ -1,0 +1,347 @@
+//! A tree as source code of other languages, and as pages for readers.
+//!
+//! Every form has two functions over the joined row of a candidate (its features, then those of the cluster, scaled as the schema
+//! says): the score of its leaf, and its weighted key, 0 without one. The same answers bit for bit: thresholds and weights are 32-bit
+//! floats and are written so that each language reads exactly them, and the products of the key are exact in 64 bits, so that it does
+//! not matter whether a compiler fuses them with the sum. Rows are 32-bit floats; where a language has only 64 bits, they are the
+//! same values in these. *Hold*, which is about no job, has no key and comes last of its tier: the caller's part, as is the tie key.
+//!
+//! # What is deliberately not here
+//! Features: who runs an export fills the row as `docs/features.md` says.
+
+use std::fmt::Write as _;
+
+use super::reach::tier_of;
+use super::text::condition;
+use super::{Node, Tree, feature_of};
+use crate::features::FeatureSchema;
+
+/// A form of export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Export {
+    /// C99, one header.
+    C,
+    /// Rust, one file without dependencies.
+    Rust,
+    /// Python 3, one module without dependencies.
+    Python,
+    /// Lua 5.1 and later.
+    Lua,
+    /// One SQL expression each, over columns with the features' names, in 64-bit floats.
+    Sql,
+    /// A Mermaid flow chart.
+    Mermaid,
+    /// A table of paths, best tier first.
+    Markdown,
+}
+
+impl Export {
+    /// All forms.
+    pub const ALL: [Export; 7] = [
+        Export::C,
+        Export::Rust,
+        Export::Python,
+        Export::Lua,
+        Export::Sql,
+        Export::Mermaid,
+        Export::Markdown,
+    ];
+
+    /// Name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Export::C => "c",
+            Export::Rust => "rust",
+            Export::Python => "python",
+            Export::Lua => "lua",
+            Export::Sql => "sql",
+            Export::Mermaid => "mermaid",
+            Export::Markdown => "markdown",
+        }
+    }
+
+    /// Name of the file.
+    #[must_use]
+    pub fn file_name(self) -> &'static str {
+        match self {
+            Export::C => "tree.h",
+            Export::Rust => "tree.rs",
+            Export::Python => "tree.py",
+            Export::Lua => "tree.lua",
+            Export::Sql => "tree.sql",
+            Export::Mermaid => "tree.mmd",
+            Export::Markdown => "tree.md",
+        }
+    }
+}
+
+/// How a language writes what a tree is made of.
+struct Language {
+    comment: &'static str,
+    /// Before the condition, after it, between the sides, at the end.
+    branch: [&'static str; 4],
+    /// Around a score.
+    leaf: [&'static str; 2],
+    number: fn(f32) -> String,
+    feature: fn(u16) -> String,
+}
+
+/// The shortest decimal that 32 bits read as exactly this.
+fn single(value: f32) -> String {
+    format!("{value:?}")
+}
+
+/// The shortest decimal that 64 bits read as exactly this.
+fn double(value: f32) -> String {
+    format!("{:?}", f64::from(value))
+}
+
+/// A quotient of two whole numbers that every reader gets exactly, where 64 bits hold them: databases read decimals in their own ways.
+fn quotient(value: f32) -> String {
+    let (mut numerator, mut denominator) = (f64::from(value), 1.0);
+    while numerator.fract() != 0.0 && denominator < 9e15 {
+        (numerator, denominator) = (numerator * 2.0, denominator * 2.0);
+    }
+    if numerator.fract() != 0.0 || numerator.abs() > 9e15 {
+        return double(value);
+    }
+    format!("({numerator:.1} / {denominator:.1})")
+}
+
+const C: Language = Language {
+    comment: "//",
+    branch: ["if (", ") {\n", "} else {\n", "}\n"],
+    leaf: ["return ", ";\n"],
+    number: |value| single(value) + "f",
+    feature: |index| format!("row[{index}]"),
+};
+const RUST: Language = Language {
+    comment: "//",
+    branch: ["if ", " {\n", "} else {\n", "}\n"],
+    leaf: ["", "\n"],
+    number: |value| single(value) + "_f32",
+    feature: |index| format!("row[{index}]"),
+};
+const PYTHON: Language = Language {
+    comment: "#",
+    branch: ["if ", ":\n", "else:\n", ""],
+    leaf: ["return ", "\n"],
+    number: double,
+    feature: |index| format!("row[{index}]"),
+};
+const LUA: Language = Language {
+    comment: "--",
+    branch: ["if ", " then\n", "else\n", "end\n"],
+    leaf: ["return ", "\n"],
+    number: double,
+    // Tables of Lua begin at 1.
+    feature: |index| format!("row[{}]", index + 1),
+};
+const SQL: Language = Language {
+    comment: "--",
+    branch: ["CASE WHEN ", " THEN\n", "ELSE\n", "END\n"],
+    leaf: ["", "\n"],
+    number: quotient,
+    feature: |index| format!("\"{}\"", FeatureSchema::current().joined_name(index.into())),
+};
+
+impl Tree {
+    /// The tree in another form.
+    #[must_use]
+    pub fn export(&self, to: Export) -> String {
+        match to {
+            Export::C => self.functions(&C, [
+                "#include <stddef.h>\n\nstatic inline float pleach_score(const float *row) {\n",
+                "}\n\nstatic inline double pleach_key(const float *row) {\n    (void)row;\n    double sum = 0.0;\n",
+                "    sum += (double)WEIGHT * (double)FEATURE;\n",
+                "    return sum;\n}\n",
+            ]),
+            Export::Rust => self.functions(&RUST, [
+                "pub fn score(row: &[f32]) -> f32 {\n",
+                "}\n\n#[allow(unused_mut, unused_variables)]\npub fn key(row: &[f32]) -> f64 {\n    let mut sum = 0.0_f64;\n",
+                "    sum += f64::from(WEIGHT) * f64::from(FEATURE);\n",
+                "    sum\n}\n",
+            ]),
+            Export::Python => self.functions(&PYTHON, [
+                "def score(row):\n",
+                "\n\ndef key(row):\n    total = 0.0\n",
+                "    total += WEIGHT * FEATURE\n",
+                "    return total\n",
+            ]),
+            Export::Lua => self.functions(&LUA, [
+                "local tree = {}\n\nfunction tree.score(row)\n",
+                "end\n\nfunction tree.key(row)\n    local total = 0.0\n",
+                "    total = total + WEIGHT * FEATURE\n",
+                "    return total\nend\n\nreturn tree\n",
+            ]),
+            Export::Sql => self.functions(&SQL, ["-- score\n", "-- key\n0.0\n", "+ WEIGHT * FEATURE\n", ""]),
+            Export::Mermaid => self.to_mermaid(),
+            Export::Markdown => self.to_markdown(),
+        }
+    }
+
+    /// Code of a language: what begins the score, what ends it and begins the key, a term of the key, what ends all.
+    fn functions(&self, language: &Language, [score, key, term, end]: [&str; 4]) -> String {
+        let mut text = String::new();
+        let comment = language.comment;
+        for line in self.to_text().lines() {
+            let _ = writeln!(text, "{comment} {line}");
+        }
+        let _ = writeln!(text, "{comment} features: {}\n", FeatureSchema::current().hash());
+        text.push_str(score);
+        self.write_branch(language, 0, 1, &mut text);
+        text.push_str(key);
+        for own in &self.meta().key_weights {
+            let weight = (language.number)(own.weight);
+            let feature = (language.feature)(own.feature);
+            text.push_str(&term.replace("WEIGHT", &weight).replace("FEATURE", &feature));
+        }
+        text.push_str(end);
+        text
+    }
+
+    fn write_branch(&self, language: &Language, place: usize, depth: usize, text: &mut String) {
+        let indent = "    ".repeat(depth);
+        match self.nodes()[place] {
+            Node::Leaf { score, .. } => {
+                let [before, after] = language.leaf;
+                text.push_str(&format!("{indent}{before}{}{after}", (language.number)(score)));
+            }
+            Node::Split {
+                feature,
+                threshold,
+                left,
+                right,
+            } => {
+                let [open, then, otherwise, close] = language.branch;
+                let (name, bound) = ((language.feature)(feature), (language.number)(threshold));
+                text.push_str(&format!("{indent}{open}{name} <= {bound}{then}"));
+                self.write_branch(language, left as usize, depth + 1, text);
+                text.push_str(&format!("{indent}{otherwise}"));
+                self.write_branch(language, right as usize, depth + 1, text);
+                if !close.is_empty() {
+                    text.push_str(&format!("{indent}{close}"));
+                }
+            }
+        }
+    }
+
+    fn to_mermaid(&self) -> String {
+        let tiers = self.tiers();
+        let mut text = String::from("flowchart TD\n");
+        for (place, node) in self.nodes().iter().enumerate() {
+            match *node {
+                Node::Leaf { id, score, .. } => {
+                    let tier = tier_of(score, &tiers);
+                    let _ = writeln!(text, "    n{place}([\"tier {tier} (leaf {id})\"])");
+                }
+                Node::Split {
+                    feature,
+                    threshold,
+                    left,
+                    right,
+                } => {
+                    // The two signs are of the language's own.
+                    let words = condition(feature_of(feature), threshold, true).replace("<=", "≤");
+                    let _ = writeln!(text, "    n{place}{{\"{words}\"}}");
+                    let _ = writeln!(
+                        text,
+                        "    n{place} -->|yes| n{left}\n    n{place} -->|no| n{right}"
+                    );
+                }
+            }
+        }
+        text
+    }
+
+    /// Rules, the best tier first: a candidate is in the tier of the rule whose conditions it meets.
+    fn to_markdown(&self) -> String {
+        let tiers = self.tiers();
+        let mut rules: Vec<(usize, u32, String)> = Vec::new();
+        let mut stack = vec![(0_usize, Vec::<String>::new())];
+        while let Some((place, path)) = stack.pop() {
+            match self.nodes()[place] {
+                Node::Leaf { id, score, .. } => {
+                    let words = if path.is_empty() {
+                        "always".into()
+                    } else {
+                        path.join(" and ")
+                    };
+                    rules.push((tier_of(score, &tiers), id, words));
+                }
+                Node::Split {
+                    feature,
+                    threshold,
+                    left,
+                    right,
+                } => {
+                    for (child, holds) in [(right, false), (left, true)] {
+                        let mut path = path.clone();
+                        path.push(condition(feature_of(feature), threshold, holds));
+                        stack.push((child as usize, path));
+                    }
+                }
+            }
+        }
+        rules.sort();
+        let mut text = format!(
+            "# {}\n\n| tier | a candidate with | leaf |\n|---:|---|---:|\n",
+            self.meta().name
+        );
+        for (tier, leaf, words) in rules {
+            let _ = writeln!(text, "| {tier} | {words} | {leaf} |");
+        }
+        if let Some(key) = self.key_line() {
+            let _ = writeln!(text, "\n{key}");
+        }
+        text
+    }
+
+    /// Rows on which an export is held to the tree: every threshold exactly met, missed by one bit either way, and values between. `num`
+    /// rows of the joined features, the same each time.
+    #[must_use]
+    pub fn golden_rows(&self, num: usize) -> Vec<Vec<f32>> {
+        let schema = FeatureSchema::current();
+        let num_features = schema.num_candidate() + schema.num_global();
+        let splits: Vec<(u16, f32)> = self
+            .nodes()
+            .iter()
+            .filter_map(|node| match node {
+                Node::Split {
+                    feature, threshold, ..
+                } => Some((*feature, *threshold)),
+                Node::Leaf { .. } => None,
+            })
+            .collect();
+        // Numbers that only have to differ: the generator of Numerical Recipes.
+        let mut state = 1_u32;
+        let mut draw = move || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state >> 8
+        };
+        let rows = (0..num).map(|_| {
+            let mut row: Vec<f32> = (0..num_features as u16)
+                .map(|index| {
+                    let feature = feature_of(index);
+                    let (low, high) = (feature.encode(feature.min), feature.encode(feature.max));
+                    low + (high - low) * (draw() as f32 / 16_777_216.0)
+                })
+                .collect();
+            for (feature, threshold) in &splits {
+                let value = match draw() % 6 {
+                    0 | 1 => *threshold,
+                    2 => threshold.next_up(),
+                    3 => threshold.next_down(),
+                    _ => continue,
+                };
+                row[usize::from(*feature)] = value;
+            }
+            row
+        });
+        rows.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

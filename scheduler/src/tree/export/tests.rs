@@ -1,0 +1,220 @@
+use super::super::tests::{any_tree, keyed_tree, small_tree};
+use super::*;
+use crate::key_weight::weighted_sum;
+use proptest::strategy::{Strategy as _, ValueTree as _};
+use proptest::test_runner::TestRunner;
+use std::path::Path;
+use std::process::Command;
+
+/// Rows of each tree that is run.
+const NUM_ROWS: usize = 1000;
+
+/// What the tree says: bits of score and key, in hexadecimal, a line for each row.
+fn expected(tree: &Tree, rows: &[Vec<f32>]) -> String {
+    let line = |row: &Vec<f32>| {
+        let Node::Leaf { score, .. } = tree.nodes()[tree.walk(row)] else {
+            panic!("a walk ended in a split");
+        };
+        let key = weighted_sum(&tree.meta().key_weights, row);
+        format!("{:08x} {:016x}\n", score.to_bits(), key.to_bits())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Bits of the rows, in hexadecimal, a line for each.
+fn written(rows: &[Vec<f32>]) -> String {
+    let line = |row: &Vec<f32>| -> String {
+        row.iter()
+            .map(|value| format!("{:08x} ", value.to_bits()))
+            .collect()
+    };
+    rows.iter().map(|row| line(row) + "\n").collect()
+}
+
+/// Output of a program; none where there is none of this name.
+fn output(folder: &Path, program: &str, args: &[&str]) -> Option<String> {
+    let found = Command::new(program).args(args).current_dir(folder).output();
+    let found = match found {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            eprintln!("{program} is not there: its export was not run");
+            return None;
+        }
+        found => found.unwrap(),
+    };
+    assert!(
+        found.status.success(),
+        "{program}: {}",
+        String::from_utf8_lossy(&found.stderr)
+    );
+    Some(String::from_utf8(found.stdout).unwrap())
+}
+
+const MAIN_C: &str = r#"
+#include <stdio.h>
+#include <stdint.h>
+#include <string.h>
+#include "tree.h"
+int main(void) {
+    FILE *file = fopen("rows.txt", "r");
+    float row[256];
+    uint32_t bits;
+    for (;;) {
+        for (int i = 0; i < NUM; i++) {
+            if (fscanf(file, "%x", &bits) != 1) return 0;
+            memcpy(&row[i], &bits, 4);
+        }
+        float score = pleach_score(row);
+        double key = pleach_key(row);
+        uint64_t wide;
+        memcpy(&bits, &score, 4);
+        memcpy(&wide, &key, 8);
+        printf("%08x %016llx\n", bits, (unsigned long long)wide);
+    }
+}
+"#;
+
+const MAIN_RUST: &str = r#"
+mod tree;
+fn main() {
+    for line in std::fs::read_to_string("rows.txt").unwrap().lines() {
+        let bits = line.split_whitespace().map(|bits| u32::from_str_radix(bits, 16).unwrap());
+        let row: Vec<f32> = bits.map(f32::from_bits).collect();
+        println!("{:08x} {:016x}", tree::score(&row).to_bits(), tree::key(&row).to_bits());
+    }
+}
+"#;
+
+const MAIN_PYTHON: &str = r#"
+import struct, sys, sqlite3
+import tree
+names = sys.argv[1].split(",")
+sql = open("tree.sql").read().split("-- key\n")
+score, key = sql[0].split("-- score\n")[1], sql[1]
+base = sqlite3.connect(":memory:")
+base.execute("create table rows (%s)" % ", ".join('"%s" real' % name for name in names))
+for line in open("rows.txt"):
+    row = [struct.unpack(">f", bytes.fromhex(bits))[0] for bits in line.split()]
+    base.execute("insert into rows values (%s)" % ", ".join("?" * len(names)), row)
+    print(struct.pack(">f", tree.score(row)).hex(), struct.pack(">d", tree.key(row)).hex())
+print("sql")
+for (a, b) in base.execute("select (%s), (%s) from rows order by rowid" % (score, key)):
+    print(struct.pack(">f", a).hex(), struct.pack(">d", b).hex())
+"#;
+
+const MAIN_LUA: &str = r#"
+package.path = "./?.lua"
+local tree = require("tree")
+local function float(bits)
+    if bits == 0 then return 0.0 end
+    local sign = bits >= 2147483648 and -1 or 1
+    bits = bits % 2147483648
+    local exponent = math.floor(bits / 8388608)
+    local mantissa = bits % 8388608
+    if exponent == 0 then return sign * mantissa * 2 ^ -149 end
+    return sign * (1 + mantissa / 8388608) * 2 ^ (exponent - 127)
+end
+for line in io.lines("rows.txt") do
+    local row = {}
+    for bits in line:gmatch("%x+") do row[#row + 1] = float(tonumber(bits, 16)) end
+    print(string.format("%.17g %.17g", tree.score(row), tree.key(row)))
+end
+"#;
+
+fn run_everywhere(tree: &Tree, number: usize) {
+    let folder = std::env::temp_dir().join(format!("pleach-export-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let rows = tree.golden_rows(NUM_ROWS);
+    let expected = expected(tree, &rows);
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write("rows.txt", &written(&rows));
+    for to in Export::ALL {
+        write(to.file_name(), &tree.export(to));
+    }
+    write("main.c", &MAIN_C.replace("NUM", &rows[0].len().to_string()));
+    write("main.rs", MAIN_RUST);
+    write("main.py", MAIN_PYTHON);
+    write("main.lua", MAIN_LUA);
+    if output(&folder, "cc", &["-O2", "-Wall", "-Werror", "main.c", "-o", "c"]).is_some() {
+        assert_eq!(output(&folder, "./c", &[]).unwrap(), expected, "C");
+    }
+    if output(
+        &folder,
+        "rustc",
+        &["-O", "--edition", "2024", "main.rs", "-o", "rust"],
+    )
+    .is_some()
+    {
+        assert_eq!(output(&folder, "./rust", &[]).unwrap(), expected, "Rust");
+    }
+    let schema = FeatureSchema::current();
+    // A feature of a candidate and one of the cluster never have one name.
+    let names: Vec<&str> = (0..rows[0].len())
+        .map(|index| schema.joined_name(index))
+        .collect();
+    if let Some(found) = output(&folder, "python3", &["main.py", &names.join(",")]) {
+        assert_eq!(found, format!("{expected}sql\n{expected}"), "Python and SQL");
+    }
+    for lua in ["lua5.1", "luajit", "lua"] {
+        if let Some(found) = output(&folder, lua, &["main.lua"]) {
+            let numbers = found.lines().map(|line| {
+                let (score, key) = line.split_once(' ').unwrap();
+                let (score, key): (f64, f64) = (score.parse().unwrap(), key.parse().unwrap());
+                format!("{:08x} {:016x}\n", (score as f32).to_bits(), key.to_bits())
+            });
+            assert_eq!(numbers.collect::<String>(), expected, "{lua}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn every_export_that_can_be_run_here_answers_bit_for_bit_as_the_tree() {
+    let mut runner = TestRunner::deterministic();
+    let mut trees = vec![small_tree(), keyed_tree()];
+    for _ in 0..2 {
+        trees.push(any_tree().new_tree(&mut runner).unwrap().current());
+    }
+    for (number, tree) in trees.iter().enumerate() {
+        run_everywhere(tree, number);
+    }
+}
+
+#[test]
+fn golden_rows_meet_every_threshold_exactly_and_miss_it_by_a_bit() {
+    let tree = keyed_tree();
+    let rows = tree.golden_rows(NUM_ROWS);
+    for node in tree.nodes() {
+        let Node::Split {
+            feature, threshold, ..
+        } = node
+        else {
+            continue;
+        };
+        for value in [*threshold, threshold.next_up(), threshold.next_down()] {
+            assert!(
+                rows.iter().any(|row| row[usize::from(*feature)] == value),
+                "{value}"
+            );
+        }
+    }
+    assert_eq!(rows, tree.golden_rows(NUM_ROWS));
+}
+
+#[test]
+fn pages_for_readers_say_the_rules() {
+    assert_eq!(
+        keyed_tree().export(Export::Markdown),
+        "# test\n\n| tier | a candidate with | leaf |\n|---:|---|---:|\n\
+         | 1 | is_hold = 0 and gpu_time_gpu_s <= 3,600 GPU s | 1 |\n\
+         | 2 | is_hold = 0 and gpu_time_gpu_s > 3,600 GPU s | 2 |\n\
+         | 3 | is_hold = 1 | 0 |\n\n\
+         Inside a tier first comes what has less num_gpus (0.0045 for each tenfold), less speed_ratio (0.22 for each 1) and \
+         more num_left (0.0913 for each 1), weighed together; among equals by shortest-estimate.\n"
+    );
+    let chart = small_tree().export(Export::Mermaid);
+    assert!(
+        chart.starts_with("flowchart TD\n    n0{\"is_hold = 0\"}\n    n0 -->|yes| n1\n"),
+        "{chart}"
+    );
+    assert!(chart.contains("    n2([\"tier 1 (leaf 1)\"])\n"), "{chart}");
+}

@@ -303,6 +303,6 @@ mod tests {
             ..EvolutionConfig::default()
         };
         let text = config.check().unwrap_err().to_string();
-        assert!(text.starts_with("evolution.num_pairs = 0"), "{text}");
+        assert!(text.starts_with("config: evolution.num_pairs = 0"), "{text}");
     }
 }

@@ -344,7 +344,7 @@ fn environments_that_do_not_fit_are_refused() {
     assert!(
         error
             .to_string()
-            .starts_with("group_size = 3 with 4 environments"),
+            .starts_with("config: group_size = 3 with 4 environments"),
         "{error}"
     );
 }

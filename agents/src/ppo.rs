@@ -367,7 +367,7 @@ mod tests {
                 .check()
                 .unwrap_err()
                 .to_string()
-                .starts_with("ppo.learning_rate = NaN")
+                .starts_with("config: ppo.learning_rate = NaN")
         );
     }
 }

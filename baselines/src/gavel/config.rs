@@ -15,6 +15,9 @@ pub struct Common {
     /// # Source
     /// Gavel (OSDI'20), section 7.1.
     pub round_s: f64,
+    /// A round lasts at least so many times what a restart costs on this cluster, 0 to 100. Where it lasts less than one restart,
+    /// jobs that take turns never come to work. Ours; Gavel's rounds are long.
+    pub round_restarts_min: f64,
     /// Least time between two programmes, s, 0 to 1e7. Default of the released simulator.
     pub retarget_min_s: f64,
     /// Two kinds share GPUs only where their speeds, as parts of their speeds alone, add up to more. 1 to 2.
@@ -36,6 +39,7 @@ impl Default for Common {
     fn default() -> Common {
         Common {
             round_s: 360.0,
+            round_restarts_min: 0.0,
             retarget_min_s: 1920.0,
             pack_above: 1.1,
             levels_max: 1,
@@ -53,6 +57,7 @@ impl Common {
     pub fn rules(&self) -> RoundRules {
         RoundRules {
             round: Time::from_secs_f64(self.round_s),
+            restarts_min: self.round_restarts_min,
             retarget_min: Time::from_secs_f64(self.retarget_min_s),
             types_in_turn: self.blind,
         }
@@ -65,6 +70,14 @@ impl Common {
     pub fn validate(&self, name: &str) -> Result<(), ConfigError> {
         let round_ok = (1.0..=1e6).contains(&self.round_s);
         check(name, "round_s", self.round_s, round_ok, "1 to 1e6")?;
+        let restarts_ok = (0.0..=100.0).contains(&self.round_restarts_min);
+        check(
+            name,
+            "round_restarts_min",
+            self.round_restarts_min,
+            restarts_ok,
+            "0 to 100",
+        )?;
         let retarget_ok = (0.0..=1e7).contains(&self.retarget_min_s);
         check(
             name,

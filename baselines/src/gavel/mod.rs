@@ -58,9 +58,11 @@ fn make(name: &str, objective: Objective, value: &Value) -> Made {
 
 /// Rounds of a minute and targets anew as soon as anything changes: what Gavel's policies come to where their mechanism reacts at
 /// once. *Ours*; the paper's rounds are six times as long, and its code solves no more often than every 32 minutes.
+/// Where restarts are dear a round lasts as long as two of them.
 fn fast() -> Common {
     Common {
         round_s: 60.0,
+        round_restarts_min: 2.0,
         retarget_min_s: 0.0,
         ..Common::default()
     }

@@ -16,6 +16,8 @@ use crate::shared::what_if::is_whole_gpu_job;
 pub struct RoundRules {
     /// Length of a round.
     pub round: Time,
+    /// A round lasts at least so many times what a restart costs; 0 = as long as it is.
+    pub restarts_min: f64,
     /// Least time between two changes of targets.
     pub retarget_min: Time,
     /// Every round begins with another GPU type, for policies that do not know which is fast; else the fastest is allocated
@@ -24,6 +26,12 @@ pub struct RoundRules {
 }
 
 impl RoundRules {
+    /// Length of a round on this cluster.
+    fn round_on(&self, cluster: &Cluster) -> Time {
+        let restarts_s = self.restarts_min * cluster.capabilities().restart_cost_s;
+        self.round.max(Time::from_secs_f64(restarts_s))
+    }
+
     /// Rounds of 360 s, targets that change every 1,920 s at most.
     ///
     /// # Source
@@ -31,6 +39,7 @@ impl RoundRules {
     #[cfg(test)]
     pub(crate) const GAVEL: RoundRules = RoundRules {
         round: Time(360_000_000),
+        restarts_min: 0.0,
         retarget_min: Time(1_920_000_000),
         types_in_turn: false,
     };
@@ -117,9 +126,9 @@ where
 
     /// Notes who came, who left, and what was received since the last look.
     fn look(&mut self, cluster: &Cluster) {
-        let rounds = self
-            .rounds
-            .get_or_insert_with(|| Rounds::new(self.rules.round.as_secs_f64(), cluster.num_types()));
+        let rounds = self.rounds.get_or_insert_with(|| {
+            Rounds::new(self.rules.round_on(cluster).as_secs_f64(), cluster.num_types())
+        });
         for (combination, placement) in &self.last {
             let gpu_type = cluster.nodes()[placement[0].node.index()].gpu_type;
             let mut received_s = 0.0_f64;
@@ -236,6 +245,9 @@ where
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
         start_fractions(cluster);
         self.catch_up(cluster.now());
+        if self.rounds.is_none() {
+            self.timer = RoundTimer::new(self.rules.round_on(cluster));
+        }
         if !self.timer.begins(cluster) {
             return Ok(());
         }

@@ -269,6 +269,7 @@ fn opening(settings: &TrainSettings, seed: u64) -> String {
     };
     let named = |name: &str| match name {
         "best" => "the best heuristic".to_string(),
+        names if names.contains(',') => format!("the best of {names}"),
         name => name.to_string(),
     };
     let start = match (

@@ -20,7 +20,13 @@ impl TrainSettings {
         self.check_device()?;
         self.curriculum.check(&self.env)?;
         self.constraint.check()?;
-        check_heuristic("prior", &self.prior, &["best", "none"])?;
+        match self.prior.contains(',') {
+            true => self
+                .prior
+                .split(',')
+                .try_for_each(|name| check_heuristic("prior", name, &[]))?,
+            false => check_heuristic("prior", &self.prior, &["best", "none"])?,
+        }
         if !matches!(self.warm_start.as_str(), "best" | "none") {
             check_teacher(&self.warm_start, self.env.sim.capabilities)?;
             if pleach_baselines::find(&self.warm_start).is_some() && self.dagger_rounds > 0 {

@@ -53,6 +53,7 @@ impl<'a> Run<'a> {
         let named = |name: &str| match name {
             "none" => None,
             "best" => Some(validation.best().to_string()),
+            names if names.contains(',') => validation.best_of(names).map(String::from),
             name => Some(name.to_string()),
         };
         let prior = named(&settings.prior);

@@ -26,7 +26,7 @@ pub struct TrainSettings {
     /// from all that was said so far.
     pub dagger_rounds: u32,
     /// Whom the network corrects, instead of deciding alone: a heuristic's name, `best` for the best one on the validation
-    /// workloads, `none`. Nobody is imitated then.
+    /// workloads, names with commas between them for the best one of these, `none`. Nobody is imitated then.
     pub prior: String,
     /// How far the network must lift a candidate over the heuristic's choice, see [`Prior`](pleach_network::Prior).
     pub prior_weight: f64,

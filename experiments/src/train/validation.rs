@@ -84,6 +84,13 @@ impl Validation {
         &self.ranking[0].0
     }
 
+    /// The best one of some heuristics, with commas between their names; none if no name is that of a heuristic.
+    #[must_use]
+    pub fn best_of(&self, names: &str) -> Option<&str> {
+        let named = |(name, _): &&(String, f64)| names.split(',').any(|other| other == name);
+        self.ranking.iter().find(named).map(|(name, _)| name.as_str())
+    }
+
     /// Geometric mean over the workloads of a policy's ratio to the best heuristic; below 1 is better.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::number;
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(after_help = "\
 Examples:
-  pleach quickstart                                     a few minutes on a laptop
+  pleach quickstart                                     about two minutes on a laptop
   pleach quickstart --updates 4 --num-jobs 60           a smoke test
   pleach quickstart --env Pleach/PhillyGang-v1 --seed 1 --out runs/first
 

@@ -13,6 +13,7 @@ fn a_quickstart_makes_the_same_bytes_at_any_number_of_threads_and_its_policies_c
         &format!("{line} --threads 1 --out a --json a.json"),
     );
     assert!(said.contains("network") && said.contains("tree:"), "{said}");
+    assert!(said.contains("the same on 1 lists 4 times as long"), "{said}");
     succeed(folder.path(), &format!("{line} --threads 2 --out b --quiet"));
     assert_same_files(&folder.path().join("a"), &folder.path().join("b"));
     let results: serde_json::Value =

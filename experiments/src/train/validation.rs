@@ -84,6 +84,12 @@ impl Validation {
         &self.ranking[0].0
     }
 
+    /// Jobs of the first validation workload.
+    #[must_use]
+    pub fn num_jobs(&self) -> usize {
+        self.instances[0].workload.jobs.len()
+    }
+
     /// The best one of some heuristics, with commas between their names; none if no name is that of a heuristic.
     #[must_use]
     pub fn best_of(&self, names: &str) -> Option<&str> {

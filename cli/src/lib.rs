@@ -17,8 +17,8 @@ use pleach_experiments::sweep::policy_unit;
 
 use crate::commands::stop::Stop;
 use crate::commands::{
-    Context, bench, blend, distill, evaluate, export, index, manual, policies, quickstart, reproduce, suite,
-    sweep, tournament, train, workload,
+    Context, bench, blend, calibrate, distill, evaluate, export, index, manual, policies, quickstart,
+    reproduce, suite, sweep, tournament, train, workload,
 };
 use crate::flags::sweep::SweepCommand;
 use crate::flags::workload::WorkloadCommand;
@@ -91,6 +91,7 @@ fn threads_of(command: &Command) -> Option<u16> {
         },
         Command::Sweep(_)
         | Command::Blend(_)
+        | Command::Calibrate(_)
         | Command::Export(_)
         | Command::Policies(_)
         | Command::Features
@@ -118,6 +119,7 @@ fn json_of(command: &Command) -> Option<&Path> {
         },
         Command::Sweep(_)
         | Command::Blend(_)
+        | Command::Calibrate(_)
         | Command::Export(_)
         | Command::Index(_)
         | Command::Features
@@ -228,6 +230,7 @@ fn run_command(command: &Command, command_line: String) -> Result<u8, Error> {
         Command::Quickstart(args) => quickstart::run(args, &mut context)?,
         Command::Train(args) => train::run(args, &mut context)?,
         Command::Blend(args) => blend::run(args, &mut context)?,
+        Command::Calibrate(args) => calibrate::run(args, &mut context)?,
         Command::Export(args) => export::run(args, &mut context)?,
         Command::Index(args) => index::run(args, &mut context)?,
         Command::Distill(args) => distill::run(args, &mut context)?,

@@ -32,6 +32,7 @@
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
+pub mod calibrate;
 pub mod distill;
 pub mod error;
 pub mod evaluate;

@@ -73,6 +73,8 @@ pub fn blend(networks: &[TrainedNetwork], weights: &[f64]) -> Result<TrainedNetw
     let mut contract = first.contract.clone();
     // Who was never judged on several GPU types leaves them to the heuristic, and so does whoever has a part of that network.
     contract.one_type = networks.iter().any(|network| network.contract.one_type);
+    // A standby was chosen for one network, by simulation; the blend is another.
+    contract.standby = None;
     Ok(TrainedNetwork {
         contract,
         provenance: Provenance {

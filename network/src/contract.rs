@@ -31,6 +31,19 @@ pub struct Contract {
     /// alone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_type: bool,
+    /// Who decides while the queue is short, if not the network. Chosen by simulation (`pleach calibrate`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standby: Option<Standby>,
+}
+
+/// A heuristic that decides while the queue is short: a network learns what to do where jobs wait.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Standby {
+    /// The heuristic's name.
+    pub policy: String,
+    /// It decides while waiting jobs ask for fewer GPUs than so many times all; above 0, at most 100.
+    pub pending_gpus_ratio: f64,
 }
 
 impl Contract {
@@ -48,6 +61,7 @@ impl Contract {
             trained_on: trained_on.into(),
             prior: None,
             one_type: false,
+            standby: None,
         }
     }
 

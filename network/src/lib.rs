@@ -26,7 +26,7 @@ mod fixtures;
 
 pub use blend::blend;
 pub use container::Container;
-pub use contract::Contract;
+pub use contract::{Contract, Standby};
 pub use decision_batch::{DecisionBatch, DecisionRef, action_of, choice_of};
 pub use error::{Error, SETTING_MAX};
 pub use folding::{FeatureRanges, Watched, fold};

@@ -7,13 +7,13 @@ use pleach_scheduler::PolicyError;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 
-use crate::contract::Contract;
+use crate::contract::{Contract, Standby};
 use crate::decision_batch::DecisionRef;
 use crate::error::Error;
 use crate::forward::{Inference, Scratch};
 use crate::parameters::Layout;
 use crate::policy_file::TrainedNetwork;
-use crate::prior::PriorPolicy;
+use crate::prior::{Prior, PriorPolicy};
 
 /// A trained network, for evaluation, as a teacher, or in production.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct LearnedPolicy {
     logits: Vec<f32>,
     prior: Option<(PriorPolicy, Vec<f32>)>,
     one_type: bool,
+    /// Who decides below which queue.
+    standby: Option<(PriorPolicy, f64)>,
     /// Prior logits of the admissible candidates; zero without a prior.
     priors: Vec<f32>,
 }
@@ -53,7 +55,8 @@ impl LearnedPolicy {
     /// The policy of a network.
     ///
     /// # Errors
-    /// [`Error::Contract`] where the network was trained on another feature schema than this program's.
+    /// [`Error::Contract`] where the network was trained on another feature schema than this program's, [`Error::Config`] for a
+    /// standby that cannot be.
     pub fn new(contract: &Contract, inference: Inference) -> Result<LearnedPolicy, Error> {
         contract.check_schema(FeatureSchema::current().hash())?;
         let num_candidates = contract.spaces.num_candidates;
@@ -72,6 +75,7 @@ impl LearnedPolicy {
             inference,
             prior,
             one_type: contract.one_type,
+            standby: contract.standby.as_ref().map(standby).transpose()?,
             priors: Vec::with_capacity(num_candidates),
         })
     }
@@ -145,6 +149,24 @@ impl LearnedPolicy {
     }
 }
 
+/// The heuristic of a standby, and the queue below which it decides.
+fn standby(standby: &Standby) -> Result<(PriorPolicy, f64), Error> {
+    let ratio = standby.pending_gpus_ratio;
+    if !(ratio > 0.0 && ratio <= 100.0) {
+        let key = "standby.pending_gpus_ratio";
+        return Err(Error::config(key, ratio, "above 0 and at most 100"));
+    }
+    let policy = standby.policy.clone();
+    Ok((PriorPolicy::new(&Prior { policy, weight: 1.0 })?, ratio))
+}
+
+/// The logits of admissible candidates; the masked ones get the smallest finite number.
+fn only_admissible(logits: &[f32], mask: &[bool], scores: &mut [f32]) {
+    for (score, (logit, admissible)) in scores.iter_mut().zip(logits.iter().zip(mask)) {
+        *score = if *admissible { *logit } else { f32::MIN };
+    }
+}
+
 impl Policy for LearnedPolicy {
     fn name(&self) -> &str {
         &self.name
@@ -156,6 +178,18 @@ impl Policy for LearnedPolicy {
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         let observation = point.observation;
+        if let Some((standby, ratio)) = &mut self.standby {
+            let cluster = point.cluster;
+            if (cluster.num_pending_gpus() as f64) < *ratio * f64::from(cluster.num_gpus()) {
+                let mut logits = std::mem::take(&mut self.logits);
+                logits.resize(scores.len(), 0.0);
+                let scored = standby.score(point, &mut logits);
+                only_admissible(&logits, observation.mask, scores);
+                self.logits = logits;
+                scored?;
+                return PolicyError::check_finite(scores);
+            }
+        }
         self.priors.clear();
         if let Some((prior, logits)) = &mut self.prior {
             logits.resize(scores.len(), 0.0);
@@ -163,10 +197,7 @@ impl Policy for LearnedPolicy {
             let admissible = logits.iter().zip(observation.mask).filter(|(_, mask)| **mask);
             self.priors.extend(admissible.map(|(logit, _)| *logit));
             if self.one_type && point.cluster.num_types() > 1 {
-                for (score, (logit, admissible)) in scores.iter_mut().zip(logits.iter().zip(observation.mask))
-                {
-                    *score = if *admissible { *logit } else { f32::MIN };
-                }
+                only_admissible(logits, observation.mask, scores);
                 return PolicyError::check_finite(scores);
             }
         }

@@ -1,5 +1,7 @@
 //! `pleach blend`: one network out of several.
 
+use std::path::Path;
+
 use pleach_network::{TrainedNetwork, blend};
 
 use crate::commands::Context;
@@ -12,24 +14,7 @@ use pleach_experiments::train::fine_tuning::network_at;
 /// # Errors
 /// Networks that are not there or do not fit together, weights out of their range, a file in the way.
 pub fn run(args: &BlendArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let hint = "pleach evaluate --policy NAME.ckpt compares it.";
-    if args.to.extension().is_none_or(|extension| extension != "ckpt") {
-        return Err(Error::config(
-            "to",
-            args.to.display(),
-            "a name that ends in .ckpt",
-            hint,
-        ));
-    }
-    if args.to.exists() && !args.force {
-        let hint = "Give another name, or --force to replace it.";
-        return Err(Error::config(
-            "to",
-            args.to.display(),
-            "a file that is not there yet",
-            hint,
-        ));
-    }
+    check_target(&args.to, args.force)?;
     let networks = args
         .network
         .iter()
@@ -48,4 +33,27 @@ pub fn run(args: &BlendArgs, context: &mut Context<'_>) -> Result<(), Error> {
     });
     let parts: Vec<String> = parts.collect();
     context.say(&format!("{}: {}", args.to.display(), parts.join(", ")))
+}
+
+/// Refuses a name that is not a checkpoint's, and a file that is there unless it may be replaced.
+pub(super) fn check_target(to: &Path, force: bool) -> Result<(), Error> {
+    let hint = "pleach evaluate --policy NAME.ckpt compares it.";
+    if to.extension().is_none_or(|extension| extension != "ckpt") {
+        return Err(Error::config(
+            "to",
+            to.display(),
+            "a name that ends in .ckpt",
+            hint,
+        ));
+    }
+    if to.exists() && !force {
+        let hint = "Give another name, or --force to replace it.";
+        return Err(Error::config(
+            "to",
+            to.display(),
+            "a file that is not there yet",
+            hint,
+        ));
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod blend;
+pub mod calibrate;
 pub mod describe;
 pub mod distill;
 pub mod evaluate;

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod blend;
+pub mod calibrate;
 pub mod distill;
 pub mod evaluate;
 pub mod export;
@@ -25,6 +26,7 @@ pub const THREADS_MAX: u16 = 1024;
 
 pub use bench::BenchArgs;
 pub use blend::BlendArgs;
+pub use calibrate::CalibrateArgs;
 pub use distill::{CertifyArgs, DistillArgs, DistillCommand};
 pub use evaluate::EvaluateArgs;
 pub use export::ExportArgs;
@@ -73,6 +75,8 @@ pub enum Command {
     Train(TrainArgs),
     /// Blend networks of several objectives into one between them
     Blend(BlendArgs),
+    /// Choose who decides while the queue is short: a network, or a heuristic in its place
+    Calibrate(CalibrateArgs),
     /// Learn the formula by which a planner deals GPUs
     Index(IndexArgs),
     /// Prune a teacher into a decision tree, chosen by what it does in the simulator

@@ -21,6 +21,13 @@ pub fn text(trained: &TrainedNetwork) -> String {
         Some(prior) => format!("corrects {} (prior_weight {})", prior.policy, prior.weight),
         None => "alone".to_string(),
     };
+    let decides = match &contract.standby {
+        None => decides,
+        Some(standby) => format!(
+            "{decides}; {} decides while the queue asks for less than {} x all GPUs",
+            standby.policy, standby.pending_gpus_ratio
+        ),
+    };
     let elsewhere = match (contract.one_type, &contract.prior) {
         (true, Some(prior)) => format!("no: it has met one, and leaves several to {}", prior.policy),
         (true, None) => "no: it has met one".to_string(),

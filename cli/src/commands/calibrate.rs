@@ -1,0 +1,78 @@
+//! `pleach calibrate`: the queue below which a heuristic decides in the place of a network.
+
+use pleach_experiments::calibrate::{Calibration, Tried, calibrate};
+use pleach_experiments::distill::parts::{PartRow, markdown};
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::workload_source::env_of;
+use pleach_experiments::train::fine_tuning::network_at;
+
+use crate::commands::Context;
+use crate::commands::blend::check_target;
+use crate::flags::CalibrateArgs;
+use crate::progress::bars;
+
+/// Tries the standbys and writes the network with the best.
+///
+/// # Errors
+/// A network that is not there, an unknown environment, a file in the way.
+pub fn run(args: &CalibrateArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    check_target(&args.to, args.force)?;
+    let network = network_at(&args.network)?;
+    let env = env_of(&args.env, None, None)?;
+    let watcher = bars(args.quiet);
+    let (network, calibration) = calibrate(&network, &env, args.seed, args.lists.into(), &watcher)?;
+    network.save(&args.to)?;
+    if args.quiet {
+        return Ok(());
+    }
+    context.say(&words(&calibration))?;
+    context.say(&format!("written to {}", args.to.display()))
+}
+
+/// Standbys that are shown: the best few, and the network alone.
+const NUM_SHOWN: usize = 8;
+
+fn words(calibration: &Calibration) -> String {
+    let mut order: Vec<usize> = (0..calibration.tried.len()).collect();
+    order.sort_by(|a, b| {
+        calibration.tried[*a]
+            .objective
+            .total_cmp(&calibration.tried[*b].objective)
+    });
+    let shown = order.iter().enumerate();
+    let shown = shown.filter(|(place, index)| *place < NUM_SHOWN || **index == 0);
+    let rows: Vec<(String, Vec<PartRow>)> = shown
+        .map(|(_, index)| {
+            (
+                name(&calibration.tried[*index]),
+                calibration.tried[*index].parts.clone(),
+            )
+        })
+        .collect();
+    let chosen = &calibration.tried[calibration.chosen];
+    let on_others = [
+        ("the network alone".to_string(), calibration.before.clone()),
+        (name(chosen), calibration.after.clone()),
+    ];
+    format!(
+        "average JCT over the best heuristic's, by who decides while the queue is short; the best first:\n\n{}\n\
+         on lists that nothing was chosen by:\n\n{}",
+        markdown(&chosen.parts, &rows),
+        markdown(
+            &calibration.before,
+            &on_others[..1 + usize::from(calibration.chosen > 0)]
+        )
+    )
+}
+
+fn name(tried: &Tried) -> String {
+    tried.standby.as_ref().map_or_else(
+        || "the network alone".to_string(),
+        |standby| {
+            format!(
+                "`{}` below {} x all GPUs",
+                standby.policy, standby.pending_gpus_ratio
+            )
+        },
+    )
+}

@@ -1,0 +1,37 @@
+//! `pleach calibrate`: flags.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Chooses who decides while the queue is short: the network, or a heuristic in its place. A network learns what to do where jobs
+/// wait; on an almost empty cluster its habits can cost. Judged on lists as long as the environment's, twice as
+/// long, and at loads 0.6 and 0.3; reported on others.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach calibrate --network runs/mine --env Pleach/PhillyGang-v1 --to careful.ckpt
+  pleach evaluate --workload Pleach/PhillyGang-v1 --load 0.3 --policy gpu-time-reserve,runs/mine,careful.ckpt")]
+pub struct CalibrateArgs {
+    /// A run of `train` or a checkpoint
+    #[arg(long, value_name = "PATH")]
+    pub network: PathBuf,
+    /// Environment whose lists judge; `pleach workload list` names them
+    #[arg(long, value_name = "ID")]
+    pub env: String,
+    /// Lists of each part
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    pub lists: u16,
+    /// Root of all randomness
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Checkpoint to write, NAME.ckpt
+    #[arg(long, value_name = "FILE")]
+    pub to: PathBuf,
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub force: bool,
+    /// Say only what goes wrong
+    #[arg(long, short)]
+    pub quiet: bool,
+}

@@ -12,6 +12,7 @@ use pleach_env::RandomActions;
 use pleach_env::Seed;
 use pleach_env::VecEnv;
 use pleach_env::expert::ExpertPlanner;
+use pleach_env::world::TenantIntegrals;
 use pleach_env::{AutoresetMode, Batch, BatchMut, Spaces, VectorEnv as _};
 use pleach_scheduler::features::{Feature, FeatureSchema};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
@@ -100,6 +101,7 @@ impl Envs {
         mode: &str,
         inadmissible: &str,
         num_threads: usize,
+        by_tenant: bool,
     ) -> PyResult<Envs> {
         let mode = autoreset(mode)?;
         if !["raise", "first"].contains(&inadmissible) {
@@ -123,7 +125,10 @@ impl Envs {
                 VecEnv::new(&config, num_envs, mode)
             })
         })?;
-        let envs = made.map_err(of_env)?;
+        let mut envs = made.map_err(of_env)?;
+        if by_tenant {
+            envs.record_tenants();
+        }
         let spaces = envs.spaces();
         let rows = num_envs * spaces.num_candidates;
         Ok(Envs {
@@ -238,7 +243,8 @@ impl Envs {
             .unwrap_or(0)
     }
 
-    /// What the last step added to the integrals that rewards are made of, each `[N]`.
+    /// What the last step added to the integrals that rewards are made of, each `[N]`; those of tenants, where they are kept, are
+    /// `[N, T]`, zero beyond the tenants of an environment that has fewer.
     fn gained<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = PyDict::new(py);
         let names = self
@@ -250,7 +256,31 @@ impl Envs {
             let values = self.batch.gained.iter().map(|one| one.fields()[place].1);
             columns.set_item(name, PyArray1::from_vec(py, values.collect()))?;
         }
+        let by_tenant: Vec<&TenantIntegrals> = self.envs.by_tenant().flatten().collect();
+        let num_tenants = by_tenant.iter().map(|one| one.waiting_s.len()).max().unwrap_or(0);
+        for (place, (name, _)) in by_tenant
+            .first()
+            .into_iter()
+            .flat_map(|one| one.fields())
+            .enumerate()
+        {
+            let mut values = vec![0.0; by_tenant.len() * num_tenants];
+            for (row, one) in values.chunks_mut(num_tenants.max(1)).zip(&by_tenant) {
+                let found = one.fields()[place].1;
+                row[..found.len()].copy_from_slice(found);
+            }
+            let values = PyArray1::from_vec(py, values).reshape([by_tenant.len(), num_tenants])?;
+            columns.set_item(name, values)?;
+        }
         Ok(columns)
+    }
+
+    /// Names of the tenants of environment `index`, in the order of their integrals.
+    fn tenants(&self, index: usize) -> PyResult<Vec<String>> {
+        self.check(index)?;
+        let cluster = self.envs.envs().nth(index).and_then(|env| env.cluster());
+        let tenants = cluster.map_or(&[][..], |cluster| &cluster.spec().tenants);
+        Ok(tenants.iter().map(|tenant| tenant.name.clone()).collect())
     }
 
     /// Figures of the episode that environment `index` has just ended.

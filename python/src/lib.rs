@@ -57,5 +57,6 @@ fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fault, module)?)?;
     module.add_function(wrap_pyfunction!(workload::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(compare::evaluate, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::candidates_of, module)?)?;
     module.add_function(wrap_pyfunction!(compare::distill, module)?)
 }

@@ -81,7 +81,10 @@ def open_envs(
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
             raise ValueError(f"{name} = {value!r}: allowed is a whole number")
     with with_jobs(settings) as settings:
-        return Envs(env_id, to_json(settings), int(num_envs), mode, inadmissible, int(num_threads), by_tenant)
+        envs = Envs(env_id, to_json(settings), int(num_envs), mode, inadmissible, int(num_threads))
+    if by_tenant:
+        envs.record_tenants()
+    return envs
 
 
 @contextmanager

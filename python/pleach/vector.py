@@ -76,6 +76,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         self._views = views_of(self._envs, self.num_envs)
         # Steps so far, and how many there were when each episode began.
         self._num_steps, self._begun = 0, np.zeros(self.num_envs, np.int64)
+        # Sums of what `reward_fn` made; those of our own rewards are kept in Rust.
         self._returns = np.zeros(self.num_envs)
         self._all = np.ones(self.num_envs, bool)
         self._all.flags.writeable = False
@@ -145,15 +146,16 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         info = self._info(observation, dt_s)
         if self._reward_fn is not None:
             reward = checked_reward(self._reward_fn, {**self._envs.gained(), "dt_s": dt_s}, self.num_envs)
-        self._returns += reward
+            self._returns += reward
         self._num_steps += 1
         if ended:
             self._add_ends(info, terminated | truncated)
         return observation, reward, terminated, truncated, info
 
     def _add_ends(self, info: Info, ended: npt.NDArray[np.bool_]) -> None:
+        own = self._envs.take_returns()
         figures: dict[str, npt.NDArray[Any]] = {
-            "r": np.where(ended, self._returns, 0.0),
+            "r": own if self._reward_fn is None else np.where(ended, self._returns, 0.0),
             "_r": ended.copy(),
             "l": np.where(ended, self._num_steps - self._begun, 0),
             "_l": ended.copy(),

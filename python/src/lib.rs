@@ -9,6 +9,7 @@ mod compare;
 mod envs;
 mod errors;
 mod explain;
+mod figures;
 mod interrupt;
 mod picture;
 mod policy;

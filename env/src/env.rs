@@ -18,7 +18,7 @@ use crate::metrics::Metrics;
 use crate::reward::Meter;
 use crate::seed::Seed;
 use crate::vector::{ObservationMut, Spaces, Step};
-use crate::world::{Advance, World};
+use crate::world::{Advance, TenantIntegrals, World};
 
 /// One environment.
 #[derive(Clone, Debug)]
@@ -30,6 +30,7 @@ pub struct Env {
     pass: Pass,
     writer: WriterScratch,
     entities: EntityWriter,
+    records_tenants: bool,
     episode: Option<Episode>,
 }
 
@@ -57,6 +58,7 @@ impl Env {
             pass: Pass::new(),
             writer: WriterScratch::default(),
             entities: EntityWriter::default(),
+            records_tenants: false,
             episode: None,
         })
     }
@@ -91,6 +93,9 @@ impl Env {
             world.set_outcomes(outcomes, seed.child("outcomes", 0))?;
         }
         world.set_capacity(&self.config.sim.capacity, seed.child("capacity", 0))?;
+        if self.records_tenants {
+            world.record_tenants();
+        }
         world.reserve();
         let meter = Meter::new(&self.config.reward, &workload);
         self.episode = Some(Episode {
@@ -201,6 +206,19 @@ impl Env {
         mask[rows..].fill(false);
         if let Some(hold) = mask.first_mut() {
             *hold = set.is_admissible(0);
+        }
+    }
+
+    /// Keeps time integrals of each tenant from the next reset on.
+    pub fn record_tenants(&mut self) {
+        self.records_tenants = true;
+    }
+
+    /// Moves what each tenant has gained since the last call, or since the episode began, to `into`; nothing where that is not
+    /// kept.
+    pub fn take_by_tenant(&mut self, into: &mut TenantIntegrals) {
+        if let Some(episode) = &mut self.episode {
+            episode.world.take_by_tenant(into);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::error::{Error, StepError};
 use crate::expert::ExpertPlanner;
 use crate::seed::Seed;
 use crate::vector::{AutoresetMode, Batch, BatchMut, ObservationMut, Spaces, VectorEnv};
-use crate::world::Integrals;
+use crate::world::{Integrals, TenantIntegrals};
 
 #[derive(Debug)]
 struct Slot {
@@ -22,6 +22,8 @@ struct Slot {
     episode: u64,
     /// The episode has ended, and with [`AutoresetMode::NextStep`] the next step begins another.
     ended: bool,
+    /// What each tenant has gained in the last step, where that is kept.
+    by_tenant: Option<TenantIntegrals>,
     error: Option<Error>,
 }
 
@@ -65,6 +67,7 @@ impl VecEnv {
             seed: Seed(0),
             episode: 0,
             ended: false,
+            by_tenant: None,
             error: None,
         };
         Ok(VecEnv {
@@ -83,6 +86,19 @@ impl VecEnv {
     /// One of them, for callers that ask more than a batch says.
     pub fn env_mut(&mut self, index: usize) -> Option<&mut Env> {
         self.slots.get_mut(index).map(|slot| &mut slot.env)
+    }
+
+    /// Keeps time integrals of each tenant from the next reset on; [`VecEnv::by_tenant`] has them.
+    pub fn record_tenants(&mut self) {
+        for slot in &mut self.slots {
+            slot.env.record_tenants();
+            slot.by_tenant = Some(TenantIntegrals::default());
+        }
+    }
+
+    /// What each tenant has gained in the last step of each environment; none where that is not kept.
+    pub fn by_tenant(&self) -> impl ExactSizeIterator<Item = Option<&TenantIntegrals>> {
+        self.slots.iter().map(|slot| slot.by_tenant.as_ref())
     }
 
     /// What a policy would do in environment `index`; see [`Env::choice_of`].
@@ -223,7 +239,9 @@ impl Slot {
     fn reset(&mut self, seed: Seed, mut row: Row<'_>) -> Result<(), Error> {
         (self.seed, self.episode, self.ended) = (seed, 0, false);
         row.clear();
-        self.env.reset(seed.child("episode", 0).0, row.observation)
+        self.env.reset(seed.child("episode", 0).0, row.observation)?;
+        self.clear_by_tenant();
+        Ok(())
     }
 
     /// The episode after the present one.
@@ -234,10 +252,20 @@ impl Slot {
         self.env.reset(seed, observation)
     }
 
+    /// No step has been taken yet in the present episode.
+    fn clear_by_tenant(&mut self) {
+        if let Some(by_tenant) = &mut self.by_tenant {
+            let cluster = self.env.cluster();
+            by_tenant.clear(cluster.map_or(0, |cluster| cluster.tenants().len()));
+        }
+    }
+
     fn step(&mut self, action: usize, mode: AutoresetMode, mut row: Row<'_>) -> Result<(), Error> {
         if self.ended && mode == AutoresetMode::NextStep {
             row.clear();
-            return self.reset_next(row.observation);
+            self.reset_next(row.observation)?;
+            self.clear_by_tenant();
+            return Ok(());
         }
         let Row {
             observation:
@@ -257,6 +285,9 @@ impl Slot {
         let step = self.env.step(action, now)?;
         (*row.reward, *row.terminated, *row.truncated) = (step.reward, step.terminated, step.truncated);
         (*row.dt_s, *row.gained, *row.episode) = (step.dt_s, step.gained, None);
+        if let Some(by_tenant) = &mut self.by_tenant {
+            self.env.take_by_tenant(by_tenant);
+        }
         if step.terminated || step.truncated {
             *row.episode = Some(self.env.metrics());
             self.ended = true;

@@ -18,6 +18,7 @@ __all__ = [
     "PleachVectorEnv",
     "Policy",
     "Simulation",
+    "TENANT_INTEGRALS",
     "Workload",
     "distill",
     "env_ids",
@@ -34,6 +35,9 @@ __all__ = [
 #: What a step adds to the integrals that rewards are made of: jobs in the system x s, 1 / isolated run time of those x s, held
 #: GPUs x s, waiting jobs x s.
 INTEGRALS: tuple[str, ...] = ("jobs_s", "slowdown", "held_gpu_s", "waiting_s")
+
+#: The same of each tenant, [T], where an environment is made with ``by_tenant=True``: its waiting jobs x s, the GPUs it holds x s.
+TENANT_INTEGRALS: tuple[str, ...] = ("tenant_waiting_s", "tenant_held_gpu_s")
 
 for _id in env_ids():
     if _id not in gymnasium.registry:

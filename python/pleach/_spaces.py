@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -46,18 +47,54 @@ def merged(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     return both
 
 
+def kept(settings: Any) -> Any:
+    """A copy of dicts and lists at any depth; everything else, tables of jobs among it, is the same object."""
+    if isinstance(settings, Mapping):
+        return {key: kept(value) for key, value in settings.items()}
+    return [kept(value) for value in settings] if isinstance(settings, (list, tuple)) else settings
+
+
+def are_same(left: Any, right: Any) -> bool:
+    """Whether settings are surely equal. Tables and arrays never are: they may have changed in place."""
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(are_same(value, right[key]) for key, value in left.items())
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(are_same, left, right))
+    if isinstance(left, (str, int, float, np.generic, os.PathLike)) or left is None:
+        return type(left) is type(right) and bool(left == right)
+    # A workload cannot change.
+    return left is right and type(left).__name__ == "Workload"
+
+
 def open_envs(
-    env_id: str, settings: Mapping[str, Any], num_envs: int, mode: str, inadmissible: str, num_threads: int
+    env_id: str,
+    settings: Mapping[str, Any],
+    num_envs: int,
+    mode: str,
+    inadmissible: str,
+    num_threads: int,
+    by_tenant: bool = False,
 ) -> Envs:
-    """The environments in Rust; ``jobs``, a workload, a table or a path, goes there by way of a file."""
-    settings = dict(settings)
-    jobs = settings.pop("jobs", None)
+    """The environments in Rust."""
     numbers: tuple[tuple[str, Any], ...] = (("num_envs", num_envs), ("num_threads", num_threads))
     for name, value in numbers:
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
             raise ValueError(f"{name} = {value!r}: allowed is a whole number")
+    with with_jobs(settings) as settings:
+        envs = Envs(env_id, to_json(settings), int(num_envs), mode, inadmissible, int(num_threads))
+    if by_tenant:
+        envs.record_tenants()
+    return envs
+
+
+@contextmanager
+def with_jobs(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Settings whose ``jobs``, a workload, a table or a path, are in a file as long as the context lasts."""
+    settings = dict(settings)
+    jobs = settings.pop("jobs", None)
     if jobs is None:
-        return Envs(env_id, to_json(settings), int(num_envs), mode, inadmissible, int(num_threads))
+        yield settings
+        return
     if "workload" in settings or "load" in settings:
         raise ValueError("jobs beside workload or load: give one of them")
     from pleach.workloads import as_workload
@@ -68,7 +105,7 @@ def open_envs(
         jobs.write(path)
         file = {"path": path, "num_jobs": settings.pop("num_jobs", len(jobs))}
         settings["workload"] = {"file": file}
-        return Envs(env_id, to_json(settings), int(num_envs), mode, inadmissible, int(num_threads))
+        yield settings
 
 
 def spaces_of(envs: Envs) -> tuple[Any, Any, dict[str, list[tuple[str, str]]]]:

@@ -7,7 +7,7 @@ from typing import Any, Iterable, Mapping, Union
 
 from pleach import _pleach
 from pleach.policies import Policy, PolicyLike, as_inner
-from pleach.workloads import Jobs, Workload, as_workload
+from pleach.workloads import Jobs, Workload, as_arrow, as_pandas, as_workload
 
 Policies = Union[Mapping[str, PolicyLike], Iterable[PolicyLike]]
 
@@ -31,9 +31,11 @@ class Comparison:
 
     def to_pandas(self) -> Any:
         """The table as a DataFrame, indexed by policy."""
-        import pandas  # type: ignore[import-untyped,unused-ignore]
+        return as_pandas(self.table).set_index("policy")
 
-        return pandas.DataFrame(self.table).set_index("policy")
+    def to_arrow(self) -> Any:
+        """The table as one of Arrow."""
+        return as_arrow(self.table)
 
     def __repr__(self) -> str:
         lines = []
@@ -73,14 +75,16 @@ def evaluate(
     load: float | None = None,
     metric: str = "avg_jct_s",
     reference: str | None = None,
+    cluster: Mapping[str, Any] | Workload | None = None,
     num_threads: int = 0,
     **scheduling: Any,
 ) -> Comparison:
     """Compares policies, each a name, a path, a :class:`pleach.Policy` or a function ``observation -> scores or index``.
 
     ``policies`` is a list, or a dict with the names to show. ``workload`` is the name of a generator or an environment, drawn with
-    ``seeds`` seeds of the test stream, or jobs (a path, a table, a :class:`pleach.Workload`, a list of these). The first policy is the
-    reference unless another is named. ``scheduling`` as in :func:`pleach.simulate`. The same bytes at any ``num_threads``.
+    ``seeds`` seeds of the test stream, or jobs (a path, a table with ``cluster``, a :class:`pleach.Workload`, a list of these; those of
+    one name have seeds ``seed``, ``seed`` + 1, ...). The first policy is the reference unless another is named. ``scheduling`` as in
+    :func:`pleach.simulate`. The same bytes at any ``num_threads``.
     """
     from pleach._spaces import to_json
 
@@ -91,12 +95,14 @@ def evaluate(
     config: dict[str, Any] = {"seeds": seeds, "seed": seed, "metric": metric, "scheduling": scheduling}
     lists: list[_pleach.Workload] = []
     if isinstance(workload, str):
+        if cluster is not None:
+            raise ValueError("cluster is for jobs that are given: a workload by name has its own")
         config["workload"] = {"workload": [workload], "num_jobs": num_jobs, "load": load}
     else:
         if num_jobs is not None or load is not None:
             raise ValueError("num_jobs and load are for workloads by name: jobs that are given stay as they are")
         given = workload if isinstance(workload, list) else [workload]
-        lists = [as_workload(one)._inner for one in given]
+        lists = [as_workload(one, cluster)._inner for one in given]
     if reference is not None:
         config["reference"] = reference
     results, runs = _pleach.evaluate(inner, to_json(config), lists, num_threads)
@@ -137,17 +143,19 @@ def distill(
 ) -> Distilled:
     """Distils a teacher, of ours or a function, into a tree: the same file as ``pleach distill`` for the same teacher.
 
+    A function chooses among the candidates of the environment; :meth:`Policy.of` can give it others.
     ``env`` is an id or an environment; ``settings`` are its settings (``num_jobs``, ``load``, ``sim``, ...). ``config`` is what
     ``pleach distill --config`` takes: ``leaves``, ``rounds``, ``episodes``, ``cart``, ``target``, ``prune``, ...
     """
-    from pleach._spaces import merged, to_json
+    from pleach._spaces import merged, to_json, with_jobs
 
     own: Mapping[str, Any] = {}
     if not isinstance(env, str):
         env_id, _, own = env.unwrapped._made_of
         env = env_id[0] if isinstance(env_id, tuple) else env_id
     changes = merged(dict(own), dict(settings or {}))
-    if "jobs" in changes:
-        raise ValueError("jobs: write them to a file first, and give workload={'file': {'path': ..., 'num_jobs': ...}}")
-    found = _pleach.distill(as_inner(teacher), env, to_json(changes), to_json(config), seed, num_threads)
+    with with_jobs(changes) as changes:
+        if callable(teacher) and not isinstance(teacher, Policy):
+            teacher = Policy.of(teacher, candidates=json.loads(_pleach.candidates_of(env, to_json(changes))))
+        found = _pleach.distill(as_inner(teacher), env, to_json(changes), to_json(config), seed, num_threads)
     return Distilled(found[0], found[1], json.loads(found[2]))

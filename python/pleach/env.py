@@ -13,9 +13,11 @@ from gymnasium.error import DependencyNotInstalled
 
 from pleach._spaces import (
     OBSERVATION,
+    are_same,
     checked_action,
     checked_reward,
     checked_seed,
+    kept,
     merged,
     open_envs,
     spaces_of,
@@ -37,7 +39,8 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
     instead of one that is masked. ``settings`` are keys of the environment's settings, merged at any depth, ``num_jobs``, ``load``, and
     ``jobs`` (a path, a table or a :class:`pleach.Workload`) with ``cluster``.
 
-    ``reward_fn`` makes the reward of a dict of what a step has gained, arrays [1] by the names of ``pleach.INTEGRALS`` and ``dt_s``.
+    ``reward_fn`` makes the reward of a dict of what a step has gained, arrays [1] by the names of ``pleach.INTEGRALS`` and ``dt_s``;
+    ``by_tenant=True`` adds those of ``pleach.TENANT_INTEGRALS``, arrays [1, T].
     ``copy=False`` returns read-only views that the next step overwrites.
     """
 
@@ -52,6 +55,7 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         render_mode: Literal["ansi", "rgb_array", "human"] | None = None,
         max_steps: int | None = None,
         reward_fn: RewardFunction | None = None,
+        by_tenant: bool = False,
         copy: bool = True,
         **settings: Any,
     ) -> None:
@@ -63,7 +67,13 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         self._window: Any = None
         if max_steps is not None:
             settings["max_steps"] = max_steps
-        arguments: dict[str, Any] = {"inadmissible": inadmissible, "render_mode": render_mode, "reward_fn": reward_fn, "copy": copy}
+        arguments: dict[str, Any] = {
+            "inadmissible": inadmissible,
+            "render_mode": render_mode,
+            "reward_fn": reward_fn,
+            "by_tenant": by_tenant,
+            "copy": copy,
+        }
         self._made_of = (env_id, arguments, settings)
         self._closed, self._return, self._length = False, 0.0, 0
         self._sizes: tuple[int, int, int] | None = None
@@ -74,13 +84,16 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         if "jobs" in options:
             # A list takes the place of whatever else said which jobs.
             settings = {key: value for key, value in settings.items() if key not in ("workload", "num_jobs", "load", "jobs", "cluster")}
-        envs = open_envs(env_id, merged(settings, options), 1, "disabled", arguments["inadmissible"], 1)
+        own, by_tenant = merged(settings, options), arguments["by_tenant"]
+        envs = open_envs(env_id, own, 1, "disabled", arguments["inadmissible"], 1, by_tenant)
         if self._sizes not in (None, envs.sizes()):
             raise ValueError("options change the shape of observations: make another environment for them")
         self.observation_space, self.action_space, self.features = spaces_of(envs)
         if self.render_mode in ("rgb_array", "human"):
             envs.record()
-        self._envs, self._options, self._views, self._sizes = envs, options, views_of(envs, 1), envs.sizes()
+        self._envs, self._views, self._sizes = envs, views_of(envs, 1), envs.sizes()
+        # A copy, so that a caller who changes his own dict is heard.
+        self._options = kept(options)
         self._rows = {name: self._views[name][0] for name in OBSERVATION}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -102,7 +115,7 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         self._check_open()
         seed = None if seed is None else checked_seed(seed)
         super().reset(seed=seed)
-        if options is not None and options is not self._options and options != self._options:
+        if options is not None and not are_same(options, self._options):
             self._open(options)
         self._envs.reset([int(self.np_random.integers(2**63)) if seed is None else seed])
         self._return, self._length = 0.0, 0
@@ -138,9 +151,15 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         """A random admissible action, which the seed of the last reset decides."""
         return self._envs.random_action()
 
-    def gained(self) -> dict[str, float]:
-        """What the last step added to the integrals that rewards are made of: a float for each of ``pleach.INTEGRALS``."""
-        return {name: float(value[0]) for name, value in self._envs.gained().items()}
+    def gained(self) -> dict[str, Any]:
+        """What the last step added to the integrals that rewards are made of: a float for each of ``pleach.INTEGRALS``; with
+        ``by_tenant=True`` also float64 [T] for each of ``pleach.TENANT_INTEGRALS``."""
+        return {name: float(value[0]) if value.ndim == 1 else value[0] for name, value in self._envs.gained().items()}
+
+    @property
+    def tenants(self) -> tuple[str, ...]:
+        """Names of the tenants of the present episode, in the order of ``pleach.TENANT_INTEGRALS``."""
+        return tuple(self._envs.tenants(0))
 
     def expert_action(self, policy: PolicyLike) -> int | None:
         """What a heuristic, a planner or any other policy would do now; None where no candidate does what a planner plans."""

@@ -38,19 +38,21 @@ class Policy:
         cls,
         function: PolicyFunction,
         name: str | None = None,
-        candidates: Mapping[str, Any] | None = None,
-        tie_key: str = "index",
+        candidates: Mapping[str, Any] | Policy | None = None,
+        tie_key: str | None = None,
     ) -> Policy:
         """A function ``observation -> scores [C] or index`` as a policy.
 
-        ``candidates`` are the settings of the same name of an environment: what there is to choose among. ``tie_key`` orders candidates of
-        equal score: ``index``, ``arrival``, ``shortest-estimate``, ``smallest-gpu-time``. The function is called from other threads,
-        one at a time.
+        ``candidates`` are the settings of the same name of an environment: what there is to choose among; or a policy that chooses
+        among the same. ``tie_key`` orders candidates of equal score: ``index`` (where ``candidates`` is no policy, which has its own),
+        ``arrival``, ``shortest-estimate``, ``smallest-gpu-time``. The function is called from other threads, one at a time.
         """
         from pleach._spaces import to_json
 
         own = str(getattr(function, "__name__", type(function).__name__))
-        return cls(_pleach.Policy.of_callable(name or own, function, to_json(dict(candidates or {})), tie_key))
+        like = candidates._inner if isinstance(candidates, Policy) else None
+        settings = {} if candidates is None or isinstance(candidates, Policy) else dict(candidates)
+        return cls(_pleach.Policy.of_callable(name or own, function, to_json(settings), tie_key, like))
 
     @property
     def name(self) -> str:

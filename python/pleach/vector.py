@@ -30,7 +30,8 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
 
     Spaces as those of :class:`pleach.PleachEnv` with N in front. ``copy=False`` returns observations as read-only views that the next
     step overwrites; rewards, flags and seconds are always fresh. ``num_threads=0`` takes all cores; the numbers do not depend on it.
-    ``reward_fn`` makes float32 [N] of a dict of what the step has gained, float64 [N] by the names of ``pleach.INTEGRALS`` and ``dt_s``.
+    ``reward_fn`` makes float32 [N] of a dict of what the step has gained, float64 [N] by the names of ``pleach.INTEGRALS`` and ``dt_s``;
+    ``by_tenant=True`` adds those of ``pleach.TENANT_INTEGRALS``, float64 [N, T].
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         inadmissible: Literal["raise", "first"] = "raise",
         num_threads: int = 0,
         reward_fn: RewardFunction | None = None,
+        by_tenant: bool = False,
         max_episode_steps: int | None = None,
         render_mode: None = None,
         **settings: Any,
@@ -61,10 +63,11 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
                 "inadmissible": inadmissible,
                 "num_threads": num_threads,
                 "reward_fn": reward_fn,
+                "by_tenant": by_tenant,
             },
             settings,
         )
-        self._envs = open_envs(env_id, settings, num_envs, _WORDS[mode], inadmissible, num_threads)
+        self._envs = open_envs(env_id, settings, num_envs, _WORDS[mode], inadmissible, num_threads, by_tenant)
         self.num_envs = int(num_envs)
         self.metadata = {"render_modes": [], "autoreset_mode": mode}
         self.single_observation_space, self.single_action_space, self.features = spaces_of(self._envs)
@@ -73,6 +76,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         self._views = views_of(self._envs, self.num_envs)
         # Steps so far, and how many there were when each episode began.
         self._num_steps, self._begun = 0, np.zeros(self.num_envs, np.int64)
+        # Sums of what `reward_fn` made; those of our own rewards are kept in Rust.
         self._returns = np.zeros(self.num_envs)
         self._all = np.ones(self.num_envs, bool)
         self._all.flags.writeable = False
@@ -142,15 +146,16 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         info = self._info(observation, dt_s)
         if self._reward_fn is not None:
             reward = checked_reward(self._reward_fn, {**self._envs.gained(), "dt_s": dt_s}, self.num_envs)
-        self._returns += reward
+            self._returns += reward
         self._num_steps += 1
         if ended:
             self._add_ends(info, terminated | truncated)
         return observation, reward, terminated, truncated, info
 
     def _add_ends(self, info: Info, ended: npt.NDArray[np.bool_]) -> None:
+        own = self._envs.take_returns()
         figures: dict[str, npt.NDArray[Any]] = {
-            "r": np.where(ended, self._returns, 0.0),
+            "r": own if self._reward_fn is None else np.where(ended, self._returns, 0.0),
             "_r": ended.copy(),
             "l": np.where(ended, self._num_steps - self._begun, 0),
             "_l": ended.copy(),
@@ -190,8 +195,14 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         return self._envs.random_actions()
 
     def gained(self) -> dict[str, npt.NDArray[np.float64]]:
-        """What the last step added to the integrals that rewards are made of: float64 [N] for each of ``pleach.INTEGRALS``."""
+        """What the last step added to the integrals that rewards are made of: float64 [N] for each of ``pleach.INTEGRALS``;
+        with ``by_tenant=True`` also float64 [N, T] for each of ``pleach.TENANT_INTEGRALS``, zero beyond an environment's tenants."""
         return self._envs.gained()
+
+    @property
+    def tenants(self) -> list[tuple[str, ...]]:
+        """Names of the tenants of each environment, in the order of ``pleach.TENANT_INTEGRALS``."""
+        return [tuple(self._envs.tenants(index)) for index in range(self.num_envs)]
 
     def expert_action(self, policy: PolicyLike) -> npt.NDArray[np.int64]:
         """What a policy would do in each environment, int64 [N]; -1 where no candidate does what a planner plans."""

@@ -16,7 +16,8 @@ from pleach import _pleach
 from pleach.policies import PolicyLike, as_inner
 
 Columns = dict[str, Any]
-#: A path, a workload, or a table: a dict of columns, a DataFrame of pandas or Polars, a table of Arrow, a structured array.
+#: A path, a workload, or a table: a dict of columns, a DataFrame of pandas or Polars, a table of Arrow or what exports one, a
+#: structured array.
 Jobs = Union["Workload", str, "os.PathLike[str]", Any]
 
 #: Columns that a table of jobs must have.
@@ -80,6 +81,14 @@ class Workload:
         """The cluster: types of GPUs, groups of nodes, tenants."""
         return json.loads(self._inner.cluster())  # type: ignore[no-any-return]
 
+    def to_pandas(self) -> Any:
+        """The jobs as a DataFrame, a row per job."""
+        return as_pandas(self.columns)
+
+    def to_arrow(self) -> Any:
+        """The jobs as a table of Arrow, a row per job."""
+        return as_arrow(self.columns)
+
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the jobs as CSV, gzipped CSV or Parquet by the ending of ``path``, and the cluster beside them."""
         self._inner.write(os.fspath(path))
@@ -130,31 +139,62 @@ class Simulation:
         #: Held GPUs from each time on: ``time_s``, ``held_gpus``.
         self.utilisation: dict[str, npt.NDArray[np.float64]] = found["utilisation"]
 
+    def to_pandas(self) -> Any:
+        """What became of the jobs as a DataFrame, a row per job."""
+        return as_pandas(self.jobs)
+
+    def to_arrow(self) -> Any:
+        """What became of the jobs as a table of Arrow, a row per job."""
+        return as_arrow(self.jobs)
+
     def __repr__(self) -> str:
         return f"<pleach.Simulation {self.metrics['num_jobs']:.0f} jobs, average JCT {self.metrics['avg_jct_s']:.0f} s>"
 
 
-def simulate(jobs: Jobs, policy: PolicyLike, *, seed: int = 0, **scheduling: Any) -> Simulation:
-    """Runs a policy on a workload to the end.
+def simulate(
+    jobs: Jobs,
+    policy: PolicyLike,
+    *,
+    cluster: Mapping[str, Any] | Workload | None = None,
+    seed: int = 0,
+    **scheduling: Any,
+) -> Simulation:
+    """Runs a policy on a workload to the end. Jobs in a table need a ``cluster``, as in :meth:`Workload.from_table`.
 
     ``scheduling`` is what the cluster can do and the scheduler knows: ``preemption``, ``restart_cost_s``, ``estimates``, ``sharing``,
     ``node_mtbf_days``, ``checkpoint_interval_s``, ``outcomes``, ``capacity``, ``mixed_types``, ``overheads``.
     """
     from pleach._spaces import to_json
 
-    inner = as_workload(jobs)._inner
+    inner = as_workload(jobs, cluster)._inner
     return Simulation(_pleach.simulate(inner, as_inner(policy), to_json(scheduling), seed))
 
 
 def as_workload(jobs: Jobs, cluster: Mapping[str, Any] | Workload | None = None) -> Workload:
     """A workload of anything that stands for one."""
     if isinstance(jobs, Workload):
+        if cluster is not None:
+            raise ValueError("cluster beside a workload, which has its own: leave it out, or give workload.columns as jobs")
         return jobs
     if isinstance(jobs, (str, os.PathLike)):
         if isinstance(cluster, Workload):
             cluster = cluster.cluster
         return read(jobs) if cluster is None else read(jobs, cluster=dict(cluster))
     return Workload.from_table(jobs, cluster)
+
+
+def as_pandas(columns: Mapping[str, Any]) -> Any:
+    """Columns as a DataFrame of pandas."""
+    import pandas  # type: ignore[import-untyped,unused-ignore]
+
+    return pandas.DataFrame(dict(columns))
+
+
+def as_arrow(columns: Mapping[str, Any]) -> Any:
+    """Columns as a table of Arrow."""
+    import pyarrow  # type: ignore[import-untyped,unused-ignore]
+
+    return pyarrow.table(dict(columns))
 
 
 def _columns_of(table: Any) -> dict[str, list[Any]]:
@@ -168,6 +208,10 @@ def _columns_of(table: Any) -> dict[str, list[Any]]:
         columns = table.to_pydict()
     elif hasattr(table, "to_dict") and hasattr(table, "columns"):
         columns = {str(name): table[name] for name in table.columns}
+    elif hasattr(table, "__arrow_c_stream__"):
+        import pyarrow
+
+        columns = pyarrow.table(table).to_pydict()
     else:
         raise ValueError(f"a table is a {type(table).__name__}: allowed are a dict of columns, a DataFrame, a table of Arrow")
     missing = [name for name in REQUIRED if name not in columns]
@@ -182,12 +226,17 @@ def _columns_of(table: Any) -> dict[str, list[Any]]:
         raise ValueError(f"columns of different lengths: {lengths}")
     for name, column in lists.items():
         for row, value in enumerate(column):
-            is_missing = value is None or (isinstance(value, float) and math.isnan(value))
+            is_missing = _is_missing(value)
             if is_missing and name != "estimate_s":
                 raise ValueError(f"column {name}, row {row} is {value}: allowed are values; leave the row or the column out")
             if is_missing:
-                column = lists[name] = ["" if other is None or other != other else other for other in column]
+                lists[name] = ["" if _is_missing(other) else other for other in column]
                 break
             if name == "num_gpus" and not isinstance(value, int):
                 raise ValueError(f"column num_gpus, row {row} is {value!r}: allowed are whole numbers")
     return lists
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, and what pandas has for them; without asking for pandas."""
+    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in ("NAType", "NaTType")

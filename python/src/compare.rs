@@ -1,5 +1,7 @@
 //! Comparisons and distillations for Python, with policies of ours and functions of Python side by side.
 
+use std::collections::BTreeMap;
+
 use pleach_distill::DistillConfig;
 use pleach_experiments::distill::prune;
 use pleach_experiments::evaluate::evaluation::{Evaluation, EvaluationConfig};
@@ -45,11 +47,18 @@ pub(crate) fn evaluate(
     for policy in &policies {
         policy.spec.clone().join(&mut specs);
     }
+    // Of lists with one name each has a seed of its own, as draws of a generator have: runs are told apart by both.
+    let mut seeds: BTreeMap<&str, u64> = BTreeMap::new();
     let instances: Vec<Instance> = workloads
         .iter()
-        .map(|workload| Instance {
-            workload: (*workload.0).clone(),
-            seed: config.seed,
+        .map(|workload| {
+            let next = seeds.entry(&workload.0.name).or_insert(config.seed);
+            let seed = *next;
+            *next = next.wrapping_add(1);
+            Instance {
+                workload: (*workload.0).clone(),
+                seed,
+            }
         })
         .collect();
     let wish = Wish::default();
@@ -82,6 +91,13 @@ pub(crate) fn evaluate(
         text(serde_json::to_string(&results))?,
         text(serde_json::to_string(results.runs()))?,
     ))
+}
+
+/// Settings of the candidates of an environment with these changes, in JSON.
+#[pyfunction]
+pub(crate) fn candidates_of(id: &str, changes: &str) -> PyResult<String> {
+    let env = settings(id, changes).map_err(of_env)?;
+    serde_json::to_string(&env.candidates).map_err(|error| of_experiment(Error::Failed(error.to_string())))
 }
 
 /// Distils a teacher on the episodes of an environment: the tree's file, the tree in words, the report in JSON.

@@ -12,8 +12,7 @@ use pleach_env::RandomActions;
 use pleach_env::Seed;
 use pleach_env::VecEnv;
 use pleach_env::expert::ExpertPlanner;
-use pleach_env::{AutoresetMode, Batch, BatchMut, Spaces, VectorEnv as _};
-use pleach_scheduler::features::{Feature, FeatureSchema};
+use pleach_env::{AutoresetMode, Batch, BatchMut, VectorEnv as _};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -22,6 +21,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::actions::{self, Refusal};
 use crate::errors::{guarded, of_env, of_experiment, refused};
 use crate::explain::Explaining;
+use crate::figures::{self, FeatureRow};
 use crate::picture::{HEIGHT, Strip, WIDTH};
 use crate::policy::{Policy, masked};
 use crate::settings::settings;
@@ -40,9 +40,6 @@ fn lend<'py, T: Element>(py: Python<'py>, array: &Py<PyArray1<T>>) -> PyResult<P
 
 /// Planners that are asked as experts, with their names.
 type Experts = Vec<(String, ExpertPlanner)>;
-
-/// Name, unit, least and largest encoded value of a feature.
-type FeatureRow = (&'static str, &'static str, f32, f32);
 
 /// What a step of one environment returns: reward, terminated, truncated, seconds.
 type One = (f32, bool, bool, f64);
@@ -66,6 +63,8 @@ pub(crate) struct Envs {
     /// All that is not in the arrays; its own observations are empty.
     batch: Batch,
     begun: bool,
+    /// Sums of our own rewards over the present episodes. `[N]`
+    returns: Vec<f64>,
     num_threads: usize,
     /// The pool, and the process that made it: a forked child has none of its threads.
     pool: Option<(u32, ThreadPool)>,
@@ -139,6 +138,7 @@ impl Envs {
             },
             takes_first: inadmissible == "first",
             begun: false,
+            returns: vec![0.0; num_envs],
             pool: None,
             experts: (0..num_envs).map(|_| Mutex::default()).collect(),
             random: RandomActions::new(Seed(0)),
@@ -174,6 +174,14 @@ impl Envs {
         {
             expert.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         }
+        for (total, _) in self
+            .returns
+            .iter_mut()
+            .zip(&seeds)
+            .filter(|(_, seed)| seed.is_some())
+        {
+            *total = 0.0;
+        }
         let begins_first = seeds.first().is_some_and(Option::is_some);
         self.with(py, |envs, batch| envs.reset_some(&seeds, batch))?;
         self.begun = true;
@@ -195,6 +203,9 @@ impl Envs {
         let ended = self.forget_experts();
         self.note();
         let batch = &self.batch;
+        for (total, reward) in self.returns.iter_mut().zip(&batch.reward) {
+            *total += f64::from(*reward);
+        }
         Ok((
             PyArray1::from_slice(py, &batch.reward),
             PyArray1::from_slice(py, &batch.terminated),
@@ -238,19 +249,32 @@ impl Envs {
             .unwrap_or(0)
     }
 
-    /// What the last step added to the integrals that rewards are made of, each `[N]`.
+    /// What the last step added to the integrals that rewards are made of, each `[N]`; those of tenants, where they are kept, are
+    /// `[N, T]`, zero beyond the tenants of an environment that has fewer.
     fn gained<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let columns = PyDict::new(py);
-        let names = self
-            .batch
-            .gained
-            .first()
-            .map_or([""; 4], |one| one.fields().map(|(name, _)| name));
-        for (place, name) in names.into_iter().enumerate() {
-            let values = self.batch.gained.iter().map(|one| one.fields()[place].1);
-            columns.set_item(name, PyArray1::from_vec(py, values.collect()))?;
-        }
-        Ok(columns)
+        figures::gained(py, &self.envs, &self.batch)
+    }
+
+    /// Names of the tenants of environment `index`, in the order of their integrals.
+    fn tenants(&self, index: usize) -> PyResult<Vec<String>> {
+        self.check(index)?;
+        let cluster = self.envs.envs().nth(index).and_then(|env| env.cluster());
+        let tenants = cluster.map_or(&[][..], |cluster| &cluster.spec().tenants);
+        Ok(tenants.iter().map(|tenant| tenant.name.clone()).collect())
+    }
+
+    /// Sums of rewards of the episodes that have just ended, zero elsewhere, `[N]`; those that follow begin at zero.
+    fn take_returns<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        let ends = self.batch.terminated.iter().zip(&self.batch.truncated);
+        let rows = self.returns.iter_mut().zip(ends);
+        let taken = rows.map(|(total, (terminated, truncated))| {
+            if *terminated || *truncated {
+                std::mem::take(total)
+            } else {
+                0.0
+            }
+        });
+        PyArray1::from_vec(py, taken.collect())
     }
 
     /// Figures of the episode that environment `index` has just ended.
@@ -258,32 +282,13 @@ impl Envs {
         let Some(metrics) = self.batch.episode.get(index).copied().flatten() else {
             return Ok(None);
         };
-        let figures = PyDict::new(py);
-        for (key, value) in metrics.fields() {
-            figures.set_item(key, value)?;
-        }
-        Ok(Some(figures))
+        figures::episode(py, &metrics).map(Some)
     }
 
     /// The last observation of the episode that environment `index` has just ended, flat, where the next one has begun.
     fn last_observation<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyDict>> {
         self.check(index)?;
-        let Spaces {
-            num_global,
-            num_candidates,
-            num_features,
-            ..
-        } = self.envs.spaces();
-        let (batch, cells) = (&self.batch, num_candidates * num_features);
-        let last = PyDict::new(py);
-        let global = &batch.final_global[index * num_global..][..num_global];
-        let candidates = &batch.final_candidates[index * cells..][..cells];
-        let mask = &batch.final_mask[index * num_candidates..][..num_candidates];
-        last.set_item("global", PyArray1::from_slice(py, global))?;
-        last.set_item("candidates", PyArray1::from_slice(py, candidates))?;
-        let mask = mask.iter().map(|admissible| i8::from(*admissible));
-        last.set_item("mask", PyArray1::from_vec(py, mask.collect()))?;
-        Ok(last)
+        figures::last_observation(py, self.envs.spaces(), &self.batch, index)
     }
 
     /// What a policy or a planner would do in environment `index`; none where no candidate does what a planner plans.
@@ -345,6 +350,11 @@ impl Envs {
         explaining.text().map_err(PyIndexError::new_err)
     }
 
+    /// Keeps the integrals of each tenant from the next reset on.
+    fn record_tenants(&mut self) {
+        self.envs.record_tenants();
+    }
+
     /// Notes what happens from now on, for pictures.
     fn record(&mut self) {
         self.strip.get_or_insert_default();
@@ -376,17 +386,7 @@ impl Envs {
 
     /// Features of an observation: global ones with the rows of entities, then those of a candidate.
     fn features(&self) -> [Vec<FeatureRow>; 2] {
-        let schema = FeatureSchema::current();
-        let row = |feature: &Feature| {
-            let (low, high) = (feature.encode(feature.min), feature.encode(feature.max));
-            (feature.name, feature.unit, low, high)
-        };
-        let mut global: Vec<_> = schema.global.iter().map(row).collect();
-        let sets = self.envs.spaces().sets;
-        for (set, features) in sets.iter().zip([schema.running, schema.node_group]) {
-            (0..set.num_rows).for_each(|_| global.extend(features.iter().map(row)));
-        }
-        [global, schema.candidate.iter().map(row).collect()]
+        figures::features(self.envs.spaces())
     }
 }
 

@@ -9,6 +9,7 @@ mod compare;
 mod envs;
 mod errors;
 mod explain;
+mod figures;
 mod interrupt;
 mod picture;
 mod policy;
@@ -57,5 +58,6 @@ fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fault, module)?)?;
     module.add_function(wrap_pyfunction!(workload::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(compare::evaluate, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::candidates_of, module)?)?;
     module.add_function(wrap_pyfunction!(compare::distill, module)?)
 }

@@ -80,12 +80,28 @@ impl Policy {
         Ok(Policy::of(spec, Failure::default()))
     }
 
-    /// A function of Python as a policy that chooses among the candidates of these settings (JSON).
+    /// A function of Python as a policy that chooses among the candidates of these settings (JSON), or among those of a policy
+    /// that is there, whose order of equal scores it has too where none is named.
     #[staticmethod]
-    fn of_callable(name: &str, function: Py<PyAny>, candidates: &str, tie_key: &str) -> PyResult<Policy> {
+    fn of_callable(
+        name: &str,
+        function: Py<PyAny>,
+        candidates: &str,
+        tie_key: Option<&str>,
+        like: Option<PyRef<'_, Policy>>,
+    ) -> PyResult<Policy> {
+        let like = like
+            .map(|like| like.spec.policy().map_err(of_experiment))
+            .transpose()?;
         let known = "index, arrival, shortest-estimate, smallest-gpu-time";
-        let tie_key: TieKey = serde_json::from_value(tie_key.into())
-            .map_err(|_| refused("tie_key", tie_key, known, "index is usual."))?;
+        let tie_key: TieKey = match (tie_key, &like) {
+            (None, Some(like)) => like.tie_key(),
+            (key, _) => {
+                let key = key.unwrap_or("index");
+                serde_json::from_value(key.into())
+                    .map_err(|_| refused("tie_key", key, known, "index is usual."))?
+            }
+        };
         let candidates: CandidateConfig = serde_json::from_str(candidates).map_err(|error| {
             refused(
                 "candidates",
@@ -101,7 +117,7 @@ impl Policy {
         let callable = Callable {
             name: name.to_owned(),
             function: Arc::new(function),
-            needs: candidates.needs(),
+            needs: like.map_or_else(|| candidates.needs(), |like| like.needs()),
             tie_key,
             failure: Arc::clone(&failure),
         };

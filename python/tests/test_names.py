@@ -46,3 +46,16 @@ def test_the_page_of_names_is_up_to_date():
     root = Path(__file__).parents[2]
     found = runpy.run_path(str(root / "python" / "api_page.py"))["page"]()
     assert found == (root / "docs" / "python-api.md").read_text(), "python python/api_page.py > docs/python-api.md"
+
+
+def test_the_wheel_holds_its_licences_and_copies_are_those_of_the_repository():
+    from importlib.metadata import distribution
+
+    own = distribution("pleach")
+    assert own.metadata["License-Expression"] == "MIT OR Apache-2.0"
+    shipped = {Path(str(file)).name: file.read_text() for file in own.files if "licenses" in str(file)}
+    root = Path(__file__).parents[2]
+    for name in ("LICENSE-MIT", "LICENSE-APACHE"):
+        assert shipped[name] == (root / name).read_text() == (root / "python" / name).read_text(), name
+    # Beside the sources that a source distribution holds, so that it is built with the same Rust.
+    assert (root / "python" / "rust-toolchain.toml").read_text() == (root / "rust-toolchain.toml").read_text()

@@ -1,5 +1,6 @@
 """Policies both ways: ours asked from Python, functions of Python compared and distilled."""
 
+import json
 import pickle
 
 import gymnasium
@@ -143,6 +144,19 @@ def test_a_function_is_distilled_into_the_same_file_as_the_command_line_makes_of
     done = subprocess.run([sys.executable, "-m", "pleach", *words], capture_output=True, text=True)
     assert code is not None and done.returncode == 0, done.stderr
     assert (tmp_path / "run" / "tree.json").read_text() == ours.file
-    function = pleach.distill(pleach.Policy.of(shortest, "shortest"), ID, settings=SMALL, **config)
-    assert '"teacher"' in function.file and "shortest" in function.file
+    # A function with the scores of that teacher, its name and its candidates, which is asked through Python.
+    asked = []
+    same = pleach.Policy.of(lambda seen: asked.append(1) or policy.score(seen), policy.name, candidates=policy)
+    assert same.kind == "callable"
+    assert pleach.distill(same, ID, settings=SMALL, **config).file == ours.file and len(asked) > 100
+    function = pleach.distill(shortest, ID, settings=SMALL, **config)
+    assert json.loads(function.file)["trained_by"]["teacher"] == "shortest"
     assert function.save(tmp_path / "mine.json").kind == "tree"
+
+
+def test_a_function_chooses_among_the_candidates_of_the_environment_it_is_distilled_on():
+    needs = {}
+    for env_id in ("Pleach/Philly-v0", "Pleach/PhillyPreempt-v0"):
+        tree = pleach.distill(shortest, env_id, settings={"num_jobs": 15}, leaves=[2], rounds=0, episodes=1)
+        needs[env_id] = json.loads(tree.file)["needs"]
+    assert [need["preemption"] for need in needs.values()] == [False, True]

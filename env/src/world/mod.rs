@@ -10,6 +10,7 @@ mod integrals;
 mod lease;
 mod results;
 mod rounds;
+mod tenants;
 mod truth;
 
 use std::cmp::Reverse;
@@ -31,6 +32,7 @@ use truth::Truth;
 
 pub use integrals::Integrals;
 pub use rounds::{LeaseOutcome, LeaseTerms, RoundClock, RoundEnd, Seen};
+pub use tenants::TenantIntegrals;
 
 /// What the next instant brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +65,7 @@ pub struct World {
     num_finished: usize,
     weight_in_system: f64,
     integrals: Integrals,
+    by_tenant: Option<Box<TenantIntegrals>>,
     utilisation: Option<Vec<(f64, f64)>>,
     /// The clock of a scheduler that decides in rounds.
     rounds: Option<lease::Rounds>,
@@ -142,6 +145,7 @@ impl World {
             num_finished: 0,
             weight_in_system: 0.0,
             integrals: Integrals::default(),
+            by_tenant: None,
             utilisation: None,
             rounds: None,
             attribution: None,
@@ -175,6 +179,12 @@ impl World {
     /// Records the number of held GPUs whenever it changes.
     pub fn record_utilisation(&mut self) {
         self.utilisation = Some(Vec::new());
+    }
+
+    /// Keeps time integrals of each tenant; call it before the first event.
+    pub fn record_tenants(&mut self) {
+        let num_tenants = self.cluster.tenants().len();
+        self.by_tenant = Some(Box::new(TenantIntegrals::zeros(num_tenants)));
     }
 
     /// Divides waiting time into causes; call it before the first event.
@@ -217,6 +227,14 @@ impl World {
     #[must_use]
     pub fn integrals(&self) -> Integrals {
         self.integrals
+    }
+
+    /// Moves the integrals of each tenant since the last call to `into`; nothing where [`World::record_tenants`] was not called.
+    pub fn take_by_tenant(&mut self, into: &mut TenantIntegrals) {
+        if let Some(by_tenant) = &mut self.by_tenant {
+            std::mem::swap(&mut **by_tenant, into);
+            by_tenant.clear(into.waiting_s.len());
+        }
     }
 
     /// Whether every job has left.
@@ -455,6 +473,9 @@ impl World {
         self.integrals.slowdown += self.weight_in_system * dt_s;
         self.integrals.held_gpu_s += f64::from(self.cluster.num_gpus() - self.cluster.num_free()) * dt_s;
         self.integrals.waiting_s += self.cluster.num_pending() as f64 * dt_s;
+        if let Some(by_tenant) = &mut self.by_tenant {
+            by_tenant.add(&self.cluster, dt_s);
+        }
     }
 }
 

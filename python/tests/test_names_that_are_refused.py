@@ -1,0 +1,47 @@
+"""A name that nobody knows is a ValueError, in all functions, that names it and what is allowed."""
+
+import pytest
+
+import pleach
+
+ID = "Pleach/GavelMulti-v1"
+CALLS = {
+    "PleachEnv": lambda name: pleach.PleachEnv(name),
+    "PleachVectorEnv": lambda name: pleach.PleachVectorEnv(name, 2),
+    "workload": lambda name: pleach.workload(name),
+    "evaluate": lambda name: pleach.evaluate(["sjf"], name),
+    "distill": lambda name: pleach.distill("sjf", name),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("name", ["Pleach/GavelMulti-v9", "Pleach/None-v0", "gavelmulti", ""])
+def test_an_unknown_environment(call, name):
+    with pytest.raises(ValueError) as error:
+        CALLS[call](name)
+    text = str(error.value)
+    assert name in text and all(known in text for known in pleach.env_ids()), text
+
+
+@pytest.mark.parametrize("call", ["evaluate", "workload"])
+def test_generators_are_named_too(call):
+    with pytest.raises(ValueError) as error:
+        CALLS[call]("phily-like")
+    assert all(known in str(error.value) for known in pleach.workload_names())
+
+
+@pytest.mark.parametrize("policy", ["sjff", "Sjf", "no/such/file.json"])
+def test_an_unknown_policy(policy):
+    jobs = pleach.workload("philly-like", num_jobs=5)
+    env = pleach.PleachEnv(ID, num_jobs=5)
+    env.reset(seed=1)
+    calls = (
+        lambda: pleach.load(policy),
+        lambda: pleach.simulate(jobs, policy),
+        lambda: pleach.evaluate([policy], jobs),
+        lambda: pleach.distill(policy, ID),
+        lambda: env.expert_action(policy),
+    )
+    for call in calls:
+        with pytest.raises((ValueError, FileNotFoundError), match=policy):
+            call()

@@ -79,7 +79,14 @@ def rows(path, arm, folder):
         slurm, at_s = submitted[key]
         (start_s, nodes), end_s = began[key], ended[key]
         times = [round(value - zero_s, 2) for value in (at_s, start_s, end_s)]
-        writer.writerow([path, arm, key, slurm, job["num_gpus"], job["run_time_s"], job["estimate_s"], *times, nodes])
+        writer.writerow([path, arm, key, slurm, job["num_gpus"], job["run_time_s"], job["estimate_s"], *times, expand(nodes)])
+
+
+def expand(nodes):
+    """`g[1-2,4]` as `g1 g2 g4`."""
+    head, _, inside = nodes.rstrip("]").partition("[")
+    spans = [part.split("-") for part in inside.split(",")] if inside else []
+    return " ".join(f"{head}{n}" for span in spans for n in range(int(span[0]), int(span[-1]) + 1)) or nodes
 
 
 def percentile(values, part):

@@ -48,9 +48,9 @@ release_limit_s = 5
 CONF
 cat > "$dir/job.sh" <<'JOB'
 #!/bin/bash
-echo "$SLURM_JOB_ID $SLURM_RESTART_COUNT $SLURM_JOB_NODELIST" >> "$OUT/starts"
+echo "$SLURM_JOB_ID ${SLURM_RESTART_COUNT:-0} $SLURM_JOB_NODELIST" >> "$OUT/starts"
 sleep "$1"
-echo "$SLURM_JOB_ID $SLURM_RESTART_COUNT" >> "$OUT/ends"
+echo "$SLURM_JOB_ID ${SLURM_RESTART_COUNT:-0}" >> "$OUT/ends"
 JOB
 export OUT=$dir
 : > "$dir/starts"; : > "$dir/ends"; : > "$dir/cancelled"; : > "$dir/jobs"; : > "$dir/daemon.log"

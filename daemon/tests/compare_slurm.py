@@ -55,7 +55,7 @@ def submit(path, folder, limits, start_s):
             minutes = math.ceil((minutes + 2) / 60)
         shape = ["-N", str(-(-num_gpus // NODE_GPUS)), f"--gres=gpu:{min(num_gpus, NODE_GPUS)}"]
         script = [f"{folder}/job.sh", job["job_id"], job["run_time_s"]]
-        command = ["sbatch", "--parsable", "-o", "/dev/null", "-J", job["job_id"], "-t", str(minutes)]
+        command = ["sbatch", "--parsable", "-p", "main", "-o", "/dev/null", "-J", job["job_id"], "-t", str(minutes)]
         done = subprocess.run(command + shape + script, capture_output=True, text=True, check=True)
         with open(f"{folder}/submitted", "a") as file:
             file.write(f"{job['job_id']} {done.stdout.strip()} {at_s}\n")

@@ -38,6 +38,7 @@ port=${PLEACH_SLURM_PORT:-16900}
 for arm in "${arms[@]}"; do
   dir=$top/$arm
   mkdir -p "$dir"
+  # Jobs name the partition: the script is made before Slurm is there to say which one is the default.
   case $arm in
     fifo) scheduler=builtin$quick lua= ;;
     backfill*) scheduler=backfill$quick lua= ;;
@@ -76,8 +77,8 @@ num=$(($(wc -l < "$list") - 1))
 if [[ " ${arms[*]} " == *" policy "* ]]; then
   export SLURM_CONF=$top/policy/etc/slurm.conf
   until [ "$(cat "$top/policy/submitted" 2>/dev/null | wc -l )" -ge $((num / 2)) ]; do sleep 1; done
-  for _ in $(seq 60); do
-    waiting=$(squeue -h -t PD -S V -o '%i %b' | awk '/gpu:8/ { print $1; exit }')
+  for _ in $(seq 120); do
+    waiting=$(squeue -h -t PD -S V -O 'JobID:|,tres-per-node:|,PendingTime:|' | awk -F '|' '/gpu:8/ && $3 >= 8 { print $1; exit }')
     [ -z "$waiting" ] || break
     sleep 1
   done
@@ -96,6 +97,7 @@ for arm in "${arms[@]}"; do python3 "$here/compare_slurm.py" rows "$list" "$arm"
 if [ -n "${waiting:-}" ]; then
   "$program" --config "$top/policy/pleach.toml" explain "$waiting" > "$out/explain.txt"
   "$program" --config "$top/policy/pleach.toml" status > "$out/status.txt" || true
+  cp "$top/policy/pleach/decisions.jsonl" "$out"
 fi
 cat "$out"/submit-*.log
 python3 "$here/compare_slurm.py" table "$out/rows.csv" "$([[ " ${arms[*]} " == *" backfill "* ]] && echo backfill || echo "${arms[0]}")"

@@ -61,10 +61,10 @@ start_daemon() {
 kill_daemon() { kill -9 "$daemon"; wait "$daemon" 2>/dev/null || true; daemon=; }
 submit() {
   local id
-  until id=$(sbatch --parsable -o /dev/null -e /dev/null "$@" 2>/dev/null); do sleep 0.2; done
+  until id=$(sbatch --parsable -p main -o /dev/null -e /dev/null "$@" 2>/dev/null); do sleep 0.2; done
   echo "$id" | tee -a "$dir/jobs"
 }
-"$program" --config "$dir/pleach.toml" lua --partition main > "$dir/first.lua"
+"$program" --config "$dir/pleach.toml" lua > "$dir/first.lua"
 slurm_start "$dir" "$dir/first.lua"
 start_daemon
 sleep 2

@@ -8,6 +8,7 @@
 
 import csv
 import math
+import os
 import random
 import subprocess
 import sys
@@ -79,7 +80,7 @@ def rows(path, arm, folder):
         slurm, at_s = submitted[key]
         (start_s, nodes), end_s = began[key], ended[key]
         times = [round(value - zero_s, 2) for value in (at_s, start_s, end_s)]
-        writer.writerow([path, arm, key, slurm, job["num_gpus"], job["run_time_s"], job["estimate_s"], *times, expand(nodes)])
+        writer.writerow([os.path.basename(path), arm, key, slurm, job["num_gpus"], job["run_time_s"], job["estimate_s"], *times, expand(nodes)])
 
 
 def expand(nodes):

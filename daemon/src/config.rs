@@ -40,6 +40,8 @@ pub struct Settings {
     pub preemption: bool,
     /// What a restart is believed to cost a job, s, 0 to 1e6.
     pub restart_cost_s: f64,
+    /// Port of 127.0.0.1 where `GET /metrics` answers Prometheus; none: nobody listens.
+    pub metrics_port: Option<u16>,
     /// What is known of GPU types, by Slurm's names.
     pub gpu_types: BTreeMap<String, GpuType>,
     /// GPUs that are an account's by right, by Slurm's names; other accounts share the rest.
@@ -82,6 +84,7 @@ impl Default for Settings {
             preemption: false,
             restart_cost_s: 30.0,
             gpu_types: BTreeMap::new(),
+            metrics_port: None,
             tenants: BTreeMap::new(),
         }
     }

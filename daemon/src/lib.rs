@@ -8,6 +8,7 @@ pub mod fleet;
 pub mod lua;
 pub mod mark;
 pub mod memory;
+pub mod metrics;
 pub mod policy;
 pub mod record;
 pub mod round;

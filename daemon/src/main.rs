@@ -300,13 +300,13 @@ fn explain(settings: &Settings, job: ExternalId) -> Result<ExitCode, Error> {
             };
             let by = record.fallback.as_deref().unwrap_or(&record.policy);
             let action = format!("{:?}", planned.decision.action).to_lowercase();
+            let nodes = match planned.nodes.is_empty() {
+                true => "that become free".to_owned(),
+                false => format!("of {}: {mode}", planned.nodes.join(",")),
+            };
             say(&format!(
-                "round {} at {}: {action} job {job} on {} GPU(s) of {}: {mode}\nby {by}\n{}",
-                record.round,
-                record.snapshot.taken_s,
-                planned.decision.num_gpus,
-                planned.nodes.join(","),
-                planned.why
+                "round {} at {}: {action} job {job} on {} GPU(s) {nodes}\nby {by}\n{}",
+                record.round, record.snapshot.taken_s, planned.decision.num_gpus, planned.why
             ));
         }
     }

@@ -10,6 +10,7 @@ use crate::config::Settings;
 use crate::error::Error;
 use crate::fleet;
 use crate::memory::Memory;
+use crate::metrics::Metrics;
 use crate::policy::Loaded;
 use crate::record::{Planned, RoundRecord};
 use crate::round::{self, Deciders};
@@ -30,6 +31,7 @@ pub struct Service {
     memory: Memory,
     state: State,
     status: Status,
+    metrics: Option<Metrics>,
 }
 
 impl Service {
@@ -42,6 +44,7 @@ impl Service {
         let loaded = Loaded::of(policy, fleet::capabilities(&settings))?;
         let fallback = Loaded::heuristic(&settings.fallback)?;
         let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
+        let metrics = settings.metrics_port.map(Metrics::listen).transpose()?;
         let commands = settings.commands();
         let partition = match &settings.partition {
             Some(name) => name.clone(),
@@ -68,6 +71,7 @@ impl Service {
             memory,
             state,
             status,
+            metrics,
             settings,
         })
     }
@@ -113,6 +117,9 @@ impl Service {
             self.state.write_memory(&self.memory),
             self.state.write_status(&self.status),
         ];
+        if let Some(metrics) = &mut self.metrics {
+            metrics.publish(&self.status);
+        }
         notes.extend(
             written
                 .into_iter()

@@ -1,11 +1,17 @@
-# A Slurm of three virtual nodes with sixteen fake GPUs on loopback, in one folder. Sourced; needs root.
+# A Slurm of virtual nodes with fake GPUs on loopback, in one folder. Sourced; needs root.
 #   slurm_start DIR [LUA]   starts it; sets SLURM_CONF
 #   slurm_stop DIR          ends the daemons that it started, by their process ids
+# Settings, from the environment:
+#   PLEACH_SLURM_PORT       the controller's port; the nodes' are the next ones
+#   PLEACH_SLURM_NODES      NAME:GPU_TYPE:NUM_GPUS of each node
+#   PLEACH_SLURM_SCHEDULER  Slurm's own scheduler, with more words for SchedulerParameters behind a comma
 
 slurm_start() {
   local dir=$1 lua=${2:-} host port=${PLEACH_SLURM_PORT:-16817}
+  local nodes=${PLEACH_SLURM_NODES:-g1:a100:4 g2:a100:4 g3:v100:8} scheduler=${PLEACH_SLURM_SCHEDULER:-backfill}
+  local node name kind num names=()
   host=$(hostname)
-  mkdir -p "$dir"/{run,log,state,spool/g1,spool/g2,spool/g3,etc,dev,munge}
+  mkdir -p "$dir"/{run,log,state,etc,dev,munge}
   chmod 755 "$dir" "$dir"/run "$dir"/log
   for i in 0 1 2 3 4 5 6 7; do [ -e "$dir/dev/nvidia$i" ] || mknod "$dir/dev/nvidia$i" c 1 3; done
   [ -e "$dir/munge/key" ] || dd if=/dev/urandom of="$dir/munge/key" bs=1 count=1024 status=none
@@ -34,8 +40,8 @@ MpiDefault=none
 ReturnToService=2
 SlurmdParameters=config_overrides
 PriorityType=priority/basic
-SchedulerType=sched/backfill
-SchedulerParameters=batch_sched_delay=0,sched_interval=2,sched_min_interval=0,bf_interval=2,bf_resolution=1
+SchedulerType=sched/${scheduler%%,*}
+SchedulerParameters=batch_sched_delay=0,sched_interval=2,sched_min_interval=0,bf_interval=2,bf_resolution=1${scheduler#"${scheduler%%,*}"}
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 GresTypes=gpu,shard
@@ -45,24 +51,24 @@ PreemptType=preempt/none
 KillWait=5
 SlurmdTimeout=20
 NodeName=DEFAULT CPUs=16 Boards=1 SocketsPerBoard=1 CoresPerSocket=16 ThreadsPerCore=1 RealMemory=64000 State=UNKNOWN
-NodeName=g1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 1)) Gres=gpu:a100:4,shard:16
-NodeName=g2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 2)) Gres=gpu:a100:4,shard:16
-NodeName=g3 NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + 3)) Gres=gpu:v100:8,shard:32
-PartitionName=main Nodes=g1,g2,g3 Default=YES MaxTime=1-00:00:00 DefaultTime=00:10:00 State=UP
 CONF
-  cat > "$dir/etc/gres.conf" <<CONF
-AutoDetect=off
-NodeName=g[1-2] Name=gpu Type=a100 File=$dir/dev/nvidia[0-3]
-NodeName=g[1-2] Name=shard Count=16
-NodeName=g3 Name=gpu Type=v100 File=$dir/dev/nvidia[0-7]
-NodeName=g3 Name=shard Count=32
-CONF
+  echo 'AutoDetect=off' > "$dir/etc/gres.conf"
+  for node in $nodes; do
+    IFS=: read -r name kind num <<< "$node"
+    names+=("$name"); mkdir -p "$dir/spool/$name"
+    echo "NodeName=$name NodeHostname=$host NodeAddr=127.0.0.1 Port=$((port + ${#names[@]}))" \
+      "Gres=gpu:$kind:$num,shard:$((4 * num))" >> "$dir/etc/slurm.conf"
+    printf 'NodeName=%s Name=%s\n' "$name" "gpu Type=$kind File=$dir/dev/nvidia[0-$((num - 1))]" \
+      "$name" "shard Count=$((4 * num))" >> "$dir/etc/gres.conf"
+  done
+  echo "PartitionName=main Nodes=$(IFS=,; echo "${names[*]}") Default=YES MaxTime=UNLIMITED DefaultTime=00:10:00 State=UP" \
+    >> "$dir/etc/slurm.conf"
   [ -z "$lua" ] || cp "$lua" "$dir/etc/job_submit.lua"
   munged --force --key-file="$dir/munge/key" --socket="$dir/run/munge.socket" --pid-file="$dir/run/munged.pid" \
     --log-file="$dir/log/munged.log" --seed-file="$dir/run/munged.seed"
   export SLURM_CONF=$dir/etc/slurm.conf
   slurmctld -i
-  for node in g1 g2 g3; do slurmd -N "$node"; done
+  for node in "${names[@]}"; do slurmd -N "$node"; done
   for _ in $(seq 200); do
     [ "$(sinfo -h -N -o %T 2>/dev/null | sort -u)" = idle ] && return 0
     sleep 0.1

@@ -1,0 +1,91 @@
+//! The daemon's own time of a round, from the text that Slurm printed to the decisions: read, tables, pass. Slurm's commands
+//! are not in it. One running job on each node, and as many waiting jobs as nodes; a quarter of the GPUs is free.
+
+use std::fmt::Write;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use pleach_daemon::Settings;
+use pleach_daemon::fleet;
+use pleach_daemon::memory::Memory;
+use pleach_daemon::policy::Loaded;
+use pleach_daemon::round::{self, Deciders};
+use pleach_daemon::source::slurm;
+
+const NOW_S: i64 = 1_795_000_000;
+const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../checkpoints/reference/");
+
+fn job(number: usize, gpus: usize, minutes: usize, runs_on: Option<usize>) -> String {
+    let (state, priority, reason) = match runs_on {
+        Some(_) => ("RUNNING", 1, "None"),
+        None => ("PENDING", 0, "JobHeldUser"),
+    };
+    let node = runs_on.map_or(String::new(), |node| format!("n{node}"));
+    let start_s = runs_on.map_or("N/A".to_owned(), |_| (NOW_S - 500).to_string());
+    let submit_s = NOW_S - 1000;
+    format!(
+        "{number}|{state}|{priority}|gres:gpu:{gpus}|N/A|N/A|N/A|1|1|{node}||pleach:held|{reason}|{minutes}:00|{submit_s}|\
+         {start_s}|0|OK|0|(null)|(null)|(null)|(null)|main|(null)|\n"
+    )
+}
+
+/// What `squeue` and `sinfo` print.
+fn texts(num: usize) -> (String, String) {
+    let (mut jobs, mut nodes) = (String::new(), String::new());
+    for node in 0..num {
+        jobs += &job(node + 1, 3, 10 + node * 7919 % 1500, Some(node));
+        let _ = writeln!(
+            nodes,
+            "n{node}|mixed|gpu:a100:4|gpu:a100:3(IDX:0-2)|1/15/0/16|main*|"
+        );
+    }
+    for row in 0..num {
+        jobs += &job(num + row + 1, 1 + row * 31 % 4, 10 + row * 104_729 % 1500, None);
+    }
+    (jobs, nodes)
+}
+
+fn rounds(criterion: &mut Criterion) {
+    let settings = Settings::default();
+    for num in [1000, 10_000] {
+        let (jobs, nodes) = texts(num);
+        criterion.bench_function(&format!("read/{num}"), |bencher| {
+            bencher.iter(|| slurm::read(&jobs, &nodes, "main", NOW_S).map(|seen| seen.jobs.len()));
+        });
+        for (name, policy) in [
+            ("sjf", "sjf".to_owned()),
+            ("tree", format!("{REFERENCE}PhillyGang-v1-tree.json")),
+            ("network", format!("{REFERENCE}PhillyGang-v1.ckpt")),
+        ] {
+            let loaded = Loaded::of(&policy, fleet::capabilities(&settings));
+            let (Ok(mut policy), Ok(mut fallback)) = (loaded, Loaded::heuristic("easy")) else {
+                println!("{name}: {policy} cannot be read");
+                continue;
+            };
+            criterion.bench_function(&format!("observe to decision/{name}/{num}"), |bencher| {
+                bencher.iter(|| {
+                    let snapshot = slurm::read(&jobs, &nodes, "main", NOW_S)?;
+                    let mut memory = Memory::default();
+                    memory.observe(&snapshot);
+                    let mut deciders = Deciders {
+                        policy: &mut policy,
+                        fallback: &mut fallback,
+                    };
+                    let plan =
+                        round::plan(&snapshot, &memory, &mut deciders, &settings, false, &mut || false)?;
+                    assert!(
+                        plan.fallback.is_none() && !plan.decisions.is_empty(),
+                        "nothing was decided"
+                    );
+                    Ok::<usize, pleach_daemon::Error>(plan.decisions.len())
+                });
+            });
+        }
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(20);
+    targets = rounds
+}
+criterion_main!(benches);

@@ -1,0 +1,226 @@
+//! Figures for Prometheus, over HTTP on a port of the loopback address: `GET /metrics` in the OpenMetrics text format.
+//!
+//! A thread of its own answers one caller at a time, from the text of the last round: whoever asks slowly delays no round.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::error::Error;
+use crate::state::Status;
+
+/// Longest request that is read, bytes.
+const REQUEST_MAX: usize = 4096;
+/// Longest time for a caller to send its request or take the answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is counted, and the port where it is told.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    text: Arc<Mutex<String>>,
+    address: SocketAddr,
+    counters: [Counter; 5],
+    jobs: [Gauge; 3],
+    last_round: Gauge,
+    times: [Histogram; 3],
+}
+
+impl Metrics {
+    /// Listens on 127.0.0.1; port 0 takes one that is free.
+    ///
+    /// # Errors
+    /// A port that cannot be had.
+    pub fn listen(port: u16) -> Result<Metrics, Error> {
+        let mut registry = Registry::with_prefix("pleach");
+        let counters = [
+            ("rounds", "Rounds since the daemon began"),
+            ("rounds_failed", "Rounds that failed"),
+            ("rounds_by_fallback", "Rounds that the fallback answered"),
+            (
+                "decisions_sent",
+                "Starts and preemptions that were sent; in shadow mode, decided",
+            ),
+            ("log_lines_lost", "Lines that the decision log could not take"),
+        ];
+        let counters = counters.map(|(name, help)| {
+            let counter = Counter::default();
+            registry.register(name, help, counter.clone());
+            counter
+        });
+        let jobs = [
+            ("jobs_waiting", "Jobs that wait for the daemon"),
+            ("jobs_placed", "Jobs that run or were let go"),
+            ("jobs_left_to_slurm", "Jobs that are left to Slurm"),
+        ];
+        let jobs = jobs.map(|(name, help)| {
+            let gauge = Gauge::default();
+            registry.register(name, help, gauge.clone());
+            gauge
+        });
+        let last_round = Gauge::default();
+        let help = "When the last round began, Unix time";
+        registry.register_with_unit("last_round", help, Unit::Seconds, last_round.clone());
+        let times = [
+            ("observe", "Time for observing Slurm"),
+            ("decide", "Time for deciding"),
+            ("apply", "Time for carrying out"),
+        ];
+        let times = times.map(|(name, help)| {
+            // 0.1 ms to 6.6 s.
+            let histogram = Histogram::new(exponential_buckets(1e-4, 3.0, 11));
+            registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
+            histogram
+        });
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        let listen = || -> std::io::Result<(TcpListener, SocketAddr)> {
+            let listener = listener?;
+            let address = listener.local_addr()?;
+            Ok((listener, address))
+        };
+        let (listener, address) = listen().map_err(|source| Error::File {
+            path: format!("127.0.0.1:{port}").into(),
+            source,
+        })?;
+        let text = Arc::new(Mutex::new(String::new()));
+        let shared = Arc::clone(&text);
+        thread::spawn(move || {
+            for caller in listener.incoming().flatten() {
+                // A caller that breaks off is none of our errors.
+                let _ = answer(caller, &shared);
+            }
+        });
+        Ok(Metrics {
+            registry,
+            text,
+            address,
+            counters,
+            jobs,
+            last_round,
+            times,
+        })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Takes in a round that has ended.
+    pub fn publish(&mut self, status: &Status) {
+        let is_failed = status.num_failed > self.counters[1].get();
+        let totals = [
+            status.num_rounds,
+            status.num_failed,
+            status.num_fallbacks,
+            status.num_starts,
+            status.num_lines_lost,
+        ];
+        for (counter, total) in self.counters.iter().zip(totals) {
+            let counter: &AtomicU64 = counter.inner();
+            counter.store(total, Ordering::Relaxed);
+        }
+        let nums = [status.num_waiting, status.num_placed, status.num_foreign];
+        for (gauge, num) in self.jobs.iter().zip(nums) {
+            gauge.set(i64::try_from(num).unwrap_or(i64::MAX));
+        }
+        self.last_round.set(status.at_s);
+        let times = [status.observe_s, status.decide_s, status.apply_s];
+        // The times of a round that failed are those of the round before.
+        for (histogram, time_s) in self.times.iter().zip(times).filter(|_| !is_failed) {
+            histogram.observe(time_s);
+        }
+        let mut text = String::new();
+        // A `String` takes all that is written to it.
+        if encode(&mut text, &self.registry).is_ok() {
+            *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        }
+    }
+}
+
+fn answer(mut caller: TcpStream, text: &Mutex<String>) -> std::io::Result<()> {
+    caller.set_read_timeout(Some(PATIENCE))?;
+    caller.set_write_timeout(Some(PATIENCE))?;
+    let mut request = Vec::new();
+    let mut part = [0; 512];
+    while request.len() < REQUEST_MAX && !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        match caller.read(&mut part)? {
+            0 => break,
+            num => request.extend_from_slice(&part[..num]),
+        }
+    }
+    let (code, kind, body) = if request.starts_with(b"GET /metrics ") {
+        let body = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        (
+            "200 OK",
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            body,
+        )
+    } else {
+        ("404 Not Found", "text/plain", "GET /metrics\n".to_owned())
+    };
+    let num = body.len();
+    write!(
+        caller,
+        "HTTP/1.1 {code}\r\nContent-Type: {kind}\r\nContent-Length: {num}\r\nConnection: close\r\n\r\n{body}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(address: SocketAddr, request: &str) -> String {
+        let mut caller = TcpStream::connect(address).unwrap();
+        caller.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        caller.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn a_round_can_be_read_on_loopback_and_nothing_else() {
+        let mut metrics = Metrics::listen(0).unwrap();
+        let address = metrics.address();
+        assert!(address.ip().is_loopback());
+        for rounds in 1..=2 {
+            metrics.publish(&Status {
+                num_rounds: rounds,
+                num_waiting: 7,
+                at_s: 1_795_000_000,
+                decide_s: 0.002,
+                ..Status::default()
+            });
+        }
+        let text = ask(address, "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
+        for line in [
+            "HTTP/1.1 200 OK",
+            "pleach_rounds_total 2",
+            "pleach_jobs_waiting 7",
+            "pleach_last_round_seconds 1795000000",
+            "pleach_decide_seconds_count 2",
+            "# EOF",
+        ] {
+            assert!(text.contains(line), "{line} is not in {text}");
+        }
+        assert!(ask(address, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
+        assert!(ask(address, &"x".repeat(REQUEST_MAX)).starts_with("HTTP/1.1 404"));
+        let port = address.port();
+        assert!(
+            Metrics::listen(port)
+                .unwrap_err()
+                .to_string()
+                .contains(&port.to_string())
+        );
+    }
+}

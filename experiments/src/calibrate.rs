@@ -2,11 +2,11 @@
 //!
 //! What a network has learned is what to do where jobs wait. On a cluster that is almost empty it has nothing to order, and habits
 //! that pay in a queue (wide gangs wait for a tight place) cost. So a standby is chosen by simulation, over lists of two lengths and
-//! two low loads, by the objective of the search for trees, which counts a part that loses three times.
+//! two low loads. A loss of one percent on a part is borne, what is beyond counts three times.
 
-use pleach_distill::search::SearchConfig;
 use pleach_env::EnvConfig;
 use pleach_network::{LearnedPolicy, Standby, TrainedNetwork};
+use pleach_scheduler::portable_math::ln;
 use serde::Serialize;
 
 use crate::distill::parts::{Lists, PARTS, PartRow, REPORTED};
@@ -17,12 +17,32 @@ use crate::progress::Watcher;
 /// Queues that are tried, in GPUs that waiting jobs ask for, over all GPUs. *Assumed.*
 pub const RATIOS: [f64; 8] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5];
 
+/// A loss on a part that is borne, and how often the rest of it is counted besides. *Assumed.*
+const LOSS: (f64, f64) = (1.01, 2.0);
+
+/// A 99th percentile of JCT that is borne, over the best heuristic's, and the weight of the rest. *Assumed.*
+const TAIL: (f64, f64) = (1.05, 0.3);
+
+/// The mean over the parts of the logarithm of the ratio of average JCT, twice what a part loses beyond 1 %, and 0.3 times what the
+/// 99th percentile is beyond 1.05.
+#[must_use]
+pub fn objective(parts: &[PartRow]) -> f64 {
+    let num = parts.len().max(1) as f64;
+    let of = |part: &PartRow| {
+        let jct = ln(part.jct.mean);
+        let lost = (jct - ln(LOSS.0)).max(0.0);
+        let tail = (part.p99 - TAIL.0).max(0.0);
+        jct / num + LOSS.1 * lost + TAIL.1 * tail / num
+    };
+    parts.iter().map(of).sum()
+}
+
 /// What a standby is worth.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tried {
     /// Who decides below which queue; nobody but the network if none.
     pub standby: Option<Standby>,
-    /// What is to be little, [`SearchConfig::objective`].
+    /// What is to be little, [`objective`].
     pub objective: f64,
     /// Average JCT and its 99th percentile over those of the best heuristic of each part.
     pub parts: Vec<PartRow>,
@@ -53,10 +73,6 @@ pub fn calibrate(
     watcher: &Watcher,
 ) -> Result<(TrainedNetwork, Calibration), Error> {
     let lists = Lists::draw(env, &PARTS, (seed, "calibrate"), num_lists, None, watcher)?;
-    let judge = SearchConfig {
-        num_parts: lists.parts.len(),
-        ..SearchConfig::default()
-    };
     let mut names: Vec<&String> = network.contract.prior.iter().map(|prior| &prior.policy).collect();
     for name in &lists.best {
         if !names.contains(&name) {
@@ -75,10 +91,11 @@ pub fn calibrate(
     let mut tried = Vec::new();
     for standby in std::iter::once(None).chain(names.iter().flat_map(standby)) {
         let outcomes = lists.all(&policy(&with(network, standby.clone()))?)?;
+        let parts = lists.rows(&outcomes);
         tried.push(Tried {
             standby,
-            objective: judge.objective(&outcomes),
-            parts: lists.rows(&outcomes),
+            objective: objective(&parts),
+            parts,
         });
     }
     let least = |a: &usize, b: &usize| tried[*a].objective.total_cmp(&tried[*b].objective);

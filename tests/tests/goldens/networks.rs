@@ -12,7 +12,10 @@ const SEED: u64 = 11;
 
 fn play(path: &Path) -> Row {
     let name = path.file_stem().unwrap().to_str().unwrap();
-    let id = format!("Pleach/{}", name.trim_end_matches("-longer"));
+    let id = format!(
+        "Pleach/{}",
+        name.trim_end_matches("-longer").trim_end_matches("-standby")
+    );
     let mut policy = LearnedPolicy::load(path).unwrap();
     let mut env = Env::new(EnvConfig::registered(&id).unwrap()).unwrap();
     let spaces = env.spaces();

@@ -37,7 +37,9 @@ find_slurm() {
 
 # Tests whose published data is missing note themselves here; PLEACH_REQUIRE_DATA=1 makes them fail.
 skipped=target/skipped-for-missing-data.txt
-rm -f "$skipped"
+# And those whose program (a browser) is not here.
+unrun=target/skipped-for-missing-programs.txt
+rm -f "$skipped" "$unrun"
 
 step cargo fmt --all --check
 step cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -125,4 +127,8 @@ printf '\nall checks passed\n'
 if [ -s "$skipped" ]; then
   sort -u "$skipped" | sed 's/^/  /'
   printf 'skipped for missing data: %s tests, named above\n' "$(sort -u "$skipped" | wc -l)"
+fi
+if [ -s "$unrun" ]; then
+  sort -u "$unrun" | sed 's/^/  /'
+  printf 'skipped for missing programs: %s tests, named above\n' "$(sort -u "$unrun" | wc -l)"
 fi

@@ -17,6 +17,11 @@ const SKIPPED: &str = concat!(
     "/../target/skipped-for-missing-data.txt"
 );
 
+const SKIPPED_PROGRAMS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../target/skipped-for-missing-programs.txt"
+);
+
 /// A file or folder of published data by its path in `shared/data`; none where it is missing, and the running test is then
 /// noted as skipped.
 ///
@@ -26,6 +31,33 @@ const SKIPPED: &str = concat!(
 pub fn data(path: &str) -> Option<PathBuf> {
     let is_required = std::env::var(REQUIRE).is_ok_and(|value| value == "1");
     find(Path::new(DATA), path, is_required, Path::new(SKIPPED))
+}
+
+/// A program of the machine that a test runs, by the first of its names that is there; none where there is none, and the running
+/// test is then noted as skipped in `target/skipped-for-missing-programs.txt`, which `./check.sh` prints too.
+///
+/// # Panics
+/// Where the note cannot be written.
+#[must_use]
+pub fn program(names: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    find_program(&folders, names, Path::new(SKIPPED_PROGRAMS))
+}
+
+fn find_program(folders: &[PathBuf], names: &[&str], skipped: &Path) -> Option<PathBuf> {
+    let mut places = names
+        .iter()
+        .flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    if let Some(found) = places.find(|place| place.is_file()) {
+        return Some(found);
+    }
+    let test = format!("{} ({})", running_test(), names.join(" or "));
+    eprintln!("skipped {test}: not here");
+    if let Err(error) = note(skipped, &test) {
+        panic!("{}: {error}", skipped.display());
+    }
+    None
 }
 
 fn find(folder: &Path, path: &str, is_required: bool, skipped: &Path) -> Option<PathBuf> {
@@ -61,6 +93,23 @@ fn running_test() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_without_its_program_is_noted_with_the_names_of_the_program() {
+        let folder = std::env::temp_dir().join(format!("pleach-program-{}", std::process::id()));
+        let skipped = folder.join("skipped.txt");
+        let folders = [folder.clone()];
+        assert_eq!(find_program(&folders, &["chromium", "chrome"], &skipped), None);
+        let noted = fs::read_to_string(&skipped).unwrap_or_default();
+        fs::write(folder.join("chrome"), "").unwrap_or_default();
+        let found = find_program(&folders, &["chromium", "chrome"], &skipped);
+        fs::remove_dir_all(&folder).unwrap_or_default();
+        assert_eq!(found, Some(folder.join("chrome")));
+        assert!(
+            noted.ends_with("_of_the_program (chromium or chrome)\n"),
+            "{noted}"
+        );
+    }
 
     #[test]
     fn a_test_without_its_data_is_noted_or_fails_where_data_is_required() {

@@ -22,9 +22,10 @@ pub fn assert_well_formed(html: &str) {
             continue;
         }
         let name = tag.split_whitespace().next().expect("a tag's name").to_string();
-        if name == "style" {
-            let close = rest.find("</style>").expect("the end of the style");
-            rest = &rest[close + "</style>".len()..];
+        if name == "style" || name == "script" {
+            let end = format!("</{name}>");
+            let close = rest.find(&end).expect("the end of the style or script");
+            rest = &rest[close + end.len()..];
         } else if !VOID.contains(&name.as_str()) {
             open.push(name);
         }

@@ -8,7 +8,7 @@ use pleach_env::EnvConfig;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 use serde::Serialize;
 
-use crate::commands::Context;
+use crate::commands::{Context, frontier};
 use crate::flags::{CertifyArgs, DistillArgs, DistillCommand};
 use crate::progress::bars;
 use pleach_experiments::distill::parts::{Lists, PARTS, markdown};
@@ -49,8 +49,10 @@ struct Settings<'a> {
 /// # Errors
 /// Flags that cannot be used, a folder in the way, a run that fails.
 pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    if let Some(DistillCommand::Certify(args)) = &args.command {
-        return certify(args, context);
+    match &args.command {
+        Some(DistillCommand::Certify(args)) => return certify(args, context),
+        Some(DistillCommand::Frontier(args)) => return frontier::run(args, context),
+        None => {}
     }
     let Some(teacher) = args.teacher.as_deref().filter(|_| !args.search) else {
         return search(args, context);

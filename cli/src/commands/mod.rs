@@ -7,6 +7,7 @@ pub mod describe;
 pub mod distill;
 pub mod evaluate;
 pub mod export;
+pub mod frontier;
 pub mod index;
 pub mod manual;
 pub mod policies;

@@ -12,8 +12,10 @@ use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::policy_spec::{PolicySpec, label_and_place};
 use pleach_experiments::evaluate::requirement_flags::requirement_flags;
 use pleach_experiments::evaluate::table::Table;
+use pleach_experiments::run_folder::atomic_file::write;
 use pleach_experiments::train::fine_tuning::network_at;
 use pleach_experiments::train::network_card;
+use pleach_experiments::tree_page;
 
 /// Lists heuristics and planners, or shows one.
 ///
@@ -21,7 +23,16 @@ use pleach_experiments::train::network_card;
 /// An unknown policy, or a file that cannot be written.
 pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> {
     if let Some(spec) = &args.show {
-        for policy in PolicySpec::open(spec)? {
+        let policies = PolicySpec::open(spec)?;
+        if let Some(path) = &args.html {
+            let Some(tree) = policies.iter().find_map(PolicySpec::tree_policy) else {
+                let hint = "Make one: pleach distill --teacher NAME|PATH.";
+                return Err(Error::config("show", spec, "a tree with --html", hint));
+            };
+            write(path, tree_page::render(tree.tree()).as_bytes())?;
+            return context.say(&format!("written to {}", path.display()));
+        }
+        for policy in policies {
             let mut words = shown(&policy);
             if policy.is_network() {
                 let (_, place) = label_and_place(spec);

@@ -94,11 +94,65 @@ pub struct DistillArgs {
     pub run: RunArgs,
 }
 
+impl DistillArgs {
+    /// Seed, output and machine of what is done.
+    #[must_use]
+    pub fn run_args(&self) -> &RunArgs {
+        match &self.command {
+            Some(DistillCommand::Frontier(args)) => &args.run,
+            _ => &self.run,
+        }
+    }
+}
+
 /// What else is done with a tree.
 #[derive(Subcommand, Clone, Debug)]
 pub enum DistillCommand {
     /// Says what is certain of a tree: proved, refuted with two candidates that show it, or open
     Certify(CertifyArgs),
+    /// Sizes against what their trees are worth, beside teacher and heuristics: table, plots, trees
+    Frontier(Box<FrontierArgs>),
+}
+
+/// Distils a teacher to trees of several sizes and reports each on lists that nothing was chosen by (as long, longer, low loads):
+/// average JCT over that of the best heuristic with its interval, beside the teacher and other policies.
+#[derive(Args, Clone, Debug, Serialize)]
+#[command(after_help = "\
+Examples:
+  pleach distill frontier --teacher runs/mine
+  pleach distill frontier --teacher net.ckpt --workload Pleach/PhillyGang-v1 --leaves 2,4,8 --lists 8
+  pleach distill frontier --teacher net.ckpt --against sjf,mine.json
+
+In the folder: frontier.json, frontier.md, frontier.html (a plot for each part), trees/leaves-N.json.")]
+pub struct FrontierArgs {
+    /// Whom to learn from: a training run, a policy file, or a heuristic's name
+    #[arg(long, value_name = "NAME|PATH")]
+    pub teacher: String,
+    /// Sizes in leaves, repeated or with commas [default: 2,4,8,16,32,64,128]
+    #[arg(long, value_name = "N", value_delimiter = ',', action = ArgAction::Append, value_parser = clap::value_parser!(u16).range(2..=256))]
+    pub leaves: Vec<u16>,
+    /// Lists of each part; half as many of those twice and four times as long
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    pub lists: u16,
+    /// Policies to show as lines too, repeated or with commas
+    #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append, default_value = "sjf,gpu-time-reserve")]
+    pub against: Vec<String>,
+    /// Rounds of DAgger after the teacher's own [default: 3]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=100))]
+    pub rounds: Option<u16>,
+    /// Episodes to play in each round [default: 8]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub episodes: Option<u32>,
+    /// Which jobs on which cluster.
+    #[command(flatten)]
+    pub workload: WorkloadFlags,
+    /// What the scheduler may do and knows.
+    #[command(flatten)]
+    pub scheduling: SchedulingFlags,
+    /// Seed, output and machine.
+    #[command(flatten)]
+    #[serde(skip)]
+    pub run: RunArgs,
 }
 
 /// Says what holds for every decision that a tree will ever take: proved, refuted with two candidates that show it, or open.

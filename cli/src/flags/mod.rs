@@ -27,7 +27,7 @@ pub const THREADS_MAX: u16 = 1024;
 pub use bench::BenchArgs;
 pub use blend::BlendArgs;
 pub use calibrate::CalibrateArgs;
-pub use distill::{CertifyArgs, DistillArgs, DistillCommand};
+pub use distill::{CertifyArgs, DistillArgs, DistillCommand, FrontierArgs};
 pub use evaluate::EvaluateArgs;
 pub use export::ExportArgs;
 pub use index::IndexArgs;

@@ -10,6 +10,7 @@ use clap::Args;
 Examples:
   pleach policies                                       names to give to --policy
   pleach policies --show runs/mine/tree.json            a tree in words, with what it needs
+  pleach policies --show tree.json --html tree.html     the same as a page that folds, with a path for values that you enter
   pleach policies --show runs/mine                      a network: where it was trained, what it chooses among, its size
   pleach policies --show tiresias                       a planner with its settings
   pleach policies --json policies.json")]
@@ -17,6 +18,9 @@ pub struct PoliciesArgs {
     /// Show this policy, by name or file
     #[arg(long, value_name = "NAME|PATH")]
     pub show: Option<String>,
+    /// Write the tree of --show as one page for a browser, with nothing beside it: branches that fold, tiers, certificates
+    #[arg(long, value_name = "FILE", requires = "show", help_heading = "Output")]
+    pub html: Option<PathBuf>,
     /// Also write the list as JSON to this file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,

@@ -6,6 +6,7 @@ mod learning;
 mod processors;
 mod refusals;
 mod sweeps;
+mod trees;
 mod workloads;
 
 use std::fs;

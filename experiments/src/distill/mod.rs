@@ -1,6 +1,7 @@
 //! Distilling a policy on the episodes of an environment, judged on validation workloads by their objective; searching for a tree;
 //! and the parts on which trees are judged.
 
+pub mod frontier;
 pub mod parts;
 pub mod search;
 mod search_report;

@@ -12,7 +12,7 @@ use crate::evaluate::table::Table;
 use crate::plot::text::escape;
 use crate::run_folder::atomic_file;
 
-const STYLE: &str = include_str!("page.css");
+pub(crate) const STYLE: &str = include_str!("page.css");
 /// Length of a preformatted part, at most, bytes; longer ones are cut with a note.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 

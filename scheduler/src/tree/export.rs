@@ -257,40 +257,16 @@ impl Tree {
 
     /// Rules, the best tier first: a candidate is in the tier of the rule whose conditions it meets.
     fn to_markdown(&self) -> String {
-        let tiers = self.tiers();
-        let mut rules: Vec<(usize, u32, String)> = Vec::new();
-        let mut stack = vec![(0_usize, Vec::<String>::new())];
-        while let Some((place, path)) = stack.pop() {
-            match self.nodes()[place] {
-                Node::Leaf { id, score, .. } => {
-                    let words = if path.is_empty() {
-                        "always".into()
-                    } else {
-                        path.join(" and ")
-                    };
-                    rules.push((tier_of(score, &tiers), id, words));
-                }
-                Node::Split {
-                    feature,
-                    threshold,
-                    left,
-                    right,
-                } => {
-                    for (child, holds) in [(right, false), (left, true)] {
-                        let mut path = path.clone();
-                        path.push(condition(feature_of(feature), threshold, holds));
-                        stack.push((child as usize, path));
-                    }
-                }
-            }
-        }
-        rules.sort();
         let mut text = format!(
             "# {}\n\n| tier | a candidate with | leaf |\n|---:|---|---:|\n",
             self.meta().name
         );
-        for (tier, leaf, words) in rules {
-            let _ = writeln!(text, "| {tier} | {words} | {leaf} |");
+        for rule in self.rules() {
+            let words = match rule.conditions.is_empty() {
+                true => "always".to_string(),
+                false => rule.conditions.join(" and "),
+            };
+            let _ = writeln!(text, "| {} | {words} | {} |", rule.tier, rule.leaf);
         }
         if let Some(key) = self.key_line() {
             let _ = writeln!(text, "\n{key}");

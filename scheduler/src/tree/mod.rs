@@ -24,6 +24,7 @@ mod file;
 mod key_text;
 mod needs;
 mod node;
+mod outline;
 mod reach;
 mod runtime;
 mod text;
@@ -38,6 +39,7 @@ pub use file::{FORMAT, MAX_BYTES};
 pub use key_text::key_in_words;
 pub(crate) use node::MAX_NODES;
 pub use node::{MAX_DEPTH, Node};
+pub use outline::{Kind, Outline, OutlineLeaf, OutlineNode, Rule};
 pub use runtime::{FlatTree, TreePolicy};
 
 use crate::cluster::Capabilities;

@@ -1,0 +1,114 @@
+//! `pleach distill frontier`: size against performance.
+
+use pleach_distill::DistillConfig;
+use serde::Serialize;
+
+use crate::commands::Context;
+use crate::flags::FrontierArgs;
+use crate::progress::bars;
+use pleach_experiments::distill::frontier::{FrontierInput, FrontierReport, frontier};
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::policy_spec::PolicySpec;
+use pleach_experiments::plot::text::escape;
+use pleach_experiments::report::page::{page, preformatted, section};
+use pleach_experiments::run_folder::RunFolder;
+
+/// Sizes if nobody says which, in leaves.
+const LEAVES: [usize; 7] = [2, 4, 8, 16, 32, 64, 128];
+
+/// What makes two frontiers the same.
+#[derive(Serialize)]
+struct Settings<'a> {
+    args: &'a FrontierArgs,
+    distill: &'a DistillConfig,
+}
+
+/// Distils a teacher to trees of several sizes and reports them.
+///
+/// # Errors
+/// Flags that cannot be used, a folder in the way, a run that fails.
+pub fn run(args: &FrontierArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let mut config = DistillConfig {
+        leaves: LEAVES.to_vec(),
+        ..DistillConfig::default()
+    };
+    if !args.leaves.is_empty() {
+        config.leaves = args.leaves.iter().map(|leaves| usize::from(*leaves)).collect();
+    }
+    if let Some(rounds) = args.rounds {
+        config.rounds = usize::from(rounds);
+    }
+    if let Some(episodes) = args.episodes {
+        config.episodes = episodes as usize;
+    }
+    config.validate()?;
+    let env = args.workload.source().env(&args.scheduling.config())?;
+    env.validate()?;
+    let teacher = PolicySpec::open(&args.teacher)?.remove(0);
+    let mut against = Vec::new();
+    for policy in &args.against {
+        PolicySpec::open(policy)?
+            .into_iter()
+            .for_each(|policy| policy.join(&mut against));
+    }
+    for policy in against.iter().chain([&teacher]) {
+        policy.check(env.sim.capabilities)?;
+    }
+    let settings = Settings {
+        args,
+        distill: &config,
+    };
+    let (seed, quiet) = (args.run.seed, args.run.quiet);
+    let folder = RunFolder::open(
+        "frontier",
+        &settings,
+        seed,
+        args.run.out.as_deref(),
+        args.run.existing(),
+    )?;
+    let settings = toml::to_string_pretty(&config).unwrap_or_default();
+    let input = FrontierInput {
+        teacher,
+        distill: config,
+        num_lists: args.lists.into(),
+        against,
+    };
+    let (report, trees) = frontier(&env, &input, seed, &bars(quiet))?;
+    for tree in &trees {
+        let name = format!("trees/leaves-{}.json", tree.num_leaves());
+        folder.write(&name, tree.to_json().as_bytes())?;
+    }
+    folder.write_json("frontier.json", &report)?;
+    let table = report.markdown();
+    folder.write("frontier.md", table.as_bytes())?;
+    let html = shown(&report, &table, &context.command_line, &settings);
+    folder.write("frontier.html", html.as_bytes())?;
+    if let Some(path) = &args.run.json {
+        context.write_json(path, &report)?;
+    }
+    let place = folder.path().to_path_buf();
+    folder.finish()?;
+    if !quiet {
+        context.say(&table)?;
+        context.say(&format!("written to {}", place.display()))?;
+    }
+    Ok(())
+}
+
+/// The page: a plot for each part, the tables, what made it.
+fn shown(report: &FrontierReport, table: &str, command_line: &str, settings: &str) -> String {
+    let title = "Size against performance";
+    let mut body = format!(
+        "<h1>{title}</h1>\n<p class=\"note\">Trees distilled from {}, on lists that nothing was chosen by: average JCT over that of \
+         the heuristic that is best over the part, geometric mean and paired 95 % interval. Pleach {}</p>\n",
+        escape(report.lines.first().map_or("", |row| &row.policy)),
+        env!("CARGO_PKG_VERSION")
+    );
+    for (part, svg) in report.plots() {
+        section(&mut body, &part, Some(svg));
+    }
+    section(&mut body, "Table", Some(preformatted(table)));
+    let made = preformatted(command_line) + &preformatted(settings);
+    section(&mut body, "How this was made", Some(made));
+    page(title, &body)
+}

@@ -36,10 +36,10 @@ pub fn render(tree: &Tree) -> String {
         tree.depth(),
         env!("CARGO_PKG_VERSION")
     );
-    let _ = write!(
+    let _ = writeln!(
         body,
         "<p>Every candidate (start this job there, hold GPUs back for that one, hold) goes down the tree on its own. The best tier \
-         in which a candidate ends is taken first. {}</p>\n",
+         in which a candidate ends is taken first. {}</p>",
         escape(&outline.key)
     );
     body.push_str("<div class=\"panes\">\n<div>\n<h2 id=\"tree\">The tree</h2>\n");

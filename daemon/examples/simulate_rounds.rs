@@ -1,7 +1,7 @@
 //! Plays a list of jobs through the daemon's own rounds on a Slurm without delays: each submission and each end is a round,
 //! and what it decides runs at once. One CSV row for each job, as `compare_slurm.py rows` prints them.
 //!
-//! `simulate_rounds LIST ARM POLICY NODES`: LIST is a canonical CSV, NODES the nodes of `slurm_cluster.sh` (`g1:a100:8 g2:a100:8`).
+//! `simulate_rounds LIST ARM POLICY NODES`: LIST is a canonical CSV, NODES as in `slurm_cluster.sh` (`g1:a100:8 g2:a100:8`).
 
 use std::error::Error;
 

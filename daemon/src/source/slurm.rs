@@ -7,7 +7,7 @@
 //! that are not taken whole) is left to Slurm's own scheduler, and the GPUs that it takes are taken out of the cluster that
 //! the policy sees.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::cluster::NodeState;
@@ -102,8 +102,10 @@ pub fn read(jobs: &str, nodes: &str, partition: &str, now_s: i64) -> Result<Snap
             tables.push(node);
         }
     }
+    // Jobs ask for a few different things; each is looked up among the nodes once.
+    let mut known = BTreeMap::new();
     for job in &mut seen {
-        leave_misfits(job, &tables);
+        leave_misfits(job, &tables, &mut known);
     }
     Ok(Snapshot {
         version: VERSION,
@@ -114,23 +116,13 @@ pub fn read(jobs: &str, nodes: &str, partition: &str, now_s: i64) -> Result<Snap
 }
 
 /// Leaves to Slurm what cannot be placed even on an empty cluster, on one node or on whole nodes.
-fn leave_misfits(job: &mut JobSeen, nodes: &[NodeSeen]) {
+fn leave_misfits(job: &mut JobSeen, nodes: &[NodeSeen], known: &mut BTreeMap<Asked, bool>) {
     let is_held = matches!(job.phase, Phase::Waiting | Phase::Blocked { .. });
     if !is_held && job.phase != Phase::Loose {
         return;
     }
-    let named = |node: &&NodeSeen| job.gpu_type.as_deref().is_none_or(|asked| asked == node.gpu_type);
-    let open: Vec<&NodeSeen> = nodes.iter().filter(named).collect();
-    let fits = open.iter().any(|node| {
-        let alike = || open.iter().filter(|other| other.gpu_type == node.gpu_type);
-        match job.num_nodes {
-            1 => node.num_gpus >= job.gpus_per_node,
-            num => {
-                alike().all(|other| other.num_gpus == job.gpus_per_node) && alike().count() >= num as usize
-            }
-        }
-    });
-    if !fits {
+    let asked = (job.gpu_type.clone(), job.gpus_per_node, job.num_nodes);
+    if !*known.entry(asked).or_insert_with(|| fits(job, nodes)) {
         let (num, gpus) = (job.num_nodes, job.gpus_per_node);
         let held = if is_held { GIVE_BACK } else { "" };
         job.phase = Phase::Foreign {
@@ -139,6 +131,21 @@ fn leave_misfits(job: &mut JobSeen, nodes: &[NodeSeen]) {
             ),
         };
     }
+}
+
+/// Whether a job could be placed on these nodes if nobody else were there.
+fn fits(job: &JobSeen, nodes: &[NodeSeen]) -> bool {
+    let named = |node: &&NodeSeen| job.gpu_type.as_deref().is_none_or(|asked| asked == node.gpu_type);
+    let open: Vec<&NodeSeen> = nodes.iter().filter(named).collect();
+    open.iter().any(|node| {
+        let alike = || open.iter().filter(|other| other.gpu_type == node.gpu_type);
+        match job.num_nodes {
+            1 => node.num_gpus >= job.gpus_per_node,
+            num => {
+                alike().all(|other| other.num_gpus == job.gpus_per_node) && alike().count() >= num as usize
+            }
+        }
+    })
 }
 
 /// The fields of a line; the last one may hold separators of its own.

@@ -6,7 +6,9 @@ import json
 from typing import Any, Iterable, Mapping, Union
 
 from pleach import _pleach
-from pleach.policies import Policy, PolicyLike, as_inner
+from pleach._settings import merged, to_json
+from pleach._spaces import with_jobs
+from pleach.policies import Policy, PolicyLike, as_inner, load
 from pleach.workloads import Jobs, Workload, as_arrow, as_pandas, as_workload
 
 Policies = Union[Mapping[str, PolicyLike], Iterable[PolicyLike]]
@@ -86,8 +88,6 @@ def evaluate(
     one name have seeds ``seed``, ``seed`` + 1, ...). The first policy is the reference unless another is named. ``scheduling`` as in
     :func:`pleach.simulate`. The same bytes at any ``num_threads``.
     """
-    from pleach._spaces import to_json
-
     named = policies.items() if isinstance(policies, Mapping) else ((None, policy) for policy in policies)
     inner = [as_inner(policy, name) for name, policy in named]
     if not inner:
@@ -122,8 +122,6 @@ class Distilled:
 
     def save(self, path: Any) -> Policy:
         """Writes the policy file, and opens it."""
-        from pleach.policies import load
-
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.file)
         return load(path)
@@ -147,7 +145,6 @@ def distill(
     ``env`` is an id or an environment; ``settings`` are its settings (``num_jobs``, ``load``, ``sim``, ...). ``config`` is what
     ``pleach distill --config`` takes: ``leaves``, ``rounds``, ``episodes``, ``cart``, ``target``, ``prune``, ...
     """
-    from pleach._spaces import merged, to_json, with_jobs
 
     own: Mapping[str, Any] = {}
     if not isinstance(env, str):

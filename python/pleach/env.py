@@ -11,14 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
+from pleach._settings import are_same, kept, merged
 from pleach._spaces import (
     OBSERVATION,
-    are_same,
     checked_action,
     checked_reward,
     checked_seed,
-    kept,
-    merged,
     open_envs,
     spaces_of,
     views_of,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pleach import _pleach
+from pleach._settings import to_json
 
 if TYPE_CHECKING:
     from pleach.env import PleachEnv
@@ -47,8 +48,6 @@ class Policy:
         among the same. ``tie_key`` orders candidates of equal score: ``index`` (where ``candidates`` is no policy, which has its own),
         ``arrival``, ``shortest-estimate``, ``smallest-gpu-time``. The function is called from other threads, one at a time.
         """
-        from pleach._spaces import to_json
-
         own = str(getattr(function, "__name__", type(function).__name__))
         like = candidates._inner if isinstance(candidates, Policy) else None
         settings = {} if candidates is None or isinstance(candidates, Policy) else dict(candidates)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pleach import _pleach
+from pleach._settings import to_json
 from pleach.policies import PolicyLike, as_inner
 
 Columns = dict[str, Any]
@@ -122,8 +123,6 @@ def read(path: str | os.PathLike[str], *, format: str | None = None, **options: 
 
     ``options`` are ``cluster`` (a dict), ``virtual_clusters``, ``from_s``, ``to_s`` and ``max_jobs``.
     """
-    from pleach._spaces import to_json
-
     inner, report = _pleach.Workload.read(os.fspath(path), to_json({"format": format, **options}))
     return Workload(inner, report)
 
@@ -164,8 +163,6 @@ def simulate(
     ``scheduling`` is what the cluster can do and the scheduler knows: ``preemption``, ``restart_cost_s``, ``estimates``, ``sharing``,
     ``node_mtbf_days``, ``checkpoint_interval_s``, ``outcomes``, ``capacity``, ``mixed_types``, ``overheads``.
     """
-    from pleach._spaces import to_json
-
     inner = as_workload(jobs, cluster)._inner
     return Simulation(_pleach.simulate(inner, as_inner(policy), to_json(scheduling), seed))
 

@@ -35,6 +35,20 @@ find_slurm() {
   has_slurm
 }
 
+# A container may have the programs and no right to the devices: whether an empty cluster comes up.
+slurm_starts() (
+  set +e
+  PATH=$PATH:/usr/sbin:/sbin
+  # shellcheck source=daemon/tests/slurm_cluster.sh
+  . daemon/tests/slurm_cluster.sh
+  dir=$(mktemp -d /tmp/pleach-slurm.XXXXXX)
+  slurm_start "$dir" >"$dir/start.log" 2>&1
+  started=$?
+  slurm_stop "$dir"
+  rm -rf "$dir"
+  exit "$started"
+)
+
 # Tests whose published data is missing note themselves here; PLEACH_REQUIRE_DATA=1 makes them fail.
 skipped=target/skipped-for-missing-data.txt
 # And those whose program (a browser) is not here.
@@ -110,8 +124,8 @@ else
   step timeout 3600 cargo test -p pleach-agents --lib --profile device --features cuda,wgpu --locked -- device --include-ignored
 fi
 slurm_skipped=
-if ! find_slurm; then
-  slurm_skipped='no Slurm is here, and none can be installed (as root, Debian: slurmctld, slurmd, slurm-client, munge, lua5.1)'
+if ! find_slurm || ! slurm_starts; then
+  slurm_skipped='no Slurm is here and none can be installed, or it does not start here (as root, Debian: slurmctld, slurmd, slurm-client, munge, lua5.1)'
   skip 'tests on a real Slurm' "$slurm_skipped"
   [ "${PLEACH_CHECK_SLURM:-0}" != 1 ] || { echo 'PLEACH_CHECK_SLURM=1: that is an error' >&2; exit 1; }
 else

@@ -42,7 +42,8 @@ slurm_starts() (
   # shellcheck source=daemon/tests/slurm_cluster.sh
   . daemon/tests/slurm_cluster.sh
   dir=$(mktemp -d /tmp/pleach-slurm.XXXXXX)
-  slurm_start "$dir" >"$dir/start.log" 2>&1
+  # Ports of its own: the tests begin before the last of these daemons has ended.
+  PLEACH_SLURM_PORT=16917 slurm_start "$dir" >"$dir/start.log" 2>&1
   started=$?
   slurm_stop "$dir"
   rm -rf "$dir"

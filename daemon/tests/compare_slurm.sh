@@ -32,18 +32,18 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# What Slurm can do at its quickest: both of its schedulers every second, over the whole queue, with room for all limits.
-quick=,sched_interval=1,default_queue_depth=1000,bf_interval=1,bf_resolution=60,bf_window=20160,bf_max_job_test=1000,bf_continue
+# Over the whole queue, with room for all limits. How often Slurm looks is in slurm_cluster.sh: every two seconds.
+deep=,default_queue_depth=1000,bf_window=20160,bf_max_job_test=1000,bf_continue
 port=${PLEACH_SLURM_PORT:-16900}
 for arm in "${arms[@]}"; do
   dir=$top/$arm
   mkdir -p "$dir"
   # Jobs name the partition: the script is made before Slurm is there to say which one is the default.
   case $arm in
-    fifo) scheduler=builtin$quick lua= ;;
-    backfill*) scheduler=backfill$quick lua= ;;
+    fifo) scheduler=builtin$deep lua= ;;
+    backfill*) scheduler=backfill$deep lua= ;;
     policy)
-      scheduler=backfill$quick lua=$dir/first.lua
+      scheduler=backfill$deep lua=$dir/first.lua
       printf 'partition = "main"\nstate_dir = "%s/pleach"\ntick_s = 0.25\n' "$dir" > "$dir/pleach.toml"
       "$program" --config "$dir/pleach.toml" lua > "$lua"
       ;;

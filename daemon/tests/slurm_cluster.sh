@@ -4,7 +4,8 @@
 # Settings, from the environment:
 #   PLEACH_SLURM_PORT       the controller's port; the nodes' are the next ones
 #   PLEACH_SLURM_NODES      NAME:GPU_TYPE:NUM_GPUS of each node
-#   PLEACH_SLURM_SCHEDULER  Slurm's own scheduler, with more words for SchedulerParameters behind a comma
+#   PLEACH_SLURM_SCHEDULER  Slurm's own scheduler, with more words for SchedulerParameters behind a comma; of a word that stands
+#                           there twice Slurm takes the first, so those below cannot be changed so
 
 slurm_start() {
   local dir=$1 lua=${2:-} host port=${PLEACH_SLURM_PORT:-16817}

@@ -67,7 +67,8 @@ submit() {
 "$program" --config "$dir/pleach.toml" lua > "$dir/first.lua"
 slurm_start "$dir" "$dir/first.lua"
 start_daemon
-sleep 2
+for _ in $(seq 100); do [ ! -s "$dir/pleach/heartbeat" ] || break; sleep 0.2; done
+[ -s "$dir/pleach/heartbeat" ] || fail 'no heartbeat within 20 s'
 
 declare -A counts=()
 pending() { squeue -h -t PD -o %i | shuf -n 1; }

@@ -86,8 +86,9 @@ fi
 python_ok() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
 venv="$PWD/target/python-venv"
 install_tools() {
-  [ -x "$venv/bin/pip" ] || python3 -m venv "$venv"
-  timeout 600 "$venv/bin/pip" install -q 'maturin>=1.16,<2' gymnasium numpy pytest pandas scikit-learn mypy
+  # As a condition this runs without `set -e`: what fails has to say so.
+  [ -x "$venv/bin/pip" ] || python3 -m venv "$venv" || return 1
+  timeout 600 "$venv/bin/pip" install -q 'maturin>=1.16,<2' gymnasium numpy pytest pandas scikit-learn mypy || return 1
   # Tests that need these skip where there is no wheel of them, and say so.
   timeout 600 "$venv/bin/pip" install -q --only-binary :all: pyarrow || true
   timeout 600 "$venv/bin/pip" install -q --only-binary :all: pygame || true

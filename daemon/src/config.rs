@@ -40,7 +40,7 @@ pub struct Settings {
     pub preemption: bool,
     /// What a restart is believed to cost a job, s, 0 to 1e6.
     pub restart_cost_s: f64,
-    /// Port of 127.0.0.1 where `GET /metrics` answers Prometheus; none: nobody listens.
+    /// Port of 127.0.0.1 where `GET /metrics` answers Prometheus, 1 to 65535; none: nobody listens.
     pub metrics_port: Option<u16>,
     /// What is known of GPU types, by Slurm's names.
     pub gpu_types: BTreeMap<String, GpuType>,
@@ -133,6 +133,10 @@ impl Settings {
                 return Err(ConfigError::new(key, value, format!("{least} to {most}"), hint));
             }
         }
+        if self.metrics_port == Some(0) {
+            let hint = "leave it out where nobody is to listen";
+            return Err(ConfigError::new("metrics_port", 0, "1 to 65535", hint));
+        }
         for (name, gpu) in &self.gpu_types {
             if !(1e-6..=1e6).contains(&gpu.speed) || !(1e-3..=1e6).contains(&gpu.memory_gib) {
                 let value = format!("{gpu:?}");
@@ -193,6 +197,8 @@ mod tests {
             ("tick_s = 0", "tick_s"),
             ("deadline_s = nan", "deadline_s"),
             ("fallback = 'esay'", "easy"),
+            ("metrics_port = 0", "1 to 65535"),
+            ("metrics_port = 65536", "65536"),
             ("[gpu_types.a100]\nspeed = -1", "gpu_types.a100"),
             ("[tenants]\n'*' = 3", "tenants"),
         ] {

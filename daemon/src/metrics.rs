@@ -2,12 +2,12 @@
 //!
 //! A thread of its own answers one caller at a time, from the text of the last round: whoever asks slowly delays no round.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -20,8 +20,12 @@ use crate::state::Status;
 
 /// Longest request that is read, bytes.
 const REQUEST_MAX: usize = 4096;
-/// Longest time for a caller to send its request or take the answer.
+/// Longest time for a caller, from its first byte to its last.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Pause where no caller can be accepted, for the want of file descriptors for example.
+const PAUSE: Duration = Duration::from_millis(100);
+/// What is told before the first round: nothing, as OpenMetrics writes it.
+const NOTHING: &str = "# EOF\n";
 
 /// What is counted, and the port where it is told.
 #[derive(Debug)]
@@ -91,14 +95,9 @@ impl Metrics {
             path: format!("127.0.0.1:{port}").into(),
             source,
         })?;
-        let text = Arc::new(Mutex::new(String::new()));
+        let text = Arc::new(Mutex::new(NOTHING.to_owned()));
         let shared = Arc::clone(&text);
-        thread::spawn(move || {
-            for caller in listener.incoming().flatten() {
-                // A caller that breaks off is none of our errors.
-                let _ = answer(caller, &shared);
-            }
-        });
+        thread::spawn(move || serve(listener.incoming(), &shared));
         Ok(Metrics {
             registry,
             text,
@@ -148,12 +147,35 @@ impl Metrics {
     }
 }
 
+fn serve(callers: impl Iterator<Item = std::io::Result<TcpStream>>, text: &Mutex<String>) {
+    for caller in callers {
+        match caller {
+            // A caller that breaks off is none of our errors.
+            Ok(caller) => drop(answer(caller, text)),
+            Err(_) => thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// The time until `end`.
+///
+/// # Errors
+/// There is none left.
+fn left(end: Instant) -> std::io::Result<Duration> {
+    let left = end.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(ErrorKind::TimedOut.into());
+    }
+    Ok(left)
+}
+
 fn answer(mut caller: TcpStream, text: &Mutex<String>) -> std::io::Result<()> {
-    caller.set_read_timeout(Some(PATIENCE))?;
-    caller.set_write_timeout(Some(PATIENCE))?;
+    // One limit for all reads and writes: a caller that sends byte by byte gets no more time than others.
+    let end = Instant::now() + PATIENCE;
     let mut request = Vec::new();
     let mut part = [0; 512];
     while request.len() < REQUEST_MAX && !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        caller.set_read_timeout(Some(left(end)?))?;
         match caller.read(&mut part)? {
             0 => break,
             num => request.extend_from_slice(&part[..num]),
@@ -170,10 +192,18 @@ fn answer(mut caller: TcpStream, text: &Mutex<String>) -> std::io::Result<()> {
         ("404 Not Found", "text/plain", "GET /metrics\n".to_owned())
     };
     let num = body.len();
-    write!(
-        caller,
+    let reply = format!(
         "HTTP/1.1 {code}\r\nContent-Type: {kind}\r\nContent-Length: {num}\r\nConnection: close\r\n\r\n{body}"
-    )
+    );
+    let mut rest = reply.as_bytes();
+    while !rest.is_empty() {
+        caller.set_write_timeout(Some(left(end)?))?;
+        match caller.write(rest)? {
+            0 => return Err(ErrorKind::WriteZero.into()),
+            num => rest = &rest[num..],
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -193,6 +223,11 @@ mod tests {
         let mut metrics = Metrics::listen(0).unwrap();
         let address = metrics.address();
         assert!(address.ip().is_loopback());
+        let before = ask(address, "GET /metrics HTTP/1.1\r\n\r\n");
+        assert!(
+            before.starts_with("HTTP/1.1 200") && before.ends_with("\r\n\r\n# EOF\n"),
+            "{before}"
+        );
         for rounds in 1..=2 {
             metrics.publish(&Status {
                 num_rounds: rounds,
@@ -222,5 +257,25 @@ mod tests {
                 .to_string()
                 .contains(&port.to_string())
         );
+    }
+
+    #[test]
+    fn a_caller_that_sends_byte_by_byte_is_left_after_a_second() {
+        let metrics = Metrics::listen(0).unwrap();
+        let mut caller = TcpStream::connect(metrics.address()).unwrap();
+        // Four seconds in all, and never one without a byte.
+        let is_left = (0..40).any(|_| {
+            thread::sleep(Duration::from_millis(100));
+            caller.write_all(b"x").is_err()
+        });
+        assert!(is_left);
+        assert!(ask(metrics.address(), "GET /metrics HTTP/1.1\r\n\r\n").contains("# EOF"));
+    }
+
+    #[test]
+    fn callers_that_cannot_be_accepted_keep_no_core_busy() {
+        let began = Instant::now();
+        serve((0..3).map(|_| Err(ErrorKind::Other.into())), &Mutex::default());
+        assert!(began.elapsed() >= 3 * PAUSE);
     }
 }

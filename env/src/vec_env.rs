@@ -1,7 +1,7 @@
 //! N environments that step together over the threads of the present pool.
 //!
 //! Parallelism maps over independent environments and nothing is reduced across them, so the bytes of a batch do not
-//! depend on the number of threads.
+//! depend on the number of threads. One environment alone is stepped where the caller is, and no pool is built for it.
 
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::policy::Policy;
@@ -135,6 +135,9 @@ impl VecEnv {
         check_len(actions.len(), self.slots.len())?;
         batch.check(self.spaces, self.slots.len())?;
         let mode = self.mode;
+        if let ([slot], [action]) = (&mut self.slots[..], actions) {
+            return slot.step(*action, mode, only_row(batch));
+        }
         let slots = self
             .slots
             .par_iter_mut()
@@ -151,6 +154,9 @@ impl VecEnv {
     pub fn reset_some(&mut self, seeds: &[Option<u64>], batch: BatchMut<'_>) -> Result<(), Error> {
         check_len(seeds.len(), self.slots.len())?;
         batch.check(self.spaces, self.slots.len())?;
+        if let ([slot], [seed]) = (&mut self.slots[..], seeds) {
+            return seed.map_or(Ok(()), |seed| slot.reset(Seed(seed), only_row(batch)));
+        }
         let slots = self
             .slots
             .par_iter_mut()
@@ -177,6 +183,28 @@ fn check_len(found: usize, expected: usize) -> Result<(), StepError> {
         Ok(())
     } else {
         Err(StepError::Shape { expected, found })
+    }
+}
+
+/// The row of a batch that has one.
+fn only_row(batch: BatchMut<'_>) -> Row<'_> {
+    Row {
+        observation: ObservationMut {
+            global: batch.global,
+            candidates: batch.candidates,
+            mask: batch.mask,
+        },
+        last: ObservationMut {
+            global: batch.final_global,
+            candidates: batch.final_candidates,
+            mask: batch.final_mask,
+        },
+        reward: &mut batch.reward[0],
+        terminated: &mut batch.terminated[0],
+        truncated: &mut batch.truncated[0],
+        dt_s: &mut batch.dt_s[0],
+        gained: &mut batch.gained[0],
+        episode: &mut batch.episode[0],
     }
 }
 
@@ -327,6 +355,9 @@ impl VectorEnv for VecEnv {
     fn scores_of(&mut self, policies: &mut [&mut dyn Policy], scores: &mut [f32]) -> Result<(), Error> {
         check_len(policies.len(), self.slots.len())?;
         check_len(scores.len(), self.slots.len() * self.spaces.num_candidates)?;
+        if let ([slot], [policy]) = (&mut self.slots[..], &mut *policies) {
+            return slot.env.scores_of(&mut **policy, scores).map_err(Error::from);
+        }
         let rows = scores.par_chunks_mut(self.spaces.num_candidates);
         let slots = self.slots.par_iter_mut().zip(policies.par_iter_mut()).zip(rows);
         slots.for_each(|((slot, policy), scores)| {

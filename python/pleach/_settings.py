@@ -1,4 +1,4 @@
-"""Settings of environments: as JSON, merged, copied, compared."""
+"""Settings of environments: as JSON, merged, copied, compared; and numbers of calls, checked."""
 
 from __future__ import annotations
 
@@ -26,6 +26,24 @@ def to_json(settings: Mapping[str, Any]) -> str:
         if "JSON compliant" in str(error):
             raise ValueError("a setting is NaN or infinite: allowed are finite numbers") from None
         raise
+
+
+def checked_whole(name: str, value: Any, least: int, most: int) -> int:
+    """A whole number within a range; a bool is none."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+        end = "2^64 - 1" if most == 2**64 - 1 else str(most)
+        raise ValueError(f"{name} = {value!r}: allowed is a whole number from {least} to {end}")
+    return int(value)
+
+
+def checked_seed(seed: Any) -> int:
+    """A seed from 0 to 2^64 - 1."""
+    return checked_whole("seed", seed, 0, 2**64 - 1)
+
+
+def checked_num_threads(num_threads: Any) -> int:
+    """A number of threads from 0, which is all cores, to 1024."""
+    return checked_whole("num_threads", num_threads, 0, 1024)
 
 
 def merged(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

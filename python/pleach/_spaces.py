@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 
 from pleach._pleach import Envs
-from pleach._settings import to_json
+from pleach._settings import checked_num_threads, checked_whole, to_json
 from pleach.workloads import as_workload
 
 # Encoded values may differ from the encoded ends of their range in the last bits.
@@ -31,12 +31,9 @@ def open_envs(
     by_tenant: bool = False,
 ) -> Envs:
     """The environments in Rust."""
-    numbers: tuple[tuple[str, Any], ...] = (("num_envs", num_envs), ("num_threads", num_threads))
-    for name, value in numbers:
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-            raise ValueError(f"{name} = {value!r}: allowed is a whole number")
+    num_envs, num_threads = checked_whole("num_envs", num_envs, 1, 65_536), checked_num_threads(num_threads)
     with with_jobs(settings) as settings:
-        envs = Envs(env_id, to_json(settings), int(num_envs), mode, inadmissible, int(num_threads))
+        envs = Envs(env_id, to_json(settings), num_envs, mode, inadmissible, num_threads)
     if by_tenant:
         envs.record_tenants()
     return envs
@@ -92,13 +89,6 @@ def views_of(envs: Envs, num_envs: int) -> dict[str, npt.NDArray[Any]]:
         view.flags.writeable = False
         views[name] = view
     return views
-
-
-def checked_seed(seed: Any) -> int:
-    """A seed from 0 to 2^64 - 1."""
-    if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
-        raise ValueError(f"seed = {seed!r}: allowed is a whole number from 0 to 2^64 - 1")
-    return int(seed)
 
 
 def checked_actions(actions: Any, num_envs: int) -> npt.NDArray[np.int64]:

@@ -6,7 +6,7 @@ import json
 from typing import Any, Iterable, Mapping, Union
 
 from pleach import _pleach
-from pleach._settings import merged, to_json
+from pleach._settings import checked_num_threads, checked_seed, merged, to_json
 from pleach._spaces import with_jobs
 from pleach.policies import Policy, PolicyLike, as_inner, load
 from pleach.workloads import Jobs, Workload, as_arrow, as_pandas, as_workload
@@ -51,12 +51,11 @@ class Comparison:
 
 def _row(name: str, summary: dict[str, Any]) -> dict[str, Any]:
     ratio = summary.get("ratio_vs_reference") or {}
-    interval = ratio.get("interval") or ratio.get("ci95") or (None, None)
     metrics = {key: value for key, value in summary.items() if key != "ratio_vs_reference"}
     paired = {
         "ratio": ratio.get("mean"),
-        "ratio_low": ratio.get("low", interval[0]),
-        "ratio_high": ratio.get("high", interval[1]),
+        "ratio_low": ratio.get("low"),
+        "ratio_high": ratio.get("high"),
         "num_pairs": ratio.get("num_pairs"),
     }
     return {"policy": name, **metrics, **paired}
@@ -92,9 +91,12 @@ def evaluate(
     inner = [as_inner(policy, name) for name, policy in named]
     if not inner:
         raise ValueError("no policies: give at least one")
+    seed, num_threads = checked_seed(seed), checked_num_threads(num_threads)
     config: dict[str, Any] = {"seeds": seeds, "seed": seed, "metric": metric, "scheduling": scheduling}
     lists: list[_pleach.Workload] = []
-    if isinstance(workload, str):
+    # Beside a cluster a string is the path of jobs.
+    names = (*_pleach.workload_names(), *_pleach.env_ids())
+    if isinstance(workload, str) and (cluster is None or workload in names):
         if cluster is not None:
             raise ValueError("cluster is for jobs that are given: a workload by name has its own")
         config["workload"] = {"workload": [workload], "num_jobs": num_jobs, "load": load}
@@ -146,6 +148,7 @@ def distill(
     ``pleach distill --config`` takes: ``leaves``, ``rounds``, ``episodes``, ``cart``, ``target``, ``prune``, ...
     """
 
+    seed, num_threads = checked_seed(seed), checked_num_threads(num_threads)
     own: Mapping[str, Any] = {}
     if not isinstance(env, str):
         env_id, _, own = env.unwrapped._made_of

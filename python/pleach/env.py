@@ -11,17 +11,16 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
-from pleach._settings import are_same, kept, merged
+from pleach._settings import are_same, checked_seed, kept, merged
 from pleach._spaces import (
     OBSERVATION,
     checked_action,
     checked_reward,
-    checked_seed,
     open_envs,
     spaces_of,
     views_of,
 )
-from pleach.policies import PolicyLike, as_policy
+from pleach.policies import PolicyLike, as_inner
 
 Observation = dict[str, npt.NDArray[Any]]
 Info = dict[str, Any]
@@ -128,7 +127,11 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         if self._closed:
             self._check_open()
         envs = self._envs
-        reward, terminated, truncated, dt_s = envs.step_one(action if type(action) is int else checked_action(action))
+        action = action if type(action) is int else checked_action(action)
+        try:
+            reward, terminated, truncated, dt_s = envs.step_one(action)
+        except OverflowError:
+            raise ValueError(f"action = {action}: allowed is 0 to {len(self._rows['mask']) - 1}") from None
         observation = self._observation()
         info: Info = {"dt_s": dt_s, "action_mask": observation["mask"]}
         if self._reward_fn is not None:
@@ -161,7 +164,7 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
 
     def expert_action(self, policy: PolicyLike) -> int | None:
         """What a heuristic, a planner or any other policy would do now; None where no candidate does what a planner plans."""
-        return self._envs.expert_action(0, as_policy(policy))
+        return self._envs.expert_action(0, as_inner(policy))
 
     def render(self) -> Any:
         """One line with ``render_mode="ansi"``; with ``"rgb_array"`` the GPUs over time, coloured by job, above the queue."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pleach import _pleach
-from pleach._settings import to_json
+from pleach._settings import checked_whole, to_json
 
 if TYPE_CHECKING:
     from pleach.env import PleachEnv
@@ -108,6 +108,9 @@ class Policy:
         envs = _envs_of(env)
         if envs is None:
             raise ValueError("explain: allowed is an environment, for an observation does not say what its candidates do")
+        index = checked_whole("index", index, 0, _num_envs(envs) - 1)
+        if action is not None:
+            action = checked_whole("action", action, 0, envs._envs.sizes()[1] - 1)
         return str(envs._envs.explain(index, self._inner, action))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -160,11 +163,6 @@ def as_inner(policy: PolicyLike, name: str | None = None) -> _pleach.Policy:
 @lru_cache(maxsize=1)
 def _known() -> frozenset[str]:
     return frozenset(names())
-
-
-def as_policy(policy: PolicyLike) -> _pleach.Policy:
-    """As :func:`as_inner`, under the policy's own name."""
-    return as_inner(policy)
 
 
 def _envs_of(seen: Any) -> Any:

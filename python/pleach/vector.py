@@ -10,17 +10,17 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from pleach._settings import checked_seed
 from pleach._spaces import (
     OBSERVATION,
     checked_actions,
     checked_reward,
-    checked_seed,
     open_envs,
     spaces_of,
     views_of,
 )
 from pleach.env import Info, Observation, RewardFunction
-from pleach.policies import PolicyLike, as_policy
+from pleach.policies import PolicyLike, as_inner
 
 _WORDS = {AutoresetMode.SAME_STEP: "same-step", AutoresetMode.NEXT_STEP: "next-step", AutoresetMode.DISABLED: "disabled"}
 
@@ -99,7 +99,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         if seed is None:
             fresh = self.np_random.integers(2**63, size=self.num_envs).tolist()
             seeds = fresh
-        elif isinstance(seed, (int, np.integer)):
+        elif isinstance(seed, (int, np.integer)) or np.ndim(seed) == 0:
             first = checked_seed(seed)
             super().reset(seed=first)
             seeds = [checked_seed(first + index) for index in range(self.num_envs)]
@@ -111,7 +111,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         return [one if begin else None for one, begin in zip(seeds, begins)]
 
     def _reset_mask(self, options: dict[str, Any] | None) -> npt.NDArray[np.bool_]:
-        options = {} if options is None else options
+        options = dict(options or {})
         mask = options.pop("reset_mask", None)
         if options:
             raise ValueError(f"options {sorted(options)}: allowed is reset_mask; settings go to make_vec")
@@ -146,6 +146,9 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         info = self._info(observation, dt_s)
         if self._reward_fn is not None:
             reward = checked_reward(self._reward_fn, {**self._envs.gained(), "dt_s": dt_s}, self.num_envs)
+            if self._mode == AutoresetMode.NEXT_STEP:
+                # What the function says of a step in which nothing happened is none of the episode that it begins.
+                reward = np.where(self._begun > self._num_steps, np.float32(0), reward)
             self._returns += reward
         self._num_steps += 1
         if ended:
@@ -206,7 +209,7 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
 
     def expert_action(self, policy: PolicyLike) -> npt.NDArray[np.int64]:
         """What a policy would do in each environment, int64 [N]; -1 where no candidate does what a planner plans."""
-        inner = as_policy(policy)
+        inner = as_inner(policy)
         found = (self._envs.expert_action(index, inner) for index in range(self.num_envs))
         return np.array([-1 if action is None else action for action in found], np.int64)
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pleach import _pleach
-from pleach._settings import to_json
+from pleach._settings import checked_seed, checked_whole, to_json
 from pleach.policies import PolicyLike, as_inner
 
 Columns = dict[str, Any]
@@ -115,7 +115,9 @@ def _unpickled(text: str, report: str) -> Workload:
 
 def workload(name: str, *, num_jobs: int | None = None, load: float | None = None, seed: int = 0) -> Workload:
     """Draws the workload of a generator (``pleach.workload_names()``) or of an environment; the same seed draws the same one."""
-    return Workload(_pleach.Workload.generate(name, num_jobs, load, seed))
+    if num_jobs is not None:
+        num_jobs = checked_whole("num_jobs", num_jobs, 1, 2**32 - 1)
+    return Workload(_pleach.Workload.generate(name, num_jobs, load, checked_seed(seed)))
 
 
 def read(path: str | os.PathLike[str], *, format: str | None = None, **options: Any) -> Workload:
@@ -164,7 +166,7 @@ def simulate(
     ``node_mtbf_days``, ``checkpoint_interval_s``, ``outcomes``, ``capacity``, ``mixed_types``, ``overheads``.
     """
     inner = as_workload(jobs, cluster)._inner
-    return Simulation(_pleach.simulate(inner, as_inner(policy), to_json(scheduling), seed))
+    return Simulation(_pleach.simulate(inner, as_inner(policy), to_json(scheduling), checked_seed(seed)))
 
 
 def as_workload(jobs: Jobs, cluster: Mapping[str, Any] | Workload | None = None) -> Workload:

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use numpy::{PyArray1, PyArrayMethods};
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
+use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, ObservationRef};
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey};
 use pyo3::exceptions::PyValueError;
@@ -21,6 +22,7 @@ pub(crate) struct Callable {
     pub(crate) function: Arc<Py<PyAny>>,
     pub(crate) needs: Needs,
     pub(crate) tie_key: TieKey,
+    pub(crate) key_weights: Vec<KeyWeight>,
     pub(crate) failure: Failure,
 }
 
@@ -79,6 +81,10 @@ impl Policy for Callable {
 
     fn tie_key(&self) -> TieKey {
         self.tie_key
+    }
+
+    fn key_weights(&self) -> &[KeyWeight] {
+        &self.key_weights
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {

@@ -6,7 +6,7 @@
 use std::process;
 use std::sync::{Mutex, PoisonError};
 
-use numpy::{Element, PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1};
+use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1};
 use pleach_env::Error;
 use pleach_env::RandomActions;
 use pleach_env::Seed;
@@ -19,24 +19,13 @@ use pyo3::types::PyDict;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::actions::{self, Refusal};
+use crate::buffers::{Buffers, lend};
 use crate::errors::{guarded, of_env, of_experiment, refused};
 use crate::explain::Explaining;
 use crate::figures::{self, FeatureRow};
 use crate::picture::{HEIGHT, Strip, WIDTH};
 use crate::policy::{Policy, masked};
 use crate::settings::settings;
-
-/// The arrays, flat; Python gives them their shapes.
-struct Buffers {
-    global: Py<PyArray1<f32>>,
-    candidates: Py<PyArray1<f32>>,
-    mask: Py<PyArray1<i8>>,
-}
-
-fn lend<'py, T: Element>(py: Python<'py>, array: &Py<PyArray1<T>>) -> PyResult<PyReadwriteArray1<'py, T>> {
-    let lent = array.bind(py).try_readwrite();
-    lent.map_err(|error| PyRuntimeError::new_err(format!("a buffer of the environments is in use: {error}")))
-}
 
 /// Planners that are asked as experts, with their names.
 type Experts = Vec<(String, ExpertPlanner)>;
@@ -164,8 +153,13 @@ impl Envs {
         Ok(arrays)
     }
 
-    /// Begins an episode where there is a seed.
+    /// Begins an episode where there is a seed; the first time there is one everywhere.
     fn reset(&mut self, py: Python<'_>, seeds: Vec<Option<u64>>) -> PyResult<()> {
+        if !self.begun && seeds.contains(&None) {
+            let text =
+                "reset_mask begins only some, and no episode has begun: call reset without a mask first";
+            return Err(PyValueError::new_err(text));
+        }
         for (expert, _) in self
             .experts
             .iter_mut()
@@ -345,9 +339,9 @@ impl Envs {
             refused("policy", policy.spec.name(), "a tree", hint)
         })?;
         let mut explaining = Explaining::new(tree.clone(), choice);
-        let asked = self.envs.choice_of(index, &mut explaining);
+        let asked = guarded(|| self.envs.choice_of(index, &mut explaining))?;
         asked.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        explaining.text().map_err(PyIndexError::new_err)
+        explaining.text().map_err(PyValueError::new_err)
     }
 
     /// Keeps the integrals of each tenant from the next reset on.

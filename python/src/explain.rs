@@ -1,7 +1,8 @@
 //! A tree that says why, at the decision point of an environment.
 
 use pleach_scheduler::PolicyError;
-use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey, choose};
+use pleach_scheduler::key_weight::KeyWeight;
+use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey, choice_of};
 use pleach_scheduler::tree::TreePolicy;
 
 /// Decides as its tree does, and keeps the reason for one candidate.
@@ -40,12 +41,13 @@ impl Policy for Explaining {
         self.tree.tie_key()
     }
 
+    fn key_weights(&self) -> &[KeyWeight] {
+        self.tree.key_weights()
+    }
+
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         self.tree.score(point, scores)?;
-        let key = self.tree.tie_key();
-        let own = choose(scores, point.observation.mask, |index| {
-            key.of(point.cluster, point.candidates, index)
-        });
+        let own = choice_of(&self.tree, &point, scores);
         let choice = self.choice.or(own).unwrap_or(0);
         let num_candidates = point.candidates.len();
         self.found = if choice < num_candidates {
@@ -54,7 +56,7 @@ impl Policy for Explaining {
                 .map(|found| Ok(found.to_string()))?
         } else {
             Err(format!(
-                "candidate {choice}: allowed is 0 to {}",
+                "action = {choice}: allowed is 0 to {}",
                 num_candidates - 1
             ))
         };

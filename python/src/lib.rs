@@ -4,6 +4,7 @@
 //! Models: everything is called where the command line calls it. Unsafe code: arrays belong to NumPy, and Rust borrows them.
 
 mod actions;
+mod buffers;
 mod callable;
 mod compare;
 mod envs;

@@ -2,19 +2,19 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pleach_env::Seed;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_experiments::PolicySpec;
-use pleach_scheduler::candidate::CandidateSet;
+use pleach_scheduler::candidate::{CandidateSet, MAX_CANDIDATES};
 use pleach_scheduler::cluster::{Capabilities, Cluster};
-use pleach_scheduler::observation::{NUM_GLOBAL_FEATURES, ObservationRef};
+use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef, entities};
 use pleach_scheduler::policy::{CandidateConfig, DecisionPoint, TieKey};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::callable::{Callable, Failure};
-use crate::errors::{of_experiment, refused};
+use crate::errors::{guarded, of_experiment, refused};
 
 /// A policy of any kind.
 #[pyclass(module = "pleach._pleach", frozen)]
@@ -40,7 +40,7 @@ impl Policy {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Calls `ask` with a policy that is ready.
+    /// Calls `ask` with a policy that is ready; one that panics is not asked again.
     pub(crate) fn with_ready<T>(
         &self,
         ask: impl FnOnce(&mut dyn pleach_scheduler::policy::Policy) -> Result<T, pleach_scheduler::PolicyError>,
@@ -50,7 +50,7 @@ impl Policy {
             Some(policy) => policy,
             None => self.spec.policy().map_err(of_experiment)?,
         };
-        let answer = ask(policy.as_mut());
+        let answer = guarded(|| ask(policy.as_mut()))?;
         *self.ready.lock().unwrap_or_else(PoisonError::into_inner) = Some(policy);
         answer.map_err(|error| {
             let raised = self.take_failure();
@@ -94,12 +94,13 @@ impl Policy {
             .map(|like| like.spec.policy().map_err(of_experiment))
             .transpose()?;
         let known = "index, arrival, shortest-estimate, smallest-gpu-time";
-        let tie_key: TieKey = match (tie_key, &like) {
-            (None, Some(like)) => like.tie_key(),
+        let (tie_key, key_weights): (TieKey, _) = match (tie_key, &like) {
+            (None, Some(like)) => (like.tie_key(), like.key_weights().to_vec()),
             (key, _) => {
                 let key = key.unwrap_or("index");
-                serde_json::from_value(key.into())
-                    .map_err(|_| refused("tie_key", key, known, "index is usual."))?
+                let tie_key = serde_json::from_value(key.into())
+                    .map_err(|_| refused("tie_key", key, known, "index is usual."))?;
+                (tie_key, Vec::new())
             }
         };
         let candidates: CandidateConfig = serde_json::from_str(candidates).map_err(|error| {
@@ -119,6 +120,7 @@ impl Policy {
             function: Arc::new(function),
             needs: like.map_or_else(|| candidates.needs(), |like| like.needs()),
             tie_key,
+            key_weights,
             failure: Arc::clone(&failure),
         };
         Ok(Policy::of(
@@ -184,19 +186,19 @@ impl Policy {
                 "It looks at the cluster, which an observation does not hold: give the environment instead.",
             ));
         }
+        check_widths(global.len(), candidates.shape(), mask.len())?;
         let (global, candidates, mask) = (global.as_slice()?, candidates.as_slice()?, mask.as_slice()?);
-        let num_features = candidates.len().checked_div(mask.len()).unwrap_or(0);
         let rows = mask
             .iter()
             .rposition(|admissible| *admissible)
             .map_or(1, |last| last + 1);
-        let (plain, entities) = global.split_at(global.len().min(NUM_GLOBAL_FEATURES));
+        let (plain, entities) = global.split_at(NUM_GLOBAL_FEATURES);
         let point = DecisionPoint {
             cluster: nowhere()?,
             candidates: &CandidateSet::default(),
             observation: ObservationRef {
                 global: plain,
-                candidates: &candidates[..rows * num_features],
+                candidates: &candidates[..rows * NUM_CANDIDATE_FEATURES],
                 mask: &mask[..rows],
                 entities,
             },
@@ -206,6 +208,35 @@ impl Policy {
         scores.resize(mask.len(), 0.0);
         Ok(PyArray1::from_vec(py, masked(scores, mask)))
     }
+}
+
+/// Refuses arrays of other widths than observations have.
+fn check_widths(num_global: usize, candidates: &[usize], num_mask: usize) -> PyResult<()> {
+    let hint = "An observation is as observation_space says.";
+    let with_entities = NUM_GLOBAL_FEATURES + entities::LEN;
+    if num_global != NUM_GLOBAL_FEATURES && num_global != with_entities {
+        let allowed = format!("{NUM_GLOBAL_FEATURES}, or {with_entities} with entities");
+        return Err(refused("length of global", num_global, allowed, hint));
+    }
+    let &[num_candidates, num_features] = candidates else {
+        return Err(refused("dimensions of candidates", candidates.len(), 2, hint));
+    };
+    if num_features != NUM_CANDIDATE_FEATURES {
+        return Err(refused(
+            "width of candidates",
+            num_features,
+            NUM_CANDIDATE_FEATURES,
+            hint,
+        ));
+    }
+    if !(1..=MAX_CANDIDATES).contains(&num_candidates) {
+        let allowed = format!("1 to {MAX_CANDIDATES}");
+        return Err(refused("number of candidates", num_candidates, allowed, hint));
+    }
+    if num_mask != num_candidates {
+        return Err(refused("length of mask", num_mask, num_candidates, hint));
+    }
+    Ok(())
 }
 
 /// Minus infinity where a candidate is masked.

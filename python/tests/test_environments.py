@@ -131,6 +131,21 @@ def test_disabled_begins_those_of_the_mask():
     assert (begun["candidates"][1] != observation["candidates"][1]).any()
     with pytest.raises(ValueError, match="reset_mask"):
         envs.reset(options={"reset_mask": np.array([False, False])})
+    options = {"reset_mask": np.array([True, False])}
+    envs.reset(seed=5, options=options)
+    assert list(options) == ["reset_mask"]
+
+
+def test_the_first_reset_begins_all():
+    envs = vector(num_envs=2)
+    options = {"reset_mask": np.array([False, True])}
+    with pytest.raises(ValueError, match="call reset without a mask first"):
+        envs.reset(seed=1, options=options)
+    with pytest.raises(ValueError, match="call reset first"):
+        envs.step(np.zeros(2, np.int64))
+    envs.reset(seed=1)
+    envs.reset(seed=1, options=options)
+    vector(num_envs=2).reset(seed=1, options={"reset_mask": np.array([True, True])})
 
 
 def test_views_are_read_only_and_outlive_their_environment():
@@ -189,6 +204,48 @@ def test_bad_settings_are_value_errors(settings, words):
         pleach.PleachEnv("Pleach/None-v0")
 
 
+CALLS = {
+    "make": lambda num: pleach.PleachVectorEnv(ID, 2, num_threads=num),
+    "evaluate": lambda num: pleach.evaluate(["fifo"], "philly-like", num_jobs=5, num_threads=num),
+    "distill": lambda num: pleach.distill("fifo", ID, num_threads=num),
+}
+SEEDED = {
+    "reset": lambda seed: pleach.PleachEnv(ID).reset(seed=seed),
+    "resets": lambda seed: pleach.PleachVectorEnv(ID, 2).reset(seed=seed),
+    "workload": lambda seed: pleach.workload("philly-like", num_jobs=5, seed=seed),
+    "simulate": lambda seed: pleach.simulate(pleach.workload("philly-like", num_jobs=5), "fifo", seed=seed),
+    "evaluate": lambda seed: pleach.evaluate(["fifo"], "philly-like", num_jobs=5, seed=seed),
+    "distill": lambda seed: pleach.distill("fifo", ID, seed=seed),
+}
+
+
+@pytest.mark.parametrize("number", [-1, 1025, 2**70, True, 1.0])
+@pytest.mark.parametrize("call", CALLS)
+def test_numbers_of_threads_out_of_range_are_value_errors(call, number):
+    with pytest.raises(ValueError, match="num_threads = .*: allowed is a whole number from 0 to 1024"):
+        CALLS[call](number)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, True, 1.0])
+@pytest.mark.parametrize("call", SEEDED)
+def test_seeds_out_of_range_are_value_errors(call, seed):
+    with pytest.raises(ValueError, match=r"seed = .*: allowed is a whole number from 0 to 2\^64 - 1"):
+        SEEDED[call](seed)
+
+
+@pytest.mark.parametrize("action", [-1, 64, -(2**70), 2**70])
+def test_actions_out_of_range_are_value_errors(action):
+    env = pleach.PleachEnv(ID)
+    env.reset(seed=1)
+    with pytest.raises(ValueError, match=f"action.* {action}"):
+        env.step(action)
+    for name, number in (("num_envs", -1), ("num_envs", 2**70)):
+        with pytest.raises(ValueError, match=f"{name} = .*: allowed is a whole number from 1 to 65536"):
+            pleach.PleachVectorEnv(ID, number)
+    with pytest.raises(ValueError, match="num_jobs = -1: allowed is a whole number from 1"):
+        pleach.workload("philly-like", num_jobs=-1)
+
+
 def test_options_and_copies_keep_settings():
     env = pleach.PleachEnv(ID, workload={"generate": {"num_jobs": 30}})
     env.reset(seed=1, options={"max_steps": 1})
@@ -235,6 +292,27 @@ def test_a_reward_function_sees_what_a_step_has_gained():
     observation, _ = broken.reset(seed=1)
     with pytest.raises(ValueError, match="reward_fn returned"):
         broken.step(lasts(observation))
+
+
+def test_the_step_that_begins_an_episode_has_no_reward_of_a_function():
+    envs = vector(num_envs=2, max_steps=3, reward_fn=lambda gained: np.ones(2))
+    envs.reset(seed=1)
+    for number in range(12):
+        _, reward, _, truncated, info = envs.step(envs.random_actions())
+        begins, ends = number % 4 == 3, number % 4 == 2
+        assert reward.dtype == np.float32 and reward.tolist() == [0.0 if begins else 1.0] * 2
+        assert truncated.tolist() == [ends] * 2
+        if ends:
+            assert info["episode"]["r"].tolist() == [3.0, 3.0] and info["episode"]["l"].tolist() == [3, 3]
+    # A reset between an end and the step after it has begun the episode already.
+    envs.reset(seed=1)
+    for _ in range(3):
+        envs.step(envs.random_actions())
+    envs.reset(options={"reset_mask": np.array([False, True])})
+    assert envs.step(envs.random_actions())[1].tolist() == [0.0, 1.0]
+    same = vector(AutoresetMode.SAME_STEP, 2, max_steps=3, reward_fn=lambda gained: np.ones(2))
+    same.reset(seed=1)
+    assert all(same.step(same.random_actions())[1].all() for _ in range(8))
 
 
 def test_pictures_show_what_runs():

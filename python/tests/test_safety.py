@@ -109,6 +109,21 @@ def test_resets_do_not_grow_the_memory():
     assert resident() - before < 2 << 20
 
 
+def test_one_environment_steps_without_threads():
+    if not os.path.exists("/proc/self/task"):
+        pytest.skip("no /proc here")
+    lines = f"""
+import os, pleach
+before = len(os.listdir("/proc/self/task"))
+env, envs = pleach.PleachEnv({ID!r}, num_jobs=20), pleach.PleachVectorEnv({ID!r}, 1, num_jobs=20)
+for one in (env, envs):
+    one.reset(seed=1)
+env.step(env.random_action()), envs.step(envs.random_actions()), pleach.load("sjf").score(env)
+assert len(os.listdir("/proc/self/task")) == before, before
+"""
+    subprocess.run([sys.executable, "-c", lines], check=True)
+
+
 def test_a_fault_of_ours_is_an_exception():
     with pytest.raises(RuntimeError, match="a fault of Pleach itself, please report it: for a test"):
         pleach._pleach.fault("for a test")

@@ -36,6 +36,19 @@ def test_files_hold_all_of_it(jobs, tmp_path, name):
         pleach.read(tmp_path / "none.csv")
 
 
+def test_a_path_beside_a_cluster_is_a_path(jobs, tmp_path):
+    jobs.write(tmp_path / "jobs.csv")
+    (alone,) = tmp_path.glob("*.csv")
+    expected = pleach.evaluate(["sjf", "fifo"], jobs.columns, cluster=jobs.cluster)
+    for path in (alone, str(alone)):
+        found = pleach.evaluate(["sjf", "fifo"], path, cluster=jobs.cluster)
+        assert found.runs["avg_jct_s"] == expected.runs["avg_jct_s"]
+    with pytest.raises(ValueError, match="a workload by name has its own"):
+        pleach.evaluate(["sjf"], "philly-like", cluster=jobs.cluster)
+    with pytest.raises(FileNotFoundError):
+        pleach.evaluate(["sjf"], str(tmp_path / "none.csv"), cluster=jobs.cluster)
+
+
 def test_tables_that_cannot_be_used_are_refused_with_column_and_row(jobs):
     good = {"submit_s": [0.0, 1.0], "num_gpus": [1, 2], "run_time_s": [60.0, 60.0]}
     alone = {**jobs.cluster, "tenants": jobs.cluster["tenants"][:1]}

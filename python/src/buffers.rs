@@ -1,0 +1,24 @@
+//! Arrays of NumPy that Rust borrows.
+
+use numpy::{Element, PyArray1, PyArrayMethods, PyReadwriteArray1};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+/// The arrays, flat; Python gives them their shapes.
+pub(crate) struct Buffers {
+    pub(crate) global: Py<PyArray1<f32>>,
+    pub(crate) candidates: Py<PyArray1<f32>>,
+    pub(crate) mask: Py<PyArray1<i8>>,
+}
+
+/// An array for the time of a call.
+///
+/// # Errors
+/// Somebody else has it at this moment.
+pub(crate) fn lend<'py, T: Element>(
+    py: Python<'py>,
+    array: &Py<PyArray1<T>>,
+) -> PyResult<PyReadwriteArray1<'py, T>> {
+    let lent = array.bind(py).try_readwrite();
+    lent.map_err(|error| PyRuntimeError::new_err(format!("a buffer of the environments is in use: {error}")))
+}

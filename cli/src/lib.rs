@@ -83,6 +83,7 @@ fn threads_of(command: &Command) -> Option<u16> {
         Command::Tournament(args) => args.threads,
         Command::Suite(args) => args.threads,
         Command::Index(args) => args.threads,
+        Command::Calibrate(args) => args.threads,
         Command::Reproduce(args) => args.threads,
         Command::Bench(args) => args.threads,
         Command::Workload(args) => match &args.command {
@@ -91,7 +92,6 @@ fn threads_of(command: &Command) -> Option<u16> {
         },
         Command::Sweep(_)
         | Command::Blend(_)
-        | Command::Calibrate(_)
         | Command::Export(_)
         | Command::Policies(_)
         | Command::Features
@@ -112,6 +112,7 @@ fn json_of(command: &Command) -> Option<&Path> {
         Command::Reproduce(args) => &args.json,
         Command::Bench(args) => &args.json,
         Command::Policies(args) => &args.json,
+        Command::Calibrate(args) => &args.json,
         Command::Workload(args) => match &args.command {
             WorkloadCommand::Describe(args) => &args.run.json,
             WorkloadCommand::Stats(args) => &args.json,
@@ -119,7 +120,6 @@ fn json_of(command: &Command) -> Option<&Path> {
         },
         Command::Sweep(_)
         | Command::Blend(_)
-        | Command::Calibrate(_)
         | Command::Export(_)
         | Command::Index(_)
         | Command::Features

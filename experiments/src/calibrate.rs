@@ -180,6 +180,18 @@ mod tests {
     }
 
     #[test]
+    fn a_network_with_a_standby_reads_the_cluster() {
+        let mut alone = reference();
+        alone.contract.prior = None;
+        assert!(!policy(&alone).unwrap().reads_cluster());
+        let standby = Standby {
+            policy: "sjf".into(),
+            pending_gpus_ratio: 0.5,
+        };
+        assert!(policy(&with(&alone, Some(standby))).unwrap().reads_cluster());
+    }
+
+    #[test]
     fn a_standby_that_cannot_be_is_refused() {
         for (name, ratio, words) in [
             ("sjf", 0.0, "standby.pending_gpus_ratio = 0"),

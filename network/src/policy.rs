@@ -87,10 +87,10 @@ impl LearnedPolicy {
         self
     }
 
-    /// Whether it corrects a heuristic, and so reads the cluster beside the numbers.
+    /// Whether it reads the cluster beside the numbers: where it corrects a heuristic, or has one on standby.
     #[must_use]
-    pub fn has_prior(&self) -> bool {
-        self.prior.is_some()
+    pub fn reads_cluster(&self) -> bool {
+        self.prior.is_some() || self.standby.is_some()
     }
 
     /// Names, shapes and places of its parameters.

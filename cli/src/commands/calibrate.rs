@@ -22,6 +22,9 @@ pub fn run(args: &CalibrateArgs, context: &mut Context<'_>) -> Result<(), Error>
     let watcher = bars(args.quiet);
     let (network, calibration) = calibrate(&network, &env, args.seed, args.lists.into(), &watcher)?;
     network.save(&args.to)?;
+    if let Some(path) = &args.json {
+        context.write_json(path, &calibration)?;
+    }
     if args.quiet {
         return Ok(());
     }

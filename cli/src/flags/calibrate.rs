@@ -28,6 +28,12 @@ pub struct CalibrateArgs {
     /// Checkpoint to write, NAME.ckpt
     #[arg(long, value_name = "FILE")]
     pub to: PathBuf,
+    /// Also write what was tried as JSON to this file
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Threads to use [default: all cores]. The choice does not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
     /// Replace the file if it is there
     #[arg(long)]
     pub force: bool,

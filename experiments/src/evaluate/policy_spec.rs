@@ -347,12 +347,13 @@ impl PolicySpec {
         all.push(self);
     }
 
-    /// Whether numbers of a decision point are not enough for it: a heuristic, a planner, a network that corrects a heuristic.
+    /// Whether numbers of a decision point are not enough for it: a heuristic, a planner, a network that corrects a
+    /// heuristic or has one on standby.
     #[must_use]
     pub fn reads_cluster(&self) -> bool {
         match &self.kind {
             Kind::Heuristic(_) | Kind::Planner(..) => true,
-            Kind::Network(policy) => policy.has_prior(),
+            Kind::Network(policy) => policy.reads_cluster(),
             Kind::Tree(_) | Kind::Made(_) => false,
         }
     }

@@ -3,8 +3,8 @@
 //! Each is a [`Policy`] that reads typed facts only and asks for the smallest candidate set that holds its choice.
 //! Given a larger set (that of a learned policy, say, to be its teacher) it makes the same choice; only the preemptive
 //! ones may not, because they look at more heads than that set has, `fifo` where quotas bind, because it looks at
-//! heads tenant by tenant, and `sjf-best-type` and those that wait for a better place, which look at more jobs that fit. Those that choose sizes or cores need a set
-//! that offers them.
+//! heads tenant by tenant, and `sjf-best-type` and those that wait for a better place, which look at more jobs that fit.
+//! Those that choose sizes or cores need a set that offers them.
 //!
 //! # What is deliberately not here
 //! Nothing that must see the whole queue or plan a round: those are planners.

@@ -12,6 +12,7 @@ use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::{Seed, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::{ActionKind, Planner, PolicyError, Time};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -128,6 +129,17 @@ fn every_planner_lives_with_jobs_that_fail_and_nodes_that_come_and_go() {
     let workload = generate(&preset, Seed(3)).unwrap();
     for entry in pleach_baselines::entries() {
         check(entry, &workload, &config);
+    }
+}
+
+#[test]
+fn rounds_of_a_minute_outlast_restarts_that_models_make_dear() {
+    let mut config = SimConfig::default();
+    config.capabilities.overheads = Some(Overheads::from_name("sia-model").unwrap());
+    let preset = GeneratorConfig::preset("sia-philly").unwrap().with(40, 3.0);
+    let workload = generate(&preset, Seed(5)).unwrap();
+    for name in ["gavel-las-fast", "gavel-las-fast-packed"] {
+        check(pleach_baselines::find(name).unwrap(), &workload, &config);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::shared::what_if::is_whole_gpu_job;
 pub struct RoundRules {
     /// Length of a round.
     pub round: Time,
-    /// A round lasts at least so many times what a restart costs; 0 = as long as it is.
+    /// A round lasts at least so many times what the dearest restart costs; 0 = as long as it is.
     pub restarts_min: f64,
     /// Least time between two changes of targets.
     pub retarget_min: Time,
@@ -28,7 +28,7 @@ pub struct RoundRules {
 impl RoundRules {
     /// Length of a round on this cluster.
     fn round_on(&self, cluster: &Cluster) -> Time {
-        let restarts_s = self.restarts_min * cluster.capabilities().restart_cost_s;
+        let restarts_s = self.restarts_min * cluster.restart_cost_s_max();
         self.round.max(Time::from_secs_f64(restarts_s))
     }
 

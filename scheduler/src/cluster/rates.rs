@@ -63,6 +63,12 @@ impl Cluster {
         self.restart_cost_s_min
     }
 
+    /// The dearest restart of any class, s.
+    #[must_use]
+    pub fn restart_cost_s_max(&self) -> f64 {
+        self.class_costs_s.iter().fold(0.0, |most, cost| cost.1.max(most))
+    }
+
     /// Whether a restart costs the same for every class.
     #[must_use]
     pub(crate) fn restarts_cost_the_same(&self) -> bool {

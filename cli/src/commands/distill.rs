@@ -9,6 +9,7 @@ use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 use serde::Serialize;
 
 use crate::commands::{Context, frontier};
+use crate::flags::distill::PART_LISTS;
 use crate::flags::{CertifyArgs, DistillArgs, DistillCommand};
 use crate::progress::bars;
 use pleach_experiments::distill::parts::{Lists, PARTS, markdown};
@@ -218,6 +219,27 @@ fn certify(args: &CertifyArgs, context: &mut Context<'_>) -> Result<(), Error> {
 /// Lists of each part on which a searched tree must beat its start.
 const ACCEPT_LISTS: u16 = 40;
 
+/// Flags of distilling that no search would look at.
+fn refuse_unused(args: &DistillArgs) -> Result<(), Error> {
+    let of_teachers = args.teacher.is_none();
+    let unused = [
+        ("depth", args.depth.is_some()),
+        ("part-lists", args.part_lists != PART_LISTS),
+        ("rounds", of_teachers && args.rounds.is_some()),
+        ("episodes", of_teachers && args.episodes.is_some()),
+        ("config", of_teachers && args.config.is_some()),
+    ];
+    match unused.iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => Err(Error::config(
+            *flag,
+            "given",
+            "none with --search, which does not use it (rounds, episodes and config only with --teacher)",
+            "Leave it out.",
+        )),
+        None => Ok(()),
+    }
+}
+
 /// Searches for a tree.
 fn search(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     if !args.objective.is_empty() {
@@ -230,6 +252,7 @@ fn search(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
             "Leave it out.",
         ));
     }
+    refuse_unused(args)?;
     let distill = config(args)?;
     let env = args.workload.source().env(&args.scheduling.config())?;
     env.validate()?;
@@ -242,7 +265,8 @@ fn search(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         Some(teacher) => Some(PolicySpec::open(teacher)?.remove(0)),
         None => None,
     };
-    let mut against = Vec::new();
+    // No two rows of one name: the teacher comes first.
+    let mut against: Vec<PolicySpec> = teacher.iter().cloned().collect();
     for policy in &args.against {
         PolicySpec::open(policy)?
             .into_iter()
@@ -255,7 +279,7 @@ fn search(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         PolicySpec::tree("tree", tree.clone())?.check(env.sim.capabilities)?;
         trees.push((format!("start: {path}"), tree));
     }
-    for policy in teacher.iter().chain(&against) {
+    for policy in &against {
         policy.check(env.sim.capabilities)?;
     }
     let settings = Settings {
@@ -271,7 +295,6 @@ fn search(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         args.run.out.as_deref(),
         args.run.existing(),
     )?;
-    against.splice(0..0, teacher.clone());
     let input = SearchInput {
         config: search,
         accept_lists: args.accept_lists.unwrap_or(ACCEPT_LISTS).into(),

@@ -24,14 +24,12 @@ pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
         Some(path) => read(path)?,
         None => by_hand(),
     };
-    let mut looks = Vec::new();
     let mut failed = None;
     let found = search.run(&first, |generation, loss| {
         let line = format!("generation {generation}: {loss:+.4} on validation lists");
         if !args.quiet && failed.is_none() {
             failed = context.say(&line).err();
         }
-        looks.push(loss);
     })?;
     if let Some(error) = failed {
         return Err(error);
@@ -100,12 +98,11 @@ fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
     Ok(search)
 }
 
+/// A formula has a line for each of twenty weights.
+const FORMULA_BYTES_MAX: u64 = 1 << 20;
+
 fn read(path: &std::path::Path) -> Result<Formula, Error> {
-    let text = std::fs::read_to_string(path).map_err(|source| Error::io("read", path, source))?;
-    let refused =
-        |found: String| Error::config("from", path.display(), "the formula of an index, as JSON", found);
-    let value = serde_json::from_str(&text).map_err(|error| refused(format!("{error}.")))?;
-    let formula = formula_of(&value)?;
+    let formula = formula_of(&atomic_file::read_json(path, FORMULA_BYTES_MAX)?)?;
     formula.validate("index")?;
     Ok(formula)
 }

@@ -37,7 +37,7 @@ pub struct DistillArgs {
     /// Configuration in TOML; unknown keys are refused; flags override it [default: the built-in one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Sizes to try, in leaves, repeated or with commas [default: 4,8,16,32]
+    /// Sizes to try, in leaves, repeated or with commas [default: 4,8,16,32]; with --search the most [default: 12]
     #[arg(long, value_name = "N", value_delimiter = ',', action = ArgAction::Append, value_parser = clap::value_parser!(u16).range(2..=256))]
     pub leaves: Vec<u16>,
     /// Questions from the root to a leaf, at most [default: from the configuration]
@@ -58,8 +58,8 @@ pub struct DistillArgs {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub test_seeds: u32,
     /// Lists of each part (as long, twice as long, load 0.6, load 0.3) on which the tree of a teacher is judged too; 0 = none
-    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(0..=1000))]
-    #[serde(skip)]
+    #[arg(long, value_name = "N", default_value_t = PART_LISTS, value_parser = clap::value_parser!(u16).range(0..=1000))]
+    #[serde(skip_serializing_if = "is_default_part_lists")]
     pub part_lists: u16,
     /// Search in the simulator: change trees a little, keep what schedules better. Begins at hand rules, and at the trees of
     /// --teacher and --start
@@ -92,6 +92,14 @@ pub struct DistillArgs {
     #[command(flatten)]
     #[serde(skip)]
     pub run: RunArgs,
+}
+
+/// Lists of each part unless somebody says otherwise.
+pub const PART_LISTS: u16 = 12;
+
+/// The configuration of a run does not name what was not there when it was first written.
+fn is_default_part_lists(lists: &u16) -> bool {
+    *lists == PART_LISTS
 }
 
 impl DistillArgs {

@@ -26,7 +26,7 @@ pub struct QuickstartArgs {
     /// Jobs in an episode [default: the environment's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
     pub num_jobs: Option<u32>,
-    /// Generations to train for; 0 leaves the network at the best heuristic
+    /// Generations to train for; 0 leaves the network at the heuristic that it corrects
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub updates: u64,
     /// Leaves of the tree, at most

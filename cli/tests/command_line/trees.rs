@@ -41,6 +41,99 @@ fn a_tree_becomes_a_page_and_what_is_no_tree_does_not() {
 }
 
 #[test]
+fn a_tree_is_exported_and_certified() {
+    let folder = tempfile::tempdir().unwrap();
+    succeed(
+        folder.path(),
+        &format!("export {REFERENCE} --to c,sql --out code"),
+    );
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let names: Vec<String> = fs::read_dir(folder.path().join("code"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(names.iter().any(|name| name.ends_with(".h")) && names.iter().any(|name| name.ends_with(".sql")));
+    let refused = pleach(
+        folder.path(),
+        &format!("export {REFERENCE} --to cobol --out code"),
+    );
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    fs::copy(REFERENCE, folder.path().join("tree.json")).unwrap();
+    let said = succeed(folder.path(), "distill certify tree.json --write");
+    assert!(
+        said.contains("proved: ") && said.contains("written to tree.json"),
+        "{said}"
+    );
+    let certified = read("tree.json");
+    assert!(certified.contains("\"certificates\": {"));
+    succeed(folder.path(), "distill certify tree.json --write");
+    assert_eq!(read("tree.json"), certified);
+    succeed(folder.path(), "policies --show tree.json");
+}
+
+#[test]
+fn a_search_leaves_a_tree_and_its_report_and_refuses_what_it_does_not_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = format!(
+        "distill --search --workload Pleach/PhillyGang-v1 --num-jobs 30 --simulations 400 --accept-lists 2 --test-seeds 1 \
+         --start {REFERENCE} --against fifo"
+    );
+    let said = succeed(folder.path(), &format!("{line} --out found"));
+    assert!(said.contains("The tree over fifo"), "{said}");
+    for name in ["tree.json", "search.json", "search.md"] {
+        assert!(folder.path().join("found").join(name).is_file(), "{name}");
+    }
+    succeed(folder.path(), &format!("{line} --threads 1 --out again"));
+    let tree = |name: &str| fs::read(folder.path().join(name).join("tree.json")).unwrap();
+    assert_eq!(tree("found"), tree("again"), "at any number of threads");
+    for flag in [
+        "--objective avg_wait_s=1",
+        "--depth 3",
+        "--part-lists 2",
+        "--rounds 1",
+    ] {
+        let refused = pleach(folder.path(), &format!("{line} {flag} --out other"));
+        assert_eq!(refused.status.code(), Some(2), "{flag}");
+    }
+}
+
+#[test]
+fn a_network_is_given_a_standby_that_stands_in_its_card() {
+    let folder = tempfile::tempdir().unwrap();
+    let network = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../checkpoints/reference/Elastic-v1.ckpt"
+    );
+    let line = format!("calibrate --network {network} --env Pleach/Elastic-v1 --lists 4");
+    let said = succeed(folder.path(), &format!("{line} --to a.ckpt --json a.json"));
+    assert!(
+        said.contains("the network alone") && said.contains("load 0.3"),
+        "{said}"
+    );
+    succeed(folder.path(), &format!("{line} --to b.ckpt --threads 1 --quiet"));
+    let read = |name: &str| fs::read(folder.path().join(name)).unwrap();
+    assert_eq!(read("a.ckpt"), read("b.ckpt"), "at any number of threads");
+    let told: serde_json::Value = serde_json::from_slice(&read("a.json")).unwrap();
+    let chosen = &told["tried"][told["chosen"].as_u64().unwrap() as usize]["standby"];
+    let card = succeed(folder.path(), "policies --show a.ckpt");
+    let standby = chosen["policy"]
+        .as_str()
+        .map(|name| format!("{name} decides while the queue"));
+    assert_eq!(
+        card.contains("decides while the queue"),
+        standby.is_some(),
+        "{card}"
+    );
+    assert!(standby.is_none_or(|words| card.contains(&words)), "{card}");
+    assert_eq!(
+        pleach(folder.path(), &format!("{line} --to a.ckpt"))
+            .status
+            .code(),
+        Some(2)
+    );
+}
+
+#[test]
 fn a_frontier_has_a_table_plots_and_a_tree_of_each_size() {
     let folder = tempfile::tempdir().unwrap();
     let line = "distill frontier --teacher gpu-time-reserve --workload Pleach/PhillyGang-v1 --num-jobs 40 --leaves 2,4 --lists 2 \

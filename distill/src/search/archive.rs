@@ -90,10 +90,10 @@ impl Archive {
         small.min_by(|a, b| a.objective.total_cmp(&b.objective))
     }
 
-    /// Whether a smaller or equally large tree, or any tree if `or_larger`, did the same on the first lists.
-    pub(super) fn has_done(&self, outcomes: &[Outcome], size: (usize, bool), or_larger: bool) -> bool {
+    /// Whether a smaller or equally large tree did the same on the first lists.
+    pub(super) fn has_done(&self, outcomes: &[Outcome], size: (usize, bool)) -> bool {
         self.entries()
-            .filter(|entry| or_larger || entry.draft.size() <= size)
+            .filter(|entry| entry.draft.size() <= size)
             .any(|entry| entry.outcomes.starts_with(outcomes))
     }
 
@@ -101,7 +101,7 @@ impl Archive {
     /// that did the same go.
     pub(super) fn offer(&mut self, entry: Entry, of_each_size: usize) -> bool {
         let size = entry.draft.size();
-        if self.has_done(&entry.outcomes, size, false) {
+        if self.has_done(&entry.outcomes, size) {
             return false;
         }
         let place = self

@@ -148,7 +148,8 @@ impl Field<'_> {
             let (origin, draft) = &starts[*place];
             let outcomes = [on_first[*place].clone(), others].concat();
             let entry = Entry {
-                draft: draft.clone().settled(self.rows),
+                // As it was judged: what no recorded row comes to may be what its author meant for other days.
+                draft: draft.clone().settled(&Rows::default()),
                 origin: origin.clone(),
                 objective: self.config.objective(&outcomes),
                 outcomes,

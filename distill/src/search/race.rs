@@ -78,7 +78,7 @@ pub(super) fn race<E>(
 fn lead(field: &Field<'_>, runner: &Runner, state: &SearchState) -> Option<f64> {
     let (config, own) = (field.config, &runner.outcomes);
     let size = runner.child.draft.size();
-    if state.archive.has_done(own, size, false) {
+    if state.archive.has_done(own, size) {
         return None;
     }
     let kept = state.archive.of_size(size);

@@ -96,6 +96,36 @@ fn run(
     (found.unwrap(), asked)
 }
 
+/// Rows are recorded where rules schedule that stop nobody: what a start says of stopping jobs is kept all the same.
+#[test]
+fn a_start_keeps_what_no_recorded_row_comes_to() {
+    let rows = rows();
+    let unreached = feature("is_preempt");
+    let high = 0.999;
+    let guarded = draft(Branch::split(
+        unreached,
+        high,
+        Branch::split(feature("gpu_fraction"), 0.9, Branch::Leaf(2), Branch::Leaf(1)),
+        Branch::Leaf(0),
+    ));
+    let mut states = Vec::new();
+    search::<Infallible>(
+        vec![("start".into(), guarded.clone())],
+        (&guarded.plain_meta("test"), &rows),
+        &config(16),
+        None,
+        &mut Caller {
+            judge: &mut |question| Ok(judged(question, &mut 0)),
+            keep: &mut |state| {
+                states.push(state.clone());
+                Ok(())
+            },
+        },
+    )
+    .unwrap();
+    assert_eq!(states[0].best_start.draft.root, guarded.root);
+}
+
 #[test]
 fn the_search_finds_the_threshold_and_the_key_that_its_judge_likes() {
     let mut states = Vec::new();

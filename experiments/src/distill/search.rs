@@ -94,7 +94,7 @@ pub fn search_tree(
         env,
         seed,
         watcher,
-        meta: meta_of(env, input, seed, &rules[0].1),
+        meta: meta_of(env, input, (seed, &config), &rules[0].1),
         rows: recorded(env, &kinds, seed, &rules)?,
     };
     let of_each = config.num_lists() / kinds.len().max(1);
@@ -123,14 +123,23 @@ fn settled(config: &SearchConfig, num_parts: usize, seed: u64) -> SearchConfig {
     }
 }
 
-fn meta_of(env: &EnvConfig, input: &SearchInput, seed: u64, rule: &Draft) -> TreeMeta {
+fn meta_of(
+    env: &EnvConfig,
+    input: &SearchInput,
+    (seed, settled): (u64, &SearchConfig),
+    rule: &Draft,
+) -> TreeMeta {
+    let config = SearchConfig {
+        seed: input.config.seed,
+        ..settled.clone()
+    };
     let teacher = input.teacher.as_ref().map(PolicySpec::name);
     TreeMeta {
         estimates: vec![provenance(env.sim.estimates)],
         trained_by: BTreeMap::from([
             ("seed".to_string(), serde_json::json!(seed)),
             ("teacher".to_string(), serde_json::json!(teacher)),
-            ("search".to_string(), serde_json::json!(input.config)),
+            ("search".to_string(), serde_json::json!(config)),
         ]),
         ..rule.plain_meta("tree")
     }

@@ -11,8 +11,6 @@ mod encoding;
 pub use cma::SepCma;
 pub use encoding::Encoding;
 
-use std::collections::BTreeMap;
-
 use pleach_baselines::dealing::{DealingConfig, FORMULA_VERSION, Formula, index_planner};
 use pleach_env::{Seed, SimConfig, simulate_planner};
 use pleach_scheduler::portable_math::ln;
@@ -215,38 +213,6 @@ fn play(sim: &SimConfig, formula: &Formula, instance: &Instance) -> Result<(f64,
     let mut planner = index_planner(formula)?;
     let result = simulate_planner(&instance.workload, &sim, planner.as_mut())?;
     Ok((result.metrics.avg_jct_s, result.metrics.p99_jct_s))
-}
-
-/// The loss of several formulas on lists that no search with this seed meets: by name, the mean logarithm of average JCT over the
-/// first's.
-///
-/// # Errors
-/// As [`IndexSearch::run`].
-pub fn compare(
-    search: &IndexSearch,
-    formulas: &BTreeMap<String, Formula>,
-    first: &Formula,
-) -> Result<BTreeMap<String, f64>, Error> {
-    let sim = Condition::Realistic.sim();
-    let pairs = search
-        .kinds
-        .iter()
-        .flat_map(|kind| search.loads.iter().map(move |load| (kind, *load)));
-    let draws: Vec<_> = pairs
-        .flat_map(|pair| {
-            (0..search.validation_lists)
-                .map(move |number| (pair, Seed(search.seed).child("judging", number as u64)))
-        })
-        .collect();
-    let lists = search.judged(&sim, first, &draws)?;
-    let plain = IndexSearch {
-        tail: 0.0,
-        ..search.clone()
-    };
-    formulas
-        .iter()
-        .map(|(name, formula)| Ok((name.clone(), plain.loss(&sim, formula, &lists)?)))
-        .collect()
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, Error> {
 ///
 /// # Errors
 /// As [`read_text`], and [`Error::Data`] with line and column where it does not parse.
-pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, max_bytes: u64) -> Result<T, Error> {
+pub fn read_json<T: DeserializeOwned>(path: &Path, max_bytes: u64) -> Result<T, Error> {
     let text = read_text(path, max_bytes)?;
     serde_json::from_str(&text).map_err(|error| Error::json(path, &error))
 }

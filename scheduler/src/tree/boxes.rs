@@ -2,7 +2,8 @@
 //! between features.
 //!
 //! A row of a candidate about a job is never arbitrary. `gpu_time_gpu_s` is `remaining_s` times `num_gpus`, `wait_ratio` is 1 +
-//! `wait_s` / `remaining_s`, and the flags and empty columns of its kind are fixed. A box without such a row is left out. Features
+//! `wait_s` / `remaining_s`, no job that waits has waited longer than `oldest_wait_s`, and the flags and empty columns of its kind
+//! are fixed. A box without such a row is left out. Features
 //! are rounded to 32 bits and their logarithms to six digits, so these products are held to a part in ten thousand: what is left
 //! out is empty for certain.
 
@@ -11,10 +12,12 @@ use super::reach::leaf_ranges;
 use super::reach::range;
 use super::{Tree, feature_of};
 use crate::candidate::CandidateKind;
-use crate::features::column::Candidate as C;
+use crate::features::column::{Candidate as C, Global as G};
 use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
 
 pub(super) const NUM_FEATURES: usize = NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES;
+/// Place of the longest wait of all in a row.
+const OLDEST_WAIT: usize = NUM_CANDIDATE_FEATURES + G::OldestWaitS as usize;
 /// Relative slack of products of features.
 const SLACK: f64 = 1e-4;
 
@@ -36,9 +39,13 @@ impl LeafBox {
         boxes.filter(LeafBox::has_a_row).collect()
     }
 
-    /// Raw bounds of a feature; unbounded where its range ends, for there it was clamped.
+    /// Raw bounds of a feature of candidates.
     fn raw(&self, column: C) -> (f64, f64) {
-        let index = column as usize;
+        self.raw_at(column as usize)
+    }
+
+    /// Raw bounds of a feature; unbounded where its range ends, for there it was clamped.
+    fn raw_at(&self, index: usize) -> (f64, f64) {
         let feature = feature_of(index as u16);
         let (low, high) = self.ranges[index];
         let is_clamped = high >= feature.encode(feature.max);
@@ -52,6 +59,11 @@ impl LeafBox {
         ((raw(low) - SLACK * (1.0 + raw(low))).max(0.0), top)
     }
 
+    /// Whether its candidates are about jobs that wait.
+    fn is_waiting(&self) -> bool {
+        matches!(self.kind, CandidateKind::Start | CandidateKind::Reserve)
+    }
+
     /// Whether some row of a candidate could lie here; true where nothing is known against it.
     pub(super) fn has_a_row(&self) -> bool {
         if self.ranges.iter().any(|(low, high)| low > high) {
@@ -59,6 +71,10 @@ impl LeafBox {
         }
         if self.kind == CandidateKind::Hold {
             return true;
+        }
+        // Nobody who waits has waited longer than the oldest who waits.
+        if self.is_waiting() && self.raw(C::WaitS).0 > self.raw_at(OLDEST_WAIT).1 {
+            return false;
         }
         let (rest, gpus) = (self.raw(C::RemainingS), self.raw(C::NumGpus));
         let (gpu_time, wait, ratio) = (self.raw(C::GpuTime), self.raw(C::WaitS), self.raw(C::WaitRatio));
@@ -99,6 +115,8 @@ impl LeafBox {
                 };
             }
         }
+        // Room for any wait of a job.
+        base[OLDEST_WAIT] = self.ranges[OLDEST_WAIT].1;
         for (index, value) in fixed {
             base[*index] = *value;
         }
@@ -133,7 +151,8 @@ impl LeafBox {
                     let ratio = (wait_s + rest_s) / rest_s.max(1e-9);
                     row[C::GpuTime as usize] = feature_of(C::GpuTime as u16).encode(gpu_time as f32);
                     row[C::WaitRatio as usize] = feature_of(C::WaitRatio as u16).encode(ratio as f32);
-                    if self.holds(&row) {
+                    let oldest_s = feature_of(OLDEST_WAIT as u16).scale.invert(row[OLDEST_WAIT]);
+                    if self.holds(&row) && (!self.is_waiting() || wait_s <= oldest_s) {
                         found.push(row);
                     }
                 }

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use super::boxes::{LeafBox, NUM_FEATURES, Relation, partners};
 use super::certificate::{Certificate, Property, Verdict, Witness};
+use super::reach::kinds_of;
 use super::text::quantity;
 use super::{Node, Tree, feature_of};
 use crate::candidate::CandidateKind;
@@ -26,13 +27,6 @@ const OUTRANKS: Property = Property::WaitingOutranks {
     at_least_s: 86_400.0,
     at_most_s: 3_600.0,
 };
-/// Kinds of actions that are about a job.
-const ABOUT_A_JOB: [CandidateKind; 3] = [
-    CandidateKind::Start,
-    CandidateKind::Reserve,
-    CandidateKind::Preempt,
-];
-
 fn global(column: G) -> usize {
     NUM_CANDIDATE_FEATURES + column as usize
 }
@@ -166,10 +160,14 @@ impl Tree {
         }
     }
 
+    /// Kinds of candidates that it chooses among and that are about a job.
+    fn kinds_about_jobs(&self) -> impl Iterator<Item = CandidateKind> {
+        kinds_of(&self.meta().needs).filter(|kind| *kind != CandidateKind::Hold)
+    }
+
     /// Places of the leaves that some candidate may come to.
     fn reached(&self) -> Vec<usize> {
-        let kinds = ABOUT_A_JOB.into_iter().chain([CandidateKind::Hold]);
-        let mut places: Vec<usize> = kinds
+        let mut places: Vec<usize> = kinds_of(&self.meta().needs)
             .flat_map(|kind| LeafBox::of(self, kind))
             .map(|leaf| leaf.place)
             .collect();
@@ -181,7 +179,7 @@ impl Tree {
     /// That the second of two rows of one job, which stand to each other as said, is never in a worse tier.
     fn about_jobs(&self, relation: impl Fn(usize) -> Relation + Copy) -> Verdict {
         let mut open = None;
-        for kind in ABOUT_A_JOB {
+        for kind in self.kinds_about_jobs() {
             let boxes = LeafBox::of(self, kind);
             match self.broken(&boxes, &boxes, relation, |first, second| second < first) {
                 Verdict::Proved => {}
@@ -204,7 +202,7 @@ impl Tree {
             return tiers;
         }
         // The one that waited longer has the larger key wherever both end in one leaf and this feature alone weighs.
-        for kind in ABOUT_A_JOB {
+        for kind in self.kinds_about_jobs() {
             for leaf in LeafBox::of(self, kind) {
                 let rows = leaf.rows(&[]);
                 for first in &rows {

@@ -97,7 +97,8 @@ fn double(value: f32) -> String {
     format!("{:?}", f64::from(value))
 }
 
-/// A quotient of two whole numbers that every reader gets exactly, where 64 bits hold them: databases read decimals in their own ways.
+/// A quotient of two whole numbers as floats of 64 bits, which hold them exactly: databases read decimals in their own ways, and
+/// divide those without an exponent in decimal. Held to SQLite.
 fn quotient(value: f32) -> String {
     let (mut numerator, mut denominator) = (f64::from(value), 1.0);
     while numerator.fract() != 0.0 && denominator < 9e15 {
@@ -106,7 +107,7 @@ fn quotient(value: f32) -> String {
     if numerator.fract() != 0.0 || numerator.abs() > 9e15 {
         return double(value);
     }
-    format!("({numerator:.1} / {denominator:.1})")
+    format!("({numerator:.0}e0 / {denominator:.0}e0)")
 }
 
 const C: Language = Language {

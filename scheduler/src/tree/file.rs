@@ -9,13 +9,14 @@ mod node_form;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::mem::discriminant;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use self::node_form::{FileNode, read_node, written};
-use super::certificate::Certificate;
+use super::certificate::{Certificate, Property};
 use super::error::{KeyError, TreeError};
 use super::needs::WrittenNeeds;
 use super::{Node, Tree, TreeMeta, feature_of};
@@ -135,11 +136,12 @@ impl Tree {
         text
     }
 
-    /// Hex SHA-256 over what decides: key, weights and nodes as they are written, and the hash of the features.
+    /// Hex SHA-256 over what decides: candidates, key, weights and nodes as they are written, and the hash of the features.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut digest = Sha256::new();
         digest.update(FeatureSchema::current().hash());
+        digest.update(json(&WrittenNeeds::from(&self.meta.needs)));
         digest.update(json(&self.meta.tie_key));
         for term in &self.meta.key_weights {
             digest.update(format!("{} {}\n", feature_of(term.feature).name, term.weight));
@@ -160,6 +162,17 @@ impl Tree {
             return fail(".tree_hash".into(), reason);
         }
         for (place, own) in found.list.iter().enumerate() {
+            // Each is proved anew, which takes time: no more than one of each property, and of each leaf.
+            let is_again = |other: &Certificate| match (other.property, own.property) {
+                (Property::LeafIsReached { leaf }, Property::LeafIsReached { leaf: own }) => leaf == own,
+                (other, own) => discriminant(&other) == discriminant(&own),
+            };
+            if found.list[..place].iter().any(is_again) {
+                return fail(
+                    format!(".list[{place}]"),
+                    format!("that {} stands there twice", own.property),
+                );
+            }
             if self.verdict(own.property) != own.verdict {
                 let reason = format!("that {} is not as it says", own.property);
                 return fail(format!(".list[{place}]"), reason);

@@ -1,10 +1,8 @@
 //! A tree as parts with their words, for pages that are drawn elsewhere: the same words as in the text.
 
-use super::reach::{Reach, range, tier_of};
+use super::reach::{self, Reach, kinds_of, range, tier_of};
 use super::text::condition;
 use super::{Node, Tree, feature_of};
-use crate::action_set::ActionKind;
-use crate::candidate::CandidateKind;
 use crate::features::{Feature, FeatureSchema};
 use crate::policy::TieKey;
 
@@ -170,21 +168,6 @@ impl Tree {
     }
 
     fn kinds(&self) -> Vec<Kind> {
-        let actions = self.meta().needs.actions;
-        let kinds = [
-            (CandidateKind::Start, "start", true),
-            (
-                CandidateKind::Reserve,
-                "reserve",
-                actions.contains(ActionKind::Reserve),
-            ),
-            (
-                CandidateKind::Preempt,
-                "preempt",
-                actions.contains(ActionKind::Preempt),
-            ),
-            (CandidateKind::Hold, "hold", true),
-        ];
         let schema = FeatureSchema::current();
         let indexes: Vec<usize> = self
             .features()
@@ -198,10 +181,9 @@ impl Tree {
             });
             fixed.collect()
         };
-        let offered = kinds.into_iter().filter(|(_, _, is_offered)| *is_offered);
-        offered
-            .map(|(kind, name, _)| Kind {
-                name,
+        kinds_of(&self.meta().needs)
+            .map(|kind| Kind {
+                name: reach::name(kind),
                 fixed: of(kind),
             })
             .collect()

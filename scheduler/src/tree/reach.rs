@@ -9,6 +9,7 @@ use super::{Node, Tree, feature_of};
 use crate::action_set::ActionKind;
 use crate::candidate::CandidateKind;
 use crate::features::column::{CANDIDATE, Candidate as C};
+use crate::policy::Needs;
 
 /// Kinds of actions, in the order in which readers are told of them.
 const KINDS: [CandidateKind; 4] = [
@@ -17,6 +18,16 @@ const KINDS: [CandidateKind; 4] = [
     CandidateKind::Preempt,
     CandidateKind::Hold,
 ];
+
+/// The kinds of candidates that a tree chooses among, in that order.
+pub(super) fn kinds_of(needs: &Needs) -> impl Iterator<Item = CandidateKind> {
+    let actions = needs.actions;
+    KINDS.into_iter().filter(move |kind| match kind {
+        CandidateKind::Reserve => actions.contains(ActionKind::Reserve),
+        CandidateKind::Preempt => actions.contains(ActionKind::Preempt),
+        CandidateKind::Start | CandidateKind::Hold => true,
+    })
+}
 
 /// What ends in the leaves of a tree.
 pub(super) struct Reach {
@@ -41,15 +52,7 @@ pub(super) enum Standing {
 
 impl Reach {
     pub(super) fn of(tree: &Tree) -> Reach {
-        let needs = &tree.meta().needs;
-        let is_offered = |kind: &CandidateKind| match kind {
-            CandidateKind::Reserve => needs.actions.contains(ActionKind::Reserve),
-            CandidateKind::Preempt => needs.actions.contains(ActionKind::Preempt),
-            CandidateKind::Start | CandidateKind::Hold => true,
-        };
-        let leaves: Vec<(CandidateKind, Vec<usize>)> = KINDS
-            .into_iter()
-            .filter(is_offered)
+        let leaves: Vec<(CandidateKind, Vec<usize>)> = kinds_of(&tree.meta().needs)
             .map(|kind| (kind, leaves_of(tree, kind)))
             .collect();
         let tiers = tree.tiers();
@@ -164,7 +167,7 @@ fn sentence(text: &str) -> String {
     format!("{}{rest}.", first.to_uppercase())
 }
 
-fn name(kind: CandidateKind) -> &'static str {
+pub(super) fn name(kind: CandidateKind) -> &'static str {
     match kind {
         CandidateKind::Hold => "hold",
         CandidateKind::Start => "start",

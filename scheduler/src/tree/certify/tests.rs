@@ -50,6 +50,48 @@ fn trees_that_one_sees_through_have_the_verdicts_that_one_sees() {
     assert_eq!(witness.leaves, (1, 2));
 }
 
+/// Where the oldest waited for an hour at most nobody waited for a day, so only the other side counts.
+#[test]
+fn nobody_waits_longer_than_the_oldest() {
+    let by_oldest = tree(&[
+        split("oldest_wait_s", 3_600.0, 1, 2),
+        leaf(0, 0.0),
+        split("wait_s", 40_000.0, 3, 4),
+        leaf(1, 0.0),
+        leaf(2, 1.0),
+    ]);
+    assert_eq!(verdict_of(&by_oldest, OUTRANKS), "proved");
+}
+
+/// A tree that may not stop jobs is judged by what it may do, and its hash says what it chooses among.
+#[test]
+fn what_is_not_offered_refutes_nothing() {
+    let nodes = [
+        split("is_preempt", 0.5, 1, 2),
+        leaf(0, 0.0),
+        split("wait_s", 50_000.0, 3, 4),
+        leaf(1, 1.0),
+        leaf(2, 0.0),
+    ];
+    let of = |preempt: bool| {
+        let mut meta = meta();
+        meta.needs.actions = meta
+            .needs
+            .actions
+            .set(crate::action_set::ActionKind::Preempt, preempt);
+        Tree::new(meta, &nodes).unwrap()
+    };
+    assert_eq!(verdict_of(&of(true), Property::MonotoneInWaiting), "refuted");
+    assert_eq!(verdict_of(&of(false), Property::MonotoneInWaiting), "proved");
+    let unreached = |tree: &Tree| {
+        let all = tree.certify().into_iter();
+        all.filter(|own| matches!(own.property, Property::LeafIsReached { .. }))
+            .count()
+    };
+    assert_eq!((unreached(&of(true)), unreached(&of(false))), (0, 2));
+    assert_ne!(of(true).hash(), of(false).hash());
+}
+
 /// What is known between features proves what boxes alone could not: a response ratio of 3 or less with a rest of an hour or less is
 /// a wait of two hours or less.
 #[test]
@@ -139,6 +181,9 @@ fn link(row: &mut [f32]) {
     put(C::RemainingS, rest);
     put(C::GpuTime, rest * gpus);
     put(C::WaitRatio, (wait + rest) / rest);
+    // Nobody waits longer than the oldest.
+    let oldest = global(G::OldestWaitS);
+    row[oldest] = row[oldest].max(feature_of(oldest as u16).encode(wait));
 }
 
 fn score(tree: &Tree, row: &[f32]) -> f32 {
@@ -179,7 +224,7 @@ fn contradicts_nothing(tree: &Tree, draws: &[Vec<f32>]) {
         }
     }
     for pair in draws.windows(2) {
-        for kind in ABOUT_A_JOB {
+        for kind in tree.kinds_about_jobs() {
             let (now, other) = (row_of(kind, &pair[0]), row_of(kind, &pair[1]));
             // The same job later.
             let mut later = now.clone();
@@ -232,6 +277,9 @@ fn contradicts_nothing(tree: &Tree, draws: &[Vec<f32>]) {
         short[C::WaitS as usize] = short[C::WaitS as usize].min(wait.encode(3_600.0));
         link(&mut long);
         link(&mut short);
+        // One cluster, whose oldest is at least as old as both.
+        let oldest = global(G::OldestWaitS);
+        (long[oldest], short[oldest]) = (long[oldest].max(short[oldest]), long[oldest].max(short[oldest]));
         if is_proved(&OUTRANKS) {
             assert!(score(tree, &long) > score(tree, &short));
         }

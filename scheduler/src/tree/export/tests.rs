@@ -31,19 +31,21 @@ fn written(rows: &[Vec<f32>]) -> String {
     rows.iter().map(|row| line(row) + "\n").collect()
 }
 
-/// Output of a program; none where there is none of this name.
-fn output(folder: &Path, program: &str, args: &[&str]) -> Option<String> {
-    let found = Command::new(program).args(args).current_dir(folder).output();
-    let found = match found {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            eprintln!("{program} is not there: its export was not run");
-            return None;
-        }
-        found => found.unwrap(),
+/// Output of a program by the first of its names that is there; none where there is none, which is noted.
+fn output(folder: &Path, names: &[&str], args: &[&str]) -> Option<String> {
+    // What a test has compiled lies in its folder.
+    let place = match names[0].starts_with("./") {
+        true => folder.join(names[0]),
+        false => pleach_tests::program(names)?,
     };
+    let found = Command::new(place)
+        .args(args)
+        .current_dir(folder)
+        .output()
+        .unwrap();
     assert!(
         found.status.success(),
-        "{program}: {}",
+        "{names:?}: {}",
         String::from_utf8_lossy(&found.stderr)
     );
     Some(String::from_utf8(found.stdout).unwrap())
@@ -134,35 +136,39 @@ fn run_everywhere(tree: &Tree, number: usize) {
     write("main.rs", MAIN_RUST);
     write("main.py", MAIN_PYTHON);
     write("main.lua", MAIN_LUA);
-    if output(&folder, "cc", &["-O2", "-Wall", "-Werror", "main.c", "-o", "c"]).is_some() {
-        assert_eq!(output(&folder, "./c", &[]).unwrap(), expected, "C");
+    if output(
+        &folder,
+        &["cc"],
+        &["-O2", "-Wall", "-Werror", "main.c", "-o", "c"],
+    )
+    .is_some()
+    {
+        assert_eq!(output(&folder, &["./c"], &[]).unwrap(), expected, "C");
     }
     if output(
         &folder,
-        "rustc",
+        &["rustc"],
         &["-O", "--edition", "2024", "main.rs", "-o", "rust"],
     )
     .is_some()
     {
-        assert_eq!(output(&folder, "./rust", &[]).unwrap(), expected, "Rust");
+        assert_eq!(output(&folder, &["./rust"], &[]).unwrap(), expected, "Rust");
     }
     let schema = FeatureSchema::current();
     // A feature of a candidate and one of the cluster never have one name.
     let names: Vec<&str> = (0..rows[0].len())
         .map(|index| schema.joined_name(index))
         .collect();
-    if let Some(found) = output(&folder, "python3", &["main.py", &names.join(",")]) {
+    if let Some(found) = output(&folder, &["python3"], &["main.py", &names.join(",")]) {
         assert_eq!(found, format!("{expected}sql\n{expected}"), "Python and SQL");
     }
-    for lua in ["lua5.1", "luajit", "lua"] {
-        if let Some(found) = output(&folder, lua, &["main.lua"]) {
-            let numbers = found.lines().map(|line| {
-                let (score, key) = line.split_once(' ').unwrap();
-                let (score, key): (f64, f64) = (score.parse().unwrap(), key.parse().unwrap());
-                format!("{:08x} {:016x}\n", (score as f32).to_bits(), key.to_bits())
-            });
-            assert_eq!(numbers.collect::<String>(), expected, "{lua}");
-        }
+    if let Some(found) = output(&folder, &["lua5.1", "luajit", "lua"], &["main.lua"]) {
+        let numbers = found.lines().map(|line| {
+            let (score, key) = line.split_once(' ').unwrap();
+            let (score, key): (f64, f64) = (score.parse().unwrap(), key.parse().unwrap());
+            format!("{:08x} {:016x}\n", (score as f32).to_bits(), key.to_bits())
+        });
+        assert_eq!(numbers.collect::<String>(), expected, "Lua");
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }

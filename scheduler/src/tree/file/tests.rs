@@ -201,6 +201,8 @@ fn certificates_are_in_the_file_and_are_verified_when_it_is_read() {
             "{\"property\":\"monotone-in-waiting\",\"verdict\":{\"open\":\"?\"}}",
             "certificates.list[0]: that a job that waits longer",
         ),
+        // Each is proved anew, so none is stated often.
+        (proved, &format!("{proved},\n    {proved}"), "stands there twice"),
         (
             "\"version\": 2",
             "\"version\": 1",

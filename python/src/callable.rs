@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use numpy::{PyArray1, PyArrayMethods};
+use pleach_scheduler::Guards;
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
 use pleach_scheduler::key_weight::KeyWeight;
@@ -23,6 +24,7 @@ pub(crate) struct Callable {
     pub(crate) needs: Needs,
     pub(crate) tie_key: TieKey,
     pub(crate) key_weights: Vec<KeyWeight>,
+    pub(crate) guards: Guards,
     pub(crate) failure: Failure,
 }
 
@@ -85,6 +87,10 @@ impl Policy for Callable {
 
     fn key_weights(&self) -> &[KeyWeight] {
         &self.key_weights
+    }
+
+    fn guards(&self) -> Guards {
+        self.guards
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {

@@ -1,5 +1,6 @@
 //! A tree that says why, at the decision point of an environment.
 
+use pleach_scheduler::Guards;
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey, choice_of};
@@ -43,6 +44,10 @@ impl Policy for Explaining {
 
     fn key_weights(&self) -> &[KeyWeight] {
         self.tree.key_weights()
+    }
+
+    fn guards(&self) -> Guards {
+        self.tree.guards()
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {

@@ -6,6 +6,7 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods}
 use pleach_env::Seed;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_experiments::PolicySpec;
+use pleach_scheduler::Guards;
 use pleach_scheduler::candidate::{CandidateSet, MAX_CANDIDATES};
 use pleach_scheduler::cluster::{Capabilities, Cluster};
 use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef, entities};
@@ -103,6 +104,7 @@ impl Policy {
                 (tie_key, Vec::new())
             }
         };
+        let guards = like.as_ref().map_or(Guards::NONE, |like| like.guards());
         let candidates: CandidateConfig = serde_json::from_str(candidates).map_err(|error| {
             refused(
                 "candidates",
@@ -121,6 +123,7 @@ impl Policy {
             needs: like.map_or_else(|| candidates.needs(), |like| like.needs()),
             tie_key,
             key_weights,
+            guards,
             failure: Arc::clone(&failure),
         };
         Ok(Policy::of(

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::action_set::{ActionKind, ActionSet};
-use crate::candidate::CandidateSet;
+use crate::candidate::{CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, Template};
 use crate::error::{ConfigError, PolicyError};
+use crate::guards::Guards;
 use crate::ids::Time;
 use crate::key_weight::{KeyWeight, weighted_sum};
 use crate::lens::LensSet;
@@ -227,6 +228,11 @@ pub trait Policy: Send {
         &[]
     }
 
+    /// What it may not do, whatever its scores say.
+    fn guards(&self) -> Guards {
+        Guards::NONE
+    }
+
     /// Writes one finite score per candidate; larger is better.
     ///
     /// # Errors
@@ -252,6 +258,9 @@ impl Policy for Box<dyn Policy> {
     }
     fn key_weights(&self) -> &[KeyWeight] {
         self.as_ref().key_weights()
+    }
+    fn guards(&self) -> Guards {
+        self.as_ref().guards()
     }
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         self.as_mut().score(point, scores)
@@ -317,12 +326,14 @@ pub fn choose<K: PartialOrd>(scores: &[f32], mask: &[bool], key: impl Fn(usize) 
     best
 }
 
-/// What a policy takes at a decision point that it gave these scores: the highest score, then the least weighted sum, then the
-/// smallest tie key, then the lowest index. None if all are masked. Hold loses every tie.
+/// What a policy takes at a decision point that it gave these scores, among the candidates that its guards allow: the highest
+/// score, then the least weighted sum, then the smallest tie key, then the lowest index. None if all are masked. Hold loses every
+/// tie.
 pub fn choice_of<P: Policy + ?Sized>(policy: &P, point: &DecisionPoint<'_>, scores: &[f32]) -> Option<usize> {
     let (key, weights) = (policy.tie_key(), policy.key_weights());
     let tie_key = |index| key.of(point.cluster, point.candidates, index);
-    let mask = point.observation.mask;
+    let mut guarded = [false; MAX_CANDIDATES];
+    let mask = guarded_mask(policy.guards(), point, &mut guarded);
     if weights.is_empty() {
         return choose(scores, mask, tie_key);
     }
@@ -335,6 +346,24 @@ pub fn choice_of<P: Policy + ?Sized>(policy: &P, point: &DecisionPoint<'_>, scor
         }
     };
     choose(scores, mask, |index| (sum(index), tie_key(index)))
+}
+
+/// The mask of a decision point less what guards forbid, written to `buffer` where there are guards.
+fn guarded_mask<'a>(
+    guards: Guards,
+    point: &DecisionPoint<'a>,
+    buffer: &'a mut [bool; MAX_CANDIDATES],
+) -> &'a [bool] {
+    let mask = point.observation.mask;
+    if guards.is_none() {
+        return mask;
+    }
+    let allowed = guards.allowed(point.cluster, point.candidates);
+    let own = &mut buffer[..mask.len()];
+    for (index, (own, mask)) in own.iter_mut().zip(mask).enumerate() {
+        *own = *mask && allowed >> index & 1 == 1;
+    }
+    own
 }
 
 #[cfg(test)]

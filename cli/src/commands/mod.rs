@@ -8,6 +8,7 @@ pub mod distill;
 pub mod evaluate;
 pub mod export;
 pub mod frontier;
+pub mod guard;
 pub mod index;
 pub mod manual;
 pub mod policies;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::RunArgs;
 use super::evaluate::{SchedulingFlags, WorkloadFlags};
+use super::guard::GuardArgs;
 
 /// Prunes a teacher into one decision tree, or searches for one in the simulator. Size and cuts are chosen by simulated
 /// performance, and the winner is reported on test seeds that nothing was chosen by.
@@ -108,6 +109,7 @@ impl DistillArgs {
     pub fn run_args(&self) -> &RunArgs {
         match &self.command {
             Some(DistillCommand::Frontier(args)) => &args.run,
+            Some(DistillCommand::Guard(args)) => &args.run,
             _ => &self.run,
         }
     }
@@ -120,6 +122,8 @@ pub enum DistillCommand {
     Certify(CertifyArgs),
     /// Sizes against what their trees are worth, beside teacher and heuristics: table, plots, trees
     Frontier(Box<FrontierArgs>),
+    /// What a guard against endless waiting costs and gains, for several lengths; writes one into the file
+    Guard(Box<GuardArgs>),
 }
 
 /// Distils a teacher to trees of several sizes and reports each on lists that nothing was chosen by (as long, longer, low loads):

@@ -2,6 +2,7 @@
 //! and the parts on which trees are judged.
 
 pub mod frontier;
+pub mod guard;
 pub mod parts;
 pub mod search;
 mod search_report;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use pleach_distill::{DistillConfig, Distilled, Episode, Label, distill};
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
+use pleach_scheduler::Guards;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey};
@@ -60,6 +62,10 @@ impl Policy for Offered<'_> {
 
     fn key_weights(&self) -> &[KeyWeight] {
         self.teacher.key_weights()
+    }
+
+    fn guards(&self) -> Guards {
+        self.teacher.guards()
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {

@@ -145,35 +145,7 @@ impl Lists {
         watcher: &Watcher,
     ) -> Result<Lists, Error> {
         let kinds = kinds_of(env, kinds);
-        let first = Source::open(env)?.workload(env, Seed(seed).child(stream, 0))?;
-        let num_jobs = first.jobs.len();
-        let mut of_kind: Vec<std::vec::IntoIter<Instance>> = Vec::new();
-        for kind in &kinds {
-            let env = env_of(env, *kind, num_jobs)?;
-            let source = Source::open(&env)?;
-            let count = ((num as f64 * kind.share) as usize).max(1);
-            let drawn = seeds(seed, &format!("{stream}/{}", kind.name), count);
-            let instances: Vec<Instance> = drawn
-                .par_iter()
-                .map(|seed| {
-                    let workload = source.workload(&env, *seed)?;
-                    let seed = seed.0;
-                    Ok(Instance { workload, seed })
-                })
-                .collect::<Result<_, Error>>()?;
-            of_kind.push(instances.into_iter());
-        }
-        let mut instances: Vec<(usize, Instance)> = Vec::new();
-        let mut is_left = true;
-        while is_left {
-            is_left = false;
-            for (part, left) in of_kind.iter_mut().enumerate() {
-                if let Some(instance) = left.next() {
-                    instances.push((part, instance));
-                    is_left = true;
-                }
-            }
-        }
+        let instances = instances(env, &kinds, (seed, stream), num)?;
         let (best, base) = baselines(env, kinds.len(), &instances, known, watcher)?;
         let lists = instances
             .into_iter()
@@ -241,6 +213,45 @@ impl Lists {
             .map(|(outcome, _)| *outcome)
             .collect()
     }
+}
+
+/// Draws `num` lists of each kind, less where it has a smaller share, in turn one of each with the place of its kind.
+pub(super) fn instances(
+    env: &EnvConfig,
+    kinds: &[Kind],
+    (seed, stream): (u64, &str),
+    num: usize,
+) -> Result<Vec<(usize, Instance)>, Error> {
+    let first = Source::open(env)?.workload(env, Seed(seed).child(stream, 0))?;
+    let num_jobs = first.jobs.len();
+    let mut of_kind: Vec<std::vec::IntoIter<Instance>> = Vec::new();
+    for kind in kinds {
+        let env = env_of(env, *kind, num_jobs)?;
+        let source = Source::open(&env)?;
+        let count = ((num as f64 * kind.share) as usize).max(1);
+        let drawn = seeds(seed, &format!("{stream}/{}", kind.name), count);
+        let instances: Vec<Instance> = drawn
+            .par_iter()
+            .map(|seed| {
+                let workload = source.workload(&env, *seed)?;
+                let seed = seed.0;
+                Ok(Instance { workload, seed })
+            })
+            .collect::<Result<_, Error>>()?;
+        of_kind.push(instances.into_iter());
+    }
+    let mut instances: Vec<(usize, Instance)> = Vec::new();
+    let mut is_left = true;
+    while is_left {
+        is_left = false;
+        for (part, left) in of_kind.iter_mut().enumerate() {
+            if let Some(instance) = left.next() {
+                instances.push((part, instance));
+                is_left = true;
+            }
+        }
+    }
+    Ok(instances)
 }
 
 /// The best heuristic of each part, and what it does on each list.

@@ -2,9 +2,17 @@
 
 use super::error::{KeyError, NodeError, TreeError};
 use super::{MAX_DEPTH, MAX_NODES, Node};
+use crate::action_set::ActionKind;
 use crate::features::FeatureSchema;
+use crate::guards::Guards;
 use crate::key_weight::{KeyWeight, MAX_KEY_WEIGHTS};
+use crate::lens::Lens;
+use crate::policy::Needs;
 
+/// Shortest and longest time after which a job may be overdue, s.
+const OVERDUE_S: (f64, f64) = (60.0, 1e8);
+/// Most preemptions that a guard may allow.
+const PREEMPTIONS_MAX: u32 = 1000;
 /// Longest name, bytes.
 const MAX_NAME: usize = 200;
 
@@ -55,6 +63,35 @@ pub(super) fn key_weights(terms: &[KeyWeight]) -> Result<Vec<KeyWeight>, TreeErr
     let mut terms = terms.to_vec();
     terms.sort_unstable_by_key(|term| term.feature);
     Ok(terms)
+}
+
+/// Refuses guards that are out of range, and those that a policy with these needs cannot obey.
+pub(super) fn guards(guards: Guards, needs: &Needs) -> Result<(), TreeError> {
+    let fail = |key, value: String, allowed: String| Err(TreeError::Value { key, value, allowed });
+    if let Some(after_s) = guards.overdue_after_s {
+        let key = "guards.overdue_after_s";
+        let (least, most) = OVERDUE_S;
+        if !(least..=most).contains(&after_s) {
+            return fail(key, after_s.to_string(), format!("{least} to {most}, in seconds"));
+        }
+        let reserves = needs.actions.contains(ActionKind::Reserve);
+        if !reserves || needs.heads == 0 || !needs.lenses.contains(Lens::Arrival) {
+            // Else a wide job that is overdue is not offered, or nothing can be held back for it, and it waits for ever.
+            let allowed = "none, or needs with \"reservation\": true, \"arrival\" among the lenses and one head or more";
+            return fail(key, after_s.to_string(), allowed.into());
+        }
+    }
+    if let Some(max) = guards.preemptions_max {
+        let key = "guards.preemptions_max";
+        if !(1..=PREEMPTIONS_MAX).contains(&max) {
+            return fail(key, max.to_string(), format!("1 to {PREEMPTIONS_MAX}"));
+        }
+        if !needs.actions.contains(ActionKind::Preempt) {
+            let allowed = "none, or needs with \"preemption\": true: this tree stops nobody";
+            return fail(key, max.to_string(), allowed.into());
+        }
+    }
+    Ok(())
 }
 
 /// Checks what can be seen of one node alone.

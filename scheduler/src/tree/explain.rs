@@ -11,7 +11,7 @@ use super::{Node, TreePolicy, feature_of};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet};
 use crate::error::PolicyError;
 use crate::key_weight::weighted_sum;
-use crate::policy::{DecisionPoint, TieKey};
+use crate::policy::{DecisionPoint, Policy as _, TieKey};
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +51,8 @@ pub struct Explanation {
     pub key_of_next: Option<f64>,
     /// What decides inside the tier, among equal keys.
     pub tie_key: TieKey,
+    /// What a guard has to say of it; none where none has.
+    pub guard: Option<String>,
 }
 
 /// One feature of a weighted key.
@@ -117,7 +119,9 @@ impl TreePolicy {
                 adds: f64::from(term.weight) * f64::from(scaled),
             }
         });
-        let admissible = |index: &usize| *index != choice && point.observation.mask[*index];
+        let allowed = self.guards().allowed(point.cluster, point.candidates);
+        let admissible =
+            |index: &usize| *index != choice && point.observation.mask[*index] && allowed >> *index & 1 == 1;
         Ok(Explanation {
             action: action(point.candidates, choice),
             leaf: id,
@@ -142,6 +146,32 @@ impl TreePolicy {
                 .map(|index| weighted_sum(weights, point.observation.row(index)))
                 .min_by(f64::total_cmp),
             tie_key: self.tree().meta().tie_key,
+            guard: self.guard_in_words(point, choice, allowed),
+        })
+    }
+}
+
+impl TreePolicy {
+    /// Why a guard had a candidate chosen, or does not allow it.
+    fn guard_in_words(&self, point: &DecisionPoint<'_>, choice: usize, allowed: u64) -> Option<String> {
+        let (guards, cluster) = (self.guards(), point.cluster);
+        if let Some(job) = guards.first_overdue(cluster, point.candidates, allowed) {
+            let waited_s = cluster.now().since(cluster.job(job).submit).as_secs_f64();
+            let bound = quantity(guards.overdue_after_s?, "s");
+            let waited = quantity(waited_s, "s");
+            let word = if allowed >> choice & 1 == 1 {
+                "first by"
+            } else {
+                "not allowed by"
+            };
+            return Some(format!(
+                "{word} the guard: job {} has waited {waited}, more than {bound}",
+                job.0
+            ));
+        }
+        let max = guards.preemptions_max?;
+        (allowed >> choice & 1 == 0).then(|| {
+            format!("not allowed by the guard: it would stop a job that was stopped {max} times or more")
         })
     }
 }
@@ -186,6 +216,9 @@ impl fmt::Display for Explanation {
             out,
             "{action}: tier {tier} of {num_tiers} (leaf {leaf}, score {score})"
         )?;
+        if let Some(guard) = &self.guard {
+            writeln!(out, "  {guard}")?;
+        }
         for step in &self.path {
             let Condition {
                 feature,

@@ -22,6 +22,7 @@ use super::needs::WrittenNeeds;
 use super::{Node, Tree, TreeMeta, feature_of};
 use crate::estimate::Provenance;
 use crate::features::FeatureSchema;
+use crate::guards::Guards;
 use crate::key_weight::KeyWeight;
 use crate::policy::TieKey;
 
@@ -54,6 +55,9 @@ struct Document {
     #[serde(default)]
     key_weights: Option<Vec<FileKeyWeight>>,
     needs: WrittenNeeds,
+    /// From version 2 on; absent = none.
+    #[serde(default)]
+    guards: Option<Guards>,
     estimates: Vec<Provenance>,
     trained_by: std::collections::BTreeMap<String, serde_json::Value>,
     schema: Vec<String>,
@@ -96,7 +100,7 @@ impl Tree {
         let mut text = String::from("{\n");
         let mut put = |key: &str, value: String| text.push_str(&format!("  \"{key}\": {value},\n"));
         put("format", json(&FORMAT));
-        let is_plain = key_weights.is_empty() && self.certificates.is_empty();
+        let is_plain = key_weights.is_empty() && self.certificates.is_empty() && self.guards.is_none();
         put("version", json(&if is_plain { 1 } else { VERSION }));
         put("schema_hash", json(&schema.hash()));
         put("name", json(name));
@@ -112,6 +116,9 @@ impl Tree {
             );
         }
         put("needs", json(&WrittenNeeds::from(needs)));
+        if !self.guards.is_none() {
+            put("guards", json(&self.guards));
+        }
         put("estimates", json(estimates));
         put("trained_by", json(trained_by));
         put(
@@ -136,13 +143,16 @@ impl Tree {
         text
     }
 
-    /// Hex SHA-256 over what decides: candidates, key, weights and nodes as they are written, and the hash of the features.
+    /// Hex SHA-256 over what decides: candidates, guards, key, weights and nodes as they are written, and the hash of the features.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut digest = Sha256::new();
         digest.update(FeatureSchema::current().hash());
         digest.update(json(&WrittenNeeds::from(&self.meta.needs)));
         digest.update(json(&self.meta.tie_key));
+        if !self.guards.is_none() {
+            digest.update(json(&self.guards));
+        }
         for term in &self.meta.key_weights {
             digest.update(format!("{} {}\n", feature_of(term.feature).name, term.weight));
         }
@@ -265,7 +275,18 @@ impl Tree {
             estimates: document.estimates,
             trained_by: document.trained_by,
         };
-        Ok((Tree::new(meta, &nodes)?, document.certificates))
+        let guards = document.guards.unwrap_or_default();
+        if header.version == 1 && document.guards.is_some() {
+            return Err(TreeError::Value {
+                key: "guards",
+                value: json(&guards),
+                allowed: "none in a file of version 1".into(),
+            });
+        }
+        Ok((
+            Tree::new(meta, &nodes)?.with_guards(guards)?,
+            document.certificates,
+        ))
     }
 
     /// Reads a policy file from disk.

@@ -21,6 +21,8 @@ mod error;
 mod explain;
 mod export;
 mod file;
+#[cfg(test)]
+mod guard_tests;
 mod key_text;
 mod needs;
 mod node;
@@ -45,6 +47,7 @@ pub use runtime::{FlatTree, TreePolicy};
 use crate::cluster::Capabilities;
 use crate::estimate::Provenance;
 use crate::features::{Feature, FeatureSchema};
+use crate::guards::Guards;
 use crate::key_weight::KeyWeight;
 use crate::policy::{Needs, TieKey};
 
@@ -71,6 +74,7 @@ pub struct TreeMeta {
 pub struct Tree {
     meta: TreeMeta,
     nodes: Vec<Node>,
+    guards: Guards,
     certificates: Vec<Certificate>,
 }
 
@@ -101,6 +105,7 @@ impl Tree {
         Ok(Tree {
             meta,
             nodes: check::canonical(nodes)?,
+            guards: Guards::NONE,
             certificates: Vec::new(),
         })
     }
@@ -122,6 +127,22 @@ impl Tree {
     pub fn with_certificates(mut self, certificates: Vec<Certificate>) -> Tree {
         self.certificates = certificates;
         self
+    }
+
+    /// What it may not do, whatever its leaves say.
+    #[must_use]
+    pub fn guards(&self) -> Guards {
+        self.guards
+    }
+
+    /// The same tree under these guards.
+    ///
+    /// # Errors
+    /// A guard that is out of range, or that asks for what the tree does not choose among.
+    pub fn with_guards(mut self, guards: Guards) -> Result<Tree, TreeError> {
+        check::guards(guards, &self.meta.needs)?;
+        self.guards = guards;
+        Ok(self)
     }
 
     /// All nodes; the root is first, every child comes after its parent.

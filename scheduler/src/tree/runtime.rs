@@ -2,6 +2,7 @@
 
 use super::{Node, Tree};
 use crate::error::PolicyError;
+use crate::guards::Guards;
 use crate::key_weight::KeyWeight;
 use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef};
 use crate::policy::{DecisionPoint, Needs, Policy, TieKey};
@@ -186,6 +187,10 @@ impl Policy for TreePolicy {
 
     fn key_weights(&self) -> &[KeyWeight] {
         &self.tree.meta().key_weights
+    }
+
+    fn guards(&self) -> Guards {
+        self.tree.guards()
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {

@@ -27,6 +27,7 @@ impl Tree {
         for line in self
             .key_line()
             .into_iter()
+            .chain(self.guard_lines())
             .chain(reach.lines(self))
             .chain(self.legend())
         {
@@ -34,6 +35,23 @@ impl Tree {
             text.push('\n');
         }
         text
+    }
+
+    /// One line for each guard.
+    pub(super) fn guard_lines(&self) -> Vec<String> {
+        let guards = self.guards();
+        let overdue = guards.overdue_after_s.map(|after_s| {
+            let after = quantity(after_s, "s");
+            format!(
+                "Guard: of jobs that have waited more than {after} the first to arrive comes before everything else; where it does \
+                 not fit, GPUs are held back for it."
+            )
+        });
+        let stopped = guards.preemptions_max.map(|max| {
+            let times = count(max.into(), "time", "times");
+            format!("Guard: a job that was stopped {times} is not stopped again.")
+        });
+        overdue.into_iter().chain(stopped).collect()
     }
 
     /// One line for each feature that it reads: name, unit, meaning.
@@ -86,6 +104,7 @@ impl Tree {
         let lines = self
             .key_line()
             .into_iter()
+            .chain(self.guard_lines())
             .chain(reach.lines(self))
             .chain(self.legend());
         let lines: String = lines.map(|line| escaped(&line) + "\\l").collect();

@@ -1,0 +1,125 @@
+//! `pleach distill guard`: what a guard against waiting costs.
+
+use pleach_scheduler::Guards;
+use pleach_scheduler::tree::{Tree, TreeError};
+use serde::Serialize;
+
+use crate::commands::Context;
+use crate::flags::GuardArgs;
+use crate::flags::evaluate::{SchedulingFlags, WorkloadFlags};
+use crate::progress::bars;
+use pleach_experiments::distill::guard::{GuardInput, GuardReport, guard};
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::policy_spec::PolicySpec;
+use pleach_experiments::plot::text::escape;
+use pleach_experiments::report::page::{page, preformatted, section};
+use pleach_experiments::run_folder::RunFolder;
+use pleach_experiments::run_folder::atomic_file::write;
+
+/// Times after which a job is overdue if nobody says which, h.
+const AFTER_H: [f64; 8] = [1.0, 3.0, 6.0, 12.0, 24.0, 48.0, 96.0, 192.0];
+
+/// What makes two reports the same.
+#[derive(Serialize)]
+struct Settings<'a> {
+    tree_hash: String,
+    overdue_after_s: &'a [f64],
+    lists: u16,
+    against: &'a [String],
+    workload: &'a WorkloadFlags,
+    scheduling: &'a SchedulingFlags,
+}
+
+/// Simulates the guards, reports them, and writes one into the file where that is asked for.
+///
+/// # Errors
+/// Flags that cannot be used, a file that is no tree, a guard that it cannot obey, a folder in the way, a run that fails.
+pub fn run(args: &GuardArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let refused = |error: TreeError| Error::data(&args.file, error.to_string());
+    let tree = Tree::load(&args.file).map_err(refused)?;
+    let mut overdue_after_s: Vec<f64> = args.after.iter().map(|after| after.as_secs_f64()).collect();
+    if overdue_after_s.is_empty() {
+        overdue_after_s = AFTER_H.iter().map(|hours| 3600.0 * hours).collect();
+    }
+    let written = args.write.map(|after| after.as_secs_f64());
+    overdue_after_s.extend(written);
+    let with = |after_s: f64| {
+        let guards = Guards {
+            overdue_after_s: Some(after_s),
+            ..tree.guards()
+        };
+        tree.clone().with_guards(guards).map_err(refused)
+    };
+    // All of them before anything runs.
+    for after_s in &overdue_after_s {
+        with(*after_s)?;
+    }
+    let env = args.workload.source().env(&args.scheduling.config())?;
+    env.validate()?;
+    let mut against = Vec::new();
+    for policy in &args.against {
+        PolicySpec::open(policy)?
+            .into_iter()
+            .for_each(|policy| policy.join(&mut against));
+    }
+    let own = PolicySpec::tree("tree", tree.clone())?;
+    for policy in against.iter().chain([&own]) {
+        policy.check(env.sim.capabilities)?;
+    }
+    let (seed, quiet) = (args.run.seed, args.run.quiet);
+    let (out, existing) = (args.run.out.as_deref(), args.run.existing());
+    let settings = Settings {
+        tree_hash: tree.hash(),
+        overdue_after_s: &overdue_after_s,
+        lists: args.lists,
+        against: &args.against,
+        workload: &args.workload,
+        scheduling: &args.scheduling,
+    };
+    let folder = RunFolder::open("guard", &settings, seed, out, existing)?;
+    let input = GuardInput {
+        tree: tree.clone(),
+        overdue_after_s,
+        num_lists: args.lists.into(),
+        against,
+    };
+    let report = guard(&env, &input, seed, &bars(quiet))?;
+    folder.write_json("guard.json", &report)?;
+    let table = report.markdown();
+    folder.write("guard.md", table.as_bytes())?;
+    let html = shown(&report, &table, (&tree, &context.command_line));
+    folder.write("guard.html", html.as_bytes())?;
+    if let Some(path) = &args.run.json {
+        context.write_json(path, &report)?;
+    }
+    let place = folder.path().to_path_buf();
+    folder.finish()?;
+    if let Some(after_s) = written {
+        write(&args.file, with(after_s)?.to_json().as_bytes())?;
+    }
+    if !quiet {
+        context.say(&table)?;
+        context.say(&format!("written to {}", place.display()))?;
+        if written.is_some() {
+            context.say(&format!("the guard stands in {}", args.file.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The page: a plot for each part, the tables, what made it.
+fn shown(report: &GuardReport, table: &str, (tree, command_line): (&Tree, &str)) -> String {
+    let title = "What a guard costs";
+    let mut body = format!(
+        "<h1>{title}</h1>\n<p class=\"note\">The tree {} on the same lists without a guard and with several: what the longest wait \
+         becomes, and what average JCT. Pleach {}</p>\n",
+        escape(&tree.meta().name),
+        env!("CARGO_PKG_VERSION")
+    );
+    for (part, svg) in report.plots() {
+        section(&mut body, &part, Some(svg));
+    }
+    section(&mut body, "Tables", Some(preformatted(table)));
+    section(&mut body, "How this was made", Some(preformatted(command_line)));
+    page(title, &body)
+}

@@ -1,0 +1,47 @@
+//! `pleach distill guard`: flags.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args};
+
+use super::RunArgs;
+use super::evaluate::{SchedulingFlags, WorkloadFlags};
+
+/// Simulates a tree without a guard against waiting and under guards of several lengths, on the same lists: what the longest wait
+/// becomes, and what that costs. Under a guard the first overdue job by arrival comes before everything else; where it does not
+/// fit, GPUs are held back for it.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach distill guard runs/mine/tree.json
+  pleach distill guard tree.json --workload Pleach/PhillyGang-v1 --after 6h,12h,1d --lists 8
+  pleach distill guard tree.json --write 2days      and put that guard into the file
+
+In the folder: guard.json, guard.md, guard.html (longest wait against average JCT).")]
+pub struct GuardArgs {
+    /// A policy file with a tree
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Times after which a job is overdue, 1min to 3years, repeated or with commas [default: 1h,3h,6h,12h,1d,2d,4d,8d]
+    #[arg(long, value_name = "TIME", value_delimiter = ',', action = ArgAction::Append, value_parser = humantime::parse_duration)]
+    pub after: Vec<Duration>,
+    /// Put the guard with this time into the file, in place of what it has; the table shows it too
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub write: Option<Duration>,
+    /// Lists as long as the task's; half as many four times as long
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    pub lists: u16,
+    /// Policies to show beside, repeated or with commas
+    #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append, default_value = "fifo,easy,gpu-time-reserve")]
+    pub against: Vec<String>,
+    /// Which jobs on which cluster.
+    #[command(flatten)]
+    pub workload: WorkloadFlags,
+    /// What the scheduler may do and knows.
+    #[command(flatten)]
+    pub scheduling: SchedulingFlags,
+    /// Seed, output and machine.
+    #[command(flatten)]
+    pub run: RunArgs,
+}

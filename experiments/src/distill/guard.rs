@@ -1,0 +1,289 @@
+//! What a guard against waiting costs, and what it gains: a tree under guards of several lengths on the same lists.
+
+use std::fmt::Write as _;
+
+use pleach_env::{EnvConfig, SimConfig, simulate};
+use pleach_scheduler::Guards;
+use pleach_scheduler::tree::Tree;
+use serde::Serialize;
+
+use super::parts::{Kind, REPORTED, in_words, instances, kinds_of};
+use crate::error::Error;
+use crate::evaluate::instances::Instance;
+use crate::evaluate::metric::show_seconds;
+use crate::evaluate::policy_spec::PolicySpec;
+use crate::evaluate::run::in_parallel;
+use crate::evaluate::stats::{Ratio, mean};
+use crate::plot::axis::Axis;
+use crate::plot::frame::{Frame, colour, legend};
+use crate::progress::Watcher;
+
+/// Lists as long as the task's, and four times as long: where queues grow is where jobs starve.
+const KINDS: [Kind; 2] = [REPORTED[0], REPORTED[2]];
+
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct GuardInput {
+    /// The tree; guards that it has already are taken away.
+    pub tree: Tree,
+    /// Times after which a job is overdue, s.
+    pub overdue_after_s: Vec<f64>,
+    /// Lists of each part; half as many of those four times as long.
+    pub num_lists: usize,
+    /// Policies that are shown beside.
+    pub against: Vec<PolicySpec>,
+}
+
+/// A policy on the lists of one part, over the tree without a guard.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GuardPart {
+    /// Name of the part.
+    pub part: String,
+    /// Average JCT.
+    pub jct: Option<Ratio>,
+    /// 99th percentile of JCT.
+    pub p99: Option<Ratio>,
+    /// Mean bounded slowdown.
+    pub slowdown: Option<Ratio>,
+    /// The longest time that a job of a list was without GPUs, mean over the lists, s.
+    pub longest_wait_s: f64,
+}
+
+/// A policy on all parts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GuardRow {
+    /// Its name.
+    pub policy: String,
+    /// When a job is overdue, s; none for what has no guard.
+    pub overdue_after_s: Option<f64>,
+    /// Part by part.
+    pub parts: Vec<GuardPart>,
+}
+
+/// A guard's price.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GuardReport {
+    /// Version of this form.
+    pub schema: u32,
+    /// Lists of each part; half as many of the longer ones.
+    pub num_lists: usize,
+    /// The tree without a guard first, then the longest, then other policies.
+    pub rows: Vec<GuardRow>,
+}
+
+/// What one run gave: average JCT, its 99th percentile, mean slowdown, longest wait.
+type Figures = [f64; 4];
+
+fn run(instance: &Instance, sim: &SimConfig, policy: &PolicySpec) -> Result<Figures, Error> {
+    let sim = SimConfig {
+        seed: instance.seed,
+        ..sim.clone()
+    };
+    let result = simulate(&instance.workload, &sim, &mut policy.policy()?)?;
+    let waits = result.jobs.iter().map(|job| job.wait_s());
+    let metrics = result.metrics;
+    let longest_s = waits.fold(0.0, f64::max);
+    Ok([
+        metrics.avg_jct_s,
+        metrics.p99_jct_s,
+        metrics.avg_slowdown,
+        longest_s,
+    ])
+}
+
+/// Runs the tree without a guard, under each, and the other policies on the same lists.
+///
+/// # Errors
+/// A guard that the tree cannot obey, a list that cannot be drawn, a run that fails.
+pub fn guard(
+    env: &EnvConfig,
+    input: &GuardInput,
+    seed: u64,
+    watcher: &Watcher,
+) -> Result<GuardReport, Error> {
+    let under = |overdue_after_s: Option<f64>| {
+        let guards = Guards {
+            overdue_after_s,
+            ..input.tree.guards()
+        };
+        let tree = input.tree.clone().with_guards(guards);
+        tree.map_err(|error| Error::Failed(error.to_string()))
+    };
+    let mut lengths = input.overdue_after_s.clone();
+    lengths.sort_by(|a, b| b.total_cmp(a));
+    lengths.dedup();
+    let mut policies = vec![(None, PolicySpec::tree("no guard", under(None)?)?)];
+    for after_s in lengths {
+        let name = format!("overdue after {}", show_seconds(after_s));
+        policies.push((Some(after_s), PolicySpec::tree(&name, under(Some(after_s))?)?));
+    }
+    policies.extend(input.against.iter().map(|policy| (None, policy.clone())));
+    let kinds = kinds_of(env, &KINDS);
+    let lists = instances(env, &kinds, (seed, "distill/guard"), input.num_lists)?;
+    let runs: Vec<(usize, usize)> = (0..policies.len())
+        .flat_map(|policy| (0..lists.len()).map(move |list| (policy, list)))
+        .collect();
+    let done = in_parallel("guards", watcher, &runs, |(policy, list)| {
+        run(&lists[*list].1, &env.sim, &policies[*policy].1)
+    })?;
+    let of = |policy: usize, part: usize| -> Vec<Figures> {
+        let own = (0..lists.len()).filter(|list| lists[*list].0 == part);
+        own.map(|list| done[policy * lists.len() + list]).collect()
+    };
+    let rows = policies
+        .iter()
+        .enumerate()
+        .map(|(policy, (overdue_after_s, spec))| GuardRow {
+            policy: spec.name().to_string(),
+            overdue_after_s: *overdue_after_s,
+            parts: kinds
+                .iter()
+                .enumerate()
+                .map(|(part, kind)| part_of(kind.name, &of(policy, part), &of(0, part)))
+                .collect(),
+        });
+    Ok(GuardReport {
+        schema: 1,
+        num_lists: input.num_lists,
+        rows: rows.collect(),
+    })
+}
+
+fn part_of(part: &str, own: &[Figures], base: &[Figures]) -> GuardPart {
+    let ratio = |place: usize| {
+        let pairs = own.iter().zip(base).map(|(own, base)| (own[place], base[place]));
+        Ratio::of_pairs(&pairs.collect::<Vec<_>>())
+    };
+    let longest: Vec<f64> = own.iter().map(|own| own[3]).collect();
+    GuardPart {
+        part: part.to_string(),
+        jct: ratio(0),
+        p99: ratio(1),
+        slowdown: ratio(2),
+        longest_wait_s: mean(&longest),
+    }
+}
+
+impl GuardReport {
+    /// A table for each part, as Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let words = |ratio: &Option<Ratio>| ratio.as_ref().map_or_else(|| "no figure".into(), in_words);
+        let mut text = String::new();
+        let parts = self.rows.first().map_or(&[][..], |row| &row.parts);
+        for (place, part) in parts.iter().enumerate() {
+            let _ = write!(
+                text,
+                "**{}**\n\n| policy | longest wait | average JCT | p99 JCT | mean slowdown |\n|---|---:|---:|---:|---:|\n",
+                part.part
+            );
+            for row in &self.rows {
+                let own = &row.parts[place];
+                let (jct, p99, slowdown) = (words(&own.jct), words(&own.p99), words(&own.slowdown));
+                let longest = show_seconds(own.longest_wait_s);
+                let _ = writeln!(
+                    text,
+                    "| {} | {longest} | {jct} | {p99} | {slowdown} |",
+                    row.policy
+                );
+            }
+            text.push('\n');
+        }
+        text.push_str(
+            "Longest wait: of a list, mean over the lists. All else over the tree without a guard, paired.\n",
+        );
+        text
+    }
+
+    /// A plot for each part, with its name: the longest wait against average JCT, a point for each policy, the guards joined.
+    #[must_use]
+    pub fn plots(&self) -> Vec<(String, String)> {
+        let parts = self.rows.first().map_or(&[][..], |row| &row.parts);
+        (0..parts.len())
+            .map(|part| (parts[part].part.clone(), self.plot(part)))
+            .collect()
+    }
+
+    fn plot(&self, part: usize) -> String {
+        let points: Vec<(&GuardRow, f64, f64)> = self
+            .rows
+            .iter()
+            .filter_map(|row| {
+                let own = row.parts.get(part)?;
+                Some((row, own.longest_wait_s, own.jct.as_ref()?.mean))
+            })
+            .collect();
+        let range = |values: &mut dyn Iterator<Item = f64>| {
+            values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| {
+                (low.min(value), high.max(value))
+            })
+        };
+        let (first_s, last_s) = range(&mut points.iter().map(|(_, longest_s, _)| *longest_s));
+        let (low, high) = range(&mut points.iter().map(|(_, _, ratio)| *ratio));
+        let mut frame = Frame::new(
+            Axis::log_time("longest wait", first_s / 1.2, last_s * 1.2),
+            Axis::log_ratio("average JCT / that without a guard", low * 0.95, high * 1.05),
+            320.0,
+        );
+        let own = points.iter().filter(|(row, _, _)| self.is_of_the_tree(row));
+        let line: Vec<(f64, f64)> = own.map(|(_, longest_s, ratio)| (*longest_s, *ratio)).collect();
+        frame.line(0, "the tree under guards", &line);
+        let mut names = vec![(0, "the tree, without a guard and under each")];
+        let mut marks = String::new();
+        for (row, longest_s, ratio) in &points {
+            let series = if self.is_of_the_tree(row) { 0 } else { names.len() };
+            if series > 0 {
+                names.push((series, row.policy.as_str()));
+            }
+            let (x, y) = (frame.px(*longest_s), frame.py(*ratio));
+            let _ = writeln!(
+                marks,
+                "<circle r=\"4\" fill=\"{}\" cx=\"{x:.1}\" cy=\"{y:.1}\"/>",
+                colour(series)
+            );
+        }
+        frame.add(&marks);
+        let described = "Longest wait against average JCT over that of the tree without a guard";
+        frame.render(described) + &legend(&names)
+    }
+
+    fn is_of_the_tree(&self, row: &GuardRow) -> bool {
+        row.overdue_after_s.is_some() || self.rows.first() == Some(row)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evaluate::workload_source::env_of;
+    use pleach_tests::assert_well_formed;
+
+    #[test]
+    fn a_guard_shortens_the_longest_wait_and_one_that_nobody_meets_changes_nothing() {
+        let env = env_of("Pleach/PhillyGang-v1", Some(120), Some(1.5)).unwrap();
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../checkpoints/reference/PhillyGang-v1-tree.json"
+        );
+        let input = GuardInput {
+            tree: Tree::load(path.as_ref()).unwrap(),
+            overdue_after_s: vec![1800.0, 1e8],
+            num_lists: 4,
+            against: vec![PolicySpec::heuristic("easy").unwrap()],
+        };
+        let report = guard(&env, &input, 3, &Watcher::nobody()).unwrap();
+        let names: Vec<&str> = report.rows.iter().map(|row| row.policy.as_str()).collect();
+        assert_eq!((names.len(), names[0], names[3]), (4, "no guard", "easy"));
+        let longest_s = |row: usize| report.rows[row].parts[0].longest_wait_s;
+        assert_eq!(report.rows[1].parts, report.rows[0].parts);
+        assert!(longest_s(2) < longest_s(0), "{} {}", longest_s(2), longest_s(0));
+        assert_eq!(report.rows[0].parts[0].jct.as_ref().unwrap().mean, 1.0);
+        let text = report.markdown();
+        assert!(text.contains("| overdue after 30 min |"), "{text}");
+        for (_, svg) in report.plots() {
+            assert_well_formed(&svg);
+            assert_eq!(svg.matches("<circle").count(), 4);
+        }
+        assert_eq!(guard(&env, &input, 3, &Watcher::nobody()).unwrap(), report);
+    }
+}

@@ -1,0 +1,101 @@
+//! Guards: rules that hold whatever a policy says. Nobody waits for ever behind better scores, and nobody is stopped again and
+//! again.
+//!
+//! A guard narrows the candidates before the policy chooses among them, at the one place where policies choose
+//! (`choice_of` of [`policy`](crate::policy)), so training, evaluation and a daemon obey alike.
+//!
+//! # What is deliberately not here
+//! A promise of a start by some time: nobody knows when running jobs end. What holds is an order.
+//!
+//! # Source
+//! Ageing against starvation: every text on operating systems. GPUs held back for the first job while others start only if they
+//! do not delay it: EASY backfilling (Lifka, JSSPP'95). A bound on preemptions: ours.
+
+use serde::{Deserialize, Serialize};
+
+use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
+use crate::cluster::Cluster;
+use crate::ids::JobId;
+
+// A set of candidates is a word of bits.
+const _: () = assert!(MAX_CANDIDATES <= u64::BITS as usize);
+
+/// What a policy may not do. None of them = everything is as the policy says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Guards {
+    /// Time since its submission, s, after which a waiting job is overdue. The first overdue job by arrival that there are
+    /// candidates for comes before everything else: it starts where it fits; where it does not, GPUs are held back for it, and
+    /// others start only if they do not delay it, as far as is believed. 60 to 1e8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overdue_after_s: Option<f64>,
+    /// A job that was stopped so often is not stopped again. 1 to 1,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemptions_max: Option<u32>,
+}
+
+impl Guards {
+    /// No guards.
+    pub const NONE: Guards = Guards {
+        overdue_after_s: None,
+        preemptions_max: None,
+    };
+
+    /// Whether there is no guard.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Guards::NONE
+    }
+
+    /// Whether a guard of waiting would have this job come first, were it first by arrival.
+    #[must_use]
+    pub fn is_overdue(&self, cluster: &Cluster, job: JobId) -> bool {
+        let waited_s = cluster.now().since(cluster.job(job).submit).as_secs_f64();
+        self.overdue_after_s.is_some_and(|after_s| waited_s > after_s)
+    }
+
+    /// The candidates that are left, a bit each: bit 0 is that of candidate 0.
+    #[must_use]
+    pub fn allowed(&self, cluster: &Cluster, set: &CandidateSet) -> u64 {
+        let mut allowed = u64::MAX;
+        if let Some(max) = self.preemptions_max {
+            let stopped_too_often = |row: &Candidate| {
+                set.victims(row)
+                    .iter()
+                    .any(|victim| cluster.job(*victim).num_preemptions >= max)
+            };
+            allowed &= bits(set, |row| {
+                row.kind != CandidateKind::Preempt || !stopped_too_often(row)
+            });
+        }
+        match self.first_overdue(cluster, set, allowed) {
+            Some(job) => {
+                let own = bits(set, |row| row.job == Some(job)) & allowed;
+                // Alone on free GPUs it starts now: neither beside another job nor later on a better type.
+                let now = own
+                    & bits(set, |row| {
+                        row.kind == CandidateKind::Start && row.partner.is_none()
+                    });
+                if now == 0 { own } else { now }
+            }
+            None => allowed,
+        }
+    }
+
+    /// The first overdue job by arrival that some allowed candidate is about.
+    #[must_use]
+    pub fn first_overdue(&self, cluster: &Cluster, set: &CandidateSet, allowed: u64) -> Option<JobId> {
+        self.overdue_after_s?;
+        let jobs = set.iter().enumerate().filter_map(|(index, row)| {
+            let job = row.job.filter(|_| allowed >> index & 1 == 1)?;
+            self.is_overdue(cluster, job).then_some(job)
+        });
+        jobs.min_by_key(|job| (cluster.job(*job).submit, job.0))
+    }
+}
+
+/// The candidates for which something holds, a bit each.
+fn bits(set: &CandidateSet, holds: impl Fn(&Candidate) -> bool) -> u64 {
+    let rows = set.iter().enumerate();
+    rows.fold(0, |bits, (index, row)| bits | u64::from(holds(row)) << index)
+}

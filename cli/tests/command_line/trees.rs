@@ -154,3 +154,47 @@ fn a_frontier_has_a_table_plots_and_a_tree_of_each_size() {
     assert_eq!(html.matches("role=\"img\"").count(), 5);
     assert!(html.contains("four times as long") && said.contains(read("frontier/frontier.md").trim_end()));
 }
+
+#[test]
+fn guards_are_priced_and_the_one_that_is_chosen_stands_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(REFERENCE, folder.path().join("tree.json")).unwrap();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let line = "distill guard tree.json --workload Pleach/PhillyGang-v1 --num-jobs 60 --estimates oracle --lists 2 --against fifo";
+    let said = succeed(
+        folder.path(),
+        &format!("{line} --after 30min,6h --write 12h --out guard --json all.json"),
+    );
+    assert!(
+        said.contains("the guard stands in tree.json") && said.contains("| overdue after 6.0 h |"),
+        "{said}"
+    );
+    let report: serde_json::Value = serde_json::from_str(&read("all.json")).unwrap();
+    let after: Vec<Option<f64>> = report["rows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["overdue_after_s"].as_f64())
+        .collect();
+    assert_eq!(after, [None, Some(43_200.0), Some(21_600.0), Some(1800.0), None]);
+    assert!(
+        read("guard/guard.html").contains("<svg")
+            && read("guard/guard.md").contains("**four times as long**")
+    );
+    assert!(read("tree.json").contains("\"guards\": {\"overdue_after_s\":43200.0}"));
+    let shown = succeed(folder.path(), "policies --show tree.json");
+    assert!(
+        shown.contains("Guard: of jobs that have waited more than 43,200 s (12.0 h)"),
+        "{shown}"
+    );
+    succeed(folder.path(), "policies --show tree.json --html page.html");
+    assert!(read("page.html").contains("<p class=\"guard\">Guard: of jobs"));
+    for (flags, words) in [
+        ("--after 5s", "guards.overdue_after_s = 5: allowed is 60 to"),
+        ("--after soon", "expected number at 0"),
+    ] {
+        let refused = pleach(folder.path(), &format!("{line} {flags} --out other"));
+        assert_eq!(refused.status.code(), Some(2), "{flags}");
+        assert!(text(&refused.stderr).contains(words), "{}", text(&refused.stderr));
+    }
+}

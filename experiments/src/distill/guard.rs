@@ -279,7 +279,7 @@ mod tests {
         assert!(longest_s(2) < longest_s(0), "{} {}", longest_s(2), longest_s(0));
         assert_eq!(report.rows[0].parts[0].jct.as_ref().unwrap().mean, 1.0);
         let text = report.markdown();
-        assert!(text.contains("| overdue after 30 min |"), "{text}");
+        assert!(text.contains("| overdue after 30.0 min |"), "{text}");
         for (_, svg) in report.plots() {
             assert_well_formed(&svg);
             assert_eq!(svg.matches("<circle").count(), 4);

@@ -121,7 +121,11 @@ pub(super) fn tiers(tree: &Tree, outline: &Outline) -> String {
         );
     }
     let key = escape(&outline.key);
-    html + "</tbody>\n</table></div>\n" + &format!("<p id=\"key\">{key}</p>\n")
+    let guards = outline.guards.iter();
+    let guards: String = guards
+        .map(|line| format!("<p class=\"guard\">{}</p>\n", escape(line)))
+        .collect();
+    html + "</tbody>\n</table></div>\n" + &format!("<p id=\"key\">{key}</p>\n") + &guards
 }
 
 /// What each kind of action does.

@@ -15,6 +15,8 @@ pub struct Outline {
     pub rules: Vec<Rule>,
     /// What comes first inside a tier, as a sentence.
     pub key: String,
+    /// What its guards say, a sentence or more for each; empty without guards.
+    pub guards: Vec<String>,
     /// What each kind of action does and in which tiers it is taken, a sentence or more for each.
     pub actions: Vec<String>,
     /// The kinds of candidates that it chooses among.
@@ -81,6 +83,7 @@ impl Tree {
             nodes: self.outline_nodes(&reach),
             rules: self.rules(),
             key: self.key_sentence(),
+            guards: self.guard_lines(),
             actions: reach.lines(self),
             kinds: self.kinds(),
             features: features.collect(),

@@ -8,7 +8,7 @@ use pleach_env::EnvConfig;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 use serde::Serialize;
 
-use crate::commands::{Context, frontier, guard};
+use crate::commands::{Context, check, frontier, guard};
 use crate::flags::distill::PART_LISTS;
 use crate::flags::{CertifyArgs, DistillArgs, DistillCommand};
 use crate::progress::bars;
@@ -54,6 +54,7 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         Some(DistillCommand::Certify(args)) => return certify(args, context),
         Some(DistillCommand::Frontier(args)) => return frontier::run(args, context),
         Some(DistillCommand::Guard(args)) => return guard::run(args, context),
+        Some(DistillCommand::Check(args)) => return check::run(args, context),
         None => {}
     }
     let Some(teacher) = args.teacher.as_deref().filter(|_| !args.search) else {

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod blend;
 pub mod calibrate;
+pub mod check;
 pub mod describe;
 pub mod distill;
 pub mod evaluate;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::RunArgs;
 use super::evaluate::{SchedulingFlags, WorkloadFlags};
-use super::guard::GuardArgs;
+use super::guard::{CheckArgs, GuardArgs};
 
 /// Prunes a teacher into one decision tree, or searches for one in the simulator. Size and cuts are chosen by simulated
 /// performance, and the winner is reported on test seeds that nothing was chosen by.
@@ -110,6 +110,7 @@ impl DistillArgs {
         match &self.command {
             Some(DistillCommand::Frontier(args)) => &args.run,
             Some(DistillCommand::Guard(args)) => &args.run,
+            Some(DistillCommand::Check(args)) => &args.run,
             _ => &self.run,
         }
     }
@@ -120,6 +121,8 @@ impl DistillArgs {
 pub enum DistillCommand {
     /// Says what is certain of a tree: proved, refuted with two candidates that show it, or open
     Certify(CertifyArgs),
+    /// A tree that was edited against the version before: what it says, what is certain, how it schedules
+    Check(Box<CheckArgs>),
     /// Sizes against what their trees are worth, beside teacher and heuristics: table, plots, trees
     Frontier(Box<FrontierArgs>),
     /// What a guard against endless waiting costs and gains, for several lengths; writes one into the file

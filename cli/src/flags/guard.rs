@@ -1,4 +1,4 @@
-//! `pleach distill guard`: flags.
+//! `pleach distill guard` and `pleach distill check`: flags.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,6 +42,37 @@ pub struct GuardArgs {
     #[command(flatten)]
     pub scheduling: SchedulingFlags,
     /// Seed, output and machine.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// Sets a tree that was edited beside the version before: lines of its text that are new or gone, certificates with another
+/// verdict, and both versions simulated on the same lists (as long, longer, low loads). Certificates of the edited file are not
+/// believed, but made anew.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach distill check mine.json --before runs/mine/tree.json
+  pleach distill check mine.json --before tree.json --workload Pleach/PhillyGang-v1 --lists 32
+
+A `raw` threshold, a score, a tie key, a guard: change it in the file, then check. docs/policy-file.md, Editing by hand.")]
+pub struct CheckArgs {
+    /// The policy file that was edited
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The version before
+    #[arg(long, value_name = "FILE")]
+    pub before: PathBuf,
+    /// Lists of each part; half as many of those twice and four times as long
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    pub lists: u16,
+    /// Which jobs on which cluster.
+    #[command(flatten)]
+    pub workload: WorkloadFlags,
+    /// What the scheduler may do and knows.
+    #[command(flatten)]
+    pub scheduling: SchedulingFlags,
+    /// Seed and machine; `--out` and `--resume` have no meaning here.
     #[command(flatten)]
     pub run: RunArgs,
 }

@@ -31,7 +31,7 @@ pub use calibrate::CalibrateArgs;
 pub use distill::{CertifyArgs, DistillArgs, DistillCommand, FrontierArgs};
 pub use evaluate::EvaluateArgs;
 pub use export::ExportArgs;
-pub use guard::GuardArgs;
+pub use guard::{CheckArgs, GuardArgs};
 pub use index::IndexArgs;
 pub use manual::{CompletionsArgs, ManArgs};
 pub use policies::PoliciesArgs;

@@ -198,3 +198,39 @@ fn guards_are_priced_and_the_one_that_is_chosen_stands_in_the_file() {
         assert!(text(&refused.stderr).contains(words), "{}", text(&refused.stderr));
     }
 }
+
+#[test]
+fn an_edited_tree_is_checked_against_the_version_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs::read_to_string(REFERENCE).unwrap();
+    let edited = file.replace("\"tie_key\": \"smallest-gpu-time\"", "\"tie_key\": \"arrival\"");
+    assert_ne!(file, edited);
+    fs::write(folder.path().join("mine.json"), edited).unwrap();
+    let line = "distill check mine.json --workload Pleach/PhillyGang-v1 --num-jobs 40 --estimates oracle --lists 2 --json check.json";
+    let said = succeed(folder.path(), &format!("{line} --before {REFERENCE}"));
+    assert!(said.contains("\n- ") || said.starts_with("- "), "{said}");
+    assert!(
+        said.contains("inside a tier by arrival") && said.contains("| load 0.3 |"),
+        "{said}"
+    );
+    let report: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(folder.path().join("check.json")).unwrap()).unwrap();
+    assert_eq!(
+        (
+            report["is_same"].as_bool(),
+            report["parts"].as_array().unwrap().len()
+        ),
+        (Some(false), 5)
+    );
+    let same = succeed(
+        folder.path(),
+        &format!("distill check {REFERENCE} --before {REFERENCE} --num-jobs 20 --lists 2"),
+    );
+    assert!(same.starts_with("Both files decide alike.\n"), "{same}");
+    assert_eq!(
+        pleach(folder.path(), &format!("{line} --before none.json"))
+            .status
+            .code(),
+        Some(2)
+    );
+}

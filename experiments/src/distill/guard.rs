@@ -2,18 +2,17 @@
 
 use std::fmt::Write as _;
 
-use pleach_env::{EnvConfig, SimConfig, simulate};
+use pleach_env::EnvConfig;
 use pleach_scheduler::Guards;
 use pleach_scheduler::tree::Tree;
 use serde::Serialize;
 
-use super::parts::{Kind, REPORTED, in_words, instances, kinds_of};
+use super::parts::{Kind, REPORTED, in_words};
+use super::side_by_side::{PartOver, side_by_side};
 use crate::error::Error;
-use crate::evaluate::instances::Instance;
 use crate::evaluate::metric::show_seconds;
 use crate::evaluate::policy_spec::PolicySpec;
-use crate::evaluate::run::in_parallel;
-use crate::evaluate::stats::{Ratio, mean};
+use crate::evaluate::stats::Ratio;
 use crate::plot::axis::Axis;
 use crate::plot::frame::{Frame, colour, legend};
 use crate::progress::Watcher;
@@ -34,21 +33,6 @@ pub struct GuardInput {
     pub against: Vec<PolicySpec>,
 }
 
-/// A policy on the lists of one part, over the tree without a guard.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GuardPart {
-    /// Name of the part.
-    pub part: String,
-    /// Average JCT.
-    pub jct: Option<Ratio>,
-    /// 99th percentile of JCT.
-    pub p99: Option<Ratio>,
-    /// Mean bounded slowdown.
-    pub slowdown: Option<Ratio>,
-    /// The longest time that a job of a list was without GPUs, mean over the lists, s.
-    pub longest_wait_s: f64,
-}
-
 /// A policy on all parts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GuardRow {
@@ -56,8 +40,8 @@ pub struct GuardRow {
     pub policy: String,
     /// When a job is overdue, s; none for what has no guard.
     pub overdue_after_s: Option<f64>,
-    /// Part by part.
-    pub parts: Vec<GuardPart>,
+    /// Part by part, over the tree without a guard.
+    pub parts: Vec<PartOver>,
 }
 
 /// A guard's price.
@@ -69,26 +53,6 @@ pub struct GuardReport {
     pub num_lists: usize,
     /// The tree without a guard first, then the longest, then other policies.
     pub rows: Vec<GuardRow>,
-}
-
-/// What one run gave: average JCT, its 99th percentile, mean slowdown, longest wait.
-type Figures = [f64; 4];
-
-fn run(instance: &Instance, sim: &SimConfig, policy: &PolicySpec) -> Result<Figures, Error> {
-    let sim = SimConfig {
-        seed: instance.seed,
-        ..sim.clone()
-    };
-    let result = simulate(&instance.workload, &sim, &mut policy.policy()?)?;
-    let waits = result.jobs.iter().map(|job| job.wait_s());
-    let metrics = result.metrics;
-    let longest_s = waits.fold(0.0, f64::max);
-    Ok([
-        metrics.avg_jct_s,
-        metrics.p99_jct_s,
-        metrics.avg_slowdown,
-        longest_s,
-    ])
 }
 
 /// Runs the tree without a guard, under each, and the other policies on the same lists.
@@ -118,50 +82,22 @@ pub fn guard(
         policies.push((Some(after_s), PolicySpec::tree(&name, under(Some(after_s))?)?));
     }
     policies.extend(input.against.iter().map(|policy| (None, policy.clone())));
-    let kinds = kinds_of(env, &KINDS);
-    let lists = instances(env, &kinds, (seed, "distill/guard"), input.num_lists)?;
-    let runs: Vec<(usize, usize)> = (0..policies.len())
-        .flat_map(|policy| (0..lists.len()).map(move |list| (policy, list)))
-        .collect();
-    let done = in_parallel("guards", watcher, &runs, |(policy, list)| {
-        run(&lists[*list].1, &env.sim, &policies[*policy].1)
-    })?;
-    let of = |policy: usize, part: usize| -> Vec<Figures> {
-        let own = (0..lists.len()).filter(|list| lists[*list].0 == part);
-        own.map(|list| done[policy * lists.len() + list]).collect()
-    };
+    let specs: Vec<PolicySpec> = policies.iter().map(|(_, spec)| spec.clone()).collect();
+    let drawn = ((seed, "distill/guard"), input.num_lists);
+    let parts = side_by_side(env, &KINDS, drawn, &specs, watcher)?;
     let rows = policies
         .iter()
-        .enumerate()
-        .map(|(policy, (overdue_after_s, spec))| GuardRow {
+        .zip(parts)
+        .map(|((overdue_after_s, spec), parts)| GuardRow {
             policy: spec.name().to_string(),
             overdue_after_s: *overdue_after_s,
-            parts: kinds
-                .iter()
-                .enumerate()
-                .map(|(part, kind)| part_of(kind.name, &of(policy, part), &of(0, part)))
-                .collect(),
+            parts,
         });
     Ok(GuardReport {
         schema: 1,
         num_lists: input.num_lists,
         rows: rows.collect(),
     })
-}
-
-fn part_of(part: &str, own: &[Figures], base: &[Figures]) -> GuardPart {
-    let ratio = |place: usize| {
-        let pairs = own.iter().zip(base).map(|(own, base)| (own[place], base[place]));
-        Ratio::of_pairs(&pairs.collect::<Vec<_>>())
-    };
-    let longest: Vec<f64> = own.iter().map(|own| own[3]).collect();
-    GuardPart {
-        part: part.to_string(),
-        jct: ratio(0),
-        p99: ratio(1),
-        slowdown: ratio(2),
-        longest_wait_s: mean(&longest),
-    }
 }
 
 impl GuardReport {

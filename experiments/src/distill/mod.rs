@@ -1,11 +1,13 @@
 //! Distilling a policy on the episodes of an environment, judged on validation workloads by their objective; searching for a tree;
 //! and the parts on which trees are judged.
 
+pub mod check;
 pub mod frontier;
 pub mod guard;
 pub mod parts;
 pub mod search;
 mod search_report;
+pub mod side_by_side;
 pub mod starts;
 
 use std::collections::BTreeMap;

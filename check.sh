@@ -92,6 +92,7 @@ install_tools() {
   # Tests that need these skip where there is no wheel of them, and say so.
   timeout 600 "$venv/bin/pip" install -q --only-binary :all: pyarrow || true
   timeout 600 "$venv/bin/pip" install -q --only-binary :all: pygame || true
+  timeout 600 "$venv/bin/pip" install -q --only-binary :all: onnxruntime || true
 }
 check_python() {
   rm -rf target/wheels

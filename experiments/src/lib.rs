@@ -45,6 +45,7 @@ pub mod suite;
 pub mod sweep;
 pub mod tournament;
 pub mod train;
+pub mod tree_export;
 pub mod tree_page;
 pub mod workload_report;
 

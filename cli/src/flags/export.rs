@@ -4,18 +4,18 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-/// Writes a tree as source code of other languages, or as pages for readers. The code answers bit for bit as the tree; the rows
-/// are the features of docs/features.md, scaled.
+/// Writes a tree as source code of other languages, for the runtimes of ONNX and scikit-learn, or as pages for readers. What runs
+/// answers bit for bit as the tree; the rows are the features of docs/features.md, scaled.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   pleach export runs/mine/tree.json --to c,python --out export
-  pleach export tree.json --to c,rust,python,lua,sql,mermaid,markdown --out export")]
+  pleach export tree.json --to c,rust,go,python,lua,sql,onnx,sklearn,mermaid,markdown --out export")]
 pub struct ExportArgs {
     /// A policy file with a tree
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Forms, repeated or with commas: c, rust, python, lua, sql, mermaid, markdown
+    /// Forms, repeated or with commas: c, rust, go, python, lua, sql, mermaid, markdown, onnx, sklearn
     #[arg(long, value_name = "FORM", required = true, value_delimiter = ',', action = ArgAction::Append)]
     pub to: Vec<String>,
     /// Folder for the files; files of the same names there are replaced

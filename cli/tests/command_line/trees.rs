@@ -45,19 +45,33 @@ fn a_tree_is_exported_and_certified() {
     let folder = tempfile::tempdir().unwrap();
     succeed(
         folder.path(),
-        &format!("export {REFERENCE} --to c,sql --out code"),
+        &format!("export {REFERENCE} --to c,sql,onnx,sklearn --out code"),
     );
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
     let names: Vec<String> = fs::read_dir(folder.path().join("code"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
-    assert!(names.iter().any(|name| name.ends_with(".h")) && names.iter().any(|name| name.ends_with(".sql")));
+    for name in [
+        "tree.h",
+        "tree.sql",
+        "tree.onnx",
+        "tree_sklearn.json",
+        "tree_sklearn.py",
+    ] {
+        assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
+    }
     let refused = pleach(
         folder.path(),
         &format!("export {REFERENCE} --to cobol --out code"),
     );
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    let allowed = "allowed is c, rust, go, python, lua, sql, mermaid, markdown, onnx, sklearn";
+    assert!(
+        text(&refused.stderr).contains(allowed),
+        "{}",
+        text(&refused.stderr)
+    );
     fs::copy(REFERENCE, folder.path().join("tree.json")).unwrap();
     let said = succeed(folder.path(), "distill certify tree.json --write");
     assert!(

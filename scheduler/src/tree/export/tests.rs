@@ -86,6 +86,40 @@ fn main() {
 }
 "#;
 
+const MAIN_GO: &str = r#"
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"exported/pleach"
+)
+
+func main() {
+	file, err := os.Open("rows.txt")
+	if err != nil {
+		panic(err)
+	}
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		row := []float32{}
+		for _, text := range strings.Fields(lines.Text()) {
+			bits, err := strconv.ParseUint(text, 16, 32)
+			if err != nil {
+				panic(err)
+			}
+			row = append(row, math.Float32frombits(uint32(bits)))
+		}
+		fmt.Printf("%08x %016x\n", math.Float32bits(pleach.Score(row)), math.Float64bits(pleach.Key(row)))
+	}
+}
+"#;
+
 const MAIN_PYTHON: &str = r#"
 import struct, sys, sqlite3
 import tree
@@ -134,6 +168,10 @@ fn run_everywhere(tree: &Tree, number: usize) {
     }
     write("main.c", &MAIN_C.replace("NUM", &rows[0].len().to_string()));
     write("main.rs", MAIN_RUST);
+    write("main.go", MAIN_GO);
+    write("go.mod", "module exported\n\ngo 1.17\n");
+    std::fs::create_dir_all(folder.join("pleach")).unwrap();
+    write("pleach/tree.go", &tree.export(Export::Go));
     write("main.py", MAIN_PYTHON);
     write("main.lua", MAIN_LUA);
     if output(
@@ -153,6 +191,13 @@ fn run_everywhere(tree: &Tree, number: usize) {
     .is_some()
     {
         assert_eq!(output(&folder, &["./rust"], &[]).unwrap(), expected, "Rust");
+    }
+    if let Some(found) = output(&folder, &["go"], &["run", "main.go"]) {
+        assert_eq!(found, expected, "Go");
+    }
+    // Part of the same tool: there is nothing that it would lay out in another way.
+    if let Some(found) = output(&folder, &["gofmt"], &["-l", "pleach"]) {
+        assert_eq!(found, "", "gofmt");
     }
     let schema = FeatureSchema::current();
     // A feature of a candidate and one of the cluster never have one name.

@@ -14,10 +14,23 @@ ID = "Pleach/GavelMulti-v1"
 NUM_ROWS = 1000
 
 
+def short_and_small(observation):
+    """Weighs what is left of a job, its size and the speed that it would have; never holds where something can start."""
+    names = [name for name, _ in pleach.PleachEnv(ID).features["candidates"]]
+    remaining, num_gpus, speed = (
+        observation["candidates"][:, names.index(name)].astype(np.float64) for name in ("remaining_s", "num_gpus", "speed_ratio")
+    )
+    scores = speed - remaining * (1.0 + num_gpus)
+    scores[0] -= 1e3
+    return scores
+
+
 @pytest.fixture(scope="module", params=["plain", "weighted"])
 def exported(request, tmp_path_factory):
     """A distilled tree, without and with a weighted key, and the folder of its exports."""
-    found = pleach.distill("sjf-best-type", ID, settings={"num_jobs": 30, "load": 1.5}, leaves=[16], rounds=0, episodes=2)
+    # A teacher that no tie key says in a few leaves, and nothing pruned.
+    config = {"leaves": [16], "rounds": 0, "episodes": 4, "tie_keys": ["index"], "prune": {"tries": 0}, "tolerance": 1.0}
+    found = pleach.distill(short_and_small, ID, settings={"num_jobs": 30, "load": 1.5}, **config)
     document = json.loads(found.file)
     if request.param == "weighted":
         key = [{"feature": name, "weight": weight} for name, weight in (("num_gpus", 0.009), ("speed_ratio", 0.22), ("num_left", -0.73))]

@@ -7,11 +7,11 @@
 //! Features, and the order of equal candidates: as with every export, who runs it fills the rows as `docs/features.md` says, puts
 //! *hold* last of its tier, and breaks ties by the tie key.
 
+mod columns;
 mod messages;
 mod onnx;
 mod sklearn;
 
-use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::tree::{Export, Tree};
 
 /// Builds a regressor of scikit-learn from the arrays.
@@ -57,14 +57,6 @@ impl Form {
             ],
         }
     }
-}
-
-/// Names of the columns of a row, in order: features of the candidate, then those of the cluster.
-fn columns() -> Vec<&'static str> {
-    let schema = FeatureSchema::current();
-    (0..schema.num_candidate() + schema.num_global())
-        .map(|index| schema.joined_name(index))
-        .collect()
 }
 
 #[cfg(test)]

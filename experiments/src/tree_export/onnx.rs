@@ -12,6 +12,7 @@ use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::tree::{Node, Tree};
 use prost::Message as _;
 
+use super::columns::columns;
 use super::messages::{
     AttributeProto, AttributeType, DataType, DimensionProto, GraphProto, Length, ModelProto, NodeProto,
     OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto,
@@ -48,7 +49,7 @@ pub(super) fn model(tree: &Tree) -> Vec<u8> {
         doc_string: Some(tree.to_text()),
         graph: Some(graph(tree)),
         metadata_props: vec![
-            remark("features", super::columns().join(",")),
+            remark("features", columns().join(",")),
             remark("features_hash", schema.hash().to_string()),
             remark("tie_key", tie_key.as_str().unwrap_or_default().to_string()),
         ],
@@ -64,7 +65,7 @@ fn graph(tree: &Tree) -> GraphProto {
         node: nodes,
         name: Some(tree.meta().name.clone()),
         initializer: constants,
-        input: vec![value("rows", DataType::Float, super::columns().len())],
+        input: vec![value("rows", DataType::Float, columns().len())],
         output: vec![
             value("score", DataType::Float, 1),
             value("key", DataType::Double, 1),

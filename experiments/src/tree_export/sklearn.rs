@@ -4,6 +4,7 @@
 //! so that 64 bits read exactly them. Of samples a policy file keeps those of its leaves: `value` of a split is the mean of the
 //! leaves under it by their weights, for readers and plots, and `impurity`, which nothing in the file says, is 0.
 
+use super::columns::columns;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::TieKey;
 use pleach_scheduler::tree::{Node, Tree};
@@ -40,7 +41,7 @@ pub(super) fn arrays(tree: &Tree) -> String {
     let mut arrays = Arrays {
         name: &tree.meta().name,
         features_hash: schema.hash(),
-        features: super::columns(),
+        features: columns(),
         max_depth: tree.depth(),
         children_left: vec![NO_CHILD; count],
         children_right: vec![NO_CHILD; count],

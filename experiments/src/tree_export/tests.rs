@@ -8,8 +8,10 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
+use super::columns::columns;
 use super::messages::{AttributeProto, AttributeType, DataType, ModelProto, NodeProto};
 use super::*;
+use pleach_scheduler::features::FeatureSchema;
 
 /// Rows of each tree.
 const NUM_ROWS: usize = 500;

@@ -299,6 +299,9 @@ impl Tree {
         if let Some(key) = self.key_line() {
             let _ = writeln!(text, "\n{key}");
         }
+        for guard in self.guard_lines() {
+            let _ = writeln!(text, "\n{guard}");
+        }
         text
     }
 

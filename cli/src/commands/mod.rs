@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod describe;
 pub mod distill;
 pub mod evaluate;
+pub mod explain;
 pub mod export;
 pub mod frontier;
 pub mod index;

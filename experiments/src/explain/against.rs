@@ -106,10 +106,7 @@ fn compare(found: &mut Differences, seen: &Seen<'_>, pass: &Pass, choice: usize)
         ours.placement(own) == theirs.placement(other) && ours.victims(own) == theirs.victims(other)
     };
     let number = seen.number;
-    let scattered = |candidate: &Candidate| {
-        let facts = candidate.facts;
-        facts.is_some_and(|facts| facts.num_nodes > facts.num_nodes_min)
-    };
+    let is_loose = |candidate: &Candidate| candidate.facts.is_some_and(|facts| facts.locality < 1.0);
     match (what(own), what(other)) {
         ((Hold, _), (Hold, _)) => found.num_same += 1,
         ((Reserve, a), (Reserve, b)) if a == b => found.num_same += 1,
@@ -128,11 +125,11 @@ fn compare(found: &mut Differences, seen: &Seen<'_>, pass: &Pass, choice: usize)
             found.add(number, "only one of them stops a job to start this one", &[]);
         }
         ((Hold, _), (Start | Preempt, _)) => {
-            let traits = [("on scattered GPUs", scattered(other))];
+            let traits = [("on GPUs so far apart that they slow it down", is_loose(other))];
             found.add(number, "it waits where the other starts a job", &traits);
         }
         ((Start | Preempt, _), (Hold, _)) => {
-            let traits = [("on scattered GPUs", scattered(own))];
+            let traits = [("on GPUs so far apart that they slow it down", is_loose(own))];
             found.add(number, "it starts a job where the other waits", &traits);
         }
         ((Reserve, _), (Reserve, _)) => found.add(number, "it holds GPUs back for another job", &[]),

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 
 use pleach_scheduler::candidate::CandidateKind;
 use pleach_scheduler::pass::why_absent;
-use pleach_scheduler::tree::{Contrast, quantity};
+use pleach_scheduler::tree::{Contrast, Explanation, quantity};
 use pleach_scheduler::{JobId, Policy as _, PolicyError};
 use serde::Serialize;
 
 use super::replay::{Seen, replay};
-use super::{Answer, Moment, Subject, clock, count};
+use super::{Answer, Moment, Subject, clock, count, waited};
 use crate::error::Error;
 
 /// One decision.
@@ -53,7 +53,9 @@ pub struct RivalReport {
     pub job: String,
     /// Why it is named.
     pub role: String,
-    /// How what was chosen stands to its best candidate.
+    /// What its best candidate would have done.
+    pub action: Option<String>,
+    /// How what was chosen stands to that.
     pub contrast: Option<Contrast>,
     /// Why it has no candidate.
     pub absent: Option<String>,
@@ -190,26 +192,29 @@ pub(super) fn describe(subject: &Subject, seen: &Seen<'_>) -> Result<DecisionRep
         .zip(seen.point.observation.mask)
         .filter(|(_, may)| **may);
     let num_worse = others.filter(|(other, _)| **other < score).count();
-    let path = why.path.iter();
-    let conditions = path.filter(|step| !is_kind(step.feature));
     Ok(DecisionReport {
         decision: seen.number,
         time_s: cluster.now().as_secs_f64(),
         time: clock(cluster.now()),
         action: action(subject, seen, seen.choice),
         job: chosen.job.map(|job| subject.name(job).to_string()),
-        waited: chosen.job.map(|job| subject.waited(cluster, job)),
+        waited: chosen.job.map(|job| waited(cluster, job)),
         tier: why.tier,
         num_tiers: why.num_tiers,
-        conditions: conditions
-            .map(|step| format!("{} (it is {})", step.condition, step.value))
-            .collect(),
+        conditions: conditions_of(&why),
         num_candidates: seen.scores.len(),
         num_equal: why.num_equal,
         num_worse,
         rivals: rivals(subject, seen)?,
         also: Vec::new(),
     })
+}
+
+/// The conditions on a path with the candidate's values, but for its kind.
+pub(super) fn conditions_of(why: &Explanation) -> Vec<String> {
+    let path = why.path.iter().filter(|step| !is_kind(step.feature));
+    path.map(|step| format!("{} (it is {})", step.condition, step.value))
+        .collect()
 }
 
 /// Whether a feature only says what kind of action a candidate is.
@@ -225,9 +230,9 @@ fn rivals(subject: &Subject, seen: &Seen<'_>) -> Result<Vec<RivalReport>, Policy
         named.push((job, "the best of the others".into()));
     }
     if let Some(job) = oldest(seen).filter(|job| Some(*job) != own) {
-        let longest = format!("which waits longest, {}", subject.waited(cluster, job));
+        let longest = format!("which waits longest, since {}", clock(cluster.job(job).submit));
         match named.first_mut() {
-            Some((other, role)) if *other == job => *role = format!("{role} and the one {longest}"),
+            Some((other, role)) if *other == job => *role = format!("{role}, {longest}"),
             _ => named.push((job, longest)),
         }
     }
@@ -239,6 +244,7 @@ fn rivals(subject: &Subject, seen: &Seen<'_>) -> Result<Vec<RivalReport>, Policy
             Ok(RivalReport {
                 job: subject.name(job).to_string(),
                 role,
+                action: index.map(|index| action(subject, seen, index)),
                 contrast: contrast.transpose()?,
                 absent: match index {
                     Some(_) => None,
@@ -287,7 +293,7 @@ impl fmt::Display for DecisionReport {
             self.decision, self.time, self.action
         )?;
         if let Some(waited) = &self.waited {
-            write!(out, " after {waited} of waiting")?;
+            write!(out, " {waited}")?;
         }
         write!(out, ".\nIt is in tier {} of {}", self.tier, self.num_tiers)?;
         if !self.conditions.is_empty() {
@@ -296,8 +302,9 @@ impl fmt::Display for DecisionReport {
         let (equal, worse) = (self.num_equal, self.num_worse);
         writeln!(
             out,
-            ". Of {} candidates {equal} more are in its tier and {worse} in worse ones.",
-            self.num_candidates
+            ". Of {} candidates, hold included, {equal} more {are} in its tier and {worse} in worse ones.",
+            self.num_candidates,
+            are = if equal == 1 { "is" } else { "are" },
         )?;
         for rival in &self.rivals {
             writeln!(out, "{rival}")?;
@@ -314,12 +321,16 @@ impl fmt::Display for RivalReport {
         let RivalReport {
             job,
             role,
+            action,
             contrast,
             absent,
         } = self;
         write!(out, "Against job {job}, {role}: ")?;
         match (contrast, absent) {
-            (Some(contrast), _) => write!(out, "{contrast}."),
+            (Some(contrast), _) => {
+                let instead = action.as_deref().unwrap_or_default();
+                write!(out, "{contrast}. Instead: {instead}.")
+            }
             (None, Some(absent)) => write!(out, "no candidate, for {absent}."),
             (None, None) => write!(out, "no candidate."),
         }

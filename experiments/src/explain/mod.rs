@@ -185,10 +185,13 @@ impl Subject {
         let found = self.workload.jobs.get(job.index());
         found.map_or("?", |job| job.id.as_str())
     }
+}
 
-    /// How long a job has waited, in words.
-    fn waited(&self, cluster: &Cluster, job: JobId) -> String {
-        quantity((cluster.now() - cluster.job(job).submit).as_secs_f64(), "s")
+/// How long a job has waited: `after 3,600 s (60.0 min) of waiting`.
+fn waited(cluster: &Cluster, job: JobId) -> String {
+    match cluster.now() - cluster.job(job).submit {
+        Time::ZERO => "as soon as it came".into(),
+        wait => format!("after {} of waiting", quantity(wait.as_secs_f64(), "s")),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
+use pleach_scheduler::candidate::CandidateKind;
 use pleach_scheduler::cluster::JobState;
 use pleach_scheduler::features::Control;
 use pleach_scheduler::pass::why_absent;
@@ -10,9 +11,9 @@ use pleach_scheduler::tree::{Contrast, Counterfactual};
 use pleach_scheduler::{JobId, Policy as _, PolicyError, Time};
 use serde::Serialize;
 
-use super::decision::{action, find, refused};
+use super::decision::{action, conditions_of, find, refused};
 use super::replay::{Seen, replay};
-use super::{Answer, Moment, Subject, clock};
+use super::{Answer, Moment, Subject, clock, waited};
 use crate::error::Error;
 
 /// A decision at which a job waited and something else was chosen.
@@ -32,19 +33,22 @@ pub struct WhyNotReport {
     pub chosen: String,
     /// What the job's best candidate would have done; none where it had no candidate.
     pub own: Option<String>,
+    /// The conditions on that candidate's path, with its values.
+    pub conditions: Vec<String>,
     /// Why it had no candidate.
     pub absent: Option<String>,
     /// How what was chosen stands to it.
     pub contrast: Option<Contrast>,
-    /// The nearest change with which it would have been chosen; then the nearest that its user can make, if that is another.
+    /// The nearest change with which it would have been chosen, then the nearest by time alone and by what its user chooses
+    /// alone, where these are others.
     pub alternatives: Vec<Alternative>,
 }
 
 /// What would have had to differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alternative {
-    /// Whether only what the user chooses was changed.
-    pub is_users: bool,
+    /// Whose features alone were changed; anyone's where there is none.
+    pub only: Option<Control>,
     /// The changes.
     pub counterfactual: Counterfactual,
 }
@@ -90,43 +94,45 @@ fn state(subject: &Subject, seen: &Seen<'_>, job: JobId) -> Option<String> {
     }
 }
 
-/// The first instant that went by without the job: the first decision at which it was a candidate, or else merely waited.
+/// The first instant that went by without the job: the first decision at which it was a candidate, or else merely waited. Who
+/// starts at the instant of a decision was not passed over by it.
 fn first(subject: &Subject, job: JobId) -> Result<Answer, Error> {
-    let (mut absent, mut present): (Option<WhyNotReport>, Option<(Time, WhyNotReport)>) = (None, None);
-    let mut is_over = false;
+    let (mut absent, mut present): (Option<(Time, WhyNotReport)>, Option<(Time, WhyNotReport)>) =
+        (None, None);
+    let mut started = Time::MAX;
     replay(subject, &mut |seen| {
-        let cluster = seen.point.cluster;
-        let Some(known) = cluster.jobs().get(job.index()) else {
-            return Ok(ControlFlow::Continue(()));
-        };
-        let is_pending = known.state == JobState::Pending;
-        let went_by = |time: &Time| cluster.now() > *time;
-        if present.as_ref().is_some_and(|(time, _)| went_by(time)) && is_pending {
-            return Ok(ControlFlow::Break(()));
-        }
-        if !is_pending {
-            // Who was passed over and started in the same instant was not passed over.
-            present = None;
-            is_over = true;
-            return Ok(ControlFlow::Break(()));
-        }
-        if present.as_ref().is_some_and(|(time, _)| !went_by(time)) || seen.chosen().job == Some(job) {
+        let (cluster, chosen) = (seen.point.cluster, seen.chosen());
+        let now = cluster.now();
+        let known = cluster.jobs().get(job.index());
+        if known.is_none_or(|known| known.state != JobState::Pending) {
             return Ok(ControlFlow::Continue(()));
         }
-        if seen.best_of(job).is_some() {
-            present = Some((cluster.now(), report(subject, seen, job)?));
+        if present.as_ref().is_some_and(|(time, _)| *time < now) {
+            return Ok(ControlFlow::Break(()));
+        }
+        if chosen.job == Some(job) {
+            if chosen.kind == CandidateKind::Reserve {
+                return Ok(ControlFlow::Continue(()));
+            }
+            started = now;
+            return Ok(ControlFlow::Break(()));
+        }
+        if present.is_none() && seen.best_of(job).is_some() {
+            present = Some((now, report(subject, seen, job)?));
         } else if absent.is_none() {
-            absent = Some(report(subject, seen, job)?);
+            absent = Some((now, report(subject, seen, job)?));
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    let waited_s = absent.as_ref().map(|report| report.time_s);
-    let found = present.map(|(_, report)| report).or(absent);
-    Ok(match found {
-        Some(report) if !is_over || waited_s.is_some() => Answer::WhyNot(Box::new(report)),
-        _ => Answer::Nothing {
+    let went_by = [present, absent]
+        .into_iter()
+        .flatten()
+        .find(|(time, _)| *time < started);
+    Ok(match went_by {
+        Some((_, report)) => Answer::WhyNot(Box::new(report)),
+        None => Answer::Nothing {
             reason: format!(
-                "Job {} never waited at a decision: it started as soon as it came, or whenever it could be chosen it was.",
+                "Job {} was never passed over: it started at the first decision after it came.",
                 subject.name(job)
             ),
         },
@@ -136,8 +142,9 @@ fn first(subject: &Subject, job: JobId) -> Result<Answer, Error> {
 fn report(subject: &Subject, seen: &Seen<'_>, job: JobId) -> Result<WhyNotReport, PolicyError> {
     let cluster = seen.point.cluster;
     let own = seen.best_of(job);
-    let (mut contrast, mut alternatives) = (None, Vec::new());
+    let (mut contrast, mut alternatives, mut conditions) = (None, Vec::new(), Vec::new());
     if let Some(own) = own {
+        conditions = conditions_of(&seen.policy.explain(&seen.point, own)?);
         contrast = Some(seen.policy.contrast(&seen.point, (seen.choice, own))?);
         alternatives = nearest(seen, job)?;
     }
@@ -146,26 +153,24 @@ fn report(subject: &Subject, seen: &Seen<'_>, job: JobId) -> Result<WhyNotReport
         decision: seen.number,
         time_s: cluster.now().as_secs_f64(),
         time: clock(cluster.now()),
-        waited: subject.waited(cluster, job),
+        waited: waited(cluster, job),
         chosen: action(subject, seen, seen.choice),
         own: own.map(|own| action(subject, seen, own)),
         absent: match own {
             Some(_) => None,
             None => Some(why_absent(cluster, &seen.policy.needs(), job)),
         },
+        conditions,
         contrast,
         alternatives,
     })
 }
 
-/// The nearest counterfactual over all candidates of a job, and the nearest that is the user's if the first is not.
+/// The nearest counterfactual over all candidates of a job; by time alone and by its user alone where these are others.
 fn nearest(seen: &Seen<'_>, job: JobId) -> Result<Vec<Alternative>, PolicyError> {
     let mut alternatives: Vec<Alternative> = Vec::new();
-    let is_users = |control: Control| control == Control::User;
-    for (only_users, allowed) in [
-        (false, &(|_| true) as &dyn Fn(Control) -> bool),
-        (true, &is_users),
-    ] {
+    for only in [None, Some(Control::Time), Some(Control::User)] {
+        let allowed = |control: Control| only.is_none_or(|only| only == control);
         let mut best: Option<Counterfactual> = None;
         for (index, row) in seen.candidates().iter().enumerate() {
             if row.job != Some(job) {
@@ -173,7 +178,7 @@ fn nearest(seen: &Seen<'_>, job: JobId) -> Result<Vec<Alternative>, PolicyError>
             }
             let found = seen
                 .policy
-                .counterfactual(&seen.point, (index, seen.choice), allowed)?;
+                .counterfactual(&seen.point, (index, seen.choice), &allowed)?;
             let size = |found: &Counterfactual| (found.changes.len(), found.distance);
             let Some(found) = found else { continue };
             if best.as_ref().is_none_or(|best| size(&found) < size(best)) {
@@ -183,10 +188,7 @@ fn nearest(seen: &Seen<'_>, job: JobId) -> Result<Vec<Alternative>, PolicyError>
         let is_known =
             |found: &Counterfactual| alternatives.iter().any(|known| known.counterfactual == *found);
         if let Some(counterfactual) = best.filter(|found| !is_known(found)) {
-            alternatives.push(Alternative {
-                is_users: only_users,
-                counterfactual,
-            });
+            alternatives.push(Alternative { only, counterfactual });
         }
     }
     Ok(alternatives)
@@ -194,17 +196,20 @@ fn nearest(seen: &Seen<'_>, job: JobId) -> Result<Vec<Alternative>, PolicyError>
 
 impl fmt::Display for WhyNotReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WhyNotReport { job, waited, .. } = self;
         writeln!(
             out,
-            "Job {job} was passed over at decision {}, at {}, after {waited} of waiting: {}.",
-            self.decision, self.time, self.chosen
+            "Job {} was passed over at decision {}, at {}, {}: {}.",
+            self.job, self.decision, self.time, self.waited, self.chosen
         )?;
         if let Some(absent) = &self.absent {
             return writeln!(out, "It was not among the candidates: {absent}.");
         }
         if let Some(own) = &self.own {
-            writeln!(out, "Its best candidate: {own}.")?;
+            write!(out, "Its best candidate: {own}")?;
+            match self.conditions.is_empty() {
+                true => writeln!(out, ".")?,
+                false => writeln!(out, "; {}.", self.conditions.join(", "))?,
+            }
         }
         if let Some(contrast) = &self.contrast {
             writeln!(out, "What was chosen against it: {contrast}.")?;
@@ -213,10 +218,10 @@ impl fmt::Display for WhyNotReport {
             writeln!(out, "No change of this job alone would have brought it first.")?;
         }
         for found in &self.alternatives {
-            let who = if found.is_users {
-                "By what its user chooses alone it"
-            } else {
-                "It"
+            let who = match found.only {
+                None => "It",
+                Some(Control::Time) => "By waiting alone it",
+                Some(_) => "By what its user chooses alone it",
             };
             writeln!(out, "{who} would have come first with {}.", found.counterfactual)?;
         }

@@ -17,8 +17,8 @@ use pleach_experiments::sweep::policy_unit;
 
 use crate::commands::stop::Stop;
 use crate::commands::{
-    Context, bench, blend, calibrate, distill, evaluate, export, index, manual, policies, quickstart,
-    reproduce, suite, sweep, tournament, train, workload,
+    Context, bench, blend, calibrate, distill, evaluate, explain, export, index, manual, policies,
+    quickstart, reproduce, suite, sweep, tournament, train, workload,
 };
 use crate::flags::sweep::SweepCommand;
 use crate::flags::workload::WorkloadCommand;
@@ -92,6 +92,7 @@ fn threads_of(command: &Command) -> Option<u16> {
         },
         Command::Sweep(_)
         | Command::Blend(_)
+        | Command::Explain(_)
         | Command::Export(_)
         | Command::Policies(_)
         | Command::Features
@@ -107,6 +108,7 @@ fn json_of(command: &Command) -> Option<&Path> {
         Command::Train(args) => &args.run.json,
         Command::Distill(args) => &args.run_args().json,
         Command::Evaluate(args) => &args.run.json,
+        Command::Explain(args) => &args.json,
         Command::Tournament(args) => &args.json,
         Command::Suite(args) => &args.json,
         Command::Reproduce(args) => &args.json,
@@ -235,6 +237,7 @@ fn run_command(command: &Command, command_line: String) -> Result<u8, Error> {
         Command::Index(args) => index::run(args, &mut context)?,
         Command::Distill(args) => distill::run(args, &mut context)?,
         Command::Evaluate(args) => evaluate::run(args, &mut context)?,
+        Command::Explain(args) => explain::run(args, &mut context)?,
         Command::Tournament(args) => tournament::run(args, &mut context)?,
         Command::Suite(args) => suite::run(args, &mut context)?,
         Command::Reproduce(args) => reproduce::run(args, &mut context)?,

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use pleach_scheduler::candidate::CandidateKind;
-use pleach_scheduler::pass::{Pass, PassState};
+use pleach_scheduler::pass::{Pass, PassState, why_absent};
 use pleach_scheduler::{DecisionPoint, ExternalId, JobId};
 
 use crate::config::Settings;
@@ -120,6 +120,16 @@ fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Er
                     let tier = first.split_once(": ").map_or(first, |(_, tier)| tier);
                     let _ = writeln!(text, "  {name}: {tier}\n{}", path.trim_end());
                 }
+                let _ = writeln!(
+                    text,
+                    "  the choice against the job: {}",
+                    tree.contrast(&point, (action, own))?
+                );
+                match tree.counterfactual(&point, (own, action), &|_| true)? {
+                    Some(found) => writeln!(text, "  it would come first with {found}"),
+                    None => writeln!(text, "  no change of the job alone would bring it first"),
+                }
+                .ok();
             }
             (Some(own), None) => {
                 let score = |index: usize| pass.scores().get(index).copied().unwrap_or(0.0);
@@ -130,9 +140,10 @@ fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Er
                     score(action)
                 );
             }
-            (None, _) => text.push_str(
-                "  the job was not among the candidates: others come before it, or it does not fit\n",
-            ),
+            (None, _) => {
+                let why = why_absent(cluster, &needs, row);
+                let _ = writeln!(text, "  the job was not among the candidates: {why}");
+            }
         }
         state = pass.act(cluster, &needs, action);
     }

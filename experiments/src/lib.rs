@@ -36,6 +36,7 @@ pub mod calibrate;
 pub mod distill;
 pub mod error;
 pub mod evaluate;
+pub mod explain;
 pub mod index_search;
 pub mod plot;
 pub mod progress;

@@ -11,8 +11,10 @@ use sha2::{Digest, Sha256};
 use crate::observation::entities::{MAX_NODE_GROUPS, MAX_RUNNING};
 
 pub(crate) mod column;
+mod control;
 mod feature;
 
+pub use control::{Control, control_of};
 pub use feature::{Feature, Scale, log10_1p};
 
 /// All features, their order and their hash.

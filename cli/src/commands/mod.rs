@@ -7,6 +7,7 @@ pub mod check;
 pub mod describe;
 pub mod distill;
 pub mod evaluate;
+pub mod explain;
 pub mod export;
 pub mod frontier;
 pub mod guard;

@@ -5,6 +5,7 @@ pub mod blend;
 pub mod calibrate;
 pub mod distill;
 pub mod evaluate;
+pub mod explain;
 pub mod export;
 pub mod guard;
 pub mod index;
@@ -30,6 +31,7 @@ pub use blend::BlendArgs;
 pub use calibrate::CalibrateArgs;
 pub use distill::{CertifyArgs, DistillArgs, DistillCommand, FrontierArgs};
 pub use evaluate::EvaluateArgs;
+pub use explain::ExplainArgs;
 pub use export::ExportArgs;
 pub use guard::{CheckArgs, GuardArgs};
 pub use index::IndexArgs;
@@ -85,6 +87,8 @@ pub enum Command {
     Distill(DistillArgs),
     /// Write a tree as C, Rust, Python, Lua or SQL, as a chart or as a table of rules
     Export(ExportArgs),
+    /// Tell in words why a tree did what it did on a list of jobs
+    Explain(ExplainArgs),
     /// Compare policies on the same workloads and seeds
     Evaluate(EvaluateArgs),
     /// Play all schedulers against each other on several kinds of workloads

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod explain;
 mod learning;
 mod processors;
 mod refusals;

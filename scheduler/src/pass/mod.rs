@@ -3,6 +3,7 @@
 //! This loop object is the only one. A daemon runs it to its end with [`Pass::run`]; the environment drives the same
 //! object one action at a time, so what is trained is what is deployed.
 
+mod absence;
 mod cache;
 mod colocate;
 mod enumerate;
@@ -13,6 +14,7 @@ pub(crate) mod reservation;
 mod scan;
 mod top_k;
 
+pub use absence::why_absent;
 pub use reservation::Reservation;
 
 use enumerate::{Scratch, enumerate};

@@ -17,6 +17,8 @@ mod boxes;
 mod certificate;
 mod certify;
 mod check;
+mod contrast;
+mod counterfactual;
 mod error;
 mod explain;
 mod export;
@@ -34,6 +36,8 @@ mod text;
 use std::collections::BTreeMap;
 
 pub use certificate::{Certificate, Property, Verdict, Witness};
+pub use contrast::{Contrast, Parting};
+pub use counterfactual::{Change, Counterfactual};
 pub use error::{KeyError, NodeError, TreeError};
 pub use explain::{Condition, Explanation, KeyTerm};
 pub use export::Export;
@@ -43,6 +47,7 @@ pub(crate) use node::MAX_NODES;
 pub use node::{MAX_DEPTH, Node};
 pub use outline::{Kind, Outline, OutlineLeaf, OutlineNode, Rule};
 pub use runtime::{FlatTree, TreePolicy};
+pub use text::quantity;
 
 use crate::cluster::Capabilities;
 use crate::estimate::Provenance;

@@ -168,7 +168,8 @@ pub(super) fn condition(feature: &Feature, threshold: f32, holds: bool) -> Strin
 }
 
 /// A raw value with its unit, to four digits; long times also in minutes, hours or days.
-pub(super) fn quantity(raw: f64, unit: &str) -> String {
+#[must_use]
+pub fn quantity(raw: f64, unit: &str) -> String {
     let number = digits(raw);
     match unit {
         "" => number,

@@ -1,0 +1,230 @@
+//! Why a job was passed over, and the nearest change with which it would not have been.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use pleach_scheduler::candidate::CandidateKind;
+use pleach_scheduler::cluster::JobState;
+use pleach_scheduler::features::Control;
+use pleach_scheduler::pass::why_absent;
+use pleach_scheduler::tree::{Contrast, Counterfactual};
+use pleach_scheduler::{JobId, Policy as _, PolicyError, Time};
+use serde::Serialize;
+
+use super::decision::{action, conditions_of, find, refused};
+use super::replay::{Seen, replay};
+use super::{Answer, Moment, Subject, clock, waited};
+use crate::error::Error;
+
+/// A decision at which a job waited and something else was chosen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WhyNotReport {
+    /// The job's id in the list.
+    pub job: String,
+    /// From 1, over the whole list.
+    pub decision: u64,
+    /// When, s.
+    pub time_s: f64,
+    /// The same in words.
+    pub time: String,
+    /// How long it had waited, in words.
+    pub waited: String,
+    /// What was chosen.
+    pub chosen: String,
+    /// What the job's best candidate would have done; none where it had no candidate.
+    pub own: Option<String>,
+    /// The conditions on that candidate's path, with its values.
+    pub conditions: Vec<String>,
+    /// Why it had no candidate.
+    pub absent: Option<String>,
+    /// How what was chosen stands to it.
+    pub contrast: Option<Contrast>,
+    /// The nearest change with which it would have been chosen, then the nearest by time alone and by what its user chooses
+    /// alone, where these are others.
+    pub alternatives: Vec<Alternative>,
+}
+
+/// What would have had to differ.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Alternative {
+    /// Whose features alone were changed; anyone's where there is none.
+    pub only: Option<Control>,
+    /// The changes.
+    pub counterfactual: Counterfactual,
+}
+
+/// Why a job was passed over: the first time, or at a moment.
+pub(super) fn answer(subject: &Subject, name: &str, moment: Option<Moment>) -> Result<Answer, Error> {
+    let job = subject.find("why-not", name)?;
+    match moment {
+        Some(moment) => at(subject, job, moment),
+        None => first(subject, job),
+    }
+}
+
+fn at(subject: &Subject, job: JobId, moment: Moment) -> Result<Answer, Error> {
+    let mut found = None;
+    let (num, last_s) = find(subject, moment, |seen| {
+        found = Some(match state(subject, seen, job) {
+            Some(reason) => Answer::Nothing { reason },
+            None => Answer::WhyNot(Box::new(report(subject, seen, job)?)),
+        });
+        Ok(())
+    })?;
+    found.ok_or_else(|| refused(moment, num, last_s))
+}
+
+/// Why the job was not there to be passed over; none where it was.
+fn state(subject: &Subject, seen: &Seen<'_>, job: JobId) -> Option<String> {
+    let (cluster, name) = (seen.point.cluster, subject.name(job));
+    let (number, time) = (seen.number, clock(cluster.now()));
+    let said = |what: String| Some(format!("At decision {number}, at {time}, job {name} {what}."));
+    let Some(known) = cluster.jobs().get(job.index()) else {
+        let submit = clock(subject.workload.jobs[job.index()].submit);
+        return said(format!("has not come yet; it comes at {submit}"));
+    };
+    match known.state {
+        JobState::Pending if seen.chosen().job == Some(job) => said(format!(
+            "is what was chosen: {}",
+            action(subject, seen, seen.choice)
+        )),
+        JobState::Pending => None,
+        JobState::Running => said("runs already".into()),
+        _ => said("has ended already".into()),
+    }
+}
+
+/// The first instant that went by without the job: the first decision at which it was a candidate, or else merely waited. Who
+/// starts at the instant of a decision was not passed over by it.
+fn first(subject: &Subject, job: JobId) -> Result<Answer, Error> {
+    let (mut absent, mut present): (Option<(Time, WhyNotReport)>, Option<(Time, WhyNotReport)>) =
+        (None, None);
+    let mut started = Time::MAX;
+    replay(subject, &mut |seen| {
+        let (cluster, chosen) = (seen.point.cluster, seen.chosen());
+        let now = cluster.now();
+        let known = cluster.jobs().get(job.index());
+        if known.is_none_or(|known| known.state != JobState::Pending) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        if present.as_ref().is_some_and(|(time, _)| *time < now) {
+            return Ok(ControlFlow::Break(()));
+        }
+        if chosen.job == Some(job) {
+            if chosen.kind == CandidateKind::Reserve {
+                return Ok(ControlFlow::Continue(()));
+            }
+            started = now;
+            return Ok(ControlFlow::Break(()));
+        }
+        if present.is_none() && seen.best_of(job).is_some() {
+            present = Some((now, report(subject, seen, job)?));
+        } else if absent.is_none() {
+            absent = Some((now, report(subject, seen, job)?));
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let went_by = [present, absent]
+        .into_iter()
+        .flatten()
+        .find(|(time, _)| *time < started);
+    Ok(match went_by {
+        Some((_, report)) => Answer::WhyNot(Box::new(report)),
+        None => Answer::Nothing {
+            reason: format!(
+                "Job {} was never passed over: it started at the first decision after it came.",
+                subject.name(job)
+            ),
+        },
+    })
+}
+
+fn report(subject: &Subject, seen: &Seen<'_>, job: JobId) -> Result<WhyNotReport, PolicyError> {
+    let cluster = seen.point.cluster;
+    let own = seen.best_of(job);
+    let (mut contrast, mut alternatives, mut conditions) = (None, Vec::new(), Vec::new());
+    if let Some(own) = own {
+        conditions = conditions_of(&seen.policy.explain(&seen.point, own)?);
+        contrast = Some(seen.policy.contrast(&seen.point, (seen.choice, own))?);
+        alternatives = nearest(seen, job)?;
+    }
+    Ok(WhyNotReport {
+        job: subject.name(job).to_string(),
+        decision: seen.number,
+        time_s: cluster.now().as_secs_f64(),
+        time: clock(cluster.now()),
+        waited: waited(cluster, job),
+        chosen: action(subject, seen, seen.choice),
+        own: own.map(|own| action(subject, seen, own)),
+        absent: match own {
+            Some(_) => None,
+            None => Some(why_absent(cluster, &seen.policy.needs(), job)),
+        },
+        conditions,
+        contrast,
+        alternatives,
+    })
+}
+
+/// The nearest counterfactual over all candidates of a job; by time alone and by its user alone where these are others.
+fn nearest(seen: &Seen<'_>, job: JobId) -> Result<Vec<Alternative>, PolicyError> {
+    let mut alternatives: Vec<Alternative> = Vec::new();
+    for only in [None, Some(Control::Time), Some(Control::User)] {
+        let allowed = |control: Control| only.is_none_or(|only| only == control);
+        let mut best: Option<Counterfactual> = None;
+        for (index, row) in seen.candidates().iter().enumerate() {
+            if row.job != Some(job) {
+                continue;
+            }
+            let found = seen
+                .policy
+                .counterfactual(&seen.point, (index, seen.choice), &allowed)?;
+            let size = |found: &Counterfactual| (found.changes.len(), found.distance);
+            let Some(found) = found else { continue };
+            if best.as_ref().is_none_or(|best| size(&found) < size(best)) {
+                best = Some(found);
+            }
+        }
+        let is_known =
+            |found: &Counterfactual| alternatives.iter().any(|known| known.counterfactual == *found);
+        if let Some(counterfactual) = best.filter(|found| !is_known(found)) {
+            alternatives.push(Alternative { only, counterfactual });
+        }
+    }
+    Ok(alternatives)
+}
+
+impl fmt::Display for WhyNotReport {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            out,
+            "Job {} was passed over at decision {}, at {}, {}: {}.",
+            self.job, self.decision, self.time, self.waited, self.chosen
+        )?;
+        if let Some(absent) = &self.absent {
+            return writeln!(out, "It was not among the candidates: {absent}.");
+        }
+        if let Some(own) = &self.own {
+            write!(out, "Its best candidate: {own}")?;
+            match self.conditions.is_empty() {
+                true => writeln!(out, ".")?,
+                false => writeln!(out, "; {}.", self.conditions.join(", "))?,
+            }
+        }
+        if let Some(contrast) = &self.contrast {
+            writeln!(out, "What was chosen against it: {contrast}.")?;
+        }
+        if self.alternatives.is_empty() {
+            writeln!(out, "No change of this job alone would have brought it first.")?;
+        }
+        for found in &self.alternatives {
+            let who = match found.only {
+                None => "It",
+                Some(Control::Time) => "By waiting alone it",
+                Some(_) => "By what its user chooses alone it",
+            };
+            writeln!(out, "{who} would have come first with {}.", found.counterfactual)?;
+        }
+        Ok(())
+    }
+}

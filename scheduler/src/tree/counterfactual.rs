@@ -1,0 +1,228 @@
+//! The nearest counterfactual: the fewest changes of a candidate, and of those the smallest, with which it would have come before
+//! the one that was chosen.
+//!
+//! A leaf holds the rows of a box, so every leaf whose score would do is asked for the nearest row in its box
+//! ([`search`]). What belongs together moves together: `gpu_time_gpu_s`, `wait_ratio`, `gpu_fraction`, `duration_s` and what a
+//! start leaves free follow from the size of the gang, the believed rest and the wait. Features of the cluster and its queue
+//! belong to all candidates and stay; so do the ranks among the offered jobs unless a change of their own is found.
+//!
+//! # Source
+//! Counterfactual explanations: Wachter, Mittelstadt and Russell (Harv. J. Law & Tech. 31, 2018). Exact ones of trees by their
+//! leaves: Carreira-Perpiñán and Hada (AAAI'21).
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::boxes::LeafBox;
+use super::runtime::check_shape;
+use super::text::quantity;
+use super::{Node, Tree, TreePolicy, feature_of};
+use crate::error::PolicyError;
+use crate::features::column::Candidate as C;
+use crate::features::{Control, control_of};
+use crate::key_weight::weighted_sum;
+use crate::policy::DecisionPoint;
+
+mod search;
+#[cfg(test)]
+mod tests;
+
+use search::{Found, Search};
+
+/// A candidate that would have been chosen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Counterfactual {
+    /// What would have to differ; at least one.
+    pub changes: Vec<Change>,
+    /// What would follow from that among the features that the tree reads.
+    pub follows: Vec<Change>,
+    /// Sum of the changes, each over the scaled range of its feature.
+    pub distance: f64,
+    /// The leaf that it would come to.
+    pub leaf: u32,
+    /// The tier of that leaf; 1 is the best.
+    pub tier: usize,
+}
+
+/// A feature with another number.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// Name of the feature.
+    pub feature: &'static str,
+    /// What it was, in its unit.
+    pub from: String,
+    /// What it would have to be, in its unit.
+    pub to: String,
+    /// The two as numbers, in its unit.
+    pub raw: (f64, f64),
+    /// Who could make it so.
+    pub control: Control,
+}
+
+/// How a candidate stands to others of its score.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Rank {
+    score: f32,
+    /// The weighted sum.
+    sum: f64,
+    /// The tie key.
+    tie: f64,
+    index: usize,
+}
+
+impl Rank {
+    fn of(policy: &TreePolicy, point: &DecisionPoint<'_>, index: usize) -> Rank {
+        let (tree, own) = (policy.tree(), point.observation.row(index));
+        let weights = &tree.meta().key_weights;
+        let is_about_a_job = point.candidates.get(index).is_some_and(|row| row.job.is_some());
+        let row = [own, point.observation.global].concat();
+        Rank {
+            score: score_at(tree, tree.walk(&row)).0,
+            sum: if is_about_a_job || weights.is_empty() {
+                weighted_sum(weights, own)
+            } else {
+                f64::INFINITY
+            },
+            tie: tree.meta().tie_key.of(point.cluster, point.candidates, index),
+            index,
+        }
+    }
+
+    /// Whether it is chosen where the two are offered; as [`choice_of`](crate::policy::choice_of).
+    fn is_before(&self, other: &Rank) -> bool {
+        if self.score != other.score {
+            return self.score > other.score;
+        }
+        let (own, others) = ((self.sum, self.tie), (other.sum, other.tie));
+        own < others || own == others && self.index < other.index
+    }
+}
+
+impl TreePolicy {
+    /// The nearest counterfactual of candidate `own` that comes before candidate `rival`, among changes of features that are
+    /// `allowed`; none where no leaf gives one. Exact but for a part in ten thousand where the tree has no weighted key; with one, a
+    /// nearer one of the same tier may exist.
+    ///
+    /// # Errors
+    /// As `score`: where the observation was not filled.
+    ///
+    /// # Panics
+    /// If one of the candidates is not there.
+    pub fn counterfactual(
+        &self,
+        point: &DecisionPoint<'_>,
+        (own, rival): (usize, usize),
+        allowed: &dyn Fn(Control) -> bool,
+    ) -> Result<Option<Counterfactual>, PolicyError> {
+        check_shape(&point.observation, point.candidates.len())?;
+        let (Some(candidate), true) = (point.candidates.get(own), rival < point.candidates.len()) else {
+            panic!("candidates {own} and {rival} of {}", point.candidates.len());
+        };
+        let Some(job) = candidate.job else { return Ok(None) };
+        let rate = candidate.facts.as_ref().map_or_else(
+            || point.cluster.best_speed_of(point.cluster.job(job).request.class),
+            |facts| facts.rate,
+        );
+        let row = [point.observation.row(own), point.observation.global].concat();
+        let ranks = (Rank::of(self, point, own), Rank::of(self, point, rival));
+        let search = Search::new(self.tree(), &row, candidate.kind, rate, ranks, allowed);
+        Ok(search.nearest().and_then(|found| self.verified(&search, &found)))
+    }
+
+    /// What was found in words, if the tree itself agrees: a wrong answer is worse than none.
+    fn verified(&self, search: &Search<'_>, found: &Found) -> Option<Counterfactual> {
+        let tree = self.tree();
+        let (score, leaf) = score_at(tree, tree.walk(&found.row));
+        if !search.wins(score, found) {
+            return None;
+        }
+        let change = |index: usize| {
+            let feature = feature_of(index as u16);
+            let raw = |row: &[f32]| {
+                let raw = feature.scale.invert(row[index]);
+                // A gang is a whole number; its logarithm is not.
+                if index == C::NumGpus as usize {
+                    raw.round()
+                } else {
+                    raw
+                }
+            };
+            let (from, to) = (raw(search.row), raw(&found.row));
+            Change {
+                feature: feature.name,
+                from: quantity(from, feature.unit),
+                to: quantity(to, feature.unit),
+                raw: (from, to),
+                control: control_of(index),
+            }
+        };
+        let reads = tree.features();
+        let differs = |index: &usize| found.row[*index] != search.row[*index];
+        let is_change = |index: &usize| found.changed.contains(index);
+        Some(Counterfactual {
+            changes: found.changed.iter().map(|index| change(*index)).collect(),
+            follows: (0..found.row.len())
+                .filter(|index| differs(index) && !is_change(index))
+                .map(change)
+                .filter(|change| reads.contains(&change.feature))
+                .collect(),
+            distance: found.cost,
+            leaf,
+            tier: tree.tiers().iter().filter(|other| **other > score).count() + 1,
+        })
+    }
+}
+
+/// Score and id of the leaf at a place.
+fn score_at(tree: &Tree, place: usize) -> (f32, u32) {
+    match tree.nodes()[place] {
+        Node::Leaf { score, id, .. } => (score, id),
+        Node::Split { .. } => (f32::NEG_INFINITY, 0),
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Change {
+            feature,
+            from,
+            to,
+            raw,
+            control,
+        } = self;
+        write!(out, "{feature} {to} instead of {from}")?;
+        let longer_s = raw.1 - raw.0;
+        match control {
+            Control::Time if longer_s > 0.0 && *feature == "wait_s" => {
+                write!(out, " (in {} of waiting; {})", span(longer_s), control.words())
+            }
+            _ => write!(out, " ({})", control.words()),
+        }
+    }
+}
+
+/// A span of time in the largest unit that it fills.
+fn span(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 2.0 * 3600.0 => format!("{:.1} min", s / 60.0),
+        s if s < 2.0 * 86_400.0 => format!("{:.1} h", s / 3600.0),
+        s => format!("{:.1} d", s / 86_400.0),
+    }
+}
+
+impl fmt::Display for Counterfactual {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let changes: Vec<String> = self.changes.iter().map(ToString::to_string).collect();
+        write!(out, "{}", changes.join(" and "))?;
+        let follows = self.follows.iter();
+        let follows: Vec<String> = follows
+            .map(|change| format!("{} {}", change.feature, change.to))
+            .collect();
+        if !follows.is_empty() {
+            write!(out, ", hence {}", follows.join(", "))?;
+        }
+        write!(out, ": tier {}", self.tier)
+    }
+}

@@ -1,0 +1,453 @@
+//! The nearest row in the boxes of all leaves that would do.
+//!
+//! The size of the gang is a whole number and all of them are tried. With it given, every bound on what follows from the believed
+//! rest is one on the rest itself or on its ratio with the wait. The distance is monotone between two such bounds, because rest
+//! and wait have the same logarithmic scale, so the nearest row has rest and wait where they were or at a bound: these points are
+//! tried. Every other feature goes to the end of the leaf's range, if it is not in it.
+
+use super::{C, Control, LeafBox, Node, Rank, Tree, control_of, feature_of, weighted_sum};
+use crate::candidate::CandidateKind;
+use crate::features::column::{CANDIDATE, Global as G};
+use crate::policy::TieKey;
+
+/// What features, rounded to 32 bits with six digits of their logarithms, may be off.
+const SLACK: f64 = 1e-4;
+/// Place of the longest wait of all in a row.
+const OLDEST_WAIT: usize = CANDIDATE.len() + G::OldestWaitS as usize;
+/// What changes by itself: size of the gang, believed rest, wait.
+const ROOTS: [C; 3] = [C::NumGpus, C::RemainingS, C::WaitS];
+/// What follows from those.
+const FOLLOW: [C; 4] = [C::GpuFraction, C::GpuTime, C::WaitRatio, C::DurationS];
+/// Whole numbers; so are flags.
+const WHOLE: [C; 3] = [C::NumPreemptions, C::NumVictims, C::NumLeft];
+/// Times that are tried beside the bounds where a weighted key reads them.
+const NUM_KEY_STEPS: u32 = 64;
+
+/// Size of the gang, believed rest in s, wait in s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Roots {
+    gpus: f64,
+    rest_s: f64,
+    wait_s: f64,
+}
+
+/// A row that wins.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) row: Vec<f32>,
+    /// Features that changed by themselves, in their order.
+    pub(super) changed: Vec<usize>,
+    pub(super) cost: f64,
+    roots: Roots,
+}
+
+impl Found {
+    fn is_nearer(&self, best: Option<&Found>) -> bool {
+        best.is_none_or(|best| (self.changed.len(), self.cost) < (best.changed.len(), best.cost))
+    }
+}
+
+pub(super) struct Search<'a> {
+    tree: &'a Tree,
+    pub(super) row: &'a [f32],
+    kind: CandidateKind,
+    /// Believed rest that passes in a second.
+    rate: f64,
+    own: Rank,
+    rival: Rank,
+    allowed: &'a dyn Fn(Control) -> bool,
+    roots: Roots,
+    /// GPUs of the cluster.
+    num_gpus: f64,
+    reads: Vec<bool>,
+}
+
+/// Raw value of a feature in a row.
+fn raw(row: &[f32], index: usize) -> f64 {
+    feature_of(index as u16).scale.invert(row[index])
+}
+
+fn span(index: usize) -> f64 {
+    let feature = feature_of(index as u16);
+    f64::from(feature.encode(feature.max)) - f64::from(feature.encode(feature.min))
+}
+
+/// What it costs that a feature has another number.
+fn cost(index: usize, from: f32, to: f32) -> f64 {
+    (f64::from(to) - f64::from(from)).abs() / span(index)
+}
+
+impl<'a> Search<'a> {
+    pub(super) fn new(
+        tree: &'a Tree,
+        row: &'a [f32],
+        kind: CandidateKind,
+        rate: f64,
+        (own, rival): (Rank, Rank),
+        allowed: &'a dyn Fn(Control) -> bool,
+    ) -> Search<'a> {
+        let gpus = raw(row, C::NumGpus as usize).round();
+        let share = raw(row, C::GpuFraction as usize);
+        let num_gpus = if share > 0.0 { (gpus / share).round() } else { gpus };
+        let mut reads = vec![false; row.len()];
+        for node in tree.nodes() {
+            if let Node::Split { feature, .. } = node {
+                reads[usize::from(*feature)] = true;
+            }
+        }
+        for term in &tree.meta().key_weights {
+            reads[usize::from(term.feature)] = true;
+        }
+        let roots = Roots {
+            gpus,
+            rest_s: raw(row, C::RemainingS as usize),
+            wait_s: raw(row, C::WaitS as usize),
+        };
+        Search {
+            tree,
+            row,
+            kind,
+            rate: rate.max(1e-9),
+            own,
+            rival,
+            allowed,
+            roots,
+            num_gpus,
+            reads,
+        }
+    }
+
+    /// The nearest row of all leaves that would do; none where there is none.
+    pub(super) fn nearest(&self) -> Option<Found> {
+        let mut best = None;
+        for leaf in LeafBox::of(self.tree, self.kind) {
+            let (score, _) = super::score_at(self.tree, leaf.place);
+            if score < self.rival.score {
+                continue;
+            }
+            for gpus in self.sizes() {
+                for rest_s in self.rests(&leaf, gpus) {
+                    for wait_s in self.waits(&leaf, rest_s) {
+                        let roots = Roots { gpus, rest_s, wait_s };
+                        let found = self.in_leaf(&leaf, score, roots, best.as_ref());
+                        best = found.or(best);
+                    }
+                }
+            }
+        }
+        best
+    }
+
+    /// Whether a row that was found, with this score, comes before the rival.
+    pub(super) fn wins(&self, score: f32, found: &Found) -> bool {
+        self.wins_with(score, &found.row, found.roots)
+    }
+
+    fn wins_with(&self, score: f32, row: &[f32], roots: Roots) -> bool {
+        let meta = self.tree.meta();
+        let is_same = (roots.gpus, roots.rest_s) == (self.roots.gpus, self.roots.rest_s);
+        let tie = match meta.tie_key {
+            TieKey::ShortestEstimate if !is_same => roots.rest_s,
+            TieKey::SmallestGpuTime if !is_same => roots.rest_s * roots.gpus,
+            _ => self.own.tie,
+        };
+        let sum = weighted_sum(&meta.key_weights, &row[..CANDIDATE.len()]);
+        let own = Rank {
+            score,
+            sum,
+            tie,
+            ..self.own
+        };
+        own.is_before(&self.rival)
+    }
+
+    /// Whether the weighted key reads one of these.
+    fn is_weighed(&self, columns: &[C]) -> bool {
+        let weights = &self.tree.meta().key_weights;
+        let reads = |index: usize| columns.iter().any(|column| *column as usize == index);
+        weights.iter().any(|term| reads(usize::from(term.feature)))
+    }
+
+    fn may(&self, column: C) -> bool {
+        (self.allowed)(control_of(column as usize))
+    }
+
+    /// The sizes to try: its own, and all others where they matter to the tree.
+    fn sizes(&self) -> Vec<f64> {
+        let matter = [
+            C::NumGpus,
+            C::GpuFraction,
+            C::GpuTime,
+            C::Leftover,
+            C::OldestSlack,
+        ];
+        let is_read = matter.iter().any(|column| self.reads[*column as usize]);
+        let is_key = self.tree.meta().tie_key == TieKey::SmallestGpuTime;
+        let mut sizes = vec![self.roots.gpus];
+        if self.may(C::NumGpus) && (is_read || is_key) {
+            let others = (1..=self.num_gpus as u32).map(f64::from);
+            sizes.extend(others.filter(|size| *size != self.roots.gpus));
+        }
+        sizes
+    }
+
+    /// Ends and middle of a feature's range in a leaf, a little inside it, in raw units; nothing where it is unbounded.
+    fn ends(&self, leaf: &LeafBox, column: C) -> Vec<f64> {
+        let feature = &CANDIDATE[column as usize];
+        let (low, high) = leaf.ranges[column as usize];
+        let mut ends = Vec::new();
+        let inside = |scaled: f32| feature.scale.invert(scaled);
+        if low > feature.encode(feature.min) {
+            ends.push(inside(low) + SLACK * (1.0 + inside(low).abs()));
+        }
+        if high < feature.encode(feature.max) {
+            ends.push(inside(high) - SLACK * (1.0 + inside(high).abs()));
+        }
+        if ends.len() == 2 {
+            ends.push(inside(low + (high - low) / 2.0));
+        }
+        ends
+    }
+
+    /// The believed rests to try for a size.
+    fn rests(&self, leaf: &LeafBox, gpus: f64) -> Vec<f64> {
+        let Roots { rest_s, wait_s, .. } = self.roots;
+        let mut rests = vec![rest_s];
+        if !self.may(C::RemainingS) {
+            return rests;
+        }
+        rests.extend(self.ends(leaf, C::RemainingS));
+        rests.extend(self.ends(leaf, C::GpuTime).iter().map(|end| end / gpus));
+        let duration_s = raw(self.row, C::DurationS as usize);
+        rests.extend(
+            self.ends(leaf, C::DurationS)
+                .iter()
+                .map(|end| rest_s + (end - duration_s) * self.rate),
+        );
+        let mut waits = vec![wait_s];
+        waits.extend(self.ends(leaf, C::WaitS));
+        for ratio in self.ends(leaf, C::WaitRatio) {
+            rests.extend(waits.iter().map(|wait_s| wait_s / (ratio - 1.0)));
+        }
+        match self.tree.meta().tie_key {
+            TieKey::ShortestEstimate => rests.push(self.rival.tie * (1.0 - SLACK)),
+            TieKey::SmallestGpuTime => rests.push(self.rival.tie / gpus * (1.0 - SLACK)),
+            TieKey::Index | TieKey::Arrival => {}
+        }
+        if self.is_weighed(&[C::RemainingS, C::GpuTime, C::WaitRatio, C::DurationS]) {
+            rests.extend(key_steps());
+        }
+        rests.retain(|rest_s| rest_s.is_finite() && *rest_s > 0.0 && *rest_s <= 1e8);
+        rests
+    }
+
+    /// The waits to try for a believed rest.
+    fn waits(&self, leaf: &LeafBox, rest_s: f64) -> Vec<f64> {
+        let mut waits = vec![self.roots.wait_s];
+        if !self.may(C::WaitS) {
+            return waits;
+        }
+        let ratios = self.ends(leaf, C::WaitRatio);
+        let mut others = self.ends(leaf, C::WaitS);
+        others.extend(ratios.iter().map(|ratio| (ratio - 1.0) * rest_s));
+        if self.is_weighed(&[C::WaitS, C::WaitRatio]) {
+            others.extend(key_steps());
+        }
+        // The longest wait of all is a feature of every candidate: a tree that reads it must not see it moved.
+        let bounds_it = self.reads[OLDEST_WAIT] && self.kind != CandidateKind::Preempt;
+        let most_s = if bounds_it {
+            raw(self.row, OLDEST_WAIT)
+        } else {
+            1e8
+        };
+        waits.extend(
+            others
+                .into_iter()
+                .filter(|wait_s| (0.0..=most_s).contains(wait_s)),
+        );
+        waits
+    }
+
+    /// The row with other roots and what follows from them; none where no such row can be.
+    fn row_with(&self, roots: Roots) -> Option<Vec<f32>> {
+        let mut row = self.row.to_vec();
+        let mut put = |column: C, value: f64| {
+            row[column as usize] = CANDIDATE[column as usize].encode(value as f32);
+        };
+        let own = self.roots;
+        let other = (
+            roots.gpus != own.gpus,
+            roots.rest_s != own.rest_s,
+            roots.wait_s != own.wait_s,
+        );
+        if other.0 {
+            put(C::NumGpus, roots.gpus);
+            put(C::GpuFraction, roots.gpus / self.num_gpus);
+            if matches!(self.kind, CandidateKind::Start | CandidateKind::Preempt) {
+                let more = (roots.gpus - own.gpus) / self.num_gpus;
+                let left = raw(self.row, C::Leftover as usize) - more;
+                if left < -1e-6 {
+                    return None;
+                }
+                put(C::Leftover, left);
+                put(C::OldestSlack, raw(self.row, C::OldestSlack as usize) - more);
+            }
+        }
+        if other.1 {
+            let longer_s = (roots.rest_s - own.rest_s) / self.rate;
+            put(C::RemainingS, roots.rest_s);
+            put(C::DurationS, raw(self.row, C::DurationS as usize) + longer_s);
+        }
+        if other.2 {
+            put(C::WaitS, roots.wait_s);
+        }
+        if other.0 || other.1 {
+            put(C::GpuTime, roots.rest_s * roots.gpus);
+        }
+        if other.1 || other.2 {
+            put(
+                C::WaitRatio,
+                (roots.wait_s + roots.rest_s) / roots.rest_s.max(1e-9),
+            );
+        }
+        Some(row)
+    }
+
+    /// The row with another size, rest and wait.
+    #[cfg(test)]
+    pub(super) fn row_of(&self, gpus: f64, rest_s: f64, wait_s: f64) -> Option<Vec<f32>> {
+        self.row_with(Roots { gpus, rest_s, wait_s })
+    }
+
+    /// The row of a leaf with these roots, if it wins and is nearer than the best so far.
+    fn in_leaf(&self, leaf: &LeafBox, score: f32, roots: Roots, best: Option<&Found>) -> Option<Found> {
+        let mut found = Found {
+            row: self.row_with(roots)?,
+            changed: Vec::new(),
+            cost: 0.0,
+            roots,
+        };
+        let own = self.roots;
+        let other = [
+            roots.gpus != own.gpus,
+            roots.rest_s != own.rest_s,
+            roots.wait_s != own.wait_s,
+        ];
+        for (column, _) in ROOTS.iter().zip(other).filter(|(_, other)| *other) {
+            let index = *column as usize;
+            found.cost += cost(index, self.row[index], found.row[index]);
+            found.changed.push(index);
+        }
+        if !found.is_nearer(best) {
+            return None;
+        }
+        for (index, range) in leaf.ranges.iter().enumerate() {
+            let value = found.row[index];
+            if range.0 <= value && value <= range.1 {
+                continue;
+            }
+            let to = self.clamped(index, value, *range)?;
+            found.cost += cost(index, value, to);
+            found.row[index] = to;
+            found.changed.push(index);
+        }
+        if !self.wins_with(score, &found.row, roots) {
+            self.lower_the_sum(leaf, &mut found)?;
+        }
+        found.changed.sort_unstable();
+        (!found.changed.is_empty() && self.wins_with(score, &found.row, roots) && found.is_nearer(best))
+            .then_some(found)
+    }
+
+    /// Whether a feature may have another number by itself.
+    fn is_free(&self, index: usize) -> bool {
+        let is = |columns: &[C]| columns.iter().any(|column| *column as usize == index);
+        let control = control_of(index);
+        control != Control::Fixed && (self.allowed)(control) && !is(&ROOTS) && !is(&FOLLOW)
+    }
+
+    /// The nearest number of a feature in a range; none where it may not change or no whole number lies there.
+    fn clamped(&self, index: usize, value: f32, (low, high): (f32, f32)) -> Option<f32> {
+        if !self.is_free(index) || low > high {
+            return None;
+        }
+        let end = if value < low { low } else { high };
+        if !is_whole(index) {
+            return Some(end);
+        }
+        let feature = feature_of(index as u16);
+        let exact = feature.scale.invert(end);
+        let whole = if value < low {
+            (exact - SLACK).ceil()
+        } else {
+            (exact + SLACK).floor()
+        };
+        let scaled = feature.encode(whole as f32);
+        (low <= scaled && scaled <= high).then_some(scaled)
+    }
+
+    /// Moves features of the key that may move, inside the leaf, until the sum is below the rival's: the fewest more, and of
+    /// those the cheapest.
+    fn lower_the_sum(&self, leaf: &LeafBox, found: &mut Found) -> Option<()> {
+        let weights = &self.tree.meta().key_weights;
+        let too_much = weighted_sum(weights, &found.row[..CANDIDATE.len()]) - self.rival.sum + 1e-6;
+        let mut terms: Vec<(usize, f64, f64)> = weights
+            .iter()
+            .map(|term| (usize::from(term.feature), f64::from(term.weight)))
+            .filter(|(index, _)| self.is_free(*index) && !is_whole(*index))
+            .map(|(index, weight)| {
+                let (low, high) = leaf.ranges[index];
+                let end = if weight > 0.0 { low } else { high };
+                (index, weight, f64::from(found.row[index] - end).abs())
+            })
+            .collect();
+        // What lowers the sum most for its price comes first.
+        let gain = |(index, weight, _): &(usize, f64, f64)| weight.abs() * span(*index);
+        terms.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+        let mut best: Option<(usize, f64, Vec<(usize, f32)>)> = None;
+        for set in 1_u32..1 << terms.len() {
+            let chosen = terms.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1);
+            let (mut left, mut price, mut moves) = (too_much, 0.0, Vec::new());
+            for (_, (index, weight, room)) in chosen {
+                let step = (left.max(0.0) / weight.abs()).min(*room);
+                left -= step * weight.abs();
+                price += step / span(*index);
+                let (low, high) = leaf.ranges[*index];
+                let to = f64::from(found.row[*index]) - step * weight.signum();
+                moves.push((*index, (to as f32).clamp(low, high)));
+            }
+            let num_more = moves
+                .iter()
+                .filter(|(index, _)| !found.changed.contains(index))
+                .count();
+            let is_better = |(num, cost, _): &(usize, f64, _)| (num_more, price) < (*num, *cost);
+            if left <= 1e-9 && best.as_ref().is_none_or(is_better) {
+                best = Some((num_more, price, moves));
+            }
+        }
+        let (_, price, moves) = best?;
+        found.cost += price;
+        for (index, to) in moves {
+            found.row[index] = to;
+            if !found.changed.contains(&index) {
+                found.changed.push(index);
+            }
+        }
+        Some(())
+    }
+}
+
+/// Times over the whole range, s, in equal steps of their scale.
+fn key_steps() -> impl Iterator<Item = f64> {
+    let feature = &CANDIDATE[C::RemainingS as usize];
+    let most = f64::from(feature.encode(feature.max));
+    (1..NUM_KEY_STEPS).map(move |number| {
+        let share = f64::from(number) / f64::from(NUM_KEY_STEPS);
+        feature.scale.invert((most * share) as f32)
+    })
+}
+
+/// Flags and counts.
+fn is_whole(index: usize) -> bool {
+    WHOLE.iter().any(|column| *column as usize == index) || feature_of(index as u16).name.starts_with("is_")
+}

@@ -404,7 +404,8 @@ impl<'a> Search<'a> {
         // What lowers the sum most for its price comes first.
         let gain = |(index, weight, _): &(usize, f64, f64)| weight.abs() * span(*index);
         terms.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
-        let mut best: Option<(usize, f64, Vec<(usize, f32)>)> = None;
+        type Moves = Vec<(usize, f32)>;
+        let mut best: Option<(usize, f64, Moves)> = None;
         for set in 1_u32..1 << terms.len() {
             let chosen = terms.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1);
             let (mut left, mut price, mut moves) = (too_much, 0.0, Vec::new());

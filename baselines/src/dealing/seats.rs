@@ -1,5 +1,5 @@
 //! Which GPUs the winners of a deal get: larger gangs first. A gang keeps its seat unless it is loose; else it gets a tight seat
-//! that moves nobody, else a tight seat from which smaller gangs move, else a loose one.
+//! that moves nobody, else a tight seat from which gangs move whose turn comes later, smaller ones or equal, else a loose one.
 //!
 //! A seat is *loose* where the gang runs slower than on the tightest placement that the cluster could offer. A running gang
 //! leaves a loose seat only when what the seat has cost it so far comes to the cost of a restart.

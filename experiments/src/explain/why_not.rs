@@ -97,8 +97,8 @@ fn state(subject: &Subject, seen: &Seen<'_>, job: JobId) -> Option<String> {
 /// The first instant that went by without the job: the first decision at which it was a candidate, or else merely waited. Who
 /// starts at the instant of a decision was not passed over by it.
 fn first(subject: &Subject, job: JobId) -> Result<Answer, Error> {
-    let (mut absent, mut present): (Option<(Time, WhyNotReport)>, Option<(Time, WhyNotReport)>) =
-        (None, None);
+    let mut absent: Option<(Time, WhyNotReport)> = None;
+    let mut present: Option<(Time, WhyNotReport)> = None;
     let mut started = Time::MAX;
     replay(subject, &mut |seen| {
         let (cluster, chosen) = (seen.point.cluster, seen.chosen());

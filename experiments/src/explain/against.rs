@@ -13,7 +13,7 @@ use pleach_scheduler::{JobId, Policy as _};
 use serde::Serialize;
 
 use super::replay::{Seen, replay};
-use super::{Answer, Subject, count};
+use super::subject::{Subject, count};
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;
 
@@ -65,7 +65,7 @@ impl Differences {
 }
 
 /// Asks a heuristic at every decision of the list.
-pub(super) fn answer(subject: &Subject, name: &str) -> Result<Answer, Error> {
+pub(super) fn answer(subject: &Subject, name: &str) -> Result<Differences, Error> {
     let spec = PolicySpec::open(name)?;
     let Some(spec) = spec.first() else {
         return Err(Error::Failed(format!("{name} holds no policy")));
@@ -87,7 +87,7 @@ pub(super) fn answer(subject: &Subject, name: &str) -> Result<Answer, Error> {
         Ok(ControlFlow::Continue(()))
     })?;
     found.kinds.sort_by_key(|kind| std::cmp::Reverse(kind.num));
-    Ok(Answer::Against(Box::new(found)))
+    Ok(found)
 }
 
 /// What a choice is about, for comparison.

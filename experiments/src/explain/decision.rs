@@ -10,7 +10,7 @@ use pleach_scheduler::{JobId, Policy as _, PolicyError};
 use serde::Serialize;
 
 use super::replay::{Seen, replay};
-use super::{Answer, Moment, Subject, clock, count, waited};
+use super::subject::{Moment, Subject, Told, clock, count, waited};
 use crate::error::Error;
 
 /// One decision.
@@ -62,7 +62,7 @@ pub struct RivalReport {
 }
 
 /// The decision that started a job.
-pub(super) fn of_job(subject: &Subject, name: &str) -> Result<Answer, Error> {
+pub(super) fn of_job(subject: &Subject, name: &str) -> Result<Told<DecisionReport>, Error> {
     let job = subject.find("job", name)?;
     let (mut report, mut also) = (None, Vec::new());
     // Only who may stop jobs can do anything more to a job that runs.
@@ -89,23 +89,23 @@ pub(super) fn of_job(subject: &Subject, name: &str) -> Result<Answer, Error> {
     Ok(match report {
         Some(mut report) => {
             report.also = also;
-            Answer::Decision(Box::new(report))
+            Told::Report(Box::new(report))
         }
-        None => Answer::Nothing {
+        None => Told::Nothing {
             reason: format!("Job {name} was started by no decision of the tree."),
         },
     })
 }
 
 /// The decision of a moment.
-pub(super) fn at(subject: &Subject, moment: Moment) -> Result<Answer, Error> {
+pub(super) fn at(subject: &Subject, moment: Moment) -> Result<Told<DecisionReport>, Error> {
     let mut report = None;
     let (num, last_s) = find(subject, moment, |seen| {
         report = Some(describe(subject, seen)?);
         Ok(())
     })?;
     report
-        .map(|report| Answer::Decision(Box::new(report)))
+        .map(|report| Told::Report(Box::new(report)))
         .ok_or_else(|| refused(moment, num, last_s))
 }
 
@@ -150,7 +150,7 @@ pub(super) fn refused(moment: Moment, num: u64, last_s: f64) -> Error {
 }
 
 /// The first decision in which a job overtook one that waited longer.
-pub(super) fn overtaking(subject: &Subject) -> Result<Answer, Error> {
+pub(super) fn overtaking(subject: &Subject) -> Result<Told<DecisionReport>, Error> {
     let mut report = None;
     let num = replay(subject, &mut |seen| {
         let (chosen, cluster) = (seen.chosen(), seen.point.cluster);
@@ -166,8 +166,8 @@ pub(super) fn overtaking(subject: &Subject) -> Result<Answer, Error> {
         Ok(ControlFlow::Continue(()))
     })?;
     Ok(match report {
-        Some(report) => Answer::Decision(Box::new(report)),
-        None => Answer::Nothing {
+        Some(report) => Told::Report(Box::new(report)),
+        None => Told::Nothing {
             reason: format!(
                 "No job overtook another in {}. --decision N explains any of them.",
                 count(num, "decision")

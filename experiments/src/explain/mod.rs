@@ -7,48 +7,20 @@
 mod against;
 mod decision;
 mod replay;
+mod subject;
 mod why_not;
 
 use std::fmt;
 
-use pleach_env::SimConfig;
-use pleach_env::workload::Workload;
-use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::tree::{TreePolicy, quantity};
-use pleach_scheduler::{JobId, Time};
 use serde::Serialize;
 
 pub use against::{Difference, Differences};
 pub use decision::{DecisionReport, RivalReport};
+pub use subject::{ExplainConfig, Moment};
 pub use why_not::{Alternative, WhyNotReport};
 
+use self::subject::{Subject, Told};
 use crate::error::Error;
-use crate::evaluate::evaluation::{Evaluation, EvaluationConfig};
-use crate::evaluate::policy_spec::PolicySpec;
-use crate::evaluate::sim_config::SchedulingConfig;
-use crate::evaluate::workload_source::WorkloadSource;
-
-/// Which tree, on which list.
-#[derive(Clone, Debug, Default)]
-pub struct ExplainConfig {
-    /// The tree, as `pleach evaluate --policy` takes it.
-    pub tree: String,
-    /// Which jobs on which cluster.
-    pub workload: WorkloadSource,
-    /// What the scheduler may do and knows.
-    pub scheduling: SchedulingConfig,
-    /// Root of all randomness; the list is the first of an evaluation with this seed.
-    pub seed: u64,
-}
-
-/// Which decision is meant.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Moment {
-    /// The first one at this time or later, s.
-    Time(f64),
-    /// The one with this number, from 1.
-    Number(u64),
-}
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,112 +76,18 @@ pub fn explain(
     note: &mut dyn FnMut(String),
 ) -> Result<Answer, Error> {
     let subject = Subject::open(config, note)?;
-    match question {
-        Question::Job(name) => decision::of_job(&subject, name),
-        Question::Decision(moment) => decision::at(&subject, *moment),
-        Question::Overtaking => decision::overtaking(&subject),
-        Question::WhyNot(name, moment) => why_not::answer(&subject, name, *moment),
-        Question::Against(name) => against::answer(&subject, name),
-    }
+    Ok(match question {
+        Question::Job(name) => of(decision::of_job(&subject, name)?, Answer::Decision),
+        Question::Decision(moment) => of(decision::at(&subject, *moment)?, Answer::Decision),
+        Question::Overtaking => of(decision::overtaking(&subject)?, Answer::Decision),
+        Question::WhyNot(name, moment) => of(why_not::answer(&subject, name, *moment)?, Answer::WhyNot),
+        Question::Against(name) => Answer::Against(Box::new(against::answer(&subject, name)?)),
+    })
 }
 
-/// The tree and the list.
-struct Subject {
-    policy: TreePolicy,
-    workload: Workload,
-    sim: SimConfig,
-}
-
-impl Subject {
-    fn open(config: &ExplainConfig, note: &mut dyn FnMut(String)) -> Result<Subject, Error> {
-        let opened = PolicySpec::open(&config.tree)?;
-        let Some(spec) = opened.into_iter().find(|spec| spec.tree_policy().is_some()) else {
-            return Err(Error::config(
-                "tree",
-                &config.tree,
-                "a policy file with a tree, or a folder with tree.json",
-                "pleach distill --teacher makes a tree of any policy.",
-            ));
-        };
-        let evaluation = EvaluationConfig {
-            workload: config.workload.clone(),
-            scheduling: config.scheduling.clone(),
-            seeds: 1,
-            seed: config.seed,
-            ..EvaluationConfig::default()
-        };
-        let evaluation = Evaluation::of(&evaluation, vec![spec.clone()])?;
-        let mut instances = evaluation.instances(note)?;
-        let (Some(instance), Some(policy), 0) = (instances.pop(), spec.tree_policy(), instances.len()) else {
-            return Err(Error::config(
-                "workload",
-                config.workload.workload.join(","),
-                "one list of jobs",
-                "Give one name, and for a window of a trace --from-day and --days instead of --window-days.",
-            ));
-        };
-        let sim = SimConfig {
-            seed: instance.seed,
-            ..evaluation.sim
-        };
-        Ok(Subject {
-            policy: policy.clone(),
-            workload: instance.workload,
-            sim,
-        })
+fn of<R>(told: Told<R>, answer: impl Fn(Box<R>) -> Answer) -> Answer {
+    match told {
+        Told::Report(report) => answer(report),
+        Told::Nothing { reason } => Answer::Nothing { reason },
     }
-
-    /// The job of a name.
-    fn find(&self, key: &str, name: &str) -> Result<JobId, Error> {
-        let jobs = &self.workload.jobs;
-        if let Some(row) = jobs.iter().position(|job| job.id == name) {
-            return Ok(JobId(row as u32));
-        }
-        let end = |job: Option<&pleach_env::workload::JobSpec>| {
-            job.map_or("none", |job| job.id.as_str()).to_string()
-        };
-        Err(Error::config(
-            key,
-            name,
-            format!(
-                "the id of one of the list's {} jobs, {} to {}",
-                jobs.len(),
-                end(jobs.first()),
-                end(jobs.last())
-            ),
-            "pleach workload generate, or the trace file, shows the ids.",
-        ))
-    }
-
-    fn name(&self, job: JobId) -> &str {
-        let found = self.workload.jobs.get(job.index());
-        found.map_or("?", |job| job.id.as_str())
-    }
-}
-
-/// How long a job has waited: `after 3,600 s (60.0 min) of waiting`.
-fn waited(cluster: &Cluster, job: JobId) -> String {
-    match cluster.now() - cluster.job(job).submit {
-        Time::ZERO => "as soon as it came".into(),
-        wait => format!("after {} of waiting", quantity(wait.as_secs_f64(), "s")),
-    }
-}
-
-/// A time of the list in words.
-fn clock(time: Time) -> String {
-    quantity(time.as_secs_f64(), "s")
-}
-
-/// `1 GPU`, `2 GPUs`, `5,031 decisions`.
-fn count(number: u64, one: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    let text = number.to_string();
-    let mut grouped = String::new();
-    for (place, digit) in text.chars().enumerate() {
-        if place > 0 && (text.len() - place).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    format!("{grouped} {one}{plural}")
 }

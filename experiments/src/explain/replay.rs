@@ -9,7 +9,7 @@ use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::policy::{Needs, TieKey, choice_of};
 use pleach_scheduler::{DecisionPoint, JobId, Policy, PolicyError, PolicyPlanner, TreePolicy};
 
-use super::Subject;
+use super::subject::Subject;
 use crate::error::Error;
 
 /// One decision.

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::decision::{action, conditions_of, find, refused};
 use super::replay::{Seen, replay};
-use super::{Answer, Moment, Subject, clock, waited};
+use super::subject::{Moment, Subject, Told, clock, waited};
 use crate::error::Error;
 
 /// A decision at which a job waited and something else was chosen.
@@ -54,7 +54,11 @@ pub struct Alternative {
 }
 
 /// Why a job was passed over: the first time, or at a moment.
-pub(super) fn answer(subject: &Subject, name: &str, moment: Option<Moment>) -> Result<Answer, Error> {
+pub(super) fn answer(
+    subject: &Subject,
+    name: &str,
+    moment: Option<Moment>,
+) -> Result<Told<WhyNotReport>, Error> {
     let job = subject.find("why-not", name)?;
     match moment {
         Some(moment) => at(subject, job, moment),
@@ -62,12 +66,12 @@ pub(super) fn answer(subject: &Subject, name: &str, moment: Option<Moment>) -> R
     }
 }
 
-fn at(subject: &Subject, job: JobId, moment: Moment) -> Result<Answer, Error> {
+fn at(subject: &Subject, job: JobId, moment: Moment) -> Result<Told<WhyNotReport>, Error> {
     let mut found = None;
     let (num, last_s) = find(subject, moment, |seen| {
         found = Some(match state(subject, seen, job) {
-            Some(reason) => Answer::Nothing { reason },
-            None => Answer::WhyNot(Box::new(report(subject, seen, job)?)),
+            Some(reason) => Told::Nothing { reason },
+            None => Told::Report(Box::new(report(subject, seen, job)?)),
         });
         Ok(())
     })?;
@@ -96,9 +100,9 @@ fn state(subject: &Subject, seen: &Seen<'_>, job: JobId) -> Option<String> {
 
 /// The first instant that went by without the job: the first decision at which it was a candidate, or else merely waited. Who
 /// starts at the instant of a decision was not passed over by it.
-fn first(subject: &Subject, job: JobId) -> Result<Answer, Error> {
-    type Found = Option<(Time, WhyNotReport)>;
-    let (mut absent, mut present): (Found, Found) = (None, None);
+fn first(subject: &Subject, job: JobId) -> Result<Told<WhyNotReport>, Error> {
+    let mut absent: Option<(Time, WhyNotReport)> = None;
+    let mut present: Option<(Time, WhyNotReport)> = None;
     let mut started = Time::MAX;
     replay(subject, &mut |seen| {
         let (cluster, chosen) = (seen.point.cluster, seen.chosen());
@@ -129,8 +133,8 @@ fn first(subject: &Subject, job: JobId) -> Result<Answer, Error> {
         .flatten()
         .find(|(time, _)| *time < started);
     Ok(match went_by {
-        Some((_, report)) => Answer::WhyNot(Box::new(report)),
-        None => Answer::Nothing {
+        Some((_, report)) => Told::Report(Box::new(report)),
+        None => Told::Nothing {
             reason: format!(
                 "Job {} was never passed over: it started at the first decision after it came.",
                 subject.name(job)

@@ -24,6 +24,7 @@ use crate::features::{Control, control_of};
 use crate::key_weight::weighted_sum;
 use crate::policy::DecisionPoint;
 
+mod key;
 mod search;
 #[cfg(test)]
 mod tests;

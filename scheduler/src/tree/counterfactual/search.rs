@@ -48,13 +48,13 @@ impl Found {
 }
 
 pub(super) struct Search<'a> {
-    tree: &'a Tree,
+    pub(super) tree: &'a Tree,
     pub(super) row: &'a [f32],
     kind: CandidateKind,
     /// Believed rest that passes in a second.
     rate: f64,
     own: Rank,
-    rival: Rank,
+    pub(super) rival: Rank,
     allowed: &'a dyn Fn(Control) -> bool,
     roots: Roots,
     /// GPUs of the cluster.
@@ -67,7 +67,7 @@ fn raw(row: &[f32], index: usize) -> f64 {
     feature_of(index as u16).scale.invert(row[index])
 }
 
-fn span(index: usize) -> f64 {
+pub(super) fn span(index: usize) -> f64 {
     let feature = feature_of(index as u16);
     f64::from(feature.encode(feature.max)) - f64::from(feature.encode(feature.min))
 }
@@ -360,7 +360,7 @@ impl<'a> Search<'a> {
     }
 
     /// Whether a feature may have another number by itself.
-    fn is_free(&self, index: usize) -> bool {
+    pub(super) fn is_free(&self, index: usize) -> bool {
         let is = |columns: &[C]| columns.iter().any(|column| *column as usize == index);
         let control = control_of(index);
         control != Control::Fixed && (self.allowed)(control) && !is(&ROOTS) && !is(&FOLLOW)
@@ -385,57 +385,6 @@ impl<'a> Search<'a> {
         let scaled = feature.encode(whole as f32);
         (low <= scaled && scaled <= high).then_some(scaled)
     }
-
-    /// Moves features of the key that may move, inside the leaf, until the sum is below the rival's: the fewest more, and of
-    /// those the cheapest.
-    fn lower_the_sum(&self, leaf: &LeafBox, found: &mut Found) -> Option<()> {
-        let weights = &self.tree.meta().key_weights;
-        let too_much = weighted_sum(weights, &found.row[..CANDIDATE.len()]) - self.rival.sum + 1e-6;
-        let mut terms: Vec<(usize, f64, f64)> = weights
-            .iter()
-            .map(|term| (usize::from(term.feature), f64::from(term.weight)))
-            .filter(|(index, _)| self.is_free(*index) && !is_whole(*index))
-            .map(|(index, weight)| {
-                let (low, high) = leaf.ranges[index];
-                let end = if weight > 0.0 { low } else { high };
-                (index, weight, f64::from(found.row[index] - end).abs())
-            })
-            .collect();
-        // What lowers the sum most for its price comes first.
-        let gain = |(index, weight, _): &(usize, f64, f64)| weight.abs() * span(*index);
-        terms.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
-        type Moves = Vec<(usize, f32)>;
-        let mut best: Option<(usize, f64, Moves)> = None;
-        for set in 1_u32..1 << terms.len() {
-            let chosen = terms.iter().enumerate().filter(|(bit, _)| set >> bit & 1 == 1);
-            let (mut left, mut price, mut moves) = (too_much, 0.0, Vec::new());
-            for (_, (index, weight, room)) in chosen {
-                let step = (left.max(0.0) / weight.abs()).min(*room);
-                left -= step * weight.abs();
-                price += step / span(*index);
-                let (low, high) = leaf.ranges[*index];
-                let to = f64::from(found.row[*index]) - step * weight.signum();
-                moves.push((*index, (to as f32).clamp(low, high)));
-            }
-            let num_more = moves
-                .iter()
-                .filter(|(index, _)| !found.changed.contains(index))
-                .count();
-            let is_better = |(num, cost, _): &(usize, f64, _)| (num_more, price) < (*num, *cost);
-            if left <= 1e-9 && best.as_ref().is_none_or(is_better) {
-                best = Some((num_more, price, moves));
-            }
-        }
-        let (_, price, moves) = best?;
-        found.cost += price;
-        for (index, to) in moves {
-            found.row[index] = to;
-            if !found.changed.contains(&index) {
-                found.changed.push(index);
-            }
-        }
-        Some(())
-    }
 }
 
 /// Times over the whole range, s, in equal steps of their scale.
@@ -449,6 +398,6 @@ fn key_steps() -> impl Iterator<Item = f64> {
 }
 
 /// Flags and counts.
-fn is_whole(index: usize) -> bool {
+pub(super) fn is_whole(index: usize) -> bool {
     WHOLE.iter().any(|column| *column as usize == index) || feature_of(index as u16).name.starts_with("is_")
 }

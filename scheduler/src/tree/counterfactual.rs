@@ -17,18 +17,19 @@ use serde::Serialize;
 use super::boxes::LeafBox;
 use super::runtime::check_shape;
 use super::text::quantity;
-use super::{Node, Tree, TreePolicy, feature_of};
+use super::{TreePolicy, feature_of};
 use crate::error::PolicyError;
 use crate::features::column::Candidate as C;
 use crate::features::{Control, control_of};
-use crate::key_weight::weighted_sum;
 use crate::policy::DecisionPoint;
 
 mod key;
+mod rank;
 mod search;
 #[cfg(test)]
 mod tests;
 
+use rank::{Rank, score_at};
 use search::{Found, Search};
 
 /// A candidate that would have been chosen.
@@ -59,45 +60,6 @@ pub struct Change {
     pub raw: (f64, f64),
     /// Who could make it so.
     pub control: Control,
-}
-
-/// How a candidate stands to others of its score.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Rank {
-    score: f32,
-    /// The weighted sum.
-    sum: f64,
-    /// The tie key.
-    tie: f64,
-    index: usize,
-}
-
-impl Rank {
-    fn of(policy: &TreePolicy, point: &DecisionPoint<'_>, index: usize) -> Rank {
-        let (tree, own) = (policy.tree(), point.observation.row(index));
-        let weights = &tree.meta().key_weights;
-        let is_about_a_job = point.candidates.get(index).is_some_and(|row| row.job.is_some());
-        let row = [own, point.observation.global].concat();
-        Rank {
-            score: score_at(tree, tree.walk(&row)).0,
-            sum: if is_about_a_job || weights.is_empty() {
-                weighted_sum(weights, own)
-            } else {
-                f64::INFINITY
-            },
-            tie: tree.meta().tie_key.of(point.cluster, point.candidates, index),
-            index,
-        }
-    }
-
-    /// Whether it is chosen where the two are offered; as [`choice_of`](crate::policy::choice_of).
-    fn is_before(&self, other: &Rank) -> bool {
-        if self.score != other.score {
-            return self.score > other.score;
-        }
-        let (own, others) = ((self.sum, self.tie), (other.sum, other.tie));
-        own < others || own == others && self.index < other.index
-    }
 }
 
 impl TreePolicy {
@@ -172,14 +134,6 @@ impl TreePolicy {
             leaf,
             tier: tree.tiers().iter().filter(|other| **other > score).count() + 1,
         })
-    }
-}
-
-/// Score and id of the leaf at a place.
-fn score_at(tree: &Tree, place: usize) -> (f32, u32) {
-    match tree.nodes()[place] {
-        Node::Leaf { score, id, .. } => (score, id),
-        Node::Split { .. } => (f32::NEG_INFINITY, 0),
     }
 }
 

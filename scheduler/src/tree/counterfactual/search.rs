@@ -5,10 +5,15 @@
 //! and wait have the same logarithmic scale, so the nearest row has rest and wait where they were or at a bound: these points are
 //! tried. Every other feature goes to the end of the leaf's range, if it is not in it.
 
-use super::{C, Control, LeafBox, Node, Rank, Tree, control_of, feature_of, weighted_sum};
+use super::rank::{Rank, score_at};
 use crate::candidate::CandidateKind;
+use crate::features::column::Candidate as C;
 use crate::features::column::{CANDIDATE, Global as G};
+use crate::features::{Control, control_of};
+use crate::key_weight::weighted_sum;
 use crate::policy::TieKey;
+use crate::tree::boxes::LeafBox;
+use crate::tree::{Node, Tree, feature_of};
 
 /// What features, rounded to 32 bits with six digits of their logarithms, may be off.
 const SLACK: f64 = 1e-4;
@@ -121,7 +126,7 @@ impl<'a> Search<'a> {
     pub(super) fn nearest(&self) -> Option<Found> {
         let mut best = None;
         for leaf in LeafBox::of(self.tree, self.kind) {
-            let (score, _) = super::score_at(self.tree, leaf.place);
+            let (score, _) = score_at(self.tree, leaf.place);
             if score < self.rival.score {
                 continue;
             }

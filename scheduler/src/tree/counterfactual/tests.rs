@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::tests::{leaf, meta, small_tree, split};
+use super::super::{Node, Tree};
 use super::search::Search;
 use super::*;
 use crate::candidate::CandidateKind;

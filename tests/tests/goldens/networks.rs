@@ -1,9 +1,11 @@
-//! Scores of every reference network along its own schedule of its environment.
+//! Scores of every reference network and tree along its own schedule of its environment.
 
 use std::path::{Path, PathBuf};
 
 use pleach_env::{Env, EnvConfig, ObservationMut};
 use pleach_network::LearnedPolicy;
+use pleach_scheduler::policy::Policy;
+use pleach_scheduler::tree::{Tree, TreePolicy};
 
 use crate::golden::{Digest, Row, hold};
 
@@ -14,9 +16,14 @@ fn play(path: &Path) -> Row {
     let name = path.file_stem().unwrap().to_str().unwrap();
     let id = format!(
         "Pleach/{}",
-        name.trim_end_matches("-longer").trim_end_matches("-standby")
+        ["-longer", "-standby", "-tree"]
+            .iter()
+            .fold(name, |name, end| name.trim_end_matches(end))
     );
-    let mut policy = LearnedPolicy::load(path).unwrap();
+    let mut policy: Box<dyn Policy> = match name.ends_with("-tree") {
+        true => Box::new(TreePolicy::new(Tree::load(path).unwrap())),
+        false => Box::new(LearnedPolicy::load(path).unwrap()),
+    };
     let mut env = Env::new(EnvConfig::registered(&id).unwrap()).unwrap();
     let spaces = env.spaces();
     let mut global = vec![0.0; spaces.num_global];
@@ -59,7 +66,10 @@ fn every_reference_network_scores_as_it_did() {
     let found = std::fs::read_dir(folder).unwrap();
     let mut files: Vec<PathBuf> = found
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|end| end == "ckpt"))
+        .filter(|path| {
+            let name = path.to_string_lossy();
+            name.ends_with(".ckpt") || name.ends_with("-tree.json")
+        })
         .collect();
     files.sort();
     hold("networks", files.iter().map(|path| play(path)).collect());

@@ -105,10 +105,6 @@ impl Policy for Recording<'_> {
         }
     }
 
-    fn tie_key(&self) -> TieKey {
-        TieKey::Index
-    }
-
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         let num_candidates = scores.len();
         if num_candidates > MAX_CANDIDATES {

@@ -38,8 +38,8 @@ fn an_actor_decides_and_the_teacher_is_only_asked() {
         fn needs(&self) -> pleach_scheduler::policy::Needs {
             SmallestFirst.needs()
         }
-        fn tie_key(&self) -> pleach_scheduler::policy::TieKey {
-            self.0.tie_key()
+        fn choice_rule(&self) -> pleach_scheduler::policy::ChoiceRule<'_> {
+            self.0.choice_rule()
         }
         fn score(
             &mut self,

@@ -80,7 +80,7 @@ impl Policy for PriorPolicy {
         self.scores.resize(mask.len(), 0.0);
         let policy = self.policy.get_mut().unwrap_or_else(PoisonError::into_inner);
         policy.score(point, &mut self.scores)?;
-        let tie = policy.tie_key();
+        let tie = policy.choice_rule().tie_key;
         self.order.clear();
         let admissible = (0..mask.len()).filter(|index| mask[*index]);
         self.order

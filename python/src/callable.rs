@@ -8,7 +8,7 @@ use pleach_scheduler::PolicyError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
 use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, ObservationRef};
-use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey};
+use pleach_scheduler::policy::{ChoiceRule, DecisionPoint, Needs, Policy, TieKey};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -81,16 +81,12 @@ impl Policy for Callable {
         self.needs
     }
 
-    fn tie_key(&self) -> TieKey {
-        self.tie_key
-    }
-
-    fn key_weights(&self) -> &[KeyWeight] {
-        &self.key_weights
-    }
-
-    fn guards(&self) -> Guards {
-        self.guards
+    fn choice_rule(&self) -> ChoiceRule<'_> {
+        ChoiceRule {
+            key_weights: &self.key_weights,
+            tie_key: self.tie_key,
+            guards: self.guards,
+        }
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {

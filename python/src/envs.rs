@@ -13,6 +13,7 @@ use pleach_env::Seed;
 use pleach_env::VecEnv;
 use pleach_env::expert::ExpertPlanner;
 use pleach_env::{AutoresetMode, Batch, BatchMut, VectorEnv as _};
+use pleach_scheduler::{TreePolicy, Watched};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -21,7 +22,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::actions::{self, Refusal};
 use crate::buffers::{Buffers, lend};
 use crate::errors::{guarded, of_env, of_experiment, refused};
-use crate::explain::Explaining;
+use crate::explain::reason;
 use crate::figures::{self, FeatureRow};
 use crate::picture::{HEIGHT, Strip, WIDTH};
 use crate::policy::{Policy, masked};
@@ -338,10 +339,14 @@ impl Envs {
             let hint = "pleach.distill makes a tree of it.";
             refused("policy", policy.spec.name(), "a tree", hint)
         })?;
-        let mut explaining = Explaining::new(tree.clone(), choice);
-        let asked = guarded(|| self.envs.choice_of(index, &mut explaining))?;
+        let mut text = Err("there is nothing to decide".to_string());
+        let mut watched = Watched::new(tree.clone(), |tree: &TreePolicy, point, scores| {
+            text = reason(tree, point, scores, choice)?;
+            Ok(())
+        });
+        let asked = guarded(|| self.envs.choice_of(index, &mut watched))?;
         asked.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        explaining.text().map_err(PyValueError::new_err)
+        text.map_err(PyValueError::new_err)
     }
 
     /// Keeps the integrals of each tenant from the next reset on.

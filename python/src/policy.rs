@@ -96,7 +96,10 @@ impl Policy {
             .transpose()?;
         let known = "index, arrival, shortest-estimate, smallest-gpu-time";
         let (tie_key, key_weights): (TieKey, _) = match (tie_key, &like) {
-            (None, Some(like)) => (like.tie_key(), like.key_weights().to_vec()),
+            (None, Some(like)) => {
+                let rule = like.choice_rule();
+                (rule.tie_key, rule.key_weights.to_vec())
+            }
             (key, _) => {
                 let key = key.unwrap_or("index");
                 let tie_key = serde_json::from_value(key.into())
@@ -104,7 +107,9 @@ impl Policy {
                 (tie_key, Vec::new())
             }
         };
-        let guards = like.as_ref().map_or(Guards::NONE, |like| like.guards());
+        let guards = like
+            .as_ref()
+            .map_or(Guards::NONE, |like| like.choice_rule().guards);
         let candidates: CandidateConfig = serde_json::from_str(candidates).map_err(|error| {
             refused(
                 "candidates",

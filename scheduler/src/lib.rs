@@ -61,6 +61,7 @@ mod planner;
 pub mod policy;
 pub mod portable_math;
 pub mod tree;
+mod watched;
 
 pub use action_set::{ActionKind, ActionSet};
 pub use cluster::decision::Decision;
@@ -76,3 +77,4 @@ pub use lens::{Lens, LensSet};
 pub use planner::{Planner, PolicyPlanner};
 pub use policy::{DecisionPoint, Policy};
 pub use tree::TreePolicy;
+pub use watched::Watched;

@@ -207,6 +207,26 @@ impl CandidateConfig {
     }
 }
 
+/// What decides beside the scores, in one piece, so that whoever wraps a policy hands on all of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChoiceRule<'a> {
+    /// Weights of features whose least sum comes first among candidates of equal score; none for what has no such order.
+    pub key_weights: &'a [KeyWeight],
+    /// The order among equal sums.
+    pub tie_key: TieKey,
+    /// What may not be done, whatever the scores say.
+    pub guards: Guards,
+}
+
+impl ChoiceRule<'_> {
+    /// The lowest index among equal scores, and no guards.
+    pub const PLAIN: ChoiceRule<'static> = ChoiceRule {
+        key_weights: &[],
+        tie_key: TieKey::Index,
+        guards: Guards::NONE,
+    };
+}
+
 /// A scheduling policy.
 pub trait Policy: Send {
     /// Name for tables and files.
@@ -217,20 +237,9 @@ pub trait Policy: Send {
         Needs::full()
     }
 
-    /// The order among candidates of equal score.
-    fn tie_key(&self) -> TieKey {
-        TieKey::Index
-    }
-
-    /// Weights of features whose least sum comes first among candidates of equal score, before [`Policy::tie_key`] is asked; none
-    /// for what has no such order. Whoever has weights asks for the observation.
-    fn key_weights(&self) -> &[KeyWeight] {
-        &[]
-    }
-
-    /// What it may not do, whatever its scores say.
-    fn guards(&self) -> Guards {
-        Guards::NONE
+    /// What decides beside the scores. Whoever has weights asks for the observation.
+    fn choice_rule(&self) -> ChoiceRule<'_> {
+        ChoiceRule::PLAIN
     }
 
     /// Writes one finite score per candidate; larger is better.
@@ -253,14 +262,8 @@ impl Policy for Box<dyn Policy> {
     fn needs(&self) -> Needs {
         self.as_ref().needs()
     }
-    fn tie_key(&self) -> TieKey {
-        self.as_ref().tie_key()
-    }
-    fn key_weights(&self) -> &[KeyWeight] {
-        self.as_ref().key_weights()
-    }
-    fn guards(&self) -> Guards {
-        self.as_ref().guards()
+    fn choice_rule(&self) -> ChoiceRule<'_> {
+        self.as_ref().choice_rule()
     }
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         self.as_mut().score(point, scores)
@@ -330,10 +333,14 @@ pub fn choose<K: PartialOrd>(scores: &[f32], mask: &[bool], key: impl Fn(usize) 
 /// score, then the least weighted sum, then the smallest tie key, then the lowest index. None if all are masked. Hold loses every
 /// tie.
 pub fn choice_of<P: Policy + ?Sized>(policy: &P, point: &DecisionPoint<'_>, scores: &[f32]) -> Option<usize> {
-    let (key, weights) = (policy.tie_key(), policy.key_weights());
-    let tie_key = |index| key.of(point.cluster, point.candidates, index);
+    let ChoiceRule {
+        key_weights: weights,
+        tie_key,
+        guards,
+    } = policy.choice_rule();
+    let tie_key = |index| tie_key.of(point.cluster, point.candidates, index);
     let mut guarded = [false; MAX_CANDIDATES];
-    let mask = guarded_mask(policy.guards(), point, &mut guarded);
+    let mask = guarded_mask(guards, point, &mut guarded);
     if weights.is_empty() {
         return choose(scores, mask, tie_key);
     }

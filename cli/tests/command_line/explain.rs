@@ -62,7 +62,7 @@ fn a_tree_is_set_against_a_heuristic_and_the_kinds_add_up() {
     let folder = tempfile::tempdir().unwrap();
     let said = succeed(folder.path(), &line("--against sjf --json diff.json"));
     assert!(
-        said.contains("the tree does something else than sjf would:"),
+        said.contains("the tree does something else than sjf would in "),
         "{said}"
     );
     let json = std::fs::read(folder.path().join("diff.json")).unwrap();
@@ -101,4 +101,26 @@ fn what_cannot_be_explained_is_refused_with_what_can() {
         &format!("explain {REFERENCE} --workload philly-like,Pleach/PhillyGang-v1"),
         "allowed is one list of jobs",
     );
+}
+
+#[test]
+fn a_guarded_tree_is_replayed_under_its_guard_which_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = std::fs::read_to_string(REFERENCE).unwrap();
+    let guarded = tree.replace("\"version\": 1", "\"version\": 2").replacen(
+        "  \"estimates\":",
+        "  \"guards\": {\"overdue_after_s\":1800.0},\n  \"estimates\":",
+        1,
+    );
+    assert_ne!(tree, guarded);
+    std::fs::write(folder.path().join("guarded.json"), guarded).unwrap();
+    let flags = "--workload Pleach/PhillyGang-v1 --num-jobs 120 --load 1.5 --estimates oracle --job 100";
+    let said = succeed(folder.path(), &format!("explain guarded.json {flags}"));
+    // Without the guard it waits for a tight placement, and starts later.
+    assert!(
+        said.contains("It is first by the guard: it has waited 4,286 s (71.4 min), more than 1,800 s"),
+        "{said}"
+    );
+    let plain = succeed(folder.path(), &format!("explain {REFERENCE} {flags}"));
+    assert!(!plain.contains("guard"), "{plain}");
 }

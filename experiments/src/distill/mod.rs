@@ -15,10 +15,8 @@ use std::collections::BTreeMap;
 use pleach_distill::{DistillConfig, Distilled, Episode, Label, distill};
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
-use pleach_scheduler::Guards;
 use pleach_scheduler::cluster::Capabilities;
-use pleach_scheduler::key_weight::KeyWeight;
-use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey};
+use pleach_scheduler::policy::{ChoiceRule, DecisionPoint, Needs, Policy};
 use pleach_scheduler::tree::TreePolicy;
 use pleach_scheduler::{PolicyError, Provenance};
 
@@ -58,16 +56,8 @@ impl Policy for Offered<'_> {
         }
     }
 
-    fn tie_key(&self) -> TieKey {
-        self.teacher.tie_key()
-    }
-
-    fn key_weights(&self) -> &[KeyWeight] {
-        self.teacher.key_weights()
-    }
-
-    fn guards(&self) -> Guards {
-        self.teacher.guards()
+    fn choice_rule(&self) -> ChoiceRule<'_> {
+        self.teacher.choice_rule()
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {

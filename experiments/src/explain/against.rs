@@ -9,11 +9,12 @@ use std::ops::ControlFlow;
 
 use pleach_scheduler::candidate::{Candidate, CandidateKind};
 use pleach_scheduler::pass::{Pass, PassState};
+use pleach_scheduler::tree::count;
 use pleach_scheduler::{JobId, Policy as _};
 use serde::Serialize;
 
 use super::replay::{Seen, replay};
-use super::subject::{Subject, count};
+use super::subject::Subject;
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;
 
@@ -170,19 +171,17 @@ impl fmt::Display for Differences {
             kinds,
         } = self;
         let num = num_decisions - num_same;
-        let all = count(*num_decisions, "decision");
+        let all = count(*num_decisions, "decision", "decisions");
         if num == 0 {
             return writeln!(out, "In all {all} the tree does what {against} would do.");
         }
         let share = 100.0 * num as f64 / *num_decisions as f64;
-        let other = count(num, "");
         writeln!(
             out,
-            "In {} of {all} ({share:.1} %) the tree does something else than {against} would:",
-            other.trim_end_matches('s').trim_end()
+            "Of {all} the tree does something else than {against} would in {num} ({share:.1} %):"
         )?;
         for kind in kinds {
-            let num = count(kind.num, "time");
+            let num = count(kind.num, "time", "times");
             write!(out, "- {num} {}", kind.what)?;
             let some: Vec<String> = kind
                 .of_them

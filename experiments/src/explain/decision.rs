@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 
 use pleach_scheduler::candidate::CandidateKind;
 use pleach_scheduler::pass::why_absent;
-use pleach_scheduler::tree::{Contrast, Explanation, quantity};
+use pleach_scheduler::tree::{Contrast, Explanation, count, quantity};
 use pleach_scheduler::{JobId, Policy as _, PolicyError};
 use serde::Serialize;
 
 use super::replay::{Seen, replay};
-use super::subject::{Moment, Subject, Told, clock, count, waited};
+use super::subject::{Moment, Subject, Told, clock, waited};
 use crate::error::Error;
 
 /// One decision.
@@ -34,6 +34,8 @@ pub struct DecisionReport {
     pub num_tiers: usize,
     /// The conditions on the path of what was chosen, with its values.
     pub conditions: Vec<String>,
+    /// Why a guard had it chosen.
+    pub guard: Option<String>,
     /// Candidates, hold included.
     pub num_candidates: usize,
     /// Other admissible candidates in the same tier.
@@ -170,7 +172,7 @@ pub(super) fn overtaking(subject: &Subject) -> Result<Told<DecisionReport>, Erro
         None => Told::Nothing {
             reason: format!(
                 "No job overtook another in {}. --decision N explains any of them.",
-                count(num, "decision")
+                count(num, "decision", "decisions")
             ),
         },
     })
@@ -202,6 +204,7 @@ pub(super) fn describe(subject: &Subject, seen: &Seen<'_>) -> Result<DecisionRep
         tier: why.tier,
         num_tiers: why.num_tiers,
         conditions: conditions_of(&why),
+        guard: why.guard,
         num_candidates: seen.scores.len(),
         num_equal: why.num_equal,
         num_worse,
@@ -262,8 +265,8 @@ pub(super) fn action(subject: &Subject, seen: &Seen<'_>, index: usize) -> String
     let job = candidate.job.map_or("?", |job| subject.name(job));
     let place = candidate.facts.map_or(String::new(), |facts| {
         let (gpus, nodes) = (
-            count(facts.num_gpus.into(), "GPU"),
-            count(u64::from(facts.num_nodes), "node"),
+            count(facts.num_gpus.into(), "GPU", "GPUs"),
+            count(facts.num_nodes.into(), "node", "nodes"),
         );
         format!(" on {gpus} of {nodes}")
     });
@@ -306,6 +309,9 @@ impl fmt::Display for DecisionReport {
             self.num_candidates,
             are = if equal == 1 { "is" } else { "are" },
         )?;
+        if let Some(guard) = &self.guard {
+            writeln!(out, "It is {guard}.")?;
+        }
         for rival in &self.rivals {
             writeln!(out, "{rival}")?;
         }

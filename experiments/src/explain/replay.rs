@@ -5,9 +5,8 @@ use std::ops::ControlFlow;
 
 use pleach_env::{Error as EnvError, simulate_planner};
 use pleach_scheduler::candidate::{Candidate, CandidateKind};
-use pleach_scheduler::key_weight::KeyWeight;
-use pleach_scheduler::policy::{Needs, TieKey, choice_of};
-use pleach_scheduler::{DecisionPoint, JobId, Policy, PolicyError, PolicyPlanner, TreePolicy};
+use pleach_scheduler::policy::choice_of;
+use pleach_scheduler::{DecisionPoint, JobId, PolicyError, PolicyPlanner, TreePolicy, Watched};
 
 use super::subject::Subject;
 use crate::error::Error;
@@ -50,64 +49,32 @@ impl Seen<'_> {
 
 type Visit<'a> = dyn FnMut(&Seen<'_>) -> Result<ControlFlow<()>, PolicyError> + Send + 'a;
 
-/// The tree, watched.
-struct Watched<'a, 'b> {
-    tree: TreePolicy,
-    number: u64,
-    is_done: bool,
-    visit: &'a mut Visit<'b>,
-}
-
-impl Policy for Watched<'_, '_> {
-    fn name(&self) -> &str {
-        self.tree.name()
-    }
-
-    fn needs(&self) -> Needs {
-        self.tree.needs()
-    }
-
-    fn tie_key(&self) -> TieKey {
-        self.tree.tie_key()
-    }
-
-    fn key_weights(&self) -> &[KeyWeight] {
-        self.tree.key_weights()
-    }
-
-    fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
-        self.tree.score(point, scores)?;
-        self.number += 1;
-        let seen = Seen {
-            number: self.number,
-            policy: &self.tree,
-            point,
-            scores,
-            choice: choice_of(&self.tree, &point, scores).unwrap_or(0),
-        };
-        if (self.visit)(&seen)?.is_break() {
-            self.is_done = true;
-            return Err(PolicyError::Stopped);
-        }
-        Ok(())
-    }
-}
-
 /// Simulates the list and shows every decision, until the visitor has seen enough.
 ///
 /// # Errors
 /// What the simulation or the visitor reports.
 pub(super) fn replay(subject: &Subject, visit: &mut Visit<'_>) -> Result<u64, Error> {
-    let watched = Watched {
-        tree: subject.policy.clone(),
-        number: 0,
-        is_done: false,
-        visit,
-    };
-    let mut planner = PolicyPlanner::new(watched);
-    match simulate_planner(&subject.workload, &subject.sim, &mut planner) {
-        Err(EnvError::Policy(PolicyError::Stopped)) if planner.policy().is_done => {}
+    let (mut number, mut is_done) = (0, false);
+    let watched = Watched::new(subject.policy.clone(), |policy: &TreePolicy, point, scores| {
+        number += 1;
+        let seen = Seen {
+            number,
+            policy,
+            point: *point,
+            scores,
+            choice: choice_of(policy, point, scores).unwrap_or(0),
+        };
+        is_done = visit(&seen)?.is_break();
+        if is_done {
+            Err(PolicyError::Stopped)
+        } else {
+            Ok(())
+        }
+    });
+    let done = simulate_planner(&subject.workload, &subject.sim, &mut PolicyPlanner::new(watched));
+    match done {
+        Err(EnvError::Policy(PolicyError::Stopped)) if is_done => {}
         other => drop(other?),
     }
-    Ok(planner.policy().number)
+    Ok(number)
 }

@@ -131,17 +131,3 @@ pub(super) fn waited(cluster: &Cluster, job: JobId) -> String {
 pub(super) fn clock(time: Time) -> String {
     quantity(time.as_secs_f64(), "s")
 }
-
-/// `1 GPU`, `2 GPUs`, `5,031 decisions`.
-pub(super) fn count(number: u64, one: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    let text = number.to_string();
-    let mut grouped = String::new();
-    for (place, digit) in text.chars().enumerate() {
-        if place > 0 && (text.len() - place).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    format!("{grouped} {one}{plural}")
-}

@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::reach::tier_of;
 use super::runtime::check_shape;
 use super::text::{condition, quantity};
 use super::{Node, Tree, TreePolicy, feature_of};
@@ -39,6 +40,8 @@ pub struct Contrast {
     pub parting: Option<Parting>,
     /// What decides where the tiers are the same, with both values.
     pub key: Option<String>,
+    /// Why a guard does not allow the other, whatever the tiers say.
+    pub guard: Option<String>,
 }
 
 impl Tree {
@@ -93,7 +96,7 @@ impl TreePolicy {
         let rows = (row(first), row(other));
         let tiers = tree.tiers();
         let tier = |row: &[f32]| match tree.nodes()[tree.walk(row)] {
-            Node::Leaf { score, .. } => tiers.iter().filter(|better| **better > score).count() + 1,
+            Node::Leaf { score, .. } => tier_of(score, &tiers),
             Node::Split { .. } => 0,
         };
         let (tier, other_tier) = (tier(&rows.0), tier(&rows.1));
@@ -102,7 +105,16 @@ impl TreePolicy {
             other_tier,
             parting: tree.parting(&rows.0, &rows.1),
             key: (tier == other_tier).then(|| self.key_words(point, (first, other))),
+            guard: (!self.is_allowed(point, other))
+                .then(|| self.guard_in_words(point, other))
+                .flatten(),
         })
+    }
+
+    /// Whether the guards let a candidate be chosen.
+    pub(super) fn is_allowed(&self, point: &DecisionPoint<'_>, index: usize) -> bool {
+        let allowed = self.tree().guards().allowed(point.cluster, point.candidates);
+        allowed >> index & 1 == 1
     }
 
     /// What decides between two candidates of a tier.
@@ -157,6 +169,9 @@ impl fmt::Display for Parting {
 impl fmt::Display for Contrast {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Contrast { tier, other_tier, .. } = self;
+        if let Some(guard) = &self.guard {
+            return write!(out, "{guard}");
+        }
         if let Some(key) = &self.key {
             return write!(out, "both are in tier {tier}, where {key}, decides");
         }

@@ -15,6 +15,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::boxes::LeafBox;
+use super::reach::tier_of;
 use super::runtime::check_shape;
 use super::text::quantity;
 use super::{TreePolicy, feature_of};
@@ -65,7 +66,7 @@ pub struct Change {
 impl TreePolicy {
     /// The nearest counterfactual of candidate `own` that comes before candidate `rival`, among changes of features that are
     /// `allowed`; none where no leaf gives one. Exact but for a part in ten thousand where the tree has no weighted key; with one, a
-    /// nearer one of the same tier may exist.
+    /// nearer one of the same tier may exist. None too where a guard does not allow the candidate: no feature of it would help.
     ///
     /// # Errors
     /// As `score`: where the observation was not filled.
@@ -82,7 +83,9 @@ impl TreePolicy {
         let (Some(candidate), true) = (point.candidates.get(own), rival < point.candidates.len()) else {
             panic!("candidates {own} and {rival} of {}", point.candidates.len());
         };
-        let Some(job) = candidate.job else { return Ok(None) };
+        let Some(job) = candidate.job.filter(|_| self.is_allowed(point, own)) else {
+            return Ok(None);
+        };
         let rate = candidate.facts.as_ref().map_or_else(
             || point.cluster.best_speed_of(point.cluster.job(job).request.class),
             |facts| facts.rate,
@@ -132,7 +135,7 @@ impl TreePolicy {
                 .collect(),
             distance: found.cost,
             leaf,
-            tier: tree.tiers().iter().filter(|other| **other > score).count() + 1,
+            tier: tier_of(score, &tree.tiers()),
         })
     }
 }

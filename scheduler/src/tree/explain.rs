@@ -5,13 +5,14 @@
 
 use std::fmt;
 
+use super::reach::tier_of;
 use super::runtime::check_shape;
-use super::text::{condition, quantity};
+use super::text::{condition, count, quantity};
 use super::{Node, TreePolicy, feature_of};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet};
 use crate::error::PolicyError;
 use crate::key_weight::weighted_sum;
-use crate::policy::{DecisionPoint, Policy as _, TieKey};
+use crate::policy::{DecisionPoint, TieKey};
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,14 +120,14 @@ impl TreePolicy {
                 adds: f64::from(term.weight) * f64::from(scaled),
             }
         });
-        let allowed = self.guards().allowed(point.cluster, point.candidates);
+        let allowed = self.tree().guards().allowed(point.cluster, point.candidates);
         let admissible =
             |index: &usize| *index != choice && point.observation.mask[*index] && allowed >> *index & 1 == 1;
         Ok(Explanation {
             action: action(point.candidates, choice),
             leaf: id,
             score: scores[choice],
-            tier: tiers.iter().filter(|score| **score > scores[choice]).count() + 1,
+            tier: tier_of(scores[choice], &tiers),
             num_tiers: tiers.len(),
             path,
             num_better: (0..num_candidates)
@@ -146,33 +147,38 @@ impl TreePolicy {
                 .map(|index| weighted_sum(weights, point.observation.row(index)))
                 .min_by(f64::total_cmp),
             tie_key: self.tree().meta().tie_key,
-            guard: self.guard_in_words(point, choice, allowed),
+            guard: self.guard_in_words(point, choice),
         })
     }
 }
 
 impl TreePolicy {
-    /// Why a guard had a candidate chosen, or does not allow it.
-    fn guard_in_words(&self, point: &DecisionPoint<'_>, choice: usize, allowed: u64) -> Option<String> {
-        let (guards, cluster) = (self.guards(), point.cluster);
-        if let Some(job) = guards.first_overdue(cluster, point.candidates, allowed) {
+    /// Why a guard had a candidate chosen, or does not allow it; none where guards say nothing of it.
+    pub(super) fn guard_in_words(&self, point: &DecisionPoint<'_>, choice: usize) -> Option<String> {
+        let (guards, cluster, set) = (self.tree().guards(), point.cluster, point.candidates);
+        let allowed = guards.allowed(cluster, set);
+        let is_allowed = allowed >> choice & 1 == 1;
+        if let Some(job) = guards.first_overdue(cluster, set, allowed) {
             let waited_s = cluster.now().since(cluster.job(job).submit).as_secs_f64();
-            let bound = quantity(guards.overdue_after_s?, "s");
-            let waited = quantity(waited_s, "s");
-            let word = if allowed >> choice & 1 == 1 {
-                "first by"
-            } else {
-                "not allowed by"
-            };
-            return Some(format!(
-                "{word} the guard: job {} has waited {waited}, more than {bound}",
-                job.0
-            ));
+            let (waited, bound) = (quantity(waited_s, "s"), quantity(guards.overdue_after_s?, "s"));
+            let is_it = set.get(choice).is_some_and(|row| row.job == Some(job));
+            return Some(match (is_it, is_allowed) {
+                (true, true) => format!("first by the guard: it has waited {waited}, more than {bound}"),
+                (true, false) => {
+                    format!("not allowed by the guard: who has waited {waited} starts where it fits")
+                }
+                (false, _) => {
+                    format!(
+                        "not allowed by the guard: another job has waited {waited}, more than {bound}, and comes first"
+                    )
+                }
+            });
         }
-        let max = guards.preemptions_max?;
-        (allowed >> choice & 1 == 0).then(|| {
-            format!("not allowed by the guard: it would stop a job that was stopped {max} times or more")
-        })
+        let max = guards.preemptions_max.filter(|_| !is_allowed)?;
+        let times = count(max.into(), "time", "times");
+        Some(format!(
+            "not allowed by the guard: it would stop a job that was stopped {times} already"
+        ))
     }
 }
 

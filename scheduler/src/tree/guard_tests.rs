@@ -79,9 +79,9 @@ fn a_guard_is_explained_of_what_it_chooses_and_of_what_it_forbids() {
         observation: pass.observation().as_ref(),
     };
     let text = policy.explain(&point, choice).unwrap().to_string();
-    let words = "the guard: job 0 has waited 7,200 s (2.0 h), more than 3,600 s (60.0 min)\n";
+    let waited = "has waited 7,200 s (2.0 h), more than 3,600 s (60.0 min)";
     assert!(
-        text.contains(&format!("  first by {words}")) && !text.contains("not chosen"),
+        text.contains(&format!("  first by the guard: it {waited}\n")) && !text.contains("not chosen"),
         "{text}"
     );
     let other = pass
@@ -89,8 +89,23 @@ fn a_guard_is_explained_of_what_it_chooses_and_of_what_it_forbids() {
         .iter()
         .position(|row| row.job == Some(new))
         .unwrap();
+    let not = format!("not allowed by the guard: another job {waited}, and comes first");
     let text = policy.explain(&point, other).unwrap().to_string();
-    assert!(text.contains(&format!("  not allowed by {words}")), "{text}");
+    assert!(text.contains(&format!("  {not}\n")), "{text}");
+    assert_eq!(policy.contrast(&point, (choice, other)).unwrap().to_string(), not);
+    // Without the guard the small job is first; with it no change of the small one helps.
+    assert_eq!(
+        policy.counterfactual(&point, (other, choice), &|_| true).unwrap(),
+        None
+    );
+    let plain = small_first(Guards::NONE);
+    assert_eq!(plain.contrast(&point, (other, choice)).unwrap().tier, 1);
+    assert!(
+        plain
+            .counterfactual(&point, (choice, other), &|_| true)
+            .unwrap()
+            .is_some()
+    );
     let text = policy.tree().to_text();
     assert!(
         text.contains("\nGuard: of jobs that have waited more than 3,600 s (60.0 min) the first to arrive"),
@@ -226,7 +241,7 @@ proptest! {
         for event in events {
             happen(&mut cluster, event);
             watched_pass(&mut cluster, &mut policy, |_, _| {});
-            let is_overdue = |job: &JobId| policy.guards().is_overdue(&cluster, *job);
+            let is_overdue = |job: &JobId| policy.tree().guards().is_overdue(&cluster, *job);
             let first = pending(&cluster).into_iter().find(is_overdue);
             let Some(first) = first else { latest = None; continue };
             let shadow = shadow_of(&cluster, first).unwrap();

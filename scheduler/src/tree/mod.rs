@@ -47,7 +47,7 @@ pub(crate) use node::MAX_NODES;
 pub use node::{MAX_DEPTH, Node};
 pub use outline::{Kind, Outline, OutlineLeaf, OutlineNode, Rule};
 pub use runtime::{FlatTree, TreePolicy};
-pub use text::quantity;
+pub use text::{count, quantity};
 
 use crate::cluster::Capabilities;
 use crate::estimate::Provenance;

@@ -2,10 +2,8 @@
 
 use super::{Node, Tree};
 use crate::error::PolicyError;
-use crate::guards::Guards;
-use crate::key_weight::KeyWeight;
 use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef};
-use crate::policy::{DecisionPoint, Needs, Policy, TieKey};
+use crate::policy::{ChoiceRule, DecisionPoint, Needs, Policy};
 
 /// Length of the joined row: a candidate's features, then the global ones.
 const NUM_FEATURES: usize = NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES;
@@ -181,16 +179,12 @@ impl Policy for TreePolicy {
         self.tree.meta().needs
     }
 
-    fn tie_key(&self) -> TieKey {
-        self.tree.meta().tie_key
-    }
-
-    fn key_weights(&self) -> &[KeyWeight] {
-        &self.tree.meta().key_weights
-    }
-
-    fn guards(&self) -> Guards {
-        self.tree.guards()
+    fn choice_rule(&self) -> ChoiceRule<'_> {
+        ChoiceRule {
+            key_weights: &self.tree.meta().key_weights,
+            tie_key: self.tree.meta().tie_key,
+            guards: self.tree.guards(),
+        }
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {

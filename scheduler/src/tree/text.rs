@@ -149,7 +149,9 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-fn count(number: u64, one: &str, many: &str) -> String {
+/// `1 leaf`, `5,031 leaves`.
+#[must_use]
+pub fn count(number: u64, one: &str, many: &str) -> String {
     let word = if number == 1 { one } else { many };
     format!("{} {word}", grouped(&number.to_string()))
 }

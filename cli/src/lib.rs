@@ -78,7 +78,7 @@ fn threads_of(command: &Command) -> Option<u16> {
     match command {
         Command::Quickstart(args) => args.run.threads,
         Command::Train(args) => args.run.threads,
-        Command::Distill(args) => args.run_args().threads,
+        Command::Distill(args) => args.threads(),
         Command::Evaluate(args) => args.run.threads,
         Command::Tournament(args) => args.threads,
         Command::Suite(args) => args.threads,
@@ -106,7 +106,7 @@ fn json_of(command: &Command) -> Option<&Path> {
     let path = match command {
         Command::Quickstart(args) => &args.run.json,
         Command::Train(args) => &args.run.json,
-        Command::Distill(args) => &args.run_args().json,
+        Command::Distill(args) => args.json(),
         Command::Evaluate(args) => &args.run.json,
         Command::Explain(args) => &args.json,
         Command::Tournament(args) => &args.json,

@@ -15,8 +15,8 @@ pub struct Common {
     /// # Source
     /// Gavel (OSDI'20), section 7.1.
     pub round_s: f64,
-    /// A round lasts at least so many times what the dearest restart costs on this cluster, 0 to 100. Where it lasts less than one restart,
-    /// jobs that take turns never come to work. Ours; Gavel's rounds are long.
+    /// A round lasts at least so many times what the dearest restart costs on this cluster, 0 to 100. Where it lasts less than
+    /// one restart, jobs that take turns never come to work. Ours; Gavel's rounds are long.
     pub round_restarts_min: f64,
     /// Least time between two programmes, s, 0 to 1e7. Default of the released simulator.
     pub retarget_min_s: f64,

@@ -23,12 +23,17 @@ pub fn run(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Error> {
     for (name, tree) in [("before", &before), ("after", &after)] {
         PolicySpec::tree(name, tree.clone())?.check(env.sim.capabilities)?;
     }
-    let (seed, quiet) = (args.run.seed, args.run.quiet);
-    let report = check(&env, (&before, &after), args.lists.into(), seed, &bars(quiet))?;
-    if let Some(path) = &args.run.json {
+    let report = check(
+        &env,
+        (&before, &after),
+        args.lists.into(),
+        args.seed,
+        &bars(args.quiet),
+    )?;
+    if let Some(path) = &args.json {
         context.write_json(path, &report)?;
     }
-    if !quiet {
+    if !args.quiet {
         context.say(&report.markdown())?;
     }
     Ok(())

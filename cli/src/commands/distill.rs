@@ -5,6 +5,7 @@ use std::path::Path;
 use pleach_distill::DistillConfig;
 use pleach_distill::search::SearchConfig;
 use pleach_env::EnvConfig;
+use pleach_scheduler::Capabilities;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 use serde::Serialize;
 
@@ -242,6 +243,28 @@ fn refuse_unused(args: &DistillArgs) -> Result<(), Error> {
     }
 }
 
+/// The trees that a search begins at too, each with its name.
+fn starts(paths: &[String], capabilities: Capabilities) -> Result<Vec<(String, Tree)>, Error> {
+    let mut trees = Vec::new();
+    for path in paths {
+        let tree =
+            Tree::load(Path::new(path)).map_err(|error| Error::data(Path::new(path), error.to_string()))?;
+        PolicySpec::tree("tree", tree.clone())?.check(capabilities)?;
+        if !tree.guards().is_none() {
+            let hint =
+                "Take them out of a copy, and put one into the result with pleach distill guard --write.";
+            return Err(Error::config(
+                "start",
+                path,
+                "trees without guards, which a search does not judge",
+                hint,
+            ));
+        }
+        trees.push((format!("start: {path}"), tree));
+    }
+    Ok(trees)
+}
+
 /// Searches for a tree.
 fn search(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     if !args.objective.is_empty() {
@@ -274,13 +297,7 @@ fn search(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
             .into_iter()
             .for_each(|policy| policy.join(&mut against));
     }
-    let mut trees = Vec::new();
-    for path in &args.start {
-        let tree =
-            Tree::load(Path::new(path)).map_err(|error| Error::data(Path::new(path), error.to_string()))?;
-        PolicySpec::tree("tree", tree.clone())?.check(env.sim.capabilities)?;
-        trees.push((format!("start: {path}"), tree));
-    }
+    let trees = starts(&args.start, env.sim.capabilities)?;
     for policy in &against {
         policy.check(env.sim.capabilities)?;
     }

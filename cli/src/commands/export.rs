@@ -22,6 +22,9 @@ pub fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<(), Error> {
             context.say(&place.display().to_string())?;
         }
     }
+    if !tree.guards().is_none() {
+        context.say("the tree's guards are not in these files: whoever calls the score has to obey them")?;
+    }
     Ok(())
 }
 

@@ -4,13 +4,13 @@ use pleach_distill::DistillConfig;
 use serde::Serialize;
 
 use crate::commands::Context;
+use crate::commands::plots_page::plots_page;
 use crate::flags::FrontierArgs;
 use crate::progress::bars;
-use pleach_experiments::distill::frontier::{FrontierInput, FrontierReport, frontier};
+use pleach_experiments::distill::frontier::{FrontierInput, frontier};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::plot::text::escape;
-use pleach_experiments::report::page::{page, preformatted, section};
 use pleach_experiments::run_folder::RunFolder;
 
 /// Sizes if nobody says which, in leaves.
@@ -45,12 +45,7 @@ pub fn run(args: &FrontierArgs, context: &mut Context<'_>) -> Result<(), Error> 
     let env = args.workload.source().env(&args.scheduling.config())?;
     env.validate()?;
     let teacher = PolicySpec::open(&args.teacher)?.remove(0);
-    let mut against = Vec::new();
-    for policy in &args.against {
-        PolicySpec::open(policy)?
-            .into_iter()
-            .for_each(|policy| policy.join(&mut against));
-    }
+    let against = PolicySpec::open_all(&args.against)?;
     for policy in against.iter().chain([&teacher]) {
         policy.check(env.sim.capabilities)?;
     }
@@ -81,7 +76,13 @@ pub fn run(args: &FrontierArgs, context: &mut Context<'_>) -> Result<(), Error> 
     folder.write_json("frontier.json", &report)?;
     let table = report.markdown();
     folder.write("frontier.md", table.as_bytes())?;
-    let html = shown(&report, &table, &context.command_line, &settings);
+    let note = format!(
+        "Trees distilled from {}, on lists that nothing was chosen by: average JCT over that of the heuristic that is best over the \
+         part, geometric mean and paired 95 % interval.",
+        escape(report.lines.first().map_or("", |row| &row.policy))
+    );
+    let made = [context.command_line.as_str(), &settings];
+    let html = plots_page("Size against performance", &note, report.plots(), &table, &made);
     folder.write("frontier.html", html.as_bytes())?;
     if let Some(path) = &args.run.json {
         context.write_json(path, &report)?;
@@ -93,22 +94,4 @@ pub fn run(args: &FrontierArgs, context: &mut Context<'_>) -> Result<(), Error> 
         context.say(&format!("written to {}", place.display()))?;
     }
     Ok(())
-}
-
-/// The page: a plot for each part, the tables, what made it.
-fn shown(report: &FrontierReport, table: &str, command_line: &str, settings: &str) -> String {
-    let title = "Size against performance";
-    let mut body = format!(
-        "<h1>{title}</h1>\n<p class=\"note\">Trees distilled from {}, on lists that nothing was chosen by: average JCT over that of \
-         the heuristic that is best over the part, geometric mean and paired 95 % interval. Pleach {}</p>\n",
-        escape(report.lines.first().map_or("", |row| &row.policy)),
-        env!("CARGO_PKG_VERSION")
-    );
-    for (part, svg) in report.plots() {
-        section(&mut body, &part, Some(svg));
-    }
-    section(&mut body, "Table", Some(preformatted(table)));
-    let made = preformatted(command_line) + &preformatted(settings);
-    section(&mut body, "How this was made", Some(made));
-    page(title, &body)
 }

@@ -5,14 +5,14 @@ use pleach_scheduler::tree::{Tree, TreeError};
 use serde::Serialize;
 
 use crate::commands::Context;
+use crate::commands::plots_page::plots_page;
 use crate::flags::GuardArgs;
 use crate::flags::evaluate::{SchedulingFlags, WorkloadFlags};
 use crate::progress::bars;
-use pleach_experiments::distill::guard::{GuardInput, GuardReport, guard};
+use pleach_experiments::distill::guard::{GuardInput, guard};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::plot::text::escape;
-use pleach_experiments::report::page::{page, preformatted, section};
 use pleach_experiments::run_folder::RunFolder;
 use pleach_experiments::run_folder::atomic_file::write;
 
@@ -56,12 +56,7 @@ pub fn run(args: &GuardArgs, context: &mut Context<'_>) -> Result<(), Error> {
     }
     let env = args.workload.source().env(&args.scheduling.config())?;
     env.validate()?;
-    let mut against = Vec::new();
-    for policy in &args.against {
-        PolicySpec::open(policy)?
-            .into_iter()
-            .for_each(|policy| policy.join(&mut against));
-    }
+    let against = PolicySpec::open_all(&args.against)?;
     let own = PolicySpec::tree("tree", tree.clone())?;
     for policy in against.iter().chain([&own]) {
         policy.check(env.sim.capabilities)?;
@@ -87,7 +82,12 @@ pub fn run(args: &GuardArgs, context: &mut Context<'_>) -> Result<(), Error> {
     folder.write_json("guard.json", &report)?;
     let table = report.markdown();
     folder.write("guard.md", table.as_bytes())?;
-    let html = shown(&report, &table, (&tree, &context.command_line));
+    let note = format!(
+        "The tree {} on the same lists without a guard and with several: what the longest wait becomes, and what average JCT.",
+        escape(&tree.meta().name)
+    );
+    let title = "What a guard costs";
+    let html = plots_page(title, &note, report.plots(), &table, &[&context.command_line]);
     folder.write("guard.html", html.as_bytes())?;
     if let Some(path) = &args.run.json {
         context.write_json(path, &report)?;
@@ -105,21 +105,4 @@ pub fn run(args: &GuardArgs, context: &mut Context<'_>) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// The page: a plot for each part, the tables, what made it.
-fn shown(report: &GuardReport, table: &str, (tree, command_line): (&Tree, &str)) -> String {
-    let title = "What a guard costs";
-    let mut body = format!(
-        "<h1>{title}</h1>\n<p class=\"note\">The tree {} on the same lists without a guard and with several: what the longest wait \
-         becomes, and what average JCT. Pleach {}</p>\n",
-        escape(&tree.meta().name),
-        env!("CARGO_PKG_VERSION")
-    );
-    for (part, svg) in report.plots() {
-        section(&mut body, &part, Some(svg));
-    }
-    section(&mut body, "Tables", Some(preformatted(table)));
-    section(&mut body, "How this was made", Some(preformatted(command_line)));
-    page(title, &body)
 }

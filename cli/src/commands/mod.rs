@@ -13,6 +13,7 @@ pub mod frontier;
 pub mod guard;
 pub mod index;
 pub mod manual;
+pub mod plots_page;
 pub mod policies;
 pub mod quickstart;
 pub mod reproduce;

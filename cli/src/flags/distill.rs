@@ -104,14 +104,25 @@ fn is_default_part_lists(lists: &u16) -> bool {
 }
 
 impl DistillArgs {
-    /// Seed, output and machine of what is done.
+    /// Threads of what is done.
     #[must_use]
-    pub fn run_args(&self) -> &RunArgs {
+    pub fn threads(&self) -> Option<u16> {
         match &self.command {
-            Some(DistillCommand::Frontier(args)) => &args.run,
-            Some(DistillCommand::Guard(args)) => &args.run,
-            Some(DistillCommand::Check(args)) => &args.run,
-            _ => &self.run,
+            Some(DistillCommand::Check(args)) => args.threads,
+            Some(DistillCommand::Frontier(args)) => args.run.threads,
+            Some(DistillCommand::Guard(args)) => args.run.threads,
+            Some(DistillCommand::Certify(_)) | None => self.run.threads,
+        }
+    }
+
+    /// Where what is done is written as JSON.
+    #[must_use]
+    pub fn json(&self) -> &Option<PathBuf> {
+        match &self.command {
+            Some(DistillCommand::Check(args)) => &args.json,
+            Some(DistillCommand::Frontier(args)) => &args.run.json,
+            Some(DistillCommand::Guard(args)) => &args.run.json,
+            Some(DistillCommand::Certify(_)) | None => &self.run.json,
         }
     }
 }

@@ -72,7 +72,16 @@ pub struct CheckArgs {
     /// What the scheduler may do and knows.
     #[command(flatten)]
     pub scheduling: SchedulingFlags,
-    /// Seed and machine; `--out` and `--resume` have no meaning here.
-    #[command(flatten)]
-    pub run: RunArgs,
+    /// Root of all randomness
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Also write the difference as JSON to this file; - for standard output, without the table
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<PathBuf>,
+    /// Threads to use [default: all cores]. The result does not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Say only what goes wrong
+    #[arg(long, short)]
+    pub quiet: bool,
 }

@@ -203,6 +203,13 @@ fn guards_are_priced_and_the_one_that_is_chosen_stands_in_the_file() {
     );
     succeed(folder.path(), "policies --show tree.json --html page.html");
     assert!(read("page.html").contains("<p class=\"guard\">Guard: of jobs"));
+    let exported = succeed(folder.path(), "export tree.json --to c,onnx --out code");
+    assert!(exported.contains("guards are not in these files"), "{exported}");
+    let search =
+        "distill --search --workload Pleach/PhillyGang-v1 --start tree.json --simulations 100 --out found";
+    let refused = pleach(folder.path(), search);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("start = tree.json: allowed is trees without guards"));
     for (flags, words) in [
         ("--after 5s", "guards.overdue_after_s = 5: allowed is 60 to"),
         ("--after soon", "expected number at 0"),

@@ -23,7 +23,7 @@ const KINDS: [Kind; 2] = [REPORTED[0], REPORTED[2]];
 /// What is compared.
 #[derive(Clone, Debug)]
 pub struct GuardInput {
-    /// The tree; guards that it has already are taken away.
+    /// The tree. Times after which its own guard calls a job overdue are replaced; its other guards stay.
     pub tree: Tree,
     /// Times after which a job is overdue, s.
     pub overdue_after_s: Vec<f64>,

@@ -80,8 +80,7 @@ pub(super) fn arrays(tree: &Tree) -> String {
             }
         }
     }
-    // Lists of numbers and texts have a form in JSON.
-    serde_json::to_string_pretty(&arrays).unwrap_or_default() + "\n"
+    serde_json::to_string_pretty(&arrays).expect("plain data has a JSON form") + "\n"
 }
 
 impl Arrays<'_> {

@@ -1,4 +1,4 @@
-"""A tree of Pleach as a DecisionTreeRegressor of scikit-learn 1.3 or later: predict() of float32 rows is the score.
+"""A tree of Pleach as a DecisionTreeRegressor of scikit-learn (held to 1.9): predict() of float32 rows is the score.
 
     import tree_sklearn
     regressor = tree_sklearn.load("tree_sklearn.json")

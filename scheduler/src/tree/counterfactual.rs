@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::boxes::LeafBox;
 use super::reach::tier_of;
 use super::runtime::check_shape;
-use super::text::quantity;
+use super::text::{quantity, span};
 use super::{TreePolicy, feature_of};
 use crate::error::PolicyError;
 use crate::features::column::Candidate as C;
@@ -157,16 +157,6 @@ impl fmt::Display for Change {
             }
             _ => write!(out, " ({})", control.words()),
         }
-    }
-}
-
-/// A span of time in the largest unit that it fills.
-fn span(seconds: f64) -> String {
-    match seconds {
-        s if s < 120.0 => format!("{s:.0} s"),
-        s if s < 2.0 * 3600.0 => format!("{:.1} min", s / 60.0),
-        s if s < 2.0 * 86_400.0 => format!("{:.1} h", s / 3600.0),
-        s => format!("{:.1} d", s / 86_400.0),
     }
 }
 

@@ -175,15 +175,18 @@ pub fn quantity(raw: f64, unit: &str) -> String {
     let number = digits(raw);
     match unit {
         "" => number,
-        "s" if raw >= 120.0 => {
-            let (span, word) = match raw {
-                raw if raw < 2.0 * 3600.0 => (60.0, "min"),
-                raw if raw < 2.0 * 86400.0 => (3600.0, "h"),
-                _ => (86400.0, "d"),
-            };
-            format!("{number} s ({:.1} {word})", raw / span)
-        }
+        "s" if raw >= 120.0 => format!("{number} s ({})", span(raw)),
         _ => format!("{number} {unit}"),
+    }
+}
+
+/// A span of time, s, in the largest unit that it fills twice: `90 s`, `15.0 min`.
+pub(super) fn span(seconds: f64) -> String {
+    match seconds {
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 2.0 * 3600.0 => format!("{:.1} min", s / 60.0),
+        s if s < 2.0 * 86_400.0 => format!("{:.1} h", s / 3600.0),
+        s => format!("{:.1} d", s / 86_400.0),
     }
 }
 

@@ -131,6 +131,11 @@ impl<'a> Search<'a> {
                 continue;
             }
             for gpus in self.sizes() {
+                // Most sizes of a large cluster are too far away already.
+                let roots = Roots { gpus, ..self.roots };
+                if !self.moved(roots).is_nearer(best.as_ref()) {
+                    continue;
+                }
                 for rest_s in self.rests(&leaf, gpus) {
                     for wait_s in self.waits(&leaf, rest_s) {
                         let roots = Roots { gpus, rest_s, wait_s };
@@ -192,6 +197,12 @@ impl<'a> Search<'a> {
         if self.may(C::NumGpus) && (is_read || is_key) {
             let others = (1..=self.num_gpus as u32).map(f64::from);
             sizes.extend(others.filter(|size| *size != self.roots.gpus));
+            // The nearest first, so that the search soon knows what is too far.
+            sizes.sort_by(|a, b| {
+                (a - self.roots.gpus)
+                    .abs()
+                    .total_cmp(&(b - self.roots.gpus).abs())
+            });
         }
         sizes
     }
@@ -324,28 +335,37 @@ impl<'a> Search<'a> {
         self.row_with(Roots { gpus, rest_s, wait_s })
     }
 
-    /// The row of a leaf with these roots, if it wins and is nearer than the best so far.
-    fn in_leaf(&self, leaf: &LeafBox, score: f32, roots: Roots, best: Option<&Found>) -> Option<Found> {
+    /// What other roots cost by themselves; the row is still to be made.
+    fn moved(&self, roots: Roots) -> Found {
         let mut found = Found {
-            row: self.row_with(roots)?,
+            row: Vec::new(),
             changed: Vec::new(),
             cost: 0.0,
             roots,
         };
         let own = self.roots;
-        let other = [
-            roots.gpus != own.gpus,
-            roots.rest_s != own.rest_s,
-            roots.wait_s != own.wait_s,
+        let pairs = [
+            (roots.gpus, own.gpus),
+            (roots.rest_s, own.rest_s),
+            (roots.wait_s, own.wait_s),
         ];
-        for (column, _) in ROOTS.iter().zip(other).filter(|(_, other)| *other) {
-            let index = *column as usize;
-            found.cost += cost(index, self.row[index], found.row[index]);
-            found.changed.push(index);
+        for (column, (to, from)) in ROOTS.iter().zip(pairs) {
+            if to != from {
+                let index = *column as usize;
+                found.cost += cost(index, self.row[index], CANDIDATE[index].encode(to as f32));
+                found.changed.push(index);
+            }
         }
+        found
+    }
+
+    /// The row of a leaf with these roots, if it wins and is nearer than the best so far.
+    fn in_leaf(&self, leaf: &LeafBox, score: f32, roots: Roots, best: Option<&Found>) -> Option<Found> {
+        let mut found = self.moved(roots);
         if !found.is_nearer(best) {
             return None;
         }
+        found.row = self.row_with(roots)?;
         for (index, range) in leaf.ranges.iter().enumerate() {
             let value = found.row[index];
             if range.0 <= value && value <= range.1 {

@@ -339,8 +339,12 @@ pub fn choice_of<P: Policy + ?Sized>(policy: &P, point: &DecisionPoint<'_>, scor
         guards,
     } = policy.choice_rule();
     let tie_key = |index| tie_key.of(point.cluster, point.candidates, index);
-    let mut guarded = [false; MAX_CANDIDATES];
-    let mask = guarded_mask(guards, point, &mut guarded);
+    let guarded;
+    let mut mask = point.observation.mask;
+    if !guards.is_none() {
+        guarded = guarded_mask(guards, point);
+        mask = &guarded[..mask.len()];
+    }
     if weights.is_empty() {
         return choose(scores, mask, tie_key);
     }
@@ -355,22 +359,14 @@ pub fn choice_of<P: Policy + ?Sized>(policy: &P, point: &DecisionPoint<'_>, scor
     choose(scores, mask, |index| (sum(index), tie_key(index)))
 }
 
-/// The mask of a decision point less what guards forbid, written to `buffer` where there are guards.
-fn guarded_mask<'a>(
-    guards: Guards,
-    point: &DecisionPoint<'a>,
-    buffer: &'a mut [bool; MAX_CANDIDATES],
-) -> &'a [bool] {
-    let mask = point.observation.mask;
-    if guards.is_none() {
-        return mask;
-    }
+/// The mask of a decision point less what guards forbid.
+fn guarded_mask(guards: Guards, point: &DecisionPoint<'_>) -> [bool; MAX_CANDIDATES] {
     let allowed = guards.allowed(point.cluster, point.candidates);
-    let own = &mut buffer[..mask.len()];
-    for (index, (own, mask)) in own.iter_mut().zip(mask).enumerate() {
+    let mut guarded = [false; MAX_CANDIDATES];
+    for (index, (own, mask)) in guarded.iter_mut().zip(point.observation.mask).enumerate() {
         *own = *mask && allowed >> index & 1 == 1;
     }
-    own
+    guarded
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ fn fit(rows: &[f32], target: &[f32], weight: &[f32], leaves: usize) -> Grown {
     let value = |row: usize, feature: usize| rows[row * NUM_FEATURES + feature];
     let config = CartConfig::default();
     let data = Binned::new(target.len(), NUM_FEATURES, config.bins, value);
-    grow(&data, value, target, weight, leaves, &config)
+    grow(&data, value, target, weight, leaves, &config, &[])
 }
 
 fn benches(criterion: &mut Criterion) {

@@ -4,9 +4,11 @@ use pleach_env::Seed;
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
 use pleach_scheduler::policy::TieKey;
+use pleach_scheduler::tree::{Property, Relation};
 use serde::{Deserialize, Serialize};
 
-use crate::cart::{CartConfig, MAX_LEAVES, MAX_ROWS};
+use crate::cart::{CartConfig, MAX_LEAVES, MAX_ROWS, Trend};
+use crate::dataset::NUM_FEATURES;
 use crate::target::TargetConfig;
 
 /// All settings; the defaults follow the recipe of `docs/distilling.md`.
@@ -33,12 +35,35 @@ pub struct DistillConfig {
     pub target: TargetConfig,
     /// Growth.
     pub cart: CartConfig,
+    /// What trees are to be monotone in; each is then a certificate that can be proved of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub monotone: Vec<Monotone>,
     /// The trees of this many last rounds are judged by simulation, at least 1.
     pub judged_rounds: usize,
     /// The smallest tree is taken whose ratio is within this share of the best one's, 0 to 1.
     pub tolerance: f64,
     /// Pruning of the tree that was taken.
     pub prune: PruneConfig,
+}
+
+/// What a tree can be made monotone in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Monotone {
+    /// A job that waits longer, all else equal, never comes later.
+    Waiting,
+    /// A job with a shorter estimate, all else equal, never comes later. Features of which nobody knows how they move with the
+    /// estimate are not asked for.
+    Estimate,
+}
+
+impl Monotone {
+    fn property(self) -> Property {
+        match self {
+            Monotone::Waiting => Property::MonotoneInWaiting,
+            Monotone::Estimate => Property::MonotoneInEstimate,
+        }
+    }
 }
 
 /// Pruning by simulation.
@@ -76,6 +101,7 @@ impl Default for DistillConfig {
             held_out: 0.2,
             target: TargetConfig::default(),
             cart: CartConfig::default(),
+            monotone: Vec::new(),
             judged_rounds: 2,
             tolerance: 0.01,
             prune: PruneConfig::default(),
@@ -84,6 +110,25 @@ impl Default for DistillConfig {
 }
 
 impl DistillConfig {
+    /// How the score may move with each feature of a joined row; empty where it may move as it likes with all.
+    #[must_use]
+    pub(crate) fn trends(&self) -> Vec<Trend> {
+        if self.monotone.is_empty() {
+            return Vec::new();
+        }
+        (0..NUM_FEATURES).map(|feature| self.trend(feature)).collect()
+    }
+
+    fn trend(&self, feature: usize) -> Trend {
+        let trend_of = |monotone: &Monotone| match monotone.property().relation(feature) {
+            None | Some(Relation::Equal) => Trend::Free,
+            Some(Relation::Up) => Trend::Rising,
+            Some(Relation::Down) => Trend::Falling,
+            Some(Relation::Any) => Trend::Unused,
+        };
+        self.monotone.iter().map(trend_of).fold(Trend::Free, Trend::and)
+    }
+
     /// Checks the values.
     ///
     /// # Errors

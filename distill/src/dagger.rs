@@ -312,6 +312,7 @@ fn fit(dataset: &Dataset, points: &[usize], config: &DistillConfig) -> Vec<(usiz
     let mut sizes = config.leaves.clone();
     sizes.sort_unstable();
     sizes.dedup();
+    let trends = config.trends();
     let grow_to = |targets: &Targets, leaves| {
         grow(
             &data,
@@ -320,6 +321,7 @@ fn fit(dataset: &Dataset, points: &[usize], config: &DistillConfig) -> Vec<(usiz
             &targets.weight,
             leaves,
             &config.cart,
+            &trends,
         )
     };
     let mut fitted: Vec<(usize, Grown)> = Vec::new();

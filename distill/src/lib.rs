@@ -30,7 +30,7 @@ mod report;
 pub mod search;
 mod target;
 
-pub use config::{DistillConfig, PruneConfig};
+pub use config::{DistillConfig, Monotone, PruneConfig};
 pub use dagger::{Distilled, Episode, Label, Recording, distill};
 pub use dataset::{Dataset, Point};
 pub use error::Error;

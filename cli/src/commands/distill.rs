@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::commands::{Context, check, frontier, guard};
 use crate::flags::distill::PART_LISTS;
-use crate::flags::{CertifyArgs, DistillArgs, DistillCommand};
+use crate::flags::{CertifyArgs, DistillArgs, DistillCommand, MonotoneFlag};
 use crate::progress::bars;
 use pleach_experiments::distill::parts::{Lists, PARTS, markdown};
 use pleach_experiments::distill::prune;
@@ -231,6 +231,7 @@ fn refuse_unused(args: &DistillArgs) -> Result<(), Error> {
         ("rounds", of_teachers && args.rounds.is_some()),
         ("episodes", of_teachers && args.episodes.is_some()),
         ("config", of_teachers && args.config.is_some()),
+        ("monotone", !args.monotone.is_empty()),
     ];
     match unused.iter().find(|(_, is_given)| *is_given) {
         Some((flag, _)) => Err(Error::config(
@@ -368,6 +369,9 @@ fn config(args: &DistillArgs) -> Result<DistillConfig, Error> {
     }
     if let Some(depth) = args.depth {
         config.cart.depth_max = usize::from(depth);
+    }
+    if !args.monotone.is_empty() {
+        config.monotone = MonotoneFlag::all_of(&args.monotone);
     }
     if let Some(rounds) = args.rounds {
         config.rounds = usize::from(rounds);

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::commands::Context;
 use crate::commands::plots_page::plots_page;
-use crate::flags::FrontierArgs;
+use crate::flags::{FrontierArgs, MonotoneFlag};
 use crate::progress::bars;
 use pleach_experiments::distill::frontier::{FrontierInput, frontier};
 use pleach_experiments::error::Error;
@@ -35,6 +35,7 @@ pub fn run(args: &FrontierArgs, context: &mut Context<'_>) -> Result<(), Error> 
     if !args.leaves.is_empty() {
         config.leaves = args.leaves.iter().map(|leaves| usize::from(*leaves)).collect();
     }
+    config.monotone = MonotoneFlag::all_of(&args.monotone);
     if let Some(rounds) = args.rounds {
         config.rounds = usize::from(rounds);
     }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Subcommand};
+use clap::{ArgAction, Args, Subcommand, ValueEnum};
+use pleach_distill::Monotone;
 use serde::Serialize;
 
 use super::RunArgs;
@@ -18,6 +19,8 @@ Examples:
   pleach distill --teacher runs/mine                    the network of a training run
   pleach distill --teacher srtf --leaves 8              a tree that imitates a heuristic
   pleach distill --teacher runs/mine --leaves 8,16,32 --rounds 5 --out runs/mine-tree
+  pleach distill --teacher runs/mine --monotone waiting,estimate
+                                                        a tree of which both are certain; `pleach distill certify` proves it
   pleach distill --teacher runs/mine --objective avg_jct_s=1,p99_jct_s=0.2
                                                         a tree that is chosen by its tail too
   pleach distill --search --workload Pleach/GavelMulti-v1
@@ -44,6 +47,11 @@ pub struct DistillArgs {
     /// Questions from the root to a leaf, at most [default: from the configuration]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub depth: Option<u16>,
+    /// What the tree is made monotone in, so that it can be proved, repeated or with commas: a job that waits longer never comes
+    /// later; a job with a shorter estimate never comes later
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', action = ArgAction::Append)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub monotone: Vec<MonotoneFlag>,
     /// Rounds of DAgger after the teacher's own: the tree drives, the teacher labels what it meets [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=100))]
     pub rounds: Option<u16>,
@@ -93,6 +101,28 @@ pub struct DistillArgs {
     #[command(flatten)]
     #[serde(skip)]
     pub run: RunArgs,
+}
+
+/// What trees can be made monotone in.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MonotoneFlag {
+    /// A job that waits longer, all else equal, never comes later
+    Waiting,
+    /// A job with a shorter estimate, all else equal, never comes later
+    Estimate,
+}
+
+impl MonotoneFlag {
+    /// As the learner knows them.
+    #[must_use]
+    pub fn all_of(flags: &[MonotoneFlag]) -> Vec<Monotone> {
+        let of = |flag: &MonotoneFlag| match flag {
+            MonotoneFlag::Waiting => Monotone::Waiting,
+            MonotoneFlag::Estimate => Monotone::Estimate,
+        };
+        flags.iter().map(of).collect()
+    }
 }
 
 /// Lists of each part unless somebody says otherwise.
@@ -157,6 +187,11 @@ pub struct FrontierArgs {
     /// Sizes in leaves, repeated or with commas [default: 2,4,8,16,32,64,128]
     #[arg(long, value_name = "N", value_delimiter = ',', action = ArgAction::Append, value_parser = clap::value_parser!(u16).range(2..=256))]
     pub leaves: Vec<u16>,
+    /// What the tree is made monotone in, so that it can be proved, repeated or with commas: a job that waits longer never comes
+    /// later; a job with a shorter estimate never comes later
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', action = ArgAction::Append)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub monotone: Vec<MonotoneFlag>,
     /// Lists of each part; half as many of those twice and four times as long
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=1000))]
     pub lists: u16,

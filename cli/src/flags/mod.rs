@@ -29,7 +29,7 @@ pub const THREADS_MAX: u16 = 1024;
 pub use bench::BenchArgs;
 pub use blend::BlendArgs;
 pub use calibrate::CalibrateArgs;
-pub use distill::{CertifyArgs, DistillArgs, DistillCommand, FrontierArgs};
+pub use distill::{CertifyArgs, DistillArgs, DistillCommand, FrontierArgs, MonotoneFlag};
 pub use evaluate::EvaluateArgs;
 pub use explain::ExplainArgs;
 pub use export::ExportArgs;

@@ -4,40 +4,12 @@ use pleach_scheduler::tree::MAX_DEPTH;
 use rayon::prelude::*;
 
 use super::bins::midpoint;
+use super::sums::Sums;
+use super::trend::{Bounds, Trend};
 use super::{Binned, CartConfig, Grown, GrownNode, GrownSplit, MAX_LEAVES};
 
 /// Binary digits of a fixed-point weight. `MAX_ROWS` of them stay below 2^53, where floats are exact too.
 const DIGITS: i32 = 30;
-
-/// Sums of some rows, exact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
-    weight: i64,
-    moment: i64,
-    rows: u32,
-}
-
-impl Sums {
-    fn add(&mut self, other: Sums) {
-        self.weight += other.weight;
-        self.moment += other.moment;
-        self.rows += other.rows;
-    }
-
-    fn less(self, other: Sums) -> Sums {
-        Sums {
-            weight: self.weight - other.weight,
-            moment: self.moment - other.moment,
-            rows: self.rows - other.rows,
-        }
-    }
-
-    /// moment^2 / weight: what the mean of these rows explains.
-    fn explained(self) -> f64 {
-        let moment = self.moment as f64;
-        moment * moment / self.weight as f64
-    }
-}
 
 /// A possible split.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +27,8 @@ struct Open {
     range: std::ops::Range<usize>,
     depth: usize,
     sums: Sums,
+    /// What it may answer.
+    bounds: Bounds,
     /// `[features][bins]`
     histogram: Vec<Vec<Sums>>,
     best: Option<Best>,
@@ -65,38 +39,46 @@ impl Open {
         node: usize,
         range: std::ops::Range<usize>,
         depth: usize,
-        sums: Sums,
+        (sums, bounds): (Sums, Bounds),
         histogram: Vec<Vec<Sums>>,
-        limits: &Limits,
+        limits: &Limits<'_>,
     ) -> Open {
         Open {
             node,
             range,
             depth,
-            best: best_split(&histogram, sums, depth, limits),
+            best: best_split(&histogram, (sums, bounds), depth, limits),
             sums,
+            bounds,
             histogram,
         }
     }
 }
 
 /// What a split must respect, in fixed-point numbers.
-struct Limits {
+struct Limits<'a> {
     rows: u32,
     weight: i64,
     gain: f64,
     depth: usize,
+    /// `[features]`, or empty: all free.
+    trends: &'a [Trend],
 }
 
-impl Limits {
-    fn of(config: &CartConfig, fixed: &Fixed, sums: Sums) -> Limits {
+impl<'a> Limits<'a> {
+    fn of(config: &CartConfig, fixed: &Fixed, sums: Sums, trends: &'a [Trend]) -> Limits<'a> {
         let error = fixed.squares - sums.explained();
         Limits {
             rows: config.leaf_rows_min,
             weight: ((sums.weight as f64 * config.leaf_weight_min) as i64).max(1),
             gain: (error * config.gain_min).max(f64::MIN_POSITIVE),
             depth: config.depth_max.min(MAX_DEPTH),
+            trends,
         }
+    }
+
+    fn trend(&self, feature: usize) -> Trend {
+        self.trends.get(feature).copied().unwrap_or_default()
     }
 
     fn allow(&self, left: Sums, right: Sums) -> bool {
@@ -107,8 +89,10 @@ impl Limits {
 /// Grows a tree of at most `leaves_max` leaves. The histograms say between which bins to split; `value` is then asked for
 /// the best threshold there, so what is found does not depend on where the edges of the bins happen to lie.
 ///
+/// `trends` says how the answer may move with each feature; empty = as it likes with all.
+///
 /// # Panics
-/// If `target` and `weight` have another length than the rows, or a weight is not above 0.
+/// If `target` and `weight` have another length than the rows, `trends` another than the features, or a weight is not above 0.
 #[must_use]
 pub fn grow(
     data: &Binned,
@@ -117,18 +101,25 @@ pub fn grow(
     weight: &[f32],
     leaves_max: usize,
     config: &CartConfig,
+    trends: &[Trend],
 ) -> Grown {
     assert_eq!(target.len(), data.num_rows);
     assert_eq!(weight.len(), data.num_rows);
+    assert!(
+        trends.is_empty() || trends.len() == data.edges.len(),
+        "{} trends",
+        trends.len()
+    );
     let fixed = Fixed::of(target, weight);
     let mut rows: Vec<u32> = (0..data.num_rows as u32).collect();
     let sums = fixed.total();
-    let limits = Limits::of(config, &fixed, sums);
+    let limits = Limits::of(config, &fixed, sums, trends);
     let mut grown = Grown {
-        nodes: vec![fixed.node(sums)],
+        nodes: vec![fixed.node(sums, Bounds::NONE)],
     };
     let histogram = fixed.histogram(data, &rows);
-    let mut open = vec![Open::new(0, 0..rows.len(), 0, sums, histogram, &limits)];
+    let root = (sums, Bounds::NONE);
+    let mut open = vec![Open::new(0, 0..rows.len(), 0, root, histogram, &limits)];
     for order in 0..leaves_max.clamp(1, MAX_LEAVES) - 1 {
         let Some((index, best)) = largest_gain(&open) else {
             break;
@@ -149,6 +140,7 @@ pub fn grow(
         });
         let ranges = [parent.range.start..middle, middle..parent.range.end];
         let sums = [split.left, parent.sums.less(split.left)];
+        let bounds = parent.bounds.halves(limits.trend(best.feature), sums);
         // Only the smaller side is counted; the other is the rest.
         let smaller = usize::from(ranges[1].len() < ranges[0].len());
         let counted = fixed.histogram(data, &rows[ranges[smaller].clone()]);
@@ -161,11 +153,12 @@ pub fn grow(
         } else {
             [rest, counted]
         };
-        for ((range, sums), histogram) in ranges.into_iter().zip(sums).zip(histograms) {
+        let sides = sums.into_iter().zip(bounds);
+        for ((range, side), histogram) in ranges.into_iter().zip(sides).zip(histograms) {
             let node = grown.nodes.len();
-            grown.nodes.push(fixed.node(sums));
+            grown.nodes.push(fixed.node(side.0, side.1));
             let depth = parent.depth + 1;
-            open.push(Open::new(node, range, depth, sums, histogram, &limits));
+            open.push(Open::new(node, range, depth, side, histogram, &limits));
         }
     }
     grown
@@ -263,12 +256,13 @@ impl Fixed {
         self.moment_unit * self.moment_unit / self.weight_unit
     }
 
-    fn node(&self, sums: Sums) -> GrownNode {
+    fn node(&self, sums: Sums, bounds: Bounds) -> GrownNode {
+        let free = sums.moment as f64 * self.moment_unit / (sums.weight as f64 * self.weight_unit);
         GrownNode {
-            mean: if sums.weight > 0 {
-                sums.moment as f64 * self.moment_unit / (sums.weight as f64 * self.weight_unit)
-            } else {
-                0.0
+            mean: match (sums.weight > 0, bounds.cut(sums)) {
+                (false, _) => 0.0,
+                (true, None) => free,
+                (true, Some(answer)) => answer * self.moment_unit / self.weight_unit,
             },
             samples: u64::from(sums.rows),
             weight: sums.weight as f64 * self.weight_unit,
@@ -278,7 +272,12 @@ impl Fixed {
 }
 
 /// The split with the largest gain; among equals the first feature, then the lowest threshold.
-fn best_split(histogram: &[Vec<Sums>], sums: Sums, depth: usize, limits: &Limits) -> Option<Best> {
+fn best_split(
+    histogram: &[Vec<Sums>],
+    (sums, bounds): (Sums, Bounds),
+    depth: usize,
+    limits: &Limits<'_>,
+) -> Option<Best> {
     if depth >= limits.depth || sums.rows < 2 * limits.rows {
         return None;
     }
@@ -286,6 +285,7 @@ fn best_split(histogram: &[Vec<Sums>], sums: Sums, depth: usize, limits: &Limits
         .par_iter()
         .enumerate()
         .map(|(feature, bins)| {
+            let trend = limits.trend(feature);
             let mut best: Option<Best> = None;
             let mut left = Sums::default();
             for (bin, of_bin) in bins[..bins.len() - 1].iter().enumerate() {
@@ -294,7 +294,9 @@ fn best_split(histogram: &[Vec<Sums>], sums: Sums, depth: usize, limits: &Limits
                 if of_bin.rows == 0 || !limits.allow(left, right) {
                     continue;
                 }
-                let gain = left.explained() + right.explained() - sums.explained();
+                let Some(gain) = bounds.gain(trend, sums, [left, right]) else {
+                    continue;
+                };
                 if gain > limits.gain && best.is_none_or(|best| gain > best.gain) {
                     best = Some(Best { gain, feature, bin });
                 }
@@ -327,9 +329,10 @@ fn refine(
     rows: &[u32],
     parent: &Open,
     best: Best,
-    limits: &Limits,
+    limits: &Limits<'_>,
 ) -> Refined {
     let Best { feature, bin, .. } = best;
+    let trend = limits.trend(feature);
     let of_feature = &parent.histogram[feature];
     // The split was possible, so there are rows on its right.
     let next = (bin + 1..of_feature.len())
@@ -356,7 +359,9 @@ fn refine(
         if pair[0].0 == pair[1].0 || !limits.allow(left, right) {
             continue;
         }
-        let gain = left.explained() + right.explained() - parent.sums.explained();
+        let Some(gain) = parent.bounds.gain(trend, parent.sums, [left, right]) else {
+            continue;
+        };
         if refined.as_ref().is_none_or(|refined| gain > refined.gain) {
             refined = Some(Refined {
                 threshold: midpoint(pair[0].0, pair[1].0),

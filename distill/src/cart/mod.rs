@@ -11,10 +11,17 @@
 mod bins;
 mod grow;
 #[cfg(test)]
+mod optimal_tests;
+mod sums;
+#[cfg(test)]
 mod tests;
+mod trend;
+#[cfg(test)]
+mod trend_tests;
 
 pub use bins::Binned;
 pub use grow::grow;
+pub use trend::Trend;
 
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::tree::{MAX_DEPTH, Node};

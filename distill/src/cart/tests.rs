@@ -17,7 +17,7 @@ fn free() -> CartConfig {
 fn fit(rows: &[Vec<f32>], target: &[f32], weight: &[f32], leaves: usize, config: &CartConfig) -> Grown {
     let value = |row: usize, feature: usize| rows[row][feature];
     let data = Binned::new(rows.len(), rows[0].len(), config.bins, value);
-    grow(&data, value, target, weight, leaves, config)
+    grow(&data, value, target, weight, leaves, config, &[])
 }
 
 /// Weighted squared error of the rows around their mean.

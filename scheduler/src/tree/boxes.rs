@@ -175,7 +175,7 @@ fn product(a: f64, b: f64) -> f64 {
 
 /// How a feature of the second of two candidates stands to that of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Relation {
+pub enum Relation {
     /// The same.
     Equal,
     /// The same or more.

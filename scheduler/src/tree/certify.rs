@@ -75,6 +75,19 @@ fn at_one_moment(index: usize) -> Relation {
     }
 }
 
+impl Property {
+    /// How feature `index` of a joined row stands in the second of the two candidates that the property compares; the second may not
+    /// come later. None for a property that compares no such candidates.
+    #[must_use]
+    pub fn relation(self, index: usize) -> Option<Relation> {
+        match self {
+            Property::MonotoneInWaiting => Some(while_waiting(index)),
+            Property::MonotoneInEstimate => Some(with_shorter_estimate(index)),
+            _ => None,
+        }
+    }
+}
+
 impl Tree {
     /// Certificates of all properties that are asked about: monotone in waiting and in the estimate, a day of waiting against an
     /// hour, starts before holding, bounds of the scores, and each leaf that nothing can come to.

@@ -35,6 +35,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
+pub use boxes::Relation;
 pub use certificate::{Certificate, Property, Verdict, Witness};
 pub use contrast::{Contrast, Parting};
 pub use counterfactual::{Change, Counterfactual};

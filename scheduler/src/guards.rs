@@ -1,5 +1,5 @@
-//! Guards: rules that hold whatever a policy says. Nobody waits for ever behind better scores, and nobody is stopped again and
-//! again.
+//! Guards: rules that hold whatever a policy says. Nobody waits for ever behind better scores, nobody is stopped again and again,
+//! and no tenant with waiting jobs is kept below its floor while others start.
 //!
 //! A guard narrows the candidates before the policy chooses among them, at the one place where policies choose
 //! (`choice_of` of [`policy`](crate::policy)), so training, evaluation and a daemon obey alike.
@@ -9,13 +9,14 @@
 //!
 //! # Source
 //! Ageing against starvation: every text on operating systems. GPUs held back for the first job while others start only if they
-//! do not delay it: EASY backfilling (Lifka, JSSPP'95). A bound on preemptions: ours.
+//! do not delay it: EASY backfilling (Lifka, JSSPP'95). A bound on preemptions: ours. Floors: the *min share* of Hadoop's Fair
+//! Scheduler, from its documentation: pools below theirs come first, the one furthest below before the others.
 
 use serde::{Deserialize, Serialize};
 
 use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::Cluster;
-use crate::ids::JobId;
+use crate::ids::{JobId, TenantId};
 
 // A set of candidates is a word of bits.
 const _: () = assert!(MAX_CANDIDATES <= u64::BITS as usize);
@@ -32,6 +33,11 @@ pub struct Guards {
     /// A job that was stopped so often is not stopped again. 1 to 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemptions_max: Option<u32>,
+    /// Share of its quota below which a tenant comes first: of the tenants that hold less, the one that holds the least share, if
+    /// there are candidates about its jobs. They start where they fit; where none does, GPUs are held back for one of them. After
+    /// what is overdue. Above 0, to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_floor: Option<f64>,
 }
 
 impl Guards {
@@ -39,6 +45,7 @@ impl Guards {
     pub const NONE: Guards = Guards {
         overdue_after_s: None,
         preemptions_max: None,
+        tenant_floor: None,
     };
 
     /// Whether there is no guard.
@@ -68,18 +75,34 @@ impl Guards {
                 row.kind != CandidateKind::Preempt || !stopped_too_often(row)
             });
         }
-        match self.first_overdue(cluster, set, allowed) {
-            Some(job) => {
-                let own = bits(set, |row| row.job == Some(job)) & allowed;
-                // Alone on free GPUs it starts now: neither beside another job nor later on a better type.
-                let now = own
-                    & bits(set, |row| {
-                        row.kind == CandidateKind::Start && row.partner.is_none()
-                    });
-                if now == 0 { own } else { now }
+        if let Some(job) = self.first_overdue(cluster, set, allowed) {
+            return now_if_any(set, bits(set, |row| row.job == Some(job)) & allowed);
+        }
+        match self.first_below_floor(cluster, set, allowed) {
+            Some(tenant) => {
+                let is_its = |row: &Candidate| {
+                    row.job
+                        .is_some_and(|job| cluster.job(job).request.tenant == tenant)
+                };
+                now_if_any(set, bits(set, is_its) & allowed)
             }
             None => allowed,
         }
+    }
+
+    /// The tenant that is furthest below its floor, of those that some allowed candidate is about; among equals the first. With one
+    /// tenant there is nobody to come before.
+    #[must_use]
+    pub fn first_below_floor(&self, cluster: &Cluster, set: &CandidateSet, allowed: u64) -> Option<TenantId> {
+        let floor = self.tenant_floor.filter(|_| cluster.tenants().len() > 1)?;
+        let offered = set.iter().enumerate().filter_map(|(index, row)| {
+            let job = row.job.filter(|_| allowed >> index & 1 == 1)?;
+            let tenant = cluster.job(job).request.tenant;
+            let of = &cluster.tenants()[tenant.index()];
+            (of.quota_gpus > 0 && of.use_ratio() < floor).then(|| (of.use_ratio(), tenant))
+        });
+        let least = offered.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        least.map(|(_, tenant)| tenant)
     }
 
     /// The first overdue job by arrival that some allowed candidate is about.
@@ -91,6 +114,16 @@ impl Guards {
             self.is_overdue(cluster, job).then_some(job)
         });
         jobs.min_by_key(|job| (cluster.job(*job).submit, job.0))
+    }
+}
+
+/// Those of some candidates that start a job now, alone on free GPUs: neither beside another job nor later on a better type. All
+/// of them where none does.
+fn now_if_any(set: &CandidateSet, own: u64) -> u64 {
+    let starts = |row: &Candidate| row.kind == CandidateKind::Start && row.partner.is_none();
+    match own & bits(set, starts) {
+        0 => own,
+        now => now,
     }
 }
 

@@ -81,6 +81,21 @@ pub(super) fn guards(guards: Guards, needs: &Needs) -> Result<(), TreeError> {
             return fail(key, after_s.to_string(), allowed.into());
         }
     }
+    if let Some(floor) = guards.tenant_floor {
+        let key = "guards.tenant_floor";
+        if !(floor > 0.0 && floor <= 1.0) {
+            return fail(
+                key,
+                floor.to_string(),
+                "above 0, to 1: a share of each quota".into(),
+            );
+        }
+        if needs.heads == 0 || !needs.lenses.contains(Lens::TenantDeficit) {
+            // Else no job of the tenant that is owed most need be offered.
+            let allowed = "none, or needs with \"tenant-deficit\" among the lenses and one head or more";
+            return fail(key, floor.to_string(), allowed.into());
+        }
+    }
     if let Some(max) = guards.preemptions_max {
         let key = "guards.preemptions_max";
         if !(1..=PREEMPTIONS_MAX).contains(&max) {

@@ -174,6 +174,22 @@ impl TreePolicy {
                 }
             });
         }
+        if let Some(tenant) = guards.first_below_floor(cluster, set, allowed) {
+            let row = set.get(choice)?;
+            let held = 100.0 * cluster.tenants()[tenant.index()].use_ratio();
+            let below = format!(
+                "holds {held:.0} % of its quota, less than {:.0} %",
+                100.0 * guards.tenant_floor?
+            );
+            let is_its = row
+                .job
+                .is_some_and(|job| cluster.job(job).request.tenant == tenant);
+            return Some(match (is_its, is_allowed) {
+                (true, true) => format!("first by the guard: its tenant {below}"),
+                (true, false) => "not allowed by the guard: its tenant's jobs start where they fit".into(),
+                (false, _) => format!("not allowed by the guard: another tenant {below}, and comes first"),
+            });
+        }
         let max = guards.preemptions_max.filter(|_| !is_allowed)?;
         let times = count(max.into(), "time", "times");
         Some(format!(

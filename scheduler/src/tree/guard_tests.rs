@@ -144,6 +144,7 @@ fn a_file_keeps_its_guards_and_one_of_version_1_has_none() {
     let guards = Guards {
         overdue_after_s: Some(604_800.0),
         preemptions_max: Some(3),
+        ..Guards::NONE
     };
     let tree = small_tree().with_guards(guards).unwrap();
     let text = tree.to_json();

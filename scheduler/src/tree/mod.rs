@@ -24,6 +24,8 @@ mod explain;
 mod export;
 mod file;
 #[cfg(test)]
+mod floor_tests;
+#[cfg(test)]
 mod guard_tests;
 mod key_text;
 mod needs;

@@ -51,7 +51,14 @@ impl Tree {
             let times = count(max.into(), "time", "times");
             format!("Guard: a job that was stopped {times} is not stopped again.")
         });
-        overdue.into_iter().chain(stopped).collect()
+        let floor = guards.tenant_floor.map(|floor| {
+            let share = floor * 100.0;
+            format!(
+                "Guard: of tenants that hold less than {share:.0} % of their quota the one that holds the least share comes first; where \
+                 none of its jobs fits, GPUs are held back for one."
+            )
+        });
+        overdue.into_iter().chain(floor).chain(stopped).collect()
     }
 
     /// One line for each feature that it reads: name, unit, meaning.

@@ -16,8 +16,8 @@ use crate::error::Error;
 pub struct Settings {
     /// The partition that is driven; jobs and nodes of others are left alone. None: Slurm's default partition.
     pub partition: Option<String>,
-    /// The heuristic that answers where the policy fails or takes too long.
-    pub fallback: String,
+    /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else `easy`.
+    pub fallback: Option<String>,
     /// Time between two rounds, s, 0.1 to 600.
     pub tick_s: f64,
     /// Longest time for the decisions of one round, s, 0.001 to 600; then the fallback answers.
@@ -71,7 +71,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             partition: None,
-            fallback: "easy".into(),
+            fallback: None,
             tick_s: 2.0,
             deadline_s: 1.0,
             command_limit_s: 10.0,
@@ -111,7 +111,9 @@ impl Settings {
     /// # Errors
     /// The first value out of its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        heuristics::by_name(&self.fallback)?;
+        if let Some(name) = &self.fallback {
+            heuristics::by_name(name)?;
+        }
         let ranges = [
             ("tick_s", self.tick_s, 0.1, 600.0),
             ("deadline_s", self.deadline_s, 0.001, 600.0),

@@ -365,8 +365,9 @@ fn script(settings: &Settings, args: &Lua) -> Result<ExitCode, Error> {
 }
 
 fn replay(settings: &Settings, args: &ReplayArgs) -> Result<ExitCode, Error> {
-    let mut policy = Loaded::of(&args.policy, fleet::capabilities(settings))?;
-    let mut fallback = Loaded::heuristic(&settings.fallback)?;
+    let capabilities = fleet::capabilities(settings);
+    let mut policy = Loaded::of(&args.policy, capabilities)?;
+    let mut fallback = policy.fallback(settings, capabilities)?;
     let (mut num, mut num_same, mut num_fallback) = (0_u64, 0_u64, 0_u64);
     for record in Replay::open(&args.log)? {
         let record = record?;

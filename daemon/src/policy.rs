@@ -7,7 +7,11 @@ use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::Tree;
 use pleach_scheduler::{Capabilities, Provenance, TreePolicy, heuristics};
 
+use crate::config::Settings;
 use crate::error::Error;
+
+/// Who answers where nobody says who.
+pub const FALLBACK: &str = "easy";
 
 /// A policy that may decide on this cluster.
 pub struct Loaded {
@@ -41,6 +45,25 @@ impl Loaded {
             name: name.to_owned(),
             warnings: Vec::new(),
         })
+    }
+
+    /// Who answers where this policy fails or is late: the heuristic of the settings, else the one that the tree's file names, else
+    /// [`FALLBACK`].
+    ///
+    /// # Errors
+    /// A heuristic of the file that this cluster cannot carry out.
+    pub fn fallback(&self, settings: &Settings, capabilities: Capabilities) -> Result<Loaded, Error> {
+        let named = self.tree.as_ref().and_then(|tree| tree.tree().fallback());
+        match (&settings.fallback, named) {
+            (Some(name), _) => Loaded::heuristic(name),
+            (None, Some(name)) => Loaded::of(name, capabilities).map_err(|error| Error::Policy {
+                path: self.name.clone().into(),
+                reason: format!(
+                    "its fallback cannot be used: {error}. Name another one: `fallback` of the settings wins"
+                ),
+            }),
+            (None, None) => Loaded::heuristic(FALLBACK),
+        }
     }
 
     /// A policy by the name of a heuristic, the file of a tree (`.json`) or of a network.
@@ -108,5 +131,65 @@ impl Loaded {
             name,
             warnings,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pleach_scheduler::ActionKind;
+    use std::path::PathBuf;
+
+    fn reference() -> Tree {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../checkpoints/reference/PhillyGang-v1-tree.json"
+        );
+        Tree::load(path.as_ref()).unwrap()
+    }
+
+    #[test]
+    fn the_fallback_of_the_file_holds_where_the_settings_name_none_and_is_held_to_the_cluster() {
+        let capabilities = Capabilities::default();
+        let plain = Loaded::tree("t", reference(), capabilities).unwrap();
+        let of = |loaded: &Loaded, named: Option<&str>| {
+            let settings = Settings {
+                fallback: named.map(str::to_owned),
+                ..Settings::default()
+            };
+            let found = loaded.fallback(&settings, capabilities);
+            found
+                .map(|fallback| fallback.name)
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(of(&plain, None).unwrap(), "easy");
+        assert_eq!(of(&plain, Some("fifo")).unwrap(), "fifo");
+        let sealed = |name: &str| {
+            let tree = reference().with_fallback(Some(name.into())).unwrap();
+            Loaded::tree("t", tree, capabilities).unwrap()
+        };
+        assert_eq!(of(&sealed("sjf-reserve"), None).unwrap(), "sjf-reserve");
+        assert_eq!(of(&sealed("sjf-reserve"), Some("fifo")).unwrap(), "fifo");
+        // A fallback that would stop jobs, where none may be stopped.
+        assert!(!capabilities.actions().contains(ActionKind::Preempt));
+        let refused = of(&sealed("srtf"), None).unwrap_err();
+        assert!(
+            refused.contains("its fallback cannot be used") && refused.contains("Preempt"),
+            "{refused}"
+        );
+        assert_eq!(of(&sealed("srtf"), Some("easy")).unwrap(), "easy");
+        // A file that names none that there is, is refused when it is read.
+        let folder = tempfile::tempdir().unwrap();
+        let path: PathBuf = folder.path().join("tree.json");
+        let text = reference().with_fallback(Some("sjf".into())).unwrap().to_json();
+        std::fs::write(
+            &path,
+            text.replace("\"fallback\": \"sjf\"", "\"fallback\": \"sfj\""),
+        )
+        .unwrap();
+        let refused = Loaded::of(&path.display().to_string(), capabilities)
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("fallback = \"sfj\": allowed is "), "{refused}");
     }
 }

@@ -42,7 +42,7 @@ impl Service {
     pub fn new(settings: Settings, policy: &str, is_shadow: bool) -> Result<Service, Error> {
         settings.validate()?;
         let loaded = Loaded::of(policy, fleet::capabilities(&settings))?;
-        let fallback = Loaded::heuristic(&settings.fallback)?;
+        let fallback = loaded.fallback(&settings, fleet::capabilities(&settings))?;
         let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
         let metrics = settings.metrics_port.map(Metrics::listen).transpose()?;
         let commands = settings.commands();
@@ -87,10 +87,13 @@ impl Service {
     /// # Errors
     /// A policy that does not fit; the present one stays.
     pub fn reload(&mut self) -> Result<(), Error> {
-        let loaded = Loaded::of(&self.policy_text, fleet::capabilities(&self.settings))?;
+        let capabilities = fleet::capabilities(&self.settings);
+        let loaded = Loaded::of(&self.policy_text, capabilities)?;
+        let fallback = loaded.fallback(&self.settings, capabilities)?;
         self.status.warnings.clone_from(&loaded.warnings);
         self.status.policy.clone_from(&loaded.name);
         self.policy = loaded;
+        self.fallback = fallback;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use pleach_scheduler::Capabilities;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 use serde::Serialize;
 
-use crate::commands::{Context, check, frontier, guard};
+use crate::commands::{Context, check, frontier, guard, seal};
 use crate::flags::distill::PART_LISTS;
 use crate::flags::{CertifyArgs, DistillArgs, DistillCommand, MonotoneFlag};
 use crate::progress::bars;
@@ -56,6 +56,7 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         Some(DistillCommand::Frontier(args)) => return frontier::run(args, context),
         Some(DistillCommand::Guard(args)) => return guard::run(args, context),
         Some(DistillCommand::Check(args)) => return check::run(args, context),
+        Some(DistillCommand::Seal(args)) => return seal::run(args, context),
         None => {}
     }
     let Some(teacher) = args.teacher.as_deref().filter(|_| !args.search) else {
@@ -215,6 +216,11 @@ fn certify(args: &CertifyArgs, context: &mut Context<'_>) -> Result<(), Error> {
         let certified = tree.with_certificates(certificates);
         write(&args.file, certified.to_json().as_bytes())?;
         context.say(&format!("written to {}", args.file.display()))?;
+        if text.contains("\n  \"golden\": ") && !certified.has_golden() {
+            context.say(
+                "its golden vectors were of another tree and are gone: pleach distill seal makes them anew",
+            )?;
+        }
     }
     Ok(())
 }

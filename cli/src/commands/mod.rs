@@ -17,6 +17,7 @@ pub mod plots_page;
 pub mod policies;
 pub mod quickstart;
 pub mod reproduce;
+pub mod seal;
 pub mod stop;
 pub mod suite;
 pub mod sweep;

@@ -7,6 +7,7 @@ use pleach_distill::Monotone;
 use serde::Serialize;
 
 use super::RunArgs;
+use super::deploy::SealArgs;
 use super::evaluate::{SchedulingFlags, WorkloadFlags};
 use super::guard::{CheckArgs, GuardArgs};
 
@@ -141,7 +142,7 @@ impl DistillArgs {
             Some(DistillCommand::Check(args)) => args.threads,
             Some(DistillCommand::Frontier(args)) => args.run.threads,
             Some(DistillCommand::Guard(args)) => args.run.threads,
-            Some(DistillCommand::Certify(_)) | None => self.run.threads,
+            Some(DistillCommand::Certify(_) | DistillCommand::Seal(_)) | None => self.run.threads,
         }
     }
 
@@ -152,7 +153,7 @@ impl DistillArgs {
             Some(DistillCommand::Check(args)) => &args.json,
             Some(DistillCommand::Frontier(args)) => &args.run.json,
             Some(DistillCommand::Guard(args)) => &args.run.json,
-            Some(DistillCommand::Certify(_)) | None => &self.run.json,
+            Some(DistillCommand::Certify(_) | DistillCommand::Seal(_)) | None => &self.run.json,
         }
     }
 }
@@ -168,6 +169,8 @@ pub enum DistillCommand {
     Frontier(Box<FrontierArgs>),
     /// What a guard against endless waiting costs and gains, for several lengths; writes one into the file
     Guard(Box<GuardArgs>),
+    /// Makes a tree ready to be deployed: certificates, golden vectors, fallback in its file
+    Seal(SealArgs),
 }
 
 /// Distils a teacher to trees of several sizes and reports each on lists that nothing was chosen by (as long, longer, low loads):

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod blend;
 pub mod calibrate;
+pub mod deploy;
 pub mod distill;
 pub mod evaluate;
 pub mod explain;
@@ -29,6 +30,7 @@ pub const THREADS_MAX: u16 = 1024;
 pub use bench::BenchArgs;
 pub use blend::BlendArgs;
 pub use calibrate::CalibrateArgs;
+pub use deploy::SealArgs;
 pub use distill::{CertifyArgs, DistillArgs, DistillCommand, FrontierArgs, MonotoneFlag};
 pub use evaluate::EvaluateArgs;
 pub use explain::ExplainArgs;

@@ -86,6 +86,61 @@ fn a_tree_is_exported_and_certified() {
 }
 
 #[test]
+fn a_tree_is_sealed_and_an_edit_breaks_the_seal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tree.json");
+    fs::copy(REFERENCE, &path).unwrap();
+    let read = || fs::read_to_string(&path).unwrap();
+    let said = succeed(folder.path(), "distill seal tree.json --fallback sjf-reserve");
+    assert!(
+        said.contains("golden vectors: 1009 rows, SHA-256 ")
+            && said.contains("fallback: sjf-reserve\nsealed: tree.json"),
+        "{said}"
+    );
+    let sealed = read();
+    for key in ["certificates", "fallback", "golden"] {
+        assert!(sealed.contains(&format!("\n  \"{key}\": ")), "{key}");
+    }
+    // Once more, and by a command that writes the same file: nothing is lost.
+    succeed(folder.path(), "distill seal tree.json");
+    assert_eq!(read(), sealed);
+    succeed(folder.path(), "distill certify tree.json --write");
+    assert_eq!(read(), sealed);
+    // An unknown fallback changes nothing.
+    let refused = pleach(folder.path(), "distill seal tree.json --fallback esay");
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(
+        said.contains("fallback = esay: allowed is one of fifo, "),
+        "{said}"
+    );
+    assert_eq!(read(), sealed);
+    // An edit: nobody runs it until it is sealed again.
+    let score = sealed
+        .split("\"score\":")
+        .nth(1)
+        .unwrap()
+        .split(',')
+        .next()
+        .unwrap();
+    fs::write(
+        &path,
+        sealed.replacen(&format!("\"score\":{score}"), "\"score\":0.123", 1),
+    )
+    .unwrap();
+    let refused = pleach(folder.path(), "policies --show tree.json");
+    assert_eq!(refused.status.code(), Some(2));
+    let said = succeed(folder.path(), "distill certify tree.json --write");
+    assert!(
+        said.contains("its golden vectors were of another tree and are gone"),
+        "{said}"
+    );
+    succeed(folder.path(), "distill seal tree.json");
+    assert!(read().contains("\n  \"golden\": ") && read().contains("\"sjf-reserve\""));
+    succeed(folder.path(), "policies --show tree.json");
+}
+
+#[test]
 fn a_search_leaves_a_tree_and_its_report_and_refuses_what_it_does_not_use() {
     let folder = tempfile::tempdir().unwrap();
     let line = format!(

@@ -5,6 +5,7 @@ use super::{MAX_DEPTH, MAX_NODES, Node};
 use crate::action_set::ActionKind;
 use crate::features::FeatureSchema;
 use crate::guards::Guards;
+use crate::heuristics;
 use crate::key_weight::{KeyWeight, MAX_KEY_WEIGHTS};
 use crate::lens::Lens;
 use crate::policy::Needs;
@@ -26,6 +27,19 @@ pub(super) fn name(name: &str) -> Result<(), TreeError> {
         });
     }
     Ok(())
+}
+
+/// Refuses what is no heuristic's name.
+pub(super) fn fallback(name: &str) -> Result<(), TreeError> {
+    if heuristics::names().contains(&name) {
+        return Ok(());
+    }
+    let known = heuristics::by_name(name).err();
+    Err(TreeError::Value {
+        key: "fallback",
+        value: format!("{:?}", name.chars().take(40).collect::<String>()),
+        allowed: known.map_or_else(String::new, |error| format!("{}. {}", error.allowed, error.hint)),
+    })
 }
 
 /// Refuses weights that order nothing or that nobody could read; returns them in the order of the features.

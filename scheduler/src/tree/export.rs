@@ -304,50 +304,6 @@ impl Tree {
         }
         text
     }
-
-    /// Rows on which an export is held to the tree: every threshold exactly met, missed by one bit either way, and values between. `num`
-    /// rows of the joined features, the same each time.
-    #[must_use]
-    pub fn golden_rows(&self, num: usize) -> Vec<Vec<f32>> {
-        let schema = FeatureSchema::current();
-        let num_features = schema.num_candidate() + schema.num_global();
-        let splits: Vec<(u16, f32)> = self
-            .nodes()
-            .iter()
-            .filter_map(|node| match node {
-                Node::Split {
-                    feature, threshold, ..
-                } => Some((*feature, *threshold)),
-                Node::Leaf { .. } => None,
-            })
-            .collect();
-        // Numbers that only have to differ: the generator of Numerical Recipes.
-        let mut state = 1_u32;
-        let mut draw = move || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            state >> 8
-        };
-        let rows = (0..num).map(|_| {
-            let mut row: Vec<f32> = (0..num_features as u16)
-                .map(|index| {
-                    let feature = feature_of(index);
-                    let (low, high) = (feature.encode(feature.min), feature.encode(feature.max));
-                    low + (high - low) * (draw() as f32 / 16_777_216.0)
-                })
-                .collect();
-            for (feature, threshold) in &splits {
-                let value = match draw() % 6 {
-                    0 | 1 => *threshold,
-                    2 => threshold.next_up(),
-                    3 => threshold.next_down(),
-                    _ => continue,
-                };
-                row[usize::from(*feature)] = value;
-            }
-            row
-        });
-        rows.collect()
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! thresholds tells which of the two a person changed: where it still agrees, it was the raw one, and that is what runs.
 
 mod node_form;
+mod sealed;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use self::node_form::{FileNode, read_node, written};
+use self::sealed::FileGolden;
 use super::certificate::{Certificate, Property};
 use super::error::{KeyError, TreeError};
 use super::needs::WrittenNeeds;
@@ -58,6 +60,9 @@ struct Document {
     /// From version 2 on; absent = none.
     #[serde(default)]
     guards: Option<Guards>,
+    /// From version 2 on; absent = none.
+    #[serde(default, deserialize_with = "sealed::fallback")]
+    fallback: Option<String>,
     estimates: Vec<Provenance>,
     trained_by: std::collections::BTreeMap<String, serde_json::Value>,
     schema: Vec<String>,
@@ -68,6 +73,15 @@ struct Document {
     /// From version 2 on; absent = none.
     #[serde(default)]
     certificates: Option<FileCertificates>,
+    /// From version 2 on; absent = none.
+    #[serde(default, deserialize_with = "sealed::golden")]
+    golden: Option<FileGolden>,
+}
+
+/// What a file says about its tree, and what a reader checks.
+struct Claims {
+    certificates: Option<FileCertificates>,
+    golden: Option<FileGolden>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -100,7 +114,10 @@ impl Tree {
         let mut text = String::from("{\n");
         let mut put = |key: &str, value: String| text.push_str(&format!("  \"{key}\": {value},\n"));
         put("format", json(&FORMAT));
-        let is_plain = key_weights.is_empty() && self.certificates.is_empty() && self.guards.is_none();
+        let is_plain = key_weights.is_empty()
+            && self.certificates.is_empty()
+            && self.guards.is_none()
+            && !self.is_sealed();
         put("version", json(&if is_plain { 1 } else { VERSION }));
         put("schema_hash", json(&schema.hash()));
         put("name", json(name));
@@ -118,6 +135,9 @@ impl Tree {
         put("needs", json(&WrittenNeeds::from(needs)));
         if !self.guards.is_none() {
             put("guards", json(&self.guards));
+        }
+        if let Some(fallback) = &self.fallback {
+            put("fallback", json(fallback));
         }
         put("estimates", json(estimates));
         put("trained_by", json(trained_by));
@@ -138,6 +158,9 @@ impl Tree {
             text.push_str(&format!(
                 ",\n  \"certificates\": {{\"tree_hash\": {hash}, \"list\": {list}}}"
             ));
+        }
+        if let Some(golden) = &self.golden {
+            text.push_str(&format!(",\n  \"golden\": {}", json(&FileGolden::from(golden))));
         }
         text.push_str("\n}\n");
         text
@@ -203,23 +226,29 @@ impl Tree {
     /// # Errors
     /// Whatever [`TreeError`] lists; no input makes it panic.
     pub fn from_json(text: &str) -> Result<Tree, TreeError> {
-        let (tree, certificates) = Tree::read(text)?;
-        let Some(found) = certificates else {
-            return Ok(tree);
-        };
-        tree.check_certificates(&found)?;
-        Ok(tree.with_certificates(found.list))
+        let (mut tree, claims) = Tree::read(text)?;
+        if let Some(found) = claims.certificates {
+            tree.check_certificates(&found)?;
+            tree = tree.with_certificates(found.list);
+        }
+        if let Some(found) = claims.golden {
+            tree.golden = Some(found.read(&tree)?);
+        }
+        Ok(tree)
     }
 
-    /// Reads a policy file without its certificates, to make them anew.
+    /// Reads a policy file without its certificates, to make them anew. Golden vectors stay as far as they still are of this tree:
+    /// an edit leaves them behind.
     ///
     /// # Errors
     /// As [`Tree::from_json`].
     pub fn from_json_uncertified(text: &str) -> Result<Tree, TreeError> {
-        Ok(Tree::read(text)?.0)
+        let (mut tree, claims) = Tree::read(text)?;
+        tree.golden = claims.golden.and_then(|found| found.read(&tree).ok());
+        Ok(tree)
     }
 
-    fn read(text: &str) -> Result<(Tree, Option<FileCertificates>), TreeError> {
+    fn read(text: &str) -> Result<(Tree, Claims), TreeError> {
         let bytes = text.len() as u64;
         if bytes > MAX_BYTES {
             return Err(TreeError::TooLarge {
@@ -283,10 +312,20 @@ impl Tree {
                 allowed: "none in a file of version 1".into(),
             });
         }
-        Ok((
-            Tree::new(meta, &nodes)?.with_guards(guards)?,
-            document.certificates,
-        ))
+        let claims = Claims {
+            certificates: document.certificates,
+            golden: document.golden,
+        };
+        if header.version == 1 {
+            sealed::refuse_in_version_1(&[
+                ("fallback", document.fallback.is_some()),
+                ("golden", claims.golden.is_some()),
+            ])?;
+        }
+        let tree = Tree::new(meta, &nodes)?
+            .with_guards(guards)?
+            .with_fallback(document.fallback)?;
+        Ok((tree, claims))
     }
 
     /// Reads a policy file from disk.

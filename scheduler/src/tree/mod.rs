@@ -23,6 +23,7 @@ mod error;
 mod explain;
 mod export;
 mod file;
+mod golden;
 #[cfg(test)]
 mod floor_tests;
 #[cfg(test)]
@@ -45,6 +46,7 @@ pub use error::{KeyError, NodeError, TreeError};
 pub use explain::{Condition, Explanation, KeyTerm};
 pub use export::Export;
 pub use file::{FORMAT, MAX_BYTES};
+pub use golden::{GOLDEN_ROWS, GOLDEN_RULE, Golden};
 pub use key_text::key_in_words;
 pub(crate) use node::MAX_NODES;
 pub use node::{MAX_DEPTH, Node};
@@ -84,6 +86,9 @@ pub struct Tree {
     nodes: Vec<Node>,
     guards: Guards,
     certificates: Vec<Certificate>,
+    /// Name of a heuristic.
+    fallback: Option<String>,
+    golden: Option<Golden>,
 }
 
 impl Tree {
@@ -115,6 +120,8 @@ impl Tree {
             nodes: check::canonical(nodes)?,
             guards: Guards::NONE,
             certificates: Vec::new(),
+            fallback: None,
+            golden: None,
         })
     }
 
@@ -151,6 +158,43 @@ impl Tree {
         check::guards(guards, &self.meta.needs)?;
         self.guards = guards;
         Ok(self)
+    }
+
+    /// The heuristic that should decide where the tree cannot, as far as its file says.
+    #[must_use]
+    pub fn fallback(&self) -> Option<&str> {
+        self.fallback.as_deref()
+    }
+
+    /// The same tree with this fallback.
+    ///
+    /// # Errors
+    /// A name that is no heuristic's.
+    pub fn with_fallback(mut self, fallback: Option<String>) -> Result<Tree, TreeError> {
+        if let Some(name) = &fallback {
+            check::fallback(name)?;
+        }
+        self.fallback = fallback;
+        Ok(self)
+    }
+
+    /// The same tree with golden vectors, which its file then holds and every reader checks.
+    #[must_use]
+    pub fn with_golden(mut self) -> Tree {
+        self.golden = Some(self.golden());
+        self
+    }
+
+    /// Whether its file holds golden vectors.
+    #[must_use]
+    pub fn has_golden(&self) -> bool {
+        self.golden.is_some()
+    }
+
+    /// Whether its file holds anything for its deployment: fallback or golden vectors.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.fallback.is_some() || self.golden.is_some()
     }
 
     /// All nodes; the root is first, every child comes after its parent.

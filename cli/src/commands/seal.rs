@@ -1,0 +1,37 @@
+//! `pleach distill seal`: a tree made ready to be deployed.
+
+use pleach_scheduler::heuristics;
+use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
+
+use crate::commands::Context;
+use crate::flags::SealArgs;
+use pleach_experiments::error::Error;
+use pleach_experiments::run_folder::atomic_file::{read_text, write};
+
+/// Seals the file.
+///
+/// # Errors
+/// A file that is no tree, a name that is no heuristic's, a file that cannot be written.
+pub fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let refused = |error: TreeError| Error::data(&args.file, error.to_string());
+    let text = read_text(&args.file, MAX_BYTES)?;
+    let mut tree = Tree::from_json_uncertified(&text).map_err(refused)?;
+    if let Some(name) = &args.fallback {
+        heuristics::by_name(name)?;
+        tree = tree.with_fallback(Some(name.clone())).map_err(refused)?;
+    }
+    let certificates = tree.certify();
+    let sealed = tree.with_certificates(certificates).with_golden();
+    for own in sealed.certificates() {
+        context.say(&own.in_words())?;
+    }
+    let golden = sealed.golden();
+    context.say(&format!(
+        "golden vectors: {} rows, SHA-256 {}",
+        golden.num_rows, golden.sha256
+    ))?;
+    let fallback = sealed.fallback().unwrap_or("none named");
+    context.say(&format!("fallback: {fallback}"))?;
+    write(&args.file, sealed.to_json().as_bytes())?;
+    context.say(&format!("sealed: {}", args.file.display()))
+}

@@ -1,4 +1,4 @@
-//! `pleach distill guard`: what a guard against waiting costs.
+//! `pleach distill guard`: what a guard costs.
 
 use pleach_scheduler::Guards;
 use pleach_scheduler::tree::{Tree, TreeError};
@@ -24,6 +24,8 @@ const AFTER_H: [f64; 8] = [1.0, 3.0, 6.0, 12.0, 24.0, 48.0, 96.0, 192.0];
 struct Settings<'a> {
     tree_hash: String,
     overdue_after_s: &'a [f64],
+    #[serde(skip_serializing_if = "<[f64]>::is_empty")]
+    tenant_floors: &'a [f64],
     lists: u16,
     against: &'a [String],
     workload: &'a WorkloadFlags,
@@ -37,22 +39,15 @@ struct Settings<'a> {
 pub fn run(args: &GuardArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let refused = |error: TreeError| Error::data(&args.file, error.to_string());
     let tree = Tree::load(&args.file).map_err(refused)?;
-    let mut overdue_after_s: Vec<f64> = args.after.iter().map(|after| after.as_secs_f64()).collect();
-    if overdue_after_s.is_empty() {
-        overdue_after_s = AFTER_H.iter().map(|hours| 3600.0 * hours).collect();
-    }
-    let written = args.write.map(|after| after.as_secs_f64());
-    overdue_after_s.extend(written);
-    let with = |after_s: f64| {
-        let guards = Guards {
-            overdue_after_s: Some(after_s),
-            ..tree.guards()
-        };
-        tree.clone().with_guards(guards).map_err(refused)
-    };
+    let written = (args.write.map(|after| after.as_secs_f64()), args.write_floor);
+    let (overdue_after_s, tenant_floors) = shown(args, written);
+    let with = |guards: (Option<f64>, Option<f64>)| under(&tree, guards).map_err(refused);
     // All of them before anything runs.
     for after_s in &overdue_after_s {
-        with(*after_s)?;
+        with((Some(*after_s), None))?;
+    }
+    for floor in &tenant_floors {
+        with((None, Some(*floor)))?;
     }
     let env = args.workload.source().env(&args.scheduling.config())?;
     env.validate()?;
@@ -66,6 +61,7 @@ pub fn run(args: &GuardArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let settings = Settings {
         tree_hash: tree.hash(),
         overdue_after_s: &overdue_after_s,
+        tenant_floors: &tenant_floors,
         lists: args.lists,
         against: &args.against,
         workload: &args.workload,
@@ -75,6 +71,7 @@ pub fn run(args: &GuardArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let input = GuardInput {
         tree: tree.clone(),
         overdue_after_s,
+        tenant_floors,
         num_lists: args.lists.into(),
         against,
     };
@@ -94,15 +91,38 @@ pub fn run(args: &GuardArgs, context: &mut Context<'_>) -> Result<(), Error> {
     }
     let place = folder.path().to_path_buf();
     folder.finish()?;
-    if let Some(after_s) = written {
-        write(&args.file, with(after_s)?.to_json().as_bytes())?;
+    let is_written = written != (None, None);
+    if is_written {
+        write(&args.file, with(written)?.to_json().as_bytes())?;
     }
     if !quiet {
         context.say(&table)?;
         context.say(&format!("written to {}", place.display()))?;
-        if written.is_some() {
+        if is_written {
             context.say(&format!("the guard stands in {}", args.file.display()))?;
         }
     }
     Ok(())
+}
+
+/// Times after which a job is overdue, s, and floors that are shown; those that are written too.
+fn shown(args: &GuardArgs, written: (Option<f64>, Option<f64>)) -> (Vec<f64>, Vec<f64>) {
+    let mut overdue_after_s: Vec<f64> = args.after.iter().map(|after| after.as_secs_f64()).collect();
+    let mut tenant_floors = args.floor.clone();
+    tenant_floors.extend(written.1);
+    if overdue_after_s.is_empty() && tenant_floors.is_empty() {
+        overdue_after_s = AFTER_H.iter().map(|hours| 3600.0 * hours).collect();
+    }
+    overdue_after_s.extend(written.0);
+    (overdue_after_s, tenant_floors)
+}
+
+/// The tree under a time after which jobs are overdue, and a floor, beside its own guards.
+fn under(tree: &Tree, (after_s, floor): (Option<f64>, Option<f64>)) -> Result<Tree, TreeError> {
+    let own = tree.guards();
+    tree.clone().with_guards(Guards {
+        overdue_after_s: after_s.or(own.overdue_after_s),
+        tenant_floor: floor.or(own.tenant_floor),
+        ..own
+    })
 }

@@ -20,6 +20,9 @@ pub fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Error> {
         heuristics::by_name(name)?;
         tree = tree.with_fallback(Some(name.clone())).map_err(refused)?;
     }
+    if args.gpu_types_max.is_some() {
+        tree = tree.with_gpu_types_max(args.gpu_types_max).map_err(refused)?;
+    }
     let certificates = tree.certify();
     let sealed = tree.with_certificates(certificates).with_golden();
     for own in sealed.certificates() {

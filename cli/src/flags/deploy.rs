@@ -12,6 +12,8 @@ use clap::Args;
 Examples:
   pleach distill seal runs/mine/tree.json
   pleach distill seal tree.json --fallback gpu-time-reserve
+  pleach distill seal tree.json --fallback gpu-time-reserve --gpu-types-max 1
+                            which decides on clusters of several GPU types too
 
 Seal again after every edit: docs/policy-file.md, Sealing.")]
 pub struct SealArgs {
@@ -21,4 +23,7 @@ pub struct SealArgs {
     /// The heuristic that decides where the tree cannot, in a daemon whose settings name none [default: what the file says]
     #[arg(long, value_name = "NAME")]
     pub fallback: Option<String>,
+    /// Most GPU types of a cluster on which the tree decides; on others its fallback does [default: what the file says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub gpu_types_max: Option<u32>,
 }

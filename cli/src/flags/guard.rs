@@ -8,24 +8,32 @@ use clap::{ArgAction, Args};
 use super::RunArgs;
 use super::evaluate::{SchedulingFlags, WorkloadFlags};
 
-/// Simulates a tree without a guard against waiting and under guards of several lengths, on the same lists: what the longest wait
-/// becomes, and what that costs. Under a guard the first overdue job by arrival comes before everything else; where it does not
-/// fit, GPUs are held back for it.
+/// Simulates a tree without a guard and under several, on the same lists: what the longest wait or the tenants' fairness becomes, and
+/// what that costs. Under a guard against waiting the first overdue job by arrival comes before everything else; under a floor the
+/// tenant that holds least of its quota, below that share. Where its job does not fit, GPUs are held back for it.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   pleach distill guard runs/mine/tree.json
   pleach distill guard tree.json --workload Pleach/PhillyGang-v1 --after 6h,12h,1d --lists 8
   pleach distill guard tree.json --write 2days      and put that guard into the file
+  pleach distill guard tree.json --workload Pleach/HeliosTenants-v1 --floor 0.25,0.5,0.75
 
 In the folder: guard.json, guard.md, guard.html (longest wait against average JCT).")]
 pub struct GuardArgs {
     /// A policy file with a tree
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Times after which a job is overdue, 1min to 3years, repeated or with commas [default: 1h,3h,6h,12h,1d,2d,4d,8d]
+    /// Times after which a job is overdue, 1min to 3years, repeated or with commas [default: 1h,3h,6h,12h,1d,2d,4d,8d; none with
+    /// --floor]
     #[arg(long, value_name = "TIME", value_delimiter = ',', action = ArgAction::Append, value_parser = humantime::parse_duration)]
     pub after: Vec<Duration>,
+    /// Shares of its quota below which a tenant comes first, above 0 to 1, repeated or with commas
+    #[arg(long, value_name = "SHARE", value_delimiter = ',', action = ArgAction::Append)]
+    pub floor: Vec<f64>,
+    /// Put the floor of this share into the file, in place of what it has; the table shows it too
+    #[arg(long, value_name = "SHARE")]
+    pub write_floor: Option<f64>,
     /// Put the guard with this time into the file, in place of what it has; the table shows it too
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub write: Option<Duration>,

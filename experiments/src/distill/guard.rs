@@ -1,4 +1,5 @@
-//! What a guard against waiting costs, and what it gains: a tree under guards of several lengths on the same lists.
+//! What a guard costs, and what it gains: a tree under guards against waiting of several lengths, and under floors of tenants, on the
+//! same lists.
 
 use std::fmt::Write as _;
 
@@ -23,10 +24,12 @@ const KINDS: [Kind; 2] = [REPORTED[0], REPORTED[2]];
 /// What is compared.
 #[derive(Clone, Debug)]
 pub struct GuardInput {
-    /// The tree. Times after which its own guard calls a job overdue are replaced; its other guards stay.
+    /// The tree. The guard that is shown is replaced in it; its others stay.
     pub tree: Tree,
     /// Times after which a job is overdue, s.
     pub overdue_after_s: Vec<f64>,
+    /// Shares of their quota below which tenants come first.
+    pub tenant_floors: Vec<f64>,
     /// Lists of each part; half as many of those four times as long.
     pub num_lists: usize,
     /// Policies that are shown beside.
@@ -38,9 +41,12 @@ pub struct GuardInput {
 pub struct GuardRow {
     /// Its name.
     pub policy: String,
-    /// When a job is overdue, s; none for what has no guard.
+    /// When a job is overdue, s; none for what has no such guard.
     pub overdue_after_s: Option<f64>,
-    /// Part by part, over the tree without a guard.
+    /// Share of its quota below which a tenant comes first; none for what has no such guard.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tenant_floor: Option<f64>,
+    /// Part by part, over the tree without the guards that are shown.
     pub parts: Vec<PartOver>,
 }
 
@@ -51,7 +57,7 @@ pub struct GuardReport {
     pub schema: u32,
     /// Lists of each part; half as many of the longer ones.
     pub num_lists: usize,
-    /// The tree without a guard first, then the longest, then other policies.
+    /// The tree without a guard first, then the longest, then the highest floor, then other policies.
     pub rows: Vec<GuardRow>,
 }
 
@@ -65,32 +71,41 @@ pub fn guard(
     seed: u64,
     watcher: &Watcher,
 ) -> Result<GuardReport, Error> {
-    let under = |overdue_after_s: Option<f64>| {
+    let under = |name: &str, overdue_after_s: Option<f64>, tenant_floor: Option<f64>| {
+        let shown = |given: &[f64], own: Option<f64>| if given.is_empty() { own } else { None };
+        let own = input.tree.guards();
         let guards = Guards {
-            overdue_after_s,
-            ..input.tree.guards()
+            overdue_after_s: overdue_after_s.or(shown(&input.overdue_after_s, own.overdue_after_s)),
+            tenant_floor: tenant_floor.or(shown(&input.tenant_floors, own.tenant_floor)),
+            ..own
         };
         let tree = input.tree.clone().with_guards(guards);
-        tree.map_err(|error| Error::Failed(error.to_string()))
+        let tree = tree.map_err(|error| Error::Failed(error.to_string()))?;
+        Ok::<_, Error>((overdue_after_s, tenant_floor, PolicySpec::tree(name, tree)?))
     };
-    let mut lengths = input.overdue_after_s.clone();
-    lengths.sort_by(|a, b| b.total_cmp(a));
-    lengths.dedup();
-    let mut policies = vec![(None, PolicySpec::tree("no guard", under(None)?)?)];
-    for after_s in lengths {
+    let mut policies = vec![under("no guard", None, None)?];
+    for after_s in largest_first(&input.overdue_after_s) {
         let name = format!("overdue after {}", show_seconds(after_s));
-        policies.push((Some(after_s), PolicySpec::tree(&name, under(Some(after_s))?)?));
+        policies.push(under(&name, Some(after_s), None)?);
     }
-    policies.extend(input.against.iter().map(|policy| (None, policy.clone())));
-    let specs: Vec<PolicySpec> = policies.iter().map(|(_, spec)| spec.clone()).collect();
+    for floor in largest_first(&input.tenant_floors) {
+        policies.push(under(
+            &format!("floor {:.0} %", 100.0 * floor),
+            None,
+            Some(floor),
+        )?);
+    }
+    policies.extend(input.against.iter().map(|policy| (None, None, policy.clone())));
+    let specs: Vec<PolicySpec> = policies.iter().map(|(_, _, spec)| spec.clone()).collect();
     let drawn = ((seed, "distill/guard"), input.num_lists);
     let parts = side_by_side(env, &KINDS, drawn, &specs, watcher)?;
     let rows = policies
         .iter()
         .zip(parts)
-        .map(|((overdue_after_s, spec), parts)| GuardRow {
+        .map(|((overdue_after_s, tenant_floor, spec), parts)| GuardRow {
             policy: spec.name().to_string(),
             overdue_after_s: *overdue_after_s,
+            tenant_floor: *tenant_floor,
             parts,
         });
     Ok(GuardReport {
@@ -98,6 +113,13 @@ pub fn guard(
         num_lists: input.num_lists,
         rows: rows.collect(),
     })
+}
+
+fn largest_first(given: &[f64]) -> Vec<f64> {
+    let mut values = given.to_vec();
+    values.sort_by(|a, b| b.total_cmp(a));
+    values.dedup();
+    values
 }
 
 impl GuardReport {
@@ -110,7 +132,7 @@ impl GuardReport {
         for (place, part) in parts.iter().enumerate() {
             let _ = write!(
                 text,
-                "**{}**\n\n| policy | longest wait | average JCT | p99 JCT | mean slowdown |\n|---|---:|---:|---:|---:|\n",
+                "**{}**\n\n| policy | longest wait | average JCT | p99 JCT | mean slowdown | fairness |\n|---|---:|---:|---:|---:|---:|\n",
                 part.part
             );
             for row in &self.rows {
@@ -119,14 +141,15 @@ impl GuardReport {
                 let longest = show_seconds(own.longest_wait_s);
                 let _ = writeln!(
                     text,
-                    "| {} | {longest} | {jct} | {p99} | {slowdown} |",
-                    row.policy
+                    "| {} | {longest} | {jct} | {p99} | {slowdown} | {:.3} |",
+                    row.policy, own.fairness
                 );
             }
             text.push('\n');
         }
         text.push_str(
-            "Longest wait: of a list, mean over the lists. All else over the tree without a guard, paired.\n",
+            "Longest wait: of a list, mean over the lists. Fairness: Jain's index over the tenants' mean slowdowns. All else over the tree \
+             without a guard, paired.\n",
         );
         text
     }
@@ -204,6 +227,7 @@ mod tests {
         let input = GuardInput {
             tree: Tree::load(path.as_ref()).unwrap(),
             overdue_after_s: vec![1800.0, 1e8],
+            tenant_floors: Vec::new(),
             num_lists: 4,
             against: vec![PolicySpec::heuristic("easy").unwrap()],
         };
@@ -221,5 +245,35 @@ mod tests {
             assert_eq!(svg.matches("<circle").count(), 4);
         }
         assert_eq!(guard(&env, &input, 3, &Watcher::nobody()).unwrap(), report);
+    }
+
+    #[test]
+    fn floors_stand_beside_guards_against_waiting_and_move_who_comes_first() {
+        let env = env_of("Pleach/HeliosTenants-v1", Some(120), Some(1.5)).unwrap();
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../checkpoints/reference/HeliosTenants-v1-tree.json"
+        );
+        let input = GuardInput {
+            tree: Tree::load(path.as_ref()).unwrap(),
+            overdue_after_s: vec![1e8],
+            tenant_floors: vec![0.25, 1.0, 0.25],
+            num_lists: 4,
+            against: Vec::new(),
+        };
+        let report = guard(&env, &input, 3, &Watcher::nobody()).unwrap();
+        let rows = report
+            .rows
+            .iter()
+            .map(|row| (row.policy.as_str(), row.tenant_floor));
+        let rows: Vec<(&str, Option<f64>)> = rows.collect();
+        assert_eq!((rows[0], rows.len()), (("no guard", None), 4));
+        assert_eq!(
+            rows[2..],
+            [("floor 100 %", Some(1.0)), ("floor 25 %", Some(0.25))]
+        );
+        assert_eq!(report.rows[1].parts, report.rows[0].parts);
+        assert_ne!(report.rows[2].parts, report.rows[0].parts);
+        assert!(report.markdown().contains("| floor 25 % |"));
     }
 }

@@ -4,6 +4,7 @@
 pub mod check;
 pub mod frontier;
 pub mod guard;
+pub mod narrow;
 pub mod parts;
 pub mod search;
 mod search_report;
@@ -17,9 +18,10 @@ use pleach_env::workload::estimates::EstimateModel;
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::policy::{ChoiceRule, DecisionPoint, Needs, Policy};
-use pleach_scheduler::tree::TreePolicy;
+use pleach_scheduler::tree::{TreeError, TreePolicy};
 use pleach_scheduler::{PolicyError, Provenance};
 
+use self::narrow::narrowed;
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;
 use crate::progress::{Progress, Watcher};
@@ -171,10 +173,12 @@ pub fn prune(
         trained_by,
     };
     let judged_by = objective::in_words(&validation.objective);
+    let mut num_types = 1;
     let mut run = |episode: Episode, policy: &mut dyn Policy| -> Result<(), Error> {
         steps.episode(episode).tell(watcher);
         let draw = Seed(seed).child("distilling", episode.number as u64);
         let workload = source.workload(env, draw)?;
+        num_types = num_types.max(workload.cluster.gpu_types.len());
         let sim = SimConfig {
             seed: draw.0,
             ..env.sim.clone()
@@ -206,9 +210,28 @@ pub fn prune(
         seed: Seed(seed).child("distill", 0),
         ..config.clone()
     };
-    distill(&mut teacher, &config, &label, &mut run, &mut judge).map_err(|error| match error {
-        pleach_distill::Error::Caller(error) => error,
-        other => Error::Failed(other.to_string()),
+    let distilled =
+        distill(&mut teacher, &config, &label, &mut run, &mut judge).map_err(|error| match error {
+            pleach_distill::Error::Caller(error) => error,
+            other => Error::Failed(other.to_string()),
+        })?;
+    at_home(distilled, validation.best(), num_types).map_err(|error| Error::Failed(error.to_string()))
+}
+
+/// The trees, which step aside where they have not been.
+fn at_home(distilled: Distilled, best: &str, num_types: usize) -> Result<Distilled, TreeError> {
+    let Distilled {
+        tree,
+        mut report,
+        students,
+    } = distilled;
+    let tree = narrowed(tree, best, num_types)?;
+    report.text = tree.to_text();
+    let students = students.into_iter().map(|tree| narrowed(tree, best, num_types));
+    Ok(Distilled {
+        students: students.collect::<Result<_, _>>()?,
+        tree,
+        report,
     })
 }
 

@@ -131,6 +131,16 @@ pub fn kinds_of(env: &EnvConfig, kinds: &[Kind]) -> Vec<Kind> {
 }
 
 impl Lists {
+    /// GPU types of the cluster that has most.
+    #[must_use]
+    pub fn num_gpu_types(&self) -> usize {
+        let types = self
+            .lists
+            .iter()
+            .map(|list| list.instance.workload.cluster.gpu_types.len());
+        types.max().unwrap_or(1)
+    }
+
     /// Draws `num` lists of each kind, less where it has a smaller share, from a stream of their own, and runs all heuristics; or only
     /// those `known` to be the best of each part.
     ///

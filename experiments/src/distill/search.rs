@@ -14,6 +14,7 @@ use pleach_distill::{Dataset, DistillConfig, Recording};
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
 
+use super::narrow::narrowed;
 use super::parts::{Kind, Lists, PARTS, PartRow, REPORTED, kinds_of, paired};
 use super::provenance;
 pub use super::search_report::{FrontierRow, OtherRow, SearchReport};
@@ -301,14 +302,17 @@ impl Ground<'_> {
             let own = lists.all(policy)?;
             others.push(other(&lists, policy.name(), &own, &outcomes[chosen]));
         }
+        let at_home = |draft: &Draft| {
+            narrowed(self.tree(draft)?, &lists.best[0], lists.num_gpu_types()).map_err(failed)
+        };
         let trees: Vec<Tree> = frontier
             .iter()
-            .map(|(_, entry)| self.tree(&entry.draft))
+            .map(|(_, entry)| at_home(&entry.draft))
             .collect::<Result<_, _>>()?;
         let tree = if accepted {
             trees[chosen].clone()
         } else {
-            self.tree(&found.best_start.draft)?
+            at_home(&found.best_start.draft)?
         };
         let frontier = frontier
             .iter()

@@ -24,10 +24,12 @@ pub struct PartOver {
     pub slowdown: Option<Ratio>,
     /// The longest time that a job of a list was without GPUs, mean over the lists, s.
     pub longest_wait_s: f64,
+    /// Jain's index over the tenants' mean slowdowns, mean over the lists; 1 with a single tenant.
+    pub fairness: f64,
 }
 
-/// What one run gave: average JCT, its 99th percentile, mean slowdown, longest wait.
-type Figures = [f64; 4];
+/// What one run gave: average JCT, its 99th percentile, mean slowdown, longest wait, fairness.
+type Figures = [f64; 5];
 
 fn run(instance: &Instance, sim: &SimConfig, policy: &PolicySpec) -> Result<Figures, Error> {
     let sim = SimConfig {
@@ -43,6 +45,7 @@ fn run(instance: &Instance, sim: &SimConfig, policy: &PolicySpec) -> Result<Figu
         metrics.p99_jct_s,
         metrics.avg_slowdown,
         longest_s,
+        metrics.fairness,
     ])
 }
 
@@ -83,12 +86,13 @@ fn part_of(part: &str, own: &[Figures], base: &[Figures]) -> PartOver {
         let pairs = own.iter().zip(base).map(|(own, base)| (own[place], base[place]));
         Ratio::of_pairs(&pairs.collect::<Vec<_>>())
     };
-    let longest: Vec<f64> = own.iter().map(|own| own[3]).collect();
+    let mean_of = |place: usize| mean(&own.iter().map(|own| own[place]).collect::<Vec<_>>());
     PartOver {
         part: part.to_string(),
         jct: ratio(0),
         p99: ratio(1),
         slowdown: ratio(2),
-        longest_wait_s: mean(&longest),
+        longest_wait_s: mean_of(3),
+        fairness: mean_of(4),
     }
 }

@@ -10,7 +10,7 @@
 use super::rank::{rank, rank_rows, under};
 use crate::action_set::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind};
-use crate::cluster::{Cluster, Template};
+use crate::cluster::{Cluster, PlacementFacts, Template};
 use crate::error::PolicyError;
 use crate::ids::{JobId, Time};
 use crate::lens::{Lens, LensSet, first_with_room};
@@ -132,9 +132,22 @@ impl Policy for DelayedBackfill {
     }
 }
 
+/// Whether a job that waits can be offered something faster: on a faster type, or on this one in fewer nodes. A type that comes first
+/// by speed is offered for as long as it has free GPUs, so for another of the same speed nobody need wait, however few nodes that
+/// would take.
+fn may_be_better(cluster: &Cluster, id: JobId, facts: &PlacementFacts) -> bool {
+    let class = cluster.job(id).request.class;
+    let fewest_here = facts
+        .num_gpus
+        .div_ceil(cluster.node_gpus_max_of(facts.gpu_type).max(1));
+    cluster.class(class).speed[facts.gpu_type.index()] < cluster.best_speed_of(class)
+        || fewest_here <= facts.num_nodes_min
+}
+
 /// The job that ends first on a free type, unless another type would end it sooner by more than a margin, or a tight placement
 /// is worth waiting for. Unlike `sjf-best-type` it also waits where the other type has enough free GPUs, which then lie too far
-/// apart or are slower: whether the gain is worth it is the margin's business alone.
+/// apart or are slower: whether the gain is worth it is the margin's business alone. Where nothing better can ever be offered it
+/// starts.
 #[derive(Clone, Copy, Debug)]
 pub struct BestTypeDelay {
     /// A job waits for another type if it then ends sooner by more than so many times its run time here. At least 0.
@@ -173,7 +186,7 @@ impl Policy for BestTypeDelay {
                 .facts
                 .filter(|_| candidate.kind == CandidateKind::Start && candidate.partner.is_none())?;
             let other = point.candidates.opportunity_cost(index);
-            let waits_for_type = other.end_gain > self.margin;
+            let waits_for_type = other.end_gain > self.margin && may_be_better(cluster, job, &facts);
             if may_hold && (waits_for_type || self.patience.waits(cluster, candidate, job)) {
                 return None;
             }

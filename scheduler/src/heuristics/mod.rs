@@ -17,6 +17,7 @@ mod greedy;
 mod moldable;
 mod preemptive;
 mod rank;
+mod ranking;
 mod sharing;
 mod tuned;
 
@@ -30,6 +31,7 @@ pub use fifo::HeadOfLine;
 pub use greedy::Greedy;
 pub use moldable::SjfMoldable;
 pub use preemptive::{Las, Srtf};
+pub use ranking::Ranking;
 pub use sharing::SjfShare;
 pub use tuned::SjfTuned;
 

@@ -42,6 +42,20 @@ pub(super) fn fallback(name: &str) -> Result<(), TreeError> {
     })
 }
 
+/// Refuses a number of GPU types that is out of range, and one for which nobody stands in.
+pub(super) fn gpu_types_max(most: u32, limit: u32, fallback: Option<&str>) -> Result<(), TreeError> {
+    let allowed = match fallback {
+        _ if !(1..=limit).contains(&most) => format!("1 to {limit}"),
+        None => "none without a fallback, which decides on the other clusters".into(),
+        Some(_) => return Ok(()),
+    };
+    Err(TreeError::Value {
+        key: "gpu_types_max",
+        value: most.to_string(),
+        allowed,
+    })
+}
+
 /// Refuses weights that order nothing or that nobody could read; returns them in the order of the features.
 pub(super) fn key_weights(terms: &[KeyWeight]) -> Result<Vec<KeyWeight>, TreeError> {
     let fail = |term, reason| Err(TreeError::Key { term, reason });

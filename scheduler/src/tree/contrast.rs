@@ -40,7 +40,7 @@ pub struct Contrast {
     pub parting: Option<Parting>,
     /// What decides where the tiers are the same, with both values.
     pub key: Option<String>,
-    /// Why a guard does not allow the other, whatever the tiers say.
+    /// Why a guard does not allow the other, or who decides in the tree's place, whatever the tiers say.
     pub guard: Option<String>,
 }
 
@@ -105,7 +105,7 @@ impl TreePolicy {
             other_tier,
             parting: tree.parting(&rows.0, &rows.1),
             key: (tier == other_tier).then(|| self.key_words(point, (first, other))),
-            guard: (!self.is_allowed(point, other))
+            guard: (self.steps_aside(point) || !self.is_allowed(point, other))
                 .then(|| self.guard_in_words(point, other))
                 .flatten(),
         })

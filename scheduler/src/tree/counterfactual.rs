@@ -83,7 +83,10 @@ impl TreePolicy {
         let (Some(candidate), true) = (point.candidates.get(own), rival < point.candidates.len()) else {
             panic!("candidates {own} and {rival} of {}", point.candidates.len());
         };
-        let Some(job) = candidate.job.filter(|_| self.is_allowed(point, own)) else {
+        let Some(job) = candidate
+            .job
+            .filter(|_| self.is_allowed(point, own) && !self.steps_aside(point))
+        else {
             return Ok(None);
         };
         let rate = candidate.facts.as_ref().map_or_else(

@@ -40,7 +40,7 @@ pub struct Explanation {
     pub tier: usize,
     /// Number of tiers.
     pub num_tiers: usize,
-    /// The path, from the root.
+    /// The path, from the root; empty where the fallback decides.
     pub path: Vec<Condition>,
     /// Admissible candidates in better tiers; 0 for the one that is chosen.
     pub num_better: usize,
@@ -123,6 +123,9 @@ impl TreePolicy {
         let allowed = self.tree().guards().allowed(point.cluster, point.candidates);
         let admissible =
             |index: &usize| *index != choice && point.observation.mask[*index] && allowed >> *index & 1 == 1;
+        if self.steps_aside(point) {
+            path.clear();
+        }
         Ok(Explanation {
             action: action(point.candidates, choice),
             leaf: id,
@@ -153,8 +156,17 @@ impl TreePolicy {
 }
 
 impl TreePolicy {
-    /// Why a guard had a candidate chosen, or does not allow it; none where guards say nothing of it.
+    /// Who decides if the tree does not, and why a guard had a candidate chosen or does not allow it; none where nothing is to be said.
     pub(super) fn guard_in_words(&self, point: &DecisionPoint<'_>, choice: usize) -> Option<String> {
+        let aside = self.tree().aside_in_words(point.cluster);
+        let words: Vec<String> = aside
+            .into_iter()
+            .chain(self.rule_in_words(point, choice))
+            .collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    fn rule_in_words(&self, point: &DecisionPoint<'_>, choice: usize) -> Option<String> {
         let (guards, cluster, set) = (self.tree().guards(), point.cluster, point.candidates);
         let allowed = guards.allowed(cluster, set);
         let is_allowed = allowed >> choice & 1 == 1;

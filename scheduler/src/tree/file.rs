@@ -63,6 +63,9 @@ struct Document {
     /// From version 2 on; absent = none.
     #[serde(default, deserialize_with = "sealed::fallback")]
     fallback: Option<String>,
+    /// From version 2 on; absent = any number.
+    #[serde(default, deserialize_with = "sealed::gpu_types_max")]
+    gpu_types_max: Option<u32>,
     estimates: Vec<Provenance>,
     trained_by: std::collections::BTreeMap<String, serde_json::Value>,
     schema: Vec<String>,
@@ -139,6 +142,9 @@ impl Tree {
         if let Some(fallback) = &self.fallback {
             put("fallback", json(fallback));
         }
+        if let Some(most) = self.gpu_types_max {
+            put("gpu_types_max", json(&most));
+        }
         put("estimates", json(estimates));
         put("trained_by", json(trained_by));
         put(
@@ -166,7 +172,7 @@ impl Tree {
         text
     }
 
-    /// Hex SHA-256 over what decides: candidates, guards, key, weights and nodes as they are written, and the hash of the features.
+    /// Hex SHA-256 over what decides: candidates, guards, where it steps aside, key, weights and nodes as they are written, and the hash of the features.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut digest = Sha256::new();
@@ -175,6 +181,12 @@ impl Tree {
         digest.update(json(&self.meta.tie_key));
         if !self.guards.is_none() {
             digest.update(json(&self.guards));
+        }
+        if let Some(most) = self.gpu_types_max {
+            digest.update(format!(
+                "{most} {}\n",
+                self.fallback.as_deref().unwrap_or_default()
+            ));
         }
         for term in &self.meta.key_weights {
             digest.update(format!("{} {}\n", feature_of(term.feature).name, term.weight));
@@ -319,12 +331,14 @@ impl Tree {
         if header.version == 1 {
             sealed::refuse_in_version_1(&[
                 ("fallback", document.fallback.is_some()),
+                ("gpu_types_max", document.gpu_types_max.is_some()),
                 ("golden", claims.golden.is_some()),
             ])?;
         }
         let tree = Tree::new(meta, &nodes)?
             .with_guards(guards)?
-            .with_fallback(document.fallback)?;
+            .with_fallback(document.fallback)?
+            .with_gpu_types_max(document.gpu_types_max)?;
         Ok((tree, claims))
     }
 

@@ -13,6 +13,9 @@
 //! One tree over candidates, invariant to their number and order, rather than a classifier over slots: Hu et al. on
 //! Decima (arXiv 2405.19131) distil a scheduler into such scores; the tiers with a declared key inside are ours.
 
+mod aside;
+#[cfg(test)]
+mod aside_tests;
 mod boxes;
 mod certificate;
 mod certify;
@@ -23,9 +26,9 @@ mod error;
 mod explain;
 mod export;
 mod file;
-mod golden;
 #[cfg(test)]
 mod floor_tests;
+mod golden;
 #[cfg(test)]
 mod guard_tests;
 mod key_text;
@@ -88,6 +91,7 @@ pub struct Tree {
     certificates: Vec<Certificate>,
     /// Name of a heuristic.
     fallback: Option<String>,
+    gpu_types_max: Option<u32>,
     golden: Option<Golden>,
 }
 
@@ -121,6 +125,7 @@ impl Tree {
             guards: Guards::NONE,
             certificates: Vec::new(),
             fallback: None,
+            gpu_types_max: None,
             golden: None,
         })
     }
@@ -169,10 +174,12 @@ impl Tree {
     /// The same tree with this fallback.
     ///
     /// # Errors
-    /// A name that is no heuristic's.
+    /// A name that is no heuristic's; none for a tree that leaves some clusters to it.
     pub fn with_fallback(mut self, fallback: Option<String>) -> Result<Tree, TreeError> {
-        if let Some(name) = &fallback {
-            check::fallback(name)?;
+        match (&fallback, self.gpu_types_max) {
+            (Some(name), _) => check::fallback(name)?,
+            (None, Some(most)) => check::gpu_types_max(most, most, None)?,
+            (None, None) => {}
         }
         self.fallback = fallback;
         Ok(self)

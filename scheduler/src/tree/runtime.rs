@@ -1,7 +1,8 @@
 //! The interpreter: a tree as three flat arrays, and the policy that runs it. Allocates nothing per decision.
 
-use super::{Node, Tree};
+use super::{Node, Tree, aside};
 use crate::error::PolicyError;
+use crate::heuristics::Ranking;
 use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef};
 use crate::policy::{ChoiceRule, DecisionPoint, Needs, Policy};
 
@@ -122,6 +123,8 @@ impl FlatTree {
 pub struct TreePolicy {
     tree: Tree,
     flat: FlatTree,
+    /// Who decides on clusters that are left to the fallback.
+    ranking: Option<Ranking>,
 }
 
 impl TreePolicy {
@@ -130,6 +133,7 @@ impl TreePolicy {
     pub fn new(tree: Tree) -> TreePolicy {
         TreePolicy {
             flat: FlatTree::of(&tree),
+            ranking: tree.ranking(),
             tree,
         }
     }
@@ -146,7 +150,7 @@ impl TreePolicy {
         &self.flat
     }
 
-    /// Writes the leaf number of each candidate.
+    /// Writes the leaf number of each candidate, whatever the cluster.
     ///
     /// # Errors
     /// As [`Policy::score`].
@@ -189,6 +193,11 @@ impl Policy for TreePolicy {
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         check_shape(&point.observation, scores.len())?;
+        if self.steps_aside(&point)
+            && let Some(ranking) = &mut self.ranking
+        {
+            return aside::score(ranking, point, scores);
+        }
         self.flat.walk(&point.observation, |index, leaf| {
             scores[index] = self.flat.score[leaf];
         });
@@ -196,6 +205,9 @@ impl Policy for TreePolicy {
     }
 
     fn leaf(&self, point: DecisionPoint<'_>, choice: usize) -> Option<u32> {
+        if self.steps_aside(&point) {
+            return None;
+        }
         let mut row = [0.0_f32; NUM_FEATURES];
         row[..NUM_CANDIDATE_FEATURES].copy_from_slice(point.observation.row(choice));
         row[NUM_CANDIDATE_FEATURES..].copy_from_slice(point.observation.global);

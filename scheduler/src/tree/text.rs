@@ -58,7 +58,13 @@ impl Tree {
                  none of its jobs fits, GPUs are held back for one."
             )
         });
-        overdue.into_iter().chain(floor).chain(stopped).collect()
+        let aside = self.aside_line();
+        aside
+            .into_iter()
+            .chain(overdue)
+            .chain(floor)
+            .chain(stopped)
+            .collect()
     }
 
     /// One line for each feature that it reads: name, unit, meaning.

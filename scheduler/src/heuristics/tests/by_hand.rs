@@ -1,7 +1,8 @@
 //! Each heuristic on a node of 4 GPUs, worked by hand.
 
 use super::sim::{Arrival, node_of, schedule};
-use crate::cluster::Capabilities;
+use crate::cluster::{Capabilities, Cluster};
+use crate::cluster_spec::{ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup};
 
 const PREEMPTIVE: Capabilities = Capabilities {
     preemption: true,
@@ -141,4 +142,44 @@ fn packing_starts_the_largest_gang_first() {
         Arrival(0, 3, 100, 0),
     ];
     assert_eq!(starts("packing", &jobs), [0, 100, 0]);
+}
+
+/// Pairs of GPUs and one node of eight, equally fast, as on Philly: the type of the pairs is always offered first.
+#[test]
+fn best_type_delay_starts_where_nothing_better_will_ever_be_offered() {
+    let mut spec = ClusterSpec::uniform(3, 2, 3);
+    let second = GpuTypeSpec {
+        name: "wide".into(),
+        ..spec.gpu_types[0].clone()
+    };
+    let wide = NodeGroup {
+        count: 1,
+        gpus_per_node: 8,
+        gpu_type: "wide".into(),
+        nodes_per_rack: 1,
+        ..NodeGroup::default()
+    };
+    spec.gpu_types.push(second);
+    spec.node_groups.push(wide);
+    spec.tenants[0].quota_gpus = 14;
+    let starts = |speed: [f64; 2], jobs: &[Arrival]| -> Vec<i64> {
+        let class = ModelClass {
+            name: "any".into(),
+            speed: speed.into(),
+            locality: LocalityFactors::PHILLY,
+            ..ModelClass::default()
+        };
+        let mut cluster = Cluster::new(&spec, &[class], Capabilities::default()).unwrap();
+        let schedule = schedule(&mut cluster, "best-type-delay", jobs);
+        schedule.iter().map(|(start, _)| *start).collect()
+    };
+    // A gang of four takes two pairs, slower than the node of eight would be, on which it is not offered. Its patience is half its run
+    // time, an hour.
+    let gang = [Arrival(0, 1, 100_000, 0), Arrival(10, 4, 7200, 0)];
+    assert_eq!(starts([1.0, 1.0], &gang), [0, 3610]);
+    // A short one has none.
+    let short = [Arrival(0, 1, 100_000, 0), Arrival(10, 4, 1800, 0)];
+    assert_eq!(starts([1.0, 1.0], &short), [0, 10]);
+    // Where the wide node is twice as fast it comes first, and the gang is there at once.
+    assert_eq!(starts([0.5, 1.0], &gang), [0, 10]);
 }

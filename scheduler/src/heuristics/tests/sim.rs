@@ -44,6 +44,14 @@ pub(super) fn submit(cluster: &mut Cluster, job: &Arrival) -> JobId {
     cluster.submit(request).unwrap()
 }
 
+/// Who ends next, and when.
+fn next_end(cluster: &Cluster) -> Option<(Time, JobId)> {
+    let kinds = (0..cluster.num_types()).map(|kind| GpuTypeId(kind as u8));
+    kinds
+        .filter_map(|kind| cluster.running_of(kind).first().copied())
+        .min()
+}
+
 /// Runs a heuristic until all jobs have finished; returns (first start, finish) of each job, s.
 pub(super) fn schedule(cluster: &mut Cluster, name: &str, jobs: &[Arrival]) -> Vec<(i64, i64)> {
     let mut policy = by_name(name).unwrap();
@@ -53,7 +61,7 @@ pub(super) fn schedule(cluster: &mut Cluster, name: &str, jobs: &[Arrival]) -> V
     let mut coming = jobs.iter().peekable();
     for _ in 0..10_000 {
         let arrival = coming.peek().map(|job| Time(job.0 * 1_000_000));
-        let finish = cluster.running_of(GpuTypeId(0)).first().map(|(end, _)| *end);
+        let finish = next_end(cluster).map(|(end, _)| end);
         let again = tick
             .filter(|_| cluster.num_pending() > 0)
             .map(|tick| cluster.now() + tick);
@@ -61,12 +69,7 @@ pub(super) fn schedule(cluster: &mut Cluster, name: &str, jobs: &[Arrival]) -> V
             break;
         };
         cluster.advance(now);
-        while let Some((_, id)) = cluster
-            .running_of(GpuTypeId(0))
-            .first()
-            .copied()
-            .filter(|(end, _)| *end == now)
-        {
+        while let Some((_, id)) = next_end(cluster).filter(|(end, _)| *end == now) {
             cluster.finish(id);
             finishes[id.index()] = now.0 / 1_000_000;
         }

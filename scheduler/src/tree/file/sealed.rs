@@ -52,6 +52,10 @@ pub(super) fn fallback<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Stri
     named("fallback", from)
 }
 
+pub(super) fn gpu_types_max<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u32>, D::Error> {
+    named("gpu_types_max", from)
+}
+
 /// Refuses keys that came with version 2: each with whether it is there.
 pub(super) fn refuse_in_version_1(keys: &[(&'static str, bool)]) -> Result<(), TreeError> {
     match keys.iter().find(|(_, is_there)| *is_there) {

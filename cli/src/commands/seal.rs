@@ -17,7 +17,8 @@ pub fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let text = read_text(&args.file, MAX_BYTES)?;
     let mut tree = Tree::from_json_uncertified(&text).map_err(refused)?;
     if let Some(name) = &args.fallback {
-        heuristics::by_name(name)?;
+        heuristics::by_name(name)
+            .map_err(|error| Error::config("fallback", name, error.allowed, error.hint))?;
         tree = tree.with_fallback(Some(name.clone())).map_err(refused)?;
     }
     let certificates = tree.certify();

@@ -33,6 +33,7 @@ mod outline;
 mod reach;
 mod runtime;
 mod text;
+mod visits;
 
 use std::collections::BTreeMap;
 
@@ -50,6 +51,7 @@ pub use node::{MAX_DEPTH, Node};
 pub use outline::{Kind, Outline, OutlineLeaf, OutlineNode, Rule};
 pub use runtime::{FlatTree, TreePolicy};
 pub use text::{count, quantity};
+pub use visits::{DriftWindow, PSI_LIMIT_DEFAULT, Visits, WINDOW_DECISIONS, WINDOW_DEFAULT, psi};
 
 use crate::cluster::Capabilities;
 use crate::estimate::Provenance;
@@ -86,6 +88,7 @@ pub struct Tree {
     /// Name of a heuristic.
     fallback: Option<String>,
     golden: Option<Golden>,
+    visits: Option<Visits>,
 }
 
 impl Tree {
@@ -119,6 +122,7 @@ impl Tree {
             certificates: Vec::new(),
             fallback: None,
             golden: None,
+            visits: None,
         })
     }
 
@@ -153,6 +157,10 @@ impl Tree {
     /// A guard that is out of range, or that asks for what the tree does not choose among.
     pub fn with_guards(mut self, guards: Guards) -> Result<Tree, TreeError> {
         check::guards(guards, &self.meta.needs)?;
+        if guards != self.guards {
+            // It schedules otherwise from now on, and meets other candidates.
+            self.visits = None;
+        }
         self.guards = guards;
         Ok(self)
     }
@@ -188,10 +196,26 @@ impl Tree {
         self.golden.is_some()
     }
 
-    /// Whether its file holds anything for its deployment: fallback or golden vectors.
+    /// How often candidates ended in each leaf where it was judged, as far as its file says.
+    #[must_use]
+    pub fn visits(&self) -> Option<&Visits> {
+        self.visits.as_ref()
+    }
+
+    /// The same tree with this histogram, which its file then holds.
+    ///
+    /// # Errors
+    /// A histogram that is not one of this tree's leaves, or of too few decisions.
+    pub fn with_visits(mut self, visits: Visits) -> Result<Tree, TreeError> {
+        self.check_visits(&visits)?;
+        self.visits = Some(visits);
+        Ok(self)
+    }
+
+    /// Whether its file holds anything for its deployment: fallback, golden vectors or visits.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
-        self.fallback.is_some() || self.golden.is_some()
+        self.fallback.is_some() || self.golden.is_some() || self.visits.is_some()
     }
 
     /// All nodes; the root is first, every child comes after its parent.

@@ -14,6 +14,7 @@
 //! Decima (arXiv 2405.19131) distil a scheduler into such scores; the tiers with a declared key inside are ours.
 
 mod boxes;
+mod bundle;
 mod certificate;
 mod certify;
 mod check;
@@ -37,6 +38,9 @@ mod visits;
 
 use std::collections::BTreeMap;
 
+pub use bundle::{
+    BUNDLE_FORMAT, BUNDLE_VERSION, BUNDLED_TREE, Bundle, BundleError, BundledFile, MANIFEST_FILE, Manifest,
+};
 pub use certificate::{Certificate, Property, Verdict, Witness};
 pub use contrast::{Contrast, Parting};
 pub use counterfactual::{Change, Counterfactual};

@@ -239,17 +239,25 @@ mod tests {
         assert!(window.add(&[0, 0, 1]));
         assert!(window.psi(&visits).unwrap() < 1e-4);
         // Five of a hundred decisions are others now, then all are.
-        (0..5).for_each(|_| drop(window.add(&[1, 1, 1])));
+        for _ in 0..5 {
+            window.add(&[1, 1, 1]);
+        }
         let early = window.psi(&visits).unwrap();
-        (0..95).for_each(|_| drop(window.add(&[1, 1, 1])));
+        for _ in 0..95 {
+            window.add(&[1, 1, 1]);
+        }
         let late = window.psi(&visits).unwrap();
         assert!(early > 1e-4 && early < 0.1 && late > 3.0, "{early} {late}");
         let bytes = serde_json::to_string(&window).unwrap().len();
-        (0..100_000).for_each(|_| drop(window.add(&[1, 1, 1])));
+        for _ in 0..100_000 {
+            window.add(&[1, 1, 1]);
+        }
         assert_eq!(serde_json::to_string(&window).unwrap().len(), bytes);
         assert_eq!(window.num_held(), 100);
         // The same decisions again: nothing is left of the others.
-        (0..100).for_each(|_| drop(window.add(&[0, 0, 1])));
+        for _ in 0..100 {
+            window.add(&[0, 0, 1]);
+        }
         assert!(window.psi(&visits).unwrap() < 1e-4);
         // A leaf that there is not counts for nothing.
         window.add(&[9]);
@@ -258,7 +266,9 @@ mod tests {
     #[test]
     fn a_window_from_a_file_goes_on_and_one_of_another_shape_is_known() {
         let mut window = DriftWindow::new(100, 3);
-        (0..57).for_each(|_| drop(window.add(&[2])));
+        for _ in 0..57 {
+            window.add(&[2]);
+        }
         let text = serde_json::to_string(&window).unwrap();
         let back: DriftWindow = serde_json::from_str(&text).unwrap();
         assert!(back == window && back.is_of(100, 3));

@@ -1,4 +1,4 @@
-//! The daemon's folder: a lock, the decision log, the status and the memory.
+//! The daemon's folder: a lock, the decision log, the status, the memory and what is remembered of drift.
 //!
 //! Nothing in it is needed to go on: jobs, holds and decisions are Slurm's. So a full disk costs the log, not the scheduling.
 

@@ -84,7 +84,7 @@ pub fn psi(expected: &[u64], found: &[u64]) -> f64 {
     pairs.map(|(p, q)| (q - p) * ln(q / p)).sum()
 }
 
-/// The last decisions, in steps. Its memory is [`STEPS`] + 1 counts for each leaf, whatever its length.
+/// The last decisions, in steps. Its memory is 21 counts for each leaf, whatever its length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DriftWindow {

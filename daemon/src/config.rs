@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pleach_scheduler::tree::{PSI_LIMIT_DEFAULT, WINDOW_DECISIONS, WINDOW_DEFAULT};
 use pleach_scheduler::{ConfigError, heuristics};
 use serde::{Deserialize, Serialize};
 
@@ -42,10 +43,27 @@ pub struct Settings {
     pub restart_cost_s: f64,
     /// Port of 127.0.0.1 where `GET /metrics` answers Prometheus, 1 to 65535; none: nobody listens.
     pub metrics_port: Option<u16>,
+    /// What is done where the tree is offered something else than it was judged on; only for trees whose files have visits.
+    pub on_drift: OnDrift,
+    /// Decisions of the window that is watched, 100 to 1,000,000.
+    pub drift_window: u32,
+    /// Stability index above which it has drifted, 0.001 to 1,000.
+    pub drift_limit: f64,
     /// What is known of GPU types, by Slurm's names.
     pub gpu_types: BTreeMap<String, GpuType>,
     /// GPUs that are an account's by right, by Slurm's names; other accounts share the rest.
     pub tenants: BTreeMap<String, u32>,
+}
+
+/// What is done about drift.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnDrift {
+    /// The operator is told.
+    #[default]
+    Warn,
+    /// The operator is told, and the fallback decides until the policy is read again.
+    Fallback,
 }
 
 /// A GPU type.
@@ -85,6 +103,9 @@ impl Default for Settings {
             restart_cost_s: 30.0,
             gpu_types: BTreeMap::new(),
             metrics_port: None,
+            on_drift: OnDrift::Warn,
+            drift_window: WINDOW_DEFAULT,
+            drift_limit: PSI_LIMIT_DEFAULT,
             tenants: BTreeMap::new(),
         }
     }
@@ -128,6 +149,13 @@ impl Settings {
                 f64::from(u32::MAX),
             ),
             ("restart_cost_s", self.restart_cost_s, 0.0, 1e6),
+            ("drift_limit", self.drift_limit, 0.001, 1000.0),
+            (
+                "drift_window",
+                f64::from(self.drift_window),
+                f64::from(WINDOW_DECISIONS.0),
+                f64::from(WINDOW_DECISIONS.1),
+            ),
         ];
         for (key, value, least, most) in ranges {
             if !(least..=most).contains(&value) {
@@ -200,6 +228,14 @@ mod tests {
             ("deadline_s = nan", "deadline_s"),
             ("fallback = 'esay'", "easy"),
             ("metrics_port = 0", "1 to 65535"),
+            ("on_drift = 'panic'", "`warn`"),
+            (
+                "drift_window = 99",
+                "drift_window = 99: allowed is 100 to 1000000",
+            ),
+            ("drift_window = -1", "drift_window"),
+            ("drift_limit = nan", "drift_limit"),
+            ("drift_limit = 0", "drift_limit = 0"),
             ("metrics_port = 65536", "65536"),
             ("[gpu_types.a100]\nspeed = -1", "gpu_types.a100"),
             ("[tenants]\n'*' = 3", "tenants"),

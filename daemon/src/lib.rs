@@ -3,6 +3,7 @@
 pub mod apply;
 pub mod command;
 pub mod config;
+pub mod drift;
 pub mod error;
 pub mod fleet;
 pub mod lua;

@@ -59,7 +59,7 @@ enum Command {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("mode").required(true).args(["shadow", "live"])))]
 struct Run {
-    /// A tree (`.json`), a network (`.ckpt`) or the name of a heuristic.
+    /// A tree (`.json`), the folder of a bundle, a network (`.ckpt`) or the name of a heuristic.
     #[arg(long)]
     policy: String,
     /// Decide and write down; touch nothing.
@@ -268,6 +268,9 @@ fn status(settings: &Settings) -> Result<ExitCode, Error> {
         status.decide_s * 1e3,
         status.apply_s * 1e3,
     );
+    if let Some(psi) = status.drift_psi {
+        text += &format!("\ndrift: stability index {psi:.3}");
+    }
     for warning in &status.warnings {
         text += &format!("\nwarning: {warning}");
     }

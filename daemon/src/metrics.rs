@@ -36,6 +36,7 @@ pub struct Metrics {
     counters: [Counter; 5],
     jobs: [Gauge; 3],
     last_round: Gauge,
+    drift: Gauge<f64, AtomicU64>,
     times: [Histogram; 3],
 }
 
@@ -74,6 +75,9 @@ impl Metrics {
         let last_round = Gauge::default();
         let help = "When the last round began, Unix time";
         registry.register_with_unit("last_round", help, Unit::Seconds, last_round.clone());
+        let drift = Gauge::default();
+        let help = "Stability index of the last decisions; NaN until there is one";
+        registry.register("drift_psi", help, drift.clone());
         let times = [
             ("observe", "Time for observing Slurm"),
             ("decide", "Time for deciding"),
@@ -105,6 +109,7 @@ impl Metrics {
             counters,
             jobs,
             last_round,
+            drift,
             times,
         })
     }
@@ -134,6 +139,7 @@ impl Metrics {
             gauge.set(i64::try_from(num).unwrap_or(i64::MAX));
         }
         self.last_round.set(status.at_s);
+        self.drift.set(status.drift_psi.unwrap_or(f64::NAN));
         let times = [status.observe_s, status.decide_s, status.apply_s];
         // The times of a round that failed are those of the round before.
         for (histogram, time_s) in self.times.iter().zip(times).filter(|_| !is_failed) {
@@ -233,6 +239,7 @@ mod tests {
                 num_rounds: rounds,
                 num_waiting: 7,
                 at_s: 1_795_000_000,
+                drift_psi: (rounds == 2).then_some(0.25),
                 decide_s: 0.002,
                 ..Status::default()
             });
@@ -244,6 +251,7 @@ mod tests {
             "pleach_jobs_waiting 7",
             "pleach_last_round_seconds 1795000000",
             "pleach_decide_seconds_count 2",
+            "pleach_drift_psi 0.25",
             "# EOF",
         ] {
             assert!(text.contains(line), "{line} is not in {text}");

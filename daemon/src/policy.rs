@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::tree::Tree;
+use pleach_scheduler::tree::{Bundle, Tree};
 use pleach_scheduler::{Capabilities, Provenance, TreePolicy, heuristics};
 
 use crate::config::Settings;
@@ -66,7 +66,7 @@ impl Loaded {
         }
     }
 
-    /// A policy by the name of a heuristic, the file of a tree (`.json`) or of a network.
+    /// A policy by the name of a heuristic, the file of a tree (`.json`) or of a network, or the folder of a bundle.
     ///
     /// # Errors
     /// A file that cannot be read, another feature schema, actions that this cluster cannot carry out.
@@ -85,6 +85,10 @@ impl Loaded {
                 ))),
                 None => Ok(loaded),
             };
+        }
+        if path.is_dir() {
+            let bundle = Bundle::open(path).map_err(|error| refuse(error.to_string()))?;
+            return Loaded::tree(text, bundle.tree, capabilities);
         }
         if path.extension().is_some_and(|extension| extension == "json") {
             let tree = Tree::load(path).map_err(|error| refuse(error.to_string()))?;
@@ -191,5 +195,37 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(refused.contains("fallback = \"sfj\": allowed is "), "{refused}");
+    }
+    #[test]
+    fn a_bundle_is_a_policy_and_is_refused_where_a_file_of_it_was_changed() {
+        use pleach_scheduler::tree::{BUNDLE_FORMAT, BUNDLE_VERSION, BundledFile, Manifest};
+        let folder = tempfile::tempdir().unwrap();
+        let tree = reference();
+        let text = tree.to_json();
+        let manifest = Manifest {
+            format: BUNDLE_FORMAT.into(),
+            version: BUNDLE_VERSION,
+            name: tree.meta().name.clone(),
+            tree_hash: tree.hash(),
+            made_by: "a test".into(),
+            commit: None,
+            trained_by: tree.meta().trained_by.clone(),
+            recorded_on: std::collections::BTreeMap::new(),
+            files: vec![BundledFile::of("tree.json", text.as_bytes())],
+        };
+        std::fs::write(folder.path().join("tree.json"), &text).unwrap();
+        std::fs::write(
+            folder.path().join("manifest.json"),
+            serde_json::to_vec(&manifest).unwrap(),
+        )
+        .unwrap();
+        let place = folder.path().display().to_string();
+        let loaded = Loaded::of(&place, Capabilities::default()).unwrap();
+        assert_eq!(loaded.tree.unwrap().tree(), &tree);
+        std::fs::write(folder.path().join("tree.json"), text + "\n").unwrap();
+        let refused = Loaded::of(&place, Capabilities::default())
+            .unwrap_err()
+            .to_string();
+        assert!(refused.contains("bundle: tree.json: it has "), "{refused}");
     }
 }

@@ -24,6 +24,8 @@ pub struct Plan {
     pub fleet: Option<Fleet>,
     /// Who answered in the policy's place and why.
     pub fallback: Option<String>,
+    /// At each decision of a tree, numbers of the leaves of all that was offered; nothing where another one decided.
+    pub offered: Vec<Vec<u32>>,
 }
 
 /// Who decides, and who does where that fails.
@@ -52,14 +54,16 @@ pub fn plan(
             decisions: Vec::new(),
             fleet: None,
             fallback: None,
+            offered: Vec::new(),
         });
     };
     let reason = match decide(&mut fleet, deciders.policy, is_late) {
-        Ok(Some(decisions)) => {
+        Ok(Some((decisions, offered))) => {
             return Ok(Plan {
                 decisions,
                 fleet: Some(fleet),
                 fallback: None,
+                offered,
             });
         }
         Ok(None) => format!(
@@ -68,30 +72,50 @@ pub fn plan(
         ),
         Err(error) => format!("{}: {error}", deciders.policy.name),
     };
-    let Some(mut fleet) = fleet::build(snapshot, memory, settings, is_shadow)? else {
-        unreachable!("the same snapshot had nodes");
+    by_fallback(snapshot, memory, deciders.fallback, settings, is_shadow, &reason)
+}
+
+/// Decides a round by the fallback alone, for a reason that is written down.
+///
+/// # Errors
+/// As [`plan`].
+pub fn by_fallback(
+    snapshot: &Snapshot,
+    memory: &Memory,
+    fallback: &mut Loaded,
+    settings: &Settings,
+    is_shadow: bool,
+    reason: &str,
+) -> Result<Plan, Error> {
+    let mut fleet = fleet::build(snapshot, memory, settings, is_shadow)?;
+    let decided = match &mut fleet {
+        Some(fleet) => decide(fleet, fallback, &mut || false)?,
+        None => None,
     };
-    let decisions = decide(&mut fleet, deciders.fallback, &mut || false)?;
     Ok(Plan {
-        decisions: decisions.unwrap_or_default(),
-        fleet: Some(fleet),
-        fallback: Some(format!("{} answered: {reason}", deciders.fallback.name)),
+        decisions: decided.map_or_else(Vec::new, |(decisions, _)| decisions),
+        fleet,
+        fallback: Some(format!("{} answered: {reason}", fallback.name)),
+        offered: Vec::new(),
     })
 }
+
+/// What a pass decided, and where all that was offered ended in a tree.
+type Decided = (Vec<Planned>, Vec<Vec<u32>>);
 
 /// One pass to its end, with the reason of each decision; none if it was too late.
 fn decide(
     fleet: &mut Fleet,
     loaded: &mut Loaded,
     is_late: &mut dyn FnMut() -> bool,
-) -> Result<Option<Vec<Planned>>, PolicyError> {
+) -> Result<Option<Decided>, PolicyError> {
     let Fleet { cluster, nodes, .. } = fleet;
     if cluster.num_pending() == 0 {
-        return Ok(Some(Vec::new()));
+        return Ok(Some(Decided::default()));
     }
     let needs = loaded.policy.needs();
     let mut pass = Pass::new();
-    let (mut planned, mut decisions) = (Vec::new(), Vec::new());
+    let (mut planned, mut decisions, mut offered) = (Vec::new(), Vec::new(), Vec::new());
     let mut state = pass.open(cluster, &needs);
     while state == PassState::Open {
         if is_late() {
@@ -99,6 +123,7 @@ fn decide(
         }
         let action = pass.decide(cluster, loaded.policy.as_mut())?;
         let why = why(&pass, cluster, loaded, action)?;
+        offered.extend(leaves(&pass, loaded)?);
         state = pass.act(cluster, &needs, action);
         cluster.take_decisions(&mut decisions);
         planned.extend(decisions.drain(..).map(|decision| {
@@ -114,7 +139,19 @@ fn decide(
             }
         }));
     }
-    Ok(Some(planned))
+    Ok(Some((planned, offered)))
+}
+
+/// Numbers of the leaves of all that may be chosen; none of what is no tree.
+fn leaves(pass: &Pass, loaded: &Loaded) -> Result<Option<Vec<u32>>, PolicyError> {
+    let Some(tree) = &loaded.tree else {
+        return Ok(None);
+    };
+    let observation = pass.observation().as_ref();
+    let mut leaves = vec![0; pass.candidates().len()];
+    tree.leaves(&observation, &mut leaves)?;
+    let may = leaves.iter().zip(observation.mask).filter(|(_, may)| **may);
+    Ok(Some(may.map(|(leaf, _)| *leaf).collect()))
 }
 
 /// The path of a tree to its choice.

@@ -7,6 +7,7 @@ use pleach_scheduler::decision::Action;
 use crate::apply::slurm as apply;
 use crate::command::Commands;
 use crate::config::Settings;
+use crate::drift::Drift;
 use crate::error::Error;
 use crate::fleet;
 use crate::memory::Memory;
@@ -28,6 +29,7 @@ pub struct Service {
     policy_text: String,
     policy: Loaded,
     fallback: Loaded,
+    drift: Option<Drift>,
     memory: Memory,
     state: State,
     status: Status,
@@ -53,12 +55,17 @@ impl Service {
         let (memory, complaint) = state.read_memory();
         let mut warnings = loaded.warnings.clone();
         warnings.extend(complaint);
+        let (remembered, complaint) = state.read_drift();
+        warnings.extend(complaint);
+        let drift = Drift::new(&loaded, &settings).map(|drift| drift.going_on(remembered, &settings));
+        warnings.extend(drift.as_ref().and_then(Drift::warning));
         let status = Status {
             pid: std::process::id(),
             is_shadow,
             partition: partition.clone(),
             policy: loaded.name.clone(),
             warnings,
+            drift_psi: drift.as_ref().and_then(Drift::psi),
             ..Status::default()
         };
         Ok(Service {
@@ -68,6 +75,7 @@ impl Service {
             policy_text: policy.to_owned(),
             policy: loaded,
             fallback,
+            drift,
             memory,
             state,
             status,
@@ -94,6 +102,12 @@ impl Service {
         self.status.policy.clone_from(&loaded.name);
         self.policy = loaded;
         self.fallback = fallback;
+        self.drift = Drift::new(&self.policy, &self.settings);
+        self.status.drift_psi = None;
+        if let Some(drift) = &self.drift {
+            // A full disk costs the memory of drift: a restart would then find what was remembered before.
+            let _ = self.state.write_drift(drift.remembered());
+        }
         Ok(())
     }
 
@@ -103,7 +117,8 @@ impl Service {
         self.status.num_rounds += 1;
         self.status.at_s = now_s;
         self.status.last_error.clear();
-        if let Err(error) = self.try_round(now_s, &mut notes) {
+        let mut news = None;
+        if let Err(error) = self.try_round(now_s, &mut notes, &mut news) {
             self.status.num_failed += 1;
             notes.push(error.to_string());
         }
@@ -120,6 +135,8 @@ impl Service {
             self.state.write_memory(&self.memory),
             self.state.write_status(&self.status),
         ];
+        // News and no error of this round.
+        notes.extend(news);
         if let Some(metrics) = &mut self.metrics {
             metrics.publish(&self.status);
         }
@@ -132,7 +149,12 @@ impl Service {
         notes
     }
 
-    fn try_round(&mut self, now_s: i64, notes: &mut Vec<String>) -> Result<(), Error> {
+    fn try_round(
+        &mut self,
+        now_s: i64,
+        notes: &mut Vec<String>,
+        news: &mut Option<String>,
+    ) -> Result<(), Error> {
         let began = Instant::now();
         let snapshot = source::observe(&self.commands, &self.partition, now_s)?;
         self.status.observe_s = began.elapsed().as_secs_f64();
@@ -144,19 +166,30 @@ impl Service {
         }
         let began = Instant::now();
         let limit = Duration::from_secs_f64(self.settings.deadline_s);
-        let mut deciders = Deciders {
-            policy: &mut self.policy,
-            fallback: &mut self.fallback,
+        let (memory, settings, is_shadow) = (&self.memory, &self.settings, self.is_shadow);
+        let mut plan = match self.drift.as_ref().and_then(Drift::degraded) {
+            Some(reason) => {
+                let fallback = &mut self.fallback;
+                round::by_fallback(&snapshot, memory, fallback, settings, is_shadow, &reason)?
+            }
+            None => {
+                let mut deciders = Deciders {
+                    policy: &mut self.policy,
+                    fallback: &mut self.fallback,
+                };
+                let mut is_late = || began.elapsed() > limit;
+                round::plan(
+                    &snapshot,
+                    memory,
+                    &mut deciders,
+                    settings,
+                    is_shadow,
+                    &mut is_late,
+                )?
+            }
         };
-        let mut plan = round::plan(
-            &snapshot,
-            &self.memory,
-            &mut deciders,
-            &self.settings,
-            self.is_shadow,
-            &mut || began.elapsed() > limit,
-        )?;
         self.status.decide_s = began.elapsed().as_secs_f64();
+        *news = self.watch(&snapshot, &plan.offered);
         if let Some(why) = &plan.fallback {
             self.status.num_fallbacks += 1;
             notes.push(why.clone());
@@ -209,6 +242,27 @@ impl Service {
             }
         }
         Ok(())
+    }
+
+    /// Counts what the tree was offered; what is new to the operator, if anything.
+    fn watch(&mut self, snapshot: &Snapshot, offered: &[Vec<u32>]) -> Option<String> {
+        let drift = self.drift.as_mut()?;
+        let before = (drift.remembered().clone(), drift.warning());
+        let news = drift.count(snapshot, offered);
+        self.status.drift_psi = drift.psi();
+        let (remembered, warning) = before;
+        if drift.warning() != warning {
+            let warnings = &mut self.status.warnings;
+            warnings.retain(|text| Some(text) != warning.as_ref());
+            warnings.extend(drift.warning());
+        }
+        if *drift.remembered() != remembered
+            && let Err(error) = self.state.write_drift(drift.remembered())
+        {
+            // A full disk costs what is remembered of drift, not the round.
+            return news.or_else(|| Some(error.to_string()));
+        }
+        news
     }
 
     fn count(&mut self, snapshot: &Snapshot) {

@@ -1,4 +1,4 @@
-//! The daemon's folder: a lock, the decision log, the status and the memory.
+//! The daemon's folder: a lock, the decision log, the status, the memory and what is remembered of drift.
 //!
 //! Nothing in it is needed to go on: jobs, holds and decisions are Slurm's. So a full disk costs the log, not the scheduling.
 
@@ -8,12 +8,16 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::drift::Remembered;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::record::RoundRecord;
 
 /// Largest memory that is read: what ten million jobs could leave.
 const MEMORY_MAX: u64 = 4 << 30;
+
+/// Largest memory of drift that is read: a window over the largest tree.
+const DRIFT_MAX: u64 = 1 << 20;
 
 /// How the last round went, for `pleach-scheduler status` and for watchdogs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,6 +53,8 @@ pub struct Status {
     pub num_lines_lost: u64,
     /// The last error; empty where there was none.
     pub last_error: String,
+    /// Stability index of the last decisions; none until there is one, and for what is no sealed tree.
+    pub drift_psi: Option<f64>,
     /// Time for observing in the last round, s.
     pub observe_s: f64,
     /// Time for deciding in the last round, s.
@@ -145,6 +151,27 @@ impl State {
     /// What cannot be written.
     pub fn write_memory(&self, memory: &Memory) -> Result<(), Error> {
         self.replace("memory.json", &serde_json::to_vec(memory).unwrap_or_default())
+    }
+
+    /// Writes what is remembered of drift.
+    ///
+    /// # Errors
+    /// What cannot be written.
+    pub fn write_drift(&self, remembered: &Remembered) -> Result<(), Error> {
+        self.replace("drift.json", &serde_json::to_vec(remembered).unwrap_or_default())
+    }
+
+    /// Reads what was remembered of drift; nothing where there is no such file or it cannot be understood, with the reason.
+    #[must_use]
+    pub fn read_drift(&self) -> (Option<Remembered>, Option<String>) {
+        let path = self.folder.join("drift.json");
+        let Ok(file) = File::open(&path) else {
+            return (None, None);
+        };
+        match serde_json::from_reader(BufReader::new(file.take(DRIFT_MAX))) {
+            Ok(remembered) => (Some(remembered), None),
+            Err(error) => (None, Some(format!("{}: {error}; begins anew", path.display()))),
+        }
     }
 
     /// Writes the time of the last round, which the generated `job_submit.lua` reads: without a recent one it holds nothing.

@@ -321,3 +321,53 @@ fn why_not_tells_what_was_preferred() {
     let told = out(&fake.scheduler(&["why-not", "77", "--policy", "sjf"]));
     assert!(told.contains("not in the queue"), "{told}");
 }
+
+#[test]
+fn drift_is_remembered_across_restarts_and_hands_over_to_the_fallback_where_that_is_asked_for() {
+    use pleach_scheduler::tree::{Tree, Visits};
+    let fake = Fake::new(&[(1, "1:00:00"); 8]);
+    let reference = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../checkpoints/reference/PhillyGang-v1-tree.json"
+    );
+    let tree = Tree::load(reference.as_ref()).unwrap();
+    // Judged where candidates end in the last leaf alone, where none ends here.
+    let mut visits = Visits::none(tree.num_leaves());
+    let last = tree.num_leaves() as u32 - 1;
+    (0..1000).for_each(|_| visits.add(&[last; 9]));
+    let tree = tree.with_golden().with_visits(visits).unwrap();
+    let tree = tree.with_fallback(Some("sjf".into())).unwrap();
+    let path = fake.at("tree.json");
+    tree.save(&path).unwrap();
+    let policy = path.display().to_string();
+    let config = fake.read("pleach.toml") + "on_drift = \"fallback\"\ndrift_window = 100\n";
+    fs::write(fake.at("pleach.toml"), config).unwrap();
+    // Each start of the daemon counts the queue as it finds it once, whatever it decides in further rounds.
+    let mut told = Vec::new();
+    for _ in 0..40 {
+        let text = fake.rounds(&policy, "--shadow", "2");
+        let is_told = text.contains("drift: what the tree is offered is not what it was judged on");
+        told.push(is_told);
+        if is_told {
+            break;
+        }
+    }
+    assert!(told.len() > 5 && *told.last().unwrap(), "{}", told.len());
+    let status = |fake: &Fake| String::from_utf8_lossy(&fake.scheduler(&["status"]).stdout).into_owned();
+    assert!(status(&fake).contains("warning: drift: "), "{}", status(&fake));
+    // The next daemon lets the file's fallback decide from its first round on.
+    let text = fake.rounds(&policy, "--shadow", "1");
+    assert!(text.contains("sjf answered: drift: "), "{text}");
+    assert!(
+        fake.read("state/decisions.jsonl")
+            .contains("sjf answered: drift: ")
+    );
+    // With `warn` the tree decides, and the warning stays.
+    let config = fake.read("pleach.toml").replace("\"fallback\"", "\"warn\"");
+    fs::write(fake.at("pleach.toml"), config).unwrap();
+    let text = fake.rounds(&policy, "--shadow", "1");
+    assert!(
+        !text.contains("answered") && status(&fake).contains("warning: drift: "),
+        "{text}"
+    );
+}

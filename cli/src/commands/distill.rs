@@ -9,7 +9,7 @@ use pleach_scheduler::Capabilities;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 use serde::Serialize;
 
-use crate::commands::{Context, check, frontier, guard, seal};
+use crate::commands::{Context, bundle, check, drift, frontier, guard, seal};
 use crate::flags::distill::PART_LISTS;
 use crate::flags::{CertifyArgs, DistillArgs, DistillCommand, MonotoneFlag};
 use crate::progress::bars;
@@ -57,6 +57,8 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         Some(DistillCommand::Guard(args)) => return guard::run(args, context),
         Some(DistillCommand::Check(args)) => return check::run(args, context),
         Some(DistillCommand::Seal(args)) => return seal::run(args, context),
+        Some(DistillCommand::Drift(args)) => return drift::run(args, context),
+        Some(DistillCommand::Bundle(args)) => return bundle::run(args, context),
         None => {}
     }
     let Some(teacher) = args.teacher.as_deref().filter(|_| !args.search) else {
@@ -216,10 +218,16 @@ fn certify(args: &CertifyArgs, context: &mut Context<'_>) -> Result<(), Error> {
         let certified = tree.with_certificates(certificates);
         write(&args.file, certified.to_json().as_bytes())?;
         context.say(&format!("written to {}", args.file.display()))?;
-        if text.contains("\n  \"golden\": ") && !certified.has_golden() {
-            context.say(
-                "its golden vectors were of another tree and are gone: pleach distill seal makes them anew",
-            )?;
+        let kept = [
+            ("golden", certified.has_golden()),
+            ("visits", certified.visits().is_some()),
+        ];
+        for (key, _) in kept.into_iter().filter(|(_, is_kept)| !is_kept) {
+            if text.contains(&format!("\n  \"{key}\": ")) {
+                context.say(&format!(
+                    "its {key}, of another tree, is gone: pleach distill seal makes it anew"
+                ))?;
+            }
         }
     }
     Ok(())

@@ -28,7 +28,7 @@ pub fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn form(name: &str) -> Result<Form, Error> {
+pub(super) fn form(name: &str) -> Result<Form, Error> {
     let found = Form::all().find(|form| form.name() == name);
     found.ok_or_else(|| {
         let known: Vec<&str> = Form::all().map(Form::name).collect();

@@ -2,10 +2,12 @@
 
 pub mod bench;
 pub mod blend;
+pub mod bundle;
 pub mod calibrate;
 pub mod check;
 pub mod describe;
 pub mod distill;
+pub mod drift;
 pub mod evaluate;
 pub mod explain;
 pub mod export;

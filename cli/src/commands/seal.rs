@@ -4,7 +4,9 @@ use pleach_scheduler::heuristics;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 
 use crate::commands::Context;
+use crate::commands::drift::Lists;
 use crate::flags::SealArgs;
+use pleach_experiments::distill::visits::record;
 use pleach_experiments::error::Error;
 use pleach_experiments::run_folder::atomic_file::{read_text, write};
 
@@ -17,11 +19,15 @@ pub fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let text = read_text(&args.file, MAX_BYTES)?;
     let mut tree = Tree::from_json_uncertified(&text).map_err(refused)?;
     if let Some(name) = &args.fallback {
-        heuristics::by_name(name)?;
+        heuristics::by_name(name)
+            .map_err(|error| Error::config("fallback", name, error.allowed, error.hint))?;
         tree = tree.with_fallback(Some(name.clone())).map_err(refused)?;
     }
     if args.gpu_types_max.is_some() {
         tree = tree.with_gpu_types_max(args.gpu_types_max).map_err(refused)?;
+    }
+    if args.visits {
+        tree = recorded(args, tree, context)?;
     }
     let certificates = tree.certify();
     let sealed = tree.with_certificates(certificates).with_golden();
@@ -35,6 +41,25 @@ pub fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Error> {
     ))?;
     let fallback = sealed.fallback().unwrap_or("none named");
     context.say(&format!("fallback: {fallback}"))?;
+    match sealed.visits() {
+        Some(visits) => {
+            let on = serde_json::to_string(&visits.recorded_on).unwrap_or_default();
+            context.say(&format!("visits: {} decisions on {on}", visits.num_decisions))?;
+        }
+        None => context.say("visits: none, so nobody watches for drift (--visits)")?,
+    }
     write(&args.file, sealed.to_json().as_bytes())?;
     context.say(&format!("sealed: {}", args.file.display()))
+}
+
+/// The tree with visits of the lists of the flags.
+fn recorded(args: &SealArgs, tree: Tree, context: &mut Context<'_>) -> Result<Tree, Error> {
+    let flags = (&args.workload, &args.scheduling);
+    let lists = Lists::of(&tree, flags, (args.seeds, args.seed))?;
+    for note in &lists.notes {
+        context.say(note)?;
+    }
+    let visits = record(&tree, &lists.instances, &lists.sim, args.seed)?;
+    tree.with_visits(visits)
+        .map_err(|error| Error::Failed(format!("these lists are no histogram: {error}")))
 }

@@ -7,7 +7,7 @@ use pleach_distill::Monotone;
 use serde::Serialize;
 
 use super::RunArgs;
-use super::deploy::SealArgs;
+use super::deploy::{BundleArgs, DriftArgs, SealArgs};
 use super::evaluate::{SchedulingFlags, WorkloadFlags};
 use super::guard::{CheckArgs, GuardArgs};
 
@@ -142,7 +142,10 @@ impl DistillArgs {
             Some(DistillCommand::Check(args)) => args.threads,
             Some(DistillCommand::Frontier(args)) => args.run.threads,
             Some(DistillCommand::Guard(args)) => args.run.threads,
-            Some(DistillCommand::Certify(_) | DistillCommand::Seal(_)) | None => self.run.threads,
+            Some(DistillCommand::Drift(args)) => args.run.threads,
+            Some(DistillCommand::Certify(_) | DistillCommand::Seal(_) | DistillCommand::Bundle(_)) | None => {
+                self.run.threads
+            }
         }
     }
 
@@ -153,7 +156,10 @@ impl DistillArgs {
             Some(DistillCommand::Check(args)) => &args.json,
             Some(DistillCommand::Frontier(args)) => &args.run.json,
             Some(DistillCommand::Guard(args)) => &args.run.json,
-            Some(DistillCommand::Certify(_) | DistillCommand::Seal(_)) | None => &self.run.json,
+            Some(DistillCommand::Drift(args)) => &args.run.json,
+            Some(DistillCommand::Certify(_) | DistillCommand::Seal(_) | DistillCommand::Bundle(_)) | None => {
+                &self.run.json
+            }
         }
     }
 }
@@ -169,8 +175,12 @@ pub enum DistillCommand {
     Frontier(Box<FrontierArgs>),
     /// What a guard against endless waiting costs and gains, for several lengths; writes one into the file
     Guard(Box<GuardArgs>),
-    /// Makes a tree ready to be deployed: certificates, golden vectors, fallback in its file
-    Seal(SealArgs),
+    /// Makes a tree ready to be deployed: certificates, golden vectors, fallback, visits in its file
+    Seal(Box<SealArgs>),
+    /// How far what a tree is offered on lists has moved from where it was judged
+    Drift(Box<DriftArgs>),
+    /// Writes a folder with all that a tree is deployed with, and a manifest of hashes
+    Bundle(BundleArgs),
 }
 
 /// Distils a teacher to trees of several sizes and reports each on lists that nothing was chosen by (as long, longer, low loads):

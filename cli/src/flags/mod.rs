@@ -30,7 +30,7 @@ pub const THREADS_MAX: u16 = 1024;
 pub use bench::BenchArgs;
 pub use blend::BlendArgs;
 pub use calibrate::CalibrateArgs;
-pub use deploy::SealArgs;
+pub use deploy::{BundleArgs, DriftArgs, SealArgs};
 pub use distill::{CertifyArgs, DistillArgs, DistillCommand, FrontierArgs, MonotoneFlag};
 pub use evaluate::EvaluateArgs;
 pub use explain::ExplainArgs;

@@ -94,7 +94,7 @@ fn a_tree_is_sealed_and_an_edit_breaks_the_seal() {
     let said = succeed(folder.path(), "distill seal tree.json --fallback sjf-reserve");
     assert!(
         said.contains("golden vectors: 1009 rows, SHA-256 ")
-            && said.contains("fallback: sjf-reserve\nsealed: tree.json"),
+            && said.contains("fallback: sjf-reserve\nvisits: none, so nobody watches for drift (--visits)\nsealed: tree.json"),
         "{said}"
     );
     let sealed = read();
@@ -131,13 +131,83 @@ fn a_tree_is_sealed_and_an_edit_breaks_the_seal() {
     let refused = pleach(folder.path(), "policies --show tree.json");
     assert_eq!(refused.status.code(), Some(2));
     let said = succeed(folder.path(), "distill certify tree.json --write");
-    assert!(
-        said.contains("its golden vectors were of another tree and are gone"),
-        "{said}"
-    );
+    assert!(said.contains("its golden, of another tree, is gone"), "{said}");
     succeed(folder.path(), "distill seal tree.json");
     assert!(read().contains("\n  \"golden\": ") && read().contains("\"sjf-reserve\""));
     succeed(folder.path(), "policies --show tree.json");
+}
+
+#[test]
+fn drift_is_measured_against_the_lists_of_the_seal_and_a_bundle_holds_what_is_deployed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tree.json");
+    fs::copy(REFERENCE, &path).unwrap();
+    let lists = "--workload Pleach/PhillyGang-v1 --num-jobs 200 --estimates oracle";
+    let refused = pleach(
+        folder.path(),
+        &format!("distill drift tree.json {lists} --seeds 2"),
+    );
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(said.contains("pleach distill seal FILE --visits"), "{said}");
+    let said = succeed(
+        folder.path(),
+        &format!("distill seal tree.json --visits --seeds 4 {lists}"),
+    );
+    assert!(
+        said.contains("visits: ") && said.contains("\"num_jobs\":800"),
+        "{said}"
+    );
+    let measure = |more: &str| {
+        let line = format!("distill drift tree.json --window 200 --seeds 3 {lists} {more}");
+        succeed(folder.path(), &line)
+    };
+    let said = measure("--seed 1 --out near");
+    assert!(
+        said.contains("| all | ") && said.contains("a step every 10."),
+        "{said}"
+    );
+    measure("--seed 1 --threads 1 --out again");
+    for name in ["drift.json", "drift.md"] {
+        let read = |run: &str| fs::read(folder.path().join(run).join(name)).unwrap();
+        assert_eq!(read("near"), read("again"), "{name}");
+    }
+    assert!(folder.path().join("near/drift.html").is_file());
+    // The middle index of another load is larger.
+    measure("--seed 1 --load 0.2 --out far");
+    let middle = |run: &str| {
+        let text = fs::read_to_string(folder.path().join(run).join("drift.json")).unwrap();
+        let report: serde_json::Value = serde_json::from_str(&text).unwrap();
+        report["rows"].as_array().unwrap().last().unwrap()["psi"][1]
+            .as_f64()
+            .unwrap()
+    };
+    assert!(
+        middle("far") > middle("near"),
+        "{} {}",
+        middle("far"),
+        middle("near")
+    );
+    let said = succeed(
+        folder.path(),
+        "distill bundle tree.json --out bundle --to c,onnx --commit v1",
+    );
+    assert!(
+        said.contains(" tree.onnx\n") && said.ends_with("written to bundle\n"),
+        "{said}"
+    );
+    let manifest = fs::read_to_string(folder.path().join("bundle/manifest.json")).unwrap();
+    assert!(manifest.contains("\"commit\": \"v1\"") && manifest.contains("jobs_sha256"));
+    succeed(folder.path(), "policies --show bundle");
+    let refused = pleach(folder.path(), "distill bundle tree.json --out bundle");
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    let refused = pleach(folder.path(), "distill bundle tree.json --out b --to cobol");
+    assert!(
+        text(&refused.stderr).contains("to = cobol"),
+        "{}",
+        text(&refused.stderr)
+    );
+    assert!(!folder.path().join("b").exists());
 }
 
 #[test]

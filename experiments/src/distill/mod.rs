@@ -1,7 +1,9 @@
 //! Distilling a policy on the episodes of an environment, judged on validation workloads by their objective; searching for a tree;
 //! and the parts on which trees are judged.
 
+pub mod bundle;
 pub mod check;
+pub mod drift;
 pub mod frontier;
 pub mod guard;
 pub mod narrow;
@@ -10,6 +12,7 @@ pub mod search;
 mod search_report;
 pub mod side_by_side;
 pub mod starts;
+pub mod visits;
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use self::node_form::{FileNode, read_node, written};
-use self::sealed::FileGolden;
+use self::sealed::{FileGolden, FileVisits};
 use super::certificate::{Certificate, Property};
 use super::error::{KeyError, TreeError};
 use super::needs::WrittenNeeds;
@@ -79,12 +79,16 @@ struct Document {
     /// From version 2 on; absent = none.
     #[serde(default, deserialize_with = "sealed::golden")]
     golden: Option<FileGolden>,
+    /// From version 2 on; absent = none.
+    #[serde(default, deserialize_with = "sealed::visits")]
+    visits: Option<FileVisits>,
 }
 
 /// What a file says about its tree, and what a reader checks.
 struct Claims {
     certificates: Option<FileCertificates>,
     golden: Option<FileGolden>,
+    visits: Option<FileVisits>,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -168,6 +172,10 @@ impl Tree {
         if let Some(golden) = &self.golden {
             text.push_str(&format!(",\n  \"golden\": {}", json(&FileGolden::from(golden))));
         }
+        if let Some(visits) = &self.visits {
+            let written = FileVisits::of(self, visits);
+            text.push_str(&format!(",\n  \"visits\": {}", json(&written)));
+        }
         text.push_str("\n}\n");
         text
     }
@@ -246,17 +254,21 @@ impl Tree {
         if let Some(found) = claims.golden {
             tree.golden = Some(found.read(&tree)?);
         }
+        if let Some(found) = claims.visits {
+            tree.visits = Some(found.read(&tree)?);
+        }
         Ok(tree)
     }
 
-    /// Reads a policy file without its certificates, to make them anew. Golden vectors stay as far as they still are of this tree:
-    /// an edit leaves them behind.
+    /// Reads a policy file without its certificates, to make them anew. Golden vectors and visits stay as far as they still are of
+    /// this tree: an edit leaves them behind.
     ///
     /// # Errors
     /// As [`Tree::from_json`].
     pub fn from_json_uncertified(text: &str) -> Result<Tree, TreeError> {
         let (mut tree, claims) = Tree::read(text)?;
         tree.golden = claims.golden.and_then(|found| found.read(&tree).ok());
+        tree.visits = claims.visits.and_then(|found| found.read(&tree).ok());
         Ok(tree)
     }
 
@@ -327,12 +339,14 @@ impl Tree {
         let claims = Claims {
             certificates: document.certificates,
             golden: document.golden,
+            visits: document.visits,
         };
         if header.version == 1 {
             sealed::refuse_in_version_1(&[
                 ("fallback", document.fallback.is_some()),
                 ("gpu_types_max", document.gpu_types_max.is_some()),
                 ("golden", claims.golden.is_some()),
+                ("visits", claims.visits.is_some()),
             ])?;
         }
         let tree = Tree::new(meta, &nodes)?

@@ -17,6 +17,7 @@ mod aside;
 #[cfg(test)]
 mod aside_tests;
 mod boxes;
+mod bundle;
 mod certificate;
 mod certify;
 mod check;
@@ -38,10 +39,14 @@ mod outline;
 mod reach;
 mod runtime;
 mod text;
+mod visits;
 
 use std::collections::BTreeMap;
 
 pub use boxes::Relation;
+pub use bundle::{
+    BUNDLE_FORMAT, BUNDLE_VERSION, BUNDLED_TREE, Bundle, BundleError, BundledFile, MANIFEST_FILE, Manifest,
+};
 pub use certificate::{Certificate, Property, Verdict, Witness};
 pub use contrast::{Contrast, Parting};
 pub use counterfactual::{Change, Counterfactual};
@@ -56,6 +61,7 @@ pub use node::{MAX_DEPTH, Node};
 pub use outline::{Kind, Outline, OutlineLeaf, OutlineNode, Rule};
 pub use runtime::{FlatTree, TreePolicy};
 pub use text::{count, quantity};
+pub use visits::{DriftWindow, PSI_LIMIT_DEFAULT, Visits, WINDOW_DECISIONS, WINDOW_DEFAULT, psi};
 
 use crate::cluster::Capabilities;
 use crate::estimate::Provenance;
@@ -93,6 +99,7 @@ pub struct Tree {
     fallback: Option<String>,
     gpu_types_max: Option<u32>,
     golden: Option<Golden>,
+    visits: Option<Visits>,
 }
 
 impl Tree {
@@ -127,6 +134,7 @@ impl Tree {
             fallback: None,
             gpu_types_max: None,
             golden: None,
+            visits: None,
         })
     }
 
@@ -161,6 +169,10 @@ impl Tree {
     /// A guard that is out of range, or that asks for what the tree does not choose among.
     pub fn with_guards(mut self, guards: Guards) -> Result<Tree, TreeError> {
         check::guards(guards, &self.meta.needs)?;
+        if guards != self.guards {
+            // It schedules otherwise from now on, and meets other candidates.
+            self.visits = None;
+        }
         self.guards = guards;
         Ok(self)
     }
@@ -198,10 +210,26 @@ impl Tree {
         self.golden.is_some()
     }
 
-    /// Whether its file holds anything for its deployment: fallback or golden vectors.
+    /// How often candidates ended in each leaf where it was judged, as far as its file says.
+    #[must_use]
+    pub fn visits(&self) -> Option<&Visits> {
+        self.visits.as_ref()
+    }
+
+    /// The same tree with this histogram, which its file then holds.
+    ///
+    /// # Errors
+    /// A histogram that is not one of this tree's leaves, or of too few decisions.
+    pub fn with_visits(mut self, visits: Visits) -> Result<Tree, TreeError> {
+        self.check_visits(&visits)?;
+        self.visits = Some(visits);
+        Ok(self)
+    }
+
+    /// Whether its file holds anything for its deployment: fallback, golden vectors or visits.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
-        self.fallback.is_some() || self.golden.is_some()
+        self.fallback.is_some() || self.golden.is_some() || self.visits.is_some()
     }
 
     /// All nodes; the root is first, every child comes after its parent.

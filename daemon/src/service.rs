@@ -41,7 +41,7 @@ impl Service {
     /// A policy that does not fit, a folder that another daemon has, a Slurm without a default partition where none is named.
     pub fn new(settings: Settings, policy: &str, is_shadow: bool) -> Result<Service, Error> {
         settings.validate()?;
-        let loaded = Loaded::of(policy, fleet::capabilities(&settings))?;
+        let loaded = Loaded::of(policy, fleet::capabilities(&settings.rounds()))?;
         let fallback = Loaded::heuristic(&settings.fallback)?;
         let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
         let metrics = settings.metrics_port.map(Metrics::listen).transpose()?;
@@ -87,7 +87,7 @@ impl Service {
     /// # Errors
     /// A policy that does not fit; the present one stays.
     pub fn reload(&mut self) -> Result<(), Error> {
-        let loaded = Loaded::of(&self.policy_text, fleet::capabilities(&self.settings))?;
+        let loaded = Loaded::of(&self.policy_text, fleet::capabilities(&self.settings.rounds()))?;
         self.status.warnings.clone_from(&loaded.warnings);
         self.status.policy.clone_from(&loaded.name);
         self.policy = loaded;
@@ -149,7 +149,7 @@ impl Service {
             &snapshot,
             &self.memory,
             &mut deciders,
-            &self.settings,
+            &self.settings.rounds(),
             self.is_shadow,
             &mut || began.elapsed() > limit,
         )?;

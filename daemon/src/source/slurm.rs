@@ -273,6 +273,8 @@ fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error
         limit_s,
         num_nodes,
         gpus_per_node,
+        is_packed: false,
+        gpu_types: Vec::new(),
         gpu_type,
         num_cpus: number(SQUEUE, row, line, "CPUs", num_cpus).unwrap_or(0),
         nodes,

@@ -145,6 +145,22 @@ impl Cluster {
         self.ask(&what, self.pods_of(namespace).get_opt(name)).await
     }
 
+    /// Writes a mark on a pod that stays held, with the same preconditions as [`Cluster::lift`]; its new version.
+    ///
+    /// # Errors
+    /// As [`Cluster::lift`].
+    pub async fn mark(&self, pod: &PodSeen, mark: &str) -> Result<String, Error> {
+        let what = format!("mark of {}/{}", pod.namespace, pod.name);
+        let patch = Patch::Merge(json!({ "metadata": metadata(pod, &json!({ names::DECIDED: mark })) }));
+        let params = PatchParams {
+            field_manager: Some(MANAGER.into()),
+            ..PatchParams::default()
+        };
+        let api = self.pods_of(&pod.namespace);
+        let new: Pod = self.ask(&what, api.patch(&pod.name, &params, &patch)).await?;
+        Ok(new.metadata.resource_version.unwrap_or_default())
+    }
+
     /// Lifts our gate in one request, which holds only for the very pod and version that was read: with a node and a mark, or
     /// without a node and with a reason.
     ///
@@ -227,6 +243,11 @@ pub enum Lift<'a> {
     },
 }
 
+/// UID and version are preconditions.
+fn metadata(pod: &PodSeen, annotations: &Value) -> Value {
+    json!({ "uid": pod.uid, "resourceVersion": pod.resource_version, "annotations": annotations })
+}
+
 /// The merge patch. UID and version in it are preconditions: the API server refuses another pod or a newer one with 409.
 fn body(pod: &PodSeen, how: &Lift<'_>) -> Value {
     let gates: Vec<Value> = pod
@@ -244,7 +265,7 @@ fn body(pod: &PodSeen, how: &Lift<'_>) -> Value {
         Lift::Free { reason } => json!({ names::LEFT: reason }),
     };
     json!({
-        "metadata": { "uid": pod.uid, "resourceVersion": pod.resource_version, "annotations": annotations },
+        "metadata": metadata(pod, &annotations),
         "spec": spec,
     })
 }

@@ -1,8 +1,8 @@
 //! Carries decisions out by patches and evictions, so that ending at any point leaves pods that work.
 //!
 //! A gate that was lifted cannot be put back. So a pod gets its node, its mark and its freedom in one request, which the API
-//! server refuses if the pod is not the one that was read. A gang is as many requests as it has pods; its first mark names the
-//! seats of all, and the next round finishes what was cut short.
+//! server refuses if the pod is not the one that was read. The pods of a gang are all marked first, each with the seats of all,
+//! and then let go one by one; the next round finishes what was cut short.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::mark::Decided;
 use crate::node::node_of;
 use crate::observe::{Host, JobPods, Observed};
 use crate::pod::PodSeen;
-use crate::stand::{Duty, free_seats};
+use crate::stand::{Duty, rest};
 
 /// Pause between two looks whether a pod is bound.
 const LOOK: Duration = Duration::from_millis(20);
@@ -117,13 +117,10 @@ impl<'a> Hands<'a> {
     }
 
     async fn finish(&mut self, job: &JobPods, now_s: i64) -> Result<(), Error> {
-        let gone: Vec<&PodSeen> = job.pods.iter().filter(|pod| !pod.is_held()).collect();
-        let held = job
-            .pods
-            .iter()
-            .filter(|pod| pod.is_held() && pod.other_gate().is_none());
-        for (pod, seat) in held.zip(free_seats(&job.seats, &gone, self.settings)) {
-            self.let_go(pod, &seat, &job.seats, now_s).await?;
+        for (pod, seat) in rest(&job.pods, &job.seats, self.settings) {
+            if pod.other_gate().is_none() {
+                self.let_go(pod, &seat, &job.seats, now_s).await?;
+            }
         }
         Ok(())
     }
@@ -170,27 +167,60 @@ impl<'a> Hands<'a> {
         now_s: i64,
     ) -> Result<(), Error> {
         let node = node_of(seat);
+        let mark = self.text_of_mark(seat, seats, now_s);
         let hostname = self.hosts.get(node).map(|host| host.hostname.clone());
         let Some(hostname) = hostname.filter(|name| !name.is_empty()) else {
             return Err(Error::Unknown {
                 what: format!("node {node}, where {}/{} was to go", pod.namespace, pod.name),
             });
         };
-        let mark = Decided {
-            at_s: now_s,
-            seat: seat.to_owned(),
-            seats: seats.to_vec(),
-            by: self.policy.to_owned(),
-        };
         let lift = Lift::To {
             hostname: &hostname,
-            mark: &mark.text(),
+            mark: &mark,
         };
         let sent = self.cluster.lift(pod, &lift).await;
         self.hear(sent)?;
         let entry = self.unbound.entry(node.to_owned()).or_default();
         entry.push((pod.namespace.clone(), pod.name.clone()));
         Ok(())
+    }
+
+    fn text_of_mark(&self, seat: &str, seats: &[(String, u32)], now_s: i64) -> String {
+        let mark = Decided {
+            at_s: now_s,
+            seat: seat.to_owned(),
+            seats: seats.to_vec(),
+            by: self.policy.to_owned(),
+        };
+        mark.text()
+    }
+
+    /// Lets a gang go: every pod is marked before the first one is free, for who begins anew must know where the rest goes even if
+    /// the first ones have ended by then. How many were let go, and what went wrong.
+    async fn let_all_go(
+        &mut self,
+        pods: &[PodSeen],
+        places: &[&str],
+        seats: &[(String, u32)],
+        now_s: i64,
+    ) -> (usize, Result<(), Error>) {
+        let mut marked: Vec<PodSeen> = pods.to_vec();
+        if pods.len() > 1 {
+            for (pod, seat) in marked.iter_mut().zip(places) {
+                let mark = self.text_of_mark(seat, seats, now_s);
+                let sent = self.cluster.mark(pod, &mark).await;
+                match self.hear(sent) {
+                    Ok(version) => pod.resource_version = version,
+                    Err(error) => return (0, Err(error)),
+                }
+            }
+        }
+        for (number, (pod, seat)) in marked.iter().zip(places).enumerate() {
+            if let Err(error) = self.let_go(pod, seat, seats, now_s).await {
+                return (number, Err(error));
+            }
+        }
+        (pods.len(), Ok(()))
     }
 
     /// Carries decisions out in their order and writes what became of each into it; the jobs whose preemption was sent.
@@ -259,13 +289,11 @@ impl<'a> Hands<'a> {
                 );
             }
         }
-        for (number, (pod, seat)) in pods.pods.iter().zip(&places).enumerate() {
-            if let Err(error) = self.let_go(pod, seat, &seats, now_s).await {
-                return match number {
-                    0 => format!("refused: {error}"),
-                    _ => format!("cut short after {number} of {} pods: {error}", places.len()),
-                };
-            }
+        if let (number, Err(error)) = self.let_all_go(&pods.pods, &places, &seats, now_s).await {
+            return match number {
+                0 => format!("refused: {error}"),
+                _ => format!("cut short after {number} of {} pods: {error}", places.len()),
+            };
         }
         for (pod, seat) in pods.pods.iter().zip(&places) {
             if let Some(host) = self.hosts.get_mut(node_of(seat)) {

@@ -48,6 +48,8 @@ pub struct Settings {
     pub answer_bytes_max: u64,
     /// A gang whose size nobody tells is whole once it has not grown for so long, s, 0 to 3600.
     pub settle_s: i64,
+    /// A gang that is short of pods for so long is left to kube-scheduler, s, 1 to 1e7.
+    pub gang_limit_s: i64,
     /// How long the second job of a round that goes to a node waits for the first one to be bound, s, 0 to 60.
     pub bind_wait_s: f64,
     /// After this time pods that were let go and are not bound are told, and made anew where [`Settings::recreate`], s, 1 to
@@ -145,6 +147,7 @@ impl Default for Settings {
             objects_max: 200_000,
             answer_bytes_max: 256 << 20,
             settle_s: 10,
+            gang_limit_s: 3600,
             bind_wait_s: 1.0,
             release_limit_s: 60,
             recreate: true,
@@ -183,6 +186,7 @@ impl Settings {
             ("objects_max", f64::from(self.objects_max), 1.0, 1e7),
             ("answer_bytes_max", self.answer_bytes_max as f64, 65_536.0, 1e12),
             ("settle_s", self.settle_s as f64, 0.0, 3600.0),
+            ("gang_limit_s", self.gang_limit_s as f64, 1.0, 1e7),
             ("bind_wait_s", self.bind_wait_s, 0.0, 60.0),
             ("release_limit_s", self.release_limit_s as f64, 1.0, 86_400.0),
             ("log_bytes_max", self.log_bytes_max as f64, 65_536.0, 1e15),

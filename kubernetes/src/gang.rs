@@ -44,7 +44,7 @@ pub struct Membership {
 #[derive(Debug, Default)]
 pub struct Jobs<'a> {
     jobs: BTreeMap<(&'a str, &'a str), &'a Job>,
-    sets: BTreeMap<(&'a str, &'a str), BTreeMap<&'a str, u32>>,
+    sets: BTreeMap<(&'a str, &'a str), BTreeMap<&'a str, Part>>,
 }
 
 impl<'a> Jobs<'a> {
@@ -70,14 +70,15 @@ impl<'a> Jobs<'a> {
             let replicas: u32 = label(names::REPLICAS)
                 .and_then(|text| text.parse().ok())
                 .unwrap_or(1);
-            // A part may ask for no GPUs: a launcher. Its pods are no part of the gang that waits for GPUs.
-            let pods = if asks_for_devices(job) {
-                parallelism(job)
-            } else {
-                0
-            };
             let parts = jobs.sets.entry((namespace, set)).or_default();
-            parts.insert(part, replicas.saturating_mul(pods));
+            let part: &mut Part = parts.entry(part).or_default();
+            part.replicas = part.replicas.max(replicas);
+            part.num_seen = part.num_seen.saturating_add(1);
+            // A part may ask for no GPUs: a launcher. Its pods are no part of the gang that waits for GPUs.
+            if asks_for_devices(job) {
+                part.num_pods = part.num_pods.saturating_add(num_pods(job));
+                part.pods_each = parallelism(job);
+            }
         }
         jobs
     }
@@ -119,13 +120,17 @@ impl<'a> Jobs<'a> {
         }
         if let Some(set) = word(pod, names::JOBSET_NAME) {
             let parts = self.sets.get(&(namespace, set));
-            let size = parts.map(|parts| parts.values().fold(0, |sum: u32, num| sum.saturating_add(*num)));
+            let size = parts.map(|parts| {
+                parts
+                    .values()
+                    .fold(0_u32, |sum, part| sum.saturating_add(part.total()))
+            });
             return found(key(names::JOBSET_NAME, set), size.filter(|size| *size > 0));
         }
         if let (Some(name), Some(job)) = (name, job)
             && is_gang(job)
         {
-            return found(key(names::JOB_NAME, name), Some(parallelism(job)));
+            return found(key(names::JOB_NAME, name), Some(num_pods(job)));
         }
         let key = key("pod", &seen.name);
         Membership {
@@ -142,9 +147,37 @@ impl<'a> Jobs<'a> {
     }
 }
 
+/// Pods that a Job runs at once.
 fn parallelism(job: &Job) -> u32 {
     let of = job.spec.as_ref().and_then(|spec| spec.parallelism).unwrap_or(1);
     u32::try_from(of).unwrap_or(0)
+}
+
+/// Pods that it runs now: those that succeeded are not made again.
+fn num_pods(job: &Job) -> u32 {
+    let of = |num: Option<i32>| num.and_then(|num| u32::try_from(num).ok());
+    let succeeded = of(job.status.as_ref().and_then(|status| status.succeeded)).unwrap_or(0);
+    let completions = of(job.spec.as_ref().and_then(|spec| spec.completions));
+    let left = completions.map(|num| num.saturating_sub(succeeded).max(1));
+    parallelism(job).min(left.unwrap_or(u32::MAX))
+}
+
+/// The Jobs of one part of a JobSet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    replicas: u32,
+    num_seen: u32,
+    num_pods: u32,
+    pods_each: u32,
+}
+
+impl Part {
+    /// Pods of it in all. Jobs that are not there yet are like the others.
+    fn total(self) -> u32 {
+        let missing = self.replicas.saturating_sub(self.num_seen);
+        self.num_pods
+            .saturating_add(missing.saturating_mul(self.pods_each))
+    }
 }
 
 /// Whether all indexes of a Job run at once, and are more than one.

@@ -31,8 +31,13 @@ impl Decided {
         }
         let mark: Decided = serde_json::from_str(text).ok()?;
         // Users can write annotations: what is counted from one has a bound.
-        let num: u64 = mark.seats.iter().map(|(_, num)| u64::from(*num)).sum();
-        (num <= PODS_MAX).then_some(mark)
+        (mark.num_pods() <= PODS_MAX).then_some(mark)
+    }
+
+    /// Pods that the seats are for.
+    #[must_use]
+    pub fn num_pods(&self) -> u64 {
+        self.seats.iter().map(|(_, num)| u64::from(*num)).sum()
     }
 
     /// The text of the annotation.

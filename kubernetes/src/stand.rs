@@ -3,6 +3,7 @@
 use pleach_daemon::snapshot::Phase;
 
 use crate::config::Settings;
+use crate::mark::Decided;
 use crate::node::unit_name;
 use crate::pod::PodSeen;
 
@@ -70,9 +71,16 @@ pub fn of(pods: &[PodSeen], size: Option<u32>, settings: &Settings, now_s: i64) 
     if num_held == 0 {
         return not_held(pods, size, settings, now_s);
     }
-    let num_decided = num(&|pod| !pod.is_held() && pod.decided.is_some());
-    let num_bound = num(&|pod| pod.node.is_some());
-    if num_decided + num_bound > 0 {
+    let has_gone = pods
+        .iter()
+        .any(|pod| !pod.is_held() && (pod.decided.is_some() || pod.node.is_some()));
+    // Marks come before the first gate is lifted. More seats than pods: some were let go, and have ended since.
+    let num_seats = pods
+        .iter()
+        .filter_map(|pod| pod.decided.as_ref())
+        .map(Decided::num_pods)
+        .max();
+    if has_gone || num_seats.is_some_and(|num| num > pods.len() as u64) {
         return half_released(pods, settings);
     }
     if num_held < pods.len() {
@@ -88,6 +96,11 @@ fn whole(pods: &[PodSeen], size: Option<u32>, settings: &Settings, now_s: i64) -
         return blocked(format!("waits for the scheduling gate {gate} of somebody else"));
     }
     let youngest_s = pods.iter().map(|pod| pod.created_s).max().unwrap_or(now_s);
+    let is_short = size.is_some_and(|size| pods.len() < size as usize);
+    if is_short && now_s - youngest_s > settings.gang_limit_s {
+        let reason = format!("waited {} s for the rest of its pods", settings.gang_limit_s);
+        return Some(Phase::Foreign { reason });
+    }
     match size {
         Some(size) if pods.len() < size as usize => {
             blocked(format!("waits for its pods: {} of {size} are there", pods.len()))
@@ -147,7 +160,7 @@ fn not_held(pods: &[PodSeen], size: Option<u32>, settings: &Settings, now_s: i64
 /// A gang of which some pods were let go: the controller ended in the middle, or pods were made anew.
 fn half_released(pods: &[PodSeen], settings: &Settings) -> Stand {
     let gone: Vec<&PodSeen> = pods.iter().filter(|pod| !pod.is_held()).collect();
-    let mark = gone
+    let mark = pods
         .iter()
         .filter_map(|pod| pod.decided.as_ref())
         .max_by_key(|mark| mark.at_s);
@@ -162,11 +175,10 @@ fn half_released(pods: &[PodSeen], settings: &Settings) -> Stand {
     if gone.iter().any(|pod| pod.decided.is_none()) {
         return foreign("has pods that were never held");
     }
-    let left = free_seats(&mark.seats, &gone, settings);
-    if left.len() < num_held {
+    if rest(pods, &mark.seats, settings).len() < num_held {
         return foreign("has more pods than were decided about");
     }
-    let is_bound = gone.iter().all(|pod| pod.node.is_some());
+    let is_bound = !gone.is_empty() && gone.iter().all(|pod| pod.node.is_some());
     Stand {
         phase: if is_bound {
             Phase::Running
@@ -198,16 +210,34 @@ fn seats(pods: &[PodSeen], settings: &Settings) -> Vec<(String, u32)> {
     seats
 }
 
-/// Seats that no pod has, in their order.
+/// Where the pods go that are still held of a gang with these seats: each to the seat of its own mark, those without one to what
+/// is left. Pods beyond the seats have none.
 #[must_use]
-pub fn free_seats(seats: &[(String, u32)], taken: &[&PodSeen], settings: &Settings) -> Vec<String> {
+pub fn rest<'a>(
+    pods: &'a [PodSeen],
+    seats: &[(String, u32)],
+    settings: &Settings,
+) -> Vec<(&'a PodSeen, String)> {
     let mut left: Vec<(String, u32)> = seats.to_vec();
-    for unit in taken.iter().filter_map(|pod| seat(pod, settings)) {
-        if let Some((_, num)) = left.iter_mut().find(|(other, num)| *other == unit && *num > 0) {
+    let mut take = |unit: &str| {
+        let found = left.iter_mut().find(|(other, num)| other == unit && *num > 0);
+        found.map(|(_, num)| *num -= 1).is_some()
+    };
+    let gone = pods.iter().filter(|pod| !pod.is_held());
+    for unit in gone.filter_map(|pod| seat(pod, settings)) {
+        take(&unit);
+    }
+    let held = pods.iter().filter(|pod| pod.is_held());
+    let mut own: Vec<(&PodSeen, Option<String>)> = held
+        .map(|pod| (pod, seat(pod, settings).filter(|unit| take(unit))))
+        .collect();
+    for (_, place) in own.iter_mut().filter(|(_, place)| place.is_none()) {
+        if let Some((unit, num)) = left.iter_mut().find(|(_, num)| *num > 0) {
             *num -= 1;
+            *place = Some(unit.clone());
         }
     }
-    left.into_iter()
-        .flat_map(|(unit, num)| std::iter::repeat_n(unit, num as usize))
+    own.into_iter()
+        .filter_map(|(pod, place)| Some((pod, place?)))
         .collect()
 }

@@ -55,7 +55,11 @@ async fn until_all_ended(fake: &Fake, controller: &mut Controller, rounds_max: u
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let world = fake.world.lock().unwrap();
-    let left: Vec<&Value> = world.pods.values().filter(|pod| pod["status"]["phase"] != "Succeeded").collect();
+    let left: Vec<&Value> = world
+        .pods
+        .values()
+        .filter(|pod| pod["status"]["phase"] != "Succeeded")
+        .collect();
     panic!("{} pods are left: {:#?}\n{notes:#?}", left.len(), left.first());
 }
 
@@ -63,7 +67,13 @@ async fn until_all_ended(fake: &Fake, controller: &mut Controller, rounds_max: u
 async fn pods_start_in_the_order_and_at_the_places_of_the_policy() {
     let folder = tempfile::tempdir().unwrap();
     let mut world = world(&[("n1", 4)]);
-    for (name, estimate_s) in [("a", "500"), ("b", "100"), ("c", "300"), ("d", "200"), ("e", "400")] {
+    for (name, estimate_s) in [
+        ("a", "500"),
+        ("b", "100"),
+        ("c", "300"),
+        ("d", "200"),
+        ("e", "400"),
+    ] {
         world.add_pod(with(pod(name, 4), json!({ "pleach/estimate-s": estimate_s })));
     }
     let fake = Fake::start(world).await;
@@ -74,7 +84,12 @@ async fn pods_start_in_the_order_and_at_the_places_of_the_policy() {
     let order: Vec<&str> = world.binds.iter().map(|(uid, _)| uid.as_str()).collect();
     assert_eq!(order, ["b", "d", "c", "e", "a"].map(uid));
     assert_eq!(controller.status().num_starts, 5);
-    assert_eq!(controller.status().num_failed, 0, "{}", controller.status().last_error);
+    assert_eq!(
+        controller.status().num_failed,
+        0,
+        "{}",
+        controller.status().last_error
+    );
 }
 
 #[tokio::test]
@@ -91,7 +106,11 @@ async fn a_gang_gets_whole_nodes_and_one_for_the_rest_all_at_once() {
     until_all_ended(&fake, &mut controller, 100).await;
     let world = fake.world.lock().unwrap();
     let nodes: Vec<&str> = world.binds.iter().map(|(_, node)| node.as_str()).collect();
-    assert_eq!(nodes.iter().filter(|node| **node == nodes[0]).count(), 4, "{nodes:?}");
+    assert_eq!(
+        nodes.iter().filter(|node| **node == nodes[0]).count(),
+        4,
+        "{nodes:?}"
+    );
     assert_eq!(controller.status().num_starts, 1);
 }
 
@@ -112,7 +131,10 @@ async fn shadow_mode_writes_what_it_would_do_and_touches_nothing() {
         assert_eq!(controller.round(now_s()).await, Vec::<String>::new());
     }
     let status = controller.status();
-    assert_eq!((status.num_starts, status.num_waiting, status.num_foreign), (3, 2, 1));
+    assert_eq!(
+        (status.num_starts, status.num_waiting, status.num_foreign),
+        (3, 2, 1)
+    );
     let world = fake.world.lock().unwrap();
     assert_eq!((world.num_writes, world.lifted.len()), (0, 0));
     let log = std::fs::read_to_string(settings.state_dir.join("decisions.jsonl")).unwrap();
@@ -165,17 +187,27 @@ fn nothing_was_lost_or_doubled(world: &World, num: usize) {
 }
 
 #[tokio::test]
-async fn a_thousand_pods_end_once_each_whatever_the_api_server_does_and_however_often_the_controller_is_killed() {
+async fn a_thousand_pods_end_once_each_whatever_the_api_server_does_and_however_often_the_controller_is_killed()
+ {
     let folder = tempfile::tempdir().unwrap();
     let mut world = thousand();
     world.fault_every = 41;
     let fake = Fake::start(world).await;
     let settings = settings(&folder);
     let kill = fake.world.lock().unwrap().kill.clone();
-    let mut num_kills = 0;
+    let (mut num_kills, mut last) = (0, Vec::new());
     for life in 0.. {
-        assert!(life < 400, "it goes on for ever");
-        let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
+        if life >= 90 {
+            let lists = fake.cluster(&settings).lists().await;
+            let seen =
+                lists.map(|lists| pleach_kubernetes::observe::observe(&lists, &settings, now_s()).snapshot);
+            panic!(
+                "{} pods are left: {last:?} {seen:#?}",
+                fake.world.lock().unwrap().num_left()
+            );
+        }
+        let mut controller =
+            Controller::new(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
         {
             let mut world = fake.world.lock().unwrap();
             // Each life ends at another point: between lists, between list and patch, between patches of a gang.
@@ -183,7 +215,7 @@ async fn a_thousand_pods_end_once_each_whatever_the_api_server_does_and_however_
         }
         let is_done = async {
             loop {
-                controller.round(now_s()).await;
+                last = controller.round(now_s()).await;
                 if fake.world.lock().unwrap().num_left() == 0 {
                     return;
                 }
@@ -215,7 +247,8 @@ async fn pods_that_were_pinned_to_a_node_that_is_lost_are_made_anew_elsewhere() 
         // The node is there for the list, and no more for the toy scheduler.
         let mut world = fake.world.lock().unwrap();
         for node in world.nodes.values_mut() {
-            node["status"]["conditions"] = json!([{ "type": "x", "status": "False" }, { "type": "Ready", "status": "True" }]);
+            node["status"]["conditions"] =
+                json!([{ "type": "x", "status": "False" }, { "type": "Ready", "status": "True" }]);
         }
     }
     let now_s = now_s();
@@ -224,7 +257,10 @@ async fn pods_that_were_pinned_to_a_node_that_is_lost_are_made_anew_elsewhere() 
         let mut world = fake.world.lock().unwrap();
         assert_eq!((world.lifted.len(), world.binds.len()), (2, 0));
         let pod = world.pods.values().next().unwrap();
-        let lost = pod["spec"]["nodeSelector"]["kubernetes.io/hostname"].as_str().unwrap().to_owned();
+        let lost = pod["spec"]["nodeSelector"]["kubernetes.io/hostname"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         for (name, node) in &mut world.nodes {
             let status = if *name == lost { "Unknown" } else { "True" };
             node["status"]["conditions"] = json!([{ "type": "Ready", "status": status }]);
@@ -234,11 +270,20 @@ async fn pods_that_were_pinned_to_a_node_that_is_lost_are_made_anew_elsewhere() 
     controller.round(now_s + 30).await;
     assert_eq!(fake.world.lock().unwrap().num_evicted, 0, "not yet");
     let notes = controller.round(now_s + 61).await;
-    assert!(notes.iter().any(|note| note.contains("team/g") && note.contains("evicted")), "{notes:?}");
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.contains("team/g") && note.contains("evicted")),
+        "{notes:?}"
+    );
     until_all_ended(&fake, &mut controller, 100).await;
     let world = fake.world.lock().unwrap();
     assert_eq!(world.num_evicted, 2);
-    assert!(world.binds.iter().all(|(_, node)| *node != lost), "{:?}", world.binds);
+    assert!(
+        world.binds.iter().all(|(_, node)| *node != lost),
+        "{:?}",
+        world.binds
+    );
 }
 
 #[tokio::test]
@@ -253,7 +298,12 @@ async fn pods_that_are_deleted_while_they_are_let_go_cost_no_other_pod_anything(
     let settings = settings(&folder);
     let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
     let notes = until_all_ended(&fake, &mut controller, 100).await;
-    assert!(notes.iter().any(|note| note.contains("team/b") && note.contains("refused")), "{notes:?}");
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.contains("team/b") && note.contains("refused")),
+        "{notes:?}"
+    );
     nothing_was_lost_or_doubled(&fake.world.lock().unwrap(), 2);
 }
 
@@ -265,7 +315,8 @@ async fn what_the_policy_cannot_be_told_of_is_given_back_and_an_operator_gets_al
     odd["spec"]["resourceClaims"] = json!([{ "name": "gpu" }]);
     world.add_pod(odd);
     let mut queued = pod("queued", 1);
-    queued["spec"]["schedulingGates"] = json!([{ "name": "kueue.x-k8s.io/admission" }, { "name": "pleach/hold" }]);
+    queued["spec"]["schedulingGates"] =
+        json!([{ "name": "kueue.x-k8s.io/admission" }, { "name": "pleach/hold" }]);
     world.add_pod(queued);
     world.life_ms = 60_000;
     let fake = Fake::start(world).await;
@@ -276,7 +327,8 @@ async fn what_the_policy_cannot_be_told_of_is_given_back_and_an_operator_gets_al
     {
         let world = fake.world.lock().unwrap();
         assert_eq!(world.lifted, [uid("odd")]);
-        let left = &world.pods[&("team".to_owned(), "odd".to_owned())]["metadata"]["annotations"]["pleach/left"];
+        let left =
+            &world.pods[&("team".to_owned(), "odd".to_owned())]["metadata"]["annotations"]["pleach/left"];
         assert!(left.as_str().unwrap().contains("DRA"));
     }
     fake.world.lock().unwrap().add_pod(pod("late", 1));
@@ -285,6 +337,10 @@ async fn what_the_policy_cannot_be_told_of_is_given_back_and_an_operator_gets_al
     assert_eq!(hand_back(&cluster, &settings).await.unwrap(), (0, Vec::new()));
     let world = fake.world.lock().unwrap();
     let gates = &world.pods[&("team".to_owned(), "queued".to_owned())]["spec"]["schedulingGates"];
-    assert_eq!(*gates, json!([{ "name": "kueue.x-k8s.io/admission" }]), "the gates of others stay");
+    assert_eq!(
+        *gates,
+        json!([{ "name": "kueue.x-k8s.io/admission" }]),
+        "the gates of others stay"
+    );
     assert_eq!(world.lifted.len(), 3);
 }

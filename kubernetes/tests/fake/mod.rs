@@ -20,8 +20,8 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use pleach_kubernetes::api::Cluster;
 use pleach_kubernetes::Settings;
+use pleach_kubernetes::api::Cluster;
 use serde_json::{Value, json};
 pub use world::{World, owned};
 
@@ -52,7 +52,10 @@ impl Fake {
             .route("/apis/batch/v1/jobs", get(jobs))
             .route("/api/v1/namespaces/{ns}/pods/{name}", get(pod).patch(patch))
             .route("/api/v1/namespaces/{ns}/pods/{name}/eviction", post(evict))
-            .layer(axum::middleware::from_fn_with_state(Arc::clone(&world), faults::strike))
+            .layer(axum::middleware::from_fn_with_state(
+                Arc::clone(&world),
+                faults::strike,
+            ))
             .with_state(Arc::clone(&world));
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         let of_kubelet = Arc::clone(&world);
@@ -83,17 +86,28 @@ pub fn status(code: u16, reason: &str, message: &str) -> Response {
     (StatusCode::from_u16(code).unwrap(), axum::Json(body)).into_response()
 }
 
-fn list(kind: &str, items: Vec<Value>, query: &HashMap<String, String>) -> Response {
-    let limit: usize = query.get("limit").map_or(usize::MAX, |text| text.parse().unwrap());
-    let from: usize = query.get("continue").map_or(0, |text| text.parse().unwrap());
-    let end = from.saturating_add(limit).min(items.len());
-    let rest = items.len() - end;
-    let mut metadata = json!({ "resourceVersion": "9" });
-    if rest > 0 {
-        metadata["continue"] = json!(end.to_string());
+/// A page; the token is the key of its last item, as in etcd, so pods that end between two pages hide no others.
+fn list(kind: &str, mut items: Vec<Value>, query: &HashMap<String, String>) -> Response {
+    let key = |item: &Value| {
+        let of = |name: &str| item["metadata"][name].as_str().unwrap_or_default();
+        format!("{}/{}", of("namespace"), of("name"))
+    };
+    if let Some(token) = query.get("continue") {
+        items.retain(|item| key(item) > *token);
     }
-    let body = json!({ "kind": format!("{kind}List"), "apiVersion": "v1", "metadata": metadata, "items": items[from..end] });
-    axum::Json(body).into_response()
+    items.sort_by_key(key);
+    let limit: usize = query
+        .get("limit")
+        .map_or(usize::MAX, |text| text.parse().unwrap());
+    let mut metadata = json!({ "resourceVersion": "9" });
+    if items.len() > limit {
+        items.truncate(limit);
+        metadata["continue"] = json!(items.last().map(key));
+    }
+    axum::Json(
+        json!({ "kind": format!("{kind}List"), "apiVersion": "v1", "metadata": metadata, "items": items }),
+    )
+    .into_response()
 }
 
 async fn nodes(State(world): Shared, Query(query): Query<HashMap<String, String>>) -> Response {
@@ -131,7 +145,10 @@ async fn patch(State(world): Shared, Path(key): Path<(String, String)>, body: St
 async fn evict(State(world): Shared, Path(key): Path<(String, String)>, body: Body) -> Response {
     let bytes = axum::body::to_bytes(body, 1 << 20).await.unwrap();
     let eviction: Value = serde_json::from_slice(&bytes).unwrap();
-    assert_eq!((&eviction["apiVersion"], &eviction["kind"]), (&json!("policy/v1"), &json!("Eviction")));
+    assert_eq!(
+        (&eviction["apiVersion"], &eviction["kind"]),
+        (&json!("policy/v1"), &json!("Eviction"))
+    );
     match world.lock().unwrap().evict(&key, &eviction) {
         Ok(()) => status(201, "", "created"),
         Err((code, why)) => status(code, "Refused", why),

@@ -40,12 +40,17 @@ fn text<'a>(value: &'a Value, path: &str) -> &'a str {
 
 fn gates(pod: &Value) -> Vec<String> {
     let list = pod["spec"]["schedulingGates"].as_array();
-    list.into_iter().flatten().map(|gate| text(gate, "/name").to_owned()).collect()
+    list.into_iter()
+        .flatten()
+        .map(|gate| text(gate, "/name").to_owned())
+        .collect()
 }
 
 fn gpus(pod: &Value) -> u32 {
     let limits = &pod["spec"]["containers"][0]["resources"]["limits"];
-    limits["nvidia.com/gpu"].as_str().map_or(0, |text| text.parse().unwrap())
+    limits["nvidia.com/gpu"]
+        .as_str()
+        .map_or(0, |text| text.parse().unwrap())
 }
 
 /// A pod that a controller owns.
@@ -92,14 +97,19 @@ impl World {
         let selector = |pod: &Value| pod["spec"].get("nodeSelector").unwrap_or(&none).clone();
         let (had, has) = (selector(&old), selector(&new));
         if had != has {
-            let kept = had.as_object().unwrap().iter().all(|(key, value)| has.get(key) == Some(value));
+            let kept = had
+                .as_object()
+                .unwrap()
+                .iter()
+                .all(|(key, value)| has.get(key) == Some(value));
             if before.is_empty() || !kept {
                 return Err((422, "the node selector is immutable"));
             }
         }
         self.version += 1;
         new["metadata"]["resourceVersion"] = json!(self.version.to_string());
-        if before.iter().any(|gate| gate == "pleach/hold") && !after.iter().any(|gate| gate == "pleach/hold") {
+        if before.iter().any(|gate| gate == "pleach/hold") && !after.iter().any(|gate| gate == "pleach/hold")
+        {
             self.lifted.push(text(&new, "/metadata/uid").to_owned());
         }
         self.pods.insert(key.clone(), new.clone());
@@ -109,7 +119,10 @@ impl World {
     pub fn evict(&mut self, key: &(String, String), eviction: &Value) -> Result<(), (u16, &'static str)> {
         let pod = self.pods.get_mut(key).ok_or((404, "pods not found"))?;
         let wanted = &eviction["deleteOptions"]["preconditions"]["uid"];
-        assert!(wanted.is_string(), "an eviction without a precondition: {eviction}");
+        assert!(
+            wanted.is_string(),
+            "an eviction without a precondition: {eviction}"
+        );
         if *wanted != pod["metadata"]["uid"] {
             return Err((409, "the UID in the precondition is another one"));
         }
@@ -148,11 +161,19 @@ impl World {
     fn make_anew(&mut self, mut pod: Value) {
         self.number += 1;
         let meta = &mut pod["metadata"];
-        let name = meta["name"].as_str().unwrap().split('x').next().unwrap().to_owned();
+        let name = meta["name"]
+            .as_str()
+            .unwrap()
+            .split('x')
+            .next()
+            .unwrap()
+            .to_owned();
         meta["name"] = json!(format!("{name}x{}", self.number));
         meta["uid"] = json!(format!("123e4567-e89b-42d3-b456-{:012x}", self.number));
         meta.as_object_mut().unwrap().remove("deletionTimestamp");
-        meta["annotations"].as_object_mut().map(|all| all.remove("pleach/decided"));
+        meta["annotations"]
+            .as_object_mut()
+            .map(|all| all.remove("pleach/decided"));
         pod["spec"]["schedulingGates"] = json!([{ "name": "pleach/hold" }]);
         pod["spec"].as_object_mut().unwrap().remove("nodeSelector");
         pod["spec"].as_object_mut().unwrap().remove("nodeName");
@@ -171,8 +192,12 @@ impl World {
         let Some(name) = name.cloned() else { return };
         let life_ms = pod["metadata"]["annotations"]["life-ms"].as_str();
         let life_ms = life_ms.map_or(self.life_ms, |text| text.parse().unwrap());
-        self.ends.insert(uid.to_owned(), Instant::now() + Duration::from_millis(life_ms));
-        assert!(!self.binds.iter().any(|(other, _)| other == uid), "{uid} is bound twice");
+        self.ends
+            .insert(uid.to_owned(), Instant::now() + Duration::from_millis(life_ms));
+        assert!(
+            !self.binds.iter().any(|(other, _)| other == uid),
+            "{uid} is bound twice"
+        );
         self.binds.push((uid.to_owned(), name.clone()));
         self.change(key, |pod| {
             pod["spec"]["nodeName"] = json!(name);
@@ -182,9 +207,12 @@ impl World {
 
     /// GPUs of a node that no pod holds.
     pub fn free(&self, name: &str) -> u32 {
-        let all: u32 = text(&self.nodes[name], "/status/allocatable/nvidia.com~1gpu").parse().unwrap();
+        let all: u32 = text(&self.nodes[name], "/status/allocatable/nvidia.com~1gpu")
+            .parse()
+            .unwrap();
         let holds = |pod: &&Value| {
-            text(pod, "/spec/nodeName") == name && !matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
+            text(pod, "/spec/nodeName") == name
+                && !matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
         };
         all - self.pods.values().filter(holds).map(gpus).sum::<u32>()
     }
@@ -199,7 +227,10 @@ impl World {
 
     /// Pods that have not ended.
     pub fn num_left(&self) -> usize {
-        self.pods.values().filter(|pod| pod["status"]["phase"] != "Succeeded").count()
+        self.pods
+            .values()
+            .filter(|pod| pod["status"]["phase"] != "Succeeded")
+            .count()
     }
 }
 

@@ -4,6 +4,9 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use http_body_util::Limited;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::policy::v1::Eviction;
@@ -205,6 +208,39 @@ impl Cluster {
         let params = PostParams::default();
         let sent = api.create_subresource::<Eviction, Value>("eviction", &pod.name, &params, &eviction);
         self.ask(&what, sent).await.map(drop)
+    }
+
+    /// Whether the API server lets this program do something in all namespaces.
+    ///
+    /// # Errors
+    /// No answer, or a strange one.
+    pub async fn may(
+        &self,
+        verb: &str,
+        group: &str,
+        resource: &str,
+        subresource: &str,
+    ) -> Result<bool, Error> {
+        let of = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                resource_attributes: Some(ResourceAttributes {
+                    verb: of(verb),
+                    group: of(group),
+                    resource: of(resource),
+                    subresource: of(subresource),
+                    ..ResourceAttributes::default()
+                }),
+                ..SelfSubjectAccessReviewSpec::default()
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        let api: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
+        let what = format!("right to {verb} {resource}");
+        let answer = self
+            .ask(&what, api.create(&PostParams::default(), &review))
+            .await?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
     }
 
     fn pods_of(&self, namespace: &str) -> Api<Pod> {

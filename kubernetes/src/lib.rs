@@ -6,6 +6,7 @@ pub mod config;
 pub mod constraint;
 pub mod controller;
 pub mod error;
+pub mod extender;
 pub mod files;
 pub mod gang;
 pub mod mark;
@@ -15,8 +16,10 @@ pub mod observe;
 pub mod pod;
 pub mod quantity;
 pub mod reach;
+pub mod server;
 pub mod stand;
 pub mod view;
+pub mod webhook;
 
 pub use config::Settings;
 pub use error::Error;

@@ -13,7 +13,8 @@ use pleach_kubernetes::view::View;
 use pleach_kubernetes::{Error, Settings, controller};
 use pleach_scheduler::ExternalId;
 
-use crate::{Check, HandBack, WhyNot, now_s, say};
+use crate::arguments::{Check, HandBack, WhyNot};
+use crate::host::{now_s, say};
 
 fn code(is_well: bool) -> ExitCode {
     if is_well {

@@ -177,10 +177,10 @@ fn free(observed: &Observed) -> BTreeMap<&str, u32> {
         })
         .collect();
     for pod in observed.jobs.values().flat_map(|job| &job.pods) {
-        if let (None, Some(mark), false) = (&pod.node, &pod.decided, pod.is_held()) {
-            if let Some(num) = free.get_mut(mark.seat.as_str()) {
-                *num = num.saturating_sub(pod.num_gpus);
-            }
+        if let (None, Some(mark), false) = (&pod.node, &pod.decided, pod.is_held())
+            && let Some(num) = free.get_mut(mark.seat.as_str())
+        {
+            *num = num.saturating_sub(pod.num_gpus);
         }
     }
     free

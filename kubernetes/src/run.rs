@@ -9,7 +9,8 @@ use pleach_kubernetes::server::{Server, Shared};
 use pleach_kubernetes::{Error, Settings};
 use tokio::sync::mpsc;
 
-use crate::{Run, block_on, now_s};
+use crate::arguments::Run;
+use crate::host::{block_on, now_s};
 
 /// What a signal asks for.
 enum Wish {

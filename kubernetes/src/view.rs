@@ -8,8 +8,11 @@ use crate::observe::Observed;
 /// The last view, for two threads.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    last: Arc<Mutex<Option<(Instant, Arc<Observed>)>>>,
+    last: Arc<Mutex<Option<Taken>>>,
 }
+
+/// A view, and when it was taken.
+type Taken = (Instant, Arc<Observed>);
 
 impl View {
     /// Shows a view that was taken just now.

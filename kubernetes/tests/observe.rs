@@ -394,7 +394,11 @@ fn nobody_who_would_be_lost_or_was_started_by_others_may_be_preempted() {
         ..Settings::default()
     };
     let phase = |pod: &Value| {
-        let observed = observe(&lists(&[node("n1", 8)], &[pod.clone()], &[]), &settings, NOW_S);
+        let observed = observe(
+            &lists(&[node("n1", 8)], std::slice::from_ref(pod), &[]),
+            &settings,
+            NOW_S,
+        );
         one(&observed).phase.clone()
     };
     let mut running = let_go(&pod("p", 2), "n1", &json!([["n1", 1]]));

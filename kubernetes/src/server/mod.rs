@@ -2,31 +2,26 @@
 //! make it do.
 
 mod routes;
+mod shared;
 mod tls;
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use pleach_daemon::policy::Loaded;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-use crate::config::{ServerSettings, Settings};
 use crate::error::Error;
-use crate::extender;
-use crate::files;
-use crate::view::View;
 
+pub use shared::Shared;
 pub use tls::Pem;
 
-/// Largest token file, bytes.
-const TOKEN_MAX: u64 = 1024;
 /// How long a connection may wait for its next request.
 const IDLE: Duration = Duration::from_secs(60);
 /// Largest head of a request, bytes.
@@ -35,75 +30,6 @@ const HEAD_MAX: usize = 64 << 10;
 const LOOK: Duration = Duration::from_secs(30);
 /// Pause where no client can be accepted, for the want of file descriptors for example.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// What all requests share.
-#[derive(Clone, Debug)]
-pub struct Shared {
-    settings: Arc<Settings>,
-    server: Arc<ServerSettings>,
-    token: Option<Arc<str>>,
-    policy: Arc<Mutex<Loaded>>,
-    policy_text: Arc<str>,
-    view: View,
-    metrics: Arc<Mutex<String>>,
-    requests: Arc<Semaphore>,
-    is_shadow: bool,
-}
-
-impl Shared {
-    /// Reads the token and the policy.
-    ///
-    /// # Errors
-    /// Settings without a server, a token that is too short or has other letters, a policy that does not fit.
-    pub fn new(
-        settings: &Settings,
-        policy: &str,
-        view: View,
-        metrics: Arc<Mutex<String>>,
-        is_shadow: bool,
-    ) -> Result<Option<Shared>, Error> {
-        let Some(server) = &settings.server else {
-            return Ok(None);
-        };
-        let token = server.token.as_ref().map(|path| -> Result<Arc<str>, Error> {
-            let text = files::text(path, TOKEN_MAX)?;
-            let token = text.trim();
-            let is_plain = token
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
-            match is_plain && (32..=512).contains(&token.len()) {
-                true => Ok(token.into()),
-                false => Err(Error::Text {
-                    path: path.clone(),
-                    reason:
-                        "a token has 32 to 512 letters, digits, - or _; for example of `openssl rand -hex 32`"
-                            .into(),
-                }),
-            }
-        });
-        Ok(Some(Shared {
-            settings: Arc::new(settings.clone()),
-            server: Arc::new(server.clone()),
-            token: token.transpose()?,
-            policy: Arc::new(Mutex::new(extender::load(policy, settings)?)),
-            policy_text: policy.into(),
-            view,
-            metrics,
-            requests: Arc::new(Semaphore::new(server.requests_max)),
-            is_shadow,
-        }))
-    }
-
-    /// Reads the policy again; the present one stays where that fails.
-    ///
-    /// # Errors
-    /// A policy that does not fit.
-    pub fn reload(&self) -> Result<(), Error> {
-        let loaded = extender::load(&self.policy_text, &self.settings)?;
-        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = loaded;
-        Ok(())
-    }
-}
 
 /// A server that listens.
 pub struct Server {

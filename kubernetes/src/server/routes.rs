@@ -13,7 +13,7 @@ use axum::routing::{get, post};
 use serde::Serialize;
 use subtle::ConstantTimeEq;
 
-use super::Shared;
+use super::shared::Shared;
 use crate::{extender, webhook};
 
 /// How old a view may be that the extender answers from, in rounds, and at least.

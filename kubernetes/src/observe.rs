@@ -197,6 +197,11 @@ fn seen(
     }
 }
 
+fn began_s(pod: &PodSeen) -> i64 {
+    let decided_s = pod.decided.as_ref().map(|mark| mark.at_s);
+    pod.start_s.or(decided_s).unwrap_or(pod.created_s)
+}
+
 fn job(group: Group<'_>, settings: &Settings, reach: &mut Reach<'_>, now_s: i64) -> (JobSeen, JobPods) {
     let Group { member, mut pods } = group;
     pods.sort_by(|(a, _), (b, _)| {
@@ -248,7 +253,8 @@ fn job(group: Group<'_>, settings: &Settings, reach: &mut Reach<'_>, now_s: i64)
     let job = JobSeen {
         id: member.id,
         start_s: match stand.phase {
-            Phase::Running => seen.iter().filter_map(|pod| pod.start_s).max().or(Some(now_s)),
+            // Whose kubelet has told nothing yet began when it was let go.
+            Phase::Running => seen.iter().map(began_s).max(),
             _ => None,
         },
         phase: stand.phase,

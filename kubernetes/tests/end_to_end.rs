@@ -344,3 +344,74 @@ async fn what_the_policy_cannot_be_told_of_is_given_back_and_an_operator_gets_al
     );
     assert_eq!(world.lifted.len(), 3);
 }
+
+#[tokio::test]
+async fn a_preempted_pod_is_evicted_by_its_uid_and_comes_back_held() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut world = world(&[("n1", 4)]);
+    world.add_pod(owned(with(
+        pod("long", 4),
+        json!({ "pleach/estimate-s": "100000", "life-ms": "60000" }),
+    )));
+    let fake = Fake::start(world).await;
+    let mut settings = settings(&folder);
+    settings.rounds.preemption = true;
+    settings.rounds.restart_cost_s = 1.0;
+    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "srtf", false).unwrap();
+    let rounds_until = async |controller: &mut Controller, num_binds: usize| {
+        for _ in 0..100 {
+            controller.round(now_s()).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            if fake.world.lock().unwrap().binds.len() == num_binds {
+                return;
+            }
+        }
+        let world = fake.world.lock().unwrap();
+        panic!(
+            "{:?} instead of {num_binds}: {:?}",
+            world.binds,
+            controller.status()
+        );
+    };
+    rounds_until(&mut controller, 1).await;
+    fake.world
+        .lock()
+        .unwrap()
+        .add_pod(with(pod("short", 4), json!({ "pleach/estimate-s": "10" })));
+    rounds_until(&mut controller, 3).await;
+    let world = fake.world.lock().unwrap();
+    assert_eq!(world.num_evicted, 1);
+    assert_eq!(
+        [&world.binds[0].0, &world.binds[1].0],
+        [&uid("long"), &uid("short")]
+    );
+    let again = &world.pods[&("team".to_owned(), "longx1".to_owned())];
+    assert_eq!(again["metadata"]["uid"], world.binds[2].0);
+}
+
+#[tokio::test]
+async fn an_api_server_that_says_too_much_or_never_ends_fails_a_round_and_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut world = world(&[("n1", 4)]);
+    for number in 0..300 {
+        world.add_pod(pod(&format!("p{number}"), 1));
+    }
+    let fake = Fake::start(world).await;
+    let few = Settings {
+        objects_max: 200,
+        ..settings(&folder)
+    };
+    let small = Settings {
+        answer_bytes_max: 65_536,
+        page: 10_000,
+        ..settings(&folder)
+    };
+    for (settings, word) in [(few, "more than 200"), (small, "list of pods")] {
+        let mut controller =
+            Controller::new(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
+        let notes = controller.round(now_s()).await;
+        assert!(notes[0].contains(word), "{notes:?}");
+        assert_eq!(controller.status().num_failed, 1);
+    }
+    assert_eq!(fake.world.lock().unwrap().num_writes, 0);
+}

@@ -198,7 +198,9 @@ fn what_runs_on_a_cluster_has_no_solver_and_no_random_numbers_in_its_dependency_
     let metadata = metadata();
     let (names, edges) = graph(&metadata);
     for name in ["pleach-scheduler", "pleach-daemon", "pleach-kubernetes"] {
-        let research = |dep: &&str| RESEARCH.iter().any(|word| dep.starts_with(word));
+        // `rand_core` has traits and no numbers; hashes name it wherever one crate of the workspace asks them to.
+        let is_traits = |dep: &str| dep == "rand_core";
+        let research = |dep: &&str| !is_traits(dep) && RESEARCH.iter().any(|word| dep.starts_with(word));
         let found: Vec<&str> = pulled_in(&names, &edges, name)
             .into_iter()
             .filter(research)

@@ -263,11 +263,10 @@ fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error
     Ok(Some(JobSeen {
         id,
         phase,
-        account: if is_null(account) {
-            String::new()
-        } else {
-            account.to_owned()
-        },
+        account: Some(account)
+            .filter(|name| !is_null(name))
+            .unwrap_or_default()
+            .to_owned(),
         submit_s,
         start_s: start_s.filter(|_| state != "PENDING"),
         limit_s,

@@ -298,7 +298,8 @@ fn body(pod: &PodSeen, how: &Lift<'_>) -> Value {
             spec["nodeSelector"] = json!({ names::HOSTNAME: hostname });
             json!({ names::DECIDED: mark })
         }
-        Lift::Free { reason } => json!({ names::LEFT: reason }),
+        // A gang that was marked and not let go must not look as if it had a place.
+        Lift::Free { reason } => json!({ names::LEFT: reason, names::DECIDED: null }),
     };
     json!({
         "metadata": metadata(pod, &annotations),

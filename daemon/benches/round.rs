@@ -45,7 +45,7 @@ fn texts(num: usize) -> (String, String) {
 }
 
 fn rounds(criterion: &mut Criterion) {
-    let settings = Settings::default();
+    let settings = Settings::default().rounds();
     for num in [1000, 10_000] {
         let (jobs, nodes) = texts(num);
         criterion.bench_function(&format!("read/{num}"), |bencher| {

@@ -79,6 +79,8 @@ fn jobs(path: &str, gpus_per_node: u32) -> Result<Vec<Job>, Box<dyn Error>> {
                 limit_s: Some(line[limit].parse::<f64>()? as i64),
                 num_nodes: num_gpus.div_ceil(gpus_per_node),
                 gpus_per_node: num_gpus.min(gpus_per_node),
+                is_packed: false,
+                gpu_types: Vec::new(),
                 gpu_type: None,
                 num_cpus: 1,
                 nodes: Vec::new(),
@@ -96,7 +98,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [_, list, arm, policy, cluster] = &args[..] else {
         return Err("simulate_rounds LIST ARM POLICY NODES".into());
     };
-    let settings = Settings::default();
+    let settings = Settings::default().rounds();
     let mut loaded = Loaded::of(policy, pleach_daemon::fleet::capabilities(&settings))?;
     let mut fallback = Loaded::heuristic("easy")?;
     let empty = nodes(cluster)?;

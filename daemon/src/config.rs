@@ -66,6 +66,28 @@ pub enum OnDrift {
     Fallback,
 }
 
+/// The part of the settings that a round's decisions depend on, whatever the batch system: what a driver for another one reuses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RoundSettings {
+    /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else `easy`.
+    pub fallback: Option<String>,
+    /// Longest time for the decisions of one round, s, 0.001 to 600; then the fallback answers.
+    pub deadline_s: f64,
+    /// Believed run time of a job without time limit, s, 1 to 1e9.
+    pub default_limit_s: i64,
+    /// Nodes that share the fast network, in the order of the batch system; at least 1.
+    pub nodes_per_rack: u32,
+    /// Whether the policy may stop running jobs.
+    pub preemption: bool,
+    /// What a restart is believed to cost a job, s, 0 to 1e6.
+    pub restart_cost_s: f64,
+    /// What is known of GPU types, by their names in the batch system.
+    pub gpu_types: BTreeMap<String, GpuType>,
+    /// GPUs that are an account's by right; other accounts share the rest.
+    pub tenants: BTreeMap<String, u32>,
+}
+
 /// A GPU type.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -85,28 +107,105 @@ impl Default for GpuType {
     }
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            partition: None,
+impl Default for RoundSettings {
+    fn default() -> RoundSettings {
+        RoundSettings {
             fallback: None,
-            tick_s: 2.0,
             deadline_s: 1.0,
-            command_limit_s: 10.0,
-            slurm_bin: None,
-            state_dir: "/var/lib/pleach".into(),
-            log_bytes_max: 256 << 20,
-            release_limit_s: 10,
             default_limit_s: 86_400,
             nodes_per_rack: 1_000_000,
             preemption: false,
             restart_cost_s: 30.0,
             gpu_types: BTreeMap::new(),
+            tenants: BTreeMap::new(),
+        }
+    }
+}
+
+impl RoundSettings {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first value out of its range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if let Some(name) = &self.fallback {
+            heuristics::by_name(name)?;
+        }
+        in_ranges(&[
+            ("deadline_s", self.deadline_s, 0.001, 600.0),
+            ("default_limit_s", self.default_limit_s as f64, 1.0, 1e9),
+            (
+                "nodes_per_rack",
+                f64::from(self.nodes_per_rack),
+                1.0,
+                f64::from(u32::MAX),
+            ),
+            ("restart_cost_s", self.restart_cost_s, 0.0, 1e6),
+        ])?;
+        for (name, gpu) in &self.gpu_types {
+            if !(1e-6..=1e6).contains(&gpu.speed) || !(1e-3..=1e6).contains(&gpu.memory_gib) {
+                let value = format!("{gpu:?}");
+                let allowed = "speed of 1e-6 to 1e6, memory_gib of 0.001 to 1e6";
+                return Err(ConfigError::new(
+                    format!("gpu_types.{name}"),
+                    value,
+                    allowed,
+                    "1 is the reference type",
+                ));
+            }
+        }
+        let is_name = |name: &String| {
+            !name.is_empty() && name.len() <= 256 && name != "*" && !name.contains(char::is_control)
+        };
+        match self.tenants.keys().find(|name| !is_name(name)) {
+            Some(name) => Err(ConfigError::new(
+                "tenants",
+                format!("{name:?}"),
+                "names of accounts",
+                "as the batch system has them (`sacctmgr show account`, namespaces)",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Checks values by key, value, least and most.
+///
+/// # Errors
+/// The first value out of its range.
+pub fn in_ranges(ranges: &[(&str, f64, f64, f64)]) -> Result<(), ConfigError> {
+    for (key, value, least, most) in ranges {
+        if !(least..=most).contains(&value) {
+            let hint = "leave it out for the default";
+            return Err(ConfigError::new(*key, value, format!("{least} to {most}"), hint));
+        }
+    }
+    Ok(())
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let rounds = RoundSettings::default();
+        Settings {
+            partition: None,
+            fallback: rounds.fallback,
+            tick_s: 2.0,
+            deadline_s: rounds.deadline_s,
+            command_limit_s: 10.0,
+            slurm_bin: None,
+            state_dir: "/var/lib/pleach".into(),
+            log_bytes_max: 256 << 20,
+            release_limit_s: 10,
+            default_limit_s: rounds.default_limit_s,
+            nodes_per_rack: rounds.nodes_per_rack,
+            preemption: rounds.preemption,
+            restart_cost_s: rounds.restart_cost_s,
+            gpu_types: rounds.gpu_types,
             metrics_port: None,
             on_drift: OnDrift::Warn,
             drift_window: WINDOW_DEFAULT,
             drift_limit: PSI_LIMIT_DEFAULT,
-            tenants: BTreeMap::new(),
+            tenants: rounds.tenants,
         }
     }
 }
@@ -132,23 +231,12 @@ impl Settings {
     /// # Errors
     /// The first value out of its range.
     pub fn validate(&self) -> Result<(), ConfigError> {
-        if let Some(name) = &self.fallback {
-            heuristics::by_name(name)?;
-        }
-        let ranges = [
+        self.rounds().validate()?;
+        in_ranges(&[
             ("tick_s", self.tick_s, 0.1, 600.0),
-            ("deadline_s", self.deadline_s, 0.001, 600.0),
             ("command_limit_s", self.command_limit_s, 0.1, 600.0),
             ("log_bytes_max", self.log_bytes_max as f64, 65_536.0, 1e15),
             ("release_limit_s", self.release_limit_s as f64, 1.0, 3600.0),
-            ("default_limit_s", self.default_limit_s as f64, 1.0, 1e9),
-            (
-                "nodes_per_rack",
-                f64::from(self.nodes_per_rack),
-                1.0,
-                f64::from(u32::MAX),
-            ),
-            ("restart_cost_s", self.restart_cost_s, 0.0, 1e6),
             ("drift_limit", self.drift_limit, 0.001, 1000.0),
             (
                 "drift_window",
@@ -156,40 +244,26 @@ impl Settings {
                 f64::from(WINDOW_DECISIONS.0),
                 f64::from(WINDOW_DECISIONS.1),
             ),
-        ];
-        for (key, value, least, most) in ranges {
-            if !(least..=most).contains(&value) {
-                let hint = "leave it out for the default";
-                return Err(ConfigError::new(key, value, format!("{least} to {most}"), hint));
-            }
-        }
+        ])?;
         if self.metrics_port == Some(0) {
             let hint = "leave it out where nobody is to listen";
             return Err(ConfigError::new("metrics_port", 0, "1 to 65535", hint));
         }
-        for (name, gpu) in &self.gpu_types {
-            if !(1e-6..=1e6).contains(&gpu.speed) || !(1e-3..=1e6).contains(&gpu.memory_gib) {
-                let value = format!("{gpu:?}");
-                let allowed = "speed of 1e-6 to 1e6, memory_gib of 0.001 to 1e6";
-                return Err(ConfigError::new(
-                    format!("gpu_types.{name}"),
-                    value,
-                    allowed,
-                    "1 is the reference type",
-                ));
-            }
-        }
-        let is_name = |name: &String| {
-            !name.is_empty() && name.len() <= 256 && name != "*" && !name.contains(char::is_control)
-        };
-        match self.tenants.keys().find(|name| !is_name(name)) {
-            Some(name) => Err(ConfigError::new(
-                "tenants",
-                format!("{name:?}"),
-                "names of accounts",
-                "as `sacctmgr show account` has them",
-            )),
-            None => Ok(()),
+        Ok(())
+    }
+
+    /// The part that rounds depend on. The file has its keys beside Slurm's own, without a table.
+    #[must_use]
+    pub fn rounds(&self) -> RoundSettings {
+        RoundSettings {
+            fallback: self.fallback.clone(),
+            deadline_s: self.deadline_s,
+            default_limit_s: self.default_limit_s,
+            nodes_per_rack: self.nodes_per_rack,
+            preemption: self.preemption,
+            restart_cost_s: self.restart_cost_s,
+            gpu_types: self.gpu_types.clone(),
+            tenants: self.tenants.clone(),
         }
     }
 

@@ -1,7 +1,8 @@
 //! From a snapshot to the tables in which policies decide, and from their rows back to names.
 //!
 //! The tables hold the GPUs that are the daemon's to give: those that run nobody, or a job that it knows. GPUs under jobs that
-//! are left to Slurm are not in them. Gangs get one node, or whole nodes: Slurm cannot be told anything else.
+//! are left to the batch system are not in them. Gangs get one node, or whole nodes: Slurm cannot be told anything else. Those
+//! of pods, which may share nodes, may also have one more node for the rest.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use pleach_scheduler::{
     Resources, Submission, TenantId, Time,
 };
 
-use crate::config::Settings;
+use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::memory::Memory;
 use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot};
@@ -31,7 +32,7 @@ pub struct Fleet {
 
 /// What the cluster can do, by the settings.
 #[must_use]
-pub fn capabilities(settings: &Settings) -> Capabilities {
+pub fn capabilities(settings: &RoundSettings) -> Capabilities {
     Capabilities {
         preemption: settings.preemption,
         restart_cost_s: settings.restart_cost_s,
@@ -55,7 +56,7 @@ struct Offer<'a> {
 pub fn build(
     snapshot: &Snapshot,
     memory: &Memory,
-    settings: &Settings,
+    settings: &RoundSettings,
     is_shadow: bool,
 ) -> Result<Option<Fleet>, Error> {
     let offers = offers(snapshot);
@@ -100,7 +101,7 @@ pub fn build(
         }
         let mask = masks_of(job, &kinds, &sizes);
         let Some(class) = masks.iter().position(|other| *other == mask) else {
-            let reason = "no node has so many GPUs beside what jobs hold that are left to Slurm";
+            let reason = "no node has so many GPUs beside what jobs hold that are left alone";
             fleet.left_out.insert(job.id, reason.into());
             continue;
         };
@@ -122,7 +123,7 @@ fn offers(snapshot: &Snapshot) -> Vec<Offer<'_>> {
     for job in snapshot.jobs.iter().filter(|job| job.is_placed()) {
         for node in &job.nodes {
             let entry = own.entry(node).or_default();
-            // Who is not running yet holds nothing that Slurm counts.
+            // Who is not running yet holds nothing that is counted.
             entry.0 += if job.phase == Phase::Running {
                 job.gpus_per_node
             } else {
@@ -150,7 +151,7 @@ fn offers(snapshot: &Snapshot) -> Vec<Offer<'_>> {
             seen,
             kind,
             num_gpus,
-            // Slurm will say what becomes of the jobs of a node that is down.
+            // The batch system will say what becomes of the jobs of a node that is down.
             state: match seen.state {
                 NodeState::Down if has_jobs => NodeState::Draining,
                 state => state,
@@ -162,9 +163,14 @@ fn offers(snapshot: &Snapshot) -> Vec<Offer<'_>> {
 
 /// The GPU types on which a job can run on one node or on whole nodes, as a mask; 0: on none, now.
 fn masks_of(job: &JobSeen, kinds: &[&str], sizes: &[u32]) -> u64 {
-    let named = |kind: &str| job.gpu_type.as_deref().is_none_or(|asked| asked == kind);
+    let named = |kind: &str| {
+        job.gpu_type.as_deref().is_none_or(|asked| asked == kind)
+            && (job.gpu_types.is_empty() || job.gpu_types.iter().any(|asked| asked == kind))
+    };
     let fits = |size: u32| match job.num_nodes {
         1 => job.gpus_per_node <= size,
+        // One node, or whole ones, which whole pods must fill.
+        _ if job.is_packed => job.num_gpus() <= size || size.is_multiple_of(job.gpus_per_node.max(1)),
         _ => job.gpus_per_node == size,
     };
     let mut mask = 0;
@@ -187,7 +193,7 @@ fn masks(snapshot: &Snapshot, kinds: &[&str], sizes: &[u32]) -> Vec<u64> {
     masks
 }
 
-fn classes(masks: &[u64], kinds: &[&str], settings: &Settings) -> Vec<ModelClass> {
+fn classes(masks: &[u64], kinds: &[&str], settings: &RoundSettings) -> Vec<ModelClass> {
     let speed = |kind: &str| settings.gpu_types.get(kind).map_or(1.0, |gpu| gpu.speed);
     let class = |mask: &u64| ModelClass {
         name: format!("types-{mask:x}"),
@@ -201,7 +207,7 @@ fn classes(masks: &[u64], kinds: &[&str], settings: &Settings) -> Vec<ModelClass
     masks.iter().map(class).collect()
 }
 
-fn spec(offers: &[Offer<'_>], kinds: &[&str], settings: &Settings) -> ClusterSpec {
+fn spec(offers: &[Offer<'_>], kinds: &[&str], settings: &RoundSettings) -> ClusterSpec {
     let mut node_groups: Vec<NodeGroup> = Vec::new();
     for offer in offers {
         let gpu_type = &offer.seen.gpu_type;
@@ -286,26 +292,27 @@ fn placements(
     for (number, (_, since_s, row, job)) in placed.into_iter().enumerate() {
         let mut placement = Placement::new();
         let past = memory.past(job.id);
-        for name in &job.nodes {
-            let Some(node) = rows.get(name.as_str()).copied() else {
+        let shares = shares(job);
+        for (name, num_gpus) in &shares {
+            let Some(node) = rows.get(name).copied() else {
                 break;
             };
-            if free[node].count_ones() < job.gpus_per_node {
+            if free[node].count_ones() < *num_gpus {
                 break;
             }
             let mut rest = free[node];
-            for _ in 0..job.gpus_per_node {
+            for _ in 0..*num_gpus {
                 rest &= rest - 1;
             }
             let lowest = free[node] & !rest;
-            let own = past.gpus.get(name).copied().unwrap_or(0);
-            let is_his = own & !free[node] == 0 && own.count_ones() == job.gpus_per_node;
+            let own = past.gpus.get(*name).copied().unwrap_or(0);
+            let is_his = own & !free[node] == 0 && own.count_ones() == *num_gpus;
             placement.push(Slice {
                 node: NodeId(node as u32),
                 gpus: if is_his { own } else { lowest },
             });
         }
-        if placement.len() != job.nodes.len() || placement.is_empty() {
+        if placement.len() != shares.len() || placement.is_empty() {
             left_out.insert(
                 job.id,
                 format!(
@@ -342,7 +349,19 @@ fn placements(
     runs
 }
 
-fn record(job: &JobSeen, now_s: i64, class: usize, memory: &Memory, settings: &Settings) -> JobRecord {
+/// The nodes of a placed job in their order, and its GPUs on each.
+fn shares(job: &JobSeen) -> Vec<(&str, u32)> {
+    let mut shares: Vec<(&str, u32)> = Vec::new();
+    for name in &job.nodes {
+        match shares.iter_mut().find(|(other, _)| other == name) {
+            Some((_, num_gpus)) => *num_gpus = num_gpus.saturating_add(job.gpus_per_node),
+            None => shares.push((name, job.gpus_per_node)),
+        }
+    }
+    shares
+}
+
+fn record(job: &JobSeen, now_s: i64, class: usize, memory: &Memory, settings: &RoundSettings) -> JobRecord {
     let tenant = settings.tenants.keys().position(|name| *name == job.account);
     let past = memory.past(job.id);
     let submit_s = job.submit_s.clamp(0, now_s.max(0));
@@ -381,7 +400,7 @@ fn record(job: &JobSeen, now_s: i64, class: usize, memory: &Memory, settings: &S
 }
 
 /// What the present run of a job had to pay when it began, s.
-fn cost_s(record: &JobRecord, settings: &Settings) -> f64 {
+fn cost_s(record: &JobRecord, settings: &RoundSettings) -> f64 {
     if record.num_preemptions + record.num_failures > 0 {
         settings.restart_cost_s
     } else {

@@ -19,6 +19,6 @@ pub mod source;
 pub mod state;
 pub mod why_not;
 
-pub use config::Settings;
+pub use config::{RoundSettings, Settings};
 pub use error::Error;
 pub use service::Service;

@@ -317,7 +317,7 @@ fn explain(settings: &Settings, job: ExternalId) -> Result<ExitCode, Error> {
 }
 
 fn not_running(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Error> {
-    let mut loaded = Loaded::of(&args.policy, fleet::capabilities(settings))?;
+    let mut loaded = Loaded::of(&args.policy, fleet::capabilities(&settings.rounds()))?;
     let snapshot = source::observe(&settings.commands(), &partition(settings)?, now_s())?;
     let mut memory = read_memory(settings);
     memory.observe(&snapshot);
@@ -325,7 +325,7 @@ fn not_running(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Error> {
         &snapshot,
         &memory,
         &mut loaded,
-        settings,
+        &settings.rounds(),
         args.job,
     )?);
     Ok(ExitCode::SUCCESS)
@@ -368,9 +368,10 @@ fn script(settings: &Settings, args: &Lua) -> Result<ExitCode, Error> {
 }
 
 fn replay(settings: &Settings, args: &ReplayArgs) -> Result<ExitCode, Error> {
-    let capabilities = fleet::capabilities(settings);
+    let rounds = settings.rounds();
+    let capabilities = fleet::capabilities(&rounds);
     let mut policy = Loaded::of(&args.policy, capabilities)?;
-    let mut fallback = policy.fallback(settings, capabilities)?;
+    let mut fallback = policy.fallback(&rounds, capabilities)?;
     let (mut num, mut num_same, mut num_fallback) = (0_u64, 0_u64, 0_u64);
     for record in Replay::open(&args.log)? {
         let record = record?;
@@ -386,7 +387,7 @@ fn replay(settings: &Settings, args: &ReplayArgs) -> Result<ExitCode, Error> {
             &record.snapshot,
             &record.memory,
             &mut deciders,
-            settings,
+            &settings.rounds(),
             record.is_shadow,
             &mut || false,
         )?;

@@ -32,7 +32,7 @@ const NOTHING: &str = "# EOF\n";
 pub struct Metrics {
     registry: Registry,
     text: Arc<Mutex<String>>,
-    address: SocketAddr,
+    address: Option<SocketAddr>,
     counters: [Counter; 5],
     jobs: [Gauge; 3],
     last_round: Gauge,
@@ -41,11 +41,13 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Listens on 127.0.0.1; port 0 takes one that is free.
-    ///
-    /// # Errors
-    /// A port that cannot be had.
-    pub fn listen(port: u16) -> Result<Metrics, Error> {
+    /// Figures that nobody can ask for: whoever has a server of its own tells [`Metrics::text`] there.
+    #[must_use]
+    pub fn silent() -> Metrics {
+        Metrics::new(("jobs_left_alone", "Jobs that are left to the batch system"))
+    }
+
+    fn new(left_alone: (&'static str, &'static str)) -> Metrics {
         let mut registry = Registry::with_prefix("pleach");
         let counters = [
             ("rounds", "Rounds since the daemon began"),
@@ -65,7 +67,7 @@ impl Metrics {
         let jobs = [
             ("jobs_waiting", "Jobs that wait for the daemon"),
             ("jobs_placed", "Jobs that run or were let go"),
-            ("jobs_left_to_slurm", "Jobs that are left to Slurm"),
+            left_alone,
         ];
         let jobs = jobs.map(|(name, help)| {
             let gauge = Gauge::default();
@@ -79,7 +81,7 @@ impl Metrics {
         let help = "Stability index of the last decisions; NaN until there is one";
         registry.register("drift_psi", help, drift.clone());
         let times = [
-            ("observe", "Time for observing Slurm"),
+            ("observe", "Time for observing the batch system"),
             ("decide", "Time for deciding"),
             ("apply", "Time for carrying out"),
         ];
@@ -89,6 +91,24 @@ impl Metrics {
             registry.register_with_unit(name, help, Unit::Seconds, histogram.clone());
             histogram
         });
+        Metrics {
+            registry,
+            text: Arc::new(Mutex::new(NOTHING.to_owned())),
+            address: None,
+            counters,
+            jobs,
+            last_round,
+            drift,
+            times,
+        }
+    }
+
+    /// Listens on 127.0.0.1; port 0 takes one that is free.
+    ///
+    /// # Errors
+    /// A port that cannot be had.
+    pub fn listen(port: u16) -> Result<Metrics, Error> {
+        let mut metrics = Metrics::new(("jobs_left_to_slurm", "Jobs that are left to Slurm"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let listen = || -> std::io::Result<(TcpListener, SocketAddr)> {
             let listener = listener?;
@@ -99,24 +119,21 @@ impl Metrics {
             path: format!("127.0.0.1:{port}").into(),
             source,
         })?;
-        let text = Arc::new(Mutex::new(NOTHING.to_owned()));
-        let shared = Arc::clone(&text);
+        metrics.address = Some(address);
+        let shared = metrics.text();
         thread::spawn(move || serve(listener.incoming(), &shared));
-        Ok(Metrics {
-            registry,
-            text,
-            address,
-            counters,
-            jobs,
-            last_round,
-            drift,
-            times,
-        })
+        Ok(metrics)
     }
 
-    /// Where it listens.
+    /// What is told of the last round, in the OpenMetrics text format.
     #[must_use]
-    pub fn address(&self) -> SocketAddr {
+    pub fn text(&self) -> Arc<Mutex<String>> {
+        Arc::clone(&self.text)
+    }
+
+    /// Where it listens, if it does.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
@@ -227,7 +244,7 @@ mod tests {
     #[test]
     fn a_round_can_be_read_on_loopback_and_nothing_else() {
         let mut metrics = Metrics::listen(0).unwrap();
-        let address = metrics.address();
+        let address = metrics.address().unwrap();
         assert!(address.ip().is_loopback());
         let before = ask(address, "GET /metrics HTTP/1.1\r\n\r\n");
         assert!(
@@ -270,14 +287,14 @@ mod tests {
     #[test]
     fn a_caller_that_sends_byte_by_byte_is_left_after_a_second() {
         let metrics = Metrics::listen(0).unwrap();
-        let mut caller = TcpStream::connect(metrics.address()).unwrap();
+        let mut caller = TcpStream::connect(metrics.address().unwrap()).unwrap();
         // Four seconds in all, and never one without a byte.
         let is_left = (0..40).any(|_| {
             thread::sleep(Duration::from_millis(100));
             caller.write_all(b"x").is_err()
         });
         assert!(is_left);
-        assert!(ask(metrics.address(), "GET /metrics HTTP/1.1\r\n\r\n").contains("# EOF"));
+        assert!(ask(metrics.address().unwrap(), "GET /metrics HTTP/1.1\r\n\r\n").contains("# EOF"));
     }
 
     #[test]

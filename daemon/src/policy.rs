@@ -7,7 +7,7 @@ use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::{Bundle, Tree};
 use pleach_scheduler::{Capabilities, Provenance, TreePolicy, heuristics};
 
-use crate::config::Settings;
+use crate::config::RoundSettings;
 use crate::error::Error;
 
 /// Who answers where nobody says who.
@@ -52,7 +52,7 @@ impl Loaded {
     ///
     /// # Errors
     /// A heuristic of the file that this cluster cannot carry out.
-    pub fn fallback(&self, settings: &Settings, capabilities: Capabilities) -> Result<Loaded, Error> {
+    pub fn fallback(&self, settings: &RoundSettings, capabilities: Capabilities) -> Result<Loaded, Error> {
         let named = self.tree.as_ref().and_then(|tree| tree.tree().fallback());
         match (&settings.fallback, named) {
             (Some(name), _) => Loaded::heuristic(name),
@@ -157,9 +157,9 @@ mod tests {
         let capabilities = Capabilities::default();
         let plain = Loaded::tree("t", reference(), capabilities).unwrap();
         let of = |loaded: &Loaded, named: Option<&str>| {
-            let settings = Settings {
+            let settings = RoundSettings {
                 fallback: named.map(str::to_owned),
-                ..Settings::default()
+                ..RoundSettings::default()
             };
             let found = loaded.fallback(&settings, capabilities);
             found

@@ -7,7 +7,7 @@ use pleach_scheduler::decision::Action;
 use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::{Cluster, DecisionPoint, PolicyError};
 
-use crate::config::Settings;
+use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::fleet::{self, Fleet};
 use crate::memory::Memory;
@@ -45,7 +45,7 @@ pub fn plan(
     snapshot: &Snapshot,
     memory: &Memory,
     deciders: &mut Deciders<'_>,
-    settings: &Settings,
+    settings: &RoundSettings,
     is_shadow: bool,
     is_late: &mut dyn FnMut() -> bool,
 ) -> Result<Plan, Error> {
@@ -83,7 +83,7 @@ pub fn by_fallback(
     snapshot: &Snapshot,
     memory: &Memory,
     fallback: &mut Loaded,
-    settings: &Settings,
+    settings: &RoundSettings,
     is_shadow: bool,
     reason: &str,
 ) -> Result<Plan, Error> {

@@ -43,8 +43,10 @@ impl Service {
     /// A policy that does not fit, a folder that another daemon has, a Slurm without a default partition where none is named.
     pub fn new(settings: Settings, policy: &str, is_shadow: bool) -> Result<Service, Error> {
         settings.validate()?;
-        let loaded = Loaded::of(policy, fleet::capabilities(&settings))?;
-        let fallback = loaded.fallback(&settings, fleet::capabilities(&settings))?;
+        let rounds = settings.rounds();
+        let capabilities = fleet::capabilities(&rounds);
+        let loaded = Loaded::of(policy, capabilities)?;
+        let fallback = loaded.fallback(&rounds, capabilities)?;
         let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
         let metrics = settings.metrics_port.map(Metrics::listen).transpose()?;
         let commands = settings.commands();
@@ -95,9 +97,10 @@ impl Service {
     /// # Errors
     /// A policy that does not fit; the present one stays.
     pub fn reload(&mut self) -> Result<(), Error> {
-        let capabilities = fleet::capabilities(&self.settings);
+        let rounds = self.settings.rounds();
+        let capabilities = fleet::capabilities(&rounds);
         let loaded = Loaded::of(&self.policy_text, capabilities)?;
-        let fallback = loaded.fallback(&self.settings, capabilities)?;
+        let fallback = loaded.fallback(&rounds, capabilities)?;
         self.status.warnings.clone_from(&loaded.warnings);
         self.status.policy.clone_from(&loaded.name);
         self.policy = loaded;
@@ -166,7 +169,7 @@ impl Service {
         }
         let began = Instant::now();
         let limit = Duration::from_secs_f64(self.settings.deadline_s);
-        let (memory, settings, is_shadow) = (&self.memory, &self.settings, self.is_shadow);
+        let (memory, settings, is_shadow) = (&self.memory, &self.settings.rounds(), self.is_shadow);
         let mut plan = match self.drift.as_ref().and_then(Drift::degraded) {
             Some(reason) => {
                 let fallback = &mut self.fallback;

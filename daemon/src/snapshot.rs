@@ -88,16 +88,22 @@ pub struct JobSeen {
     /// Its time limit, s; none: without limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_s: Option<i64>,
-    /// Nodes that it asks for, at least 1.
+    /// Nodes that it asks for, at least 1; where [`JobSeen::is_packed`], its pods.
     pub num_nodes: u32,
     /// GPUs on each of them, at least 1.
     pub gpus_per_node: u32,
+    /// Whether the parts that [`JobSeen::num_nodes`] counts may share nodes, as pods do. Otherwise each has a node of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_packed: bool,
     /// The GPU type that it asks for; none: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_type: Option<String>,
+    /// GPU types of which any will do, beside [`JobSeen::gpu_type`]; empty: any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpu_types: Vec<String>,
     /// CPUs on all its nodes.
     pub num_cpus: u32,
-    /// Where it runs or was let go to.
+    /// Where it runs or was let go to: a name for each part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
     /// How often it was requeued.

@@ -6,7 +6,7 @@ use pleach_scheduler::candidate::CandidateKind;
 use pleach_scheduler::pass::{Pass, PassState, why_absent};
 use pleach_scheduler::{DecisionPoint, ExternalId, JobId};
 
-use crate::config::Settings;
+use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::fleet::{self, Fleet};
 use crate::memory::Memory;
@@ -21,7 +21,7 @@ pub fn answer(
     snapshot: &Snapshot,
     memory: &Memory,
     loaded: &mut Loaded,
-    settings: &Settings,
+    settings: &RoundSettings,
     id: ExternalId,
 ) -> Result<String, Error> {
     let Some(job) = snapshot.jobs.iter().find(|job| job.id == id) else {
@@ -36,7 +36,7 @@ pub fn answer(
             ));
         }
         Phase::Blocked { reason } => return Ok(format!("Job {id} {reason}.")),
-        Phase::Foreign { reason } => return Ok(format!("Job {id} is left to Slurm: it {reason}.")),
+        Phase::Foreign { reason } => return Ok(format!("Job {id} is left alone: it {reason}.")),
         Phase::Loose | Phase::Waiting => stand(job, snapshot.taken_s),
     };
     let Some(mut fleet) = fleet::build(snapshot, memory, settings, true)? else {
@@ -52,10 +52,11 @@ pub fn answer(
 fn stand(job: &JobSeen, now_s: i64) -> String {
     let kind = job.gpu_type.as_deref().unwrap_or("any type");
     let mut text = format!(
-        "Job {} waits since {} s for {} node(s) with {} GPU(s) of {kind}.\n",
+        "Job {} waits since {} s for {} {}(s) with {} GPU(s) of {kind}.\n",
         job.id,
         now_s - job.submit_s,
         job.num_nodes,
+        if job.is_packed { "pod" } else { "node" },
         job.gpus_per_node
     );
     if job.num_tries > 0 {

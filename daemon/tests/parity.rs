@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use pleach_daemon::Settings;
+use pleach_daemon::RoundSettings;
 use pleach_daemon::fleet::{self, Fleet};
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
@@ -72,11 +72,11 @@ fn loaded(policy: Box<dyn Policy>) -> Loaded {
     }
 }
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> RoundSettings {
+    RoundSettings {
         preemption: true,
         nodes_per_rack: 2,
-        ..Settings::default()
+        ..RoundSettings::default()
     }
 }
 
@@ -121,6 +121,8 @@ fn shown(cluster: &Cluster, names: &[String], now_s: i64) -> Snapshot {
             limit_s: Some(job.request.estimate_s.value as i64),
             num_nodes,
             gpus_per_node: size / num_nodes,
+            is_packed: false,
+            gpu_types: Vec::new(),
             gpu_type: None,
             num_cpus: 1,
             nodes: job
@@ -297,6 +299,8 @@ fn waiting(number: u64, num_nodes: u32, gpus_per_node: u32, limit_s: i64) -> Job
         limit_s: Some(limit_s),
         num_nodes,
         gpus_per_node,
+        is_packed: false,
+        gpu_types: Vec::new(),
         gpu_type: None,
         num_cpus: 1,
         nodes: Vec::new(),

@@ -47,7 +47,9 @@ fn snapshot(number: u64) -> Snapshot {
         limit_s: Some(3600),
         num_nodes: 1,
         gpus_per_node: 4,
+        is_packed: false,
         gpu_type: None,
+        gpu_types: Vec::new(),
         num_cpus: 4,
         nodes: Vec::new(),
         num_restarts: 0,
@@ -172,14 +174,30 @@ fn a_round_tells_what_a_tree_was_offered_and_a_round_of_the_fallback_why() {
         fallback: &mut fallback,
     };
     let seen = snapshot(1);
-    let plan = round::plan(&seen, &memory, &mut deciders, &settings, true, &mut || false).unwrap();
+    let plan = round::plan(
+        &seen,
+        &memory,
+        &mut deciders,
+        &settings.rounds(),
+        true,
+        &mut || false,
+    )
+    .unwrap();
     assert!(plan.fallback.is_none() && plan.offered.len() >= plan.decisions.len());
     assert!(
         plan.offered
             .iter()
             .all(|leaves| !leaves.is_empty() && leaves.iter().all(|leaf| *leaf < 4))
     );
-    let plan = round::by_fallback(&seen, &memory, &mut fallback, &settings, true, "drift: far").unwrap();
+    let plan = round::by_fallback(
+        &seen,
+        &memory,
+        &mut fallback,
+        &settings.rounds(),
+        true,
+        "drift: far",
+    )
+    .unwrap();
     assert_eq!(plan.fallback.as_deref(), Some("easy answered: drift: far"));
     assert!(plan.offered.is_empty() && plan.decisions.len() == 2);
 }

@@ -263,16 +263,17 @@ fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error
     Ok(Some(JobSeen {
         id,
         phase,
-        account: if is_null(account) {
-            String::new()
-        } else {
-            account.to_owned()
-        },
+        account: Some(account)
+            .filter(|name| !is_null(name))
+            .unwrap_or_default()
+            .to_owned(),
         submit_s,
         start_s: start_s.filter(|_| state != "PENDING"),
         limit_s,
         num_nodes,
         gpus_per_node,
+        is_packed: false,
+        gpu_types: Vec::new(),
         gpu_type,
         num_cpus: number(SQUEUE, row, line, "CPUs", num_cpus).unwrap_or(0),
         nodes,

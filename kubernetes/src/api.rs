@@ -1,0 +1,308 @@
+//! The API server, through `kube`: every request has a limit of time, every list has pages and an end, every answer a size.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use http_body_util::Limited;
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::policy::v1::Eviction;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ObjectMeta, Preconditions};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::client::ClientBuilder;
+use kube::{Api, Client, Config, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tower::util::MapResponseLayer;
+
+use crate::config::Settings;
+use crate::error::Error;
+use crate::names;
+use crate::observe::Lists;
+use crate::pod::PodSeen;
+
+/// Who changes pods, for the API server's own notes about fields.
+const MANAGER: &str = "pleach-kubernetes";
+/// Most bytes of an eviction's or a patch's name in a message.
+const NAME_MAX: usize = 300;
+
+/// The API server.
+#[derive(Clone)]
+pub struct Cluster {
+    client: Client,
+    limit: Duration,
+    page: u32,
+    objects_max: u32,
+}
+
+impl Debug for Cluster {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Cluster")
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// By the ServiceAccount of the pod that this runs in, or by `KUBECONFIG`.
+    ///
+    /// # Errors
+    /// Neither is there, or it cannot be used.
+    pub async fn infer(settings: &Settings) -> Result<Cluster, Error> {
+        let config = Config::infer().await.map_err(|error| Error::Access {
+            reason: error.to_string(),
+        })?;
+        Cluster::new(config, settings)
+    }
+
+    /// By a configuration of the client.
+    ///
+    /// # Errors
+    /// A configuration that cannot be used.
+    pub fn new(mut config: Config, settings: &Settings) -> Result<Cluster, Error> {
+        let limit = settings.request_limit();
+        config.connect_timeout = Some(limit);
+        config.read_timeout = Some(limit);
+        config.write_timeout = Some(limit);
+        config.default_retry = false;
+        let most = usize::try_from(settings.answer_bytes_max).unwrap_or(usize::MAX);
+        let builder = ClientBuilder::try_from(config).map_err(|error| Error::Access {
+            reason: error.to_string(),
+        })?;
+        let bound = MapResponseLayer::new(move |answer: axum::http::Response<_>| {
+            answer.map(|body| Limited::new(body, most))
+        });
+        Ok(Cluster {
+            client: builder.with_layer(&bound).build(),
+            limit,
+            page: settings.page,
+            objects_max: settings.objects_max,
+        })
+    }
+
+    /// All nodes, all pods that have not ended, all Jobs.
+    ///
+    /// # Errors
+    /// A list that cannot be had, or is too long.
+    pub async fn lists(&self) -> Result<Lists, Error> {
+        let live = "status.phase!=Succeeded,status.phase!=Failed";
+        Ok(Lists {
+            nodes: self.list("nodes", ListParams::default()).await?,
+            pods: self.list("pods", ListParams::default().fields(live)).await?,
+            jobs: self.list::<Job>("jobs", ListParams::default()).await?,
+        })
+    }
+
+    /// All pods that have not ended.
+    ///
+    /// # Errors
+    /// As [`Cluster::lists`].
+    pub async fn pods(&self) -> Result<Vec<Pod>, Error> {
+        let live = "status.phase!=Succeeded,status.phase!=Failed";
+        self.list("pods", ListParams::default().fields(live)).await
+    }
+
+    /// All nodes.
+    ///
+    /// # Errors
+    /// As [`Cluster::lists`].
+    pub async fn nodes(&self) -> Result<Vec<Node>, Error> {
+        self.list("nodes", ListParams::default()).await
+    }
+
+    async fn list<K>(&self, what: &str, params: ListParams) -> Result<Vec<K>, Error>
+    where
+        K: Clone + DeserializeOwned + Debug + Resource<DynamicType = ()>,
+    {
+        let api: Api<K> = Api::all(self.client.clone());
+        let mut params = params.limit(self.page);
+        let what = format!("list of {what}");
+        let mut items: Vec<K> = Vec::new();
+        // With a selector pages may be empty and yet not the last ones.
+        for _ in 0..=self.objects_max {
+            let page = self.ask(&what, api.list(&params)).await?;
+            items.extend(page.items);
+            if items.len() > self.objects_max as usize {
+                break;
+            }
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params = params.continue_token(&token),
+                None => return Ok(items),
+            }
+        }
+        Err(Error::TooMany {
+            what,
+            most: self.objects_max,
+        })
+    }
+
+    /// A pod as it is now; none where it is gone.
+    ///
+    /// # Errors
+    /// No answer, or a strange one.
+    pub async fn pod(&self, namespace: &str, name: &str) -> Result<Option<Pod>, Error> {
+        let what = format!("pod {namespace}/{name}");
+        self.ask(&what, self.pods_of(namespace).get_opt(name)).await
+    }
+
+    /// Writes a mark on a pod that stays held, with the same preconditions as [`Cluster::lift`]; its new version.
+    ///
+    /// # Errors
+    /// As [`Cluster::lift`].
+    pub async fn mark(&self, pod: &PodSeen, mark: &str) -> Result<String, Error> {
+        let what = format!("mark of {}/{}", pod.namespace, pod.name);
+        let patch = Patch::Merge(json!({ "metadata": metadata(pod, &json!({ names::DECIDED: mark })) }));
+        let params = PatchParams {
+            field_manager: Some(MANAGER.into()),
+            ..PatchParams::default()
+        };
+        let api = self.pods_of(&pod.namespace);
+        let new: Pod = self.ask(&what, api.patch(&pod.name, &params, &patch)).await?;
+        Ok(new.metadata.resource_version.unwrap_or_default())
+    }
+
+    /// Lifts our gate in one request, which holds only for the very pod and version that was read: with a node and a mark, or
+    /// without a node and with a reason.
+    ///
+    /// # Errors
+    /// A refusal; 409 where the pod has changed, 404 where it is gone.
+    pub async fn lift(&self, pod: &PodSeen, how: &Lift<'_>) -> Result<(), Error> {
+        let what = format!("release of {}/{}", pod.namespace, pod.name);
+        let patch = Patch::Merge(body(pod, how));
+        let params = PatchParams {
+            field_manager: Some(MANAGER.into()),
+            ..PatchParams::default()
+        };
+        let api = self.pods_of(&pod.namespace);
+        self.ask(&what, api.patch(&pod.name, &params, &patch))
+            .await
+            .map(drop)
+    }
+
+    /// Evicts the very pod that was read: disruption budgets hold, and its Job can tell it from a failure.
+    ///
+    /// # Errors
+    /// A refusal; 429 where a budget forbids it, 404 where it is gone, 409 where another pod has its name.
+    pub async fn evict(&self, pod: &PodSeen) -> Result<(), Error> {
+        let what = format!("eviction of {}/{}", pod.namespace, pod.name);
+        let what: String = what.chars().take(NAME_MAX).collect();
+        // `Api::evict` writes `delete_options`, which the API server does not read: the precondition would be lost.
+        let eviction = Eviction {
+            delete_options: Some(DeleteOptions {
+                preconditions: Some(Preconditions {
+                    uid: Some(pod.uid.clone()),
+                    resource_version: None,
+                }),
+                ..DeleteOptions::default()
+            }),
+            metadata: ObjectMeta {
+                name: Some(pod.name.clone()),
+                namespace: Some(pod.namespace.clone()),
+                ..ObjectMeta::default()
+            },
+        };
+        let api = self.pods_of(&pod.namespace);
+        let params = PostParams::default();
+        let sent = api.create_subresource::<Eviction, Value>("eviction", &pod.name, &params, &eviction);
+        self.ask(&what, sent).await.map(drop)
+    }
+
+    /// Whether the API server lets this program do something in all namespaces.
+    ///
+    /// # Errors
+    /// No answer, or a strange one.
+    pub async fn may(
+        &self,
+        verb: &str,
+        group: &str,
+        resource: &str,
+        subresource: &str,
+    ) -> Result<bool, Error> {
+        let of = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let review = SelfSubjectAccessReview {
+            spec: SelfSubjectAccessReviewSpec {
+                resource_attributes: Some(ResourceAttributes {
+                    verb: of(verb),
+                    group: of(group),
+                    resource: of(resource),
+                    subresource: of(subresource),
+                    ..ResourceAttributes::default()
+                }),
+                ..SelfSubjectAccessReviewSpec::default()
+            },
+            ..SelfSubjectAccessReview::default()
+        };
+        let api: Api<SelfSubjectAccessReview> = Api::all(self.client.clone());
+        let what = format!("right to {verb} {resource}");
+        let answer = self
+            .ask(&what, api.create(&PostParams::default(), &review))
+            .await?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+
+    fn pods_of(&self, namespace: &str) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    async fn ask<T>(&self, what: &str, request: impl Future<Output = kube::Result<T>>) -> Result<T, Error> {
+        match tokio::time::timeout(self.limit, request).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(source)) => Err(Error::Api {
+                what: what.to_owned(),
+                source: Box::new(source),
+            }),
+            Err(_) => Err(Error::Deadline {
+                what: what.to_owned(),
+                limit: self.limit,
+            }),
+        }
+    }
+}
+
+/// How a gate is lifted.
+#[derive(Clone, Copy, Debug)]
+pub enum Lift<'a> {
+    /// To a node, by its label [`names::HOSTNAME`], with the text of a mark.
+    To {
+        /// The label's value.
+        hostname: &'a str,
+        /// The annotation [`names::DECIDED`].
+        mark: &'a str,
+    },
+    /// To kube-scheduler, for a reason.
+    Free {
+        /// The annotation [`names::LEFT`].
+        reason: &'a str,
+    },
+}
+
+/// UID and version are preconditions.
+fn metadata(pod: &PodSeen, annotations: &Value) -> Value {
+    json!({ "uid": pod.uid, "resourceVersion": pod.resource_version, "annotations": annotations })
+}
+
+/// The merge patch. UID and version in it are preconditions: the API server refuses another pod or a newer one with 409.
+fn body(pod: &PodSeen, how: &Lift<'_>) -> Value {
+    let gates: Vec<Value> = pod
+        .gates
+        .iter()
+        .filter(|gate| *gate != names::GATE)
+        .map(|gate| json!({ "name": gate }))
+        .collect();
+    let mut spec = json!({ "schedulingGates": gates });
+    let annotations = match how {
+        Lift::To { hostname, mark } => {
+            spec["nodeSelector"] = json!({ names::HOSTNAME: hostname });
+            json!({ names::DECIDED: mark })
+        }
+        // A gang that was marked and not let go must not look as if it had a place.
+        Lift::Free { reason } => json!({ names::LEFT: reason, names::DECIDED: null }),
+    };
+    json!({
+        "metadata": metadata(pod, &annotations),
+        "spec": spec,
+    })
+}

@@ -1,0 +1,377 @@
+//! Carries decisions out by patches and evictions, so that ending at any point leaves pods that work.
+//!
+//! A gate that was lifted cannot be put back. So a pod gets its node, its mark and its freedom in one request, which the API
+//! server refuses if the pod is not the one that was read. The pods of a gang are all marked first, each with the seats of all,
+//! and then let go one by one; the next round finishes what was cut short.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use pleach_daemon::record::Planned;
+use pleach_daemon::snapshot::{JobSeen, Phase};
+use pleach_scheduler::ExternalId;
+use pleach_scheduler::decision::Action;
+
+use crate::api::{Cluster, Lift};
+use crate::config::Settings;
+use crate::error::Error;
+use crate::mark::Decided;
+use crate::node::node_of;
+use crate::observe::{Host, JobPods, Observed};
+use crate::pod::PodSeen;
+use crate::stand::{Duty, rest};
+
+/// Pause between two looks whether a pod is bound.
+const LOOK: Duration = Duration::from_millis(20);
+/// Requests without an answer, one after the other, after which a round sends no more.
+const SILENCE_MAX: u32 = 3;
+
+/// What a round does to pods.
+#[derive(Debug)]
+pub struct Hands<'a> {
+    cluster: &'a Cluster,
+    settings: &'a Settings,
+    observed: &'a Observed,
+    policy: &'a str,
+    hosts: BTreeMap<String, Host>,
+    /// Pods that were let go to a node and may not be bound yet: namespace, name.
+    unbound: BTreeMap<String, Vec<(String, String)>>,
+    emptied: BTreeSet<String>,
+    wait_left: Duration,
+    silence: u32,
+}
+
+impl<'a> Hands<'a> {
+    /// For one round, by a policy of that name.
+    #[must_use]
+    pub fn new(
+        cluster: &'a Cluster,
+        settings: &'a Settings,
+        observed: &'a Observed,
+        policy: &'a str,
+    ) -> Hands<'a> {
+        let mut unbound: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+        for job in observed.jobs.values() {
+            for pod in job.pods.iter().filter(|pod| pod.node.is_none() && !pod.is_held()) {
+                if let Some(mark) = &pod.decided {
+                    let node = node_of(&mark.seat).to_owned();
+                    unbound
+                        .entry(node)
+                        .or_default()
+                        .push((pod.namespace.clone(), pod.name.clone()));
+                }
+            }
+        }
+        Hands {
+            cluster,
+            settings,
+            observed,
+            policy,
+            hosts: observed.hosts.clone(),
+            unbound,
+            emptied: BTreeSet::new(),
+            wait_left: Duration::from_secs_f64(settings.bind_wait_s),
+            silence: 0,
+        }
+    }
+
+    /// Finishes releases that were cut short, gives back what the policy cannot be told of, makes pods anew that cannot be bound.
+    /// What an operator should know of it.
+    pub async fn keep(&mut self, now_s: i64) -> Vec<String> {
+        let mut notes = Vec::new();
+        for job in &self.observed.snapshot.jobs {
+            let Some(pods) = self.observed.jobs.get(&job.id) else {
+                continue;
+            };
+            let result = match (&pods.duty, &job.phase) {
+                (Duty::Finish, _) => self.finish(pods, now_s).await,
+                (Duty::GiveBack, Phase::Foreign { reason }) => self.give_back(pods, reason).await,
+                (_, Phase::Released { since_s }) if self.is_overdue(*since_s, now_s) => {
+                    notes.push(self.overdue_note(pods, now_s - since_s));
+                    self.make_anew(pods).await
+                }
+                _ => continue,
+            };
+            if let Err(error) = result {
+                notes.push(error.to_string());
+            }
+        }
+        notes
+    }
+
+    /// Time since a release; one that lies in the future comes from a clock that was set back, and is over.
+    fn is_overdue(&self, since_s: i64, now_s: i64) -> bool {
+        let limit_s = self.settings.release_limit_s;
+        now_s - since_s > limit_s || since_s > now_s + limit_s
+    }
+
+    fn overdue_note(&self, job: &JobPods, age_s: i64) -> String {
+        let end = match self.settings.recreate && job.pods.iter().all(|pod| pod.is_owned) {
+            true => "its pods are evicted, and made anew by their controller",
+            false => "its pods must be deleted by hand: nobody would make them anew",
+        };
+        format!(
+            "{} was let go {age_s} s ago and is not bound to its node; {end}",
+            job.name
+        )
+    }
+
+    async fn finish(&mut self, job: &JobPods, now_s: i64) -> Result<(), Error> {
+        for (pod, seat) in rest(&job.pods, &job.seats, self.settings) {
+            if pod.other_gate().is_none() {
+                self.let_go(pod, &seat, &job.seats, now_s).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn give_back(&mut self, job: &JobPods, reason: &str) -> Result<(), Error> {
+        for pod in job.pods.iter().filter(|pod| pod.is_held()) {
+            let sent = self.cluster.lift(pod, &Lift::Free { reason }).await;
+            self.hear(sent)?;
+        }
+        Ok(())
+    }
+
+    async fn make_anew(&mut self, job: &JobPods) -> Result<(), Error> {
+        if self.settings.recreate && job.pods.iter().all(|pod| pod.is_owned) {
+            self.evict(job).await?;
+        }
+        Ok(())
+    }
+
+    async fn evict(&mut self, job: &JobPods) -> Result<(), Error> {
+        for pod in &job.pods {
+            match self.cluster.evict(pod).await {
+                Err(error) if error.code() == Some(404) => {}
+                sent => self.hear(sent)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps count of an API server that does not answer.
+    fn hear<T>(&mut self, answer: Result<T, Error>) -> Result<T, Error> {
+        match &answer {
+            Err(Error::Deadline { .. }) => self.silence += 1,
+            _ => self.silence = 0,
+        }
+        answer
+    }
+
+    async fn let_go(
+        &mut self,
+        pod: &PodSeen,
+        seat: &str,
+        seats: &[(String, u32)],
+        now_s: i64,
+    ) -> Result<(), Error> {
+        let node = node_of(seat);
+        let mark = self.text_of_mark(seat, seats, now_s);
+        let hostname = self.hosts.get(node).map(|host| host.hostname.clone());
+        let Some(hostname) = hostname.filter(|name| !name.is_empty()) else {
+            return Err(Error::Unknown {
+                what: format!("node {node}, where {}/{} was to go", pod.namespace, pod.name),
+            });
+        };
+        let lift = Lift::To {
+            hostname: &hostname,
+            mark: &mark,
+        };
+        let sent = self.cluster.lift(pod, &lift).await;
+        self.hear(sent)?;
+        let entry = self.unbound.entry(node.to_owned()).or_default();
+        entry.push((pod.namespace.clone(), pod.name.clone()));
+        Ok(())
+    }
+
+    fn text_of_mark(&self, seat: &str, seats: &[(String, u32)], now_s: i64) -> String {
+        let mark = Decided {
+            at_s: now_s,
+            seat: seat.to_owned(),
+            seats: seats.to_vec(),
+            by: self.policy.to_owned(),
+        };
+        mark.text()
+    }
+
+    /// Lets a gang go: every pod is marked before the first one is free, for who begins anew must know where the rest goes even if
+    /// the first ones have ended by then. How many were let go, and what went wrong.
+    async fn let_all_go(
+        &mut self,
+        pods: &[PodSeen],
+        places: &[&str],
+        seats: &[(String, u32)],
+        now_s: i64,
+    ) -> (usize, Result<(), Error>) {
+        let mut marked: Vec<PodSeen> = pods.to_vec();
+        if pods.len() > 1 {
+            for (pod, seat) in marked.iter_mut().zip(places) {
+                let mark = self.text_of_mark(seat, seats, now_s);
+                let sent = self.cluster.mark(pod, &mark).await;
+                match self.hear(sent) {
+                    Ok(version) => pod.resource_version = version,
+                    Err(error) => return (0, Err(error)),
+                }
+            }
+        }
+        for (number, (pod, seat)) in marked.iter().zip(places).enumerate() {
+            if let Err(error) = self.let_go(pod, seat, seats, now_s).await {
+                return (number, Err(error));
+            }
+        }
+        (pods.len(), Ok(()))
+    }
+
+    /// Carries decisions out in their order and writes what became of each into it; the jobs whose preemption was sent.
+    pub async fn apply(&mut self, decisions: &mut [Planned], now_s: i64) -> Vec<ExternalId> {
+        let seen: BTreeMap<ExternalId, &JobSeen> = self
+            .observed
+            .snapshot
+            .jobs
+            .iter()
+            .map(|job| (job.id, job))
+            .collect();
+        let mut stopped = Vec::new();
+        let mut refused: BTreeSet<String> = BTreeSet::new();
+        for planned in decisions {
+            let id = planned.job();
+            if planned.decision.action == Action::Reserve {
+                continue;
+            }
+            let (Some(job), Some(pods)) = (seen.get(&id), self.observed.jobs.get(&id)) else {
+                planned.outcome = "not sent: the job was not seen".into();
+                continue;
+            };
+            if self.silence >= SILENCE_MAX {
+                planned.outcome = "put off: the API server does not answer".into();
+                continue;
+            }
+            planned.outcome = if planned.decision.action == Action::Preempt {
+                match self.evict(pods).await {
+                    Ok(()) => {
+                        self.emptied
+                            .extend(planned.nodes.iter().map(|unit| node_of(unit).to_owned()));
+                        stopped.push(id);
+                        "sent".into()
+                    }
+                    Err(error) => {
+                        refused.extend(planned.nodes.iter().cloned());
+                        format!("refused: {error}")
+                    }
+                }
+            } else if let Some(unit) = planned.nodes.iter().find(|unit| refused.contains(*unit)) {
+                format!("put off: a job on {unit} could not be stopped")
+            } else {
+                self.start(job, pods, planned, now_s).await
+            };
+        }
+        stopped
+    }
+
+    async fn start(&mut self, job: &JobSeen, pods: &JobPods, planned: &Planned, now_s: i64) -> String {
+        let seats = match seats(job, pods, planned) {
+            Ok(seats) => seats,
+            Err(why) => return format!("put off: {why}"),
+        };
+        let places: Vec<&str> = seats
+            .iter()
+            .flat_map(|(unit, num)| std::iter::repeat_n(unit.as_str(), *num as usize))
+            .collect();
+        if let Some(why) = self.lacking(pods, &places) {
+            return format!("put off: {why}");
+        }
+        for (unit, _) in &seats {
+            if let Some(pod) = self.is_waited_for(node_of(unit)).await {
+                return format!(
+                    "put off: {pod} was let go to {} and is not bound yet",
+                    node_of(unit)
+                );
+            }
+        }
+        if let (number, Err(error)) = self.let_all_go(&pods.pods, &places, &seats, now_s).await {
+            return match number {
+                0 => format!("refused: {error}"),
+                _ => format!("cut short after {number} of {} pods: {error}", places.len()),
+            };
+        }
+        for (pod, seat) in pods.pods.iter().zip(&places) {
+            if let Some(host) = self.hosts.get_mut(node_of(seat)) {
+                host.cpu_milli_free = host.cpu_milli_free.saturating_sub(pod.cpu_milli);
+                host.memory_bytes_free = host.memory_bytes_free.saturating_sub(pod.memory_bytes);
+            }
+        }
+        "sent".into()
+    }
+
+    /// What of CPUs and host memory the nodes lack for pods that go there; the tables do not know of them.
+    fn lacking(&self, pods: &JobPods, places: &[&str]) -> Option<String> {
+        let mut needed: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for (pod, seat) in pods.pods.iter().zip(places) {
+            let entry = needed.entry(node_of(seat)).or_default();
+            entry.0 = entry.0.saturating_add(pod.cpu_milli);
+            entry.1 = entry.1.saturating_add(pod.memory_bytes);
+        }
+        for (node, (cpu_milli, memory_bytes)) in needed {
+            let Some(host) = self.hosts.get(node) else {
+                return Some(format!("{node} is not there"));
+            };
+            let is_short = host.cpu_milli_free < cpu_milli || host.memory_bytes_free < memory_bytes;
+            if is_short && !self.emptied.contains(node) {
+                return Some(format!(
+                    "{node} has {} of {cpu_milli} thousandths of CPUs and {} of {memory_bytes} bytes of memory",
+                    host.cpu_milli_free, host.memory_bytes_free
+                ));
+            }
+        }
+        None
+    }
+
+    /// Waits until the pods that were let go to a node before are bound; a pod that is not.
+    async fn is_waited_for(&mut self, node: &str) -> Option<String> {
+        if self.settings.bind_wait_s <= 0.0 || self.emptied.contains(node) {
+            return None;
+        }
+        while let Some((namespace, name)) = self.unbound.get(node).and_then(|list| list.last()).cloned() {
+            let began = Instant::now();
+            let shown = format!("{namespace}/{name}");
+            let is_bound = match self.cluster.pod(&namespace, &name).await {
+                Ok(None) => true,
+                Ok(Some(pod)) => pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some()),
+                Err(_) => return Some(shown),
+            };
+            if is_bound {
+                if let Some(list) = self.unbound.get_mut(node) {
+                    list.pop();
+                }
+                continue;
+            }
+            if self.wait_left.is_zero() {
+                return Some(shown);
+            }
+            tokio::time::sleep(LOOK).await;
+            self.wait_left = self.wait_left.saturating_sub(began.elapsed());
+        }
+        None
+    }
+}
+
+/// Pods on each unit of a placement.
+fn seats(job: &JobSeen, pods: &JobPods, planned: &Planned) -> Result<Vec<(String, u32)>, String> {
+    let each = job.gpus_per_node.max(1);
+    let mut seats = Vec::new();
+    for (unit, slice) in planned.nodes.iter().zip(&planned.decision.placement) {
+        if !slice.num_gpus().is_multiple_of(each) {
+            return Err(format!(
+                "{unit} has {} GPU(s) for pods of {each}",
+                slice.num_gpus()
+            ));
+        }
+        seats.push((unit.clone(), slice.num_gpus() / each));
+    }
+    let num: u32 = seats.iter().map(|(_, num)| num).sum();
+    if num as usize != pods.pods.len() || pods.pods.iter().any(|pod| !pod.is_held()) {
+        return Err(format!("{num} seats for {} pods that are held", pods.pods.len()));
+    }
+    Ok(seats)
+}

@@ -1,0 +1,205 @@
+//! The commands beside `run`.
+
+use std::process::ExitCode;
+
+use pleach_daemon::fleet;
+use pleach_daemon::memory::Memory;
+use pleach_daemon::policy::Loaded;
+use pleach_daemon::state::{self, State};
+use pleach_kubernetes::api::Cluster;
+use pleach_kubernetes::observe::{Observed, observe};
+use pleach_kubernetes::server::{Pem, Shared};
+use pleach_kubernetes::view::View;
+use pleach_kubernetes::{Error, Settings, controller};
+use pleach_scheduler::ExternalId;
+
+use crate::arguments::{Check, HandBack, WhyNot};
+use crate::host::{now_s, say};
+
+fn code(is_well: bool) -> ExitCode {
+    if is_well {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+pub fn status(settings: &Settings) -> Result<ExitCode, Error> {
+    let status = state::read_status(&settings.state_dir)?;
+    let age_s = now_s() - status.at_s;
+    let mode = if status.is_shadow { "shadow" } else { "live" };
+    let mut text = format!(
+        "{} on {} ({mode}), process {}\nlast round {age_s} s ago: {} jobs waiting, {} placed, {} left alone\n\
+         {} rounds, {} failed, {} by the fallback; {} starts and preemptions; {} lines of the log lost\n\
+         last round: observe {:.1} ms, decide {:.1} ms, apply {:.1} ms",
+        status.policy,
+        status.partition,
+        status.pid,
+        status.num_waiting,
+        status.num_placed,
+        status.num_foreign,
+        status.num_rounds,
+        status.num_failed,
+        status.num_fallbacks,
+        status.num_starts,
+        status.num_lines_lost,
+        status.observe_s * 1e3,
+        status.decide_s * 1e3,
+        status.apply_s * 1e3,
+    );
+    for warning in &status.warnings {
+        text += &format!("\nwarning: {warning}");
+    }
+    if !status.last_error.is_empty() {
+        text += &format!("\nlast note: {}", status.last_error);
+    }
+    say(&text);
+    // A failed round is tried again; only silence is a reason for the kubelet to begin anew.
+    Ok(code(age_s <= 60))
+}
+
+async fn look(settings: &Settings) -> Result<Observed, Error> {
+    let cluster = Cluster::infer(settings).await?;
+    Ok(observe(&cluster.lists().await?, settings, now_s()))
+}
+
+/// The job of a pod that is named NAMESPACE/POD.
+fn job_of(observed: &Observed, text: &str) -> Result<ExternalId, Error> {
+    let has = |pod: &pleach_kubernetes::pod::PodSeen| format!("{}/{}", pod.namespace, pod.name) == text;
+    let found = observed
+        .jobs
+        .iter()
+        .find(|(_, job)| job.name == text || job.pods.iter().any(has));
+    found.map(|(id, _)| *id).ok_or_else(|| Error::Unknown {
+        what: text.to_owned(),
+    })
+}
+
+pub async fn explain(settings: &Settings, text: &str) -> Result<ExitCode, Error> {
+    let job = match text.parse::<ExternalId>() {
+        Ok(job) => job,
+        Err(_) => job_of(&look(settings).await?, text)?,
+    };
+    let rounds = state::rounds_of(&settings.state_dir, job, 5)?;
+    if rounds.is_empty() {
+        say(&format!(
+            "The log has no decision about {text} ({job}); `why-not {text}` tells why it does not run."
+        ));
+        return Ok(ExitCode::FAILURE);
+    }
+    for record in rounds {
+        for planned in record.decisions.iter().filter(|planned| planned.job() == job) {
+            let outcome = if record.is_shadow {
+                "only decided (shadow)"
+            } else {
+                planned.outcome.as_str()
+            };
+            let by = record.fallback.as_deref().unwrap_or(&record.policy);
+            let action = format!("{:?}", planned.decision.action).to_lowercase();
+            let nodes = match planned.nodes.is_empty() {
+                true => "that become free".to_owned(),
+                false => format!("of {}: {outcome}", planned.nodes.join(",")),
+            };
+            say(&format!(
+                "round {} at {}: {action} {text} on {} GPU(s) {nodes}\nby {by}\n{}",
+                record.round, record.snapshot.taken_s, planned.decision.num_gpus, planned.why
+            ));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub async fn why_not(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Error> {
+    let mut loaded = Loaded::of(&args.policy, fleet::capabilities(&settings.rounds))?;
+    let observed = look(settings).await?;
+    let job = match args.job.parse::<ExternalId>() {
+        Ok(job) => job,
+        Err(_) => job_of(&observed, &args.job)?,
+    };
+    let mut memory = Memory::default();
+    memory.observe(&observed.snapshot);
+    say(&pleach_daemon::why_not::answer(
+        &observed.snapshot,
+        &memory,
+        &mut loaded,
+        &settings.rounds,
+        job,
+    )?);
+    Ok(ExitCode::SUCCESS)
+}
+
+pub async fn hand_back(settings: &Settings, args: &HandBack) -> Result<ExitCode, Error> {
+    let _lock = match State::take(&settings.state_dir, settings.log_bytes_max) {
+        Ok(state) => Some(state),
+        Err(error @ pleach_daemon::Error::Busy { .. }) if !args.force => return Err(error.into()),
+        // Pods are handed back whatever is wrong with our own folder.
+        Err(_) => None,
+    };
+    let cluster = Cluster::infer(settings).await?;
+    let (num, refused) = controller::hand_back(&cluster, settings).await?;
+    say(&format!("{num} pods were given back to kube-scheduler"));
+    for text in &refused {
+        tracing::warn!("{text}");
+    }
+    Ok(code(refused.is_empty()))
+}
+
+pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error> {
+    settings.validate()?;
+    say("settings: well");
+    if let Some(policy) = &args.policy {
+        let loaded = Loaded::of(policy, fleet::capabilities(&settings.rounds))?;
+        say(&format!("policy: {}", loaded.name));
+        for warning in &loaded.warnings {
+            say(&format!("  warning: {warning}"));
+        }
+    }
+    match &settings.server {
+        None => say("server: none; no webhook holds pods, no extender answers"),
+        Some(server) => {
+            Pem::read(server)?.config()?;
+            Shared::new(settings, "fifo", View::default(), std::sync::Arc::default(), true)?;
+            say(&format!(
+                "server: {}, certificates and token well",
+                server.address
+            ));
+        }
+    }
+    let cluster = Cluster::infer(settings).await?;
+    let mut is_well = true;
+    for (verb, group, resource, subresource) in [
+        ("list", "", "nodes", ""),
+        ("list", "", "pods", ""),
+        ("get", "", "pods", ""),
+        ("patch", "", "pods", ""),
+        ("create", "", "pods", "eviction"),
+        ("list", "batch", "jobs", ""),
+    ] {
+        let is_allowed = cluster.may(verb, group, resource, subresource).await?;
+        is_well &= is_allowed;
+        let what = if subresource.is_empty() {
+            resource.to_owned()
+        } else {
+            format!("{resource}/{subresource}")
+        };
+        let mark = if is_allowed {
+            "allowed"
+        } else {
+            "NOT ALLOWED: see the ClusterRole in kubernetes/deploy"
+        };
+        say(&format!("{verb} {what}: {mark}"));
+    }
+    if !is_well {
+        return Ok(ExitCode::FAILURE);
+    }
+    let observed = observe(&cluster.lists().await?, settings, now_s());
+    say(&format!(
+        "{} nodes with GPUs, {} jobs that ask for some",
+        observed.snapshot.nodes.len(),
+        observed.snapshot.jobs.len()
+    ));
+    for note in &observed.notes {
+        say(&format!("  {note}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}

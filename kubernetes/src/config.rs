@@ -1,0 +1,307 @@
+//! The configuration file: every key has a default, unknown keys are refused, and every value is checked once.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pleach_daemon::RoundSettings;
+use pleach_daemon::config::in_ranges;
+use pleach_scheduler::ConfigError;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// Largest configuration file that is read, bytes.
+const FILE_MAX: u64 = 1 << 20;
+
+/// Settings of the controller and of its server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// What decisions depend on.
+    pub rounds: RoundSettings,
+    /// Namespaces whose pods are driven; empty: all. Pods of others are left alone, whatever their gates.
+    pub namespaces: Vec<String>,
+    /// Schedulers whose pods are driven, by `spec.schedulerName`.
+    pub scheduler_names: Vec<String>,
+    /// Extended resources that count as GPUs; a `*` at the end stands for any ending. Those of the first one are told by
+    /// the node's type, those of others by the resource's own name.
+    pub gpu_resources: Vec<String>,
+    /// Node labels that tell the GPU type; the first that a node has.
+    pub gpu_type_labels: Vec<String>,
+    /// Labels that a node must have to be driven; empty: none.
+    pub node_selector: BTreeMap<String, String>,
+    /// Keys of taints with which a node still takes jobs.
+    pub taints_expected: Vec<String>,
+    /// Pod label that tells the account; none: the namespace does.
+    pub tenant_label: Option<String>,
+    /// Time between two rounds, s, 0.1 to 600.
+    pub tick_s: f64,
+    /// Longest time for one request to the API server, s, 0.1 to 600.
+    pub request_limit_s: f64,
+    /// Objects of one page of a list, 1 to 10,000.
+    pub page: u32,
+    /// Most objects of one kind that are read, 1 to 10 million; with more the round fails.
+    pub objects_max: u32,
+    /// Largest answer of the API server that is read, bytes, at least 65,536.
+    pub answer_bytes_max: u64,
+    /// A gang whose size nobody tells is whole once it has not grown for so long, s, 0 to 3600.
+    pub settle_s: i64,
+    /// A gang that is short of pods for so long is left to kube-scheduler, s, 1 to 1e7.
+    pub gang_limit_s: i64,
+    /// How long the second job of a round that goes to a node waits for the first one to be bound, s, 0 to 60.
+    pub bind_wait_s: f64,
+    /// After this time pods that were let go and are not bound are told, and made anew where [`Settings::recreate`], s, 1 to
+    /// 86,400.
+    pub release_limit_s: i64,
+    /// Whether such pods are evicted where a controller owns them, which then makes new ones.
+    pub recreate: bool,
+    /// Folder of the log, the status and what is remembered of jobs.
+    pub state_dir: PathBuf,
+    /// Size at which the decision log is put aside, bytes, at least 65,536.
+    pub log_bytes_max: u64,
+    /// Webhook, extender and metrics; none: nobody listens.
+    pub server: Option<ServerSettings>,
+}
+
+/// The server of the webhook, the extender and the metrics. There is no form without TLS, and none without a proof of who asks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSettings {
+    /// The one address where it listens.
+    pub address: SocketAddr,
+    /// Its certificate chain, PEM.
+    pub certificate: PathBuf,
+    /// Its key, PEM.
+    pub key: PathBuf,
+    /// Certificates of the authorities whose clients may ask, PEM. This or [`ServerSettings::token`].
+    #[serde(default)]
+    pub client_authority: Option<PathBuf>,
+    /// A file with a token of 32 to 512 letters, digits, `-` or `_`, which clients send as `Authorization: Bearer TOKEN` or as
+    /// the first part of the path, `/token/TOKEN/`.
+    #[serde(default)]
+    pub token: Option<PathBuf>,
+    /// Largest body of a request, bytes, 1024 to 1 GiB.
+    #[serde(default = "body_bytes_max")]
+    pub body_bytes_max: usize,
+    /// Most connections at once, 1 to 100,000; others wait to be accepted.
+    #[serde(default = "connections_max")]
+    pub connections_max: usize,
+    /// Most requests that are read and answered at once, 1 to 10,000; others are told 503.
+    #[serde(default = "requests_max")]
+    pub requests_max: usize,
+    /// Longest time for a handshake, for the head of a request and for its body and answer, s, 1 to 60.
+    #[serde(default = "request_limit_s")]
+    pub request_limit_s: u32,
+    /// The webhook holds nothing once the controller was silent for so long, s, 5 to 86,400.
+    #[serde(default = "patience_s")]
+    pub patience_s: u32,
+}
+
+fn body_bytes_max() -> usize {
+    8 << 20
+}
+
+fn connections_max() -> usize {
+    256
+}
+
+fn requests_max() -> usize {
+    16
+}
+
+fn request_limit_s() -> u32 {
+    5
+}
+
+fn patience_s() -> u32 {
+    60
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+        Settings {
+            rounds: RoundSettings::default(),
+            namespaces: Vec::new(),
+            scheduler_names: texts(&["default-scheduler"]),
+            gpu_resources: texts(&[
+                "nvidia.com/gpu",
+                "nvidia.com/gpu.shared",
+                "nvidia.com/mig-*",
+                "amd.com/gpu",
+            ]),
+            gpu_type_labels: texts(&[
+                "nvidia.com/gpu.product",
+                "amd.com/gpu.product-name",
+                "cloud.google.com/gke-accelerator",
+                "k8s.amazonaws.com/accelerator",
+            ]),
+            node_selector: BTreeMap::new(),
+            taints_expected: texts(&["nvidia.com/gpu", "amd.com/gpu"]),
+            tenant_label: None,
+            tick_s: 2.0,
+            request_limit_s: 10.0,
+            page: 500,
+            objects_max: 200_000,
+            answer_bytes_max: 256 << 20,
+            settle_s: 10,
+            gang_limit_s: 3600,
+            bind_wait_s: 1.0,
+            release_limit_s: 60,
+            recreate: true,
+            state_dir: "/var/lib/pleach".into(),
+            log_bytes_max: 256 << 20,
+            server: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, an unknown key, a value out of range.
+    pub fn load(path: &Path) -> Result<Settings, Error> {
+        let text = crate::files::text(path, FILE_MAX)?;
+        let settings: Settings = toml::from_str(&text).map_err(|error| Error::Text {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        })?;
+        settings.validate()?;
+        Ok(settings)
+    }
+
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first value out of its range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.rounds.validate()?;
+        in_ranges(&[
+            ("tick_s", self.tick_s, 0.1, 600.0),
+            ("request_limit_s", self.request_limit_s, 0.1, 600.0),
+            ("page", f64::from(self.page), 1.0, 1e4),
+            ("objects_max", f64::from(self.objects_max), 1.0, 1e7),
+            ("answer_bytes_max", self.answer_bytes_max as f64, 65_536.0, 1e12),
+            ("settle_s", self.settle_s as f64, 0.0, 3600.0),
+            ("gang_limit_s", self.gang_limit_s as f64, 1.0, 1e7),
+            ("bind_wait_s", self.bind_wait_s, 0.0, 60.0),
+            ("release_limit_s", self.release_limit_s as f64, 1.0, 86_400.0),
+            ("log_bytes_max", self.log_bytes_max as f64, 65_536.0, 1e15),
+        ])?;
+        if self.gpu_resources.is_empty() || self.gpu_resources.iter().any(|name| !name.contains('/')) {
+            return Err(ConfigError::new(
+                "gpu_resources",
+                format!("{:?}", self.gpu_resources),
+                "names of extended resources, at least one",
+                "for example \"nvidia.com/gpu\"",
+            ));
+        }
+        self.server.as_ref().map_or(Ok(()), ServerSettings::validate)
+    }
+
+    /// The limit of one request to the API server.
+    #[must_use]
+    pub fn request_limit(&self) -> Duration {
+        Duration::from_secs_f64(self.request_limit_s)
+    }
+
+    /// Whether pods of a namespace are driven.
+    #[must_use]
+    pub fn drives(&self, namespace: &str) -> bool {
+        self.namespaces.is_empty() || self.namespaces.iter().any(|name| name == namespace)
+    }
+
+    /// Whether a resource counts as GPUs.
+    #[must_use]
+    pub fn is_gpu(&self, resource: &str) -> bool {
+        self.gpu_resources
+            .iter()
+            .any(|name| match name.strip_suffix('*') {
+                Some(start) => resource.starts_with(start),
+                None => name == resource,
+            })
+    }
+
+    /// Whether its GPUs are told by the node's type.
+    #[must_use]
+    pub fn is_main(&self, resource: &str) -> bool {
+        self.gpu_resources.first().is_some_and(|name| name == resource)
+    }
+}
+
+impl ServerSettings {
+    fn validate(&self) -> Result<(), ConfigError> {
+        in_ranges(&[
+            (
+                "server.body_bytes_max",
+                self.body_bytes_max as f64,
+                1024.0,
+                1_073_741_824.0,
+            ),
+            ("server.connections_max", self.connections_max as f64, 1.0, 1e5),
+            ("server.requests_max", self.requests_max as f64, 1.0, 1e4),
+            (
+                "server.request_limit_s",
+                f64::from(self.request_limit_s),
+                1.0,
+                60.0,
+            ),
+            ("server.patience_s", f64::from(self.patience_s), 5.0, 86_400.0),
+        ])?;
+        if self.client_authority.is_some() == self.token.is_some() {
+            return Err(ConfigError::new(
+                "server",
+                "neither or both of client_authority and token",
+                "one of them",
+                "client_authority = \"/etc/pleach/clients.pem\"; a token is for clients that have no certificate",
+            ));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_keys_values_out_of_range_and_servers_for_everybody_are_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pleach.toml");
+        let load = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Settings::load(&path).map_err(|error| error.to_string())
+        };
+        assert_eq!(load("").unwrap(), Settings::default());
+        let server = "[server]\naddress = '127.0.0.1:8443'\ncertificate = 'c'\nkey = 'k'\n";
+        let settings = load(&format!(
+            "namespaces = ['a']\n[rounds]\npreemption = true\n[rounds.gpu_types.A100]\nspeed = 2\n{server}token = 't'"
+        ))
+        .unwrap();
+        assert!(settings.rounds.preemption && settings.drives("a") && !settings.drives("b"));
+        assert!(settings.is_gpu("nvidia.com/mig-1g.10gb") && !settings.is_gpu("nvidia.com/gpu.x"));
+        for (text, word) in [
+            ("tick = 1".to_owned(), "tick"),
+            ("tick_s = 0".to_owned(), "tick_s"),
+            ("[rounds]\nfallback = 'esay'".to_owned(), "easy"),
+            ("[rounds]\npartition = 'x'".to_owned(), "partition"),
+            ("gpu_resources = []".to_owned(), "gpu_resources"),
+            (server.to_owned(), "client_authority"),
+            (
+                format!("{server}client_authority = 'a'\ntoken = 't'"),
+                "client_authority",
+            ),
+            (
+                format!("{server}token = 't'\nbody_bytes_max = 1"),
+                "body_bytes_max",
+            ),
+            (server.replace("127.0.0.1:8443", "everywhere"), "address"),
+        ] {
+            let error = load(&text).unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+}

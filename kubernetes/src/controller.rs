@@ -1,0 +1,276 @@
+//! The loop: observe, decide, carry out, write down. What fails is told and tried again in the next round.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use pleach_daemon::fleet;
+use pleach_daemon::memory::Memory;
+use pleach_daemon::metrics::Metrics;
+use pleach_daemon::policy::Loaded;
+use pleach_daemon::record::{Planned, RoundRecord};
+use pleach_daemon::round::{self, Deciders, Plan};
+use pleach_daemon::snapshot::{Phase, Snapshot};
+use pleach_daemon::state::{State, Status};
+use pleach_scheduler::decision::Action;
+
+use crate::api::{Cluster, Lift};
+use crate::apply::Hands;
+use crate::config::Settings;
+use crate::error::Error;
+use crate::observe::{self, Observed};
+use crate::pod;
+use crate::view::View;
+
+/// A controller between two rounds.
+#[derive(Debug)]
+pub struct Controller {
+    settings: Settings,
+    cluster: Cluster,
+    is_shadow: bool,
+    policy_text: String,
+    policy: Loaded,
+    fallback: Loaded,
+    memory: Memory,
+    state: State,
+    status: Status,
+    metrics: Metrics,
+    view: View,
+}
+
+impl Controller {
+    /// Reads the policy and takes the folder. Nothing is asked of the API server yet.
+    ///
+    /// # Errors
+    /// A policy that does not fit, a folder that another controller has.
+    pub fn new(
+        settings: Settings,
+        cluster: Cluster,
+        policy: &str,
+        is_shadow: bool,
+    ) -> Result<Controller, Error> {
+        settings.validate()?;
+        let capabilities = fleet::capabilities(&settings.rounds);
+        let loaded = Loaded::of(policy, capabilities)?;
+        let fallback = loaded.fallback(&settings.rounds, capabilities)?;
+        let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
+        let (memory, complaint) = state.read_memory();
+        let mut warnings = loaded.warnings.clone();
+        warnings.extend(complaint);
+        let partition = match settings.namespaces.is_empty() {
+            true => "all namespaces".to_owned(),
+            false => settings.namespaces.join(","),
+        };
+        let status = Status {
+            pid: std::process::id(),
+            is_shadow,
+            partition,
+            policy: loaded.name.clone(),
+            warnings,
+            ..Status::default()
+        };
+        Ok(Controller {
+            settings,
+            cluster,
+            is_shadow,
+            policy_text: policy.to_owned(),
+            policy: loaded,
+            fallback,
+            memory,
+            state,
+            status,
+            metrics: Metrics::silent(),
+            view: View::default(),
+        })
+    }
+
+    /// How the last round went.
+    #[must_use]
+    pub fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// What the server shows of it: the last view.
+    #[must_use]
+    pub fn view(&self) -> View {
+        self.view.clone()
+    }
+
+    /// What the server shows of it: its figures.
+    #[must_use]
+    pub fn metrics_text(&self) -> Arc<Mutex<String>> {
+        self.metrics.text()
+    }
+
+    /// Reads the policy again. It takes the place of the present one as a whole, or not at all.
+    ///
+    /// # Errors
+    /// A policy that does not fit; the present one stays.
+    pub fn reload(&mut self) -> Result<(), Error> {
+        let rounds = &self.settings.rounds;
+        let capabilities = fleet::capabilities(rounds);
+        let loaded = Loaded::of(&self.policy_text, capabilities)?;
+        self.fallback = loaded.fallback(rounds, capabilities)?;
+        self.status.warnings.clone_from(&loaded.warnings);
+        self.status.policy.clone_from(&loaded.name);
+        self.policy = loaded;
+        Ok(())
+    }
+
+    /// One round at Unix time `now_s`; notes for the operator, one a line.
+    pub async fn round(&mut self, now_s: i64) -> Vec<String> {
+        let mut notes = Vec::new();
+        self.status.num_rounds += 1;
+        self.status.at_s = now_s;
+        self.status.last_error.clear();
+        if let Err(error) = self.try_round(now_s, &mut notes).await {
+            self.status.num_failed += 1;
+            notes.push(error.to_string());
+        }
+        if let Some(last) = notes.last() {
+            self.status.last_error.clone_from(last);
+        }
+        let written = [
+            self.state.write_memory(&self.memory),
+            self.state.write_status(&self.status),
+        ];
+        self.metrics.publish(&self.status);
+        notes.extend(
+            written
+                .into_iter()
+                .filter_map(Result::err)
+                .map(|error| error.to_string()),
+        );
+        notes
+    }
+
+    async fn try_round(&mut self, now_s: i64, notes: &mut Vec<String>) -> Result<(), Error> {
+        let began = Instant::now();
+        let lists = self.cluster.lists().await?;
+        let observed = Arc::new(observe::observe(&lists, &self.settings, now_s));
+        drop(lists);
+        self.status.observe_s = began.elapsed().as_secs_f64();
+        self.view.show(Arc::clone(&observed));
+        self.memory.observe(&observed.snapshot);
+        self.count(&observed.snapshot);
+        notes.extend(observed.notes.iter().cloned());
+        let policy = self.policy.name.clone();
+        let mut hands = Hands::new(&self.cluster, &self.settings, &observed, &policy);
+        if !self.is_shadow {
+            notes.extend(hands.keep(now_s).await);
+        }
+        let began = Instant::now();
+        let limit = Duration::from_secs_f64(self.settings.rounds.deadline_s);
+        let mut deciders = Deciders {
+            policy: &mut self.policy,
+            fallback: &mut self.fallback,
+        };
+        let mut plan = round::plan(
+            &observed.snapshot,
+            &self.memory,
+            &mut deciders,
+            &self.settings.rounds,
+            self.is_shadow,
+            &mut || began.elapsed() > limit,
+        )?;
+        self.status.decide_s = began.elapsed().as_secs_f64();
+        if let Some(why) = &plan.fallback {
+            self.status.num_fallbacks += 1;
+            notes.push(why.clone());
+        }
+        let began = Instant::now();
+        let before = self.memory.clone();
+        if !self.is_shadow {
+            let stopped = hands.apply(&mut plan.decisions, now_s).await;
+            self.remember(&plan, &stopped);
+        }
+        self.status.apply_s = began.elapsed().as_secs_f64();
+        self.write(&observed, plan, before, notes);
+        Ok(())
+    }
+
+    /// What is remembered of what was sent.
+    fn remember(&mut self, plan: &Plan, stopped: &[pleach_scheduler::ExternalId]) {
+        for planned in &plan.decisions {
+            match (&plan.fleet, planned.decision.action) {
+                (Some(fleet), Action::Preempt) if stopped.contains(&planned.job()) => {
+                    self.memory
+                        .preempted(&fleet.cluster, planned.job(), planned.decision.row);
+                }
+                (_, Action::Start) if is_sent(&planned.outcome) => {
+                    let placement = &planned.decision.placement;
+                    self.memory.started(planned.job(), &planned.nodes, placement);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Counts a round and writes it down.
+    fn write(&mut self, observed: &Observed, plan: Plan, before: Memory, notes: &mut Vec<String>) {
+        let carried_out = plan
+            .decisions
+            .iter()
+            .filter(|planned| round::is_carried_out(planned));
+        self.status.num_starts += carried_out.filter(|planned| is_sent(&planned.outcome)).count() as u64;
+        let name = |planned: &Planned| {
+            let job = observed.jobs.get(&planned.job());
+            job.map_or_else(|| planned.job().to_string(), |job| job.name.clone())
+        };
+        let failed = plan.decisions.iter().filter(|planned| !is_sent(&planned.outcome));
+        notes.extend(failed.map(|planned| format!("{}: {}", name(planned), planned.outcome)));
+        if !plan.decisions.iter().any(round::is_carried_out) {
+            return;
+        }
+        let record = RoundRecord {
+            round: self.status.num_rounds,
+            is_shadow: self.is_shadow,
+            policy: self.policy.name.clone(),
+            fallback: plan.fallback,
+            snapshot: observed.snapshot.clone(),
+            memory: before,
+            decisions: plan.decisions,
+            observe_s: self.status.observe_s,
+            decide_s: self.status.decide_s,
+            apply_s: self.status.apply_s,
+        };
+        if let Err(error) = self.state.append(&record) {
+            self.status.num_lines_lost += 1;
+            notes.push(error.to_string());
+        }
+    }
+
+    fn count(&mut self, snapshot: &Snapshot) {
+        let num = |is: &dyn Fn(&Phase) -> bool| snapshot.jobs.iter().filter(|job| is(&job.phase)).count();
+        self.status.num_waiting =
+            num(&|phase| matches!(phase, Phase::Waiting | Phase::Loose | Phase::Blocked { .. }));
+        self.status.num_placed = num(&|phase| matches!(phase, Phase::Running | Phase::Released { .. }));
+        self.status.num_foreign = num(&|phase| matches!(phase, Phase::Foreign { .. }));
+    }
+}
+
+fn is_sent(outcome: &str) -> bool {
+    outcome == "sent" || outcome.is_empty()
+}
+
+/// Lifts the gates of all pods that are held, in the order of arrival, and leaves their places to kube-scheduler: how many, and
+/// what was refused. Needs no policy and no state.
+///
+/// # Errors
+/// A list that cannot be had.
+pub async fn hand_back(cluster: &Cluster, settings: &Settings) -> Result<(u64, Vec<String>), Error> {
+    let pods = cluster.pods().await?;
+    let mut held: Vec<_> = pods.iter().filter_map(|pod| pod::read(pod, settings)).collect();
+    held.retain(|pod| pod.is_held() && settings.drives(&pod.namespace));
+    held.sort_by(|a, b| (a.created_s, &a.namespace, &a.name).cmp(&(b.created_s, &b.namespace, &b.name)));
+    let (mut num, mut refused) = (0, Vec::new());
+    for pod in &held {
+        let reason = "handed back by an operator";
+        match cluster.lift(pod, &Lift::Free { reason }).await {
+            Ok(()) => num += 1,
+            // Gone in the meantime.
+            Err(error) if error.code() == Some(404) => {}
+            Err(error) => refused.push(error.to_string()),
+        }
+    }
+    Ok((num, refused))
+}

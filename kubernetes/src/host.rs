@@ -1,0 +1,25 @@
+//! What only a program may use: standard output, the clock, a runtime.
+
+use std::io::{self, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pleach_kubernetes::Error;
+
+/// Text on standard output; a reader that has gone is none of our errors.
+pub fn say(text: &str) {
+    let _ = writeln!(io::stdout(), "{}", text.trim_end());
+}
+
+pub fn now_s() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
+}
+
+/// Runs to the end on this thread.
+pub fn block_on<T>(future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::Access {
+        reason: error.to_string(),
+    })?;
+    runtime.block_on(future)
+}

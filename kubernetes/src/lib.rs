@@ -1,0 +1,25 @@
+#![doc = include_str!("../README.md")]
+
+pub mod api;
+pub mod apply;
+pub mod config;
+pub mod constraint;
+pub mod controller;
+pub mod error;
+pub mod extender;
+pub mod files;
+pub mod gang;
+pub mod mark;
+pub mod names;
+pub mod node;
+pub mod observe;
+pub mod pod;
+pub mod quantity;
+pub mod reach;
+pub mod server;
+pub mod stand;
+pub mod view;
+pub mod webhook;
+
+pub use config::Settings;
+pub use error::Error;

@@ -1,0 +1,50 @@
+//! The program `pleach-kubernetes`: reads arguments and the clock, hears signals, calls the library.
+
+mod arguments;
+mod commands;
+mod host;
+mod run;
+
+use std::process::ExitCode;
+
+use arguments::{Cli, Command, Log};
+use clap::Parser;
+use host::block_on;
+use pleach_kubernetes::{Error, Settings};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let log = tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    match cli.log {
+        Log::Text => log.with_ansi(false).init(),
+        Log::Json => log.json().init(),
+    }
+    let result = settings(&cli).and_then(|settings| match &cli.command {
+        Command::Run(args) => run::run(settings, args),
+        Command::Status => commands::status(&settings),
+        Command::Explain(args) => block_on(commands::explain(&settings, &args.job)),
+        Command::WhyNot(args) => block_on(commands::why_not(&settings, args)),
+        Command::HandBack(args) => block_on(commands::hand_back(&settings, args)),
+        Command::Check(args) => block_on(commands::check(&settings, args)),
+    });
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            tracing::error!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn settings(cli: &Cli) -> Result<Settings, Error> {
+    let mut settings = match &cli.config {
+        Some(path) => Settings::load(path)?,
+        None => Settings::default(),
+    };
+    if let Some(folder) = &cli.state_dir {
+        settings.state_dir.clone_from(folder);
+    }
+    Ok(settings)
+}

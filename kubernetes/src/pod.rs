@@ -1,0 +1,228 @@
+//! One pod: what it asks for, who holds it, where it stands.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::config::Settings;
+use crate::constraint;
+use crate::mark::Decided;
+use crate::names;
+use crate::quantity;
+
+/// What of a pod a round works with.
+#[derive(Clone, Debug)]
+pub struct PodSeen {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its UID: a pod of the same name is another one.
+    pub uid: String,
+    /// The version that was read; what is changed has to be this one still.
+    pub resource_version: String,
+    /// When it was made, Unix time, s.
+    pub created_s: i64,
+    /// The GPU resource that it asks for, the first of several; empty where there is none.
+    pub resource: String,
+    /// Devices of it.
+    pub num_gpus: u32,
+    /// CPUs that it asks for, thousandths.
+    pub cpu_milli: u64,
+    /// Host memory that it asks for, bytes.
+    pub memory_bytes: u64,
+    /// All its scheduling gates.
+    pub gates: Vec<String>,
+    /// The node that it is bound to.
+    pub node: Option<String>,
+    /// When it began to run there, Unix time, s.
+    pub start_s: Option<i64>,
+    /// What was decided about it.
+    pub decided: Option<Decided>,
+    /// Whether it is being deleted.
+    pub is_ending: bool,
+    /// Whether a controller owns it, which makes another one in its place.
+    pub is_owned: bool,
+    /// The run time that its user believes in, s.
+    pub limit_s: Option<i64>,
+    /// Why the policy cannot be told of it; none where it can.
+    pub strange: Option<&'static str>,
+    /// Index in its Indexed Job.
+    pub index: Option<u64>,
+}
+
+impl PodSeen {
+    /// Whether our gate holds it.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.gates.iter().any(|gate| gate == names::GATE)
+    }
+
+    /// The first gate of somebody else.
+    #[must_use]
+    pub fn other_gate(&self) -> Option<&str> {
+        let mut gates = self.gates.iter().map(String::as_str);
+        gates.find(|gate| *gate != names::GATE)
+    }
+}
+
+/// Whether it has ended, and holds nothing any more.
+#[must_use]
+pub fn has_ended(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// A label, or an annotation of the same name.
+#[must_use]
+pub fn word<'a>(pod: &'a Pod, name: &str) -> Option<&'a str> {
+    let of = |map: &'a Option<BTreeMap<String, String>>| map.as_ref().and_then(|map| map.get(name));
+    of(&pod.metadata.labels)
+        .or_else(|| of(&pod.metadata.annotations))
+        .map(String::as_str)
+        .filter(|text| !text.is_empty())
+}
+
+/// A time, Unix s.
+#[must_use]
+pub fn seconds(time: Option<&Time>) -> Option<i64> {
+    time.map(|time| time.0.as_second())
+}
+
+/// GPUs that a pod asks for, by resource. A resource that is no whole number counts as one device.
+#[must_use]
+pub fn gpus(spec: &PodSpec, settings: &Settings) -> BTreeMap<String, u32> {
+    let mut names: Vec<&String> = Vec::new();
+    for container in spec
+        .containers
+        .iter()
+        .chain(spec.init_containers.iter().flatten())
+    {
+        if let Some(resources) = &container.resources {
+            names.extend(resources.limits.iter().flatten().map(|(name, _)| name));
+            names.extend(resources.requests.iter().flatten().map(|(name, _)| name));
+        }
+    }
+    names.retain(|name| settings.is_gpu(name));
+    names.sort_unstable();
+    names.dedup();
+    let num = |name: &String| {
+        let most = of_pod(spec, &|resources| {
+            let quantity = asked(resources, name);
+            quantity.map_or(0, |quantity| u64::from(quantity::count(quantity).unwrap_or(1)))
+        });
+        (name.clone(), u32::try_from(most).unwrap_or(u32::MAX))
+    };
+    names.into_iter().map(num).filter(|(_, num)| *num > 0).collect()
+}
+
+fn asked<'a>(
+    resources: &'a ResourceRequirements,
+    name: &str,
+) -> Option<&'a k8s_openapi::apimachinery::pkg::api::resource::Quantity> {
+    let of = |map: &'a Option<BTreeMap<String, _>>| map.as_ref().and_then(|map| map.get(name));
+    of(&resources.requests).or_else(|| of(&resources.limits))
+}
+
+/// What a pod holds of something: its containers at once, or an init container beside the sidecars that began before it.
+///
+/// # Source
+/// "Resource sharing within containers" of the Kubernetes page on sidecar containers.
+fn of_pod(spec: &PodSpec, of: &dyn Fn(&ResourceRequirements) -> u64) -> u64 {
+    let each = |container: &Container| container.resources.as_ref().map_or(0, of);
+    let (mut sidecars, mut most) = (0_u64, 0_u64);
+    for container in spec.init_containers.iter().flatten() {
+        if container.restart_policy.as_deref() == Some("Always") {
+            sidecars = sidecars.saturating_add(each(container));
+            most = most.max(sidecars);
+        } else {
+            most = most.max(sidecars.saturating_add(each(container)));
+        }
+    }
+    let at_once = spec.containers.iter().map(each);
+    most.max(at_once.fold(sidecars, u64::saturating_add))
+}
+
+/// What a pod asks for of CPUs (thousandths) and host memory (bytes), with its overhead.
+#[must_use]
+pub fn host(spec: &PodSpec) -> (u64, u64) {
+    let of = |name: &'static str| {
+        let scale = |value: u64| if name == "cpu" { value } else { value / 1000 };
+        let sum = of_pod(spec, &|resources| {
+            asked(resources, name).map_or(0, quantity::milli)
+        });
+        let overhead = spec.overhead.as_ref().and_then(|all| all.get(name));
+        scale(sum.saturating_add(overhead.map_or(0, quantity::milli)))
+    };
+    (of("cpu"), of("memory"))
+}
+
+/// Reads a pod; none where it asks for no GPUs and our gate does not hold it, and where it has no name or UID.
+#[must_use]
+pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
+    let spec = pod.spec.as_ref()?;
+    let meta = &pod.metadata;
+    let gpus = gpus(spec, settings);
+    let gates: Vec<String> = spec
+        .scheduling_gates
+        .iter()
+        .flatten()
+        .map(|gate| gate.name.clone())
+        .collect();
+    if gpus.is_empty() && !gates.iter().any(|gate| gate == names::GATE) {
+        return None;
+    }
+    let is_held = gates.iter().any(|gate| gate == names::GATE);
+    let decided = word(pod, names::DECIDED).and_then(Decided::read);
+    let (resource, num_gpus) = gpus
+        .first_key_value()
+        .map_or((String::new(), 0), |(name, num)| (name.clone(), *num));
+    let status = pod.status.as_ref();
+    let (cpu_milli, memory_bytes) = host(spec);
+    let number = |name: &str| word(pod, name).and_then(|text| text.trim().parse::<i64>().ok());
+    let scheduler = spec.scheduler_name.as_deref().unwrap_or("default-scheduler");
+    let strange = if gpus.len() != 1 {
+        Some(if gpus.is_empty() {
+            "asks for no GPUs"
+        } else {
+            "asks for GPUs of two resources"
+        })
+    } else if !settings.scheduler_names.iter().any(|name| name == scheduler) {
+        Some("names another scheduler")
+    } else {
+        constraint::strange(spec, decided.is_some() && !is_held)
+    };
+    let bound = status.and_then(|status| status.conditions.as_ref());
+    let bound = bound
+        .into_iter()
+        .flatten()
+        .find(|one| one.type_ == "PodScheduled" && one.status == "True");
+    let start = status.and_then(|status| status.start_time.as_ref());
+    Some(PodSeen {
+        namespace: meta.namespace.clone().unwrap_or_default(),
+        name: meta.name.clone()?,
+        uid: meta.uid.clone()?,
+        resource_version: meta.resource_version.clone().unwrap_or_default(),
+        created_s: seconds(meta.creation_timestamp.as_ref()).unwrap_or(0),
+        resource,
+        num_gpus,
+        cpu_milli,
+        memory_bytes,
+        gates,
+        node: spec.node_name.clone().filter(|name| !name.is_empty()),
+        start_s: seconds(start.or(bound.and_then(|one| one.last_transition_time.as_ref()))),
+        decided,
+        is_ending: meta.deletion_timestamp.is_some(),
+        is_owned: meta
+            .owner_references
+            .iter()
+            .flatten()
+            .any(|owner| owner.controller == Some(true)),
+        limit_s: number(names::ESTIMATE_S)
+            .or(spec.active_deadline_seconds)
+            .filter(|limit_s| *limit_s > 0),
+        strange,
+        index: number(names::JOB_INDEX).and_then(|index| u64::try_from(index).ok()),
+    })
+}

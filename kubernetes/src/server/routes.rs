@@ -1,0 +1,138 @@
+//! What is answered where, and to whom.
+
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Serialize;
+use subtle::ConstantTimeEq;
+
+use super::shared::Shared;
+use crate::{extender, webhook};
+
+/// How old a view may be that the extender answers from, in rounds, and at least.
+const ROUNDS_MAX: f64 = 3.0;
+const AGE_MIN_S: f64 = 10.0;
+/// Longest time for the policy's choice of a node.
+const CHOICE: Duration = Duration::from_millis(200);
+
+/// All routes, with their bounds before them.
+pub fn router(shared: Shared) -> Router {
+    let routes = Router::new()
+        .route("/webhook", post(hold))
+        .route("/filter", post(filter))
+        .route("/prioritize", post(prioritize))
+        .route("/metrics", get(metrics));
+    Router::new()
+        .merge(routes.clone())
+        .nest("/token/{token}", routes)
+        .layer(middleware::from_fn_with_state(shared.clone(), guard))
+        .with_state(shared)
+}
+
+/// Lets in who proves who he is, and as many at once as there is room for; reads the body, within bounds of size and time.
+async fn guard(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    if !is_let_in(&shared, &request) {
+        return StatusCode::UNAUTHORIZED.into_response();
+    }
+    let Ok(_permit) = shared.requests.try_acquire() else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
+    let limit = Duration::from_secs(u64::from(shared.server.request_limit_s));
+    let answer = async {
+        let (head, body) = request.into_parts();
+        match to_bytes(body, shared.server.body_bytes_max).await {
+            Ok(bytes) => next.run(Request::from_parts(head, Body::from(bytes))).await,
+            Err(_) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+        }
+    };
+    match tokio::time::timeout(limit, answer).await {
+        Ok(answer) => answer,
+        Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+    }
+}
+
+/// Where there is a token, it has to be right. Where there is none, TLS has checked the client's certificate.
+fn is_let_in(shared: &Shared, request: &Request) -> bool {
+    let Some(token) = &shared.token else { return true };
+    let by_path = request
+        .uri()
+        .path()
+        .strip_prefix("/token/")
+        .and_then(|rest| rest.split('/').next());
+    let by_head = request
+        .headers()
+        .get(header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok());
+    let by_head = by_head.and_then(|text| text.strip_prefix("Bearer "));
+    let is_right = |given: &str| bool::from(given.as_bytes().ct_eq(token.as_bytes()));
+    by_head.or(by_path).is_some_and(is_right)
+}
+
+fn answer(result: Result<impl Serialize, String>) -> Response {
+    match result {
+        Ok(answer) => match serde_json::to_vec(&answer) {
+            Ok(bytes) => ([(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
+            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+        },
+        Err(reason) => {
+            tracing::warn!(reason, "a body that cannot be read");
+            (StatusCode::BAD_REQUEST, reason).into_response()
+        }
+    }
+}
+
+impl Shared {
+    /// The last view, if it is fresh enough to answer from.
+    fn seen(&self) -> Option<std::sync::Arc<crate::observe::Observed>> {
+        let age_s = (self.settings.tick_s * ROUNDS_MAX).max(AGE_MIN_S);
+        self.view.last(Duration::from_secs_f64(age_s))
+    }
+}
+
+async fn hold(State(shared): State<Shared>, body: Bytes) -> Response {
+    let patience = Duration::from_secs(u64::from(shared.server.patience_s));
+    // In shadow mode nobody would lift a gate.
+    let is_alive = !shared.is_shadow && shared.view.last(patience).is_some();
+    answer(webhook::review(&body, &shared.settings, is_alive))
+}
+
+async fn filter(State(shared): State<Shared>, body: Bytes) -> Response {
+    let seen = shared.seen();
+    let read = extender::read(&body);
+    answer(read.map(|args| extender::filter(args, seen.as_deref(), &shared.settings)))
+}
+
+async fn prioritize(State(shared): State<Shared>, body: Bytes) -> Response {
+    let args = match extender::read(&body) {
+        Ok(args) => args,
+        Err(reason) => return answer(Err::<(), _>(reason)),
+    };
+    let seen = shared.seen();
+    let began = Instant::now();
+    let mut policy = shared.policy.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_late = &mut || began.elapsed() > CHOICE;
+    match extender::prioritize(&args, seen.as_deref(), &mut policy, &shared.settings, is_late) {
+        Ok(scores) => answer(Ok(scores)),
+        Err(error) => {
+            tracing::warn!(%error, "no scores");
+            (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response()
+        }
+    }
+}
+
+async fn metrics(State(shared): State<Shared>) -> Response {
+    let text = shared
+        .metrics
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}

@@ -1,0 +1,84 @@
+//! What all requests share: settings, the token, the policy, the last view.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pleach_daemon::policy::Loaded;
+use tokio::sync::Semaphore;
+
+use crate::config::{ServerSettings, Settings};
+use crate::error::Error;
+use crate::extender;
+use crate::files;
+use crate::view::View;
+
+/// Largest token file, bytes.
+const TOKEN_MAX: u64 = 1024;
+
+/// What all requests share.
+#[derive(Clone, Debug)]
+pub struct Shared {
+    pub(super) settings: Arc<Settings>,
+    pub(super) server: Arc<ServerSettings>,
+    pub(super) token: Option<Arc<str>>,
+    pub(super) policy: Arc<Mutex<Loaded>>,
+    pub(super) policy_text: Arc<str>,
+    pub(super) view: View,
+    pub(super) metrics: Arc<Mutex<String>>,
+    pub(super) requests: Arc<Semaphore>,
+    pub(super) is_shadow: bool,
+}
+
+impl Shared {
+    /// Reads the token and the policy.
+    ///
+    /// # Errors
+    /// Settings without a server, a token that is too short or has other letters, a policy that does not fit.
+    pub fn new(
+        settings: &Settings,
+        policy: &str,
+        view: View,
+        metrics: Arc<Mutex<String>>,
+        is_shadow: bool,
+    ) -> Result<Option<Shared>, Error> {
+        let Some(server) = &settings.server else {
+            return Ok(None);
+        };
+        let token = server.token.as_ref().map(|path| -> Result<Arc<str>, Error> {
+            let text = files::text(path, TOKEN_MAX)?;
+            let token = text.trim();
+            let is_plain = token
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+            match is_plain && (32..=512).contains(&token.len()) {
+                true => Ok(token.into()),
+                false => Err(Error::Text {
+                    path: path.clone(),
+                    reason:
+                        "a token has 32 to 512 letters, digits, - or _; for example of `openssl rand -hex 32`"
+                            .into(),
+                }),
+            }
+        });
+        Ok(Some(Shared {
+            settings: Arc::new(settings.clone()),
+            server: Arc::new(server.clone()),
+            token: token.transpose()?,
+            policy: Arc::new(Mutex::new(extender::load(policy, settings)?)),
+            policy_text: policy.into(),
+            view,
+            metrics,
+            requests: Arc::new(Semaphore::new(server.requests_max)),
+            is_shadow,
+        }))
+    }
+
+    /// Reads the policy again; the present one stays where that fails.
+    ///
+    /// # Errors
+    /// A policy that does not fit.
+    pub fn reload(&self) -> Result<(), Error> {
+        let loaded = extender::load(&self.policy_text, &self.settings)?;
+        *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = loaded;
+        Ok(())
+    }
+}

@@ -1,0 +1,333 @@
+//! Bodies of the webhook and the extender: what kube-apiserver and kube-scheduler send, and what nobody should.
+
+#![allow(clippy::unwrap_used)]
+
+mod objects;
+
+use k8s_openapi::ByteString;
+use objects::{NOW_S, lists, node, pod};
+use pleach_daemon::policy::Loaded;
+use pleach_kubernetes::observe::{Observed, observe};
+use pleach_kubernetes::{Settings, extender, webhook};
+use serde_json::{Value, json};
+
+const ARGS: &str = include_str!("golden/extender_args.json");
+const REVIEW: &str = include_str!("golden/admission_review.json");
+
+fn settings() -> Settings {
+    Settings::default()
+}
+
+/// The operations of the answer's patch.
+fn patch(review: &Value) -> Vec<Value> {
+    let body = review.to_string();
+    let answer = webhook::review(body.as_bytes(), &settings(), true).unwrap();
+    assert_eq!(answer["response"]["allowed"], json!(true));
+    assert_eq!(answer["response"]["uid"], review["request"]["uid"]);
+    match &answer["response"]["patch"] {
+        Value::Null => Vec::new(),
+        text => {
+            let bytes: ByteString = serde_json::from_value(text.clone()).unwrap();
+            serde_json::from_slice(&bytes.0).unwrap()
+        }
+    }
+}
+
+#[test]
+fn a_pod_with_gpus_gets_the_gate_and_the_answer_is_the_apis_own() {
+    let answer = webhook::review(REVIEW.as_bytes(), &settings(), true).unwrap();
+    let expected = json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "allowed": true, "patchType": "JSONPatch",
+        // [{"op":"add","path":"/spec/schedulingGates","value":[{"name":"pleach/hold"}]}] in base64.
+        "patch": "W3sib3AiOiJhZGQiLCJwYXRoIjoiL3NwZWMvc2NoZWR1bGluZ0dhdGVzIiwidmFsdWUiOlt7Im5hbWUiOiJwbGVhY2gvaG9sZCJ9XX1d" } });
+    assert_eq!(answer, expected);
+}
+
+#[test]
+fn only_new_pods_with_gpus_for_our_scheduler_are_held_and_marks_of_users_are_taken_off() {
+    let review: Value = serde_json::from_str(REVIEW).unwrap();
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut review = review.clone();
+        change(&mut review["request"]);
+        patch(&review)
+    };
+    assert_eq!(with(&|_| ()).len(), 1);
+    let quiet: [&dyn Fn(&mut Value); 8] = [
+        &|request| request["operation"] = json!("UPDATE"),
+        &|request| request["operation"] = json!("DELETE"),
+        &|request| request["subResource"] = json!("eviction"),
+        &|request| request["object"] = json!(null),
+        &|request| request["object"]["metadata"]["labels"]["pleach/drive"] = json!("false"),
+        &|request| request["object"]["spec"]["schedulerName"] = json!("volcano"),
+        &|request| request["object"]["spec"]["nodeName"] = json!("n1"),
+        &|request| {
+            request["object"]["spec"]["containers"][0]["resources"] = json!({ "limits": { "cpu": "1" } })
+        },
+    ];
+    for (number, change) in quiet.iter().enumerate() {
+        assert_eq!(with(change), Vec::<Value>::new(), "case {number}");
+    }
+    let gates = with(&|request| {
+        request["object"]["spec"]["schedulingGates"] = json!([{ "name": "kueue.x-k8s.io/admission" }])
+    });
+    assert_eq!(gates[0]["path"], "/spec/schedulingGates/-");
+    let held =
+        with(&|request| request["object"]["spec"]["schedulingGates"] = json!([{ "name": "pleach/hold" }]));
+    assert_eq!(held, Vec::<Value>::new());
+    let forged =
+        with(&|request| request["object"]["metadata"]["annotations"]["pleach/decided"] = json!("{}"));
+    assert_eq!(
+        forged[0],
+        json!({ "op": "remove", "path": "/metadata/annotations/pleach~1decided" })
+    );
+    let body = review.to_string();
+    let silent = webhook::review(body.as_bytes(), &settings(), false).unwrap();
+    assert_eq!(
+        silent["response"]["patch"],
+        Value::Null,
+        "a silent controller holds nobody"
+    );
+}
+
+/// g1 with 8 GPUs of which a job that was let go has 6, g2 with 4, g3 with 2.
+fn seen() -> Observed {
+    let mut released = pod("r", 6);
+    released["spec"]["schedulingGates"] = json!([]);
+    let mark = json!({ "at_s": NOW_S, "seat": "g1", "seats": [["g1", 1]] }).to_string();
+    released["metadata"]["annotations"] = json!({ "pleach/decided": mark });
+    let nodes = [node("g1", 8), node("g2", 4), node("g3", 2)];
+    observe(&lists(&nodes, &[released], &[]), &settings(), NOW_S)
+}
+
+fn prioritize(args: &extender::Args, observed: Option<&Observed>) -> String {
+    let mut policy = Loaded::heuristic("fifo").unwrap();
+    let scores = extender::prioritize(args, observed, &mut policy, &settings(), &mut || false).unwrap();
+    serde_json::to_string(&scores).unwrap()
+}
+
+#[test]
+fn the_captured_request_is_answered_in_both_forms_of_its_nodes() {
+    let args = extender::read(ARGS.as_bytes()).unwrap();
+    assert_eq!(args.names(), ["g2", "g3", "g1"]);
+    let observed = seen();
+    // On g1 two GPUs are left beside those of the job that was let go, as many as on g3: the first one of the tables wins.
+    let scores = r#"[{"Host":"g2","Score":5},{"Host":"g3","Score":7},{"Host":"g1","Score":10}]"#;
+    assert_eq!(prioritize(&args, Some(&observed)), scores);
+    let result = extender::filter(args.clone(), Some(&observed), &settings());
+    assert_eq!(
+        serde_json::to_string(&result).unwrap(),
+        r#"{"Nodes":null,"NodeNames":["g2","g3","g1"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}"#
+    );
+    let mut big: Value = serde_json::from_str(ARGS).unwrap();
+    for key in ["limits", "requests"] {
+        big["Pod"]["spec"]["containers"][0]["resources"][key]["nvidia.com/gpu"] = json!("3");
+    }
+    let items: Vec<Value> = ["g1", "g2", "g3"].map(|name| node(name, 8)).to_vec();
+    big["Nodes"] = json!({ "metadata": {}, "items": items });
+    big["NodeNames"] = Value::Null;
+    let args = extender::read(big.to_string().as_bytes()).unwrap();
+    let result = serde_json::to_value(extender::filter(args.clone(), Some(&observed), &settings())).unwrap();
+    assert_eq!(result["NodeNames"], Value::Null);
+    assert_eq!(
+        result["Nodes"]["items"],
+        json!([items[1]]),
+        "nodes come back as they were sent"
+    );
+    assert!(
+        result["FailedNodes"]["g1"]
+            .as_str()
+            .unwrap()
+            .starts_with("2 GPU(s) of 3")
+    );
+    assert_eq!(
+        prioritize(&args, Some(&observed)),
+        r#"[{"Host":"g1","Score":0},{"Host":"g2","Score":10},{"Host":"g3","Score":0}]"#
+    );
+    // Lower-case keys are Go's as well; without a view everything is left and nothing is preferred.
+    let lower = ARGS
+        .replace("\"Pod\":", "\"pod\":")
+        .replace("NodeNames", "nodenames")
+        .replace("\"Nodes\"", "\"nodes\"");
+    let args = extender::read(lower.as_bytes()).unwrap();
+    assert_eq!(
+        prioritize(&args, None),
+        r#"[{"Host":"g2","Score":0},{"Host":"g3","Score":0},{"Host":"g1","Score":0}]"#
+    );
+    assert_eq!(
+        extender::filter(args, None, &settings())
+            .node_names
+            .unwrap()
+            .len(),
+        3
+    );
+}
+
+#[test]
+fn a_pod_that_was_let_go_has_one_node_left() {
+    let mut args: Value = serde_json::from_str(ARGS).unwrap();
+    let mark = json!({ "at_s": NOW_S, "seat": "g1", "seats": [["g1", 1]] }).to_string();
+    args["Pod"]["metadata"]["annotations"] = json!({ "pleach/decided": mark });
+    let args = extender::read(args.to_string().as_bytes()).unwrap();
+    let result = extender::filter(args, Some(&seen()), &settings());
+    assert_eq!(result.node_names.unwrap(), ["g1"]);
+    assert_eq!(result.failed["g2"], "the pod was let go to g1");
+}
+
+#[test]
+fn a_thousand_nodes_are_scored_each_once_and_in_their_order() {
+    let names: Vec<String> = (0..1000).map(|number| format!("n{number:04}")).collect();
+    let nodes: Vec<Value> = names.iter().map(|name| node(name, 8)).collect();
+    let observed = observe(&lists(&nodes, &[], &[]), &settings(), NOW_S);
+    let mut args: Value = serde_json::from_str(ARGS).unwrap();
+    args["NodeNames"] = json!(names);
+    let args = extender::read(args.to_string().as_bytes()).unwrap();
+    let scores: Value = serde_json::from_str(&prioritize(&args, Some(&observed))).unwrap();
+    let hosts: Vec<&str> = scores
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|line| line["Host"].as_str().unwrap())
+        .collect();
+    assert_eq!(hosts, names);
+    let of = |score: i64| {
+        scores
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|line| line["Score"] == score)
+            .count()
+    };
+    assert_eq!((of(10), of(1)), (1, 999));
+}
+
+/// A stream of numbers from one seed.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % most.max(1) as u64) as usize
+    }
+}
+
+/// Words that break things where they stand in a place of others.
+const WORDS: [&str; 20] = [
+    "null",
+    "-1",
+    "1e999",
+    "18446744073709551616",
+    "\"\"",
+    "[]",
+    "{}",
+    "[[[[[[[[",
+    "{\"a\":",
+    "\"\\ud800\"",
+    "\u{0}",
+    "\"8Gi\"",
+    "true",
+    "\"nvidia.com/gpu\"",
+    "\"4000000000\"",
+    "\"-5\"",
+    "0.5",
+    "\"pleach/decided\"",
+    ",",
+    "\"1e400\"",
+];
+
+fn mutate(body: &str, numbers: &mut Numbers) -> Vec<u8> {
+    let mut bytes = body.as_bytes().to_vec();
+    for _ in 0..=numbers.below(3) {
+        let at = numbers.below(bytes.len());
+        match numbers.below(6) {
+            0 => bytes.truncate(at),
+            1 => bytes
+                .get_mut(at)
+                .into_iter()
+                .for_each(|byte| *byte ^= 1 << (at % 8)),
+            2 => {
+                let word = WORDS[numbers.below(WORDS.len())];
+                bytes.splice(at..at, word.bytes());
+            }
+            3 => {
+                // A value in the place of another.
+                let end = (at + numbers.below(40)).min(bytes.len());
+                let word = WORDS[numbers.below(WORDS.len())];
+                bytes.splice(at..end, word.bytes());
+            }
+            4 => {
+                let end = (at + numbers.below(200)).min(bytes.len());
+                let part = bytes[at..end].to_vec();
+                let to = numbers.below(bytes.len());
+                bytes.splice(to..to, part);
+            }
+            _ => {
+                let depth = numbers.below(3000);
+                bytes.splice(at..at, std::iter::repeat_n(b'[', depth));
+            }
+        }
+    }
+    bytes
+}
+
+/// Highest memory of this process so far, KiB; 0 where the system does not tell.
+fn memory_peak_kib() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
+        .unwrap_or(0)
+}
+
+/// 3,000 bodies, or as many as `PLEACH_FUZZ_BODIES` says.
+#[test]
+fn mutated_bodies_are_answered_or_refused_and_never_more() {
+    let num = std::env::var("PLEACH_FUZZ_BODIES").map_or(3000, |text| text.parse().unwrap());
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    let observed = seen();
+    let settings = settings();
+    let mut policy = Loaded::heuristic("fifo").unwrap();
+    let with_nodes = {
+        let mut args: Value = serde_json::from_str(ARGS).unwrap();
+        args["Nodes"] = json!({ "metadata": {}, "items": [node("g1", 8), node("g2", 4)] });
+        args["NodeNames"] = Value::Null;
+        args.to_string()
+    };
+    let (mut num_read, mut num_reviewed) = (0_u64, 0_u64);
+    let before = memory_peak_kib();
+    for number in 0..num {
+        if number % 2 == 0 {
+            let body = mutate(REVIEW, &mut numbers);
+            if let Ok(answer) = webhook::review(&body, &settings, true) {
+                num_reviewed += 1;
+                assert_eq!(answer["response"]["allowed"], json!(true));
+            }
+            continue;
+        }
+        let body = mutate(if number % 4 == 1 { ARGS } else { &with_nodes }, &mut numbers);
+        let Ok(args) = extender::read(&body) else { continue };
+        num_read += 1;
+        let asked: Vec<String> = args.names().into_iter().map(str::to_owned).collect();
+        let scores =
+            extender::prioritize(&args, Some(&observed), &mut policy, &settings, &mut || false).unwrap();
+        assert_eq!(scores.len(), asked.len());
+        assert!(scores.iter().all(|line| (0..=10).contains(&line.score)));
+        let result = extender::filter(args, Some(&observed), &settings);
+        assert!(
+            result
+                .node_names
+                .into_iter()
+                .flatten()
+                .all(|name| asked.contains(&name))
+        );
+    }
+    assert!(
+        num_read > num / 50 && num_reviewed > num / 50,
+        "{num_read} and {num_reviewed} of {num} could be read"
+    );
+    let grown = memory_peak_kib().saturating_sub(before);
+    assert!(grown < 64 << 10, "{grown} KiB more");
+    println!(
+        "{num} bodies: {num_reviewed} reviews and {num_read} requests could be read, {grown} KiB more at the most"
+    );
+}

@@ -1,0 +1,156 @@
+//! An API server in memory, over HTTP on loopback, with the semantics of gates, and a toy scheduler and kubelet behind it.
+//!
+//! A gate can be taken away and never added; a node selector may grow while a pod is gated and never after; UID and resource
+//! version in a patch are preconditions. The toy scheduler binds pods without gates to a node that they select and that has
+//! the GPUs; the toy kubelet ends them after a while; the toy controller makes a pod anew that was evicted and is owned.
+
+#![allow(dead_code, clippy::unwrap_used)]
+
+mod faults;
+mod world;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use pleach_kubernetes::Settings;
+use pleach_kubernetes::api::Cluster;
+use serde_json::{Value, json};
+pub use world::{World, owned};
+
+/// The server and what it knows.
+pub struct Fake {
+    pub world: Arc<Mutex<World>>,
+    pub address: SocketAddr,
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+impl Fake {
+    /// Listens, with a scheduler that looks every 3 ms.
+    pub async fn start(world: World) -> Fake {
+        let world = Arc::new(Mutex::new(world));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = Router::new()
+            .route("/api/v1/nodes", get(nodes))
+            .route("/api/v1/pods", get(pods))
+            .route("/apis/batch/v1/jobs", get(jobs))
+            .route("/api/v1/namespaces/{ns}/pods/{name}", get(pod).patch(patch))
+            .route("/api/v1/namespaces/{ns}/pods/{name}/eviction", post(evict))
+            .layer(axum::middleware::from_fn_with_state(
+                Arc::clone(&world),
+                faults::strike,
+            ))
+            .with_state(Arc::clone(&world));
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let of_kubelet = Arc::clone(&world);
+        let kubelet = tokio::spawn(async move {
+            loop {
+                of_kubelet.lock().unwrap().tick();
+                tokio::time::sleep(Duration::from_millis(3)).await;
+            }
+        });
+        Fake {
+            world,
+            address,
+            tasks: vec![server, kubelet],
+        }
+    }
+
+    pub fn cluster(&self, settings: &Settings) -> Cluster {
+        let url = format!("http://{}", self.address).parse().unwrap();
+        Cluster::new(kube::Config::new(url), settings).unwrap()
+    }
+}
+
+type Shared = State<Arc<Mutex<World>>>;
+
+pub fn status(code: u16, reason: &str, message: &str) -> Response {
+    let body = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": reason, "code": code });
+    (StatusCode::from_u16(code).unwrap(), axum::Json(body)).into_response()
+}
+
+/// A page; the token is the key of its last item, as in etcd, so pods that end between two pages hide no others.
+fn list(kind: &str, mut items: Vec<Value>, query: &HashMap<String, String>) -> Response {
+    let key = |item: &Value| {
+        let of = |name: &str| item["metadata"][name].as_str().unwrap_or_default();
+        format!("{}/{}", of("namespace"), of("name"))
+    };
+    if let Some(token) = query.get("continue") {
+        items.retain(|item| key(item) > *token);
+    }
+    items.sort_by_key(key);
+    let limit: usize = query
+        .get("limit")
+        .map_or(usize::MAX, |text| text.parse().unwrap());
+    let mut metadata = json!({ "resourceVersion": "9" });
+    if items.len() > limit {
+        items.truncate(limit);
+        metadata["continue"] = json!(items.last().map(key));
+    }
+    axum::Json(
+        json!({ "kind": format!("{kind}List"), "apiVersion": "v1", "metadata": metadata, "items": items }),
+    )
+    .into_response()
+}
+
+async fn nodes(State(world): Shared, Query(query): Query<HashMap<String, String>>) -> Response {
+    let items = world.lock().unwrap().nodes.values().cloned().collect();
+    list("Node", items, &query)
+}
+
+async fn pods(State(world): Shared, Query(query): Query<HashMap<String, String>>) -> Response {
+    assert!(query["fieldSelector"].contains("status.phase!=Succeeded"));
+    let world = world.lock().unwrap();
+    let lives = |pod: &&Value| !matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+    let items = world.pods.values().filter(lives).cloned().collect();
+    list("Pod", items, &query)
+}
+
+async fn jobs(State(world): Shared, Query(query): Query<HashMap<String, String>>) -> Response {
+    list("Job", world.lock().unwrap().jobs.clone(), &query)
+}
+
+async fn pod(State(world): Shared, Path((ns, name)): Path<(String, String)>) -> Response {
+    match world.lock().unwrap().pods.get(&(ns, name)) {
+        Some(pod) => axum::Json(pod.clone()).into_response(),
+        None => status(404, "NotFound", "pods not found"),
+    }
+}
+
+async fn patch(State(world): Shared, Path(key): Path<(String, String)>, body: String) -> Response {
+    let patch: Value = serde_json::from_str(&body).unwrap();
+    match world.lock().unwrap().patch(&key, &patch) {
+        Ok(pod) => axum::Json(pod).into_response(),
+        Err((code, why)) => status(code, "Refused", why),
+    }
+}
+
+async fn evict(State(world): Shared, Path(key): Path<(String, String)>, body: Body) -> Response {
+    let bytes = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+    let eviction: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(
+        (&eviction["apiVersion"], &eviction["kind"]),
+        (&json!("policy/v1"), &json!("Eviction"))
+    );
+    match world.lock().unwrap().evict(&key, &eviction) {
+        Ok(()) => status(201, "", "created"),
+        Err((code, why)) => status(code, "Refused", why),
+    }
+}

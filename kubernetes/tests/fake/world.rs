@@ -1,0 +1,254 @@
+//! The state of the server, and what schedulers, kubelets and Job controllers do to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+/// Objects, and what happened to them.
+#[derive(Default)]
+pub struct World {
+    pub nodes: BTreeMap<String, Value>,
+    pub pods: BTreeMap<(String, String), Value>,
+    pub jobs: Vec<Value>,
+    /// How long a pod runs, ms, by its annotation `life-ms`, else this.
+    pub life_ms: u64,
+    /// Every so many requests one fails; 0: none.
+    pub fault_every: u64,
+    pub num_requests: u64,
+    pub num_writes: u64,
+    /// The request at which the controller is to be killed.
+    pub kill_at: Option<u64>,
+    pub kill: Arc<Notify>,
+    /// UIDs and nodes in the order of binding.
+    pub binds: Vec<(String, String)>,
+    /// UIDs whose gate was lifted.
+    pub lifted: Vec<String>,
+    pub num_evicted: u64,
+    /// Pods that vanish when they are patched next.
+    pub vanish: BTreeSet<String>,
+    pub version: u64,
+    pub number: u64,
+    pub ends: BTreeMap<String, Instant>,
+}
+
+fn text<'a>(value: &'a Value, path: &str) -> &'a str {
+    value.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn gates(pod: &Value) -> Vec<String> {
+    let list = pod["spec"]["schedulingGates"].as_array();
+    list.into_iter()
+        .flatten()
+        .map(|gate| text(gate, "/name").to_owned())
+        .collect()
+}
+
+fn gpus(pod: &Value) -> u32 {
+    let limits = &pod["spec"]["containers"][0]["resources"]["limits"];
+    limits["nvidia.com/gpu"]
+        .as_str()
+        .map_or(0, |text| text.parse().unwrap())
+}
+
+/// A pod that a controller owns.
+pub fn owned(mut pod: Value) -> Value {
+    pod["metadata"]["ownerReferences"] =
+        json!([{ "apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": true }]);
+    pod
+}
+
+impl World {
+    pub fn add_node(&mut self, node: Value) {
+        self.nodes.insert(text(&node, "/metadata/name").to_owned(), node);
+    }
+
+    pub fn add_pod(&mut self, mut pod: Value) {
+        self.version += 1;
+        pod["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let key = (
+            text(&pod, "/metadata/namespace").to_owned(),
+            text(&pod, "/metadata/name").to_owned(),
+        );
+        assert!(self.pods.insert(key, pod).is_none(), "two pods of one name");
+    }
+
+    /// A merge patch of a pod.
+    pub fn patch(&mut self, key: &(String, String), patch: &Value) -> Result<Value, (u16, &'static str)> {
+        if self.vanish.remove(&key.1) {
+            self.pods.remove(key);
+        }
+        let old = self.pods.get(key).ok_or((404, "pods not found"))?.clone();
+        for name in ["uid", "resourceVersion"] {
+            let wanted = &patch["metadata"][name];
+            if !wanted.is_null() && *wanted != old["metadata"][name] {
+                return Err((409, "the object has been modified"));
+            }
+        }
+        let mut new = old.clone();
+        merge(&mut new, patch);
+        let (before, after) = (gates(&old), gates(&new));
+        if after.iter().any(|gate| !before.contains(gate)) {
+            return Err((422, "a gate can only be removed"));
+        }
+        let none = json!({});
+        let selector = |pod: &Value| pod["spec"].get("nodeSelector").unwrap_or(&none).clone();
+        let (had, has) = (selector(&old), selector(&new));
+        if had != has {
+            let kept = had
+                .as_object()
+                .unwrap()
+                .iter()
+                .all(|(key, value)| has.get(key) == Some(value));
+            if before.is_empty() || !kept {
+                return Err((422, "the node selector is immutable"));
+            }
+        }
+        self.version += 1;
+        new["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        if before.iter().any(|gate| gate == "pleach/hold") && !after.iter().any(|gate| gate == "pleach/hold")
+        {
+            self.lifted.push(text(&new, "/metadata/uid").to_owned());
+        }
+        self.pods.insert(key.clone(), new.clone());
+        Ok(new)
+    }
+
+    pub fn evict(&mut self, key: &(String, String), eviction: &Value) -> Result<(), (u16, &'static str)> {
+        let pod = self.pods.get_mut(key).ok_or((404, "pods not found"))?;
+        let wanted = &eviction["deleteOptions"]["preconditions"]["uid"];
+        assert!(
+            wanted.is_string(),
+            "an eviction without a precondition: {eviction}"
+        );
+        if *wanted != pod["metadata"]["uid"] {
+            return Err((409, "the UID in the precondition is another one"));
+        }
+        if pod["metadata"]["deletionTimestamp"].is_null() {
+            pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            self.num_evicted += 1;
+        }
+        Ok(())
+    }
+
+    /// One look of scheduler, kubelets and controllers.
+    pub fn tick(&mut self) {
+        let keys: Vec<(String, String)> = self.pods.keys().cloned().collect();
+        for key in keys {
+            let pod = self.pods[&key].clone();
+            let uid = text(&pod, "/metadata/uid").to_owned();
+            let phase = text(&pod, "/status/phase");
+            if matches!(phase, "Succeeded" | "Failed") {
+                continue;
+            }
+            if !pod["metadata"]["deletionTimestamp"].is_null() {
+                self.pods.remove(&key);
+                if !pod["metadata"]["ownerReferences"].is_null() {
+                    self.make_anew(pod);
+                }
+            } else if let Some(end) = self.ends.get(&uid) {
+                if Instant::now() >= *end {
+                    self.change(&key, |pod| pod["status"]["phase"] = json!("Succeeded"));
+                }
+            } else if gates(&pod).is_empty() {
+                self.bind(&key, &pod, &uid);
+            }
+        }
+    }
+
+    fn make_anew(&mut self, mut pod: Value) {
+        self.number += 1;
+        let meta = &mut pod["metadata"];
+        let name = meta["name"]
+            .as_str()
+            .unwrap()
+            .split('x')
+            .next()
+            .unwrap()
+            .to_owned();
+        meta["name"] = json!(format!("{name}x{}", self.number));
+        meta["uid"] = json!(format!("123e4567-e89b-42d3-b456-{:012x}", self.number));
+        meta.as_object_mut().unwrap().remove("deletionTimestamp");
+        meta["annotations"]
+            .as_object_mut()
+            .map(|all| all.remove("pleach/decided"));
+        pod["spec"]["schedulingGates"] = json!([{ "name": "pleach/hold" }]);
+        pod["spec"].as_object_mut().unwrap().remove("nodeSelector");
+        pod["spec"].as_object_mut().unwrap().remove("nodeName");
+        pod["status"] = json!({ "phase": "Pending" });
+        self.add_pod(pod);
+    }
+
+    fn bind(&mut self, key: &(String, String), pod: &Value, uid: &str) {
+        let wanted = pod["spec"]["nodeSelector"]["kubernetes.io/hostname"].as_str();
+        let name = self.nodes.keys().find(|name| {
+            let node = &self.nodes[*name];
+            wanted.is_none_or(|wanted| wanted == *name)
+                && node["status"]["conditions"][0]["status"] == "True"
+                && self.free(name) >= gpus(pod)
+        });
+        let Some(name) = name.cloned() else { return };
+        let life_ms = pod["metadata"]["annotations"]["life-ms"].as_str();
+        let life_ms = life_ms.map_or(self.life_ms, |text| text.parse().unwrap());
+        self.ends
+            .insert(uid.to_owned(), Instant::now() + Duration::from_millis(life_ms));
+        assert!(
+            !self.binds.iter().any(|(other, _)| other == uid),
+            "{uid} is bound twice"
+        );
+        self.binds.push((uid.to_owned(), name.clone()));
+        self.change(key, |pod| {
+            pod["spec"]["nodeName"] = json!(name);
+            pod["status"]["phase"] = json!("Running");
+        });
+    }
+
+    /// GPUs of a node that no pod holds.
+    pub fn free(&self, name: &str) -> u32 {
+        let all: u32 = text(&self.nodes[name], "/status/allocatable/nvidia.com~1gpu")
+            .parse()
+            .unwrap();
+        let holds = |pod: &&Value| {
+            text(pod, "/spec/nodeName") == name
+                && !matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
+        };
+        all - self.pods.values().filter(holds).map(gpus).sum::<u32>()
+    }
+
+    fn change(&mut self, key: &(String, String), change: impl FnOnce(&mut Value)) {
+        self.version += 1;
+        let version = self.version.to_string();
+        let pod = self.pods.get_mut(key).unwrap();
+        change(pod);
+        pod["metadata"]["resourceVersion"] = json!(version);
+    }
+
+    /// Pods that have not ended.
+    pub fn num_left(&self) -> usize {
+        self.pods
+            .values()
+            .filter(|pod| pod["status"]["phase"] != "Succeeded")
+            .count()
+    }
+}
+
+fn merge(to: &mut Value, from: &Value) {
+    match from {
+        Value::Object(from) => {
+            if !to.is_object() {
+                *to = json!({});
+            }
+            let to = to.as_object_mut().unwrap();
+            for (key, value) in from {
+                if value.is_null() {
+                    to.remove(key);
+                } else {
+                    merge(to.entry(key.clone()).or_insert(Value::Null), value);
+                }
+            }
+        }
+        other => *to = other.clone(),
+    }
+}

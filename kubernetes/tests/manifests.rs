@@ -1,0 +1,246 @@
+//! The manifests of `kubernetes/deploy` are what the API takes: every document, with unknown fields refused.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service, ServiceAccount};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use pleach_kubernetes::{Settings, names};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+fn deploy() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy")
+}
+
+fn documents(name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(deploy().join(name)).unwrap();
+    serde_saphyr::from_multiple(&text).unwrap()
+}
+
+/// Reads a document and writes it again: a field that the type does not know would be missing.
+fn read<T: DeserializeOwned + Serialize>(document: &Value) -> T {
+    let object: T = serde_json::from_value(document.clone()).unwrap();
+    assert_eq!(
+        without_nulls(&serde_json::to_value(&object).unwrap()),
+        without_nulls(document)
+    );
+    object
+}
+
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(key, value)| (key.clone(), without_nulls(value)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        Value::Array(list) => list.iter().map(without_nulls).collect(),
+        other => other.clone(),
+    }
+}
+
+fn of_kind(name: &str, kind: &str) -> Value {
+    let mut found: Vec<Value> = documents(name)
+        .into_iter()
+        .filter(|document| document["kind"] == kind)
+        .collect();
+    assert_eq!(found.len(), 1, "{kind} in {name}");
+    found.remove(0)
+}
+
+#[test]
+fn every_document_is_of_a_type_of_the_api_and_nothing_in_it_is_unknown() {
+    let mut kinds = Vec::new();
+    for name in [
+        "namespace.yaml",
+        "rbac.yaml",
+        "config.yaml",
+        "deployment.yaml",
+        "service.yaml",
+        "live/webhook.yaml",
+    ] {
+        for document in documents(name) {
+            let kind = document["kind"].as_str().unwrap().to_owned();
+            match kind.as_str() {
+                "Namespace" => drop(read::<Namespace>(&document)),
+                "ServiceAccount" => drop(read::<ServiceAccount>(&document)),
+                "ClusterRole" => drop(read::<ClusterRole>(&document)),
+                "ClusterRoleBinding" => drop(read::<ClusterRoleBinding>(&document)),
+                "ConfigMap" => drop(read::<ConfigMap>(&document)),
+                "Deployment" => drop(read::<Deployment>(&document)),
+                "Service" => drop(read::<Service>(&document)),
+                "NetworkPolicy" => drop(read::<NetworkPolicy>(&document)),
+                "MutatingWebhookConfiguration" => drop(read::<MutatingWebhookConfiguration>(&document)),
+                other => panic!("{other} has no check in this test"),
+            }
+            kinds.push(kind);
+        }
+    }
+    assert_eq!(kinds.len(), 9, "{kinds:?}");
+    // What kustomize takes.
+    for (folder, name) in [("", "kustomization.yaml"), ("live", "live/kustomization.yaml")] {
+        let resources = documents(name)[0]["resources"].clone();
+        for resource in resources.as_array().unwrap() {
+            let path = deploy().join(folder).join(resource.as_str().unwrap());
+            assert!(path.exists(), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_container_has_no_rights_and_the_program_takes_its_arguments() {
+    let deployment: Deployment = read(&of_kind("deployment.yaml", "Deployment"));
+    let pod = deployment.spec.template.spec.unwrap();
+    assert_eq!(pod.security_context.unwrap().run_as_non_root, Some(true));
+    let container = &pod.containers[0];
+    let context = container.security_context.clone().unwrap();
+    assert_eq!(context.allow_privilege_escalation, Some(false));
+    assert_eq!(context.read_only_root_filesystem, Some(true));
+    assert_eq!(context.capabilities.unwrap().drop.unwrap(), ["ALL"]);
+    assert_eq!(context.privileged, None);
+    let args = container.args.clone().unwrap();
+    assert_eq!(args[7], "--shadow", "the live overlay replaces this one");
+    let overlay = documents("live/kustomization.yaml")[0]["patches"][0]["patch"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(overlay.contains("/spec/template/spec/containers/0/args/7") && overlay.contains("--live"));
+    // The program refuses other arguments before it looks at any file.
+    let program = |args: &[String]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_pleach-kubernetes"))
+            .args(args)
+            .env("KUBECONFIG", "/nonexistent")
+            .output()
+            .unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let text = program(&args);
+    assert!(text.contains("/etc/pleach/config/pleach.toml"), "{text}");
+    let probe = container
+        .liveness_probe
+        .clone()
+        .unwrap()
+        .exec
+        .unwrap()
+        .command
+        .unwrap();
+    assert_eq!(probe[0], "pleach-kubernetes");
+    let text = program(&probe[1..]);
+    assert!(text.contains("/etc/pleach/config/pleach.toml"), "{text}");
+}
+
+#[test]
+fn the_rights_are_the_ones_that_the_program_uses() {
+    let role: ClusterRole = read(&of_kind("rbac.yaml", "ClusterRole"));
+    let mut rights: Vec<String> = Vec::new();
+    for rule in role.rules.unwrap() {
+        for resource in rule.resources.unwrap() {
+            rights.extend(rule.verbs.iter().map(|verb| format!("{verb} {resource}")));
+        }
+    }
+    rights.sort();
+    let used = [
+        "create pods/eviction",
+        "get pods",
+        "list jobs",
+        "list nodes",
+        "list pods",
+        "patch pods",
+    ];
+    assert_eq!(rights, used);
+}
+
+#[test]
+fn the_settings_in_the_config_map_are_settings() {
+    let map: ConfigMap = read(&of_kind("config.yaml", "ConfigMap"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pleach.toml");
+    std::fs::write(&path, &map.data.unwrap()["pleach.toml"]).unwrap();
+    let settings = Settings::load(&path).unwrap();
+    let server = settings.server.unwrap();
+    assert!(server.client_authority.is_some() && server.token.is_none());
+    assert!(!settings.rounds.preemption);
+}
+
+#[test]
+fn the_webhook_fails_open_and_sees_only_namespaces_that_ask_for_it() {
+    let webhook: MutatingWebhookConfiguration =
+        read(&of_kind("live/webhook.yaml", "MutatingWebhookConfiguration"));
+    let webhook = webhook.webhooks.unwrap().remove(0);
+    assert_eq!(webhook.failure_policy.as_deref(), Some("Ignore"));
+    assert!(webhook.timeout_seconds.unwrap() <= 5);
+    let labels = webhook.namespace_selector.unwrap().match_labels.unwrap();
+    assert_eq!(labels[names::DRIVE], "true");
+    let service = webhook.client_config.service.unwrap();
+    assert_eq!(
+        (service.path.as_deref(), service.name.as_str()),
+        (Some("/webhook"), "pleach")
+    );
+    let own: Service = read(&of_kind("service.yaml", "Service"));
+    assert_eq!(own.spec.unwrap().ports.unwrap()[0].port, service.port.unwrap());
+}
+
+/// `KubeSchedulerConfiguration` is no type of the API server's; its fields as `kube-scheduler/config/v1` has them.
+#[test]
+fn the_configuration_of_kube_scheduler_has_no_unknown_fields_and_verbs_that_are_served() {
+    let config = documents("scheduler-config.yaml").remove(0);
+    let keys = |value: &Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+    assert_eq!(config["apiVersion"], "kubescheduler.config.k8s.io/v1");
+    assert!(
+        keys(&config)
+            .iter()
+            .all(|key| ["apiVersion", "kind", "extenders"].contains(&key.as_str()))
+    );
+    let extender = &config["extenders"][0];
+    let known = [
+        "urlPrefix",
+        "filterVerb",
+        "preemptVerb",
+        "prioritizeVerb",
+        "weight",
+        "bindVerb",
+        "enableHTTPS",
+        "tlsConfig",
+        "httpTimeout",
+        "nodeCacheCapable",
+        "managedResources",
+        "ignorable",
+    ];
+    assert!(
+        keys(extender).iter().all(|key| known.contains(&key.as_str())),
+        "{:?}",
+        keys(extender)
+    );
+    let known = [
+        "insecure",
+        "serverName",
+        "certFile",
+        "keyFile",
+        "caFile",
+        "certData",
+        "keyData",
+        "caData",
+    ];
+    assert!(
+        keys(&extender["tlsConfig"])
+            .iter()
+            .all(|key| known.contains(&key.as_str()))
+    );
+    assert_eq!(extender["enableHTTPS"], json!(true));
+    assert_eq!(extender["ignorable"], json!(true));
+    assert_eq!(
+        (&extender["filterVerb"], &extender["prioritizeVerb"]),
+        (&json!("filter"), &json!("prioritize"))
+    );
+    assert!(
+        extender["weight"].as_i64().unwrap() >= 141,
+        "one point outranks the plugins"
+    );
+}

@@ -1,0 +1,79 @@
+//! Objects of the API server for tests, as it writes them.
+
+#![allow(dead_code, clippy::unwrap_used)]
+
+use k8s_openapi::jiff::Timestamp;
+use pleach_kubernetes::observe::Lists;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// When lists are read, Unix time, s.
+pub const NOW_S: i64 = 1_795_000_000;
+
+/// A time as the API server writes it.
+pub fn time(unix_s: i64) -> String {
+    Timestamp::from_second(unix_s).unwrap().to_string()
+}
+
+/// A UUID that is told by a name.
+pub fn uid(name: &str) -> String {
+    let number = name.bytes().fold(7_u64, |sum, byte| {
+        sum.wrapping_mul(1_099_511_628_211) ^ u64::from(byte)
+    });
+    format!("123e4567-e89b-42d3-a456-{:012x}", number & 0xffff_ffff_ffff)
+}
+
+/// A node with 64 CPUs, 512 GiB and A100s.
+pub fn node(name: &str, gpus: u32) -> Value {
+    json!({
+        "metadata": { "name": name, "uid": uid(name), "resourceVersion": "1", "labels": {
+            "kubernetes.io/hostname": name, "nvidia.com/gpu.product": "A100-SXM4-80GB" } },
+        "spec": {},
+        "status": {
+            "allocatable": { "cpu": "64", "memory": "512Gi", "nvidia.com/gpu": gpus.to_string() },
+            "conditions": [{ "type": "Ready", "status": "True" }],
+        },
+    })
+}
+
+/// A pod of namespace `team` that our gate holds and that came 100 s ago.
+pub fn pod(name: &str, gpus: u32) -> Value {
+    json!({
+        "metadata": { "name": name, "namespace": "team", "uid": uid(name), "resourceVersion": "1",
+            "creationTimestamp": time(NOW_S - 100) },
+        "spec": {
+            "containers": [{ "name": "main", "image": "train:1", "resources": {
+                "requests": { "cpu": "4", "memory": "16Gi" },
+                "limits": { "nvidia.com/gpu": gpus.to_string() } } }],
+            "schedulerName": "default-scheduler",
+            "schedulingGates": [{ "name": "pleach/hold" }],
+        },
+        "status": { "phase": "Pending" },
+    })
+}
+
+/// An Indexed Job of namespace `team` with all its pods at once.
+pub fn job(name: &str, pods: u32, labels: &Value) -> Value {
+    json!({
+        "metadata": { "name": name, "namespace": "team", "uid": uid(name), "labels": labels,
+            "creationTimestamp": time(NOW_S - 200) },
+        "spec": {
+            "completionMode": "Indexed", "completions": pods, "parallelism": pods,
+            "template": { "spec": { "containers": [{ "name": "main", "resources": {
+                "limits": { "nvidia.com/gpu": "2" } } }] } },
+        },
+    })
+}
+
+/// Lists of objects.
+pub fn lists(nodes: &[Value], pods: &[Value], jobs: &[Value]) -> Lists {
+    fn read<T: DeserializeOwned>(list: &[Value]) -> Vec<T> {
+        let read = |value: &Value| serde_json::from_value(value.clone()).unwrap();
+        list.iter().map(read).collect()
+    }
+    Lists {
+        nodes: read(nodes),
+        pods: read(pods),
+        jobs: read(jobs),
+    }
+}

@@ -1,6 +1,6 @@
 //! Against hand-worked cases and a search over all thresholds.
 
-use super::bins::{edges_of, midpoint};
+use super::bins::{edges_of, in_order, midpoint};
 use super::*;
 use proptest::prelude::*;
 
@@ -102,6 +102,16 @@ fn leaves_respect_their_bounds() {
     };
     let grown = fit(&rows, &target, &[1.0; 40], 8, &config);
     assert!(grown.nodes.iter().all(|node| node.weight >= 12.0));
+}
+
+proptest! {
+    #[test]
+    fn values_are_put_in_the_order_of_total_cmp(values in prop::collection::vec(any::<f32>(), 0..50)) {
+        let mut slow = values.clone();
+        slow.sort_by(f32::total_cmp);
+        let bits = |values: &[f32]| -> Vec<u32> { values.iter().map(|value| value.to_bits()).collect() };
+        prop_assert_eq!(bits(&in_order(values.len(), |row| values[row])), bits(&slow));
+    }
 }
 
 #[test]

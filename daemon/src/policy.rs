@@ -155,7 +155,9 @@ mod tests {
     #[test]
     fn the_fallback_of_the_file_holds_where_the_settings_name_none_and_is_held_to_the_cluster() {
         let capabilities = Capabilities::default();
-        let plain = Loaded::tree("t", reference(), capabilities).unwrap();
+        let unsealed = reference().with_gpu_types_max(None).unwrap();
+        let unsealed = unsealed.with_fallback(None).unwrap();
+        let plain = Loaded::tree("t", unsealed, capabilities).unwrap();
         let of = |loaded: &Loaded, named: Option<&str>| {
             let settings = RoundSettings {
                 fallback: named.map(str::to_owned),
@@ -196,6 +198,7 @@ mod tests {
             .to_string();
         assert!(refused.contains("fallback = \"sfj\": allowed is "), "{refused}");
     }
+
     #[test]
     fn a_bundle_is_a_policy_and_is_refused_where_a_file_of_it_was_changed() {
         use pleach_scheduler::tree::{BUNDLE_FORMAT, BUNDLE_VERSION, BundledFile, Manifest};
@@ -210,7 +213,7 @@ mod tests {
             made_by: "a test".into(),
             commit: None,
             trained_by: tree.meta().trained_by.clone(),
-            recorded_on: std::collections::BTreeMap::new(),
+            recorded_on: tree.visits().unwrap().recorded_on.clone(),
             files: vec![BundledFile::of("tree.json", text.as_bytes())],
         };
         std::fs::write(folder.path().join("tree.json"), &text).unwrap();

@@ -29,6 +29,7 @@ mod prune;
 mod report;
 pub mod search;
 mod target;
+mod without_leaf;
 
 pub use config::{DistillConfig, Monotone, PruneConfig};
 pub use dagger::{Distilled, Episode, Label, Recording, distill};
@@ -37,3 +38,4 @@ pub use error::Error;
 pub use fidelity::Fidelity;
 pub use report::{Report, StudentReport};
 pub use target::{Centre, TargetConfig, Targets};
+pub use without_leaf::without_leaf;

@@ -9,7 +9,7 @@ use pleach_scheduler::Capabilities;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 use serde::Serialize;
 
-use crate::commands::{Context, bundle, check, drift, frontier, guard, seal};
+use crate::commands::{Context, ablate, bundle, check, drift, frontier, guard, seal};
 use crate::flags::distill::PART_LISTS;
 use crate::flags::{CertifyArgs, DistillArgs, DistillCommand, MonotoneFlag};
 use crate::progress::bars;
@@ -52,6 +52,7 @@ struct Settings<'a> {
 /// Flags that cannot be used, a folder in the way, a run that fails.
 pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     match &args.command {
+        Some(DistillCommand::Ablate(args)) => return ablate::run(args, context),
         Some(DistillCommand::Certify(args)) => return certify(args, context),
         Some(DistillCommand::Frontier(args)) => return frontier::run(args, context),
         Some(DistillCommand::Guard(args)) => return guard::run(args, context),

@@ -1,5 +1,6 @@
 //! The commands: each turns its flags into calls of the library and prints what a person wants to see.
 
+pub mod ablate;
 pub mod bench;
 pub mod blend;
 pub mod bundle;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::RunArgs;
 use super::deploy::{BundleArgs, DriftArgs, SealArgs};
 use super::evaluate::{SchedulingFlags, WorkloadFlags};
-use super::guard::{CheckArgs, GuardArgs};
+use super::guard::{AblateArgs, CheckArgs, GuardArgs};
 
 /// Prunes a teacher into one decision tree, or searches for one in the simulator. Size and cuts are chosen by simulated
 /// performance, and the winner is reported on test seeds that nothing was chosen by.
@@ -139,6 +139,7 @@ impl DistillArgs {
     #[must_use]
     pub fn threads(&self) -> Option<u16> {
         match &self.command {
+            Some(DistillCommand::Ablate(args)) => args.threads,
             Some(DistillCommand::Check(args)) => args.threads,
             Some(DistillCommand::Frontier(args)) => args.run.threads,
             Some(DistillCommand::Guard(args)) => args.run.threads,
@@ -153,6 +154,7 @@ impl DistillArgs {
     #[must_use]
     pub fn json(&self) -> &Option<PathBuf> {
         match &self.command {
+            Some(DistillCommand::Ablate(args)) => &args.json,
             Some(DistillCommand::Check(args)) => &args.json,
             Some(DistillCommand::Frontier(args)) => &args.run.json,
             Some(DistillCommand::Guard(args)) => &args.run.json,
@@ -167,6 +169,8 @@ impl DistillArgs {
 /// What else is done with a tree.
 #[derive(Subcommand, Clone, Debug)]
 pub enum DistillCommand {
+    /// What each leaf and each feature of a tree is worth: the tree without it on the same lists
+    Ablate(Box<AblateArgs>),
     /// Says what is certain of a tree: proved, refuted with two candidates that show it, or open
     Certify(CertifyArgs),
     /// A tree that was edited against the version before: what it says, what is certain, how it schedules

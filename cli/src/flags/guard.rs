@@ -1,4 +1,4 @@
-//! `pleach distill guard` and `pleach distill check`: flags.
+//! `pleach distill guard`, `check` and `ablate`: flags.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -84,6 +84,40 @@ pub struct CheckArgs {
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,
     /// Also write the difference as JSON to this file; - for standard output, without the table
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<PathBuf>,
+    /// Threads to use [default: all cores]. The result does not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Say only what goes wrong
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Runs a tree without each of its leaves, and with each of its features shuffled, on the same lists: what average JCT becomes. Leaves
+/// and features that cost nothing are candidates for an edit (`pleach distill check`).
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Examples:
+  pleach distill ablate runs/mine/tree.json
+  pleach distill ablate tree.json --workload Pleach/PhillyGang-v1 --lists 32")]
+pub struct AblateArgs {
+    /// A policy file with a tree
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Lists of each part; half as many of those four times as long
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=1000))]
+    pub lists: u16,
+    /// Which jobs on which cluster.
+    #[command(flatten)]
+    pub workload: WorkloadFlags,
+    /// What the scheduler may do and knows.
+    #[command(flatten)]
+    pub scheduling: SchedulingFlags,
+    /// Root of all randomness
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// Also write the figures as JSON to this file; - for standard output, without the table
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,
     /// Threads to use [default: all cores]. The result does not depend on it

@@ -35,7 +35,7 @@ pub use distill::{CertifyArgs, DistillArgs, DistillCommand, FrontierArgs, Monoto
 pub use evaluate::EvaluateArgs;
 pub use explain::ExplainArgs;
 pub use export::ExportArgs;
-pub use guard::{CheckArgs, GuardArgs};
+pub use guard::{AblateArgs, CheckArgs, GuardArgs};
 pub use index::IndexArgs;
 pub use manual::{CompletionsArgs, ManArgs};
 pub use policies::PoliciesArgs;

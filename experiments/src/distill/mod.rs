@@ -1,6 +1,7 @@
 //! Distilling a policy on the episodes of an environment, judged on validation workloads by their objective; searching for a tree;
 //! and the parts on which trees are judged.
 
+pub mod ablate;
 pub mod bundle;
 pub mod check;
 pub mod drift;
@@ -10,6 +11,7 @@ pub mod narrow;
 pub mod parts;
 pub mod search;
 mod search_report;
+mod shuffled;
 pub mod side_by_side;
 pub mod starts;
 pub mod visits;

@@ -28,9 +28,10 @@ AGAIN = 75
 WORDS_MAX = 400
 
 
-def call(settings, *words):
+def call(settings, step, *words):
     """The command line of a step of the sweep."""
-    return [settings["program"], "sweep", *words, "--manifest", settings["manifest"], "--out", settings["out"]]
+    place = ["--manifest", settings["manifest"], "--out", settings["out"]]
+    return [settings["program"], "sweep", step, *place, *words]
 
 
 def run_unit(settings, index):

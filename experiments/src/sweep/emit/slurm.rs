@@ -10,6 +10,9 @@ use crate::sweep::index_list::compress;
 /// `slurm.conf(5)`: the default is 1001, and the largest index one less.
 const INDEX_MAX: usize = 1000;
 
+/// Length of a list of indexes, at most; half of what `sbatch` reads as one word (`BUFSIZ`, 8192).
+const LIST_LENGTH_MAX: usize = 4096;
+
 /// What only Slurm asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlurmConfig {
@@ -56,6 +59,15 @@ impl SlurmConfig {
     }
 }
 
+/// The indexes as an array; of a list that is too long, all from the first to the last. Those that are done end at once.
+fn list(indexes: &[usize]) -> String {
+    let list = compress(indexes);
+    match (indexes.first(), indexes.last()) {
+        (Some(first), Some(last)) if list.len() > LIST_LENGTH_MAX => format!("{first}-{last}"),
+        _ => list,
+    }
+}
+
 /// The script.
 ///
 /// # Errors
@@ -63,7 +75,7 @@ impl SlurmConfig {
 pub fn slurm(call: &Call, config: &SlurmConfig) -> Result<String, Error> {
     call.check()?;
     config.check()?;
-    let array = format!("{}%{}", compress(&config.indexes), call.num_parallel);
+    let array = format!("{}%{}", list(&config.indexes), call.num_parallel);
     // Of a name of a log Slurm replaces `%A`; two signs stand for one.
     let logs = config.logs.replace('%', "%%");
     let log = format!("--output={logs}/%A_%a.log");
@@ -210,10 +222,10 @@ mod tests {
                 "--job-name=sweep-load-0123abcd",
                 "--array=0-2,5%4",
                 "--cpus-per-task=2",
-                "--output=runs/logs\\ 50%%\\ \\#1/%A_%a.log",
+                "\"--output=runs/logs 50%% #1/%A_%a.log\"",
                 "--requeue",
                 "--open-mode=append",
-                "--comment=it\\'s\\ mine",
+                "\"--comment=it's mine\"",
             ]
         );
         assert!(script.contains("4 of 6 units") && script.contains("SLURM_RESTART_COUNT"));
@@ -229,6 +241,13 @@ mod tests {
         };
         let script = slurm(&hostile(), &large).unwrap();
         assert!(script.contains("MaxArraySize") && !script.contains("afterany"));
+    }
+
+    #[test]
+    fn a_list_that_sbatch_could_not_read_becomes_a_range() {
+        assert_eq!(list(&[1, 3, 4]), "1,3-4");
+        let odd: Vec<usize> = (0..5000).map(|index| 2 * index + 1).collect();
+        assert_eq!(list(&odd), "1-9999");
     }
 
     #[test]

@@ -20,17 +20,14 @@ pub(super) fn shell(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// `word` as one word of a line `#SBATCH`, where a backslash keeps whatever follows.
+/// `word` as one word of a line `#SBATCH`: as it is where it is plain, else in double quotes, in which a backslash keeps what
+/// follows. Outside of them it does not keep a space.
 pub(super) fn directive(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c) || !c.is_ascii();
-    let mut quoted = String::with_capacity(word.len());
-    for c in word.chars() {
-        if !is_plain(c) {
-            quoted.push('\\');
-        }
-        quoted.push(c);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if word.chars().all(is_plain) {
+        return word.to_string();
     }
-    quoted
+    format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 #[cfg(test)]
@@ -43,6 +40,9 @@ mod tests {
         assert_eq!(shell("a b"), "'a b'");
         assert_eq!(shell("it's $x"), "'it'\\''s $x'");
         assert_eq!(shell(""), "''");
-        assert_eq!(directive("--output=a b#'/%A.log"), "--output=a\\ b\\#\\'/%A.log");
+        assert_eq!(
+            directive("--output=a \"b\"#'/%A.log"),
+            "\"--output=a \\\"b\\\"#'/%A.log\""
+        );
     }
 }

@@ -132,11 +132,12 @@ if ! find_slurm || ! slurm_starts; then
   skip 'tests on a real Slurm' "$slurm_skipped"
   [ "${PLEACH_CHECK_SLURM:-0}" != 1 ] || { echo 'PLEACH_CHECK_SLURM=1: that is an error' >&2; exit 1; }
 else
-  step cargo build --workspace --bin pleach-scheduler --example shortest_first_tree --locked
+  step cargo build --workspace --bin pleach-scheduler --bin pleach --example shortest_first_tree --locked
   built=${CARGO_TARGET_DIR:-target}/debug
   tree=$(mktemp --suffix=.json)
   step "$built/examples/shortest_first_tree" "$tree"
   PATH=$PATH:/usr/sbin:/sbin step timeout 900 daemon/tests/real_slurm.sh "$built/pleach-scheduler" "$tree"
+  PATH=$PATH:/usr/sbin:/sbin step timeout 300 cli/tests/sweep_slurm.sh "$built/pleach"
   rm -f "$tree"
 fi
 printf '\nall checks passed\n'

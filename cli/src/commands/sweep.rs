@@ -1,9 +1,11 @@
 //! The steps of `pleach sweep`, from their flags to what they print and the exit code. The work of a unit is given.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use super::emit::emit;
+use super::say::say;
 use crate::flags::is_standard_output;
 use crate::flags::sweep::{GatherArgs, PlanArgs, StatusArgs, SweepCommand, SweepRunArgs, UnitArgs};
 use crate::progress::bars;
@@ -42,6 +44,7 @@ pub fn dispatch(
         SweepCommand::Unit(args) => unit(args, work, variable, print),
         SweepCommand::Status(args) => status(args, print),
         SweepCommand::Gather(args) => gather(args, print),
+        SweepCommand::Emit(args) => emit(&args.command, print),
     }
 }
 
@@ -198,16 +201,6 @@ pub fn gather(args: &GatherArgs, print: &mut dyn Write) -> Result<u8, Error> {
         }
     }
     Ok(EXIT_DONE)
-}
-
-/// Prints; a reader that has gone away, as `head` does, is no failure.
-fn say(print: &mut dyn Write, words: &str) -> Result<(), Error> {
-    match print.write_all(words.as_bytes()).and_then(|()| print.flush()) {
-        Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Error::io("write", Path::new("standard output"), source))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn index_from(variable: impl Fn(&str) -> Option<String>) -> Result<usize, Error> {

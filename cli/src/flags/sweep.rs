@@ -1,8 +1,11 @@
 //! `pleach sweep`: flags.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+
+use super::emit::EmitArgs;
+use super::sweep_place::SweepPlace;
 
 /// Many independent units: every combination of a grid with every seed. Kill anything at any time and start it again;
 /// finished units are kept and nothing is done twice.
@@ -14,9 +17,9 @@ On one machine:
   pleach sweep run --manifest runs/load/sweep.json
   pleach sweep gather --manifest runs/load/sweep.json
 
-Under Slurm (script in docs/cli.md), or any system that hands out indexes:
-  pleach sweep unit --manifest runs/load/sweep.json --index 7
-  sbatch --array=$(pleach sweep status --manifest runs/load/sweep.json --missing) sweep.sbatch")]
+Under Slurm (also for Kubernetes and Ray), or any system that hands out indexes:
+  pleach sweep emit slurm --manifest runs/load/sweep.json
+  pleach sweep unit --manifest runs/load/sweep.json --index 7")]
 pub struct SweepArgs {
     /// What to do.
     #[command(subcommand)]
@@ -36,6 +39,8 @@ pub enum SweepCommand {
     Status(StatusArgs),
     /// Merge all results into one CSV, one JSON and one page
     Gather(GatherArgs),
+    /// Write the sweep as a job array of Slurm, an Indexed Job of Kubernetes or a driver for Ray
+    Emit(EmitArgs),
 }
 
 /// `pleach sweep plan`.
@@ -66,31 +71,6 @@ pub struct PlanArgs {
     /// Print nothing
     #[arg(long, short)]
     pub quiet: bool,
-}
-
-/// Which sweep, and where its results are.
-#[derive(Args, Clone, Debug)]
-pub struct SweepPlace {
-    /// The manifest that `plan` wrote
-    #[arg(long, value_name = "FILE")]
-    pub manifest: PathBuf,
-    /// Folder of the results [default: the manifest's folder]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-}
-
-impl SweepPlace {
-    /// The folder of the results.
-    #[must_use]
-    pub fn out(&self) -> &Path {
-        let beside = self
-            .manifest
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
-        self.out
-            .as_deref()
-            .unwrap_or_else(|| beside.unwrap_or(Path::new(".")))
-    }
 }
 
 /// `pleach sweep run`.

@@ -1,5 +1,8 @@
 //! `pleach explain`: sentences about decisions of the reference tree on a list that everyone can draw.
 
+use pleach_scheduler::Guards;
+use pleach_scheduler::tree::Tree;
+
 use super::{pleach, succeed, text};
 
 const REFERENCE: &str = concat!(
@@ -106,14 +109,15 @@ fn what_cannot_be_explained_is_refused_with_what_can() {
 #[test]
 fn a_guarded_tree_is_replayed_under_its_guard_which_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let tree = std::fs::read_to_string(REFERENCE).unwrap();
-    let guarded = tree.replace("\"version\": 1", "\"version\": 2").replacen(
-        "  \"estimates\":",
-        "  \"guards\": {\"overdue_after_s\":1800.0},\n  \"estimates\":",
-        1,
-    );
-    assert_ne!(tree, guarded);
-    std::fs::write(folder.path().join("guarded.json"), guarded).unwrap();
+    let sealed = Tree::load(REFERENCE.as_ref()).unwrap();
+    let plain = Tree::new(sealed.meta().clone(), sealed.nodes()).unwrap();
+    let guards = Guards {
+        overdue_after_s: Some(1800.0),
+        ..Guards::NONE
+    };
+    let guarded = plain.clone().with_guards(guards).unwrap();
+    std::fs::write(folder.path().join("guarded.json"), guarded.to_json()).unwrap();
+    std::fs::write(folder.path().join("plain.json"), plain.to_json()).unwrap();
     let flags = "--workload Pleach/PhillyGang-v1 --num-jobs 120 --load 1.5 --estimates oracle --job 100";
     let said = succeed(folder.path(), &format!("explain guarded.json {flags}"));
     // Without the guard it waits for a tight placement, and starts later.
@@ -121,6 +125,6 @@ fn a_guarded_tree_is_replayed_under_its_guard_which_is_named() {
         said.contains("It is first by the guard: it has waited 4,286 s (71.4 min), more than 1,800 s"),
         "{said}"
     );
-    let plain = succeed(folder.path(), &format!("explain {REFERENCE} {flags}"));
+    let plain = succeed(folder.path(), &format!("explain plain.json {flags}"));
     assert!(!plain.contains("guard"), "{plain}");
 }

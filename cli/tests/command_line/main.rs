@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[cfg(unix)]
+mod emits;
 mod explain;
 mod learning;
 mod processors;

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use pleach_scheduler::tree::Tree;
+
 use super::{pleach, succeed, text};
 
 const REFERENCE: &str = concat!(
@@ -85,11 +87,19 @@ fn a_tree_is_exported_and_certified() {
     succeed(folder.path(), "policies --show tree.json");
 }
 
+/// The reference tree as it was before it was sealed.
+fn unsealed() -> String {
+    let sealed = Tree::load(REFERENCE.as_ref()).unwrap();
+    Tree::new(sealed.meta().clone(), sealed.nodes())
+        .unwrap()
+        .to_json()
+}
+
 #[test]
 fn a_tree_is_sealed_and_an_edit_breaks_the_seal() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tree.json");
-    fs::copy(REFERENCE, &path).unwrap();
+    fs::write(&path, unsealed()).unwrap();
     let read = || fs::read_to_string(&path).unwrap();
     let said = succeed(folder.path(), "distill seal tree.json --fallback sjf-reserve");
     assert!(
@@ -141,7 +151,7 @@ fn a_tree_is_sealed_and_an_edit_breaks_the_seal() {
 fn drift_is_measured_against_the_lists_of_the_seal_and_a_bundle_holds_what_is_deployed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tree.json");
-    fs::copy(REFERENCE, &path).unwrap();
+    fs::write(&path, unsealed()).unwrap();
     let lists = "--workload Pleach/PhillyGang-v1 --num-jobs 200 --estimates oracle";
     let refused = pleach(
         folder.path(),

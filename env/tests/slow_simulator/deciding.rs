@@ -294,7 +294,9 @@ impl Slow {
             }
             let duration_s = end - f64::from(self.now);
             let stays = best.is_none_or(|(other, wait_s)| {
-                (end - other) / duration_s <= margin || (wait_s == 0.0 && patience.is_none())
+                (end - other) / duration_s <= margin
+                    || (wait_s == 0.0 && patience.is_none())
+                    || (patience.is_some() && !self.may_be_better(job, kind))
             });
             if stays && !patience.is_some_and(|patience| self.waits(job, &placement, patience)) {
                 starts.push((end, job, placement));
@@ -306,6 +308,19 @@ impl Slow {
             None => return false,
         }
         true
+    }
+
+    /// Whether a job that waits on a type can be offered something faster: a faster type, or this one in fewer nodes than it needs here.
+    fn may_be_better(&self, job: usize, kind: usize) -> bool {
+        let row = &self.jobs[job];
+        let usable = || {
+            let kinds = 0..self.num_kinds;
+            kinds.filter(|other| row.can_use(*other) && self.num_gpus(*other) >= row.gang)
+        };
+        let fewest = |kind: usize| row.gang.div_ceil(self.widest(kind));
+        let speed = &row.class.speed;
+        usable().any(|other| speed[other] > speed[kind])
+            || usable().all(|other| fewest(kind) <= fewest(other))
     }
 
     /// Believed time until enough GPUs of a type are free for a job.

@@ -10,6 +10,14 @@ impl Slow {
         (0..self.nodes.len()).filter(move |node| self.nodes[*node].kind == kind)
     }
 
+    /// GPUs of the largest node of a type.
+    pub(super) fn widest(&self, kind: usize) -> u32 {
+        let sizes = self
+            .nodes_of(kind)
+            .map(|node| self.nodes[node].owners.len() as u32);
+        sizes.max().unwrap()
+    }
+
     pub(super) fn num_free(&self, kind: usize) -> u32 {
         self.nodes_of(kind).map(|node| self.nodes[node].num_free()).sum()
     }

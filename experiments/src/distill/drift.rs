@@ -218,7 +218,9 @@ mod tests {
             env!("CARGO_MANIFEST_DIR"),
             "/../checkpoints/reference/PhillyGang-v1-tree.json"
         );
-        let tree = Tree::load(path.as_ref()).unwrap();
+        let sealed = Tree::load(path.as_ref()).unwrap();
+        // As it was before it was sealed: no visits.
+        let tree = Tree::new(sealed.meta().clone(), sealed.nodes()).unwrap();
         let (own, sim) = lists("Pleach/PhillyGang-v1", 1.0, 0);
         let refused = drift(&tree, (&own, &sim), 500, 1.0).unwrap_err().to_string();
         assert!(refused.contains("distill seal FILE --visits"), "{refused}");

@@ -6,6 +6,7 @@
 //! run     sweep.json           -> all missing units, on the threads of this machine
 //! status  sweep.json, units/   -> done, failed, missing; the missing ones as an array index list
 //! gather  sweep.json, units/   -> results.csv, results.json, results.html
+//! emit    sweep.json           -> a script for Slurm, a Job for Kubernetes or a driver for Ray that runs the units
 //! ```
 //! The contract is what makes this work unchanged under a Slurm job array, a Kubernetes indexed job, GNU parallel or a
 //! laptop: units share nothing, a unit is a function of its configuration and seed, a result carries the hash of both, and
@@ -13,9 +14,10 @@
 //! always right.
 //!
 //! # What is deliberately not here
-//! An engine: nothing here talks to other machines. Knowledge of what a unit does: it is a function given by the caller.
+//! An engine: nothing here talks to other machines; `emit` writes files that others run. Knowledge of what a unit does: it is a function given by the caller.
 
 pub(crate) mod collect;
+pub mod emit;
 pub mod engine;
 pub mod gather;
 pub mod grid;

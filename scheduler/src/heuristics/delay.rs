@@ -12,7 +12,7 @@ use crate::action_set::{ActionKind, ActionSet};
 use crate::candidate::{Candidate, CandidateKind};
 use crate::cluster::{Cluster, PlacementFacts, Template};
 use crate::error::PolicyError;
-use crate::ids::{JobId, Time};
+use crate::ids::{GpuTypeId, JobId, Time};
 use crate::lens::{Lens, LensSet, first_with_room};
 use crate::pass::believed_end;
 use crate::policy::{DecisionPoint, Needs, Policy};
@@ -140,8 +140,9 @@ fn may_be_better(cluster: &Cluster, id: JobId, facts: &PlacementFacts) -> bool {
     let fewest_here = facts
         .num_gpus
         .div_ceil(cluster.node_gpus_max_of(facts.gpu_type).max(1));
-    cluster.class(class).speed[facts.gpu_type.index()] < cluster.best_speed_of(class)
-        || fewest_here <= facts.num_nodes_min
+    let speed = &cluster.class(class).speed;
+    let is_faster = |kind: GpuTypeId| speed[kind.index()] > speed[facts.gpu_type.index()];
+    fewest_here <= facts.num_nodes_min || cluster.types_in(cluster.demand(id).types).any(is_faster)
 }
 
 /// The job that ends first on a free type, unless another type would end it sooner by more than a margin, or a tight placement

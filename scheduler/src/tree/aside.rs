@@ -3,9 +3,9 @@
 //! On a cluster of one GPU type every feature that tells types apart is a constant, so nothing was learned of it, and leaves that
 //! looked harmless there can hold a queue for ever elsewhere. The fallback orders the tree's own candidates, under the tree's guards.
 
+use super::Tree;
 use super::check;
 use super::error::TreeError;
-use super::{Tree, TreePolicy};
 use crate::cluster::Cluster;
 use crate::error::PolicyError;
 use crate::heuristics::Ranking;
@@ -78,11 +78,4 @@ pub(super) fn score(
         scores[index] = -(place as f32);
     }
     Ok(())
-}
-
-impl TreePolicy {
-    /// Whether this cluster is left to the fallback.
-    pub(super) fn steps_aside(&self, point: &DecisionPoint<'_>) -> bool {
-        self.tree().steps_aside(point.cluster)
-    }
 }

@@ -150,6 +150,11 @@ impl TreePolicy {
         &self.flat
     }
 
+    /// Whether this cluster is left to the fallback.
+    pub(super) fn steps_aside(&self, point: &DecisionPoint<'_>) -> bool {
+        self.tree.steps_aside(point.cluster)
+    }
+
     /// Writes the leaf number of each candidate, whatever the cluster.
     ///
     /// # Errors

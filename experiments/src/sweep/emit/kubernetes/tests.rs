@@ -65,13 +65,13 @@ fn read(text: &str) -> Value {
     value
 }
 
-fn node<'a, 'b>(lines: &'a [(usize, &'b str)], indent: usize) -> (Value, Vec<(usize, &'b str)>) {
+fn node<'b>(lines: &[(usize, &'b str)], indent: usize) -> (Value, Vec<(usize, &'b str)>) {
     let mut rest = lines.to_vec();
     if !rest[0].1.starts_with("- ")
-        && !rest[0]
+        && rest[0]
             .1
             .split_once(':')
-            .is_some_and(|(key, _)| !key.starts_with('"'))
+            .is_none_or(|(key, _)| key.starts_with('"'))
     {
         return (serde_json::from_str(rest[0].1).unwrap(), rest.split_off(1));
     }

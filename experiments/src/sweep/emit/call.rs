@@ -80,7 +80,7 @@ pub(super) mod tests {
     use crate::sweep::grid::Grid;
 
     /// The call of a sweep whose every name needs quotes.
-    pub(super) fn hostile() -> Call {
+    pub(in crate::sweep::emit) fn hostile() -> Call {
         Call {
             label: "load".to_string(),
             hash: "0123abcd".to_string(),

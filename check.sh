@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Passes every test of the project, cheapest first. Needs only Rust; tests the Python package and a real Slurm too where they are.
-# PLEACH_CHECK_WGPU=1 adds the tests of devices; PLEACH_CHECK_SLURM=1 makes it an error where those on a real Slurm cannot run.
+# PLEACH_CHECK_WGPU=1 adds the tests of devices, PLEACH_CHECK_RAY=1 a sweep on a real Ray; PLEACH_CHECK_SLURM=1 makes it an error
+# where those on a real Slurm cannot run.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -105,6 +106,11 @@ check_python_libs() {
   timeout 3600 "$venv/bin/pip" install -q torch stable-baselines3 sb3-contrib 'ray[rllib]' nbclient ipykernel matplotlib moviepy
   (cd python/tests && PLEACH_CHECK_PYTHON_LIBS=1 timeout 3600 "$venv/bin/python" -m pytest -q -rs test_examples.py test_pictures.py)
 }
+check_ray() {
+  timeout 1800 "$venv/bin/pip" install -q ray
+  cargo build --workspace --bin pleach --locked
+  timeout 300 cli/tests/sweep_ray.sh "${CARGO_TARGET_DIR:-target}/debug/pleach" "$venv/bin/python"
+}
 if ! python_ok; then
   skip 'the Python package' 'no python3 of 3.10 or later with venv and pip is here'
 elif ! install_tools >/dev/null 2>&1; then
@@ -115,6 +121,11 @@ else
     step check_python_libs
   else
     skip 'the Python examples with PyTorch, Stable-Baselines3 and RLlib' 'PLEACH_CHECK_PYTHON_LIBS=1 ./check.sh runs them'
+  fi
+  if [ "${PLEACH_CHECK_RAY:-0}" = 1 ]; then
+    step check_ray
+  else
+    skip 'a sweep on a real Ray' 'PLEACH_CHECK_RAY=1 ./check.sh runs it'
   fi
 fi
 

@@ -191,8 +191,8 @@ pub fn kubernetes(call: &Call, config: &KubernetesConfig) -> Result<String, Erro
 #   kubectl get job {name} -o jsonpath='{{.status.completedIndexes}} {{.status.failedIndexes}}'
 # Afterwards, where the volume is mounted:
 #   pleach sweep gather --manifest MANIFEST --out RESULTS
-# To run it again: `kubectl delete job {name}` and apply. Each pod takes its index from JOB_COMPLETION_INDEX, and a unit that is
-# done ends at once.
+# To run it again: `kubectl delete job {name}` and apply. Each pod takes its index from
+# JOB_COMPLETION_INDEX, and a unit that is done ends at once.
 #
 # Exit codes of a unit, and what the Job does:
 #   0          done; the result is in units/K/result.json

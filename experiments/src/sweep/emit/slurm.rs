@@ -107,9 +107,9 @@ pub fn slurm(call: &Call, config: &SlurmConfig) -> Result<String, Error> {
 #
 # To run it, in the folder from which its relative paths count:
 #   bash {file}
-# makes the folder of the logs, submits the array{gathers}. `sbatch` with this file submits the array alone, and
-# the folder of the logs has to be there. Units that are done are not run again, so both may be repeated at any time. To list
-# only what is still missing, write this file again (`pleach sweep emit slurm ... --force`).
+# makes the folder of the logs, and submits the array{gathers}. `sbatch` with this file
+# submits the array alone, and the folder of the logs has to be there. Units that are done are not run again, so both may be
+# repeated at any time. To list only what is still missing, write this file again (`pleach sweep emit slurm ... --force`).
 #
 # Exit codes of a unit, and what the script does:
 #   0          done; the result is in units/K/result.json

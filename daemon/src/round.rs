@@ -123,7 +123,7 @@ fn decide(
         }
         let action = pass.decide(cluster, loaded.policy.as_mut())?;
         let why = why(&pass, cluster, loaded, action)?;
-        offered.extend(leaves(&pass, loaded)?);
+        offered.extend(leaves(&pass, cluster, loaded)?);
         state = pass.act(cluster, &needs, action);
         cluster.take_decisions(&mut decisions);
         planned.extend(decisions.drain(..).map(|decision| {
@@ -142,9 +142,14 @@ fn decide(
     Ok(Some((planned, offered)))
 }
 
-/// Numbers of the leaves of all that may be chosen; none of what is no tree.
-fn leaves(pass: &Pass, loaded: &Loaded) -> Result<Option<Vec<u32>>, PolicyError> {
-    let Some(tree) = &loaded.tree else {
+/// Numbers of the leaves of all that may be chosen; none of what is no tree, and none where a tree leaves the cluster to its
+/// fallback: what it would have said there tells nothing of drift.
+fn leaves(pass: &Pass, cluster: &Cluster, loaded: &Loaded) -> Result<Option<Vec<u32>>, PolicyError> {
+    let Some(tree) = loaded
+        .tree
+        .as_ref()
+        .filter(|policy| !policy.tree().steps_aside(cluster))
+    else {
         return Ok(None);
     };
     let observation = pass.observation().as_ref();

@@ -121,13 +121,13 @@ fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Er
                     let tier = first.split_once(": ").map_or(first, |(_, tier)| tier);
                     let _ = writeln!(text, "  {name}: {tier}\n{}", path.trim_end());
                 }
-                let _ = writeln!(
-                    text,
-                    "  the choice against the job: {}",
-                    tree.contrast(&point, (action, own))?
-                );
+                let contrast = tree.contrast(&point, (action, own))?;
+                let _ = writeln!(text, "  the choice against the job: {contrast}");
                 match tree.counterfactual(&point, (own, action), &|_| true)? {
                     Some(found) => writeln!(text, "  it would come first with {found}"),
+                    None if contrast.aside.is_some() => {
+                        writeln!(text, "  what would bring it first is known for trees alone")
+                    }
                     None => writeln!(text, "  no change of the job alone would bring it first"),
                 }
                 .ok();

@@ -15,14 +15,15 @@ use pleach_experiments::evaluate::policy_spec::PolicySpec;
 /// Flags that cannot be used, a file that is no tree, a run that fails.
 pub fn run(args: &AblateArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let tree = Tree::load(&args.file).map_err(|error| Error::data(&args.file, error.to_string()))?;
-    let env = args.workload.source().env(&args.scheduling.config())?;
+    let parts = &args.parts;
+    let env = parts.workload.source().env(&parts.scheduling.config())?;
     env.validate()?;
     PolicySpec::tree("tree", tree.clone())?.check(env.sim.capabilities)?;
-    let report = ablate(&env, &tree, args.lists.into(), args.seed, &bars(args.quiet))?;
-    if let Some(path) = &args.json {
+    let report = ablate(&env, &tree, parts.lists.into(), parts.seed, &bars(parts.quiet))?;
+    if let Some(path) = &parts.json {
         context.write_json(path, &report)?;
     }
-    if !args.quiet {
+    if !parts.quiet {
         context.say(&report.markdown())?;
     }
     Ok(())

@@ -18,7 +18,8 @@ use pleach_experiments::run_folder::atomic_file::read_text;
 /// Flags that cannot be used, a file that is no tree, a run that fails.
 pub fn run(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let (before, after) = (read(&args.before)?, read(&args.file)?);
-    let env = args.workload.source().env(&args.scheduling.config())?;
+    let parts = &args.parts;
+    let env = parts.workload.source().env(&parts.scheduling.config())?;
     env.validate()?;
     for (name, tree) in [("before", &before), ("after", &after)] {
         PolicySpec::tree(name, tree.clone())?.check(env.sim.capabilities)?;
@@ -26,14 +27,14 @@ pub fn run(args: &CheckArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let report = check(
         &env,
         (&before, &after),
-        args.lists.into(),
-        args.seed,
-        &bars(args.quiet),
+        parts.lists.into(),
+        parts.seed,
+        &bars(parts.quiet),
     )?;
-    if let Some(path) = &args.json {
+    if let Some(path) = &parts.json {
         context.write_json(path, &report)?;
     }
-    if !args.quiet {
+    if !parts.quiet {
         context.say(&report.markdown())?;
     }
     Ok(())

@@ -139,8 +139,8 @@ impl DistillArgs {
     #[must_use]
     pub fn threads(&self) -> Option<u16> {
         match &self.command {
-            Some(DistillCommand::Ablate(args)) => args.threads,
-            Some(DistillCommand::Check(args)) => args.threads,
+            Some(DistillCommand::Ablate(args)) => args.parts.threads,
+            Some(DistillCommand::Check(args)) => args.parts.threads,
             Some(DistillCommand::Frontier(args)) => args.run.threads,
             Some(DistillCommand::Guard(args)) => args.run.threads,
             Some(DistillCommand::Drift(args)) => args.run.threads,

@@ -71,27 +71,9 @@ pub struct CheckArgs {
     /// The version before
     #[arg(long, value_name = "FILE")]
     pub before: PathBuf,
-    /// Lists of each part; half as many of those twice and four times as long
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=1000))]
-    pub lists: u16,
-    /// Which jobs on which cluster.
+    /// Where both are run.
     #[command(flatten)]
-    pub workload: WorkloadFlags,
-    /// What the scheduler may do and knows.
-    #[command(flatten)]
-    pub scheduling: SchedulingFlags,
-    /// Root of all randomness
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub seed: u64,
-    /// Also write the difference as JSON to this file; - for standard output, without the table
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub json: Option<PathBuf>,
-    /// Threads to use [default: all cores]. The result does not depend on it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Say only what goes wrong
-    #[arg(long, short)]
-    pub quiet: bool,
+    pub parts: PartsArgs,
 }
 
 /// Runs a tree without each of its leaves, and with each of its features shuffled, on the same lists: what average JCT becomes. Leaves
@@ -105,7 +87,15 @@ pub struct AblateArgs {
     /// A policy file with a tree
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Lists of each part; half as many of those four times as long
+    /// Where it is run.
+    #[command(flatten)]
+    pub parts: PartsArgs,
+}
+
+/// Where `check` and `ablate` run trees, and where the figures go.
+#[derive(Args, Clone, Debug)]
+pub struct PartsArgs {
+    /// Lists of each part; half as many of longer ones
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=1000))]
     pub lists: u16,
     /// Which jobs on which cluster.

@@ -34,6 +34,8 @@ pub struct DecisionReport {
     pub num_tiers: usize,
     /// The conditions on the path of what was chosen, with its values.
     pub conditions: Vec<String>,
+    /// Who decided in the tree's place, and why; the tier is then the tree's opinion alone.
+    pub aside: Option<String>,
     /// Why a guard had it chosen.
     pub guard: Option<String>,
     /// Candidates, hold included.
@@ -204,6 +206,7 @@ pub(super) fn describe(subject: &Subject, seen: &Seen<'_>) -> Result<DecisionRep
         tier: why.tier,
         num_tiers: why.num_tiers,
         conditions: conditions_of(&why),
+        aside: why.aside,
         guard: why.guard,
         num_candidates: seen.scores.len(),
         num_equal: why.num_equal,
@@ -288,6 +291,22 @@ pub(super) fn action(subject: &Subject, seen: &Seen<'_>, index: usize) -> String
     }
 }
 
+impl DecisionReport {
+    fn write_tier(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "It is in tier {} of {}", self.tier, self.num_tiers)?;
+        if !self.conditions.is_empty() {
+            write!(out, ": {}", self.conditions.join(", "))?;
+        }
+        let (equal, worse) = (self.num_equal, self.num_worse);
+        writeln!(
+            out,
+            ". Of {} candidates, hold included, {equal} more {are} in its tier and {worse} in worse ones.",
+            self.num_candidates,
+            are = if equal == 1 { "is" } else { "are" },
+        )
+    }
+}
+
 impl fmt::Display for DecisionReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -298,17 +317,11 @@ impl fmt::Display for DecisionReport {
         if let Some(waited) = &self.waited {
             write!(out, " {waited}")?;
         }
-        write!(out, ".\nIt is in tier {} of {}", self.tier, self.num_tiers)?;
-        if !self.conditions.is_empty() {
-            write!(out, ": {}", self.conditions.join(", "))?;
+        writeln!(out, ".")?;
+        match &self.aside {
+            Some(aside) => writeln!(out, "Here {aside}.")?,
+            None => self.write_tier(out)?,
         }
-        let (equal, worse) = (self.num_equal, self.num_worse);
-        writeln!(
-            out,
-            ". Of {} candidates, hold included, {equal} more {are} in its tier and {worse} in worse ones.",
-            self.num_candidates,
-            are = if equal == 1 { "is" } else { "are" },
-        )?;
         if let Some(guard) = &self.guard {
             writeln!(out, "It is {guard}.")?;
         }

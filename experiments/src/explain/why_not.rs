@@ -218,8 +218,11 @@ impl fmt::Display for WhyNotReport {
         if let Some(contrast) = &self.contrast {
             writeln!(out, "What was chosen against it: {contrast}.")?;
         }
-        if self.alternatives.is_empty() {
-            writeln!(out, "No change of this job alone would have brought it first.")?;
+        let is_aside = self.contrast.as_ref().is_some_and(|found| found.aside.is_some());
+        match self.alternatives.is_empty() {
+            true if is_aside => writeln!(out, "What would have brought it first is known for trees alone.")?,
+            true => writeln!(out, "No change of this job alone would have brought it first.")?,
+            false => {}
         }
         for found in &self.alternatives {
             let who = match found.only {

@@ -11,9 +11,6 @@ use crate::error::PolicyError;
 use crate::heuristics::Ranking;
 use crate::policy::DecisionPoint;
 
-/// Most that can be said of GPU types.
-const TYPES_MAX: u32 = 64;
-
 impl Tree {
     /// The most GPU types of a cluster on which the tree decides; none: any.
     #[must_use]
@@ -27,7 +24,7 @@ impl Tree {
     /// A number outside 1 to 64, a tree without a fallback.
     pub fn with_gpu_types_max(mut self, most: Option<u32>) -> Result<Tree, TreeError> {
         if let Some(most) = most {
-            check::gpu_types_max(most, TYPES_MAX, self.fallback())?;
+            check::gpu_types_max(most, self.fallback())?;
         }
         self.gpu_types_max = most;
         Ok(self)

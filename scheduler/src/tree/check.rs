@@ -42,10 +42,13 @@ pub(super) fn fallback(name: &str) -> Result<(), TreeError> {
     })
 }
 
+/// Most that can be said of GPU types.
+const TYPES_MAX: u32 = 64;
+
 /// Refuses a number of GPU types that is out of range, and one for which nobody stands in.
-pub(super) fn gpu_types_max(most: u32, limit: u32, fallback: Option<&str>) -> Result<(), TreeError> {
+pub(super) fn gpu_types_max(most: u32, fallback: Option<&str>) -> Result<(), TreeError> {
     let allowed = match fallback {
-        _ if !(1..=limit).contains(&most) => format!("1 to {limit}"),
+        _ if !(1..=TYPES_MAX).contains(&most) => format!("1 to {TYPES_MAX}"),
         None => "none without a fallback, which decides on the other clusters".into(),
         Some(_) => return Ok(()),
     };

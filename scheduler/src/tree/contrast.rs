@@ -40,7 +40,9 @@ pub struct Contrast {
     pub parting: Option<Parting>,
     /// What decides where the tiers are the same, with both values.
     pub key: Option<String>,
-    /// Why a guard does not allow the other, or who decides in the tree's place, whatever the tiers say.
+    /// Who decides here in the tree's place, and why; the tiers then decide nothing.
+    pub aside: Option<String>,
+    /// Why a guard does not allow the other, whatever the tiers say.
     pub guard: Option<String>,
 }
 
@@ -105,7 +107,8 @@ impl TreePolicy {
             other_tier,
             parting: tree.parting(&rows.0, &rows.1),
             key: (tier == other_tier).then(|| self.key_words(point, (first, other))),
-            guard: (self.steps_aside(point) || !self.is_allowed(point, other))
+            aside: tree.aside_in_words(point.cluster),
+            guard: (!self.is_allowed(point, other))
                 .then(|| self.guard_in_words(point, other))
                 .flatten(),
         })
@@ -169,8 +172,8 @@ impl fmt::Display for Parting {
 impl fmt::Display for Contrast {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Contrast { tier, other_tier, .. } = self;
-        if let Some(guard) = &self.guard {
-            return write!(out, "{guard}");
+        if let Some(decider) = self.guard.as_ref().or(self.aside.as_ref()) {
+            return write!(out, "{decider}");
         }
         if let Some(key) = &self.key {
             return write!(out, "both are in tier {tier}, where {key}, decides");

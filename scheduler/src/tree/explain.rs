@@ -8,7 +8,7 @@ use std::fmt;
 use super::reach::tier_of;
 use super::runtime::check_shape;
 use super::text::{condition, count, quantity};
-use super::{Node, TreePolicy, feature_of};
+use super::{Node, Tree, TreePolicy, feature_of};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet};
 use crate::error::PolicyError;
 use crate::key_weight::weighted_sum;
@@ -32,6 +32,9 @@ pub struct Condition {
 pub struct Explanation {
     /// What the candidate does.
     pub action: String,
+    /// Who decides here in the tree's place, and why; none where the tree decides. Where somebody does, the tree's leaf and
+    /// tiers decide nothing: the path and the key are empty and nobody is counted.
+    pub aside: Option<String>,
     /// Id of the leaf.
     pub leaf: u32,
     /// The leaf's score.
@@ -40,7 +43,7 @@ pub struct Explanation {
     pub tier: usize,
     /// Number of tiers.
     pub num_tiers: usize,
-    /// The path, from the root; empty where the fallback decides.
+    /// The path, from the root.
     pub path: Vec<Condition>,
     /// Admissible candidates in better tiers; 0 for the one that is chosen.
     pub num_better: usize,
@@ -86,30 +89,26 @@ impl TreePolicy {
             .map(|leaf| self.flat().score_of(*leaf as usize))
             .collect();
         let row = [point.observation.row(choice), point.observation.global].concat();
-        let mut path = Vec::new();
-        let mut place = 0;
-        let id = loop {
-            match self.tree().nodes()[place] {
-                Node::Leaf { id, .. } => break id,
-                Node::Split {
-                    feature,
-                    threshold,
-                    left,
-                    right,
-                } => {
-                    let (found, scaled) = (feature_of(feature), row[usize::from(feature)]);
-                    let holds = scaled <= threshold;
-                    place = if holds { left as usize } else { right as usize };
-                    path.push(Condition {
-                        feature: found.name,
-                        condition: condition(found, threshold, holds),
-                        value: quantity(found.scale.invert(scaled), found.unit),
-                        doc: found.doc,
-                    });
-                }
-            }
-        };
+        let (leaf, path) = self.tree().path(&row);
         let tiers = self.tree().tiers();
+        let aside = self.tree().aside_in_words(point.cluster);
+        if aside.is_some() {
+            return Ok(Explanation {
+                action: action(point.candidates, choice),
+                aside,
+                leaf,
+                score: scores[choice],
+                tier: tier_of(scores[choice], &tiers),
+                num_tiers: tiers.len(),
+                path: Vec::new(),
+                num_better: 0,
+                num_equal: 0,
+                key: Vec::new(),
+                key_of_next: None,
+                tie_key: self.tree().meta().tie_key,
+                guard: self.guard_in_words(point, choice),
+            });
+        }
         let weights = &self.tree().meta().key_weights;
         let is_about_a_job = |index: usize| point.candidates.get(index).is_some_and(|own| own.job.is_some());
         let key = weights.iter().filter(|_| is_about_a_job(choice)).map(|term| {
@@ -123,12 +122,10 @@ impl TreePolicy {
         let allowed = self.tree().guards().allowed(point.cluster, point.candidates);
         let admissible =
             |index: &usize| *index != choice && point.observation.mask[*index] && allowed >> *index & 1 == 1;
-        if self.steps_aside(point) {
-            path.clear();
-        }
         Ok(Explanation {
             action: action(point.candidates, choice),
-            leaf: id,
+            aside,
+            leaf,
             score: scores[choice],
             tier: tier_of(scores[choice], &tiers),
             num_tiers: tiers.len(),
@@ -155,18 +152,38 @@ impl TreePolicy {
     }
 }
 
-impl TreePolicy {
-    /// Who decides if the tree does not, and why a guard had a candidate chosen or does not allow it; none where nothing is to be said.
-    pub(super) fn guard_in_words(&self, point: &DecisionPoint<'_>, choice: usize) -> Option<String> {
-        let aside = self.tree().aside_in_words(point.cluster);
-        let words: Vec<String> = aside
-            .into_iter()
-            .chain(self.rule_in_words(point, choice))
-            .collect();
-        (!words.is_empty()).then(|| words.join("; "))
+impl Tree {
+    /// Id of the leaf where a joined row ends, and the conditions that it met on the way.
+    fn path(&self, row: &[f32]) -> (u32, Vec<Condition>) {
+        let mut path = Vec::new();
+        let mut place = 0;
+        loop {
+            match self.nodes()[place] {
+                Node::Leaf { id, .. } => return (id, path),
+                Node::Split {
+                    feature,
+                    threshold,
+                    left,
+                    right,
+                } => {
+                    let (found, scaled) = (feature_of(feature), row[usize::from(feature)]);
+                    let holds = scaled <= threshold;
+                    place = if holds { left as usize } else { right as usize };
+                    path.push(Condition {
+                        feature: found.name,
+                        condition: condition(found, threshold, holds),
+                        value: quantity(found.scale.invert(scaled), found.unit),
+                        doc: found.doc,
+                    });
+                }
+            }
+        }
     }
+}
 
-    fn rule_in_words(&self, point: &DecisionPoint<'_>, choice: usize) -> Option<String> {
+impl TreePolicy {
+    /// Why a guard had a candidate chosen or does not allow it; none where no guard has anything to say.
+    pub(super) fn guard_in_words(&self, point: &DecisionPoint<'_>, choice: usize) -> Option<String> {
         let (guards, cluster, set) = (self.tree().guards(), point.cluster, point.candidates);
         let allowed = guards.allowed(cluster, set);
         let is_allowed = allowed >> choice & 1 == 1;
@@ -246,10 +263,13 @@ impl fmt::Display for Explanation {
             num_tiers,
             ..
         } = self;
-        writeln!(
-            out,
-            "{action}: tier {tier} of {num_tiers} (leaf {leaf}, score {score})"
-        )?;
+        match &self.aside {
+            Some(aside) => writeln!(out, "{action}: {aside}")?,
+            None => writeln!(
+                out,
+                "{action}: tier {tier} of {num_tiers} (leaf {leaf}, score {score})"
+            )?,
+        }
         if let Some(guard) = &self.guard {
             writeln!(out, "  {guard}")?;
         }

@@ -188,10 +188,11 @@ impl Tree {
     /// # Errors
     /// A name that is no heuristic's; none for a tree that leaves some clusters to it.
     pub fn with_fallback(mut self, fallback: Option<String>) -> Result<Tree, TreeError> {
-        match (&fallback, self.gpu_types_max) {
-            (Some(name), _) => check::fallback(name)?,
-            (None, Some(most)) => check::gpu_types_max(most, most, None)?,
-            (None, None) => {}
+        if let Some(name) = &fallback {
+            check::fallback(name)?;
+        }
+        if let Some(most) = self.gpu_types_max {
+            check::gpu_types_max(most, fallback.as_deref())?;
         }
         self.fallback = fallback;
         Ok(self)

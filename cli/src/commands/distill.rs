@@ -9,7 +9,7 @@ use pleach_scheduler::Capabilities;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 use serde::Serialize;
 
-use crate::commands::{Context, ablate, bundle, check, drift, frontier, guard, seal};
+use crate::commands::{Context, ablate, bundle, check, drift, frontier, guard, seal, stability};
 use crate::flags::distill::PART_LISTS;
 use crate::flags::{CertifyArgs, DistillArgs, DistillCommand, MonotoneFlag};
 use crate::progress::bars;
@@ -60,6 +60,7 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         Some(DistillCommand::Seal(args)) => return seal::run(args, context),
         Some(DistillCommand::Drift(args)) => return drift::run(args, context),
         Some(DistillCommand::Bundle(args)) => return bundle::run(args, context),
+        Some(DistillCommand::Stability(args)) => return stability::run(args, context),
         None => {}
     }
     let Some(teacher) = args.teacher.as_deref().filter(|_| !args.search) else {

@@ -10,6 +10,7 @@ use super::RunArgs;
 use super::deploy::{BundleArgs, DriftArgs, SealArgs};
 use super::evaluate::{SchedulingFlags, WorkloadFlags};
 use super::guard::{AblateArgs, CheckArgs, GuardArgs};
+use super::stability::StabilityArgs;
 
 /// Prunes a teacher into one decision tree, or searches for one in the simulator. Size and cuts are chosen by simulated
 /// performance, and the winner is reported on test seeds that nothing was chosen by.
@@ -144,6 +145,7 @@ impl DistillArgs {
             Some(DistillCommand::Frontier(args)) => args.run.threads,
             Some(DistillCommand::Guard(args)) => args.run.threads,
             Some(DistillCommand::Drift(args)) => args.run.threads,
+            Some(DistillCommand::Stability(args)) => args.run.threads,
             Some(DistillCommand::Certify(_) | DistillCommand::Seal(_) | DistillCommand::Bundle(_)) | None => {
                 self.run.threads
             }
@@ -154,11 +156,12 @@ impl DistillArgs {
     #[must_use]
     pub fn json(&self) -> &Option<PathBuf> {
         match &self.command {
-            Some(DistillCommand::Ablate(args)) => &args.json,
-            Some(DistillCommand::Check(args)) => &args.json,
+            Some(DistillCommand::Ablate(args)) => &args.parts.json,
+            Some(DistillCommand::Check(args)) => &args.parts.json,
             Some(DistillCommand::Frontier(args)) => &args.run.json,
             Some(DistillCommand::Guard(args)) => &args.run.json,
             Some(DistillCommand::Drift(args)) => &args.run.json,
+            Some(DistillCommand::Stability(args)) => &args.run.json,
             Some(DistillCommand::Certify(_) | DistillCommand::Seal(_) | DistillCommand::Bundle(_)) | None => {
                 &self.run.json
             }
@@ -181,6 +184,8 @@ pub enum DistillCommand {
     Guard(Box<GuardArgs>),
     /// Makes a tree ready to be deployed: certificates, golden vectors, fallback, visits in its file
     Seal(Box<SealArgs>),
+    /// How much trees differ that were distilled from one teacher with other seeds
+    Stability(Box<StabilityArgs>),
     /// How far what a tree is offered on lists has moved from where it was judged
     Drift(Box<DriftArgs>),
     /// Writes a folder with all that a tree is deployed with, and a manifest of hashes

@@ -13,6 +13,7 @@ pub mod search;
 mod search_report;
 mod shuffled;
 pub mod side_by_side;
+pub mod stability;
 pub mod starts;
 pub mod visits;
 

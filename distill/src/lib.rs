@@ -29,6 +29,8 @@ mod prune;
 mod report;
 pub mod search;
 mod target;
+#[cfg(test)]
+mod test_trees;
 mod without_leaf;
 
 pub use config::{DistillConfig, Monotone, PruneConfig};

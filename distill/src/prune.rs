@@ -204,29 +204,8 @@ pub(crate) fn by_simulation<E>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_scheduler::features::FeatureSchema;
-    use pleach_scheduler::policy::{Needs, TieKey};
-    use pleach_scheduler::tree::TreeMeta;
+    use crate::test_trees::{leaf, split, tree as tree_of};
     use std::convert::Infallible;
-
-    fn leaf(id: u32, score: f32, weight: f64) -> Node {
-        Node::Leaf {
-            id,
-            score,
-            samples: 4,
-            weight,
-        }
-    }
-
-    fn split(threshold: f32, left: u32, right: u32) -> Node {
-        let feature = FeatureSchema::current().joined_index("gpu_fraction").unwrap() as u16;
-        Node::Split {
-            feature,
-            threshold,
-            left,
-            right,
-        }
-    }
 
     /// Four leaves under a balanced tree.
     fn tree(scores: [f32; 4]) -> Tree {
@@ -240,15 +219,7 @@ mod tests {
             leaf(2, c, 1.0),
             leaf(3, d, 1.0),
         ];
-        let meta = TreeMeta {
-            name: "test".into(),
-            tie_key: TieKey::Index,
-            key_weights: Vec::new(),
-            needs: Needs::full(),
-            estimates: Vec::new(),
-            trained_by: Default::default(),
-        };
-        Tree::new(meta, &nodes).unwrap()
+        tree_of(&nodes)
     }
 
     #[test]

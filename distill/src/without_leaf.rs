@@ -58,39 +58,10 @@ fn copy(nodes: &[Node], at: usize, gone: (usize, usize), kept: &mut Vec<Node>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pleach_scheduler::features::FeatureSchema;
-    use pleach_scheduler::policy::{Needs, TieKey};
-    use pleach_scheduler::tree::TreeMeta;
+    use crate::test_trees::{split, tree};
 
     fn leaf(id: u32) -> Node {
-        Node::Leaf {
-            id,
-            score: id as f32,
-            samples: 1,
-            weight: 1.0,
-        }
-    }
-
-    fn split(threshold: f32, left: u32, right: u32) -> Node {
-        let feature = FeatureSchema::current().joined_index("gpu_fraction").unwrap() as u16;
-        Node::Split {
-            feature,
-            threshold,
-            left,
-            right,
-        }
-    }
-
-    fn tree(nodes: &[Node]) -> Tree {
-        let meta = TreeMeta {
-            name: "test".into(),
-            tie_key: TieKey::Index,
-            key_weights: Vec::new(),
-            needs: Needs::full(),
-            estimates: Vec::new(),
-            trained_by: Default::default(),
-        };
-        Tree::new(meta, nodes).unwrap()
+        crate::test_trees::leaf(id, id as f32, 1.0)
     }
 
     #[test]

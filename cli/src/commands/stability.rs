@@ -43,13 +43,7 @@ pub fn run(args: &StabilityArgs, context: &mut Context<'_>) -> Result<(), Error>
         distill: &config,
     };
     let out = args.run.out.as_deref();
-    let folder = RunFolder::open(
-        "stability",
-        &settings,
-        args.run.seed,
-        out,
-        args.run.existing(),
-    )?;
+    let folder = RunFolder::open("stability", &settings, args.run.seed, out, args.run.existing())?;
     let input = StabilityInput {
         teacher,
         distill: config,

@@ -3,9 +3,10 @@
 use super::*;
 use crate::config::{DistillConfig, Monotone};
 use crate::dataset::NUM_FEATURES;
+use crate::prune::{merged, weakest_links};
+use crate::test_trees::meta;
 use pleach_scheduler::features::FeatureSchema;
-use pleach_scheduler::policy::{Needs, TieKey};
-use pleach_scheduler::tree::{Property, Tree, TreeMeta, Verdict};
+use pleach_scheduler::tree::{Property, Tree, Verdict};
 use proptest::prelude::*;
 
 const TRENDS: [Trend; 4] = [Trend::Free, Trend::Rising, Trend::Falling, Trend::Unused];
@@ -76,18 +77,37 @@ proptest! {
         let target: Vec<f32> = rows.iter().map(|row| row.1).collect();
         let rows: Vec<Vec<f32>> = rows.iter().map(|row| spread(row.0)).collect();
         let grown = fit(&rows, &target, &config.trends(), leaves);
-        let tree = Tree::new(meta(), &grown.nodes_with(leaves)).unwrap();
-        for certificate in tree.certify() {
-            let wanted = match certificate.property {
-                Property::MonotoneInWaiting => config.monotone.contains(&Monotone::Waiting),
-                Property::MonotoneInEstimate => config.monotone.contains(&Monotone::Estimate),
-                _ => false,
-            };
-            if wanted {
-                prop_assert!(matches!(certificate.verdict, Verdict::Proved), "{certificate:?} of\n{}", tree.to_text());
+        let mut tree = Tree::new(meta(), &grown.nodes_with(leaves)).unwrap();
+        proved(&tree, &config)?;
+        // And so are the smaller trees that pruning makes of it, whichever pair goes next.
+        loop {
+            let links = weakest_links(&tree);
+            if links.is_empty() {
+                break;
             }
+            tree = merged(&tree, links[rows.len() % links.len()]).unwrap();
+            proved(&tree, &config)?;
         }
     }
+}
+
+/// What a tree was made monotone in is proved of it.
+fn proved(tree: &Tree, config: &DistillConfig) -> Result<(), TestCaseError> {
+    for certificate in tree.certify() {
+        let wanted = match certificate.property {
+            Property::MonotoneInWaiting => config.monotone.contains(&Monotone::Waiting),
+            Property::MonotoneInEstimate => config.monotone.contains(&Monotone::Estimate),
+            _ => false,
+        };
+        if wanted {
+            prop_assert!(
+                matches!(certificate.verdict, Verdict::Proved),
+                "{certificate:?} of\n{}",
+                tree.to_text()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// A row of all features, each one of eight values between its bounds.
@@ -99,17 +119,6 @@ fn spread(bits: u64) -> Vec<f32> {
         least + (most - least) * (mixed >> 61) as f32 / 8.0
     };
     (0..NUM_FEATURES).map(of).collect()
-}
-
-fn meta() -> TreeMeta {
-    TreeMeta {
-        name: "test".into(),
-        tie_key: TieKey::Index,
-        key_weights: Vec::new(),
-        needs: Needs::full(),
-        estimates: Vec::new(),
-        trained_by: Default::default(),
-    }
 }
 
 #[test]

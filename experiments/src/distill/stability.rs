@@ -264,7 +264,10 @@ mod tests {
         let env = env_of("Pleach/GavelMulti-v1", Some(40), Some(2.0)).unwrap();
         let found = stability(&env, &input(3), 5, &Watcher::nobody()).unwrap();
         let (report, trees) = &found;
-        assert_eq!(report.fits.iter().map(|fit| fit.seed).collect::<Vec<_>>(), [5, 6, 7]);
+        assert_eq!(
+            report.fits.iter().map(|fit| fit.seed).collect::<Vec<_>>(),
+            [5, 6, 7]
+        );
         assert!(report.num_decisions > 100);
         for (place, row) in report.agreement.iter().enumerate() {
             assert_eq!(row[place], 1.0);

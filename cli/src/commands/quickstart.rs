@@ -1,14 +1,16 @@
-//! `pleach quickstart`: the whole way in one command: train, prune, compare, report.
+//! `pleach quickstart`: the whole way in one command: train, search for a tree, compare, report.
 
 use std::path::Path;
 
-use pleach_distill::{DistillConfig, Distilled};
+use pleach_distill::DistillConfig;
+use pleach_distill::search::SearchConfig;
+use pleach_scheduler::tree::Tree;
 
 use crate::commands::Context;
 use crate::commands::train::with_bar;
 use crate::flags::QuickstartArgs;
 use crate::progress::bars;
-use pleach_experiments::distill::prune;
+use pleach_experiments::distill::search::{SearchInput, SearchReport, Searched, search_tree, state_file};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::evaluation::COLUMNS;
 use pleach_experiments::evaluate::instances::{episodes, seeds};
@@ -58,14 +60,14 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     let trained = with_bar(&settings, &validation, seed, &folder, quiet, context)?;
     let trained_s = (context.clock)();
     let network = PolicySpec::network("network", trained.policy.clone());
-    let distilled = distilled(args, &settings, &network, &validation, &folder)?;
-    let pruned_s = (context.clock)();
-    let policies = policies(network, &distilled, &validation)?;
+    let found = searched(args, &settings, &network, &folder)?;
+    let searched_s = (context.clock)();
+    let policies = policies(network, &found.tree, &validation)?;
     let results = compare(args, &settings, &policies, &validation, 1)?;
     let table = Table::compare(&results, &COLUMNS);
     let longer = compare(args, &settings, &policies, &validation, LONGER)?;
     let longer_table = Table::compare(&longer, &LONGER_COLUMNS);
-    let tree_text = distilled.tree.to_text();
+    let tree_text = found.tree.to_text();
     let curve = learning_curve(&trained, &validation);
     let report = Report {
         title: "Pleach quickstart",
@@ -97,59 +99,71 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     ))?;
     context.say(&tree_text)?;
     let end_s = (context.clock)();
-    let times_s = [trained_s - start_s, pruned_s - trained_s, end_s - pruned_s];
-    context.say(&closing(&distilled, times_s, &place))
+    let times_s = [trained_s - start_s, searched_s - trained_s, end_s - searched_s];
+    context.say(&closing(&found, times_s, &place))
 }
 
-/// The tree of the network, written to the folder.
-fn distilled(
+/// The tree that a search finds from hand rules and the network's students, written to the folder.
+fn searched(
     args: &QuickstartArgs,
     settings: &TrainSettings,
     network: &PolicySpec,
-    validation: &Validation,
     folder: &RunFolder,
-) -> Result<Distilled, Error> {
-    let sizes = [4, 8, 16, 32, 64, 128, 256, 512, 1024].into_iter();
-    let smaller = sizes.filter(|size| *size < usize::from(args.leaves));
-    let config = DistillConfig {
-        leaves: smaller.chain([usize::from(args.leaves)]).collect(),
-        rounds: 5,
-        episodes: 32,
-        rows_max: 1_000_000,
-        // A tree that fits on a screen is worth three hundredths of the average JCT.
-        tolerance: 0.03,
-        ..DistillConfig::default()
+) -> Result<Searched, Error> {
+    let input = SearchInput {
+        config: SearchConfig {
+            simulations: args.simulations,
+            leaves_max: usize::from(args.leaves),
+            ..SearchConfig::default()
+        },
+        accept_lists: ACCEPT_LISTS,
+        teacher: Some(network.clone()),
+        distill: DistillConfig::default(),
+        trees: Vec::new(),
+        against: vec![network.clone()],
     };
-    let watcher = bars(args.run.quiet);
-    let distilled = watcher.part("distill", 0, || {
-        prune(
-            &settings.env,
-            network,
-            &config,
-            validation,
-            args.run.seed,
-            &watcher,
-        )
-    })?;
-    folder.write(TREE_FILE, distilled.tree.to_json().as_bytes())?;
-    folder.write("tree.txt", distilled.tree.to_text().as_bytes())?;
-    folder.write("tree.dot", distilled.tree.to_dot().as_bytes())?;
-    folder.write_json("distill.json", &distilled.report)?;
-    Ok(distilled)
+    let state = state_file(folder.path());
+    let found = search_tree(
+        &settings.env,
+        &input,
+        args.run.seed,
+        &state,
+        &bars(args.run.quiet),
+    )?;
+    folder.write(TREE_FILE, found.tree.to_json().as_bytes())?;
+    folder.write("tree.txt", found.tree.to_text().as_bytes())?;
+    folder.write("tree.dot", found.tree.to_dot().as_bytes())?;
+    folder.write_json("search.json", &found.report)?;
+    folder.write("search.md", found.report.markdown().as_bytes())?;
+    Ok(found)
 }
 
-/// The last lines: what the tree is worth, how long each part took, and where to look.
-fn closing(distilled: &Distilled, [trained_s, pruned_s, compared_s]: [f64; 3], place: &Path) -> String {
-    let agreement = 100.0 * distilled.report.result.fidelity.agreement;
-    let num_leaves = distilled.tree.num_leaves();
+/// The last lines: where the tree comes from, how long each part took, and where to look.
+fn closing(found: &Searched, [trained_s, searched_s, compared_s]: [f64; 3], place: &Path) -> String {
+    let SearchReport {
+        simulations,
+        best_start: (start, _),
+        accepted,
+        verdict,
+        ..
+    } = &found.report;
+    let which = if *accepted {
+        format!("found in {simulations} simulations; the best start was \"{start}\"")
+    } else {
+        format!("the best start, \"{start}\"; {simulations} simulations found none that is surely better")
+    };
+    let num_leaves = found.tree.num_leaves();
     let place = place.display();
     format!(
-        "tree: {num_leaves} leaves, {agreement:.1} % of the network's choices on held-out decisions\n\
-         trained in {trained_s:.0} s, distilled in {pruned_s:.0} s, compared in {compared_s:.0} s\n\
+        "tree: {num_leaves} leaves, {which} ({verdict})\n\
+         trained in {trained_s:.0} s, searched in {searched_s:.0} s, compared in {compared_s:.0} s\n\
          written to {place}: open {place}/report.html\n\
          on jobs of your own: pleach evaluate --workload FILE --policy fifo,sjf,{place}"
     )
 }
+
+/// Lists of each part on which the tree must beat the best start; half as many of the longer ones.
+const ACCEPT_LISTS: usize = 24;
 
 /// Deviation of members and first step of a run that is to end within a minute. *Assumed*, by trial on `Pleach/GavelMulti-v1`.
 const SHORT_RUN: (f64, f64) = (0.5, 0.3);
@@ -176,12 +190,8 @@ fn settings(args: &QuickstartArgs) -> Result<TrainSettings, Error> {
 }
 
 /// Who stands in the tables.
-fn policies(
-    network: PolicySpec,
-    distilled: &Distilled,
-    validation: &Validation,
-) -> Result<Vec<PolicySpec>, Error> {
-    let tree = PolicySpec::tree("tree", distilled.tree.clone())?;
+fn policies(network: PolicySpec, tree: &Tree, validation: &Validation) -> Result<Vec<PolicySpec>, Error> {
+    let tree = PolicySpec::tree("tree", tree.clone())?;
     let mut names: Vec<String> = ROWS.iter().map(ToString::to_string).collect();
     if !names.iter().any(|name| name == validation.best()) {
         names.push(validation.best().to_string());

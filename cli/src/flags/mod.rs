@@ -62,7 +62,7 @@ pub use workload::WorkloadArgs;
 )]
 #[command(after_help = "\
 Start here:
-  pleach quickstart                        train, prune and compare on a small cluster, with a report
+  pleach quickstart                        train, search for a tree and compare, with a report
   pleach evaluate --seeds 10               compare the classic heuristics
   pleach train --out runs/mine             train a network
   pleach distill --teacher runs/mine       prune it into a tree

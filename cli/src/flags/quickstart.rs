@@ -6,16 +6,16 @@ use serde::Serialize;
 use super::RunArgs;
 use super::number;
 
-/// Trains a small network, prunes it into a tree, compares both with the heuristics, and writes a report.
+/// Trains a small network, searches for a tree that schedules as well, compares both with the heuristics, and writes a report.
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(after_help = "\
 Examples:
   pleach quickstart                                     about two minutes on a laptop
-  pleach quickstart --updates 4 --num-jobs 60           a smoke test
+  pleach quickstart --updates 4 --num-jobs 60 --simulations 500      a smoke test
   pleach quickstart --env Pleach/PhillyGang-v1 --seed 1 --out runs/first
 
-In the folder: report.html (read this first), tree.txt, tree.json, network.ckpt, results.csv, results.json, and the logs of
-training for TensorBoard. Training, choosing and reporting use seeds that have nothing in common.")]
+In the folder: report.html (read this first), tree.txt, tree.json, network.ckpt, search.md (trees of other sizes), results.csv,
+results.json, and the logs of training for TensorBoard. Training, choosing and reporting use seeds that have nothing in common.")]
 pub struct QuickstartArgs {
     /// Environment to train and test in; `pleach workload list` names them
     #[arg(long, value_name = "ID", default_value = "Pleach/GavelMulti-v1")]
@@ -30,8 +30,11 @@ pub struct QuickstartArgs {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub updates: u64,
     /// Leaves of the tree, at most
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(2..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(2..=256))]
     pub leaves: u16,
+    /// Lists to simulate in the search for the tree, at least
+    #[arg(long, value_name = "N", default_value_t = 12_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub simulations: u64,
     /// Held-out workloads to compare on
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub seeds: u32,

@@ -7,7 +7,7 @@ use crate::{SMALL, assert_same_files, files, pleach, succeed, text};
 #[test]
 fn a_quickstart_makes_the_same_bytes_at_any_number_of_threads_and_its_policies_can_be_used() {
     let folder = tempfile::tempdir().unwrap();
-    let line = "quickstart --num-jobs 30 --updates 1 --seeds 3 --leaves 8";
+    let line = "quickstart --num-jobs 30 --updates 1 --seeds 3 --leaves 8 --simulations 300";
     let said = succeed(
         folder.path(),
         &format!("{line} --threads 1 --out a --json a.json"),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use pleach_distill::search::{
     Archive, Caller, Draft, Entry, Outcome, Question, Rows, SearchConfig, SearchState, search,
 };
-use pleach_distill::{Dataset, DistillConfig, Recording};
+use pleach_distill::{Dataset, DistillConfig, Monotone, Recording};
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
 
@@ -182,7 +182,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 impl Ground<'_> {
-    /// Hand rules, the given trees, and the teacher's students of the last round.
+    /// Hand rules, the given trees, and the teacher's students of the last round, free and monotone.
     fn starts(
         &self,
         input: &SearchInput,
@@ -199,27 +199,27 @@ impl Ground<'_> {
             return Ok(starts);
         };
         let validation = Validation::new(self.env, self.seed, 16)?;
-        let distilled = self.watcher.part("distill", 0, || {
-            super::prune(
-                self.env,
-                teacher,
-                &input.distill,
-                &validation,
-                self.seed,
-                self.watcher,
-            )
-        })?;
-        let last = distilled
-            .report
-            .students
-            .iter()
-            .map(|student| student.round)
-            .max();
-        let students = distilled.students.iter().zip(&distilled.report.students);
-        for (tree, report) in students.filter(|(_, report)| Some(report.round) == last) {
-            starts.push((format!("distilled: {} leaves", report.leaves), Draft::of(tree)));
+        // Monotone trees are the better starts on some tasks and free ones on others.
+        let monotone = DistillConfig {
+            monotone: vec![Monotone::Waiting, Monotone::Estimate],
+            ..input.distill.clone()
+        };
+        let mut ways = vec![("distilled", &input.distill)];
+        if input.distill.monotone.is_empty() {
+            ways.push(("monotone", &monotone));
         }
-        starts.push(("distilled: pruned".to_string(), Draft::of(&distilled.tree)));
+        for (name, distill) in ways {
+            let distilled = self.watcher.part("distill", 0, || {
+                super::prune(self.env, teacher, distill, &validation, self.seed, self.watcher)
+            })?;
+            let rounds = distilled.report.students.iter().map(|student| student.round);
+            let last = rounds.max();
+            let students = distilled.students.iter().zip(&distilled.report.students);
+            for (tree, report) in students.filter(|(_, report)| Some(report.round) == last) {
+                starts.push((format!("{name}: {} leaves", report.leaves), Draft::of(tree)));
+            }
+            starts.push((format!("{name}: pruned"), Draft::of(&distilled.tree)));
+        }
         Ok(starts)
     }
 

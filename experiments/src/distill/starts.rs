@@ -2,7 +2,7 @@
 //!
 //! The first are classic heuristics as trees: the shortest or smallest job that fits, with and without a reservation, and the job
 //! that ends first on a free type (`sjf`, `gpu-time`, `sjf-reserve`, `gpu-time-reserve`, `sjf-best-type`). The others hold back where
-//! starting is known to cost: on a type where the job would run much longer, across racks, beside a job that would suffer.
+//! starting is known to cost: on a type where the job would run much longer, across racks, beside a job that would suffer, with too few cores.
 
 use pleach_distill::search::{Branch, Draft};
 use pleach_env::EnvConfig;
@@ -100,6 +100,31 @@ pub fn hand_rules(env: &EnvConfig) -> Vec<(String, Draft)> {
             true,
         );
     }
+    if own.actions.contains(ActionKind::GrantCores) {
+        // As `sjf-tuned`: the cores that it can use, and of these the fewest.
+        let tuned = [("duration_s", 1.0), ("cores_ratio", 0.01)];
+        let tuned_small = [
+            ("gpu_time_gpu_s", 1.0),
+            ("demand_rate_ratio", -0.3),
+            ("cores_ratio", 0.01),
+        ];
+        add("cores that it can use", greedy(), shortest, &tuned, false);
+        add(
+            "cores that it can use, smallest",
+            greedy(),
+            smallest,
+            &tuned_small,
+            false,
+        );
+        add("waits for its cores", waits_for_cores(), shortest, &tuned, false);
+        add(
+            "waits for its cores, smallest",
+            waits_for_cores(),
+            smallest,
+            &tuned_small,
+            true,
+        );
+    }
     if own.actions.contains(ActionKind::Resize) {
         let sized = split(
             "is_hold",
@@ -108,6 +133,19 @@ pub fn hand_rules(env: &EnvConfig) -> Vec<(String, Draft)> {
             leaf(1),
         );
         add("efficient sizes", sized, shortest, &[("duration_s", 1.0)], false);
+        // As `sjf-moldable`: the shortest job, at the size at which it ends soonest among the efficient ones.
+        let soonest = [("remaining_s", 1.0), ("duration_s", 0.1)];
+        for (name, least) in [("half", 0.5), ("most", 0.8)] {
+            let name = format!("{name} as efficient, soonest end");
+            add(&name, efficient(least), shortest, &soonest, false);
+        }
+        add(
+            "half as efficient, smallest",
+            efficient(0.5),
+            smallest,
+            &[("gpu_time_gpu_s", 1.0), ("duration_s", 0.3)],
+            false,
+        );
     }
     rules
 }
@@ -119,6 +157,26 @@ fn waits_for_type() -> Branch {
         0.1075,
         split("wait_ratio", 2.67, leaf(1), leaf(2)),
         leaf(0),
+    )
+}
+
+/// Sizes on which a GPU does at least a part `least` of what it can come first, then others.
+fn efficient(least: f32) -> Branch {
+    split(
+        "is_hold",
+        0.5,
+        split("gpu_efficiency", least, leaf(1), leaf(2)),
+        leaf(0),
+    )
+}
+
+/// Starts with the cores that it can use; with fewer it waits.
+fn waits_for_cores() -> Branch {
+    split(
+        "is_hold",
+        0.5,
+        split("demand_rate_ratio", 0.95, leaf(0), leaf(2)),
+        leaf(1),
     )
 }
 

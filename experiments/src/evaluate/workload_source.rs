@@ -332,6 +332,10 @@ impl WorkloadSource {
         let mut config = EnvConfig {
             workload,
             sim,
+            // What a registered environment offers (sizes, cores) is offered here too.
+            candidates: EnvConfig::registered(name)
+                .map(|own| own.candidates)
+                .unwrap_or_default(),
             ..EnvConfig::default()
         };
         let shares = config.sim.capabilities.actions().contains(ActionKind::Share);

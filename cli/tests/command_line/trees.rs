@@ -218,6 +218,15 @@ fn drift_is_measured_against_the_lists_of_the_seal_and_a_bundle_holds_what_is_de
         text(&refused.stderr)
     );
     assert!(!folder.path().join("b").exists());
+    // A bundle that was touched is no policy.
+    fs::write(folder.path().join("bundle/tree.txt"), "tree: other words\n").unwrap();
+    let refused = pleach(folder.path(), "evaluate --policy bundle --seeds 1 --num-jobs 20");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        text(&refused.stderr).contains("tree.txt"),
+        "{}",
+        text(&refused.stderr)
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use pleach_baselines::Entry;
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError, TreePolicy};
+use pleach_scheduler::tree::{Bundle, MANIFEST_FILE, MAX_BYTES, Tree, TreeError, TreePolicy};
 use pleach_scheduler::{ActionKind, ActionSet, Planner, PolicyPlanner, heuristics};
 
 use crate::error::Error;
@@ -266,6 +266,10 @@ impl PolicySpec {
                 ));
             }
             run_folder::verify(path, &[BEST_CHECKPOINT, TREE_FILE], USE_THE_FILE)?;
+            if path.join(MANIFEST_FILE).exists() {
+                // A bundle: what the daemon would refuse is refused here too.
+                Bundle::open(path).map_err(|error| Error::data(path, error.to_string()))?;
+            }
             let named = |file: &PathBuf| Ok(open_file(file)?.named(label.filter(|_| files.len() == 1)));
             return files.iter().map(named).collect();
         }

@@ -199,12 +199,16 @@ impl Ground<'_> {
             return Ok(starts);
         };
         let validation = Validation::new(self.env, self.seed, 16)?;
+        let free = DistillConfig {
+            leaves: sizes(&input.distill.leaves, input.config.leaves_max),
+            ..input.distill.clone()
+        };
         // Monotone trees are the better starts on some tasks and free ones on others.
         let monotone = DistillConfig {
             monotone: vec![Monotone::Waiting, Monotone::Estimate],
-            ..input.distill.clone()
+            ..free.clone()
         };
-        let mut ways = vec![("distilled", &input.distill)];
+        let mut ways = vec![("distilled", &free)];
         if input.distill.monotone.is_empty() {
             ways.push(("monotone", &monotone));
         }
@@ -354,6 +358,14 @@ impl Ground<'_> {
     ) -> Result<Lists, Error> {
         Lists::draw(self.env, kinds, (self.seed, stream), num, known, self.watcher)
     }
+}
+
+/// Sizes to distil: none above what the search may grow to, for the best start may be its result.
+fn sizes(wanted: &[usize], leaves_max: usize) -> Vec<usize> {
+    let mut sizes: Vec<usize> = wanted.iter().map(|size| (*size).min(leaves_max)).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
 }
 
 /// What one of the kept trees is chosen among: all that are within a percent of the best of their size and below.

@@ -1,5 +1,6 @@
 //! The program `pleach-scheduler`: reads arguments and the clock, hears signals, calls the library.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
+use pleach_daemon::config::EstimatesFrom;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::round::{self, Deciders};
@@ -308,8 +310,12 @@ fn explain(settings: &Settings, job: ExternalId) -> Result<ExitCode, Error> {
                 false => format!("of {}: {mode}", planned.nodes.join(",")),
             };
             say(&format!(
-                "round {} at {}: {action} job {job} on {} GPU(s) {nodes}\nby {by}\n{}",
-                record.round, record.snapshot.taken_s, planned.decision.num_gpus, planned.why
+                "round {} at {}: {action} job {job} on {} GPU(s) {nodes}\nby {by}\n{}{}",
+                record.round,
+                record.snapshot.taken_s,
+                planned.decision.num_gpus,
+                planned.belief(),
+                planned.why
             ));
         }
     }
@@ -318,9 +324,14 @@ fn explain(settings: &Settings, job: ExternalId) -> Result<ExitCode, Error> {
 
 fn not_running(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Error> {
     let mut loaded = Loaded::of(&args.policy, fleet::capabilities(&settings.rounds()))?;
-    let snapshot = source::observe(&settings.commands(), &partition(settings)?, now_s())?;
+    let mut snapshot = source::observe(&settings.commands(), &partition(settings)?, now_s())?;
     let mut memory = read_memory(settings);
     memory.observe(&snapshot);
+    if settings.estimates.from == EstimatesFrom::History {
+        let (mut history, complaint) = state::read_history(&settings.state_dir, &settings.estimates);
+        complaint.iter().for_each(|text| note(text));
+        history.observe(&mut snapshot, &memory, &BTreeMap::new(), &settings.rounds());
+    }
     say(&why_not::answer(
         &snapshot,
         &memory,

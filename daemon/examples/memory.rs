@@ -1,7 +1,7 @@
 //! Resident memory of the daemon while jobs pass through it: the program's own `Service` in shadow mode, fed with texts as
 //! `squeue` and `sinfo` print them. Prints the peak (`VmHWM`) and the present size (`VmRSS`), MiB, as ever more jobs are over.
 //!
-//! `memory [NUM_JOBS [POLICY]]`: a million jobs and `sjf`, if not told.
+//! `memory [NUM_JOBS [POLICY [NUM_NODES]]]`: a million jobs, `sjf` and 500 nodes of four GPUs, if not told.
 
 #[cfg(unix)]
 #[path = "../tests/passing/mod.rs"]
@@ -23,9 +23,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let num_jobs: u64 = args.next().as_deref().unwrap_or("1000000").parse()?;
     let policy = args.next().unwrap_or_else(|| "sjf".into());
+    let num_nodes: u64 = args.next().as_deref().unwrap_or("500").parse()?;
     let folder = tempfile::tempdir()?;
     let stream = passing::Stream {
-        num_nodes: 500,
+        num_nodes,
         num_users: 5000,
         num_users_kept: 2000,
     };

@@ -7,6 +7,7 @@ pub mod drift;
 pub mod error;
 pub mod fleet;
 pub mod history;
+pub mod log;
 pub mod lua;
 pub mod mark;
 pub mod memory;

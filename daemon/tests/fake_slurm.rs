@@ -483,3 +483,47 @@ fn a_slurm_that_does_not_tell_how_jobs_ended_costs_no_round() {
         "asked again only where another has left: {said}"
     );
 }
+
+#[test]
+fn messages_are_lines_of_text_or_of_json_and_nobody_need_read_them() {
+    let fake = Fake::new(&QUEUE);
+    let text = fake.rounds("sjf", "--live", "1");
+    let words: Vec<&str> = text.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(words[1..4], ["INFO", "sjf", "drives"], "{text}");
+    let output = fake.scheduler(&[
+        "run", "--policy", "sjf", "--live", "--rounds", "1", "--log", "json",
+    ]);
+    let lines = String::from_utf8(output.stderr).unwrap();
+    let values: Vec<serde_json::Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(values[0]["level"], "INFO");
+    assert!(
+        values[0]["fields"]["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("sjf drives partition main"),
+        "{lines}"
+    );
+    let last = values.last().unwrap();
+    assert!(
+        last["level"] == "WARN"
+            && last["fields"]["message"]
+                .as_str()
+                .unwrap()
+                .contains("1 jobs stay held"),
+        "{lines}"
+    );
+    // A full disk behind standard error costs the messages.
+    let fake = Fake::new(&QUEUE);
+    let status = Command::new(env!("CARGO_BIN_EXE_pleach-scheduler"))
+        .arg("--config")
+        .arg(fake.at("pleach.toml"))
+        .args(["run", "--policy", "sjf", "--live", "--rounds", "2"])
+        .stderr(fs::File::create("/dev/full").unwrap())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    assert_eq!(fake.order(), [4, 2, 3]);
+}

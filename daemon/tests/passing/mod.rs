@@ -76,14 +76,15 @@ impl Passing<'_> {
     /// One round; how many jobs are over by now.
     ///
     /// # Errors
-    /// Texts that cannot be written; a round that tells of anything.
+    /// Texts that cannot be written; a round that fails.
     pub fn round(&mut self) -> io::Result<u64> {
         let (queue, ended) = self.texts();
         fs::write(self.folder.join("queue"), queue)?;
         fs::write(self.folder.join("ended"), ended)?;
         let notes = self.service.round((EPOCH_S + 60 * self.round) as i64);
-        if let Some(note) = notes.first() {
-            return Err(io::Error::other(note.clone()));
+        let status = self.service.status();
+        if status.num_failed + status.num_fallbacks > 0 {
+            return Err(io::Error::other(notes.join("; ")));
         }
         self.round += 1;
         Ok(self.round.saturating_sub(2) * self.stream.num_jobs())

@@ -113,6 +113,8 @@ pub struct EstimateSettings {
     pub num_last: u32,
     /// Users that are kept in mind, 1 to 10,000; the one whose last job ended longest ago is forgotten first.
     pub num_users: u32,
+    /// Days of Slurm's accounting (`sacct`) that are read where nothing was learned yet, 0 to 366; 0: none. Not on Kubernetes.
+    pub seed_days: u32,
 }
 
 impl Default for EstimateSettings {
@@ -121,6 +123,7 @@ impl Default for EstimateSettings {
             from: EstimatesFrom::Limit,
             num_last: 10,
             num_users: 2000,
+            seed_days: 0,
         }
     }
 }
@@ -184,6 +187,12 @@ impl RoundSettings {
                 f64::from(self.estimates.num_last),
                 1.0,
                 50.0,
+            ),
+            (
+                "estimates.seed_days",
+                f64::from(self.estimates.seed_days),
+                0.0,
+                366.0,
             ),
             (
                 "estimates.num_users",
@@ -371,6 +380,7 @@ mod tests {
                 "estimates.num_last = 0: allowed is 1 to 50",
             ),
             ("[estimates]\nnum_users = 10001", "estimates.num_users"),
+            ("[estimates]\nseed_days = 367", "estimates.seed_days"),
         ] {
             let error = load(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");

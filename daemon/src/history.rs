@@ -49,6 +49,23 @@ pub struct End {
     pub nodes: Vec<String>,
 }
 
+/// A job that ended before anybody watched, as accounting tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedJob {
+    /// Who submitted it.
+    pub user: String,
+    /// The account that paid.
+    pub account: String,
+    /// GPUs in all.
+    pub num_gpus: u32,
+    /// When its last run began, Unix time, s.
+    pub start_s: i64,
+    /// When it ended, Unix time, s.
+    pub end_s: i64,
+    /// Where it ran.
+    pub nodes: Vec<String>,
+}
+
 /// Whose job it is: jobs of one owner are like each other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,14 +76,14 @@ struct Owner {
 
 impl Owner {
     /// Names that are longer than any are cut, and say nothing to a terminal.
-    fn of(job: &JobSeen) -> Owner {
+    fn of(user: &str, account: &str) -> Owner {
         let name = |text: &str| {
             let shown = |c: char| if c.is_control() { '\u{fffd}' } else { c };
             text.chars().take(NAME_MAX).map(shown).collect()
         };
         Owner {
-            user: name(&job.user),
-            account: name(&job.account),
+            user: name(user),
+            account: name(account),
         }
     }
 }
@@ -164,6 +181,25 @@ impl History {
         })
     }
 
+    /// Whether nothing was learned yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.run_times.num_kept() == 0
+    }
+
+    /// Learns from jobs that ended before the first look, in the order in which they ended. Their last runs count, on the nodes
+    /// that the snapshot has.
+    pub fn learn_past(&mut self, mut jobs: Vec<EndedJob>, snapshot: &Snapshot, settings: &RoundSettings) {
+        let speeds = speeds(snapshot, settings);
+        jobs.sort_by_key(|job| job.end_s);
+        for job in jobs {
+            let speed = slowest(&job.nodes, &speeds).unwrap_or(1.0);
+            let run_time_s = ((job.end_s - job.start_s) as f64 * speed).clamp(RUN_TIME_S.0, RUN_TIME_S.1);
+            let owner = Owner::of(&job.user, &job.account);
+            self.run_times.learn(&owner, job.num_gpus, run_time_s);
+        }
+    }
+
     /// Whether a job that could end is no longer there: then it is worth asking how it ended.
     #[must_use]
     pub fn misses(&self, snapshot: &Snapshot) -> bool {
@@ -207,7 +243,9 @@ impl History {
                 continue;
             };
             if predicted_s.is_none() && !matches!(job.phase, Phase::Foreign { .. }) {
-                *predicted_s = self.run_times.predict(&Owner::of(job), job.num_gpus());
+                *predicted_s = self
+                    .run_times
+                    .predict(&Owner::of(&job.user, &job.account), job.num_gpus());
             }
             job.predicted_s = *predicted_s;
         }
@@ -270,7 +308,7 @@ fn watch(
     let received = memory.past(job.id).received;
     let was_stopped = received.num_preemptions + received.num_failures > 0;
     Run {
-        owner: Owner::of(job),
+        owner: Owner::of(&job.user, &job.account),
         num_gpus: job.num_gpus(),
         start_s: job.start_s.filter(|_| job.phase == Phase::Running),
         seen_s,

@@ -18,7 +18,7 @@ use crate::policy::Loaded;
 use crate::record::{Planned, RoundRecord};
 use crate::round::{self, Deciders};
 use crate::snapshot::{Phase, Snapshot};
-use crate::source::{ended, slurm as source};
+use crate::source::{accounting, ended, slurm as source};
 use crate::state::{self, State, Status};
 
 /// A daemon between two rounds.
@@ -35,6 +35,8 @@ pub struct Service {
     memory: Memory,
     /// None where estimates are time limits.
     history: Option<History>,
+    /// Whether accounting is still to be read.
+    is_unread: bool,
     state: State,
     status: Status,
     metrics: Option<Metrics>,
@@ -91,6 +93,7 @@ impl Service {
             fallback,
             drift,
             memory,
+            is_unread: settings.estimates.seed_days > 0 && history.as_ref().is_some_and(History::is_empty),
             history,
             state,
             status,
@@ -266,6 +269,7 @@ impl Service {
 
     /// Learns from jobs that have left, and tells the others what is expected of them; what went wrong about it.
     fn learn(&mut self, snapshot: &mut Snapshot) -> Option<String> {
+        let unread = self.seed(snapshot);
         let history = self.history.as_mut()?;
         let ends = match history.misses(snapshot) {
             true => ended::observe(&self.commands),
@@ -277,7 +281,25 @@ impl Service {
             Err(error) => (BTreeMap::new(), Some(error.to_string())),
         };
         history.observe(snapshot, &self.memory, &ends, &self.settings.rounds());
-        note
+        unread.or(note)
+    }
+
+    /// Learns from Slurm's accounting, in the first round alone; why it did not.
+    fn seed(&mut self, snapshot: &Snapshot) -> Option<String> {
+        let history = self.history.as_mut().filter(|_| self.is_unread)?;
+        self.is_unread = false;
+        let rounds = self.settings.rounds();
+        match accounting::observe(&self.commands, &self.partition, rounds.estimates.seed_days) {
+            Ok(jobs) => {
+                history.learn_past(jobs, snapshot, &rounds);
+                None
+            }
+            Err(error) => {
+                let warning = format!("estimates begin with nothing learned: {error}");
+                self.status.warnings.push(warning.clone());
+                Some(warning)
+            }
+        }
     }
 
     /// Counts what the tree was offered; what is new to the operator, if anything.

@@ -22,7 +22,7 @@ impl Fake {
         fs::create_dir_all(fake.at("bin")).unwrap();
         fs::create_dir_all(fake.at("jobs")).unwrap();
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake");
-        for name in ["lib.sh", "squeue", "sinfo", "scontrol"] {
+        for name in ["lib.sh", "squeue", "sinfo", "scontrol", "sacct"] {
             fs::copy(scripts.join(name), fake.at("bin").join(name)).unwrap();
         }
         for (number, (gpus, limit)) in jobs.iter().enumerate() {
@@ -465,6 +465,37 @@ fn killed_behind_any_call_it_learns_every_end_once() {
             break;
         }
     }
+}
+
+#[test]
+fn accounting_is_read_once_where_nothing_was_learned_yet() {
+    let fake = with_history();
+    let config = fake.read("pleach.toml") + "seed_days = 30\n";
+    fs::write(fake.at("pleach.toml"), config).unwrap();
+    let said = fake.rounds("sjf", "--live", "1");
+    assert!(
+        said.contains("estimates begin with nothing learned")
+            && said.contains("accounting storage is disabled"),
+        "{said}"
+    );
+    assert_eq!(fake.order(), [2, 1], "the round goes on, by the limits");
+    fs::remove_dir_all(fake.at("state")).unwrap();
+    fake.end(1);
+    fake.end(2);
+    fake.submit_by("ann", 3, 4, "4:00:00");
+    fake.submit_by("bob", 4, 4, "3:00:00");
+    let line = |user: &str, run_s: i64| {
+        let end_s = 1_795_000_000 + run_s;
+        format!("COMPLETED|1795000000|{end_s}|cpu=4,gres/gpu=4,node=1|g1|{user}|\n")
+    };
+    fs::write(fake.at("sacct"), line("ann", 50) + &line("bob", 900)).unwrap();
+    fake.rounds("sjf", "--live", "1");
+    assert_eq!(fake.order(), [2, 1, 3, 4]);
+    let told = out(&fake.scheduler(&["explain", "3"]));
+    assert!(told.contains("believed run time 50 s: predicted"), "{told}");
+    fs::remove_file(fake.at("sacct")).unwrap();
+    let said = fake.rounds("sjf", "--live", "1");
+    assert!(!said.contains("nothing learned"), "{said}");
 }
 
 #[test]

@@ -126,10 +126,10 @@ impl Run {
             .unwrap_or(self.speed);
         let held_s = match end {
             Some(end) if end.is_cut => return None,
-            Some(end) => (end.end_s - end.start_s?) as f64,
+            Some(end) => end.end_s.saturating_sub(end.start_s?) as f64,
             // Somewhere between the two looks.
-            None if now_s - self.seen_s <= UNSEEN_S_MAX => {
-                0.5 * (self.seen_s + now_s) as f64 - self.start_s? as f64
+            None if now_s.saturating_sub(self.seen_s) <= UNSEEN_S_MAX => {
+                0.5 * (self.seen_s as f64 + now_s as f64) - self.start_s? as f64
             }
             None => return None,
         };
@@ -194,7 +194,8 @@ impl History {
         jobs.sort_by_key(|job| job.end_s);
         for job in jobs {
             let speed = slowest(&job.nodes, &speeds).unwrap_or(1.0);
-            let run_time_s = ((job.end_s - job.start_s) as f64 * speed).clamp(RUN_TIME_S.0, RUN_TIME_S.1);
+            let run_time_s =
+                (job.end_s.saturating_sub(job.start_s) as f64 * speed).clamp(RUN_TIME_S.0, RUN_TIME_S.1);
             let owner = Owner::of(&job.user, &job.account);
             self.run_times.learn(&owner, job.num_gpus, run_time_s);
         }

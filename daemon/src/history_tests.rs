@@ -150,8 +150,14 @@ fn failed_and_cancelled_runs_count_and_those_that_the_cluster_cut_do_not() {
     watch.look(0, &[let_go]);
     watch.ended(1, end(Some(1), 3, false));
     assert!(is_near(watch.look(4, &[job(2, "ann", None)])[0], 2.0));
-    // Shorter than a second is a second.
+    // Shorter than a second is a second, also where the clock was set back, and nothing is longer than 31 years.
     assert!(is_near(after(end(Some(0), 0, false)), 1.0));
+    assert!(is_near(after(end(Some(9), 0, false)), 1.0));
+    let far = End {
+        start_s: Some(i64::MIN),
+        ..end(Some(0), i64::MAX - EPOCH_S, false)
+    };
+    assert!(is_near(after(far), 1e9));
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn job(number: usize, gpus: usize, minutes: usize, runs_on: Option<usize>) -> St
     let submit_s = NOW_S - 1000;
     format!(
         "{number}|{state}|{priority}|gres:gpu:{gpus}|N/A|N/A|N/A|1|1|{node}||pleach:held|{reason}|{minutes}:00|{submit_s}|\
-         {start_s}|0|OK|0|(null)|(null)|(null)|(null)|main|(null)|\n"
+         {start_s}|0|OK|0|(null)|(null)|(null)|(null)|main|ann|(null)|\n"
     )
 }
 

@@ -74,6 +74,7 @@ fn jobs(path: &str, gpus_per_node: u32) -> Result<Vec<Job>, Box<dyn Error>> {
                 id: line[id].parse()?,
                 phase: Phase::Waiting,
                 account: String::new(),
+                user: String::new(),
                 submit_s: EPOCH_S + submit_s as i64,
                 start_s: None,
                 limit_s: Some(line[limit].parse::<f64>()? as i64),
@@ -87,6 +88,7 @@ fn jobs(path: &str, gpus_per_node: u32) -> Result<Vec<Job>, Box<dyn Error>> {
                 num_restarts: 0,
                 num_tries: 0,
                 not_before_s: 0,
+                predicted_s: None,
             },
         });
     }

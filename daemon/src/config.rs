@@ -53,6 +53,8 @@ pub struct Settings {
     pub gpu_types: BTreeMap<String, GpuType>,
     /// GPUs that are an account's by right, by Slurm's names; other accounts share the rest.
     pub tenants: BTreeMap<String, u32>,
+    /// What policies are told of run times.
+    pub estimates: EstimateSettings,
 }
 
 /// What is done about drift.
@@ -86,6 +88,44 @@ pub struct RoundSettings {
     pub gpu_types: BTreeMap<String, GpuType>,
     /// GPUs that are an account's by right; other accounts share the rest.
     pub tenants: BTreeMap<String, u32>,
+    /// What policies are told of run times.
+    pub estimates: EstimateSettings,
+}
+
+/// Where estimates of run times come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EstimatesFrom {
+    /// The job's time limit.
+    #[default]
+    Limit,
+    /// Jobs like it that have ended, and the limit where that is shorter or nothing has ended yet.
+    History,
+}
+
+/// What policies are told of run times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EstimateSettings {
+    /// Where the estimates come from.
+    pub from: EstimatesFrom,
+    /// Ended jobs that count, 1 to 50: the last of the same user and gang size, else of the user, of the gang size, of anyone.
+    pub num_last: u32,
+    /// Users that are kept in mind, 1 to 10,000; the one whose last job ended longest ago is forgotten first.
+    pub num_users: u32,
+    /// Days of Slurm's accounting (`sacct`) that are read where nothing was learned yet, 0 to 366; 0: none. Not on Kubernetes.
+    pub seed_days: u32,
+}
+
+impl Default for EstimateSettings {
+    fn default() -> EstimateSettings {
+        EstimateSettings {
+            from: EstimatesFrom::Limit,
+            num_last: 10,
+            num_users: 2000,
+            seed_days: 0,
+        }
+    }
 }
 
 /// A GPU type.
@@ -118,6 +158,7 @@ impl Default for RoundSettings {
             restart_cost_s: 30.0,
             gpu_types: BTreeMap::new(),
             tenants: BTreeMap::new(),
+            estimates: EstimateSettings::default(),
         }
     }
 }
@@ -141,6 +182,24 @@ impl RoundSettings {
                 f64::from(u32::MAX),
             ),
             ("restart_cost_s", self.restart_cost_s, 0.0, 1e6),
+            (
+                "estimates.num_last",
+                f64::from(self.estimates.num_last),
+                1.0,
+                50.0,
+            ),
+            (
+                "estimates.seed_days",
+                f64::from(self.estimates.seed_days),
+                0.0,
+                366.0,
+            ),
+            (
+                "estimates.num_users",
+                f64::from(self.estimates.num_users),
+                1.0,
+                10_000.0,
+            ),
         ])?;
         for (name, gpu) in &self.gpu_types {
             if !(1e-6..=1e6).contains(&gpu.speed) || !(1e-3..=1e6).contains(&gpu.memory_gib) {
@@ -206,6 +265,7 @@ impl Default for Settings {
             drift_window: WINDOW_DEFAULT,
             drift_limit: PSI_LIMIT_DEFAULT,
             tenants: rounds.tenants,
+            estimates: rounds.estimates,
         }
     }
 }
@@ -264,6 +324,7 @@ impl Settings {
             restart_cost_s: self.restart_cost_s,
             gpu_types: self.gpu_types.clone(),
             tenants: self.tenants.clone(),
+            estimates: self.estimates,
         }
     }
 
@@ -313,6 +374,13 @@ mod tests {
             ("metrics_port = 65536", "65536"),
             ("[gpu_types.a100]\nspeed = -1", "gpu_types.a100"),
             ("[tenants]\n'*' = 3", "tenants"),
+            ("[estimates]\nfrom = 'oracle'", "`history`"),
+            (
+                "[estimates]\nnum_last = 0",
+                "estimates.num_last = 0: allowed is 1 to 50",
+            ),
+            ("[estimates]\nnum_users = 10001", "estimates.num_users"),
+            ("[estimates]\nseed_days = 367", "estimates.seed_days"),
         ] {
             let error = load(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");

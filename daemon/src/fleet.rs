@@ -10,8 +10,8 @@ use pleach_scheduler::cluster::{NodeState, Placement, Slice};
 use pleach_scheduler::cluster_spec::{GpuTypeSpec, NodeGroup, TenantSpec};
 use pleach_scheduler::snapshot::{JobRecord, RunRecord};
 use pleach_scheduler::{
-    Capabilities, ClassId, Cluster, ClusterSpec, Estimate, ExternalId, ModelClass, NodeId, Provenance,
-    Resources, Submission, TenantId, Time,
+    Capabilities, ClassId, Cluster, ClusterSpec, ExternalId, ModelClass, NodeId, Resources, Submission,
+    TenantId, Time,
 };
 
 use crate::config::RoundSettings;
@@ -389,10 +389,7 @@ fn record(job: &JobSeen, now_s: i64, class: usize, memory: &Memory, settings: &R
                 tenant: TenantId(tenant.unwrap_or(settings.tenants.len()) as u16),
                 class: ClassId(class as u16),
                 num_gpus: job.num_gpus(),
-                estimate_s: Estimate {
-                    value: job.limit_s.unwrap_or(settings.default_limit_s).max(1) as f64,
-                    provenance: Provenance::UserLimit,
-                },
+                estimate_s: job.estimate_s(settings.default_limit_s),
                 resources: Resources::WHOLE_GPU,
             },
         )

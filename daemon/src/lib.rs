@@ -6,6 +6,8 @@ pub mod config;
 pub mod drift;
 pub mod error;
 pub mod fleet;
+pub mod history;
+pub mod log;
 pub mod lua;
 pub mod mark;
 pub mod memory;
@@ -19,6 +21,6 @@ pub mod source;
 pub mod state;
 pub mod why_not;
 
-pub use config::{RoundSettings, Settings};
+pub use config::{EstimateSettings, RoundSettings, Settings};
 pub use error::Error;
 pub use service::Service;

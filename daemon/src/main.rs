@@ -1,5 +1,6 @@
 //! The program `pleach-scheduler`: reads arguments and the clock, hears signals, calls the library.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,6 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
+use pleach_daemon::config::EstimatesFrom;
+use pleach_daemon::log::{LogForm, one_line};
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::round::{self, Deciders};
@@ -34,6 +37,9 @@ struct Cli {
     /// The partition to drive, instead of the configuration's or Slurm's default one.
     #[arg(long, global = true, value_name = "NAME")]
     partition: Option<String>,
+    /// How messages are written to standard error.
+    #[arg(long = "log", global = true, value_enum, default_value = "text")]
+    log_form: LogForm,
     #[command(subcommand)]
     command: Command,
 }
@@ -112,23 +118,15 @@ struct ReplayArgs {
 }
 
 fn main() -> ExitCode {
-    match dispatch(&Cli::parse()) {
+    let cli = Cli::parse();
+    cli.log_form.start();
+    match dispatch(&cli) {
         Ok(code) => code,
         Err(error) => {
-            note(&error.to_string());
+            tracing::error!("{}", one_line(&error.to_string()));
             ExitCode::FAILURE
         }
     }
-}
-
-/// One line on standard error, with the time.
-fn note(text: &str) {
-    let _ = writeln!(
-        io::stderr(),
-        "{} pleach-scheduler: {}",
-        now_s(),
-        text.replace('\n', " | ")
-    );
 }
 
 /// Text on standard output; a reader that has gone is none of our errors.
@@ -183,7 +181,7 @@ fn signals() -> (Arc<AtomicBool>, Arc<AtomicBool>) {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         for (signal, flag) in [(SIGTERM, &stop), (SIGINT, &stop), (SIGHUP, &reload)] {
             if let Err(error) = signal_hook::flag::register(signal, Arc::clone(flag)) {
-                note(&format!("signal {signal} cannot be heard: {error}"));
+                tracing::error!("signal {signal} cannot be heard: {error}");
             }
         }
     }
@@ -200,28 +198,28 @@ fn run(settings: Settings, args: &Run) -> Result<ExitCode, Error> {
     } else {
         "drives"
     };
-    note(&format!(
+    tracing::info!(
         "{} {mode} partition {} ({} rounds a minute)",
         status.policy,
         status.partition,
         60.0 / tick.as_secs_f64()
-    ));
+    );
     for warning in &status.warnings {
-        note(warning);
+        tracing::warn!("{}", one_line(warning));
     }
     let mut last = Vec::new();
     loop {
         let began = Instant::now();
         if reload.swap(false, Ordering::Relaxed) {
             match service.reload() {
-                Ok(()) => note(&format!("the policy was read again: {}", service.status().policy)),
-                Err(error) => note(&format!("the policy stays: {error}")),
+                Ok(()) => tracing::info!("the policy was read again: {}", service.status().policy),
+                Err(error) => tracing::error!("the policy stays: {}", one_line(&error.to_string())),
             }
         }
         let notes = service.round(now_s());
         // What goes on from round to round is said once.
         for text in notes.iter().filter(|text| !last.contains(*text)) {
-            note(text);
+            tracing::warn!("{}", one_line(text));
         }
         last = notes;
         let is_last = args
@@ -236,9 +234,9 @@ fn run(settings: Settings, args: &Run) -> Result<ExitCode, Error> {
         if stop.load(Ordering::Relaxed) || is_last {
             let num = service.status().num_waiting;
             if !args.shadow && num > 0 {
-                note(&format!(
+                tracing::warn!(
                     "ends; {num} jobs stay held: start it again, or run `pleach-scheduler hand-back`"
-                ));
+                );
             }
             return Ok(ExitCode::SUCCESS);
         }
@@ -308,8 +306,12 @@ fn explain(settings: &Settings, job: ExternalId) -> Result<ExitCode, Error> {
                 false => format!("of {}: {mode}", planned.nodes.join(",")),
             };
             say(&format!(
-                "round {} at {}: {action} job {job} on {} GPU(s) {nodes}\nby {by}\n{}",
-                record.round, record.snapshot.taken_s, planned.decision.num_gpus, planned.why
+                "round {} at {}: {action} job {job} on {} GPU(s) {nodes}\nby {by}\n{}{}",
+                record.round,
+                record.snapshot.taken_s,
+                planned.decision.num_gpus,
+                planned.belief(),
+                planned.why
             ));
         }
     }
@@ -318,9 +320,16 @@ fn explain(settings: &Settings, job: ExternalId) -> Result<ExitCode, Error> {
 
 fn not_running(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Error> {
     let mut loaded = Loaded::of(&args.policy, fleet::capabilities(&settings.rounds()))?;
-    let snapshot = source::observe(&settings.commands(), &partition(settings)?, now_s())?;
+    let mut snapshot = source::observe(&settings.commands(), &partition(settings)?, now_s())?;
     let mut memory = read_memory(settings);
     memory.observe(&snapshot);
+    if settings.estimates.from == EstimatesFrom::History {
+        let (mut history, complaint) = state::read_history(&settings.state_dir, &settings.estimates);
+        complaint
+            .iter()
+            .for_each(|text| tracing::warn!("{}", one_line(text)));
+        history.observe(&mut snapshot, &memory, &BTreeMap::new(), &settings.rounds());
+    }
     say(&why_not::answer(
         &snapshot,
         &memory,
@@ -349,7 +358,7 @@ fn hand_back(settings: &Settings, args: &HandBack) -> Result<ExitCode, Error> {
     let (num, refused) = apply::slurm::hand_back(&settings.commands())?;
     say(&format!("{num} jobs were given back to Slurm"));
     for text in &refused {
-        note(text);
+        tracing::warn!("{}", one_line(text));
     }
     Ok(if refused.is_empty() {
         ExitCode::SUCCESS

@@ -7,7 +7,7 @@ use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::{Bundle, Tree};
 use pleach_scheduler::{Capabilities, Provenance, TreePolicy, heuristics};
 
-use crate::config::RoundSettings;
+use crate::config::{EstimateSettings, EstimatesFrom, RoundSettings};
 use crate::error::Error;
 
 /// Who answers where nobody says who.
@@ -120,21 +120,51 @@ impl Loaded {
                 path: shown.into(),
                 reason: error.to_string(),
             })?;
-        let trained_with = &tree.meta().estimates;
-        let mut warnings = Vec::new();
-        if !trained_with.is_empty() && !trained_with.contains(&Provenance::UserLimit) {
-            warnings.push(format!(
-                "it was trained with estimates of the kind {trained_with:?}; here only time limits are known (UserLimit)"
-            ));
-        }
         let name = tree.meta().name.clone();
         let tree = TreePolicy::new(tree);
         Ok(Loaded {
             policy: Box::new(tree.clone()),
             tree: Some(tree),
             name,
-            warnings,
+            warnings: Vec::new(),
         })
+    }
+
+    /// What an operator should know of it with these settings: its own warnings, and whether it was trained with other estimates
+    /// of run times than it is given here, with what to do about it.
+    #[must_use]
+    pub fn warnings_with(&self, estimates: &EstimateSettings) -> Vec<String> {
+        let mut warnings = self.warnings.clone();
+        let trained_with = self
+            .tree
+            .as_ref()
+            .map(|tree| tree.tree().meta().estimates.as_slice());
+        let trained_with = trained_with.unwrap_or_default();
+        let (given, other, here) = match estimates.from {
+            EstimatesFrom::Limit => (Provenance::UserLimit, "history", "only time limits are known"),
+            EstimatesFrom::History => (
+                Provenance::Predicted,
+                "limit",
+                "they are predicted from ended jobs",
+            ),
+        };
+        if trained_with.is_empty() || trained_with.contains(&given) {
+            return warnings;
+        }
+        let is_other =
+            trained_with.contains(&Provenance::UserLimit) || trained_with.contains(&Provenance::Predicted);
+        let fix = match (is_other, estimates.from) {
+            (true, _) => format!("set `from = \"{other}\"` in `[estimates]`"),
+            (false, EstimatesFrom::Limit) => {
+                "`from = \"history\"` in `[estimates]` comes nearer, training with `--estimates user` fits"
+                    .into()
+            }
+            (false, EstimatesFrom::History) => "training with `--estimates history` fits".into(),
+        };
+        warnings.push(format!(
+            "it was trained with estimates of the kind {trained_with:?}; here {here} ({given:?}): {fix}"
+        ));
+        warnings
     }
 }
 
@@ -197,6 +227,39 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(refused.contains("fallback = \"sfj\": allowed is "), "{refused}");
+    }
+
+    #[test]
+    fn a_tree_that_was_trained_with_other_estimates_is_told_with_the_fix() {
+        let told = |trained_with: Provenance, from: EstimatesFrom| {
+            let text = reference().to_json();
+            let at = text.find("\"estimates\": [").unwrap();
+            let end = at + text[at..].find(']').unwrap();
+            let kind = serde_json::to_string(&trained_with).unwrap();
+            let text = format!("{}\"estimates\": [{kind}{}", &text[..at], &text[end..]);
+            let tree = Tree::from_json(&text).unwrap();
+            let loaded = Loaded::tree("t", tree, Capabilities::default()).unwrap();
+            let estimates = EstimateSettings {
+                from,
+                ..EstimateSettings::default()
+            };
+            loaded.warnings_with(&estimates)
+        };
+        use {EstimatesFrom::*, Provenance::*};
+        assert!(told(UserLimit, Limit).is_empty() && told(Predicted, History).is_empty());
+        for (trained_with, from, words) in [
+            (Predicted, Limit, "set `from = \"history\"` in `[estimates]`"),
+            (UserLimit, History, "set `from = \"limit\"` in `[estimates]`"),
+            (
+                Oracle,
+                Limit,
+                "here only time limits are known (UserLimit): `from = \"history\"`",
+            ),
+            (Oracle, History, "training with `--estimates history`"),
+        ] {
+            let found = told(trained_with, from);
+            assert!(found.len() == 1 && found[0].contains(words), "{found:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is written down of a round: enough to decide it again, and to tell why.
 
-use pleach_scheduler::{Decision, ExternalId};
+use pleach_scheduler::{Decision, Estimate, ExternalId, Provenance};
 use serde::{Deserialize, Serialize};
 
 use crate::memory::Memory;
@@ -45,6 +45,9 @@ pub struct Planned {
     pub decision: Decision,
     /// Names of the nodes of its placement, in the order of its slices.
     pub nodes: Vec<String>,
+    /// What was believed of the job's run time, s, and where that came from; none in logs of before it was written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate_s: Option<Estimate>,
     /// Why, in words; empty where no tree decided.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
@@ -58,5 +61,20 @@ impl Planned {
     #[must_use]
     pub fn job(&self) -> ExternalId {
         self.decision.job
+    }
+
+    /// The believed run time in words, with where it comes from; nothing where it was not written down.
+    #[must_use]
+    pub fn belief(&self) -> String {
+        let Some(estimate_s) = self.estimate_s else {
+            return String::new();
+        };
+        let from = match estimate_s.provenance {
+            Provenance::UserLimit => "its time limit",
+            Provenance::Predicted => "predicted from ended jobs",
+            Provenance::Profile => "measured beforehand",
+            Provenance::Oracle => "known",
+        };
+        format!("believed run time {:.0} s: {from}\n", estimate_s.value)
     }
 }

@@ -133,6 +133,7 @@ fn decide(
                     .iter()
                     .map(|slice| nodes[slice.node.index()].clone())
                     .collect(),
+                estimate_s: Some(cluster.job(decision.row).request.estimate_s),
                 decision,
                 why: why.clone(),
                 outcome: String::new(),

@@ -1,23 +1,25 @@
 //! The loop: observe, decide, carry out, write down. What fails is told and tried again in the next round.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use pleach_scheduler::decision::Action;
 
 use crate::apply::slurm as apply;
 use crate::command::Commands;
-use crate::config::Settings;
+use crate::config::{EstimatesFrom, Settings};
 use crate::drift::Drift;
 use crate::error::Error;
 use crate::fleet;
+use crate::history::History;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::policy::Loaded;
 use crate::record::{Planned, RoundRecord};
 use crate::round::{self, Deciders};
 use crate::snapshot::{Phase, Snapshot};
-use crate::source::slurm as source;
-use crate::state::{State, Status};
+use crate::source::{accounting, ended, slurm as source};
+use crate::state::{self, State, Status};
 
 /// A daemon between two rounds.
 #[derive(Debug)]
@@ -31,6 +33,10 @@ pub struct Service {
     fallback: Loaded,
     drift: Option<Drift>,
     memory: Memory,
+    /// None where estimates are time limits.
+    history: Option<History>,
+    /// Whether accounting is still to be read.
+    is_unread: bool,
     state: State,
     status: Status,
     metrics: Option<Metrics>,
@@ -55,7 +61,15 @@ impl Service {
             None => source::default_partition(&commands)?,
         };
         let (memory, complaint) = state.read_memory();
-        let mut warnings = loaded.warnings.clone();
+        let mut warnings = loaded.warnings_with(&settings.estimates);
+        warnings.extend(complaint);
+        let (history, complaint) = match settings.estimates.from {
+            EstimatesFrom::Limit => (None, None),
+            EstimatesFrom::History => {
+                let (history, complaint) = state::read_history(&settings.state_dir, &settings.estimates);
+                (Some(history), complaint)
+            }
+        };
         warnings.extend(complaint);
         let (remembered, complaint) = state.read_drift();
         warnings.extend(complaint);
@@ -79,6 +93,8 @@ impl Service {
             fallback,
             drift,
             memory,
+            is_unread: settings.estimates.seed_days > 0 && history.as_ref().is_some_and(History::is_empty),
+            history,
             state,
             status,
             metrics,
@@ -101,7 +117,7 @@ impl Service {
         let capabilities = fleet::capabilities(&rounds);
         let loaded = Loaded::of(&self.policy_text, capabilities)?;
         let fallback = loaded.fallback(&rounds, capabilities)?;
-        self.status.warnings.clone_from(&loaded.warnings);
+        self.status.warnings = loaded.warnings_with(&self.settings.estimates);
         self.status.policy.clone_from(&loaded.name);
         self.policy = loaded;
         self.fallback = fallback;
@@ -136,6 +152,9 @@ impl Service {
         let written = [
             beat,
             self.state.write_memory(&self.memory),
+            self.history
+                .as_ref()
+                .map_or(Ok(()), |history| self.state.write_history(history)),
             self.state.write_status(&self.status),
         ];
         // News and no error of this round.
@@ -159,9 +178,10 @@ impl Service {
         news: &mut Option<String>,
     ) -> Result<(), Error> {
         let began = Instant::now();
-        let snapshot = source::observe(&self.commands, &self.partition, now_s)?;
-        self.status.observe_s = began.elapsed().as_secs_f64();
+        let mut snapshot = source::observe(&self.commands, &self.partition, now_s)?;
         self.memory.observe(&snapshot);
+        notes.extend(self.learn(&mut snapshot));
+        self.status.observe_s = began.elapsed().as_secs_f64();
         self.count(&snapshot);
         if !self.is_shadow {
             let kept = apply::keep(&self.commands, &snapshot, self.settings.release_limit_s);
@@ -245,6 +265,41 @@ impl Service {
             }
         }
         Ok(())
+    }
+
+    /// Learns from jobs that have left, and tells the others what is expected of them; what went wrong about it.
+    fn learn(&mut self, snapshot: &mut Snapshot) -> Option<String> {
+        let unread = self.seed(snapshot);
+        let history = self.history.as_mut()?;
+        let ends = match history.misses(snapshot) {
+            true => ended::observe(&self.commands),
+            false => Ok(BTreeMap::new()),
+        };
+        // Where Slurm does not say how they ended, the times at which they were seen have to do.
+        let (ends, note) = match ends {
+            Ok(ends) => (ends, None),
+            Err(error) => (BTreeMap::new(), Some(error.to_string())),
+        };
+        history.observe(snapshot, &self.memory, &ends, &self.settings.rounds());
+        unread.or(note)
+    }
+
+    /// Learns from Slurm's accounting, in the first round alone; why it did not.
+    fn seed(&mut self, snapshot: &Snapshot) -> Option<String> {
+        let history = self.history.as_mut().filter(|_| self.is_unread)?;
+        self.is_unread = false;
+        let rounds = self.settings.rounds();
+        match accounting::observe(&self.commands, &self.partition, rounds.estimates.seed_days) {
+            Ok(jobs) => {
+                history.learn_past(jobs, snapshot, &rounds);
+                None
+            }
+            Err(error) => {
+                let warning = format!("estimates begin with nothing learned: {error}");
+                self.status.warnings.push(warning.clone());
+                Some(warning)
+            }
+        }
     }
 
     /// Counts what the tree was offered; what is new to the operator, if anything.

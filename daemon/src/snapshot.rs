@@ -3,12 +3,13 @@
 //! Everything that a round decides is a function of this and of what is remembered of jobs that ran before
 //! ([`crate::memory::Memory`]), so a snapshot that was written down is decided again to the same bits.
 
-use pleach_scheduler::ExternalId;
 use pleach_scheduler::cluster::NodeState;
+use pleach_scheduler::{Estimate, ExternalId, Provenance};
 use serde::{Deserialize, Serialize};
 
-/// What the key `version` says. A change of the format is a new number.
-pub const VERSION: u32 = 1;
+/// What the key `version` says. A change of the format is a new number. Version 2 may name users and predictions; files of version
+/// 1 are read as they were.
+pub const VERSION: u32 = 2;
 
 /// A cluster at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,6 +81,9 @@ pub struct JobSeen {
     /// The account that pays for it; empty where there is none.
     #[serde(default)]
     pub account: String,
+    /// Who submitted it; empty where that is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub user: String,
     /// When it came, Unix time, s.
     pub submit_s: i64,
     /// When its present run began, Unix time, s.
@@ -115,6 +119,10 @@ pub struct JobSeen {
     /// Not to be let go again before this, Unix time, s.
     #[serde(default)]
     pub not_before_s: i64,
+    /// What ended jobs let expect of its run time, s on the reference GPU; none: nothing was predicted. The daemon's own word
+    /// ([`crate::history::History`]), here so that a round is decided again to the same bits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_s: Option<f64>,
 }
 
 impl JobSeen {
@@ -122,6 +130,23 @@ impl JobSeen {
     #[must_use]
     pub fn num_gpus(&self) -> u32 {
         self.num_nodes.saturating_mul(self.gpus_per_node)
+    }
+
+    /// What a policy is told of its run time, s: the prediction where it is below the time limit, else the limit, which is
+    /// `default_limit_s` for a job without one. At least 1 s.
+    #[must_use]
+    pub fn estimate_s(&self, default_limit_s: i64) -> Estimate {
+        let limit_s = self.limit_s.unwrap_or(default_limit_s).max(1) as f64;
+        match self.predicted_s {
+            Some(predicted_s) if predicted_s < limit_s => Estimate {
+                value: predicted_s.max(1.0),
+                provenance: Provenance::Predicted,
+            },
+            _ => Estimate {
+                value: limit_s,
+                provenance: Provenance::UserLimit,
+            },
+        }
     }
 
     /// Whether it holds GPUs that the daemon gave to it.

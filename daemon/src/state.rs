@@ -1,4 +1,4 @@
-//! The daemon's folder: a lock, the decision log, the status, the memory and what is remembered of drift.
+//! The daemon's folder: a lock, the decision log, the status, the memory, what was learned of run times, what is remembered of drift.
 //!
 //! Nothing in it is needed to go on: jobs, holds and decisions are Slurm's. So a full disk costs the log, not the scheduling.
 
@@ -8,13 +8,18 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::EstimateSettings;
 use crate::drift::Remembered;
 use crate::error::Error;
+use crate::history::History;
 use crate::memory::Memory;
 use crate::record::RoundRecord;
 
 /// Largest memory that is read: what ten million jobs could leave.
 const MEMORY_MAX: u64 = 4 << 30;
+
+/// Largest history that is read: 10,000 users of 50 run times for each of 16 gang sizes.
+const HISTORY_MAX: u64 = 256 << 20;
 
 /// Largest memory of drift that is read: a window over the largest tree.
 const DRIFT_MAX: u64 = 1 << 20;
@@ -153,6 +158,14 @@ impl State {
         self.replace("memory.json", &serde_json::to_vec(memory).unwrap_or_default())
     }
 
+    /// Writes what was learned of run times.
+    ///
+    /// # Errors
+    /// What cannot be written.
+    pub fn write_history(&self, history: &History) -> Result<(), Error> {
+        self.replace("history.json", &serde_json::to_vec(history).unwrap_or_default())
+    }
+
     /// Writes what is remembered of drift.
     ///
     /// # Errors
@@ -209,6 +222,26 @@ impl State {
             std::fs::rename(&part, &path)
         };
         write().map_err(Error::file(&path))
+    }
+}
+
+/// What was learned of run times in a folder, within the bounds of the settings; nothing yet where there is no such file or it
+/// cannot be understood, with the reason.
+#[must_use]
+pub fn read_history(folder: &Path, settings: &EstimateSettings) -> (History, Option<String>) {
+    let path = folder.join("history.json");
+    let Ok(file) = File::open(&path) else {
+        return (History::new(settings), None);
+    };
+    let mut text = Vec::new();
+    let read = file.take(HISTORY_MAX).read_to_end(&mut text);
+    let read = read.map_err(|error| error.to_string());
+    match read.and_then(|_| History::read(&text, settings)) {
+        Ok(history) => (history, None),
+        Err(reason) => {
+            let complaint = format!("{}: {reason}; begins anew", path.display());
+            (History::new(settings), Some(complaint))
+        }
     }
 }
 
@@ -361,5 +394,29 @@ mod tests {
         assert_eq!(state.read_memory(), (Memory::default(), None));
         std::fs::write(folder.path().join("memory.json"), "{\"7\":").unwrap();
         assert!(state.read_memory().1.unwrap().contains("memory.json"));
+    }
+
+    #[test]
+    fn a_history_that_cannot_be_understood_is_begun_anew_and_said_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = State::take(folder.path(), 65_536).unwrap();
+        let settings = EstimateSettings::default();
+        let nothing = History::new(&settings);
+        assert_eq!(read_history(folder.path(), &settings), (nothing.clone(), None));
+        state.write_history(&nothing).unwrap();
+        assert_eq!(read_history(folder.path(), &settings), (nothing.clone(), None));
+        let path = folder.path().join("history.json");
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (other, word) in [
+            (
+                text.replace("\"version\":1", "\"version\":9"),
+                "version = 9: allowed is 1",
+            ),
+            (text[..text.len() / 2].to_owned(), "EOF"),
+        ] {
+            std::fs::write(&path, other).unwrap();
+            let (history, complaint) = read_history(folder.path(), &settings);
+            assert!(history == nothing && complaint.unwrap().contains(word), "{word}");
+        }
     }
 }

@@ -116,6 +116,7 @@ fn shown(cluster: &Cluster, names: &[String], now_s: i64) -> Snapshot {
             id: job.external,
             phase: if runs { Phase::Running } else { Phase::Waiting },
             account: String::new(),
+            user: String::new(),
             submit_s: job.submit.0 / 1_000_000,
             start_s: runs.then_some(job.run_start.0 / 1_000_000),
             limit_s: Some(job.request.estimate_s.value as i64),
@@ -133,6 +134,7 @@ fn shown(cluster: &Cluster, names: &[String], now_s: i64) -> Snapshot {
             num_restarts: job.num_preemptions,
             num_tries: 0,
             not_before_s: 0,
+            predicted_s: None,
         });
     }
     snapshot
@@ -294,6 +296,7 @@ fn waiting(number: u64, num_nodes: u32, gpus_per_node: u32, limit_s: i64) -> Job
         id: ExternalId::number(number),
         phase: Phase::Waiting,
         account: String::new(),
+        user: String::new(),
         submit_s: EPOCH_S - 1_000_000 + number as i64,
         start_s: None,
         limit_s: Some(limit_s),
@@ -307,6 +310,7 @@ fn waiting(number: u64, num_nodes: u32, gpus_per_node: u32, limit_s: i64) -> Job
         num_restarts: 0,
         num_tries: 0,
         not_before_s: 0,
+        predicted_s: None,
     }
 }
 

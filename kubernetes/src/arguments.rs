@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand};
+use pleach_daemon::log::LogForm;
 
 /// Drives a Kubernetes cluster with a scheduling policy.
 ///
@@ -18,19 +19,11 @@ pub struct Cli {
     /// Folder of log, status and memory, instead of the configuration's.
     #[arg(long, global = true, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
-    /// How the log is written to standard error.
+    /// How messages are written to standard error.
     #[arg(long, global = true, value_enum, default_value = "text")]
-    pub log: Log,
+    pub log: LogForm,
     #[command(subcommand)]
     pub command: Command,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Log {
-    /// For people.
-    Text,
-    /// A JSON object a line.
-    Json,
 }
 
 #[derive(Debug, Subcommand)]

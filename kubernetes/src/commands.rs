@@ -1,7 +1,9 @@
 //! The commands beside `run`.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use pleach_daemon::config::EstimatesFrom;
 use pleach_daemon::fleet;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
@@ -101,8 +103,12 @@ pub async fn explain(settings: &Settings, text: &str) -> Result<ExitCode, Error>
                 false => format!("of {}: {outcome}", planned.nodes.join(",")),
             };
             say(&format!(
-                "round {} at {}: {action} {text} on {} GPU(s) {nodes}\nby {by}\n{}",
-                record.round, record.snapshot.taken_s, planned.decision.num_gpus, planned.why
+                "round {} at {}: {action} {text} on {} GPU(s) {nodes}\nby {by}\n{}{}",
+                record.round,
+                record.snapshot.taken_s,
+                planned.decision.num_gpus,
+                planned.belief(),
+                planned.why
             ));
         }
     }
@@ -111,13 +117,19 @@ pub async fn explain(settings: &Settings, text: &str) -> Result<ExitCode, Error>
 
 pub async fn why_not(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Error> {
     let mut loaded = Loaded::of(&args.policy, fleet::capabilities(&settings.rounds))?;
-    let observed = look(settings).await?;
+    let mut observed = look(settings).await?;
     let job = match args.job.parse::<ExternalId>() {
         Ok(job) => job,
         Err(_) => job_of(&observed, &args.job)?,
     };
     let mut memory = Memory::default();
     memory.observe(&observed.snapshot);
+    let rounds = &settings.rounds;
+    if rounds.estimates.from == EstimatesFrom::History {
+        let (mut history, complaint) = state::read_history(&settings.state_dir, &rounds.estimates);
+        complaint.iter().for_each(|text| tracing::warn!("{text}"));
+        history.observe(&mut observed.snapshot, &memory, &BTreeMap::new(), rounds);
+    }
     say(&pleach_daemon::why_not::answer(
         &observed.snapshot,
         &memory,
@@ -150,7 +162,7 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
     if let Some(policy) = &args.policy {
         let loaded = Loaded::of(policy, fleet::capabilities(&settings.rounds))?;
         say(&format!("policy: {}", loaded.name));
-        for warning in &loaded.warnings {
+        for warning in loaded.warnings_with(&settings.rounds.estimates) {
             say(&format!("  warning: {warning}"));
         }
     }

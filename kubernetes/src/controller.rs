@@ -1,16 +1,19 @@
 //! The loop: observe, decide, carry out, write down. What fails is told and tried again in the next round.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use pleach_daemon::config::EstimatesFrom;
 use pleach_daemon::fleet;
+use pleach_daemon::history::History;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::metrics::Metrics;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::record::{Planned, RoundRecord};
 use pleach_daemon::round::{self, Deciders, Plan};
 use pleach_daemon::snapshot::{Phase, Snapshot};
-use pleach_daemon::state::{State, Status};
+use pleach_daemon::state::{self, State, Status};
 use pleach_scheduler::decision::Action;
 
 use crate::api::{Cluster, Lift};
@@ -31,6 +34,8 @@ pub struct Controller {
     policy: Loaded,
     fallback: Loaded,
     memory: Memory,
+    /// None where estimates are time limits.
+    history: Option<History>,
     state: State,
     status: Status,
     metrics: Metrics,
@@ -54,7 +59,16 @@ impl Controller {
         let fallback = loaded.fallback(&settings.rounds, capabilities)?;
         let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
         let (memory, complaint) = state.read_memory();
-        let mut warnings = loaded.warnings.clone();
+        let mut warnings = loaded.warnings_with(&settings.rounds.estimates);
+        warnings.extend(complaint);
+        let estimates = &settings.rounds.estimates;
+        let (history, complaint) = match estimates.from {
+            EstimatesFrom::Limit => (None, None),
+            EstimatesFrom::History => {
+                let (history, complaint) = state::read_history(&settings.state_dir, estimates);
+                (Some(history), complaint)
+            }
+        };
         warnings.extend(complaint);
         let partition = match settings.namespaces.is_empty() {
             true => "all namespaces".to_owned(),
@@ -76,6 +90,7 @@ impl Controller {
             policy: loaded,
             fallback,
             memory,
+            history,
             state,
             status,
             metrics: Metrics::silent(),
@@ -110,7 +125,7 @@ impl Controller {
         let capabilities = fleet::capabilities(rounds);
         let loaded = Loaded::of(&self.policy_text, capabilities)?;
         self.fallback = loaded.fallback(rounds, capabilities)?;
-        self.status.warnings.clone_from(&loaded.warnings);
+        self.status.warnings = loaded.warnings_with(&rounds.estimates);
         self.status.policy.clone_from(&loaded.name);
         self.policy = loaded;
         Ok(())
@@ -131,6 +146,9 @@ impl Controller {
         }
         let written = [
             self.state.write_memory(&self.memory),
+            self.history
+                .as_ref()
+                .map_or(Ok(()), |history| self.state.write_history(history)),
             self.state.write_status(&self.status),
         ];
         self.metrics.publish(&self.status);
@@ -146,11 +164,17 @@ impl Controller {
     async fn try_round(&mut self, now_s: i64, notes: &mut Vec<String>) -> Result<(), Error> {
         let began = Instant::now();
         let lists = self.cluster.lists().await?;
-        let observed = Arc::new(observe::observe(&lists, &self.settings, now_s));
+        let mut observed = observe::observe(&lists, &self.settings, now_s);
         drop(lists);
+        self.memory.observe(&observed.snapshot);
+        if let Some(history) = &mut self.history {
+            // Nobody tells how a pod ended that is no longer in the list: the times at which it was seen have to do.
+            let ends = BTreeMap::new();
+            history.observe(&mut observed.snapshot, &self.memory, &ends, &self.settings.rounds);
+        }
+        let observed = Arc::new(observed);
         self.status.observe_s = began.elapsed().as_secs_f64();
         self.view.show(Arc::clone(&observed));
-        self.memory.observe(&observed.snapshot);
         self.count(&observed.snapshot);
         notes.extend(observed.notes.iter().cloned());
         let policy = self.policy.name.clone();

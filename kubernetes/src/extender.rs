@@ -288,6 +288,7 @@ fn alone(seen: &PodSeen, now_s: i64) -> JobSeen {
         id: ExternalId::number(1),
         phase: Phase::Waiting,
         account: seen.namespace.clone(),
+        user: String::new(),
         submit_s: seen.created_s.min(now_s),
         start_s: None,
         limit_s: seen.limit_s,
@@ -301,6 +302,7 @@ fn alone(seen: &PodSeen, now_s: i64) -> JobSeen {
         num_restarts: 0,
         num_tries: 0,
         not_before_s: 0,
+        predicted_s: None,
     }
 }
 

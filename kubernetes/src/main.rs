@@ -7,20 +7,14 @@ mod run;
 
 use std::process::ExitCode;
 
-use arguments::{Cli, Command, Log};
+use arguments::{Cli, Command};
 use clap::Parser;
 use host::block_on;
 use pleach_kubernetes::{Error, Settings};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let log = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_target(false);
-    match cli.log {
-        Log::Text => log.with_ansi(false).init(),
-        Log::Json => log.json().init(),
-    }
+    cli.log.start();
     let result = settings(&cli).and_then(|settings| match &cli.command {
         Command::Run(args) => run::run(settings, args),
         Command::Status => commands::status(&settings),

@@ -259,6 +259,7 @@ fn job(group: Group<'_>, settings: &Settings, reach: &mut Reach<'_>, now_s: i64)
         },
         phase: stand.phase,
         account,
+        user: String::new(),
         submit_s: member.created_s.or(created_s).unwrap_or(now_s),
         limit_s,
         num_nodes: num_pods,
@@ -275,6 +276,7 @@ fn job(group: Group<'_>, settings: &Settings, reach: &mut Reach<'_>, now_s: i64)
         num_restarts: 0,
         num_tries: 0,
         not_before_s: 0,
+        predicted_s: None,
     };
     let pods = JobPods {
         name: format!("{}/{}", member.key.namespace, member.key.name),

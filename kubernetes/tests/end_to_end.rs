@@ -425,3 +425,49 @@ async fn an_api_server_that_says_too_much_or_never_ends_fails_a_round_and_no_mor
     }
     assert_eq!(fake.world.lock().unwrap().num_writes, 0);
 }
+
+#[tokio::test]
+async fn run_times_are_learned_from_pods_that_leave_and_told_with_their_source() {
+    use pleach_daemon::config::EstimatesFrom;
+    use pleach_daemon::source::replay::Replay;
+    use pleach_scheduler::Provenance;
+    let folder = tempfile::tempdir().unwrap();
+    let mut world = world(&[("n1", 4)]);
+    world.life_ms = 1_000_000;
+    let limit = json!({ "pleach/estimate-s": "500" });
+    world.add_pod(with(pod("a", 4), limit.clone()));
+    let fake = Fake::start(world).await;
+    let mut settings = settings(&folder);
+    settings.rounds.estimates.from = EstimatesFrom::History;
+    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
+    let begin_s = now_s();
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while controller.status().num_placed == 0 {
+        controller.round(begin_s).await;
+        assert!(std::time::Instant::now() < deadline, "the pod does not start");
+    }
+    controller.round(begin_s + 100).await;
+    {
+        let mut world = fake.world.lock().unwrap();
+        for pod in world.pods.values_mut() {
+            pod["status"]["phase"] = json!("Succeeded");
+        }
+        world.add_pod(with(pod("b", 4), limit));
+    }
+    // Another controller, which finds what the first one learned.
+    drop(controller);
+    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
+    controller.round(begin_s + 110).await;
+    let log = Replay::open(&settings.state_dir.join("decisions.jsonl")).unwrap();
+    let told: Vec<_> = log
+        .flat_map(|record| record.unwrap().decisions)
+        .map(|planned| planned.estimate_s.unwrap())
+        .collect();
+    assert_eq!(
+        (told[0].value, told[0].provenance),
+        (500.0, Provenance::UserLimit)
+    );
+    // It left between the looks at 100 s and 110 s.
+    assert!((told[1].value - 105.0).abs() < 1e-9, "{told:?}");
+    assert_eq!((told.len(), told[1].provenance), (2, Provenance::Predicted));
+}

@@ -51,6 +51,7 @@ mod external_id;
 pub mod features;
 mod guards;
 pub mod heuristics;
+pub mod history;
 mod ids;
 pub mod key_weight;
 mod lens;

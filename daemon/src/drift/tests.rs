@@ -42,6 +42,7 @@ fn snapshot(number: u64) -> Snapshot {
         id: number.to_string().parse::<ExternalId>().unwrap(),
         phase: Phase::Waiting,
         account: String::new(),
+        user: String::new(),
         submit_s: 1_795_000_000,
         start_s: None,
         limit_s: Some(3600),
@@ -55,6 +56,7 @@ fn snapshot(number: u64) -> Snapshot {
         num_restarts: 0,
         num_tries: 0,
         not_before_s: 0,
+        predicted_s: None,
     };
     Snapshot {
         version: VERSION,

@@ -10,9 +10,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::ExternalId;
-use pleach_scheduler::cluster::NodeState;
 
+use super::node::{NODE_FIELDS, SINFO, node};
 use super::node_list::expand;
+use super::table::{fields, is_null, number};
 use crate::command::Commands;
 use crate::error::Error;
 use crate::mark::Mark;
@@ -21,13 +22,10 @@ use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
 /// The account is last: it may be any text.
 const JOB_FIELDS: &str = "JobArrayID:|,State:|,PriorityLong:|,tres-per-node:|,tres-per-job:|,tres-per-task:|,\
 tres-per-socket:|,NumNodes:|,NumCPUs:|,NodeList:|,ReqNodes:|,admin_comment:|,Reason:|,TimeLimit:|,SubmitTime:|,StartTime:|,\
-RestartCnt:|,OverSubscribe:|,Contiguous:|,Feature:|,Dependency:|,Reservation:|,Licenses:|,Partition:|,Account:|";
-const NUM_JOB_FIELDS: usize = 25;
-const NODE_FIELDS: &str = "NodeList:|,StateLong:|,Gres:|,GresUsed:|,CPUsState:|,Partition:|";
-const NUM_NODE_FIELDS: usize = 6;
+RestartCnt:|,OverSubscribe:|,Contiguous:|,Feature:|,Dependency:|,Reservation:|,Licenses:|,Partition:|,UserName:|,Account:|";
+const NUM_JOB_FIELDS: usize = 26;
 
 const SQUEUE: &str = "squeue";
-const SINFO: &str = "sinfo";
 
 /// Reasons for which Slurm itself would start a job later: it may be held and decided by the daemon.
 const OPEN_REASONS: [&str; 6] = [
@@ -148,40 +146,6 @@ fn fits(job: &JobSeen, nodes: &[NodeSeen]) -> bool {
     })
 }
 
-/// The fields of a line; the last one may hold separators of its own.
-fn fields<'a, const N: usize>(
-    command: &'static str,
-    row: usize,
-    line: &'a str,
-) -> Result<[&'a str; N], Error> {
-    let found: Vec<&str> = line.strip_suffix('|').unwrap_or("").splitn(N, '|').collect();
-    let num = found.len();
-    found
-        .try_into()
-        .map_err(|_| Error::garbage(command, row, line, format!("{num} fields; {N} were asked for")))
-}
-
-fn number<T: std::str::FromStr>(
-    command: &'static str,
-    row: usize,
-    line: &str,
-    what: &str,
-    text: &str,
-) -> Result<T, Error> {
-    text.parse().map_err(|_| {
-        Error::garbage(
-            command,
-            row,
-            line,
-            format!("{what} = {text:?} is no number in range"),
-        )
-    })
-}
-
-fn is_null(text: &str) -> bool {
-    text.is_empty() || text == "(null)" || text == "N/A"
-}
-
 /// A job that asks for GPUs; none for others, and for parts of heterogeneous jobs.
 fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error> {
     let [
@@ -209,6 +173,7 @@ fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error
         reservation,
         licenses,
         of,
+        user,
         account,
     ] = fields::<NUM_JOB_FIELDS>(SQUEUE, row, line)?;
     let bad = |text: &str| Error::garbage(SQUEUE, row, line, text);
@@ -263,10 +228,8 @@ fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error
     Ok(Some(JobSeen {
         id,
         phase,
-        account: Some(account)
-            .filter(|name| !is_null(name))
-            .unwrap_or_default()
-            .to_owned(),
+        account: named(account),
+        user: named(user),
         submit_s,
         start_s: start_s.filter(|_| state != "PENDING"),
         limit_s,
@@ -280,7 +243,13 @@ fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error
         num_restarts: number(SQUEUE, row, line, "restarts", restarts)?,
         num_tries,
         not_before_s,
+        predicted_s: None,
     }))
+}
+
+/// A name; empty where there is none.
+fn named(text: &str) -> String {
+    if is_null(text) { "" } else { text }.to_owned()
 }
 
 /// What keeps a job from being put into the tables, by what it asks for besides GPUs.
@@ -411,87 +380,6 @@ fn time_limit(text: &str) -> Result<Option<i64>, ()> {
         Ok(Some(i64::from(days) * 86_400 + sum))
     } else {
         Err(())
-    }
-}
-
-/// A node with GPUs of one type; none for others.
-fn node(row: usize, line: &str) -> Result<Option<NodeSeen>, Error> {
-    let [name, state, gres, used, cpus, _] = fields::<NUM_NODE_FIELDS>(SINFO, row, line)?;
-    let bad = |text: &str| Error::garbage(SINFO, row, line, text);
-    if expand(name).is_none_or(|names| names != [name]) {
-        return Err(bad("begins with no node"));
-    }
-    let mut gpus = gres_of(gres).into_iter().filter(|(kind, ..)| *kind == "gpu");
-    let (Some((_, gpu_type, num_gpus)), None) = (gpus.next(), gpus.next()) else {
-        return Ok(None);
-    };
-    if !(1..=64).contains(&num_gpus) {
-        return Ok(None);
-    }
-    // A share of a GPU (shard, mps) takes the GPU out of the whole ones; Slurm counts GPUs that are touched.
-    let used: u32 = gres_of(used)
-        .iter()
-        .filter(|(kind, ..)| matches!(*kind, "gpu" | "shard" | "mps"))
-        .map(|(_, _, num)| *num)
-        .fold(0, u32::saturating_add);
-    let cpus: Vec<&str> = cpus.split('/').collect();
-    let [_, idle, _, _] = cpus[..] else {
-        return Err(bad("has no CPUs as used/idle/other/all"));
-    };
-    Ok(Some(NodeSeen {
-        name: name.to_owned(),
-        gpu_type: gpu_type.unwrap_or("gpu").to_owned(),
-        num_gpus,
-        num_gpus_used: used.min(num_gpus),
-        num_cpus_free: number(SINFO, row, line, "idle CPUs", idle)?,
-        state: node_state(state),
-    }))
-}
-
-/// Kind, type and count of each entry, `gpu:a100:4(S:0-1),shard:16`.
-fn gres_of(text: &str) -> Vec<(&str, Option<&str>, u32)> {
-    let mut entries = Vec::new();
-    let (mut depth, mut start) = (0_i32, 0);
-    let ends = text.char_indices().chain(std::iter::once((text.len(), ',')));
-    for (at, c) in ends {
-        match c {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            ',' if depth <= 0 => {
-                entries.push(&text[start..at]);
-                start = (at + 1).min(text.len());
-            }
-            _ => {}
-        }
-    }
-    let read = |entry: &'_ str| -> Option<(usize, usize, u32)> {
-        let bare = entry
-            .find("(IDX")
-            .or_else(|| entry.find("(S:"))
-            .map_or(entry, |end| &entry[..end]);
-        let (front, count) = bare.rsplit_once(':')?;
-        let kind_end = front.find(':').unwrap_or(front.len());
-        Some((kind_end, front.len(), count.parse().ok()?))
-    };
-    let split = entries.into_iter().filter_map(|entry| {
-        let (kind_end, type_end, count) = read(entry)?;
-        let kind = entry.get(kind_end + 1..type_end).filter(|kind| *kind != "(null)");
-        Some((&entry[..kind_end], kind, count))
-    });
-    split.collect()
-}
-
-fn node_state(text: &str) -> NodeState {
-    let word = text.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
-    let flags = &text[word.len()..];
-    match word {
-        _ if word.starts_with("down") || word == "unknown" || flags.contains('*') => NodeState::Down,
-        "idle" | "mixed" | "allocated" | "completing" | "planned"
-            if flags.chars().all(|flag| "-+".contains(flag)) =>
-        {
-            NodeState::Up
-        }
-        _ => NodeState::Draining,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Texts as Slurm 22.05 prints them, and texts that it does not print.
 
 use super::*;
+use crate::source::node::node_state;
+use pleach_scheduler::cluster::NodeState;
 
 const NODES: &str =
     "g1|mixed|gpu:a100:4,shard:a100:16|gpu:a100:2(IDX:0-1),shard:a100:1(IDX:2)|2/14/0/16|main*|
@@ -36,6 +38,7 @@ fn line(changes: &[(usize, &str)]) -> String {
         "(null)",
         "(null)",
         "main",
+        "ann",
         "(null)",
     ];
     for (at, text) in changes {
@@ -200,7 +203,7 @@ fn garbage_is_refused_with_its_line() {
             "{bad:?}: {error}"
         );
     }
-    assert_eq!(one(&[(24, "a|b")]).account, "a|b", "an account may be any text");
+    assert_eq!(one(&[(25, "a|b")]).account, "a|b", "an account may be any text");
 }
 
 #[test]

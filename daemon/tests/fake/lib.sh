@@ -1,11 +1,11 @@
 # State of a Slurm of two nodes with four GPUs each, as one file of shell variables for each job.
 d=$(cd "$(dirname "$0")/.." && pwd)
 
-load() { id= state=PENDING prio=1 gpus=1 node= req= mark= restarts=0 submit=1000 limit=10:00 reason=Resources start=N/A; . "$d/jobs/$1"; }
+load() { id= state=PENDING prio=1 gpus=1 node= req= mark= restarts=0 submit=1000 limit=10:00 reason=Resources start=N/A user=; . "$d/jobs/$1"; }
 
 save() {
   cat > "$d/jobs/$id.part" <<END
-id='$id' state='$state' prio='$prio' gpus='$gpus' node='$node' req='$req' mark='$mark' restarts='$restarts' submit='$submit' limit='$limit' start='$start'
+id='$id' state='$state' prio='$prio' gpus='$gpus' node='$node' req='$req' mark='$mark' restarts='$restarts' submit='$submit' limit='$limit' start='$start' user='$user'
 END
   mv "$d/jobs/$id.part" "$d/jobs/$id"
 }

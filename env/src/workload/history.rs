@@ -1,56 +1,26 @@
 //! A predictor of run times that learns as a real one must: from the jobs that have ended so far.
 //!
-//! The prediction for a job is the geometric mean of the run times of the last few ended jobs that are most like it: of
-//! the same user and gang size, else of the same user, else of the same gang size, else of anyone. A job counts as ended
-//! once it would have ended had it not waited; the simulation makes jobs wait, so the predictor knows a little more than
-//! one on the real cluster would, by the waiting times.
-//!
-//! # Source
-//! The idea is QSSF's rolling estimate (Hu et al., SC'21): users repeat their jobs. The mean of logarithms, the number of
-//! jobs and the order of the groups are ours.
+//! What it learns and predicts is [`RunTimes`], which the daemon uses too; here is the order of events. A job counts as ended
+//! once it would have ended had it not waited; the simulation makes jobs wait, so the predictor knows a little more than one on
+//! the real cluster would, by the waiting times.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use pleach_scheduler::Time;
-use pleach_scheduler::portable_math::{exp, ln};
+use pleach_scheduler::history::{Keep, RunTimes};
 
 use super::JobSpec;
 
-/// Logarithms of the run times of the last jobs of a group.
-#[derive(Debug, Default)]
-struct Last {
-    logs: VecDeque<f64>,
-}
-
-impl Last {
-    fn push(&mut self, log: f64, num_last: usize) {
-        if self.logs.len() == num_last {
-            self.logs.pop_front();
-        }
-        self.logs.push_back(log);
-    }
-
-    fn geometric_mean(&self) -> Option<f64> {
-        // Summed anew each time: a running sum would drift.
-        let sum: f64 = self.logs.iter().sum();
-        (!self.logs.is_empty()).then(|| exp(sum / self.logs.len() as f64))
-    }
-}
-
 /// Who a job is like; a job without a known user is like those of its tenant.
-type Group<'a> = (Option<(&'a str, u16)>, Option<u32>);
-
-fn groups(job: &JobSpec) -> [Group<'_>; 4] {
-    let user = Some((job.user.as_deref().unwrap_or_default(), job.tenant));
-    let gang = Some(job.num_gpus);
-    [(user, gang), (user, None), (None, gang), (None, None)]
+fn who(job: &JobSpec) -> (&str, u16) {
+    (job.user.as_deref().unwrap_or_default(), job.tenant)
 }
 
 /// One prediction per job, s; `default_s` until anything has ended. `[num_jobs]`
 #[must_use]
 pub(super) fn predictions(jobs: &[JobSpec], num_last: usize, default_s: f64) -> Vec<f64> {
-    let mut known: BTreeMap<Group<'_>, Last> = BTreeMap::new();
+    let mut known = RunTimes::new(Keep::all(num_last));
     let mut running: BinaryHeap<Reverse<(Time, usize)>> = BinaryHeap::new();
     let mut predictions = Vec::with_capacity(jobs.len());
     for (index, job) in jobs.iter().enumerate() {
@@ -60,17 +30,9 @@ pub(super) fn predictions(jobs: &[JobSpec], num_last: usize, default_s: f64) -> 
             }
             running.pop();
             let ended = &jobs[ended];
-            for group in groups(ended) {
-                known
-                    .entry(group)
-                    .or_default()
-                    .push(ln(ended.run_time_s), num_last);
-            }
+            known.learn(&who(ended), ended.num_gpus, ended.run_time_s);
         }
-        let mut likes = groups(job)
-            .into_iter()
-            .filter_map(|group| known.get(&group)?.geometric_mean());
-        predictions.push(likes.next().unwrap_or(default_s));
+        predictions.push(known.predict(&who(job), job.num_gpus).unwrap_or(default_s));
         running.push(Reverse((job.submit + Time::from_secs_f64(job.run_time_s), index)));
     }
     predictions

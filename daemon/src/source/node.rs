@@ -1,0 +1,97 @@
+//! A node as `sinfo -O` shows it.
+
+use pleach_scheduler::cluster::NodeState;
+
+use super::node_list::expand;
+use super::table::{fields, number};
+use crate::error::Error;
+use crate::snapshot::NodeSeen;
+
+/// What is asked of `sinfo -N -O`.
+pub(super) const NODE_FIELDS: &str = "NodeList:|,StateLong:|,Gres:|,GresUsed:|,CPUsState:|,Partition:|";
+const NUM_NODE_FIELDS: usize = 6;
+pub(super) const SINFO: &str = "sinfo";
+
+/// A node with GPUs of one type; none for others. `row` is the line's, from 1.
+///
+/// # Errors
+/// A line that the command cannot have printed.
+pub(super) fn node(row: usize, line: &str) -> Result<Option<NodeSeen>, Error> {
+    let [name, state, gres, used, cpus, _] = fields::<NUM_NODE_FIELDS>(SINFO, row, line)?;
+    let bad = |text: &str| Error::garbage(SINFO, row, line, text);
+    if expand(name).is_none_or(|names| names != [name]) {
+        return Err(bad("begins with no node"));
+    }
+    let mut gpus = gres_of(gres).into_iter().filter(|(kind, ..)| *kind == "gpu");
+    let (Some((_, gpu_type, num_gpus)), None) = (gpus.next(), gpus.next()) else {
+        return Ok(None);
+    };
+    if !(1..=64).contains(&num_gpus) {
+        return Ok(None);
+    }
+    // A share of a GPU (shard, mps) takes the GPU out of the whole ones; Slurm counts GPUs that are touched.
+    let used: u32 = gres_of(used)
+        .iter()
+        .filter(|(kind, ..)| matches!(*kind, "gpu" | "shard" | "mps"))
+        .map(|(_, _, num)| *num)
+        .fold(0, u32::saturating_add);
+    let cpus: Vec<&str> = cpus.split('/').collect();
+    let [_, idle, _, _] = cpus[..] else {
+        return Err(bad("has no CPUs as used/idle/other/all"));
+    };
+    Ok(Some(NodeSeen {
+        name: name.to_owned(),
+        gpu_type: gpu_type.unwrap_or("gpu").to_owned(),
+        num_gpus,
+        num_gpus_used: used.min(num_gpus),
+        num_cpus_free: number(SINFO, row, line, "idle CPUs", idle)?,
+        state: node_state(state),
+    }))
+}
+
+/// Kind, type and count of each entry, `gpu:a100:4(S:0-1),shard:16`.
+fn gres_of(text: &str) -> Vec<(&str, Option<&str>, u32)> {
+    let mut entries = Vec::new();
+    let (mut depth, mut start) = (0_i32, 0);
+    let ends = text.char_indices().chain(std::iter::once((text.len(), ',')));
+    for (at, c) in ends {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ',' if depth <= 0 => {
+                entries.push(&text[start..at]);
+                start = (at + 1).min(text.len());
+            }
+            _ => {}
+        }
+    }
+    let read = |entry: &'_ str| -> Option<(usize, usize, u32)> {
+        let bare = entry
+            .find("(IDX")
+            .or_else(|| entry.find("(S:"))
+            .map_or(entry, |end| &entry[..end]);
+        let (front, count) = bare.rsplit_once(':')?;
+        let kind_end = front.find(':').unwrap_or(front.len());
+        Some((kind_end, front.len(), count.parse().ok()?))
+    };
+    let split = entries.into_iter().filter_map(|entry| {
+        let (kind_end, type_end, count) = read(entry)?;
+        let kind = entry.get(kind_end + 1..type_end).filter(|kind| *kind != "(null)");
+        Some((&entry[..kind_end], kind, count))
+    });
+    split.collect()
+}
+
+pub(super) fn node_state(text: &str) -> NodeState {
+    let word = text.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+    let flags = &text[word.len()..];
+    match word {
+        _ if word.starts_with("down") || word == "unknown" || flags.contains('*') => NodeState::Down,
+        "idle" | "mixed" | "allocated" | "completing" | "planned"
+            if flags.chars().all(|flag| "-+".contains(flag)) =>
+        {
+            NodeState::Up
+        }
+        _ => NodeState::Draining,
+    }
+}

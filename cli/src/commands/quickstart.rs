@@ -163,7 +163,7 @@ fn closing(found: &Searched, [trained_s, searched_s, compared_s]: [f64; 3], plac
 }
 
 /// Lists of each part on which the tree must beat the best start; half as many of the longer ones.
-const ACCEPT_LISTS: usize = 24;
+const ACCEPT_LISTS: usize = 48;
 
 /// Deviation of members and first step of a run that is to end within a minute. *Assumed*, by trial on `Pleach/GavelMulti-v1`.
 const SHORT_RUN: (f64, f64) = (0.5, 0.3);

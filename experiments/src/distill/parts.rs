@@ -38,12 +38,20 @@ const fn kind(name: &'static str, times: usize, load: Option<f64>, share: f64) -
     }
 }
 
-/// What a search looks at, and every tree is judged on. Long lists are where there is most to win, so they are half of it.
+/// What a tree or a standby is judged on beside its task.
 pub const PARTS: [Kind; 4] = [
     kind("as long", 1, None, 1.0),
     kind("twice as long", 2, None, 1.0),
-    kind("four times as long", 4, None, 1.0),
     kind("load 0.6", 1, Some(0.6), 1.0),
+    kind("load 0.3", 1, Some(0.3), 1.0),
+];
+
+/// What a search looks at. Long lists are where there is most to win, so they are half of it.
+pub const SEARCHED: [Kind; 4] = [
+    PARTS[0],
+    PARTS[1],
+    kind("four times as long", 4, None, 1.0),
+    PARTS[2],
 ];
 
 /// What a result is reported on: also an almost idle cluster, which no search looks at.
@@ -51,8 +59,8 @@ pub const REPORTED: [Kind; 5] = [
     PARTS[0],
     kind("twice as long", 2, None, 0.5),
     kind("four times as long", 4, None, 0.5),
+    PARTS[2],
     PARTS[3],
-    kind("load 0.3", 1, Some(0.3), 1.0),
 ];
 
 /// Figures of one run: average JCT and its 99th percentile, s.

@@ -15,7 +15,7 @@ use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
 
 use super::narrow::narrowed;
-use super::parts::{Kind, Lists, PARTS, PartRow, REPORTED, kinds_of, paired};
+use super::parts::{Kind, Lists, PartRow, REPORTED, SEARCHED, kinds_of, paired};
 use super::provenance;
 pub use super::search_report::{FrontierRow, OtherRow, SearchReport};
 use super::starts::hand_rules;
@@ -33,9 +33,9 @@ const ROWS_MAX: usize = 6_000;
 /// Episodes of each part on which candidates are recorded.
 const RECORDED: usize = 2;
 /// Lists of each part on which one of the kept trees is chosen. *Assumed*.
-const CHOICE_LISTS: usize = 16;
+const CHOICE_LISTS: usize = 24;
 /// What a smaller tree may be behind the best in the objective. *Assumed*.
-const TOLERANCE: f64 = 0.005;
+const TOLERANCE: f64 = 0.002;
 /// What a part may lose against its best heuristic, the lower end of its interval.
 const LOSS_MAX: f64 = 1.01;
 
@@ -87,7 +87,7 @@ pub fn search_tree(
     state: &Path,
     watcher: &Watcher,
 ) -> Result<Searched, Error> {
-    let kinds = kinds_of(env, &PARTS);
+    let kinds = kinds_of(env, &SEARCHED);
     let config = settled(&input.config, kinds.len(), seed);
     config.validate()?;
     let rules = hand_rules(env);
@@ -275,7 +275,7 @@ impl Ground<'_> {
         config: &SearchConfig,
         (found, best): (SearchState, &[String]),
     ) -> Result<Searched, Error> {
-        let choice = self.lists(&PARTS, "search/choice", CHOICE_LISTS, Some(best))?;
+        let choice = self.lists(&SEARCHED, "search/choice", CHOICE_LISTS, Some(best))?;
         let mut judged: Vec<(f64, Entry)> = Vec::new();
         for entry in candidates(&found.archive) {
             let outcomes = choice.all(&self.policy("tree", &entry.draft)?)?;

@@ -459,7 +459,7 @@ fn a_selector_is_learned_shown_and_evaluated_and_tree_commands_refuse_it() {
     );
     fs::write(
         folder.path().join("mine.json"),
-        by_hand.replace(&format!("\"{rule}\""), "\"sjf-best\""),
+        by_hand.replace(&format!("\"{rule}\""), "\"sjf-best-typ\""),
     )
     .unwrap();
     let refused = text(&pleach(folder.path(), "policies --show mine.json").stderr);

@@ -1,6 +1,6 @@
 //! What makes nodes a selector, and the one order in which they are kept.
 
-use super::{MAX_LEAVES, SelectorNode};
+use super::node::{MAX_LEAVES, SelectorNode};
 use crate::features::FeatureSchema;
 use crate::heuristics;
 use crate::tree::check::{Shape, ordered, split};

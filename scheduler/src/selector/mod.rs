@@ -17,6 +17,7 @@ mod check;
 mod explain;
 mod file;
 mod needs;
+mod node;
 mod policy;
 mod text;
 
@@ -29,6 +30,7 @@ use std::collections::BTreeMap;
 
 pub use explain::SelectorExplanation;
 pub use file::SELECTOR_FORMAT;
+pub use node::{MAX_LEAVES, SelectorNode};
 pub use policy::SelectorPolicy;
 
 use crate::cluster::Capabilities;
@@ -36,9 +38,6 @@ use crate::estimate::Provenance;
 use crate::observation::NUM_CANDIDATE_FEATURES;
 use crate::policy::Needs;
 use crate::tree::{TreeError, check as tree_check, needs as tree_needs};
-
-/// Most leaves of a selector.
-pub const MAX_LEAVES: usize = 64;
 
 /// What a selector's file says beside its nodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,29 +48,6 @@ pub struct SelectorMeta {
     pub estimates: Vec<Provenance>,
     /// What made it: command, configuration, versions. Free; not read by the program.
     pub trained_by: BTreeMap<String, serde_json::Value>,
-}
-
-/// One node. Children are places in the list of nodes.
-#[derive(Clone, Debug, PartialEq)]
-pub enum SelectorNode {
-    /// Clusters whose feature is at most the threshold go left, all others right.
-    Split {
-        /// Index in the joined row; a global feature.
-        feature: u16,
-        /// Scaled, as in the observation.
-        threshold: f32,
-        /// Where the condition holds.
-        left: u32,
-        /// Where it does not.
-        right: u32,
-    },
-    /// The end of a path.
-    Leaf {
-        /// Id for logs; unique in the selector, stable under editing.
-        id: u32,
-        /// Name of the heuristic that decides.
-        rule: String,
-    },
 }
 
 /// A valid selector in canonical order: depth first, left before right.

@@ -16,6 +16,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use self::disk::MAX_BYTES;
 use self::node_form::{FileNode, read_node, written};
 use self::sealed::{FileGolden, FileVisits};
 use super::certificate::{Certificate, Property};
@@ -33,8 +34,6 @@ pub const FORMAT: &str = "pleach-tree";
 /// Newest version that is read. What is written says 1 where it has nothing that came with 2, so that the same tree has the same
 /// bytes as ever and programs from before can read it.
 pub(crate) const VERSION: u64 = 2;
-/// Largest file that is read, bytes; the largest tree needs a quarter of it.
-pub const MAX_BYTES: u64 = 1 << 20;
 /// Most lines of differences in a refusal.
 const MAX_DIFFERENCES: usize = 24;
 #[derive(Deserialize)]

@@ -4,8 +4,10 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 
-use super::MAX_BYTES;
 use crate::tree::error::TreeError;
+
+/// Largest file that is read, bytes; the largest tree needs a quarter of it.
+pub const MAX_BYTES: u64 = 1 << 20;
 
 /// The text of a policy file.
 ///

@@ -389,6 +389,15 @@ impl PolicySpec {
         }
     }
 
+    /// The selector, if this is one.
+    #[must_use]
+    pub fn selector_policy(&self) -> Option<&SelectorPolicy> {
+        match &self.kind {
+            Kind::Selector(policy) => Some(policy),
+            _ => None,
+        }
+    }
+
     /// The same under another name, if there is one.
     #[must_use]
     pub fn named(mut self, label: Option<&str>) -> PolicySpec {

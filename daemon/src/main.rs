@@ -65,7 +65,7 @@ enum Command {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("mode").required(true).args(["shadow", "live"])))]
 struct Run {
-    /// A tree (`.json`), the folder of a bundle, a network (`.ckpt`) or the name of a heuristic.
+    /// A tree or a selector (`.json`), the folder of a bundle, a network (`.ckpt`) or the name of a heuristic.
     #[arg(long)]
     policy: String,
     /// Decide and write down; touch nothing.

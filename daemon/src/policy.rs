@@ -4,8 +4,9 @@ use std::path::Path;
 
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::policy::Policy;
+use pleach_scheduler::selector::{Selector, SelectorPolicy};
 use pleach_scheduler::tree::{Bundle, Tree};
-use pleach_scheduler::{Capabilities, Provenance, TreePolicy, heuristics};
+use pleach_scheduler::{Capabilities, DecisionPoint, PolicyError, Provenance, TreePolicy, heuristics};
 
 use crate::config::{EstimateSettings, EstimatesFrom, RoundSettings};
 use crate::error::Error;
@@ -19,6 +20,8 @@ pub struct Loaded {
     pub policy: Box<dyn Policy>,
     /// The same tree again, which explains; none for networks and heuristics.
     pub tree: Option<TreePolicy>,
+    /// The same selector again, which explains; none for all others.
+    pub selector: Option<SelectorPolicy>,
     /// Its name, for logs.
     pub name: String,
     /// What an operator should know of it; empty = nothing.
@@ -42,6 +45,7 @@ impl Loaded {
         Ok(Loaded {
             policy: heuristics::by_name(name)?,
             tree: None,
+            selector: None,
             name: name.to_owned(),
             warnings: Vec::new(),
         })
@@ -66,7 +70,7 @@ impl Loaded {
         }
     }
 
-    /// A policy by the name of a heuristic, the file of a tree (`.json`) or of a network, or the folder of a bundle.
+    /// A policy by the name of a heuristic, the file of a tree or of a selector (`.json`) or of a network, or the folder of a bundle.
     ///
     /// # Errors
     /// A file that cannot be read, another feature schema, actions that this cluster cannot carry out.
@@ -91,6 +95,10 @@ impl Loaded {
             return Loaded::tree(text, bundle.tree, capabilities);
         }
         if path.extension().is_some_and(|extension| extension == "json") {
+            if Selector::is_in(path).map_err(|error| refuse(error.to_string()))? {
+                let selector = Selector::load(path).map_err(|error| refuse(error.to_string()))?;
+                return Loaded::selector(text, selector, capabilities);
+            }
             let tree = Tree::load(path).map_err(|error| refuse(error.to_string()))?;
             return Loaded::tree(text, tree, capabilities);
         }
@@ -106,6 +114,7 @@ impl Loaded {
             warnings: warnings.collect(),
             policy: Box::new(network),
             tree: None,
+            selector: None,
             name,
         })
     }
@@ -125,6 +134,7 @@ impl Loaded {
         Ok(Loaded {
             policy: Box::new(tree.clone()),
             tree: Some(tree),
+            selector: None,
             name,
             warnings: Vec::new(),
         })
@@ -135,11 +145,9 @@ impl Loaded {
     #[must_use]
     pub fn warnings_with(&self, estimates: &EstimateSettings) -> Vec<String> {
         let mut warnings = self.warnings.clone();
-        let trained_with = self
-            .tree
-            .as_ref()
-            .map(|tree| tree.tree().meta().estimates.as_slice());
-        let trained_with = trained_with.unwrap_or_default();
+        let of_tree = self.tree.as_ref().map(|tree| &tree.tree().meta().estimates);
+        let of_selector = || Some(&self.selector.as_ref()?.selector().meta().estimates);
+        let trained_with = of_tree.or_else(of_selector).map_or(&[][..], Vec::as_slice);
         let (given, other, here) = match estimates.from {
             EstimatesFrom::Limit => (Provenance::UserLimit, "history", "only time limits are known"),
             EstimatesFrom::History => (
@@ -165,6 +173,45 @@ impl Loaded {
             "it was trained with estimates of the kind {trained_with:?}; here {here} ({given:?}): {fix}"
         ));
         warnings
+    }
+
+    /// A selector.
+    ///
+    /// # Errors
+    /// Actions of one of its rules that this cluster cannot carry out.
+    pub fn selector(shown: &str, selector: Selector, capabilities: Capabilities) -> Result<Loaded, Error> {
+        selector
+            .check_against(shown, capabilities)
+            .map_err(|error| Error::Policy {
+                path: shown.into(),
+                reason: error.to_string(),
+            })?;
+        let name = selector.meta().name.clone();
+        let selector = SelectorPolicy::new(selector);
+        Ok(Loaded {
+            policy: Box::new(selector.clone()),
+            tree: None,
+            selector: Some(selector),
+            name,
+            warnings: Vec::new(),
+        })
+    }
+
+    /// Why a candidate of a decision point that the policy scored is where it is: the leaf or the rule that decides, then a line for
+    /// each condition; none of networks and heuristics.
+    ///
+    /// # Errors
+    /// As `score`: where the observation was not filled.
+    pub fn explained(&self, point: &DecisionPoint<'_>, choice: usize) -> Result<Option<String>, PolicyError> {
+        let text = match (&self.tree, &self.selector) {
+            (Some(tree), _) => tree.explain(point, choice)?.to_string(),
+            (None, Some(selector)) => selector.explain(point, choice)?.to_string(),
+            (None, None) => return Ok(None),
+        };
+        // Its first line names rows of tables, which mean nothing outside.
+        let (first, path) = text.split_once('\n').unwrap_or((&text, ""));
+        let decided = first.split_once(": ").map_or("", |(_, decided)| decided);
+        Ok(Some(format!("{decided}\n{path}").trim_end().to_owned()))
     }
 }
 
@@ -293,5 +340,55 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(refused.contains("bundle: tree.json: it has "), "{refused}");
+    }
+
+    #[test]
+    fn a_selector_is_a_policy_and_is_held_to_the_cluster_by_its_rules() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("selector.json");
+        let place = path.display().to_string();
+        let save = |rule: &str| selector(rule).save(&path).unwrap();
+        let capabilities = Capabilities::default();
+        save("gpu-time-reserve");
+        let loaded = Loaded::of(&place, capabilities).unwrap();
+        assert_eq!((loaded.name.as_str(), loaded.tree.is_none()), ("mine", true));
+        assert!(loaded.selector.is_some());
+        let warnings = loaded.warnings_with(&EstimateSettings::default());
+        assert!(
+            warnings[0].contains("estimates of the kind [Oracle]"),
+            "{warnings:?}"
+        );
+        save("srtf");
+        let refused = Loaded::of(&place, capabilities).unwrap_err().to_string();
+        assert!(refused.contains("needs preemption"), "{refused}");
+        save("easy");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("\"rule\":\"easy\"", "\"rule\":\"esay\"")).unwrap();
+        let refused = Loaded::of(&place, capabilities).unwrap_err().to_string();
+        assert!(refused.contains("did you mean easy?"), "{refused}");
+    }
+
+    /// `sjf` while at most two jobs wait, else this rule.
+    fn selector(rule: &str) -> Selector {
+        use pleach_scheduler::FeatureSchema;
+        use pleach_scheduler::selector::{SelectorMeta, SelectorNode};
+        let schema = FeatureSchema::current();
+        let index = schema.joined_index("num_pending").unwrap();
+        let leaf = |id, rule: &str| SelectorNode::Leaf {
+            id,
+            rule: rule.into(),
+        };
+        let meta = SelectorMeta {
+            name: "mine".into(),
+            estimates: vec![Provenance::Oracle],
+            trained_by: std::collections::BTreeMap::new(),
+        };
+        let split = SelectorNode::Split {
+            feature: index as u16,
+            threshold: schema.joined(index).unwrap().encode(2.0),
+            left: 1,
+            right: 2,
+        };
+        Selector::new(meta, &[split, leaf(0, "sjf"), leaf(1, rule)]).unwrap()
     }
 }

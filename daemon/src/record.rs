@@ -48,7 +48,7 @@ pub struct Planned {
     /// What was believed of the job's run time, s, and where that came from; none in logs of before it was written down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate_s: Option<Estimate>,
-    /// Why, in words; empty where no tree decided.
+    /// Why, in words; empty where neither a tree nor a selector decided.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
     /// What became of it; empty in shadow mode.

@@ -160,21 +160,14 @@ fn leaves(pass: &Pass, cluster: &Cluster, loaded: &Loaded) -> Result<Option<Vec<
     Ok(Some(may.map(|(leaf, _)| *leaf).collect()))
 }
 
-/// The path of a tree to its choice.
+/// The path of a tree or a selector to its choice.
 fn why(pass: &Pass, cluster: &Cluster, loaded: &Loaded, action: usize) -> Result<String, PolicyError> {
-    let Some(tree) = &loaded.tree else {
-        return Ok(String::new());
-    };
     let point = DecisionPoint {
         cluster,
         candidates: pass.candidates(),
         observation: pass.observation().as_ref(),
     };
-    let text = tree.explain(&point, action)?.to_string();
-    // Its first line names rows of tables, which mean nothing outside.
-    let (first, path) = text.split_once('\n').unwrap_or((&text, ""));
-    let tier = first.split_once(": ").map_or("", |(_, tier)| tier);
-    Ok(format!("{tier}\n{path}").trim_end().to_owned())
+    Ok(loaded.explained(&point, action)?.unwrap_or_default())
 }
 
 /// Whether two rounds decided the same: jobs, actions and GPUs, in the same order.

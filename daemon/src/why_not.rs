@@ -108,19 +108,21 @@ fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Er
         let own = candidates
             .iter()
             .position(|candidate| candidate.job == Some(row) && candidate.kind == CandidateKind::Start);
+        let point = DecisionPoint {
+            cluster,
+            candidates,
+            observation: pass.observation().as_ref(),
+        };
+        // Which rule a selector leaves a decision to does not depend on the job.
+        let is_asked = own.is_some() || loaded.selector.is_some();
+        let of_choice = is_asked.then_some(("the choice", action));
+        for (name, index) in own.map(|own| ("the job", own)).into_iter().chain(of_choice) {
+            if let Some(why) = loaded.explained(&point, index)? {
+                let _ = writeln!(text, "  {name}: {why}");
+            }
+        }
         match (own, &loaded.tree) {
             (Some(own), Some(tree)) => {
-                let point = DecisionPoint {
-                    cluster,
-                    candidates,
-                    observation: pass.observation().as_ref(),
-                };
-                for (name, index) in [("the job", own), ("the choice", action)] {
-                    let why = tree.explain(&point, index)?.to_string();
-                    let (first, path) = why.split_once('\n').unwrap_or((&why, ""));
-                    let tier = first.split_once(": ").map_or(first, |(_, tier)| tier);
-                    let _ = writeln!(text, "  {name}: {tier}\n{}", path.trim_end());
-                }
                 let contrast = tree.contrast(&point, (action, own))?;
                 let _ = writeln!(text, "  the choice against the job: {contrast}");
                 match tree.counterfactual(&point, (own, action), &|_| true)? {
@@ -132,6 +134,8 @@ fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Er
                 }
                 .ok();
             }
+            // Its scores are places in the order of the rule, which was said.
+            (Some(_), None) if loaded.selector.is_some() => {}
             (Some(own), None) => {
                 let score = |index: usize| pass.scores().get(index).copied().unwrap_or(0.0);
                 let _ = writeln!(

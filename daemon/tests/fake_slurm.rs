@@ -558,3 +558,62 @@ fn messages_are_lines_of_text_or_of_json_and_nobody_need_read_them() {
     assert!(status.success());
     assert_eq!(fake.order(), [4, 2, 3]);
 }
+
+#[test]
+fn a_selector_decides_in_the_shadow_and_live_and_says_which_rule_and_why() {
+    use pleach_scheduler::FeatureSchema;
+    use pleach_scheduler::selector::{Selector, SelectorMeta, SelectorNode};
+    let fake = Fake::new(&QUEUE);
+    let schema = FeatureSchema::current();
+    let index = schema.joined_index("num_pending").unwrap();
+    let leaf = |id, rule: &str| SelectorNode::Leaf {
+        id,
+        rule: rule.into(),
+    };
+    let split = SelectorNode::Split {
+        feature: index as u16,
+        threshold: schema.joined(index).unwrap().encode(3.0),
+        left: 1,
+        right: 2,
+    };
+    let meta = SelectorMeta {
+        name: "few or many".into(),
+        estimates: Vec::new(),
+        trained_by: std::collections::BTreeMap::new(),
+    };
+    // The first decision is by the shortest job, and once three wait the oldest decides.
+    let selector = Selector::new(meta, &[split, leaf(4, "fifo"), leaf(7, "sjf")]).unwrap();
+    let path = fake.at("selector.json");
+    selector.save(&path).unwrap();
+    let policy = path.display().to_string();
+    let said = fake.rounds(&policy, "--shadow", "2");
+    assert_eq!(
+        (fake.order(), fake.read("scontrol.log").as_str()),
+        (vec![], ""),
+        "{said}"
+    );
+    let told = out(&fake.scheduler(&["explain", "4"]));
+    assert!(
+        told.contains("only decided (shadow)") && told.contains("sjf decides (leaf 7)"),
+        "{told}"
+    );
+    assert!(told.contains("num_pending > 3 (num_pending is 4)"), "{told}");
+    let told = out(&fake.scheduler(&["explain", "1"]));
+    assert!(
+        told.contains("fifo decides (leaf 4)") && told.contains("num_pending <= 3 (num_pending is 3)"),
+        "{told}"
+    );
+    let told = out(&fake.scheduler(&["why-not", "3", "--policy", &policy]));
+    assert!(
+        told.contains("Decision 1: job 4 starts") && told.contains("the choice: sjf decides (leaf 7)"),
+        "{told}"
+    );
+    let told = out(&fake.scheduler(&["why-not", "1", "--policy", &policy]));
+    assert!(
+        told.contains("  the job: sjf decides (leaf 7)\n")
+            && told.contains("not chosen: sjf puts 1 before it"),
+        "{told}"
+    );
+    fake.rounds(&policy, "--live", "1");
+    assert_eq!(fake.order()[..2], [4, 1]);
+}

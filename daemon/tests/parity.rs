@@ -68,6 +68,7 @@ fn loaded(policy: Box<dyn Policy>) -> Loaded {
         name: policy.name().to_owned(),
         policy,
         tree: None,
+        selector: None,
         warnings: Vec::new(),
     }
 }

@@ -45,7 +45,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("mode").required(true).args(["shadow", "live"])))]
 pub struct Run {
-    /// A tree (`.json`), a network (`.ckpt`) or the name of a heuristic.
+    /// A tree or a selector (`.json`), a network (`.ckpt`) or the name of a heuristic.
     #[arg(long)]
     pub policy: String,
     /// Decide and write down; touch nothing, hold nothing.

@@ -10,6 +10,7 @@ use super::RunArgs;
 use super::deploy::{BundleArgs, DriftArgs, SealArgs};
 use super::evaluate::{SchedulingFlags, WorkloadFlags};
 use super::guard::{AblateArgs, CheckArgs, GuardArgs};
+use super::select::SelectArgs;
 use super::stability::StabilityArgs;
 
 /// Prunes a teacher into one decision tree, or searches for one in the simulator. Size and cuts are chosen by simulated
@@ -145,6 +146,7 @@ impl DistillArgs {
             Some(DistillCommand::Frontier(args)) => args.run.threads,
             Some(DistillCommand::Guard(args)) => args.run.threads,
             Some(DistillCommand::Drift(args)) => args.run.threads,
+            Some(DistillCommand::Select(args)) => args.run.threads,
             Some(DistillCommand::Stability(args)) => args.run.threads,
             Some(DistillCommand::Certify(_) | DistillCommand::Seal(_) | DistillCommand::Bundle(_)) | None => {
                 self.run.threads
@@ -161,6 +163,7 @@ impl DistillArgs {
             Some(DistillCommand::Frontier(args)) => &args.run.json,
             Some(DistillCommand::Guard(args)) => &args.run.json,
             Some(DistillCommand::Drift(args)) => &args.run.json,
+            Some(DistillCommand::Select(args)) => &args.run.json,
             Some(DistillCommand::Stability(args)) => &args.run.json,
             Some(DistillCommand::Certify(_) | DistillCommand::Seal(_) | DistillCommand::Bundle(_)) | None => {
                 &self.run.json
@@ -169,7 +172,7 @@ impl DistillArgs {
     }
 }
 
-/// What else is done with a tree.
+/// What else is done with a tree, or in place of one.
 #[derive(Subcommand, Clone, Debug)]
 pub enum DistillCommand {
     /// What each leaf and each feature of a tree is worth: the tree without it on the same lists
@@ -182,6 +185,8 @@ pub enum DistillCommand {
     Frontier(Box<FrontierArgs>),
     /// What a guard against endless waiting costs and gains, for several lengths; writes one into the file
     Guard(Box<GuardArgs>),
+    /// Learns which heuristic to leave a decision to, by the state of the cluster: a tree whose leaves name heuristics
+    Select(Box<SelectArgs>),
     /// Makes a tree ready to be deployed: certificates, golden vectors, fallback, visits in its file
     Seal(Box<SealArgs>),
     /// How much trees differ that were distilled from one teacher with other seeds

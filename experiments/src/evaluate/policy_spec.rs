@@ -1,4 +1,4 @@
-//! Whoever can be compared: a heuristic or a planner by name, a trained network or a tree by file, or all policies of a
+//! Whoever can be compared: a heuristic or a planner by name, a trained network, a tree or a selector by file, or all policies of a
 //! run's folder.
 
 use std::fmt;
@@ -11,6 +11,7 @@ use pleach_baselines::Entry;
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::policy::Policy;
+use pleach_scheduler::selector::{Selector, SelectorPolicy};
 use pleach_scheduler::tree::{Bundle, MANIFEST_FILE, MAX_BYTES, Tree, TreeError, TreePolicy};
 use pleach_scheduler::{ActionKind, ActionSet, Planner, PolicyPlanner, heuristics};
 
@@ -29,6 +30,10 @@ const MAKE_ANEW: &str = "Make it anew with this version: pleach train, pleach di
 const MEND_IT: &str = "Mend it there: docs/policy-file.md, Editing by hand.";
 /// The tree that a distillation gave, in its folder.
 pub const TREE_FILE: &str = "tree.json";
+/// The selector that `pleach distill select` gave, in its folder.
+pub const SELECTOR_FILE: &str = "selector.json";
+/// Every policy that a run's folder may hold.
+const IN_FOLDERS: [&str; 3] = [BEST_CHECKPOINT, TREE_FILE, SELECTOR_FILE];
 
 /// A policy that can be made anew for every run.
 #[derive(Clone, Debug)]
@@ -42,6 +47,7 @@ enum Kind {
     Heuristic(&'static str),
     Network(Box<LearnedPolicy>),
     Tree(Box<TreePolicy>),
+    Selector(Box<SelectorPolicy>),
     Planner(&'static Entry, serde_json::Value),
     Made(Maker),
 }
@@ -104,6 +110,15 @@ impl PolicySpec {
             name: name.to_string(),
             kind: Kind::Tree(Box::new(policy)),
         })
+    }
+
+    /// A selector.
+    #[must_use]
+    pub fn selector(name: &str, selector: Selector) -> PolicySpec {
+        PolicySpec {
+            name: name.to_string(),
+            kind: Kind::Selector(Box::new(SelectorPolicy::new(selector))),
+        }
     }
 
     /// A policy of the caller's own, for example one in another language; `make` gives a fresh one for every run.
@@ -174,12 +189,13 @@ impl PolicySpec {
             Kind::Heuristic(name) => heuristics::by_name(name)?,
             Kind::Network(policy) => Box::new((**policy).clone()),
             Kind::Tree(policy) => Box::new((**policy).clone()),
+            Kind::Selector(policy) => Box::new((**policy).clone()),
             Kind::Made(maker) => (maker.0)(),
             Kind::Planner(..) => {
                 return Err(Error::config(
                     "policy",
                     &self.name,
-                    "a policy that chooses among candidates: a heuristic, a network or a tree",
+                    "a policy that chooses among candidates: a heuristic, a network, a tree or a selector",
                     format!("{} plans whole rounds; pleach evaluate compares it.", self.name),
                 ));
             }
@@ -217,15 +233,17 @@ impl PolicySpec {
                     format!("It needs {}.", requirement_flags(missing).join(" and ")),
                 ))
             }
-            Kind::Heuristic(_) | Kind::Network(_) | Kind::Made(_) => Ok(()),
+            // The heuristics of a selector do without what a cluster cannot do, as they do alone.
+            Kind::Heuristic(_) | Kind::Network(_) | Kind::Selector(_) | Kind::Made(_) => Ok(()),
         }
     }
 
-    /// The tree or the formula in words, if this is one.
+    /// The tree, the selector or the formula in words, if this is one.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         match &self.kind {
             Kind::Tree(policy) => Some(policy.tree().to_text()),
+            Kind::Selector(policy) => Some(policy.selector().to_text()),
             Kind::Planner(entry, formula) if entry.info.name == "index" => {
                 let formula = pleach_baselines::dealing::formula_of(formula).ok()?;
                 Some(formula.text())
@@ -251,13 +269,13 @@ impl PolicySpec {
             return Ok(vec![policy.named(label)]);
         }
         if path.is_dir() {
-            let files: Vec<PathBuf> = [BEST_CHECKPOINT, TREE_FILE]
+            let files: Vec<PathBuf> = IN_FOLDERS
                 .iter()
                 .map(|file| path.join(file))
                 .filter(|file| file.exists())
                 .collect();
             if files.is_empty() {
-                let allowed = format!("a folder with {BEST_CHECKPOINT} or {TREE_FILE}");
+                let allowed = format!("a folder with {}", IN_FOLDERS.join(" or "));
                 return Err(Error::config(
                     "policy",
                     place,
@@ -265,7 +283,7 @@ impl PolicySpec {
                     "Give the folder of a finished run.",
                 ));
             }
-            run_folder::verify(path, &[BEST_CHECKPOINT, TREE_FILE], USE_THE_FILE)?;
+            run_folder::verify(path, &IN_FOLDERS, USE_THE_FILE)?;
             if path.join(MANIFEST_FILE).exists() {
                 // A bundle: what the daemon would refuse is refused here too.
                 Bundle::open(path).map_err(|error| Error::data(path, error.to_string()))?;
@@ -351,12 +369,12 @@ impl PolicySpec {
         all.push(self);
     }
 
-    /// Whether numbers of a decision point are not enough for it: a heuristic, a planner, a network that corrects a
+    /// Whether numbers of a decision point are not enough for it: a heuristic, a selector of them, a planner, a network that corrects a
     /// heuristic or has one on standby.
     #[must_use]
     pub fn reads_cluster(&self) -> bool {
         match &self.kind {
-            Kind::Heuristic(_) | Kind::Planner(..) => true,
+            Kind::Heuristic(_) | Kind::Selector(_) | Kind::Planner(..) => true,
             Kind::Network(policy) => policy.reads_cluster(),
             Kind::Tree(_) | Kind::Made(_) => false,
         }
@@ -367,6 +385,15 @@ impl PolicySpec {
     pub fn tree_policy(&self) -> Option<&TreePolicy> {
         match &self.kind {
             Kind::Tree(policy) => Some(policy),
+            _ => None,
+        }
+    }
+
+    /// The selector, if this is one.
+    #[must_use]
+    pub fn selector_policy(&self) -> Option<&SelectorPolicy> {
+        match &self.kind {
+            Kind::Selector(policy) => Some(policy),
             _ => None,
         }
     }
@@ -395,7 +422,7 @@ fn open_file(path: &Path) -> Result<PolicySpec, Error> {
     let first = first_byte(path).map_err(|source| Error::io("read", path, source))?;
     let refused = |reason: String, hint: &str| Error::Contract {
         what: format!("policy file {}", path.display()),
-        expected: "a checkpoint or a tree of this version".into(),
+        expected: "a checkpoint, a tree or a selector of this version".into(),
         found: reason,
         hint: hint.into(),
     };
@@ -412,6 +439,10 @@ fn open_file(path: &Path) -> Result<PolicySpec, Error> {
     if first == Some(b'{') {
         if let Some(formula) = formula_in(path) {
             return PolicySpec::planner("index", formula);
+        }
+        if Selector::is_in(path).unwrap_or(false) {
+            let selector = Selector::load(path).map_err(refused_tree)?;
+            return Ok(PolicySpec::selector("selector", selector));
         }
         let tree = Tree::load(path).map_err(refused_tree)?;
         return PolicySpec::tree("tree", tree);

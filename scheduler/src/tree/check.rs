@@ -18,7 +18,7 @@ const PREEMPTIONS_MAX: u32 = 1000;
 const MAX_NAME: usize = 200;
 
 /// Refuses names that would spoil a table or a log.
-pub(super) fn name(name: &str) -> Result<(), TreeError> {
+pub(crate) fn name(name: &str) -> Result<(), TreeError> {
     if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
         return Err(TreeError::Value {
             key: "name",
@@ -140,25 +140,29 @@ pub(super) fn guards(guards: Guards, needs: &Needs) -> Result<(), TreeError> {
     Ok(())
 }
 
+/// Checks the condition of a split.
+pub(crate) fn split(feature: u16, threshold: f32) -> Result<(), NodeError> {
+    let Some(found) = FeatureSchema::current().joined(feature.into()) else {
+        return Err(NodeError::UnknownFeature {
+            name: format!("number {feature}"),
+        });
+    };
+    if !threshold.is_finite() {
+        return Err(NodeError::NotFinite { what: "threshold" });
+    }
+    let (min, max) = (found.encode(found.min), found.encode(found.max));
+    if !(min <= threshold && threshold < max) {
+        return Err(NodeError::Range { threshold, min, max });
+    }
+    Ok(())
+}
+
 /// Checks what can be seen of one node alone.
 pub(super) fn node(node: &Node) -> Result<(), NodeError> {
     match *node {
         Node::Split {
             feature, threshold, ..
-        } => {
-            let Some(found) = FeatureSchema::current().joined(feature.into()) else {
-                return Err(NodeError::UnknownFeature {
-                    name: format!("number {feature}"),
-                });
-            };
-            if !threshold.is_finite() {
-                return Err(NodeError::NotFinite { what: "threshold" });
-            }
-            let (min, max) = (found.encode(found.min), found.encode(found.max));
-            if !(min <= threshold && threshold < max) {
-                return Err(NodeError::Range { threshold, min, max });
-            }
-        }
+        } => split(feature, threshold)?,
         Node::Leaf { score, weight, .. } => {
             if !score.is_finite() {
                 return Err(NodeError::NotFinite { what: "score" });
@@ -176,11 +180,62 @@ pub(super) fn node(node: &Node) -> Result<(), NodeError> {
 
 /// Walks the nodes depth first and renumbers them; refuses whatever is not one tree.
 pub(super) fn canonical(nodes: &[Node]) -> Result<Vec<Node>, TreeError> {
+    let shape: Vec<Shape> = nodes
+        .iter()
+        .map(|node| match *node {
+            Node::Leaf { id, .. } => Shape::Leaf(id),
+            Node::Split { left, right, .. } => Shape::Split([left, right]),
+        })
+        .collect();
+    let (order, place_of) = ordered(&shape, MAX_NODES)?;
+    let place = |child: u32| place_of[child as usize];
+    let renumbered = order.iter().map(|index| match nodes[*index] {
+        Node::Split {
+            feature,
+            threshold,
+            left,
+            right,
+        } => Node::Split {
+            feature,
+            // One zero, so that equal trees have equal bytes.
+            threshold: threshold + 0.0,
+            left: place(left),
+            right: place(right),
+        },
+        Node::Leaf {
+            id,
+            score,
+            samples,
+            weight,
+        } => Node::Leaf {
+            id,
+            score: score + 0.0,
+            samples,
+            weight: weight + 0.0,
+        },
+    });
+    Ok(renumbered.collect())
+}
+
+/// What makes nodes of any kind a tree.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    /// A leaf with its id.
+    Leaf(u32),
+    /// Places of the children, left and right.
+    Split([u32; 2]),
+}
+
+/// The nodes depth first, left before right, and the place of each in that order.
+///
+/// # Errors
+/// No node or more than `max`, and whatever is not one tree from node 0 on.
+pub(crate) fn ordered(nodes: &[Shape], max: usize) -> Result<(Vec<usize>, Vec<u32>), TreeError> {
     let num_nodes = nodes.len();
-    if num_nodes == 0 || num_nodes > MAX_NODES {
+    if num_nodes == 0 || num_nodes > max {
         return Err(TreeError::NumNodes {
             found: num_nodes,
-            max: MAX_NODES,
+            max,
         });
     }
     let fail = |node: usize, reason| Err(TreeError::Node { node, reason });
@@ -193,8 +248,8 @@ pub(super) fn canonical(nodes: &[Node]) -> Result<Vec<Node>, TreeError> {
         place_of[index] = Some(order.len() as u32);
         order.push(index);
         match nodes[index] {
-            Node::Leaf { id, .. } => leaf_ids.push((id, index)),
-            Node::Split { left, right, .. } => {
+            Shape::Leaf(id) => leaf_ids.push((id, index)),
+            Shape::Split([left, right]) => {
                 if depth == MAX_DEPTH {
                     return fail(left as usize, NodeError::TooDeep { max: MAX_DEPTH });
                 }
@@ -227,31 +282,8 @@ pub(super) fn canonical(nodes: &[Node]) -> Result<Vec<Node>, TreeError> {
     if let Some(pair) = leaf_ids.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         return fail(pair[1].1, NodeError::DuplicateLeaf { leaf: pair[1].0 });
     }
-    let place = |child: u32| place_of[child as usize].unwrap_or(0);
-    let renumbered = order.iter().map(|index| match nodes[*index] {
-        Node::Split {
-            feature,
-            threshold,
-            left,
-            right,
-        } => Node::Split {
-            feature,
-            // One zero, so that equal trees have equal bytes.
-            threshold: threshold + 0.0,
-            left: place(left),
-            right: place(right),
-        },
-        Node::Leaf {
-            id,
-            score,
-            samples,
-            weight,
-        } => Node::Leaf {
-            id,
-            score: score + 0.0,
-            samples,
-            weight: weight + 0.0,
-        },
-    });
-    Ok(renumbered.collect())
+    Ok((
+        order,
+        place_of.into_iter().map(|place| place.unwrap_or(0)).collect(),
+    ))
 }

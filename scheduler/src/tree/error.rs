@@ -168,6 +168,33 @@ pub enum NodeError {
         /// What was found.
         found: String,
     },
+    /// Neither a split nor a leaf of a selector, or something of both.
+    #[error("a node of a selector has either feature, threshold, left and right, or leaf and rule; {found}")]
+    SelectorShape {
+        /// What was found.
+        found: String,
+    },
+    /// A selector asks what differs from candidate to candidate.
+    #[error(
+        "{name} is a feature of a candidate, and a selector asks about the cluster alone: split on one of {}",
+        allowed.join(", ")
+    )]
+    CandidateFeature {
+        /// The feature.
+        name: &'static str,
+        /// The features of the cluster.
+        allowed: Vec<&'static str>,
+    },
+    /// A leaf of a selector names no heuristic.
+    #[error("there is no heuristic \"{name}\": did you mean {nearest}? A leaf names one of {}", allowed.join(", "))]
+    UnknownRule {
+        /// The name.
+        name: String,
+        /// The known name that resembles it most.
+        nearest: &'static str,
+        /// All names.
+        allowed: &'static [&'static str],
+    },
     /// The stated place is not the place in the list.
     #[error("it calls itself node {stated}")]
     Place {

@@ -27,6 +27,19 @@ pub struct Condition {
     pub doc: &'static str,
 }
 
+impl Condition {
+    /// The side of a split that a scaled value takes.
+    pub(crate) fn met(feature: u16, threshold: f32, scaled: f32) -> Condition {
+        let found = feature_of(feature);
+        Condition {
+            feature: found.name,
+            condition: condition(found, threshold, scaled <= threshold),
+            value: quantity(found.scale.invert(scaled), found.unit),
+            doc: found.doc,
+        }
+    }
+}
+
 /// Why a candidate got its score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
@@ -166,15 +179,13 @@ impl Tree {
                     left,
                     right,
                 } => {
-                    let (found, scaled) = (feature_of(feature), row[usize::from(feature)]);
-                    let holds = scaled <= threshold;
-                    place = if holds { left as usize } else { right as usize };
-                    path.push(Condition {
-                        feature: found.name,
-                        condition: condition(found, threshold, holds),
-                        value: quantity(found.scale.invert(scaled), found.unit),
-                        doc: found.doc,
-                    });
+                    let scaled = row[usize::from(feature)];
+                    place = if scaled <= threshold {
+                        left as usize
+                    } else {
+                        right as usize
+                    };
+                    path.push(Condition::met(feature, threshold, scaled));
                 }
             }
         }
@@ -227,7 +238,8 @@ impl TreePolicy {
     }
 }
 
-fn action(set: &CandidateSet, index: usize) -> String {
+/// What a candidate does, in words.
+pub(crate) fn action(set: &CandidateSet, index: usize) -> String {
     let Some(Candidate { kind, job, facts, .. }) = set.get(index) else {
         return "nothing".into();
     };

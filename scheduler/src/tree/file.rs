@@ -5,17 +5,18 @@
 //! number) are checked against those that run, so that the file cannot say one thing and do another. A hash over the scaled
 //! thresholds tells which of the two a person changed: where it still agrees, it was the raw one, and that is what runs.
 
+pub(crate) mod disk;
 mod node_form;
 mod sealed;
+pub(crate) mod split_form;
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
 use std::mem::discriminant;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+pub use self::disk::MAX_BYTES;
 use self::node_form::{FileNode, read_node, written};
 use self::sealed::{FileGolden, FileVisits};
 use super::certificate::{Certificate, Property};
@@ -33,8 +34,6 @@ pub const FORMAT: &str = "pleach-tree";
 /// Newest version that is read. What is written says 1 where it has nothing that came with 2, so that the same tree has the same
 /// bytes as ever and programs from before can read it.
 pub(crate) const VERSION: u64 = 2;
-/// Largest file that is read, bytes; the largest tree needs a quarter of it.
-pub const MAX_BYTES: u64 = 1 << 20;
 /// Most lines of differences in a refusal.
 const MAX_DIFFERENCES: usize = 24;
 #[derive(Deserialize)]
@@ -273,30 +272,10 @@ impl Tree {
     }
 
     fn read(text: &str) -> Result<(Tree, Claims), TreeError> {
-        let bytes = text.len() as u64;
-        if bytes > MAX_BYTES {
-            return Err(TreeError::TooLarge {
-                bytes,
-                max: MAX_BYTES,
-            });
-        }
-        let syntax = |error: serde_json::Error| TreeError::Json(error.to_string());
-        let header: Header = serde_json::from_str(text).map_err(syntax)?;
-        if header.format != FORMAT {
-            return Err(TreeError::Format {
-                found: header.format.chars().take(40).collect(),
-                expected: FORMAT,
-            });
-        }
-        if !(1..=VERSION).contains(&header.version) {
-            return Err(TreeError::Version {
-                found: header.version,
-                supported: VERSION,
-            });
-        }
+        let version = checked_version(text, FORMAT, VERSION)?;
         let document: Document = serde_json::from_str(text).map_err(syntax)?;
         check_schema(&document.schema_hash, &document.schema)?;
-        if header.version == 1 && document.certificates.is_some() {
+        if version == 1 && document.certificates.is_some() {
             let reason = "a file of version 1 has none".into();
             return Err(TreeError::Certificate {
                 place: String::new(),
@@ -304,7 +283,7 @@ impl Tree {
             });
         }
         let key_weights = match document.key_weights {
-            Some(_) if header.version == 1 => {
+            Some(_) if version == 1 => {
                 return Err(TreeError::Key {
                     term: 0,
                     reason: KeyError::Version,
@@ -329,7 +308,7 @@ impl Tree {
             trained_by: document.trained_by,
         };
         let guards = document.guards.unwrap_or_default();
-        if header.version == 1 && document.guards.is_some() {
+        if version == 1 && document.guards.is_some() {
             return Err(TreeError::Value {
                 key: "guards",
                 value: json(&guards),
@@ -341,7 +320,7 @@ impl Tree {
             golden: document.golden,
             visits: document.visits,
         };
-        if header.version == 1 {
+        if version == 1 {
             sealed::refuse_in_version_1(&[
                 ("fallback", document.fallback.is_some()),
                 ("gpu_types_max", document.gpu_types_max.is_some()),
@@ -361,19 +340,7 @@ impl Tree {
     /// # Errors
     /// As [`Tree::from_json`], and where the file cannot be read.
     pub fn load(path: &Path) -> Result<Tree, TreeError> {
-        let mut bytes = Vec::new();
-        let file = File::open(path).map_err(|source| io(path, source))?;
-        // One byte more than allowed, so that a file of exactly the bound is told from a larger one.
-        file.take(MAX_BYTES + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|source| io(path, source))?;
-        if bytes.len() as u64 > MAX_BYTES {
-            return Err(TreeError::TooLarge {
-                bytes: bytes.len() as u64,
-                max: MAX_BYTES,
-            });
-        }
-        let text = String::from_utf8(bytes).map_err(|error| TreeError::Json(error.to_string()))?;
+        let text = disk::read(path)?;
         Tree::from_json(&text)
     }
 
@@ -383,32 +350,48 @@ impl Tree {
     /// # Errors
     /// [`TreeError::Io`] where the system refuses.
     pub fn save(&self, path: &Path) -> Result<(), TreeError> {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".tmp");
-        let temporary = Path::new(&name);
-        let write = || {
-            let mut file = File::create(temporary)?;
-            file.write_all(self.to_json().as_bytes())?;
-            file.sync_all()?;
-            fs::rename(temporary, path)
-        };
-        write().map_err(|source| io(path, source))
+        disk::write(path, &self.to_json())
     }
 }
 
-fn io(path: &Path, source: std::io::Error) -> TreeError {
-    TreeError::Io {
-        path: path.display().to_string(),
-        source,
+pub(crate) fn syntax(error: serde_json::Error) -> TreeError {
+    TreeError::Json(error.to_string())
+}
+
+/// The version of a file of a format.
+///
+/// # Errors
+/// More than [`MAX_BYTES`], what is no JSON, another format, a version that is not 1 to `newest`.
+pub(crate) fn checked_version(text: &str, format: &'static str, newest: u64) -> Result<u64, TreeError> {
+    let bytes = text.len() as u64;
+    if bytes > MAX_BYTES {
+        return Err(TreeError::TooLarge {
+            bytes,
+            max: MAX_BYTES,
+        });
     }
+    let header: Header = serde_json::from_str(text).map_err(syntax)?;
+    if header.format != format {
+        return Err(TreeError::Format {
+            found: header.format.chars().take(40).collect(),
+            expected: format,
+        });
+    }
+    if !(1..=newest).contains(&header.version) {
+        return Err(TreeError::Version {
+            found: header.version,
+            supported: newest,
+        });
+    }
+    Ok(header.version)
 }
 
 /// The JSON of plain data of ours, which always has one.
-fn json(value: &impl Serialize) -> String {
+pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain data has a JSON form")
 }
 
-fn lines(items: impl Iterator<Item = String>) -> String {
+pub(crate) fn lines(items: impl Iterator<Item = String>) -> String {
     let items: Vec<String> = items.map(|item| format!("    {item}")).collect();
     format!("[\n{}\n  ]", items.join(",\n"))
 }
@@ -431,19 +414,19 @@ fn read_key_weights(terms: &[FileKeyWeight]) -> Result<Vec<KeyWeight>, TreeError
 }
 
 /// Hex SHA-256 over the scaled thresholds in the order of nodes, four bytes each, little-endian.
-fn thresholds_hash(thresholds: impl Iterator<Item = f32>) -> String {
+pub(crate) fn thresholds_hash(thresholds: impl Iterator<Item = f32>) -> String {
     let mut digest = Sha256::new();
     thresholds.for_each(|threshold| digest.update(threshold.to_le_bytes()));
     hex(digest)
 }
 
-fn hex(digest: Sha256) -> String {
+pub(crate) fn hex(digest: Sha256) -> String {
     let digest: [u8; 32] = digest.finalize().into();
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Refuses a file that was made for other features and shows every line that is in one of the two only.
-fn check_schema(hash: &str, file: &[String]) -> Result<(), TreeError> {
+pub(crate) fn check_schema(hash: &str, file: &[String]) -> Result<(), TreeError> {
     let schema = FeatureSchema::current();
     let canonical = schema.canonical();
     let program: Vec<&str> = canonical.lines().collect();

@@ -20,25 +20,25 @@ mod boxes;
 mod bundle;
 mod certificate;
 mod certify;
-mod check;
+pub(crate) mod check;
 mod contrast;
 mod counterfactual;
 mod error;
-mod explain;
+pub(crate) mod explain;
 mod export;
-mod file;
+pub(crate) mod file;
 #[cfg(test)]
 mod floor_tests;
 mod golden;
 #[cfg(test)]
 mod guard_tests;
 mod key_text;
-mod needs;
+pub(crate) mod needs;
 mod node;
 mod outline;
 mod reach;
-mod runtime;
-mod text;
+pub(crate) mod runtime;
+pub(crate) mod text;
 mod visits;
 
 use std::collections::BTreeMap;

@@ -229,7 +229,7 @@ fn check_tick(tick_s: f64) -> Result<(), TreeError> {
 ///
 /// # Errors
 /// [`TreeError::Capability`] with the first capability that is missing.
-pub(super) fn check_against(
+pub(crate) fn check_against(
     needs: &Needs,
     policy: &str,
     capabilities: Capabilities,

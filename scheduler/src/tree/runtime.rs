@@ -167,7 +167,7 @@ impl TreePolicy {
     }
 }
 
-pub(super) fn check_shape(observation: &ObservationRef<'_>, num_rows: usize) -> Result<(), PolicyError> {
+pub(crate) fn check_shape(observation: &ObservationRef<'_>, num_rows: usize) -> Result<(), PolicyError> {
     for (expected, found) in [
         (NUM_GLOBAL_FEATURES, observation.global.len()),
         (num_rows * NUM_CANDIDATE_FEATURES, observation.candidates.len()),

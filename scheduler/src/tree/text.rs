@@ -170,7 +170,7 @@ pub fn count(number: u64, one: &str, many: &str) -> String {
 }
 
 /// A condition in raw units; `holds` says which side of the split is meant.
-pub(super) fn condition(feature: &Feature, threshold: f32, holds: bool) -> String {
+pub(crate) fn condition(feature: &Feature, threshold: f32, holds: bool) -> String {
     let is_flag = feature.scale == Scale::Linear(1.0)
         && (feature.min, feature.max) == (0.0, 1.0)
         && feature.name.starts_with("is_");

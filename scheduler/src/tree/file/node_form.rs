@@ -2,13 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::features::FeatureSchema;
+use super::split_form::WrittenSplit;
 use crate::tree::error::NodeError;
-use crate::tree::feature_of;
 use crate::tree::node::Node;
-
-/// Relative difference between a raw threshold in a file and the one that runs; the writer rounds to six digits.
-const RAW_TOLERANCE: f64 = 1e-4;
 
 #[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -37,11 +33,6 @@ pub(super) struct FileNode {
     weight: Option<f64>,
 }
 
-/// A number rounded to six significant digits, for readers.
-fn rounded(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
-}
-
 /// The form of a node in the file.
 pub(super) fn written(place: usize, node: &Node) -> FileNode {
     match *node {
@@ -51,13 +42,13 @@ pub(super) fn written(place: usize, node: &Node) -> FileNode {
             left,
             right,
         } => {
-            let found = feature_of(feature);
+            let split = WrittenSplit::of(feature, threshold);
             FileNode {
                 node: Some(place),
-                feature: Some(found.name.into()),
+                feature: Some(split.feature),
                 threshold: Some(threshold),
-                raw: Some(rounded(found.scale.invert(threshold))),
-                unit: Some(found.unit.into()),
+                raw: split.raw,
+                unit: split.unit,
                 left: Some(left),
                 right: Some(right),
                 ..FileNode::default()
@@ -100,41 +91,15 @@ pub(super) fn read_node(place: usize, node: FileNode, are_as_written: bool) -> R
             weight: None,
             ..
         } => {
-            let Some(index) = FeatureSchema::current().joined_index(&name) else {
-                let name = name.chars().take(60).collect();
-                return Err(NodeError::UnknownFeature { name });
+            let written = WrittenSplit {
+                feature: name,
+                threshold,
+                raw,
+                unit,
             };
-            if !threshold.is_finite() {
-                return Err(NodeError::NotFinite { what: "threshold" });
-            }
-            let found = feature_of(index as u16);
-            let meant = found.scale.invert(threshold);
-            let differs = raw.is_some_and(|raw| (raw - meant).abs() > RAW_TOLERANCE * meant.abs() + 1e-6);
-            let is_edited = differs && are_as_written;
-            let threshold = match raw {
-                Some(raw) if is_edited && (f64::from(found.min)..f64::from(found.max)).contains(&raw) => {
-                    found.encode(raw as f32)
-                }
-                Some(raw) if is_edited => {
-                    return Err(NodeError::RawRange {
-                        raw,
-                        min: found.min,
-                        max: found.max,
-                        unit: found.unit,
-                    });
-                }
-                _ => threshold,
-            };
-            if (differs && !is_edited) || unit.as_ref().is_some_and(|unit| unit != found.unit) {
-                let unit: String = unit.unwrap_or_default().chars().take(20).collect();
-                return Err(NodeError::Raw {
-                    shown: format!("{} {unit}", raw.unwrap_or(meant)),
-                    threshold,
-                    meant: format!("{} {}", rounded(meant), found.unit),
-                });
-            }
+            let (feature, threshold) = written.read(are_as_written)?;
             Ok(Node::Split {
-                feature: index as u16,
+                feature,
                 threshold,
                 left,
                 right,

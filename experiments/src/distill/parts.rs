@@ -55,7 +55,11 @@ pub const SEARCHED: [Kind; 4] = [
     PARTS[2],
 ];
 
-/// What a result is reported on: also an almost idle cluster, which no search looks at.
+/// What one of the trees that a search kept is chosen on: an almost idle cluster besides, where nothing is to be won and something to
+/// be lost.
+pub const CHOSEN: [Kind; 5] = [SEARCHED[0], SEARCHED[1], SEARCHED[2], SEARCHED[3], PARTS[3]];
+
+/// What a result is reported on.
 pub const REPORTED: [Kind; 5] = [
     PARTS[0],
     kind("twice as long", 2, None, 0.5),

@@ -15,7 +15,7 @@ use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
 
 use super::narrow::narrowed;
-use super::parts::{Kind, Lists, PartRow, REPORTED, SEARCHED, kinds_of, paired};
+use super::parts::{CHOSEN, Kind, Lists, PartRow, REPORTED, SEARCHED, kinds_of, paired};
 use super::provenance;
 pub use super::search_report::{FrontierRow, OtherRow, SearchReport};
 use super::starts::hand_rules;
@@ -275,11 +275,19 @@ impl Ground<'_> {
         config: &SearchConfig,
         (found, best): (SearchState, &[String]),
     ) -> Result<Searched, Error> {
-        let choice = self.lists(&SEARCHED, "search/choice", CHOICE_LISTS, Some(best))?;
+        // On an almost idle cluster the heuristic that is best at load 0.6 is yardstick enough.
+        let num_chosen = kinds_of(self.env, &CHOSEN).len();
+        let mut yardsticks = best.to_vec();
+        yardsticks.extend(best.last().cloned().filter(|_| num_chosen > best.len()));
+        let choice = self.lists(&CHOSEN, "search/choice", CHOICE_LISTS, Some(&yardsticks))?;
+        let of_choice = SearchConfig {
+            num_parts: choice.parts.len(),
+            ..config.clone()
+        };
         let mut judged: Vec<(f64, Entry)> = Vec::new();
         for entry in candidates(&found.archive) {
             let outcomes = choice.all(&self.policy("tree", &entry.draft)?)?;
-            judged.push((config.objective(&outcomes), entry.clone()));
+            judged.push((of_choice.objective(&outcomes), entry.clone()));
         }
         let frontier = best_of_each_size(judged);
         let best = frontier

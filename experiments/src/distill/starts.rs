@@ -17,9 +17,37 @@ const FITTING: usize = 8;
 /// Hand rules for an environment, each with its name.
 #[must_use]
 pub fn hand_rules(env: &EnvConfig) -> Vec<(String, Draft)> {
-    let capabilities = env.sim.capabilities;
-    let own = env.candidates.needs();
-    let needs = |reserve: bool| {
+    let mut rules = Rules {
+        env,
+        found: Vec::new(),
+    };
+    rules.of_any_cluster();
+    let offered = env.candidates.needs().actions;
+    if offered.contains(ActionKind::Share) {
+        rules.of_sharing();
+    }
+    if offered.contains(ActionKind::GrantCores) {
+        rules.of_cores();
+    }
+    if offered.contains(ActionKind::Resize) {
+        rules.of_sizes();
+    }
+    rules.found
+}
+
+/// Rules as they are written down.
+struct Rules<'a> {
+    env: &'a EnvConfig,
+    found: Vec<(String, Draft)>,
+}
+
+const SHORTEST: TieKey = TieKey::ShortestEstimate;
+const SMALLEST: TieKey = TieKey::SmallestGpuTime;
+
+impl Rules<'_> {
+    fn needs(&self, reserve: bool) -> Needs {
+        let own = self.env.candidates.needs();
+        let capabilities = self.env.sim.capabilities;
         let reserves = reserve && capabilities.reservation && own.actions.contains(ActionKind::Reserve);
         let actions = own.actions.without(ActionKind::Preempt);
         Needs {
@@ -28,126 +56,101 @@ pub fn hand_rules(env: &EnvConfig) -> Vec<(String, Draft)> {
             actions: actions.set(ActionKind::Reserve, reserves),
             ..own
         }
-    };
-    let (shortest, smallest) = (TieKey::ShortestEstimate, TieKey::SmallestGpuTime);
-    let mut rules: Vec<(String, Draft)> = Vec::new();
-    let mut add = |name: &str, root: Branch, tie_key: TieKey, key: &[(&str, f32)], reserve: bool| {
+    }
+
+    fn add(&mut self, name: &str, root: Branch, tie_key: TieKey, key: &[(&str, f32)], reserve: bool) {
         let key = key
             .iter()
             .filter_map(|(name, weight)| Some((feature(name)?, *weight)));
-        rules.push((
-            name.to_string(),
-            Draft {
-                root,
-                key: key.collect(),
-                tie_key,
-                needs: needs(reserve),
-            },
-        ));
-    };
-    let greedy = || split("is_hold", 0.5, leaf(1), leaf(0));
-    add("shortest", greedy(), shortest, &[], false);
-    add("smallest", greedy(), smallest, &[], false);
-    add("shortest, reserve", greedy(), shortest, &[], true);
-    add("smallest, reserve", greedy(), smallest, &[], true);
-    add(
-        "soonest end, best type",
-        split("end_gain", 0.0, leaf(1), leaf(0)),
-        shortest,
-        &[("duration_s", 1.0)],
-        false,
-    );
-    // GavelMulti in the experiment: wait for a faster type where that ends the job a tenth sooner.
-    add("waits for its type", waits_for_type(), shortest, &[], false);
-    // Also there: room for others before short jobs, within a tier.
-    let roomy = [("num_left", -0.73), ("num_gpus", 0.009), ("speed_ratio", 0.22)];
-    add(
-        "waits for its type, roomy first",
-        waits_for_type(),
-        shortest,
-        &roomy,
-        true,
-    );
-    let short_and_roomy = [("remaining_s", 1.0), ("num_left", -0.1)];
-    add(
-        "short and roomy, reserve",
-        greedy(),
-        shortest,
-        &short_and_roomy,
-        true,
-    );
-    add(
-        "waits for its type, reserve",
-        waits_for_type(),
-        shortest,
-        &[],
-        true,
-    );
-    // HeliosTenants: reserve, tight or long awaited starts, hold, the rest.
-    add("tight, reserve first", tight(), shortest, &[], true);
-    add("tight, reserve first, smallest", tight(), smallest, &[], true);
-    // PhillyGang: short reservations first, long ones and loose young starts after holding.
-    add("near reservations", near(), shortest, &[], true);
-    add("near reservations, smallest", near(), smallest, &[], true);
-    if own.actions.contains(ActionKind::Share) {
-        add("beside who hardly suffers", beside(0.9), shortest, &[], false);
-        add("beside who suffers little", beside(0.7), shortest, &[], false);
-        add(
-            "beside who hardly suffers, smallest",
-            beside(0.9),
-            smallest,
-            &[],
-            true,
-        );
+        let draft = Draft {
+            root,
+            key: key.collect(),
+            tie_key,
+            needs: self.needs(reserve),
+        };
+        self.found.push((name.to_string(), draft));
     }
-    if own.actions.contains(ActionKind::GrantCores) {
-        // As `sjf-tuned`: the cores that it can use, and of these the fewest.
-        let tuned = [("duration_s", 1.0), ("cores_ratio", 0.01)];
-        let tuned_small = [
+
+    fn of_any_cluster(&mut self) {
+        self.add("shortest", greedy(), SHORTEST, &[], false);
+        self.add("smallest", greedy(), SMALLEST, &[], false);
+        self.add("shortest, reserve", greedy(), SHORTEST, &[], true);
+        self.add("smallest, reserve", greedy(), SMALLEST, &[], true);
+        let by_end = split("end_gain", 0.0, leaf(1), leaf(0));
+        let soonest = [("duration_s", 1.0)];
+        self.add("soonest end, best type", by_end, SHORTEST, &soonest, false);
+        // GavelMulti in the experiment: wait for a faster type where that ends the job a tenth sooner.
+        self.add("waits for its type", waits_for_type(), SHORTEST, &[], false);
+        // Also there: room for others before short jobs, within a tier.
+        let roomy = [("num_left", -0.73), ("num_gpus", 0.009), ("speed_ratio", 0.22)];
+        let name = "waits for its type, roomy first";
+        self.add(name, waits_for_type(), SHORTEST, &roomy, true);
+        let short_and_roomy = [("remaining_s", 1.0), ("num_left", -0.1)];
+        let name = "short and roomy, reserve";
+        self.add(name, greedy(), SHORTEST, &short_and_roomy, true);
+        let name = "waits for its type, reserve";
+        self.add(name, waits_for_type(), SHORTEST, &[], true);
+        // HeliosTenants: reserve, tight or long awaited starts, hold, the rest.
+        self.add("tight, reserve first", tight(), SHORTEST, &[], true);
+        self.add("tight, reserve first, smallest", tight(), SMALLEST, &[], true);
+        // PhillyGang: short reservations first, long ones and loose young starts after holding.
+        self.add("near reservations", near(), SHORTEST, &[], true);
+        self.add("near reservations, smallest", near(), SMALLEST, &[], true);
+    }
+
+    fn of_sharing(&mut self) {
+        let name = "beside who hardly suffers";
+        self.add(name, beside(0.9), SHORTEST, &[], false);
+        self.add("beside who suffers little", beside(0.7), SHORTEST, &[], false);
+        let name = "beside who hardly suffers, smallest";
+        self.add(name, beside(0.9), SMALLEST, &[], true);
+    }
+
+    /// As `sjf-tuned`: the cores that it can use, and of these the fewest.
+    fn of_cores(&mut self) {
+        let short = [("duration_s", 1.0), ("cores_ratio", 0.01)];
+        let small = [
             ("gpu_time_gpu_s", 1.0),
             ("demand_rate_ratio", -0.3),
             ("cores_ratio", 0.01),
         ];
-        add("cores that it can use", greedy(), shortest, &tuned, false);
-        add(
+        self.add("cores that it can use", greedy(), SHORTEST, &short, false);
+        self.add(
             "cores that it can use, smallest",
             greedy(),
-            smallest,
-            &tuned_small,
+            SMALLEST,
+            &small,
             false,
         );
-        add("waits for its cores", waits_for_cores(), shortest, &tuned, false);
-        add(
-            "waits for its cores, smallest",
-            waits_for_cores(),
-            smallest,
-            &tuned_small,
-            true,
-        );
+        self.add("waits for its cores", waits_for_cores(), SHORTEST, &short, false);
+        let name = "waits for its cores, smallest";
+        self.add(name, waits_for_cores(), SMALLEST, &small, true);
     }
-    if own.actions.contains(ActionKind::Resize) {
+
+    fn of_sizes(&mut self) {
         let sized = split(
             "is_hold",
             0.5,
             split("gpu_efficiency", 0.7, leaf(0), leaf(2)),
             leaf(1),
         );
-        add("efficient sizes", sized, shortest, &[("duration_s", 1.0)], false);
+        let soonest = [("duration_s", 1.0)];
+        self.add("efficient sizes", sized, SHORTEST, &soonest, false);
         // As `sjf-moldable`: the shortest job, at the size at which it ends soonest among the efficient ones.
-        let soonest = [("remaining_s", 1.0), ("duration_s", 0.1)];
-        for (name, least) in [("half", 0.5), ("most", 0.8)] {
-            let name = format!("{name} as efficient, soonest end");
-            add(&name, efficient(least), shortest, &soonest, false);
-        }
-        add(
-            "half as efficient, smallest",
-            efficient(0.5),
-            smallest,
-            &[("gpu_time_gpu_s", 1.0), ("duration_s", 0.3)],
-            false,
-        );
+        let short = [("remaining_s", 1.0), ("duration_s", 0.1)];
+        let small = [("gpu_time_gpu_s", 1.0), ("duration_s", 0.3)];
+        let name = "half as efficient, soonest end";
+        self.add(name, efficient(0.5), SHORTEST, &short, false);
+        let name = "most as efficient, soonest end";
+        self.add(name, efficient(0.8), SHORTEST, &short, false);
+        let name = "half as efficient, smallest";
+        self.add(name, efficient(0.5), SMALLEST, &small, false);
     }
-    rules
+}
+
+/// Whatever fits.
+fn greedy() -> Branch {
+    split("is_hold", 0.5, leaf(1), leaf(0))
 }
 
 /// Waits for a faster type where that ends the job a tenth sooner, unless it has waited long.

@@ -308,7 +308,7 @@ impl Ground<'_> {
         let of_start = lists.all(&start)?;
         let tree_over_start = paired(&outcomes[chosen], &of_start);
         let rows = lists.rows(&outcomes[chosen]);
-        let (accepted, verdict) = verdict(tree_over_start, &rows);
+        let (accepted, verdict) = verdict(tree_over_start, &rows, &lists.rows(&of_start));
         let mut others = vec![other(&lists, start.name(), &of_start, &outcomes[chosen])];
         for policy in &input.against {
             let own = lists.all(policy)?;
@@ -406,22 +406,20 @@ fn best_of_each_size(judged: Vec<(f64, Entry)>) -> Vec<(f64, Entry)> {
     found
 }
 
-/// Accepted is what beats the best start by its paired interval, and loses on no part against the best heuristic by more than luck
-/// and one percent.
-fn verdict(tree_over_start: Option<Ratio>, rows: &[PartRow]) -> (bool, String) {
+/// Accepted is what loses on no part against the best heuristic by more than luck and one percent, and beats the best start by its
+/// paired interval or replaces one that does lose on a part.
+fn verdict(tree_over_start: Option<Ratio>, rows: &[PartRow], of_start: &[PartRow]) -> (bool, String) {
     let Some(ratio) = tree_over_start else {
         return (false, "there is no interval".into());
     };
     let words = super::parts::in_words(&ratio);
-    let losing = rows
-        .iter()
-        .find(|row| row.jct.low.unwrap_or(row.jct.mean) > LOSS_MAX);
-    if let Some(row) = losing {
-        let part = super::parts::in_words(&row.jct);
-        return (
-            false,
-            format!("refused: {} is at {part} of {}", row.part, row.best_heuristic),
-        );
+    if let Some(loss) = loss(rows) {
+        return (false, format!("refused: {loss}"));
+    }
+    if let Some(loss) = loss(of_start) {
+        let words =
+            format!("accepted: it loses nowhere, and of the best start {loss}; {words} of its average JCT");
+        return (true, words);
     }
     if ratio.high.is_some_and(|high| high < 1.0) {
         return (true, format!("accepted: {words} of the best start's average JCT"));
@@ -435,6 +433,14 @@ fn verdict(tree_over_start: Option<Ratio>, rows: &[PartRow]) -> (bool, String) {
         false,
         format!("refused: {words} of the best start's average JCT, {why}"),
     )
+}
+
+/// The first part on which somebody loses, in words.
+fn loss(rows: &[PartRow]) -> Option<String> {
+    let losing = |row: &&PartRow| row.jct.low.unwrap_or(row.jct.mean) > LOSS_MAX;
+    let row = rows.iter().find(losing)?;
+    let part = super::parts::in_words(&row.jct);
+    Some(format!("{} is at {part} of {}", row.part, row.best_heuristic))
 }
 
 fn other(lists: &Lists, name: &str, own: &[Outcome], tree: &[Outcome]) -> OtherRow {
@@ -513,7 +519,7 @@ mod tests {
             .tree_over_start
             .and_then(|ratio| ratio.high)
             .is_some_and(|high| high < 1.0);
-        assert!(accepted || !report.accepted);
+        assert!(accepted || !report.accepted || report.verdict.contains("of the best start"));
         assert!(
             report.markdown().contains("(chosen)")
                 && report.markdown().contains("The tree over sjf: as long ")
@@ -536,10 +542,17 @@ mod tests {
             p99: 1.0,
         };
         let good = [row(ratio(0.99, 0.98, 1.0)), row(ratio(1.01, 1.0, 1.02))];
-        assert!(verdict(Some(ratio(0.9, 0.8, 0.99)), &good).0);
-        assert!(!verdict(Some(ratio(0.95, 0.8, 1.01)), &good).0);
-        assert!(!verdict(None, &good).0);
-        let (accepted, words) = verdict(Some(ratio(0.9, 0.8, 0.99)), &[row(ratio(1.28, 1.2, 1.3))]);
+        assert!(verdict(Some(ratio(0.9, 0.8, 0.99)), &good, &good).0);
+        assert!(!verdict(Some(ratio(0.95, 0.8, 1.01)), &good, &good).0);
+        assert!(!verdict(None, &good, &good).0);
+        let bad = [row(ratio(1.28, 1.2, 1.3))];
+        // A start that loses somewhere is no refuge.
+        let (accepted, words) = verdict(Some(ratio(1.0, 0.9, 1.1)), &good, &bad);
+        assert!(
+            accepted && words.contains("of the best start load 0.3 is at"),
+            "{words}"
+        );
+        let (accepted, words) = verdict(Some(ratio(0.9, 0.8, 0.99)), &bad, &bad);
         assert!(
             !accepted && words.contains("load 0.3 is at 1.280 [1.200, 1.300] of sjf"),
             "{words}"

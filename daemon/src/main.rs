@@ -293,27 +293,8 @@ fn explain(settings: &Settings, job: ExternalId) -> Result<ExitCode, Error> {
         return Ok(ExitCode::FAILURE);
     }
     for record in rounds {
-        for planned in record.decisions.iter().filter(|planned| planned.job() == job) {
-            let mode = if record.is_shadow {
-                "only decided (shadow)"
-            } else {
-                planned.outcome.as_str()
-            };
-            let by = record.fallback.as_deref().unwrap_or(&record.policy);
-            let action = format!("{:?}", planned.decision.action).to_lowercase();
-            let nodes = match planned.nodes.is_empty() {
-                true => "that become free".to_owned(),
-                false => format!("of {}: {mode}", planned.nodes.join(",")),
-            };
-            say(&format!(
-                "round {} at {}: {action} job {job} on {} GPU(s) {nodes}\nby {by}\n{}{}",
-                record.round,
-                record.snapshot.taken_s,
-                planned.decision.num_gpus,
-                planned.belief(),
-                planned.why
-            ));
-        }
+        let told = record.told(job, &format!("job {job}"));
+        told.iter().for_each(|text| say(text));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -37,6 +37,34 @@ pub struct RoundRecord {
     pub apply_s: f64,
 }
 
+impl RoundRecord {
+    /// What was decided about a job and why, in words, decision by decision; `name` is how it is called.
+    #[must_use]
+    pub fn told(&self, job: ExternalId, name: &str) -> Vec<String> {
+        let by = self.fallback.as_deref().unwrap_or(&self.policy);
+        let (round, taken_s) = (self.round, self.snapshot.taken_s);
+        let about = self.decisions.iter().filter(|planned| planned.job() == job);
+        let tell = |planned: &Planned| {
+            let outcome = match self.is_shadow {
+                true => "only decided (shadow)",
+                false => planned.outcome.as_str(),
+            };
+            let nodes = match planned.nodes.is_empty() {
+                true => "that become free".to_owned(),
+                false => format!("of {}: {outcome}", planned.nodes.join(",")),
+            };
+            let action = format!("{:?}", planned.decision.action).to_lowercase();
+            let num_gpus = planned.decision.num_gpus;
+            format!(
+                "round {round} at {taken_s}: {action} {name} on {num_gpus} GPU(s) {nodes}\nby {by}\n{}{}",
+                planned.belief(),
+                planned.why
+            )
+        };
+        about.map(tell).collect()
+    }
+}
+
 /// One decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -90,27 +90,7 @@ pub async fn explain(settings: &Settings, text: &str) -> Result<ExitCode, Error>
         return Ok(ExitCode::FAILURE);
     }
     for record in rounds {
-        for planned in record.decisions.iter().filter(|planned| planned.job() == job) {
-            let outcome = if record.is_shadow {
-                "only decided (shadow)"
-            } else {
-                planned.outcome.as_str()
-            };
-            let by = record.fallback.as_deref().unwrap_or(&record.policy);
-            let action = format!("{:?}", planned.decision.action).to_lowercase();
-            let nodes = match planned.nodes.is_empty() {
-                true => "that become free".to_owned(),
-                false => format!("of {}: {outcome}", planned.nodes.join(",")),
-            };
-            say(&format!(
-                "round {} at {}: {action} {text} on {} GPU(s) {nodes}\nby {by}\n{}{}",
-                record.round,
-                record.snapshot.taken_s,
-                planned.decision.num_gpus,
-                planned.belief(),
-                planned.why
-            ));
-        }
+        record.told(job, text).iter().for_each(|told| say(told));
     }
     Ok(ExitCode::SUCCESS)
 }

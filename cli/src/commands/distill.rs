@@ -128,7 +128,7 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
 }
 
 /// The tree, for the scheduler and for readers.
-fn write_tree(folder: &RunFolder, tree: &Tree) -> Result<(), Error> {
+pub(super) fn write_tree(folder: &RunFolder, tree: &Tree) -> Result<(), Error> {
     folder.write(TREE_FILE, tree.to_json().as_bytes())?;
     folder.write("tree.txt", tree.to_text().as_bytes())?;
     folder.write("tree.dot", tree.to_dot().as_bytes())?;

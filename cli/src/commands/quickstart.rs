@@ -7,6 +7,7 @@ use pleach_distill::search::SearchConfig;
 use pleach_scheduler::tree::Tree;
 
 use crate::commands::Context;
+use crate::commands::distill::write_tree;
 use crate::commands::train::with_bar;
 use crate::flags::QuickstartArgs;
 use crate::progress::bars;
@@ -14,7 +15,7 @@ use pleach_experiments::distill::search::{SearchInput, SearchReport, Searched, s
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::evaluation::COLUMNS;
 use pleach_experiments::evaluate::instances::{episodes, seeds};
-use pleach_experiments::evaluate::policy_spec::{PolicySpec, TREE_FILE};
+use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::evaluate::results::Results;
 use pleach_experiments::evaluate::run::Runner;
 use pleach_experiments::evaluate::stand_in::stand_ins;
@@ -130,9 +131,7 @@ fn searched(
         &state,
         &bars(args.run.quiet),
     )?;
-    folder.write(TREE_FILE, found.tree.to_json().as_bytes())?;
-    folder.write("tree.txt", found.tree.to_text().as_bytes())?;
-    folder.write("tree.dot", found.tree.to_dot().as_bytes())?;
+    write_tree(folder, &found.tree)?;
     folder.write_json("search.json", &found.report)?;
     folder.write("search.md", found.report.markdown().as_bytes())?;
     Ok(found)

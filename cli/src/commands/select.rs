@@ -3,7 +3,7 @@
 use crate::commands::Context;
 use crate::flags::SelectArgs;
 use crate::progress::bars;
-use pleach_experiments::distill::select::{RULES, SelectInput, select};
+use pleach_experiments::distill::select::{SelectInput, default_rules, select};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::policy_spec::SELECTOR_FILE;
 use pleach_experiments::run_folder::RunFolder;
@@ -17,7 +17,7 @@ pub fn run(args: &SelectArgs, context: &mut Context<'_>) -> Result<(), Error> {
     env.validate()?;
     let mut rules: Vec<String> = args.rules.clone();
     if rules.is_empty() {
-        rules = RULES.iter().map(|rule| (*rule).to_string()).collect();
+        rules = default_rules(&env);
     }
     let input = SelectInput {
         rules,

@@ -20,7 +20,8 @@ In the folder: selector.json (for evaluate and for the scheduler), selector.txt 
 and single heuristics), sizes/leaves-N.json. One that is broken off begins anew.")]
 pub struct SelectArgs {
     /// Heuristics to choose among, repeated or with commas [default: fifo, easy, sjf, gpu-time, sjf-reserve, gpu-time-reserve,
-    /// sjf-best-type, sjf-delay, gpu-time-delay, best-type-delay]
+    /// sjf-best-type, sjf-delay, gpu-time-delay, best-type-delay, and sjf-share, sjf-tuned or sjf-moldable where the environment offers
+    /// shared GPUs, cores or sizes]
     #[arg(long, value_name = "NAME", value_delimiter = ',', action = ArgAction::Append)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,

@@ -213,7 +213,7 @@ impl Ground<'_> {
             ways.push(("monotone", &monotone));
         }
         for (name, distill) in ways {
-            let distilled = self.watcher.part("distill", 0, || {
+            let distilled = self.watcher.part(name, 0, || {
                 super::prune(self.env, teacher, distill, &validation, self.seed, self.watcher)
             })?;
             let rounds = distilled.report.students.iter().map(|student| student.round);

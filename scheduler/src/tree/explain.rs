@@ -104,23 +104,23 @@ impl TreePolicy {
         let row = [point.observation.row(choice), point.observation.global].concat();
         let (leaf, path) = self.tree().path(&row);
         let tiers = self.tree().tiers();
-        let aside = self.tree().aside_in_words(point.cluster);
-        if aside.is_some() {
-            return Ok(Explanation {
-                action: action(point.candidates, choice),
-                aside,
-                leaf,
-                score: scores[choice],
-                tier: tier_of(scores[choice], &tiers),
-                num_tiers: tiers.len(),
-                path: Vec::new(),
-                num_better: 0,
-                num_equal: 0,
-                key: Vec::new(),
-                key_of_next: None,
-                tie_key: self.tree().meta().tie_key,
-                guard: self.guard_in_words(point, choice),
-            });
+        let bare = Explanation {
+            action: action(point.candidates, choice),
+            aside: self.tree().aside_in_words(point.cluster),
+            leaf,
+            score: scores[choice],
+            tier: tier_of(scores[choice], &tiers),
+            num_tiers: tiers.len(),
+            path: Vec::new(),
+            num_better: 0,
+            num_equal: 0,
+            key: Vec::new(),
+            key_of_next: None,
+            tie_key: self.tree().meta().tie_key,
+            guard: self.guard_in_words(point, choice),
+        };
+        if bare.aside.is_some() {
+            return Ok(bare);
         }
         let weights = &self.tree().meta().key_weights;
         let is_about_a_job = |index: usize| point.candidates.get(index).is_some_and(|own| own.job.is_some());
@@ -136,12 +136,6 @@ impl TreePolicy {
         let admissible =
             |index: &usize| *index != choice && point.observation.mask[*index] && allowed >> *index & 1 == 1;
         Ok(Explanation {
-            action: action(point.candidates, choice),
-            aside,
-            leaf,
-            score: scores[choice],
-            tier: tier_of(scores[choice], &tiers),
-            num_tiers: tiers.len(),
             path,
             num_better: (0..num_candidates)
                 .filter(admissible)
@@ -159,8 +153,7 @@ impl TreePolicy {
                 })
                 .map(|index| weighted_sum(weights, point.observation.row(index)))
                 .min_by(f64::total_cmp),
-            tie_key: self.tree().meta().tie_key,
-            guard: self.guard_in_words(point, choice),
+            ..bare
         })
     }
 }

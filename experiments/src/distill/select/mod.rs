@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 
 use pleach_distill::search::{Outcome, SearchConfig};
 use pleach_env::{EnvConfig, Seed};
+use pleach_scheduler::ActionKind;
 use pleach_scheduler::heuristics;
 use pleach_scheduler::portable_math::exp;
 use pleach_scheduler::selector::{MAX_LEAVES, Selector, SelectorMeta};
@@ -37,9 +38,8 @@ use crate::evaluate::policy_spec::PolicySpec;
 use crate::evaluate::stats::mean;
 use crate::progress::{Progress, Watcher};
 
-/// Rules that a selector chooses among unless somebody says otherwise: the strong heuristics of docs/suite.md that need nothing of a
-/// cluster but reservations, and the two orders of arrival.
-pub const RULES: [&str; 10] = [
+/// The strong heuristics of docs/suite.md that need nothing of a cluster but reservations, and the two orders of arrival.
+const RULES: [&str; 10] = [
     "fifo",
     "easy",
     "sjf",
@@ -51,6 +51,22 @@ pub const RULES: [&str; 10] = [
     "gpu-time-delay",
     "best-type-delay",
 ];
+/// The strongest heuristic where an environment offers more than starts.
+const RULES_FOR: [(ActionKind, &str); 3] = [
+    (ActionKind::Share, "sjf-share"),
+    (ActionKind::GrantCores, "sjf-tuned"),
+    (ActionKind::Resize, "sjf-moldable"),
+];
+
+/// Rules that a selector chooses among unless somebody says otherwise: those for any cluster, and those for what this environment offers.
+#[must_use]
+pub fn default_rules(env: &EnvConfig) -> Vec<String> {
+    let offered = env.candidates.needs().actions;
+    let own = RULES_FOR.iter().filter(|(kind, _)| offered.contains(*kind));
+    let rules = RULES.iter().chain(own.map(|(_, rule)| rule));
+    rules.map(|rule| (*rule).to_string()).collect()
+}
+
 /// Lists of each part on which one of each size is chosen. *Assumed*.
 const CHOICE_LISTS: usize = 16;
 /// Part of the simulations of a size that goes into tuning. *Assumed*.

@@ -17,6 +17,19 @@ fn input(rules: &[&str]) -> SelectInput {
     }
 }
 
+#[test]
+fn rules_are_those_that_the_environment_can_use() {
+    let rules = |id: &str| default_rules(&env_of(id, Some(20), None).unwrap());
+    assert_eq!(rules("Pleach/PhillyGang-v1").len(), RULES.len());
+    for (id, own) in [
+        ("Pleach/PhillyShare-v1", "sjf-share"),
+        ("Pleach/Synergy-v1", "sjf-tuned"),
+        ("Pleach/Elastic-v1", "sjf-moldable"),
+    ] {
+        assert_eq!(rules(id)[RULES.len()..], [own.to_string()], "{id}");
+    }
+}
+
 fn env() -> EnvConfig {
     env_of("Pleach/GavelMulti-v1", Some(30), Some(2.0)).unwrap()
 }

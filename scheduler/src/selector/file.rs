@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{Selector, SelectorMeta, SelectorNode};
 use crate::estimate::Provenance;
 use crate::features::FeatureSchema;
-use crate::tree::file::split_form::WrittenSplit;
+use crate::tree::file::node_form::{FileNode, Split};
 use crate::tree::file::{check_schema, checked_version, disk, json, lines, syntax, thresholds_hash};
 use crate::tree::{NodeError, TreeError};
 
@@ -44,121 +44,42 @@ struct Kind {
     format: String,
 }
 
-#[derive(Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct FileNode {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    feature: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    threshold: Option<f32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    raw: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    unit: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    left: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    right: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    leaf: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<String>,
+fn written(place: usize, node: &SelectorNode) -> FileNode {
+    match node {
+        SelectorNode::Split {
+            feature,
+            threshold,
+            left,
+            right,
+        } => FileNode::of_split(
+            place,
+            &Split {
+                feature: *feature,
+                threshold: *threshold,
+                left: *left,
+                right: *right,
+            },
+        ),
+        SelectorNode::Leaf { id, rule } => FileNode::of_rule(place, *id, rule),
+    }
 }
 
-impl FileNode {
-    fn of(place: usize, node: &SelectorNode) -> FileNode {
-        match node {
-            SelectorNode::Split {
-                feature,
-                threshold,
-                left,
-                right,
-            } => {
-                let split = WrittenSplit::of(*feature, *threshold);
-                FileNode {
-                    node: Some(place),
-                    feature: Some(split.feature),
-                    threshold: Some(*threshold),
-                    raw: split.raw,
-                    unit: split.unit,
-                    left: Some(*left),
-                    right: Some(*right),
-                    ..FileNode::default()
-                }
-            }
-            SelectorNode::Leaf { id, rule } => FileNode {
-                node: Some(place),
-                leaf: Some(*id),
-                rule: Some(rule.clone()),
-                ..FileNode::default()
-            },
-        }
+fn read_node(place: usize, node: &FileNode, are_as_written: bool) -> Result<SelectorNode, NodeError> {
+    node.check_place(place)?;
+    if let Some(split) = node.split(are_as_written)? {
+        return Ok(SelectorNode::Split {
+            feature: split.feature,
+            threshold: split.threshold,
+            left: split.left,
+            right: split.right,
+        });
     }
-
-    fn read(self, place: usize, are_as_written: bool) -> Result<SelectorNode, NodeError> {
-        if let Some(stated) = self.node.filter(|stated| *stated != place) {
-            return Err(NodeError::Place { stated });
-        }
-        match self {
-            FileNode {
-                feature: Some(feature),
-                threshold: Some(threshold),
-                raw,
-                unit,
-                left: Some(left),
-                right: Some(right),
-                leaf: None,
-                rule: None,
-                ..
-            } => {
-                let written = WrittenSplit {
-                    feature,
-                    threshold,
-                    raw,
-                    unit,
-                };
-                let (feature, threshold) = written.read(are_as_written)?;
-                Ok(SelectorNode::Split {
-                    feature,
-                    threshold,
-                    left,
-                    right,
-                })
-            }
-            FileNode {
-                feature: None,
-                threshold: None,
-                raw: None,
-                unit: None,
-                left: None,
-                right: None,
-                leaf: Some(id),
-                rule: Some(rule),
-                ..
-            } => Ok(SelectorNode::Leaf { id, rule }),
-            other => Err(NodeError::SelectorShape {
-                found: format!("this one has [{}]", other.keys().join(", ")),
-            }),
-        }
-    }
-
-    /// The keys that are there.
-    fn keys(&self) -> Vec<&'static str> {
-        let keys = [
-            ("feature", self.feature.is_some()),
-            ("threshold", self.threshold.is_some()),
-            ("raw", self.raw.is_some()),
-            ("unit", self.unit.is_some()),
-            ("left", self.left.is_some()),
-            ("right", self.right.is_some()),
-            ("leaf", self.leaf.is_some()),
-            ("rule", self.rule.is_some()),
-        ];
-        keys.into_iter()
-            .filter_map(|(key, there)| there.then_some(key))
-            .collect()
+    match node.rule() {
+        Some((id, rule)) => Ok(SelectorNode::Leaf {
+            id,
+            rule: rule.to_owned(),
+        }),
+        None => Err(NodeError::SelectorShape { found: node.found() }),
     }
 }
 
@@ -185,7 +106,7 @@ impl Selector {
         });
         put("thresholds_hash", json(&thresholds_hash(thresholds)));
         let nodes = self.nodes.iter().enumerate();
-        let nodes = nodes.map(|(place, node)| json(&FileNode::of(place, node)));
+        let nodes = nodes.map(|(place, node)| json(&written(place, node)));
         text.push_str(&format!("  \"nodes\": {}\n}}\n", lines(nodes)));
         text
     }
@@ -201,8 +122,8 @@ impl Selector {
         let thresholds = document.nodes.iter().filter_map(|node| node.threshold);
         let are_as_written = document.thresholds_hash == Some(thresholds_hash(thresholds));
         let mut nodes = Vec::with_capacity(document.nodes.len());
-        for (node, found) in document.nodes.into_iter().enumerate() {
-            let read = found.read(node, are_as_written);
+        for (node, found) in document.nodes.iter().enumerate() {
+            let read = read_node(node, found, are_as_written);
             nodes.push(read.map_err(|reason| TreeError::Node { node, reason })?);
         }
         let meta = SelectorMeta {

@@ -6,9 +6,9 @@
 //! thresholds tells which of the two a person changed: where it still agrees, it was the raw one, and that is what runs.
 
 pub(crate) mod disk;
-mod node_form;
+pub(crate) mod node_form;
 mod sealed;
-pub(crate) mod split_form;
+mod split_form;
 
 use std::mem::discriminant;
 use std::path::Path;
@@ -296,7 +296,7 @@ impl Tree {
         let mut nodes = Vec::with_capacity(document.nodes.len());
         for (node, found) in document.nodes.into_iter().enumerate() {
             nodes.push(
-                read_node(node, found, are_as_written).map_err(|reason| TreeError::Node { node, reason })?,
+                read_node(node, &found, are_as_written).map_err(|reason| TreeError::Node { node, reason })?,
             );
         }
         let meta = TreeMeta {

@@ -6,15 +6,16 @@ use super::split_form::WrittenSplit;
 use crate::tree::error::NodeError;
 use crate::tree::node::Node;
 
+/// Every key that a node of a tree or of a selector may have.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct FileNode {
+pub(crate) struct FileNode {
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     feature: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) threshold: Option<f32>,
+    pub(crate) threshold: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     raw: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,6 +32,111 @@ pub(super) struct FileNode {
     samples: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     weight: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+}
+
+/// A split as it runs.
+pub(crate) struct Split {
+    pub(crate) feature: u16,
+    pub(crate) threshold: f32,
+    pub(crate) left: u32,
+    pub(crate) right: u32,
+}
+
+impl FileNode {
+    /// The form of a split.
+    pub(crate) fn of_split(place: usize, split: &Split) -> FileNode {
+        let written = WrittenSplit::of(split.feature, split.threshold);
+        FileNode {
+            node: Some(place),
+            feature: Some(written.feature),
+            threshold: Some(split.threshold),
+            raw: written.raw,
+            unit: written.unit,
+            left: Some(split.left),
+            right: Some(split.right),
+            ..FileNode::default()
+        }
+    }
+
+    /// Refuses a node that stands in another place than it says.
+    pub(crate) fn check_place(&self, place: usize) -> Result<(), NodeError> {
+        match self.node.filter(|stated| *stated != place) {
+            Some(stated) => Err(NodeError::Place { stated }),
+            None => Ok(()),
+        }
+    }
+
+    /// The split, where it has the keys of one and no other. `are_as_written` says that no threshold was changed: then one that
+    /// contradicts its raw value gives way to it.
+    pub(crate) fn split(&self, are_as_written: bool) -> Result<Option<Split>, NodeError> {
+        let (Some(feature), Some(threshold), Some(left), Some(right)) =
+            (&self.feature, self.threshold, self.left, self.right)
+        else {
+            return Ok(None);
+        };
+        if self.has_any(&["leaf", "score", "samples", "weight", "rule"]) {
+            return Ok(None);
+        }
+        let written = WrittenSplit {
+            feature: feature.clone(),
+            threshold,
+            raw: self.raw,
+            unit: self.unit.clone(),
+        };
+        let (feature, threshold) = written.read(are_as_written)?;
+        Ok(Some(Split {
+            feature,
+            threshold,
+            left,
+            right,
+        }))
+    }
+
+    /// The form of a leaf that names a rule.
+    pub(crate) fn of_rule(place: usize, id: u32, rule: &str) -> FileNode {
+        FileNode {
+            node: Some(place),
+            leaf: Some(id),
+            rule: Some(rule.to_owned()),
+            ..FileNode::default()
+        }
+    }
+
+    /// The id and the rule of a leaf, where it has these keys and no other.
+    pub(crate) fn rule(&self) -> Option<(u32, &str)> {
+        let found = self.leaf.zip(self.rule.as_deref());
+        found.filter(|_| self.keys() == ["leaf", "rule"])
+    }
+
+    fn has_any(&self, keys: &[&str]) -> bool {
+        self.keys().iter().any(|key| keys.contains(key))
+    }
+
+    /// The keys that are there, but for its place.
+    fn keys(&self) -> Vec<&'static str> {
+        let keys = [
+            ("feature", self.feature.is_some()),
+            ("threshold", self.threshold.is_some()),
+            ("raw", self.raw.is_some()),
+            ("unit", self.unit.is_some()),
+            ("left", self.left.is_some()),
+            ("right", self.right.is_some()),
+            ("leaf", self.leaf.is_some()),
+            ("score", self.score.is_some()),
+            ("samples", self.samples.is_some()),
+            ("weight", self.weight.is_some()),
+            ("rule", self.rule.is_some()),
+        ];
+        let there = keys.into_iter().filter_map(|(key, there)| there.then_some(key));
+        there.collect()
+    }
+
+    /// What a node that is neither split nor leaf has.
+    pub(crate) fn found(&self) -> String {
+        format!("this one has [{}]", self.keys().join(", "))
+    }
 }
 
 /// The form of a node in the file.
@@ -41,19 +147,15 @@ pub(super) fn written(place: usize, node: &Node) -> FileNode {
             threshold,
             left,
             right,
-        } => {
-            let split = WrittenSplit::of(feature, threshold);
-            FileNode {
-                node: Some(place),
-                feature: Some(split.feature),
-                threshold: Some(threshold),
-                raw: split.raw,
-                unit: split.unit,
-                left: Some(left),
-                right: Some(right),
-                ..FileNode::default()
-            }
-        }
+        } => FileNode::of_split(
+            place,
+            &Split {
+                feature,
+                threshold,
+                left,
+                right,
+            },
+        ),
         Node::Leaf {
             id,
             score,
@@ -70,78 +172,34 @@ pub(super) fn written(place: usize, node: &Node) -> FileNode {
     }
 }
 
-/// `are_as_written` says that no threshold was changed: then one that contradicts its raw value gives way to it.
-pub(super) fn read_node(place: usize, node: FileNode, are_as_written: bool) -> Result<Node, NodeError> {
-    if let Some(stated) = node.node
-        && stated != place
-    {
-        return Err(NodeError::Place { stated });
+/// `are_as_written` as of [`FileNode::split`].
+pub(super) fn read_node(place: usize, node: &FileNode, are_as_written: bool) -> Result<Node, NodeError> {
+    node.check_place(place)?;
+    if let Some(split) = node.split(are_as_written)? {
+        let Split {
+            feature,
+            threshold,
+            left,
+            right,
+        } = split;
+        return Ok(Node::Split {
+            feature,
+            threshold,
+            left,
+            right,
+        });
     }
-    match node {
-        FileNode {
-            feature: Some(name),
-            threshold: Some(threshold),
-            raw,
-            unit,
-            left: Some(left),
-            right: Some(right),
-            leaf: None,
-            score: None,
-            samples: None,
-            weight: None,
-            ..
-        } => {
-            let written = WrittenSplit {
-                feature: name,
-                threshold,
-                raw,
-                unit,
-            };
-            let (feature, threshold) = written.read(are_as_written)?;
-            Ok(Node::Split {
-                feature,
-                threshold,
-                left,
-                right,
+    match (node.leaf, node.score, node.samples, node.weight) {
+        (Some(id), Some(score), Some(samples), Some(weight))
+            if node.keys() == ["leaf", "score", "samples", "weight"] =>
+        {
+            Ok(Node::Leaf {
+                id,
+                score,
+                samples,
+                weight,
             })
         }
-        FileNode {
-            feature: None,
-            threshold: None,
-            raw: None,
-            unit: None,
-            left: None,
-            right: None,
-            leaf: Some(id),
-            score: Some(score),
-            samples: Some(samples),
-            weight: Some(weight),
-            ..
-        } => Ok(Node::Leaf {
-            id,
-            score,
-            samples,
-            weight,
-        }),
-        other => {
-            let keys: Vec<&str> = [
-                ("feature", other.feature.is_some()),
-                ("threshold", other.threshold.is_some()),
-                ("raw", other.raw.is_some()),
-                ("unit", other.unit.is_some()),
-                ("left", other.left.is_some()),
-                ("right", other.right.is_some()),
-                ("leaf", other.leaf.is_some()),
-                ("score", other.score.is_some()),
-                ("samples", other.samples.is_some()),
-                ("weight", other.weight.is_some()),
-            ]
-            .into_iter()
-            .filter_map(|(key, there)| there.then_some(key))
-            .collect();
-            Err(NodeError::Shape {
-                found: format!("this one has [{}]", keys.join(", ")),
-            })
-        }
+        _ => Err(NodeError::Shape { found: node.found() }),
     }
 }

@@ -2,10 +2,15 @@
 //!
 //! This is list scheduling (Graham, SIAM J. Appl. Math. 1969) with a list that is sorted anew at every deal.
 
+use std::collections::BTreeMap;
+
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::{GpuTypeId, JobId};
 
+use super::cores::{Demand, Demands};
 use super::order::Order;
+use super::rules::DealingRules;
+use super::sizes::Sizes;
 use crate::shared::what_if::FreeResources;
 
 /// What a job would get, and how much that is worth.
@@ -14,25 +19,57 @@ pub(super) struct Wish {
     pub(super) score: f64,
     pub(super) job: JobId,
     pub(super) kind: GpuTypeId,
+    /// GPUs that it must have been given before; 0 for all but elastic jobs.
+    pub(super) after: u32,
+    /// GPUs that it would have then.
+    pub(super) num_gpus: u32,
+    /// What each of them comes with.
+    pub(super) demand: Demand,
 }
 
-/// Every job on every type on which it can run, best first; equals by arrival, then by type.
-pub(super) fn wishes(cluster: &Cluster, order: &dyn Order, jobs: &[JobId]) -> Vec<Wish> {
+/// Every job on every type on which it can run, an elastic one size by size, best first; equals by arrival, type and size.
+pub(super) fn wishes(
+    cluster: &Cluster,
+    rules: &DealingRules,
+    order: &dyn Order,
+    (sizes, demands): (&Sizes, &mut Demands),
+    jobs: &[JobId],
+) -> Vec<Wish> {
     let mut wishes = Vec::with_capacity(jobs.len() * cluster.num_types());
     for id in jobs {
         let of_job = order.of_job(cluster, *id);
         for kind in cluster.types_in(cluster.job(*id).types) {
-            wishes.push(Wish {
-                score: of_job + order.of_type(cluster, *id, kind),
-                job: *id,
-                kind,
-            });
+            let demand = demands.of(cluster, rules, *id, kind);
+            let on_type = of_job + order.of_type(cluster, *id, kind);
+            let Some(steps) = sizes.steps(cluster, rules, *id, kind) else {
+                wishes.push(Wish {
+                    score: on_type,
+                    job: *id,
+                    kind,
+                    after: 0,
+                    num_gpus: cluster.job(*id).request.num_gpus,
+                    demand,
+                });
+                continue;
+            };
+            let mut least = f64::INFINITY;
+            for step in steps {
+                // A step never comes before the one that it builds on.
+                least = least.min(on_type + order.of_step(cluster, *id, &step));
+                wishes.push(Wish {
+                    score: least,
+                    job: *id,
+                    kind,
+                    after: step.after,
+                    num_gpus: step.num_gpus,
+                    demand,
+                });
+            }
         }
     }
     wishes.sort_unstable_by(|a, b| {
-        b.score
-            .total_cmp(&a.score)
-            .then((a.job, a.kind).cmp(&(b.job, b.kind)))
+        let place = |wish: &Wish| (wish.job, wish.kind, wish.num_gpus);
+        b.score.total_cmp(&a.score).then(place(a).cmp(&place(b)))
     });
     wishes
 }
@@ -67,11 +104,10 @@ impl Room {
         Room { gpus, quota_milli }
     }
 
-    /// Takes a gang's part of its tenant's quota, if there is enough.
-    pub(super) fn take_quota(&mut self, cluster: &Cluster, id: JobId) -> bool {
-        let request = &cluster.job(id).request;
-        let left = &mut self.quota_milli[request.tenant.index()];
-        let milli = u64::from(request.num_gpus) * 1000;
+    /// Takes so many GPUs of a job's tenant's quota, if there are enough.
+    pub(super) fn take_quota(&mut self, cluster: &Cluster, id: JobId, num_gpus: u32) -> bool {
+        let left = &mut self.quota_milli[cluster.job(id).request.tenant.index()];
+        let milli = u64::from(num_gpus) * 1000;
         let fits = *left >= milli;
         if fits && *left != u64::MAX {
             *left -= milli;
@@ -81,21 +117,20 @@ impl Room {
 
     /// Takes a wish's GPUs, if there are enough.
     fn take(&mut self, cluster: &Cluster, wish: &Wish) -> bool {
-        let num_gpus = cluster.job(wish.job).request.num_gpus;
-        if self.gpus[wish.kind.index()] < num_gpus || !self.take_quota(cluster, wish.job) {
+        let num_gpus = wish.num_gpus - wish.after;
+        if self.gpus[wish.kind.index()] < num_gpus || !self.take_quota(cluster, wish.job, num_gpus) {
             return false;
         }
         self.gpus[wish.kind.index()] -= num_gpus;
         true
     }
 
-    /// Gives the GPUs of a wish back.
-    pub(super) fn give_back(&mut self, cluster: &Cluster, wish: &Wish) {
-        let request = &cluster.job(wish.job).request;
-        self.gpus[wish.kind.index()] += request.num_gpus;
-        let left = &mut self.quota_milli[request.tenant.index()];
+    /// Gives the GPUs of a winner back.
+    pub(super) fn give_back(&mut self, cluster: &Cluster, winner: &Wish) {
+        self.gpus[winner.kind.index()] += winner.num_gpus;
+        let left = &mut self.quota_milli[cluster.job(winner.job).request.tenant.index()];
         if *left != u64::MAX {
-            *left += u64::from(request.num_gpus) * 1000;
+            *left += u64::from(winner.num_gpus) * 1000;
         }
     }
 
@@ -104,16 +139,30 @@ impl Room {
     }
 }
 
-/// Deals GPUs along the wishes. `is_out` says whose turn is over, by job, and is told of the winners. `[job]`
+/// Deals GPUs along the wishes; a winner has all GPUs that it was given, from none. `is_out` says whose turn is over, by job, and is
+/// told of the winners. `[job]`
 pub(super) fn count(cluster: &Cluster, wishes: &[Wish], room: &mut Room, is_out: &mut [bool]) -> Vec<Wish> {
-    let mut winners = Vec::new();
+    let mut winners: Vec<Wish> = Vec::new();
+    // Where they stand among them, for those that take further steps.
+    let mut places: BTreeMap<JobId, usize> = BTreeMap::new();
     for wish in wishes {
         if room.is_empty() {
             break;
         }
+        if wish.after > 0 {
+            let winner = places.get(&wish.job).map(|at| &mut winners[*at]);
+            if let Some(winner) = winner
+                && (winner.kind, winner.num_gpus) == (wish.kind, wish.after)
+                && room.take(cluster, wish)
+            {
+                winner.num_gpus = wish.num_gpus;
+            }
+            continue;
+        }
         let out = &mut is_out[wish.job.index()];
         if !*out && room.take(cluster, wish) {
             *out = true;
+            places.insert(wish.job, winners.len());
             winners.push(*wish);
         }
     }

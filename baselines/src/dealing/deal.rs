@@ -1,13 +1,15 @@
-//! One deal: wishes are counted out, winners seated, losers join as guests.
+//! One deal: wishes are counted out, winners seated, what is left of CPU and memory handed out, losers join as guests.
 
 use pleach_scheduler::JobId;
 use pleach_scheduler::cluster::{Cluster, Job, NodeState};
 
-use super::count::{Room, count, wishes};
+use super::cores::{Demands, Seated, hand_out};
+use super::count::{Room, Wish, count, wishes};
 use super::guests::add_guests;
 use super::order::Order;
 use super::rules::DealingRules;
 use super::seats::Seats;
+use super::sizes::Sizes;
 use crate::shared::allocation::{Allocation, Grant};
 use crate::shared::pair_speeds::PairSpeeds;
 use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
@@ -28,15 +30,64 @@ fn is_movable(cluster: &Cluster, job: &Job) -> bool {
     is_whole_gpu_job(job) && !job.is_forked && on_open_nodes()
 }
 
+/// What is looked up of jobs and kept from deal to deal.
+#[derive(Debug, Default)]
+pub(super) struct Lookups {
+    speeds: PairSpeeds,
+    sizes: Sizes,
+    demands: Demands,
+}
+
 /// Who runs where until the next deal. Where `moves` is false everybody who runs stays, and free GPUs are filled.
 pub(super) fn deal(
+    cluster: &mut Cluster,
+    rules: &DealingRules,
+    order: &dyn Order,
+    lookups: &mut Lookups,
+    moves: bool,
+) -> Allocation {
+    let mut plan = plan(cluster, rules, order, lookups, moves);
+    let mut allocation = plan.settled;
+    for one in plan.seated {
+        // With more than 65,536 different shares a job gets what it asked for.
+        let granted = cluster.number_shape(one.share);
+        allocation.insert(
+            one.job,
+            Grant {
+                granted,
+                ..Grant::gang(one.seat)
+            },
+        );
+    }
+    let wishes = plan.wishes;
+    add_guests(
+        cluster,
+        rules,
+        &mut lookups.speeds,
+        &wishes,
+        &mut plan.room,
+        &mut allocation,
+    );
+    allocation
+}
+
+/// What a deal comes to before guests join.
+struct Plan {
+    wishes: Vec<Wish>,
+    room: Room,
+    /// Those who stay where they are whatever others get.
+    settled: Allocation,
+    seated: Vec<Seated>,
+}
+
+fn plan(
     cluster: &Cluster,
     rules: &DealingRules,
     order: &dyn Order,
-    speeds: &mut PairSpeeds,
+    lookups: &mut Lookups,
     moves: bool,
-) -> Allocation {
-    let mut allocation = Allocation::new();
+) -> Plan {
+    let mut settled = Allocation::new();
     let mut movable: Vec<JobId> = Vec::new();
     for id in cluster.running() {
         let job = cluster.job(id);
@@ -48,44 +99,47 @@ pub(super) fn deal(
                 granted: Some(job.granted),
                 copies: None,
             };
-            allocation.insert(id, stays);
+            settled.insert(id, stays);
         }
     }
     let pending = cluster.pending().filter(|id| is_whole_gpu_job(cluster.job(*id)));
     let players: Vec<JobId> = pending.chain(movable.iter().copied()).collect();
-    let wishes = wishes(cluster, order, &players);
+    lookups.sizes.look(cluster, rules, &players);
+    let sizes = &lookups.sizes;
+    let wishes = wishes(cluster, rules, order, (sizes, &mut lookups.demands), &players);
     let free = FreeResources::without(cluster, movable.iter().copied());
     let mut room = Room::of(cluster, &free, &movable);
-    let mut seats = Seats::new(cluster, rules, free);
+    let mut seats = Seats::new(cluster, rules, sizes, free);
     let mut is_out = vec![false; cluster.jobs().len()];
-    let has_seat = |id: JobId| !cluster.job(id).placement.is_empty();
+    let mut seated = Vec::new();
     let mut rest = wishes.clone();
     for _ in 0..ROUNDS_MAX {
         let mut winners = count(cluster, &rest, &mut room, &mut is_out);
-        seats.expect(&mut winners, has_seat);
+        seats.expect(&mut winners);
         let mut failed = Vec::new();
-        for wish in &winners {
-            match seats.seat(wish) {
-                Some(seat) => {
-                    let job = cluster.job(wish.job);
-                    let mut grant = Grant::gang(seat);
-                    if has_seat(wish.job) && job.placement == grant.placement {
-                        grant.granted = Some(job.granted);
-                    }
-                    allocation.insert(wish.job, grant);
-                }
-                None => failed.push(*wish),
+        for winner in &winners {
+            match seats.seat(winner) {
+                Some(one) => seated.push(one),
+                None => failed.push((winner.job, winner.kind)),
             }
         }
         if failed.is_empty() {
             break;
         }
-        for wish in &failed {
-            room.give_back(cluster, wish);
-            is_out[wish.job.index()] = false;
+        for winner in winners
+            .iter()
+            .filter(|winner| failed.contains(&(winner.job, winner.kind)))
+        {
+            room.give_back(cluster, winner);
+            is_out[winner.job.index()] = false;
         }
-        rest.retain(|wish| !is_out[wish.job.index()] && !failed.contains(wish));
+        rest.retain(|wish| !is_out[wish.job.index()] && !failed.contains(&(wish.job, wish.kind)));
     }
-    add_guests(cluster, rules, speeds, &wishes, &mut room, &mut allocation);
-    allocation
+    hand_out(cluster, rules, &mut seats.into_left(), &mut seated);
+    Plan {
+        wishes,
+        room,
+        settled,
+        seated,
+    }
 }

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::order::{Order, service_s};
 use super::rules::DealingRules;
+use super::sizes::Step;
+use super::trust::Trust;
 use crate::shared::settings::check;
 
 /// Version of the file.
@@ -36,10 +38,12 @@ const fn feature(name: &'static str, means: &'static str) -> IndexFeature {
 }
 
 /// Features of a job, the same on all GPU types.
-const OF_JOB: usize = 9;
+const OF_JOB: usize = 12;
+/// Features of a job on a type.
+const OF_TYPE: usize = 11;
 
-/// All features: first those of the job, then those of the job on a type.
-pub const INDEX_FEATURES: [IndexFeature; 20] = [
+/// All features: first those of the job, then those of the job on a type, then those of an elastic job's step there.
+pub const INDEX_FEATURES: [IndexFeature; 27] = [
     feature("service", "ln(service for each GPU + 60 s)"),
     feature("long_service", "ln(service for each GPU + 1 h)"),
     feature("gang", "ln(GPUs of the gang)"),
@@ -52,6 +56,9 @@ pub const INDEX_FEATURES: [IndexFeature; 20] = [
     ),
     feature("restart", "ln(1 + cost of a restart / 1 s)"),
     feature("rest", "ln(believed rest + 60 s)"),
+    feature("rest_trust", "trust x ln(believed rest + 60 s)"),
+    feature("service_trust", "trust x ln(service for each GPU + 60 s)"),
+    feature("gang_trust", "trust x ln(GPUs of the gang)"),
     feature("speed", "ln(speed on the type / best speed)"),
     feature("advantage", "ln(advantage of the class on the type)"),
     feature("scarce", "ln(GPUs / GPUs of the type)"),
@@ -78,10 +85,20 @@ pub const INDEX_FEATURES: [IndexFeature; 20] = [
         "ln(speed on the type / best speed) x ln(GPUs of the gang)",
     ),
     feature("beside", "1 if it shares its GPUs on the type"),
+    feature("size", "ln(GPUs of the step / GPUs that it asked for)"),
+    feature(
+        "marginal",
+        "ln(what the step adds for a GPU / what a GPU of the gang asked for does)",
+    ),
+    feature("grows", "1 if the step is beyond what it holds"),
+    feature(
+        "size_load",
+        "ln(GPUs asked for / GPUs) x ln(GPUs of the step / GPUs that it asked for)",
+    ),
 ];
 
-/// Names of the features that read an estimate of the run time.
-pub const ESTIMATE_FEATURES: [&str; 1] = ["rest"];
+/// Names of the features that read estimates of run times.
+pub const ESTIMATE_FEATURES: [&str; 4] = ["rest", "rest_trust", "service_trust", "gang_trust"];
 
 /// A learned order and the rules of its deals, as the file has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -154,6 +171,9 @@ pub struct FormulaOrder {
     /// `ln` of the GPUs that all jobs ask for over the cluster's.
     load: f64,
     num_gpus: f64,
+    trust: Trust,
+    /// Whether a feature with trust weighs anything.
+    reads_trust: bool,
 }
 
 impl FormulaOrder {
@@ -161,10 +181,13 @@ impl FormulaOrder {
     #[must_use]
     pub fn new(formula: &Formula) -> FormulaOrder {
         let weight = |feature: IndexFeature| formula.weights.get(feature.name).copied().unwrap_or(0.0);
+        let has_trust = |feature: &IndexFeature| feature.name.ends_with("_trust") && weight(*feature) != 0.0;
         FormulaOrder {
             weights: INDEX_FEATURES.map(weight),
+            reads_trust: INDEX_FEATURES.iter().any(has_trust),
             load: 0.0,
             num_gpus: 1.0,
+            trust: Trust::default(),
         }
     }
 
@@ -191,6 +214,9 @@ impl Order for FormulaOrder {
         let asked = cluster.num_pending_gpus() + held.sum::<u64>();
         self.num_gpus = f64::from(cluster.num_gpus());
         self.load = ln((asked.max(1) as f64) / self.num_gpus);
+        if self.reads_trust {
+            self.trust.look(cluster);
+        }
     }
 
     fn of_job(&self, cluster: &Cluster, id: JobId) -> f64 {
@@ -199,6 +225,8 @@ impl Order for FormulaOrder {
         let age_s = (cluster.now() - job.submit).as_secs_f64();
         let wait_s = (age_s - held_s(cluster, job)).max(0.0);
         let (service, gang) = (ln(service_s + FLOOR_S), ln(f64::from(job.request.num_gpus)));
+        let rest = ln(job.remaining_s_at(cluster.now()) + FLOOR_S);
+        let trust = self.trust.value();
         let features: [f64; OF_JOB] = [
             service,
             ln(service_s + LONG_S),
@@ -208,7 +236,10 @@ impl Order for FormulaOrder {
             self.load * gang,
             self.load * service,
             ln(1.0 + cluster.restart_cost_s(id)),
-            ln(job.remaining_s_at(cluster.now()) + FLOOR_S),
+            rest,
+            trust * rest,
+            trust * service,
+            trust * gang,
         ];
         self.sum(0, &features)
     }
@@ -225,7 +256,7 @@ impl Order for FormulaOrder {
         } else {
             0.0
         };
-        let features: [f64; INDEX_FEATURES.len() - OF_JOB] = [
+        let features: [f64; OF_TYPE] = [
             speed,
             ln(cluster.type_advantage(class, kind).max(1e-9)),
             ln(self.num_gpus / f64::from(cluster.num_gpus_of(kind).max(1))),
@@ -239,5 +270,17 @@ impl Order for FormulaOrder {
             if_stays(f64::from(u8::from(job.is_sharing))),
         ];
         self.sum(OF_JOB, &features)
+    }
+
+    fn of_step(&self, cluster: &Cluster, id: JobId, step: &Step) -> f64 {
+        let asked = cluster.job(id).request.num_gpus;
+        let size = ln(f64::from(step.num_gpus) / f64::from(asked));
+        let features: [f64; INDEX_FEATURES.len() - OF_JOB - OF_TYPE] = [
+            size,
+            ln(step.marginal),
+            f64::from(u8::from(step.grows)),
+            self.load * size,
+        ];
+        self.sum(OF_JOB + OF_TYPE, &features)
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn add_guests(
         let Some(at) = best_host(cluster, rules, speeds, wish.job, of_size) else {
             continue;
         };
-        if room.take_quota(cluster, wish.job) {
+        if room.take_quota(cluster, wish.job, job.request.num_gpus) {
             let host = of_size.remove(at);
             allocation.insert(wish.job, Grant::gang(host.placement));
         }

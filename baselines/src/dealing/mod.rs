@@ -2,7 +2,8 @@
 //!
 //! A deal has three steps. [`count`](self) gives GPUs to jobs by number alone, best score first, over all pairs of a job and a
 //! GPU type. Then gangs are seated, the larger ones first: each keeps its seat unless it is loose. Then those who got nothing share
-//! the GPUs of a gang of their size where the believed sum of speeds pays. Deals happen at events, a minimum interval apart; in
+//! the GPUs of a gang of their size where the believed sum of speeds pays. An elastic job is counted out size by size, and CPU and
+//! host memory that are left over go to those whom they speed up most. Deals happen at events, a minimum interval apart; in
 //! between free GPUs are filled and nobody is stopped.
 //!
 //! What differs between planners is only the score ([`Order`]): least attained service, shortest rest, Gittins index, rate per
@@ -10,13 +11,13 @@
 //!
 //! # Source
 //! List scheduling (Graham, 1969) with priority indices; the orders are those of Tiresias (NSDI'19) and of shortest remaining
-//! time first. Sharing by the sum of speeds is Gavel's (OSDI'20), moving spread gangs Gandiva's (OSDI'18). Their combination is
+//! time first. Demands for CPU and memory are Synergy's (OSDI'22), steps by what they add Optimus's (EuroSys'18). Sharing by the sum of speeds is Gavel's (OSDI'20), moving spread gangs Gandiva's (OSDI'18). Their combination is
 //! ours.
 //!
 //! # What is deliberately not here
-//! Sizes of elastic jobs (they run as they asked to; Sia and Pollux choose sizes), CPU and memory beyond what was asked for
-//! (Synergy), fractions of GPUs (they start first come, first served).
+//! Fractions of GPUs (they start first come, first served), gangs on several types, batches below one GPU's.
 
+mod cores;
 mod count;
 mod deal;
 mod formula;
@@ -26,12 +27,17 @@ mod planner;
 mod rules;
 mod seats;
 #[cfg(test)]
+mod share_tests;
+mod sizes;
+#[cfg(test)]
 mod tests;
+mod trust;
 
 pub use formula::{ESTIMATE_FEATURES, FORMULA_VERSION, Formula, FormulaOrder, INDEX_FEATURES, IndexFeature};
 pub use order::{ClassicOrder, Order, OrderConfig, Priority};
 pub use planner::Dealer;
 pub use rules::DealingRules;
+pub use sizes::Step;
 
 use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::{ActionSet, ConfigError, Planner};
@@ -146,7 +152,7 @@ pub(crate) const ENTRIES: &[Entry] = &[
             "las-deal",
             "least attained service (Tiresias NSDI'19), dealt",
             "attained service, gang size, speed on each GPU type and beside each other job",
-            "deals GPUs to the least served jobs, seats gangs tightly, packs the others where that pays",
+            "deals GPUs, sizes and cores to the least served jobs, seats gangs tightly, packs the others where that pays",
         ),
         requirements: REQUIREMENTS,
         defaults: || defaults(Priority::LeastService),

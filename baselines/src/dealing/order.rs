@@ -5,12 +5,16 @@
 //!
 //! `score = priority - gpus_power ln(gang) + speed_power ln(speed on the type / best speed) + advantage_power ln(advantage of the
 //! class on the type) + ln(stay_gain) if it runs there`
+//!
+//! For an elastic job the gang is what it would have after the step, and `marginal_power ln(what the step adds for a GPU / what a GPU
+//! of the gang that it asked for does)` comes to it; a step beyond what it holds has no gain for staying.
 
 use pleach_scheduler::cluster::{Cluster, JobState};
 use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::{ConfigError, GpuTypeId, JobId};
 use serde::{Deserialize, Serialize};
 
+use super::sizes::Step;
 use crate::service::gittins::GittinsIndex;
 use crate::shared::settings::check;
 
@@ -24,6 +28,9 @@ pub trait Order: Send {
 
     /// The part of the score that is the type's.
     fn of_type(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64;
+
+    /// The part of the score that is the step's; 0 for a rigid job.
+    fn of_step(&self, cluster: &Cluster, id: JobId, step: &Step) -> f64;
 }
 
 /// Which jobs go first.
@@ -51,6 +58,8 @@ pub struct OrderConfig {
     pub speed_power: f64,
     /// How much it counts that the type suits the class better than it suits others. 0 to 16.
     pub advantage_power: f64,
+    /// How much it counts what more GPUs add to an elastic job, over what they add to the gang that it asked for. 0 to 16.
+    pub marginal_power: f64,
     /// By what factor others must have the better claim to stop or move a running job. 1 to 1000.
     pub stay_gain: f64,
 }
@@ -62,6 +71,7 @@ impl Default for OrderConfig {
             gpus_power: 0.75,
             speed_power: 4.0,
             advantage_power: 1.0,
+            marginal_power: 1.0,
             stay_gain: 1.5,
         }
     }
@@ -85,6 +95,7 @@ impl OrderConfig {
             ("gpus_power", self.gpus_power, 0.0, 4.0, "0 to 4"),
             ("speed_power", self.speed_power, 0.0, 16.0, "0 to 16"),
             ("advantage_power", self.advantage_power, 0.0, 16.0, "0 to 16"),
+            ("marginal_power", self.marginal_power, 0.0, 16.0, "0 to 16"),
             ("stay_gain", self.stay_gain, 1.0, 1000.0, "1 to 1000"),
         ];
         for (key, value, least, most, allowed) in ranges {
@@ -184,6 +195,16 @@ impl Order for ClassicOrder {
         }
         if job.state == JobState::Running && job.gpu_type == kind {
             score += ln(self.config.stay_gain);
+        }
+        score
+    }
+
+    fn of_step(&self, cluster: &Cluster, id: JobId, step: &Step) -> f64 {
+        let asked = f64::from(cluster.job(id).request.num_gpus);
+        let mut score = self.config.marginal_power * ln(step.marginal)
+            - self.config.gpus_power * ln(f64::from(step.num_gpus) / asked);
+        if step.grows {
+            score -= ln(self.config.stay_gain);
         }
         score
     }

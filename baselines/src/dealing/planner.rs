@@ -4,11 +4,10 @@
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 
-use super::deal::deal;
+use super::deal::{Lookups, deal};
 use super::order::Order;
 use super::rules::DealingRules;
 use crate::shared::allocation::{apply, start_fractions};
-use crate::shared::pair_speeds::PairSpeeds;
 
 /// A planner that deals GPUs in an order.
 #[derive(Debug)]
@@ -16,7 +15,7 @@ pub struct Dealer<O> {
     name: String,
     rules: DealingRules,
     order: O,
-    speeds: PairSpeeds,
+    lookups: Lookups,
     /// When GPUs were last dealt.
     dealt: Option<Time>,
     /// Whether something may have happened since.
@@ -34,7 +33,7 @@ impl<O: Order> Dealer<O> {
             name: name.to_string(),
             rules,
             order,
-            speeds: PairSpeeds::default(),
+            lookups: Lookups::default(),
             dealt: None,
             is_behind: false,
         })
@@ -51,6 +50,15 @@ fn could_run_better(cluster: &Cluster, id: JobId) -> bool {
         || (job.placement.len() > 1 && cluster.job_facts(id, &job.placement).locality < 1.0)
 }
 
+/// Elastic jobs that run choose their batches for their present progress, so that their rates are compared as they are now.
+fn choose_batches_anew(cluster: &mut Cluster) {
+    let is_elastic = |id: &JobId| cluster.class(cluster.job(*id).request.class).elastic.is_some();
+    let elastic: Vec<JobId> = cluster.running().filter(is_elastic).collect();
+    for id in elastic {
+        cluster.retune(id);
+    }
+}
+
 impl<O: Order> Planner for Dealer<O> {
     fn name(&self) -> &str {
         &self.name
@@ -63,7 +71,10 @@ impl<O: Order> Planner for Dealer<O> {
         let least = Time::from_secs_f64(self.rules.deal_min_s);
         let may_move = self.rules.preempt && cluster.capabilities().preemption;
         let is_due = may_move && self.dealt.is_none_or(|dealt| now >= dealt + least);
-        let allocation = deal(cluster, &self.rules, &self.order, &mut self.speeds, is_due);
+        if is_due && self.rules.resize {
+            choose_batches_anew(cluster);
+        }
+        let allocation = deal(cluster, &self.rules, &self.order, &mut self.lookups, is_due);
         apply(cluster, &allocation);
         if is_due {
             self.dealt = Some(now);

@@ -26,6 +26,10 @@ pub struct DealingRules {
     pub reseat: bool,
     /// Whether two jobs may have the same GPUs.
     pub share: bool,
+    /// Whether CPU and host memory are given out by what jobs can use. Without, they get what they asked for.
+    pub cores: bool,
+    /// Whether elastic jobs may get other numbers of GPUs than they asked for.
+    pub resize: bool,
 }
 
 impl Default for DealingRules {
@@ -38,6 +42,8 @@ impl Default for DealingRules {
             preempt: true,
             reseat: true,
             share: true,
+            cores: true,
+            resize: true,
         }
     }
 }

@@ -5,13 +5,15 @@
 //! leaves a loose seat only when what the seat has cost it so far comes to the cost of a restart.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use pleach_scheduler::cluster::{Cluster, Placement, Shape, Slice};
 use pleach_scheduler::{GpuTypeId, JobId, NodeId};
 
+use super::cores::{Seated, less};
 use super::count::Wish;
 use super::rules::DealingRules;
+use super::sizes::Sizes;
 use crate::shared::what_if::FreeResources;
 
 /// Locality factors above this are those of a tight seat: rounding.
@@ -21,113 +23,151 @@ const TIGHT: f64 = 1.0 - 1e-9;
 pub(super) struct Seats<'a> {
     cluster: &'a Cluster,
     rules: &'a DealingRules,
+    sizes: &'a Sizes,
     /// What nobody has been given yet.
     unseated: FreeResources,
     /// Of that, what nobody is expected to keep.
     open: FreeResources,
-    /// Winners that run on the type that they won and have not been asked yet.
-    keepers: BTreeSet<JobId>,
+    /// Winners that run on the type that they won and have not been asked yet, with the share that they keep at least.
+    keepers: BTreeMap<JobId, Shape>,
 }
 
 impl<'a> Seats<'a> {
     /// Nobody is seated yet.
-    pub(super) fn new(cluster: &'a Cluster, rules: &'a DealingRules, unseated: FreeResources) -> Seats<'a> {
+    pub(super) fn new(
+        cluster: &'a Cluster,
+        rules: &'a DealingRules,
+        sizes: &'a Sizes,
+        unseated: FreeResources,
+    ) -> Seats<'a> {
         Seats {
             cluster,
             rules,
+            sizes,
             open: unseated.clone(),
             unseated,
-            keepers: BTreeSet::new(),
+            keepers: BTreeMap::new(),
+        }
+    }
+
+    /// What nobody was given.
+    pub(super) fn into_left(self) -> FreeResources {
+        self.unseated
+    }
+
+    /// The share that a running job keeps at least where it stays.
+    fn kept_share(&self, wish: &Wish) -> Shape {
+        let granted = self.cluster.shape(self.cluster.job(wish.job).granted);
+        if self.rules.cores {
+            less(wish.demand.least, granted)
+        } else {
+            granted
         }
     }
 
     /// Puts winners into the order in which they are seated, and notes who of them may keep its seat.
-    pub(super) fn expect(&mut self, winners: &mut [Wish], has_seat: impl Fn(JobId) -> bool) {
+    pub(super) fn expect(&mut self, winners: &mut [Wish]) {
         let cluster = self.cluster;
-        let keeps = |wish: &Wish| {
+        let keeps = |wish: &&Wish| {
             let job = cluster.job(wish.job);
-            has_seat(wish.job) && job.gpu_type == wish.kind && job.num_held == job.request.num_gpus
+            !job.placement.is_empty() && job.gpu_type == wish.kind && job.num_held == wish.num_gpus
         };
-        self.keepers = winners
-            .iter()
-            .filter(|wish| keeps(wish))
-            .map(|wish| wish.job)
-            .collect();
-        let size = |wish: &Wish| cluster.job(wish.job).request.num_gpus;
+        let keepers = winners.iter().filter(keeps);
+        self.keepers = keepers.map(|wish| (wish.job, self.kept_share(wish))).collect();
         // Equals stay in the order of their scores.
-        winners.sort_by_key(|wish| (Reverse(size(wish)), !self.keepers.contains(&wish.job)));
+        winners.sort_by_key(|wish| (Reverse(wish.num_gpus), !self.keepers.contains_key(&wish.job)));
         self.open = self.unseated.clone();
-        for id in &self.keepers {
+        for (id, share) in &self.keepers {
             let job = cluster.job(*id);
             // Of two on the same GPUs one keeps them.
-            if self.open.has(&job.placement, cluster.shape(job.granted)) {
-                self.open.take(&job.placement, cluster.shape(job.granted));
+            if self.open.has(&job.placement, *share) {
+                self.open.take(&job.placement, *share);
             }
         }
     }
 
-    /// Seats a winner; none where CPU or host memory leave it no place.
-    pub(super) fn seat(&mut self, wish: &Wish) -> Option<Placement> {
+    /// Seats a winner with the least that it is to have; none where CPU or host memory leave it no place.
+    pub(super) fn seat(&mut self, wish: &Wish) -> Option<Seated> {
         let (cluster, id) = (self.cluster, wish.job);
         let job = cluster.job(id);
-        let (num_gpus, shape) = (job.request.num_gpus, cluster.shape(job.shape));
-        let granted = cluster.shape(job.granted);
-        let own = (self.keepers.contains(&id) && self.unseated.has(&job.placement, granted))
-            .then(|| job.placement.clone());
-        if let Some(own) = own.clone().filter(|_| !self.may_leave(id)) {
-            self.take(id, &own, granted);
-            return Some(own);
+        let (num_gpus, shape) = (wish.num_gpus, wish.demand.least);
+        let kept = self.keepers.get(&id).copied();
+        let kept = kept.filter(|share| self.unseated.has(&job.placement, *share));
+        if let Some(share) = kept.filter(|_| !self.may_leave(wish)) {
+            return Some(self.take(wish, job.placement.clone(), share));
         }
-        if self.keepers.remove(&id) {
+        if self.keepers.remove(&id).is_some() {
             self.refresh(&job.placement);
         }
-        let is_tight = |seat: &Placement| cluster.job_facts(id, seat).locality >= TIGHT;
+        let is_tight = |seat: &Placement| self.locality(wish, seat) >= TIGHT;
         let spare = self.best(&self.open, wish.kind, num_gpus, shape);
-        let tight = spare.clone().filter(is_tight);
+        let tight = self.well_fed(wish).filter(is_tight);
+        let tight = tight.or_else(|| spare.clone().filter(is_tight));
         let tight = tight.or_else(|| {
             let over_others = self.rules.reseat && num_gpus > 1;
             let seat = over_others.then(|| self.best(&self.unseated, wish.kind, num_gpus, shape));
             seat.flatten().filter(is_tight)
         });
-        let is_own = tight.is_none() && own.is_some();
+        if let (None, Some(share)) = (&tight, kept) {
+            return Some(self.take(wish, job.placement.clone(), share));
+        }
         let loose = || spare.or_else(|| self.best(&self.unseated, wish.kind, num_gpus, shape));
-        let seat = tight.or(own).or_else(loose)?;
-        self.take(id, &seat, if is_own { granted } else { shape });
-        Some(seat)
+        let seat = tight.or_else(loose)?;
+        Some(self.take(wish, seat, shape))
+    }
+
+    /// A seat in what is open with as much CPU and memory as the job can use, if it can use more than the least.
+    fn well_fed(&self, wish: &Wish) -> Option<Placement> {
+        let is_hungry = wish.demand.best != wish.demand.least;
+        let best = is_hungry.then(|| self.best(&self.open, wish.kind, wish.num_gpus, wish.demand.best));
+        best.flatten()
+    }
+
+    /// What a seat leaves of a gang's speed on the tightest one.
+    fn locality(&self, wish: &Wish, seat: &Placement) -> f64 {
+        let elastic = self.sizes.locality(wish.kind, wish.job, seat);
+        elastic.unwrap_or_else(|| self.cluster.job_facts(wish.job, seat).locality)
     }
 
     /// Whether a running gang may leave its seat for a better one.
-    fn may_leave(&self, id: JobId) -> bool {
+    fn may_leave(&self, wish: &Wish) -> bool {
         if !self.rules.reseat {
             return false;
         }
+        let id = wish.job;
         let job = self.cluster.job(id);
-        let locality = self.cluster.facts_with(id, &job.placement, job.granted).locality;
+        let locality = self.locality(wish, &job.placement);
         let ran_s = (self.cluster.now() - job.run_start).as_secs_f64();
         let lost_s = ran_s * (1.0 / locality - 1.0);
         locality < TIGHT && lost_s >= self.rules.reseat_loss * self.cluster.restart_cost_s(id)
     }
 
     /// Gives a seat away. Those who hoped to keep a part of it look for another.
-    fn take(&mut self, id: JobId, seat: &Placement, shape: Shape) {
-        self.unseated.take(seat, shape);
-        self.keepers.remove(&id);
+    fn take(&mut self, wish: &Wish, seat: Placement, share: Shape) -> Seated {
+        self.unseated.take(&seat, share);
+        self.keepers.remove(&wish.job);
         let mut moved: Vec<JobId> = Vec::new();
-        for slice in seat {
+        for slice in &seat {
             let mut rest = slice.gpus;
             while rest != 0 {
                 let gpu = rest.trailing_zeros();
                 rest &= rest - 1;
                 let there = self.cluster.residents(slice.node, gpu);
-                moved.extend(there.into_iter().filter(|other| self.keepers.contains(other)));
+                moved.extend(there.into_iter().filter(|other| self.keepers.contains_key(other)));
             }
         }
         for other in moved {
-            if self.keepers.remove(&other) {
+            if self.keepers.remove(&other).is_some() {
                 self.refresh(&self.cluster.job(other).placement);
             }
         }
-        self.refresh(seat);
+        self.refresh(&seat);
+        Seated {
+            job: wish.job,
+            seat,
+            demand: wish.demand,
+            share,
+        }
     }
 
     /// Works out anew what is open on the nodes of a placement.
@@ -136,15 +176,16 @@ impl<'a> Seats<'a> {
             self.open.copy_node(slice.node, &self.unseated);
             let node = &self.cluster.nodes()[slice.node.index()];
             let residents = (0..node.num_gpus).flat_map(|gpu| self.cluster.residents(slice.node, gpu));
-            let mut kept: Vec<JobId> = residents.filter(|id| self.keepers.contains(id)).collect();
+            let mut kept: Vec<JobId> = residents.filter(|id| self.keepers.contains_key(id)).collect();
             kept.sort_unstable();
             kept.dedup();
             for id in kept {
                 let job = self.cluster.job(id);
                 let parts = job.placement.iter().copied();
                 let here: Vec<Slice> = parts.filter(|part| part.node == slice.node).collect();
-                if self.open.has(&here, self.cluster.shape(job.granted)) {
-                    self.open.take(&here, self.cluster.shape(job.granted));
+                let share = self.keepers[&id];
+                if self.open.has(&here, share) {
+                    self.open.take(&here, share);
                 }
             }
         }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Placement, Sharing, Slice};
+use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Placement, Shape, Sharing, Slice};
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
 use pleach_scheduler::physics::interference::PairEntry;
 use pleach_scheduler::{GpuTypeId, JobId, NodeId, Planner, Time};
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::cores::Demand;
 use super::count::{Room, Wish, count};
 use crate::registry::make;
 use crate::shared::what_if::FreeResources;
@@ -279,39 +280,44 @@ fn the_reference_formula_can_be_read_and_says_what_it_does() {
     assert_eq!(only.weights.len(), 1);
 }
 
-/// The count as one would say it: of all wishes that can still be granted grant the best, and begin again.
-fn slow_count(
-    cluster: &Cluster,
-    wishes: &[Wish],
-    mut left: BTreeMap<GpuTypeId, u32>,
-) -> Vec<(JobId, GpuTypeId)> {
-    let mut granted: Vec<(JobId, GpuTypeId)> = Vec::new();
-    let quota_left = |granted: &[(JobId, GpuTypeId)], tenant| {
-        let used: u32 = granted
+/// Who got how many GPUs of which type.
+type Granted = Vec<(JobId, GpuTypeId, u32)>;
+
+/// The count as one would say it: go through the wishes from the best; who has nothing may begin, who has just what a step builds on
+/// may take it, if GPUs and quota are there. What was passed over once stays so, for less is left later.
+fn slow_count(cluster: &Cluster, wishes: &[Wish], mut left: BTreeMap<GpuTypeId, u32>) -> Granted {
+    let mut granted: Granted = Vec::new();
+    let quota_left = |granted: &Granted, tenant| {
+        let of_tenant = granted
             .iter()
-            .map(|(id, _)| &cluster.job(*id).request)
-            .filter(|request| request.tenant == tenant)
-            .map(|request| request.num_gpus)
-            .sum();
+            .filter(|(id, ..)| cluster.job(*id).request.tenant == tenant);
+        let used: u32 = of_tenant.map(|(.., num_gpus)| num_gpus).sum();
         cluster.tenant(tenant).quota_gpus.saturating_sub(used)
     };
-    loop {
-        let can = |wish: &&Wish| {
-            let request = &cluster.job(wish.job).request;
-            granted.iter().all(|(id, _)| *id != wish.job)
-                && request.num_gpus <= left[&wish.kind]
-                && (cluster.borrowing() || request.num_gpus <= quota_left(&granted, request.tenant))
+    let mut asked: Vec<bool> = vec![false; wishes.len()];
+    while let Some(at) = (0..wishes.len()).filter(|at| !asked[*at]).reduce(|best, at| {
+        let key = |wish: &Wish| (wish.job, wish.kind, wish.num_gpus);
+        let (one, other) = (&wishes[best], &wishes[at]);
+        let better = other.score > one.score || (other.score == one.score && key(other) < key(one));
+        if better { at } else { best }
+    }) {
+        asked[at] = true;
+        let wish = &wishes[at];
+        let more = wish.num_gpus - wish.after;
+        let has = granted.iter().find(|(id, ..)| *id == wish.job).copied();
+        let may = match has {
+            None => wish.after == 0,
+            Some((_, kind, num_gpus)) => kind == wish.kind && wish.after > 0 && num_gpus == wish.after,
         };
-        let Some(best) = wishes.iter().filter(can).reduce(|best, wish| {
-            let better = wish.score > best.score
-                || (wish.score == best.score && (wish.job, wish.kind) < (best.job, best.kind));
-            if better { wish } else { best }
-        }) else {
-            return granted;
-        };
-        *left.get_mut(&best.kind).unwrap() -= cluster.job(best.job).request.num_gpus;
-        granted.push((best.job, best.kind));
+        let tenant = cluster.job(wish.job).request.tenant;
+        if may && more <= left[&wish.kind] && (cluster.borrowing() || more <= quota_left(&granted, tenant)) {
+            *left.get_mut(&wish.kind).unwrap() -= more;
+            granted.retain(|(id, ..)| *id != wish.job);
+            granted.push((wish.job, wish.kind, wish.num_gpus));
+        }
     }
+    granted.sort_unstable();
+    granted
 }
 
 /// A job's gang, tenant and whether it ends before the next deal.
@@ -335,17 +341,31 @@ proptest! {
         let mut wishes: Vec<Wish> = Vec::new();
         for (id, score) in ids.iter().zip(&scores) {
             for (kind, score) in [score.0, score.1].into_iter().enumerate().take(num_types) {
-                wishes.push(Wish { score: f64::from(score), job: *id, kind: GpuTypeId(kind as u8) });
+                // Every third job may have twice and three times its gang too.
+                let asked = cluster.job(*id).request.num_gpus;
+                let most = if id.0 % 3 == 0 { 3 } else { 1 };
+                for step in 0..most {
+                    wishes.push(Wish {
+                        score: f64::from(score) - 0.7 * f64::from(step),
+                        job: *id,
+                        kind: GpuTypeId(kind as u8),
+                        after: step * asked,
+                        num_gpus: (step + 1) * asked,
+                        demand: Demand::fixed(Shape::PLAIN),
+                    });
+                }
             }
         }
         let kinds = (0..num_types).map(|kind| GpuTypeId(kind as u8));
         let left = kinds.map(|kind| (kind, cluster.num_gpus_of(kind))).collect();
         let slow = slow_count(&cluster, &wishes, left);
-        wishes.sort_by(|a, b| b.score.total_cmp(&a.score).then((a.job, a.kind).cmp(&(b.job, b.kind))));
+        let place = |wish: &Wish| (wish.job, wish.kind, wish.num_gpus);
+        wishes.sort_by(|a, b| b.score.total_cmp(&a.score).then(place(a).cmp(&place(b))));
         let free = FreeResources::as_is(&cluster);
         let mut room = Room::of(&cluster, &free, &[]);
         let fast = count(&cluster, &wishes, &mut room, &mut vec![false; ids.len()]);
-        let fast: Vec<(JobId, GpuTypeId)> = fast.iter().map(|wish| (wish.job, wish.kind)).collect();
+        let mut fast: Granted = fast.iter().map(|wish| (wish.job, wish.kind, wish.num_gpus)).collect();
+        fast.sort_unstable();
         prop_assert_eq!(fast, slow);
     }
 

@@ -11,11 +11,12 @@ mod pollux;
 mod scaling;
 mod sia;
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;
 
 pub use bftrainer::{BfTrainer, BfTrainerConfig};
 pub use elastic_dp::{ElasticDp, ElasticDpConfig};
 pub use pollux::{Pollux, PolluxConfig};
+pub(crate) use scaling::{Paces, Scaling};
 pub use sia::{Sia, SiaConfig};
 
 use pleach_scheduler::heuristics::Info;

@@ -52,13 +52,13 @@ impl Pace {
 
 /// The tables of the classes, kept from plan to plan.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Paces {
+pub(crate) struct Paces {
     known: BTreeMap<(u16, u8), Arc<Pace>>,
 }
 
 /// One job: where and on how many GPUs it can run, and how fast.
 #[derive(Clone, Debug)]
-pub(super) struct Scaling {
+pub(crate) struct Scaling {
     /// The job.
     pub id: JobId,
     /// Its tenant.

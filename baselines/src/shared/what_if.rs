@@ -113,6 +113,44 @@ impl FreeResources {
         }
     }
 
+    /// CPU and host memory that are free beside each GPU of a placement.
+    #[must_use]
+    pub(crate) fn room_beside(&self, placement: &[Slice]) -> Shape {
+        let mut room = Shape {
+            cpu_milli: u32::MAX,
+            memory_mib: u32::MAX,
+            ..Shape::PLAIN
+        };
+        for slice in placement {
+            let node = &self.nodes[slice.node.index()];
+            let each = |free: u32| free.checked_div(slice.num_gpus()).unwrap_or(0);
+            room.cpu_milli = room.cpu_milli.min(each(node.cpu_milli));
+            room.memory_mib = room.memory_mib.min(each(node.memory_mib));
+        }
+        room
+    }
+
+    /// Whether so much more CPU and host memory is free beside each GPU of a placement.
+    #[must_use]
+    pub(crate) fn has_inputs(&self, placement: &[Slice], more: Shape) -> bool {
+        let room = self.room_beside(placement);
+        more.cpu_milli <= room.cpu_milli && more.memory_mib <= room.memory_mib
+    }
+
+    /// Takes more CPU and host memory beside GPUs that are taken already.
+    ///
+    /// # Panics
+    /// If they are not free.
+    pub(crate) fn take_inputs(&mut self, placement: &[Slice], more: Shape) {
+        assert!(self.has_inputs(placement, more), "a plan takes what is taken");
+        for slice in placement {
+            let (cpu_milli, memory_mib) = needs(*slice, more);
+            let node = &mut self.nodes[slice.node.index()];
+            node.cpu_milli -= cpu_milli;
+            node.memory_mib -= memory_mib;
+        }
+    }
+
     /// Gives a slice back. Packed jobs give the same GPUs back twice, which is fine.
     pub fn give_back(&mut self, slice: Slice, shape: Shape) {
         let node = &mut self.nodes[slice.node.index()];

@@ -10,6 +10,9 @@ mod server_allocator;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(crate) use profile::tests as test_cluster;
+
 pub use demand::{Counts, CpuMemory, Holding, ResourceDemand};
 pub use optimum::{Choice, Group, Optimum, optimum, worthwhile};
 pub use order::Order;

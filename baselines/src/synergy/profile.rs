@@ -219,7 +219,7 @@ fn inputs_of(node: &Node) -> CpuMemory {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use pleach_scheduler::cluster::{Capabilities, Submission};
     use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};

@@ -35,8 +35,9 @@ pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
         return Err(error);
     }
     let mut formula = found.formula;
+    let conditions = search.conditions.iter().map(|condition| condition.word());
     formula.origin = format!(
-        "evolution from \"{}\": seed {}, {} generations of {} on {} lists of {} at loads {:?}; {:+.4} on validation lists",
+        "evolution from \"{}\": seed {}, {} generations of {} on {} lists of {} at loads {:?}, {}; {:+.4} on validation lists",
         first.origin,
         search.seed,
         search.generations,
@@ -44,6 +45,7 @@ pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
         search.lists,
         search.kinds.join(", "),
         search.loads,
+        conditions.collect::<Vec<_>>().join(" and "),
         found.validation_loss
     );
     atomic_file::write_json(&args.to, &formula)?;
@@ -61,6 +63,7 @@ fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
         lists: args.lists.into(),
         validation_lists: args.validation_lists.into(),
         without: args.without.clone(),
+        conditions: args.condition.iter().map(|word| (*word).into()).collect(),
         seed: args.seed,
         ..IndexSearch::default()
     };

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
+use super::tournament::ConditionArg;
+
 /// Learns a linear index: the formula by which the planner `index` deals GPUs, found by evolution on lists of several kinds and
-/// loads, where run times are guessed and stopping costs.
+/// loads, where run times are known and stopping is free, and where they are guessed and it costs.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   pleach index --to mine.json                                 a few minutes
-  pleach index --to blind.json --without rest --seed 2        without estimates of run times
+  pleach index --to blind.json --without rest,rest_trust,service_trust,gang_trust        without estimates of run times
   pleach evaluate --workload gavel-multi --preemption --sharing mps --policy las-deal,index,mine.json")]
 pub struct IndexArgs {
     /// Formula to write, NAME.json
@@ -19,12 +21,15 @@ pub struct IndexArgs {
     /// Formula to begin with [default: least attained service, with weights by hand]
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
-    /// Presets or environment ids, repeated or with commas [default: Pleach/Philly-v0,helios-like,gavel-multi,sia-philly]
+    /// Presets or environment ids, repeated or with commas [default: Pleach/Philly-v0,helios-like,gavel-multi,sia-philly,pollux]
     #[arg(long, value_name = "PRESET", value_delimiter = ',', action = ArgAction::Append)]
     pub workload: Vec<String>,
     /// Offered loads, repeated or with commas [default: 0.6,1.2,2]
     #[arg(long, value_name = "LOAD", value_delimiter = ',', action = ArgAction::Append, value_parser = super::number::load)]
     pub load: Vec<f64>,
+    /// What is known and what stopping costs, repeated or with commas
+    #[arg(long, value_name = "WORD", value_delimiter = ',', action = ArgAction::Append, default_values = ["ideal", "realistic"])]
+    pub condition: Vec<ConditionArg>,
     /// Jobs of a list
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..=100_000))]
     pub num_jobs: u32,

@@ -31,6 +31,8 @@ pub struct IndexSearch {
     pub kinds: Vec<String>,
     /// Offered loads.
     pub loads: Vec<f64>,
+    /// What is known and what stopping costs.
+    pub conditions: Vec<Condition>,
     /// Jobs of a list.
     pub num_jobs: u32,
     /// Generations, 1 to 100,000.
@@ -53,10 +55,17 @@ pub struct IndexSearch {
 
 impl Default for IndexSearch {
     fn default() -> IndexSearch {
-        let kinds = ["Pleach/Philly-v0", "helios-like", "gavel-multi", "sia-philly"];
+        let kinds = [
+            "Pleach/Philly-v0",
+            "helios-like",
+            "gavel-multi",
+            "sia-philly",
+            "pollux",
+        ];
         IndexSearch {
             kinds: kinds.map(str::to_string).to_vec(),
             loads: vec![0.6, 1.2, 2.0],
+            conditions: vec![Condition::Ideal, Condition::Realistic],
             num_jobs: 200,
             generations: 90,
             population: 16,
@@ -80,6 +89,9 @@ pub fn by_hand() -> Formula {
         ("speed", order.speed_power),
         ("advantage", order.advantage_power),
         ("stays", ln(order.stay_gain)),
+        ("size", -order.gpus_power),
+        ("marginal", order.marginal_power),
+        ("grows", -ln(order.stay_gain)),
     ];
     Formula {
         version: FORMULA_VERSION,
@@ -100,8 +112,17 @@ pub struct Found {
     pub looks: Vec<(u32, f64)>,
 }
 
+/// A kind of lists.
+#[derive(Clone, Copy, Debug)]
+struct Part<'a> {
+    kind: &'a str,
+    load: f64,
+    condition: Condition,
+}
+
 /// A list and what the first formula makes of it.
 struct Judged {
+    sim: SimConfig,
     instance: Instance,
     jct_s: f64,
     p99_s: f64,
@@ -113,21 +134,16 @@ impl IndexSearch {
     /// # Errors
     /// A kind that nobody knows, or a simulation that fails.
     pub fn run(&self, first: &Formula, mut report: impl FnMut(u32, f64)) -> Result<Found, Error> {
-        let sim = Condition::Realistic.sim();
         let encoding = Encoding::new(first.rules, &self.without);
         let begin = encoding.formula(&encoding.numbers(first));
         let mut search = SepCma::new(encoding.numbers(first), &encoding.steps(), self.population);
         let mut rng = Seed(self.seed).stream("index", 0);
-        let pairs: Vec<(&String, f64)> = self
-            .kinds
-            .iter()
-            .flat_map(|kind| self.loads.iter().map(move |load| (kind, *load)))
-            .collect();
-        let draws = pairs.iter().flat_map(|pair| {
+        let parts = self.parts();
+        let draws = parts.iter().flat_map(|part| {
             let seed = |number: usize| Seed(self.seed).child("validation", number as u64);
-            (0..self.validation_lists).map(move |number| (*pair, seed(number)))
+            (0..self.validation_lists).map(move |number| (*part, seed(number)))
         });
-        let validation = self.judged(&sim, &begin, &draws.collect::<Vec<_>>())?;
+        let validation = self.judged(&begin, &draws.collect::<Vec<_>>())?;
         let mut found = Found {
             formula: begin.clone(),
             validation_loss: 0.0,
@@ -138,23 +154,23 @@ impl IndexSearch {
                 .map(|number| {
                     let turn = generation as usize * self.lists + number;
                     (
-                        pairs[turn % pairs.len()],
+                        parts[turn % parts.len()],
                         Seed(self.seed).child("training", turn as u64),
                     )
                 })
                 .collect();
-            let lists = self.judged(&sim, &begin, &draws)?;
+            let lists = self.judged(&begin, &draws)?;
             let drawn: Vec<Vec<f64>> = (0..self.population).map(|_| search.draw(&mut rng)).collect();
             let losses = drawn
                 .par_iter()
-                .map(|numbers| self.loss(&sim, &encoding.formula(numbers), &lists));
+                .map(|numbers| self.loss(&encoding.formula(numbers), &lists));
             let losses: Vec<f64> = losses.collect::<Result<_, Error>>()?;
             let mut order: Vec<usize> = (0..drawn.len()).collect();
             order.sort_by(|a, b| losses[*a].total_cmp(&losses[*b]));
             search.tell(&order.into_iter().map(|at| drawn[at].clone()).collect::<Vec<_>>());
             if (generation + 1) % self.validate_every == 0 || generation + 1 == self.generations {
                 let formula = encoding.formula(search.mean());
-                let loss = self.loss(&sim, &formula, &validation)?;
+                let loss = self.loss(&formula, &validation)?;
                 found.looks.push((generation + 1, loss));
                 report(generation + 1, loss);
                 if loss < found.validation_loss {
@@ -165,10 +181,26 @@ impl IndexSearch {
         Ok(found)
     }
 
+    /// Every kind at every load in every condition.
+    fn parts(&self) -> Vec<Part<'_>> {
+        let mut parts = Vec::new();
+        for kind in &self.kinds {
+            for load in self.loads.iter().copied() {
+                let part = |condition: &Condition| Part {
+                    kind,
+                    load,
+                    condition: *condition,
+                };
+                parts.extend(self.conditions.iter().map(part));
+            }
+        }
+        parts
+    }
+
     /// Mean loss over lists.
-    fn loss(&self, sim: &SimConfig, formula: &Formula, lists: &[Judged]) -> Result<f64, Error> {
+    fn loss(&self, formula: &Formula, lists: &[Judged]) -> Result<f64, Error> {
         let losses = lists.par_iter().map(|list| {
-            let (jct_s, p99_s) = play(sim, formula, &list.instance)?;
+            let (jct_s, p99_s) = play(&list.sim, formula, &list.instance)?;
             let tail = ln(p99_s / list.p99_s).max(0.0);
             Ok(ln(jct_s / list.jct_s) + self.tail * tail)
         });
@@ -176,23 +208,20 @@ impl IndexSearch {
         Ok(losses.iter().sum::<f64>() / losses.len().max(1) as f64)
     }
 
-    fn judged(
-        &self,
-        sim: &SimConfig,
-        begin: &Formula,
-        draws: &[((&String, f64), Seed)],
-    ) -> Result<Vec<Judged>, Error> {
-        let judged = draws.par_iter().map(|((kind, load), seed)| {
+    fn judged(&self, begin: &Formula, draws: &[(Part<'_>, Seed)]) -> Result<Vec<Judged>, Error> {
+        let judged = draws.par_iter().map(|(part, seed)| {
             let source = WorkloadSource {
-                workload: vec![(*kind).clone()],
+                workload: vec![part.kind.to_string()],
                 num_jobs: Some(self.num_jobs),
-                load: Some(*load),
+                load: Some(part.load),
                 ..WorkloadSource::default()
             };
-            let mut instances = source.instances(sim, &[*seed], &mut |_| {})?;
+            let sim = part.condition.sim();
+            let mut instances = source.instances(&sim, &[*seed], &mut |_| {})?;
             let instance = instances.remove(0);
-            let (jct_s, p99_s) = play(sim, begin, &instance)?;
+            let (jct_s, p99_s) = play(&sim, begin, &instance)?;
             Ok(Judged {
+                sim,
                 instance,
                 jct_s,
                 p99_s,

@@ -6,6 +6,7 @@ fn small() -> IndexSearch {
     IndexSearch {
         kinds: vec!["Pleach/Philly-v0".into()],
         loads: vec![2.0],
+        conditions: vec![Condition::Realistic],
         num_jobs: 40,
         generations: 4,
         population: 4,

@@ -3,12 +3,14 @@
 use pleach_env::SimConfig;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::physics::overheads::Overheads;
+use serde::{Deserialize, Serialize};
 
 use crate::evaluate::estimate_source::EstimateSource;
 use crate::evaluate::sim_config::model;
 
 /// What the schedulers know and what moving a job costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Condition {
     /// Run times are known and stopping costs nothing.
     Ideal,

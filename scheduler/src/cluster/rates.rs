@@ -210,7 +210,8 @@ impl Cluster {
     }
 
     /// As [`Cluster::facts_with`], of a shape that need have no number.
-    pub(crate) fn facts_of(&self, id: JobId, placement: &[Slice], granted: Shape) -> PlacementFacts {
+    #[must_use]
+    pub fn facts_of(&self, id: JobId, placement: &[Slice], granted: Shape) -> PlacementFacts {
         let class = self.jobs[id.index()].request.class;
         let mut facts = self.facts(class, placement);
         if let Some(elastic) = &self.classes[class.index()].elastic {

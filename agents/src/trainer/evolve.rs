@@ -8,6 +8,24 @@ use crate::error::Error;
 use crate::evolution::{self, GenerationStats};
 
 impl Trainer {
+    /// The policies of the next generation and the seed of the workloads that all of them play. Both follow from the checkpoint.
+    ///
+    /// # Errors
+    /// As [`LearnedPolicy::new`].
+    pub fn population(&self) -> Result<(Vec<LearnedPolicy>, Seed), Error> {
+        let seed = self.seed.child("update", self.update);
+        let scales = evolution::scales(&self.layout);
+        let members = evolution::population(&self.parameters, &scales, &self.config.evolution, seed);
+        let policies = members.iter().map(|parameters| {
+            let inference = Inference::new(&self.layout, parameters)?;
+            Ok(LearnedPolicy::new(&self.contract, inference)?)
+        });
+        Ok((
+            policies.collect::<Result<Vec<_>, Error>>()?,
+            seed.child("arrivals", 0),
+        ))
+    }
+
     /// One generation of evolution strategies: `fitness` gets the policies of the population and the seed of the workloads that
     /// all of them play, and returns one fitness each, larger being better, with what counts as frames.
     ///
@@ -21,14 +39,8 @@ impl Trainer {
         let seed = self.seed.child("update", self.update);
         let config = self.config.evolution;
         let scales = evolution::scales(&self.layout);
-        let members = evolution::population(&self.parameters, &scales, &config, seed)
-            .iter()
-            .map(|parameters| {
-                let inference = Inference::new(&self.layout, parameters)?;
-                Ok(LearnedPolicy::new(&self.contract, inference)?)
-            })
-            .collect::<Result<Vec<_>, Error>>()?;
-        let (fitness, num_frames) = fitness(&members, seed.child("arrivals", 0))?;
+        let (members, arrivals) = self.population()?;
+        let (fitness, num_frames) = fitness(&members, arrivals)?;
         if fitness.len() != members.len() {
             return Err(Error::contract("figures of fitness", members.len(), fitness.len()).into());
         }

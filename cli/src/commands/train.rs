@@ -21,7 +21,7 @@ use pleach_experiments::train::overrides;
 use pleach_experiments::train::settings::TrainSettings;
 use pleach_experiments::train::settings_file;
 use pleach_experiments::train::validation::Validation;
-use pleach_experiments::train::{Trained, differences_from_whole, train};
+use pleach_experiments::train::{Trained, differences_from_whole, play_unit, train};
 
 /// Name of the command in the run's folder.
 const COMMAND: &str = "train";
@@ -31,6 +31,9 @@ const COMMAND: &str = "train";
 /// # Errors
 /// A configuration that cannot be used, a folder in the way, a run that fails.
 pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if let (Some(unit), Some(folder)) = (args.unit, &args.run.out) {
+        return be_unit(folder, unit, args.run.quiet, context);
+    }
     let (settings, seed) = settings(args)?;
     let extended_from = args.extend.map(|more| settings.train.num_updates - more);
     let device = settings.device.probe()?;
@@ -80,6 +83,22 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
             "written to {}; {}",
             place.display(),
             comparison(&settings.env, validation.best(), &place)
+        ))?;
+    }
+    Ok(())
+}
+
+/// Plays a part of every generation of a training that another process leads.
+fn be_unit(folder: &Path, unit: u32, quiet: bool, context: &mut Context<'_>) -> Result<(), Error> {
+    let listening = context.stop.listen();
+    let stop = Arc::clone(&context.stop);
+    let watcher = bars(true).stopped_by(move |_, _| stop.asked().map(|signal| Stopped { signal }));
+    let num_played = play_unit(folder, unit as usize, context.clock, &watcher)?;
+    drop(listening);
+    if !quiet {
+        let place = folder.display();
+        context.say(&format!(
+            "unit {unit}: {num_played} parts played; the training in {place} has ended"
         ))?;
     }
     Ok(())
@@ -175,6 +194,16 @@ fn settings(args: &TrainArgs) -> Result<(TrainSettings, u64), Error> {
         None => (settings_of_flags(args)?, args.run.seed),
     };
     settings.device = args.device;
+    settings.num_units = args.units as usize;
+    if settings.num_units > 1 && settings.train.learner != Learner::Evolution {
+        let hint = "Add --learner evolution: PPO's updates are not divided.";
+        return Err(Error::config(
+            "units",
+            args.units,
+            "1 unless evolution learns",
+            hint,
+        ));
+    }
     settings.validate()?;
     Ok((settings, seed))
 }

@@ -26,6 +26,8 @@ Examples:
   pleach train --device wgpu --set train.ppo.minibatch_size=8192   needs a build with --features wgpu
   pleach train --out runs/mine --resume                 go on after an interruption, with the run's own settings and seed
   pleach train --out runs/mine --extend 100             train a finished run for a hundred updates more
+  pleach train --learner evolution --out runs/mine --units 4      with three more processes, here or on other machines that
+  pleach train --out runs/mine --unit 1                 see the folder, as array tasks: sbatch --array=1-3 ... --unit $SLURM_ARRAY_TASK_ID
 
 What is given twice is taken from the later of: built in (for the learner), --config, --env, --set, the other flags.
 The configuration that was used is in the run's folder as settings.toml and can be given back with --config.
@@ -75,6 +77,17 @@ pub struct TrainArgs {
         value_parser = PossibleValuesParser::new(Device::ALL.map(Device::name)).map(|name| Device::named(&name).unwrap_or_default()))]
     #[serde(skip)]
     pub device: Device,
+    /// Processes that play each generation of evolution together, this one among them; the others are started with --unit. The
+    /// result does not depend on them
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Machine")]
+    #[serde(skip)]
+    pub units: u32,
+    /// Be such a process: play part K, 1 to N - 1, of the generations of the training in --out until that ends
+    #[arg(long, value_name = "K", requires = "out", value_parser = clap::value_parser!(u32).range(1..=1023), help_heading = "Machine",
+        conflicts_with_all = ["env", "learner", "config", "set", "warm_start", "fine_tune", "env_steps", "num_envs", "load",
+            "num_jobs", "extend", "device", "units"])]
+    #[serde(skip)]
+    pub unit: Option<u32>,
     /// Seed, output and machine.
     #[command(flatten)]
     #[serde(skip)]

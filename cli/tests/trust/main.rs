@@ -15,3 +15,4 @@ mod no_room;
 mod not_finite;
 mod threads;
 mod tiny_run;
+mod units;

@@ -29,5 +29,6 @@ mod verify;
 pub use self::description::{Artefact, RunDescription};
 pub use self::existing::Existing;
 pub use self::folder::RunFolder;
+pub(crate) use self::names::ARTEFACTS_FILE;
 pub use self::names::{CONFIG_FILE, SETTINGS_FILE};
 pub(crate) use self::verify::verify;

@@ -9,7 +9,7 @@ pub const CONFIG_FILE: &str = "config.toml";
 /// What training writes to be given back with `--config`.
 pub const SETTINGS_FILE: &str = "settings.toml";
 /// Names, sizes and hashes of all files; written last.
-pub(super) const ARTEFACTS_FILE: &str = "artefacts.json";
+pub(crate) const ARTEFACTS_FILE: &str = "artefacts.json";
 /// Largest size of the two small files that describe a run, bytes.
 pub(super) const DESCRIPTION_BYTES_MAX: u64 = 16 << 20;
 

@@ -9,6 +9,7 @@ use super::objective;
 use super::run::Run;
 use super::settings::TrainSettings;
 use super::trained::Trained;
+use super::units;
 use super::validation::Validation;
 use crate::error::Error;
 use crate::progress::{Progress, Watcher};
@@ -32,6 +33,7 @@ pub fn train(
     settings.curriculum.open_ends(&settings.env)?;
     let mut run = Run::open(settings, validation, seed, folder, clock, watcher)?;
     learn(&mut run, watcher).map_err(|error| run.stopped(error))?;
+    units::close(folder)?;
     run.finish()
 }
 

@@ -30,8 +30,11 @@ mod teachers;
 #[cfg(test)]
 mod tests;
 mod trained;
+mod unit;
+mod units;
 
 pub use self::curve::CurvePoint;
 pub use self::extend::differences_from_whole;
 pub use self::learn::train;
 pub use self::trained::{CHECKPOINTS, Trained};
+pub use self::unit::play_unit;

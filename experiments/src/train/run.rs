@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pleach_agents::{Checkpoint, Demonstrations, Device, Logger, TrainConfig, Trainer};
+use pleach_agents::{Checkpoint, Demonstrations, Device, Logger, Trainer};
 use pleach_env::{AutoresetMode, EnvConfig, Seed, Source, VecEnv};
 use pleach_network::{Contract, Prior};
 
@@ -16,8 +16,9 @@ use crate::progress::{Progress, Watcher};
 use crate::run_folder::atomic_file;
 use crate::train::fine_tuning::network_at;
 use crate::train::imitation;
-use crate::train::population::{self, Bounded};
+use crate::train::population::{Bounded, Generation};
 use crate::train::settings::TrainSettings;
+use crate::train::units::Units;
 use crate::train::validation::Validation;
 
 pub(super) struct Run<'a> {
@@ -33,6 +34,8 @@ pub(super) struct Run<'a> {
     pub(super) num_saved: u64,
     pub(super) teacher: Option<String>,
     pub(super) bounds: Option<Bounds>,
+    /// The other processes that play generations with this one.
+    pub(super) units: Option<Units>,
 }
 
 /// Whom the bounds are held against, and its runs on the validation workloads.
@@ -117,6 +120,13 @@ impl<'a> Run<'a> {
             all["device"] = settings.device.name().into();
         }
         logger.settings(&all, clock())?;
+        let baseline = bounds
+            .as_ref()
+            .map(|bounds: &Bounds| bounds.baseline.name().to_string());
+        let units = match settings.num_units {
+            0 | 1 => None,
+            num => Some(Units::open(folder, num, baseline)?),
+        };
         let mut run = Run {
             settings,
             clock,
@@ -129,6 +139,7 @@ impl<'a> Run<'a> {
             num_saved: 0,
             teacher,
             bounds,
+            units,
         };
         run.num_saved = run.trainer.num_updates();
         if resumed {
@@ -183,16 +194,7 @@ impl<'a> Run<'a> {
 
     /// The stage of the curriculum that the next update is of; always the same without one.
     pub(super) fn stage(&self) -> u64 {
-        let TrainConfig {
-            num_updates,
-            restart_every,
-            ..
-        } = self.settings.train;
-        let curriculum = &self.settings.curriculum;
-        if curriculum.is_default() {
-            return 0;
-        }
-        curriculum.stage(self.trainer.num_updates(), num_updates, restart_every)
+        self.settings.stage(self.trainer.num_updates())
     }
 
     /// One generation of evolution strategies; gives what there is to say of the bounds, and decided passes per second.
@@ -212,10 +214,23 @@ impl<'a> Run<'a> {
             present: &present,
         });
         let mut excess = Vec::new();
+        let checkpoint = self.units.is_some().then(|| self.trainer.checkpoint());
+        let (units, clock) = (self.units.as_mut(), self.clock);
         let stats = self.trainer.evolve(|members, seed| {
-            let arena = (source, env);
-            let judged =
-                population::of_population(arena, &settings.objective, num_workloads, members, bounded, seed)?;
+            let generation = Generation {
+                source,
+                env,
+                objective: &settings.objective,
+                num_workloads,
+                members,
+                bounded,
+                seed,
+            };
+            let plays = match (units, checkpoint) {
+                (Some(units), Some(checkpoint)) => units.play(&generation, &checkpoint, clock)?,
+                _ => generation.plays(0..generation.num_plays())?,
+            };
+            let judged = generation.judge(&plays);
             excess = judged.excess;
             Ok::<_, Error>((judged.fitness, judged.num_passes))
         })?;

@@ -56,6 +56,10 @@ pub struct TrainSettings {
     /// Where gradients are taken. A matter of the machine and not of the run, so it is in no file: a run may go on elsewhere.
     #[serde(skip)]
     pub device: Device,
+    /// Processes that play a generation of evolution together, this one among them; 0 and 1 mean it alone. A matter of the machines
+    /// too: the bytes are the same for any number.
+    #[serde(skip)]
+    pub num_units: usize,
 }
 
 /// *Assumed*, by trial on `Pleach/Philly-v0`. What mattered: whole episodes in a rollout (`num_steps`), a horizon that is
@@ -94,11 +98,21 @@ impl Default for TrainSettings {
             },
             env: EnvConfig::default(),
             device: Device::Cpu,
+            num_units: 1,
         }
     }
 }
 
 impl TrainSettings {
+    /// The stage of the curriculum that the update after `num_updates` is of; always the same without one.
+    pub(super) fn stage(&self, num_updates: u64) -> u64 {
+        if self.curriculum.is_default() {
+            return 0;
+        }
+        let (total, restart_every) = (self.train.num_updates, self.train.restart_every);
+        self.curriculum.stage(num_updates, total, restart_every)
+    }
+
     /// The same without candidates that the cluster never offers, so that the network's contract asks for none of a kind
     /// that it has not met in training.
     #[must_use]

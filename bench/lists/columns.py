@@ -1,0 +1,116 @@
+"""Policies on nine kinds of lists in two conditions, as ratios of average JCT to a reference, in one table for each condition.
+
+    python3 bench/lists/columns.py --policies las-deal,srtf-deal,index --real FOLDER [--lists 20] [--load 2] [--pleach target/release/pleach]
+
+FOLDER holds `philly/` and `venus/`, written by real_windows.py; without --real these two columns are left out. Every number comes from
+`pleach evaluate`, whose line is printed to standard error before it runs.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+GENERATED = ["Pleach/Philly-v0", "helios-like", "sia-philly", "gavel-multi", "synergy-multi", "pollux"]
+# 8 nodes of the cluster of `pai-share`, 28 GPUs, on which its lists have to wait.
+PAI_NODES = {"P100": 4, "T4": 2, "MISC": 1, "V100M32": 1}
+CONDITIONS = {
+    "realistic": ["--estimates", "history", "--overheads", "by-state-size"],
+    "ideal": ["--overheads", "zero"],
+}
+RATIO = re.compile(r"^(\S+)\s.*?(\d+\.\d+) \[(\d+\.\d+), (\d+\.\d+)\]$")
+
+
+def pai_lists(pleach, folder, num):
+    """`num` lists of 400 jobs of `pai-share`, on the smaller cluster."""
+    paths = []
+    for seed in range(num):
+        path = folder / f"pai-{seed}.csv"
+        words = ["workload", "write", "--workload", "pai-share", "--num-jobs", "400", "--load", "0.5", "--seed", str(seed)]
+        subprocess.run([pleach, *words, "--to", path], check=True, capture_output=True)
+        cluster = path.with_suffix(".cluster.toml")
+        head, *groups = cluster.read_text().split("[[cluster.node_groups]]")
+        groups[-1], tenants, rest = groups[-1].partition("[[cluster.tenants]]")
+        kept = [head]
+        for group in groups:
+            count = PAI_NODES.get(re.search(r'gpu_type = "(\w+)"', group)[1])
+            if count:
+                kept.append("[[cluster.node_groups]]" + re.sub(r"count = \d+", f"count = {count}", group))
+        text = "".join(kept) + tenants + rest
+        cluster.write_text(re.sub(r"quota_gpus = \d+", "quota_gpus = 28", text))
+        paths.append(path)
+    return paths
+
+
+def evaluate(args, workload, condition):
+    """Ratio with interval and the ratios of three more figures, by policy."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        words = [args.pleach, "evaluate", *workload, "--preemption", "--sharing", "mps", *CONDITIONS[condition]]
+        words += ["--policy", args.policies, "--reference", args.reference, "--json", file.name]
+        print(shlex.join(map(str, words)), file=sys.stderr)
+        said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+        policies = json.load(open(file.name))["policies"]
+    base = policies[args.reference]
+    found = {args.reference: (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, base["preemptions"])}
+    for match in filter(None, map(RATIO.match, said.splitlines())):
+        name, ratio, low, high = match.groups()
+        mine = policies[name]
+        more = [mine[key] / base[key] for key in ("p99_jct_s", "avg_slowdown", "fairness")]
+        found[name] = (float(ratio), float(low), float(high), *more, mine["preemptions"])
+    return found
+
+
+def mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def row(name, columns):
+    found = [columns[column].get(name) for column in columns]
+    cells = [f"{cell[0]:.3f} [{cell[1]:.3f}, {cell[2]:.3f}]" if cell[1] < cell[2] else "1" for cell in found]
+    more = [f"{mean([cell[at] for cell in found]):.2f}" for at in (3, 4, 5)]
+    stops = sum(cell[6] for cell in found) / len(found)
+    return mean([cell[0] for cell in found]), [f"`{name}`", f"{mean([cell[0] for cell in found]):.3f}", *cells, *more, f"{stops:.0f}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--policies", required=True)
+    parser.add_argument("--reference", default="las-deal")
+    parser.add_argument("--real", type=pathlib.Path)
+    parser.add_argument("--lists", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--load", default="2")
+    parser.add_argument("--columns", help="only these, with commas")
+    parser.add_argument("--pleach", default="target/release/pleach")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        work = {}
+        for name in GENERATED:
+            work[name.removeprefix("Pleach/").removesuffix("-v0")] = [
+                "--workload", name, "--num-jobs", "200", "--load", args.load, "--seeds", str(args.lists), "--seed", str(args.seed)
+            ]
+        files = {"pai-share": pai_lists(args.pleach, pathlib.Path(folder), args.lists)}
+        for name in ("philly", "venus") if args.real else ():
+            files[f"real {name}"] = sorted((args.real / name).glob("*.csv"))
+        for name, paths in files.items():
+            work[name] = ["--workload", ",".join(map(str, paths)), "--seeds", "1"]
+        if args.columns:
+            work = {name: work[name] for name in args.columns.split(",")}
+        for condition in CONDITIONS:
+            columns = {name: evaluate(args, workload, condition) for name, workload in work.items()}
+            names = columns[next(iter(columns))]
+            rows = sorted(row(name, columns) for name in names)
+            print(f"| {condition} | all | {' | '.join(columns)} | p99 | slowdown | Jain | stops |")
+            print("| --- " + "| ---: " * (len(columns) + 5) + "|")
+            for _, cells in rows:
+                print(f"| {' | '.join(cells)} |")
+            print(flush=True)
+
+
+if __name__ == "__main__":
+    main()

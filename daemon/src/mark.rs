@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Longest pause before a job that did not start is let go again, s.
+pub const PAUSE_S_MAX: i64 = 600;
+
 /// The mark of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {

@@ -18,7 +18,8 @@ use crate::source::node_list::expand;
 pub struct Settings {
     /// The partition that is driven; jobs and nodes of others are left alone. None: Slurm's default partition.
     pub partition: Option<String>,
-    /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else `easy`.
+    /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else
+    /// `easy`.
     pub fallback: Option<String>,
     /// Time between two rounds, s, 0.1 to 600.
     pub tick_s: f64,
@@ -52,8 +53,8 @@ pub struct Settings {
     pub drift_limit: f64,
     /// What is known of GPU types, by Slurm's names.
     pub gpu_types: BTreeMap<String, GpuType>,
-    /// Nodes whose GPUs are given in shares, to jobs that ask for `--gres=shard:K`, as Slurm writes lists (`g[1-4]`); empty: such jobs
-    /// are left to Slurm.
+    /// Nodes whose GPUs are given in shares, to jobs that ask for `--gres=shard:K`, as Slurm writes lists (`g[1-4]`); empty:
+    /// such jobs are left to Slurm.
     pub share_nodes: String,
     /// GPUs that are an account's by right, by Slurm's names; other accounts share the rest.
     pub tenants: BTreeMap<String, u32>,
@@ -76,7 +77,8 @@ pub enum OnDrift {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RoundSettings {
-    /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else `easy`.
+    /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else
+    /// `easy`.
     pub fallback: Option<String>,
     /// Longest time for the decisions of one round, s, 0.001 to 600; then the fallback answers.
     pub deadline_s: f64,

@@ -2,8 +2,8 @@
 //!
 //! The tables hold the GPUs that are the daemon's to give: those that run nobody, or a job that it knows. GPUs under jobs that
 //! are left to the batch system are not in them. Gangs get one node, or whole nodes: Slurm cannot be told anything else. Those
-//! of pods, which may share nodes, may also have one more node for the rest. Nodes whose GPUs are given in shares are a GPU type of
-//! their own in the tables, on which nothing but shares can run, and shares run nowhere else.
+//! of pods, which may share nodes, may also have one more node for the rest. Nodes whose GPUs are given in shares are a GPU
+//! type of their own in the tables, on which nothing but shares can run, and shares run nowhere else.
 
 mod placed;
 
@@ -195,8 +195,8 @@ fn masks_of(job: &JobSeen, kinds: &[Kind<'_>], sizes: &[u32]) -> u64 {
     mask
 }
 
-/// The different masks, all types first: one model class for each. Where GPUs are given in shares, those of shares and of whole GPUs
-/// are always among them: what policies are told of a job must not hang on who else waits.
+/// The different masks, all types first: one model class for each. Where GPUs are given in shares, those of shares and of whole
+/// GPUs are always among them: what policies are told of a job must not hang on who else waits.
 fn masks(snapshot: &Snapshot, kinds: &[Kind<'_>], sizes: &[u32]) -> Vec<u64> {
     let all = u64::MAX >> (64 - kinds.len().clamp(1, 64));
     let bits = kinds.iter().take(64).enumerate();

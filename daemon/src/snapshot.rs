@@ -7,8 +7,8 @@ use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::{Estimate, ExternalId, Provenance};
 use serde::{Deserialize, Serialize};
 
-/// What the key `version` says. A change of the format is a new number. Version 2 may name users and predictions, version 3 shares of
-/// GPUs; files of earlier versions are read as they were.
+/// What the key `version` says. A change of the format is a new number. Version 2 may name users and predictions, version 3
+/// shares of GPUs; files of earlier versions are read as they were.
 pub const VERSION: u32 = 3;
 
 /// A cluster at one moment.

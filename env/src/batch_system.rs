@@ -1,11 +1,12 @@
 //! The batch system between a decision and what comes of it: rounds, and delays that no policy decides about.
 //!
-//! A simulated scheduler decides at every event and its decisions happen at once. One that drives a batch system looks at it every
-//! few seconds, its jobs begin a moment after they were let go, and ends and failures come into sight later than they happen.
-//! Policies are told nothing of it: the tables count a job from the decision on, as the daemon for Slurm counts one that was let go.
+//! A simulated scheduler decides at every event and its decisions happen at once. One that drives a batch system looks at it
+//! every few seconds, its jobs begin a moment after they were let go, and ends and failures come into sight later than they
+//! happen. Policies are told nothing of it: the tables count a job from the decision on, as the daemon for Slurm counts one that
+//! was let go.
 //!
-//! Whether a job gets whole GPUs or a share of one is fixed before it starts, so such a cluster puts no whole-GPU jobs beside each
-//! other and mixes no GPU types.
+//! Whether a job gets whole GPUs or a share of one is fixed before it starts, so such a cluster puts no whole-GPU jobs beside
+//! each other and mixes no GPU types.
 //!
 //! Simplified: a submission is in sight at once, and so is a job that was stopped; every delay is the same each time.
 
@@ -23,11 +24,11 @@ pub struct BatchSystem {
     pub start_delay_s: f64,
     /// From the end of a job, or of a trial that failed, until it is seen and its GPUs are free, s, 0 to 3600.
     pub end_delay_s: f64,
-    /// What a job that was stopped by a preemption or a failure waits besides, whenever it is let go again, s, 0 to 86,400. It holds
-    /// its GPUs meanwhile. After a preemption others begin on its nodes once `end_delay_s` is over.
+    /// What a job that was stopped by a preemption or a failure waits besides, whenever it is let go again, s, 0 to 86,400. It
+    /// holds its GPUs meanwhile. After a preemption others begin on its nodes once `end_delay_s` is over.
     pub requeue_delay_s: f64,
-    /// From the failure of a node until it is seen, s, 0 to 86,400. Its jobs make no progress meanwhile, and it is given new ones.
-    /// Planned changes are seen at once.
+    /// From the failure of a node until it is seen, s, 0 to 86,400. Its jobs make no progress meanwhile, and it is given new
+    /// ones. Planned changes are seen at once.
     pub failure_delay_s: f64,
     /// Gangs get one node, or whole nodes and one node for the rest, and a node gives its GPUs lowest first, as Slurm does.
     pub whole_nodes: bool,
@@ -43,8 +44,8 @@ impl BatchSystem {
     ///
     /// # Source
     /// `tick_s`: the daemon's default. `start_delay_s`, `end_delay_s`, `requeue_delay_s`: medians that
-    /// `daemon/tests/delays_slurm.sh` measured on a Slurm on loopback (docs/deploy-slurm.md, "Measured: delays"). `failure_delay_s`:
-    /// `SlurmdTimeout`, whose default is 300 s (slurm.conf(5)).
+    /// `daemon/tests/delays_slurm.sh` measured on a Slurm on loopback (docs/deploy-slurm.md, "Measured: delays").
+    /// `failure_delay_s`: `SlurmdTimeout`, whose default is 300 s (slurm.conf(5)).
     pub const SLURM: BatchSystem = BatchSystem {
         tick_s: 2.0,
         start_delay_s: 0.5,

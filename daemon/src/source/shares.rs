@@ -34,8 +34,8 @@ pub(super) fn asked(text: &str) -> Option<(Option<String>, u32)> {
     Some((kind.map(str::to_owned), count))
 }
 
-/// A share in thousandths of a GPU. As many shares as Slurm lets on a GPU fit into a thousand for GPUs of up to 31 shards; of finer
-/// ones each is rounded up, so a few of the smallest may be too many.
+/// A share in thousandths of a GPU. As many shares as Slurm lets on a GPU fit into a thousand for GPUs of up to 31 shards; of
+/// finer ones each is rounded up, so a few of the smallest may be too many.
 #[must_use]
 pub fn gpu_milli(shards: u32, shards_per_gpu: u32) -> u16 {
     let per_gpu = u64::from(shards_per_gpu.max(1));

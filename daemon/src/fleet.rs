@@ -5,6 +5,7 @@
 //! of pods, which may share nodes, may also have one more node for the rest. Nodes whose GPUs are given in shares are a GPU
 //! type of their own in the tables, on which nothing but shares can run, and shares run nowhere else.
 
+mod offer;
 mod placed;
 
 use std::collections::BTreeMap;
@@ -17,10 +18,11 @@ use pleach_scheduler::{
     TenantId, Time,
 };
 
+use self::offer::{Kind, Offer};
 use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot};
+use crate::snapshot::{JobSeen, Phase, Snapshot};
 
 /// Tables made from a snapshot.
 #[derive(Debug)]
@@ -42,26 +44,6 @@ pub fn capabilities(settings: &RoundSettings) -> Capabilities {
         consolidated: true,
         lowest_gpu: true,
         ..Capabilities::DEFAULT
-    }
-}
-
-/// A GPU type of the tables: its name in the batch system, and whether its GPUs are given in shares.
-type Kind<'a> = (&'a str, bool);
-
-/// Nodes that take part, with the GPUs that are left to give.
-struct Offer<'a> {
-    seen: &'a NodeSeen,
-    kind: usize,
-    num_gpus: u32,
-    state: NodeState,
-}
-
-impl Offer<'_> {
-    /// The GPU of the tables that is the one with this index in the node; none where others have it.
-    fn row_of(&self, index: u32) -> Option<u32> {
-        let taken = self.seen.shared.map_or(0, |shared| shared.gpus_taken);
-        let is_there = index < self.seen.num_gpus && taken >> index & 1 == 0;
-        is_there.then(|| index - (taken & ((1 << index) - 1)).count_ones())
     }
 }
 

@@ -67,6 +67,16 @@ impl Mark {
     }
 }
 
+impl Mark {
+    /// As [`Mark::tries`], at Unix time `now_s`: a pause that is longer than any comes from a clock that was ahead, and is over.
+    #[must_use]
+    pub fn tries_at(self, now_s: i64) -> (u32, i64) {
+        let (tries, until_s) = self.tries();
+        let is_possible = until_s <= now_s.saturating_add(PAUSE_S_MAX);
+        (tries, if is_possible { until_s } else { 0 })
+    }
+}
+
 impl fmt::Display for Mark {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -6,7 +6,7 @@ use pleach_scheduler::cluster::{Placement, Slice};
 use pleach_scheduler::snapshot::RunRecord;
 use pleach_scheduler::{ExternalId, NodeId, Time};
 
-use super::Offer;
+use super::offer::Offer;
 use crate::memory::Memory;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
 

@@ -2,6 +2,7 @@
 
 use super::shares;
 use super::table::is_null;
+use crate::snapshot::Share;
 
 /// What a job asks for.
 pub(super) struct Asked {
@@ -14,7 +15,7 @@ pub(super) struct Asked {
 
 impl Asked {
     /// In the place of what cannot be said in the tables.
-    pub(super) const NOTHING: Asked = Asked {
+    const NOTHING: Asked = Asked {
         gpu_type: None,
         gpus_per_node: 1,
         num_nodes: 1,
@@ -22,8 +23,32 @@ impl Asked {
     };
 }
 
+impl Asked {
+    /// The share as it was asked for; how much of a GPU that is depends on the nodes.
+    pub(super) fn share(&self) -> Option<Share> {
+        self.shards.map(|shards| Share {
+            shards,
+            gpu_milli: 1000,
+            gpu: None,
+        })
+    }
+}
+
+/// What a job asks for, and why it is left alone where it is: `strange`, else because that cannot be said in the tables.
+pub(super) fn asked(
+    tres: [&str; 4],
+    num_nodes: &str,
+    gives_shares: bool,
+    strange: Option<String>,
+) -> (Asked, Option<String>) {
+    match demand(tres, num_nodes, gives_shares) {
+        Ok(asked) => (asked, strange),
+        Err(why) => (Asked::NOTHING, Some(strange.unwrap_or(why))),
+    }
+}
+
 /// Of the requests by node, by job, by task and by socket.
-pub(super) fn demand(
+fn demand(
     [per_node, per_job, per_task, per_socket]: [&str; 4],
     num_nodes: &str,
     gives_shares: bool,

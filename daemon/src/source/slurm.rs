@@ -13,13 +13,13 @@ use pleach_scheduler::ExternalId;
 
 use super::node::{NODE_FIELDS, SINFO, node};
 use super::node_list::expand;
-use super::request::{Asked, demand, time_limit};
+use super::request::{asked, time_limit};
 use super::shares;
 use super::table::{fields, is_null, number};
 use crate::command::Commands;
 use crate::error::Error;
-use crate::mark::{Mark, PAUSE_S_MAX};
-use crate::snapshot::{JobSeen, NodeSeen, Phase, Share, Snapshot, VERSION};
+use crate::mark::Mark;
+use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
 
 /// The account is last: it may be any text.
 const JOB_FIELDS: &str = "JobArrayID:|,State:|,PriorityLong:|,tres-per-node:|,tres-per-job:|,tres-per-task:|,\
@@ -108,10 +108,15 @@ pub fn read_with(
     now_s: i64,
 ) -> Result<Snapshot, Error> {
     let gives_shares = !shares.nodes.is_empty();
+    let look = Look {
+        partition,
+        gives_shares,
+        now_s,
+    };
     let mut seen = Vec::new();
     let mut ids = BTreeSet::new();
     for (row, line) in jobs.lines().enumerate() {
-        if let Some(job) = job(row + 1, line, partition, gives_shares, now_s)? {
+        if let Some(job) = job(row + 1, line, look)? {
             if !ids.insert(job.id) {
                 return Err(Error::garbage(
                     SQUEUE,
@@ -205,14 +210,16 @@ fn fits(job: &JobSeen, nodes: &[NodeSeen]) -> bool {
     })
 }
 
-/// A job that asks for GPUs; none for others, and for parts of heterogeneous jobs.
-fn job(
-    row: usize,
-    line: &str,
-    partition: &str,
+/// What is the same for all lines of a look.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    partition: &'a str,
     gives_shares: bool,
     now_s: i64,
-) -> Result<Option<JobSeen>, Error> {
+}
+
+/// A job that asks for GPUs; none for others, and for parts of heterogeneous jobs.
+fn job(row: usize, line: &str, look: Look<'_>) -> Result<Option<JobSeen>, Error> {
     let [
         id,
         state,
@@ -259,7 +266,7 @@ fn job(
     let placed =
         |text| expand(if is_null(text) { "" } else { text }).ok_or_else(|| bad("names nodes that cannot be"));
     let (runs_on, required) = (placed(nodes)?, placed(required)?);
-    let strange = if of == partition {
+    let strange = if of == look.partition {
         strange(
             [feature, reservation, licenses],
             (contiguous, over),
@@ -269,18 +276,8 @@ fn job(
     } else {
         Some("asks for another partition".to_owned())
     };
-    let asked = demand(tres, num_nodes, gives_shares);
-    let (asked, mut strange) = match (asked, strange) {
-        (Ok(asked), strange) => (asked, strange),
-        (Err(why), strange) => (Asked::NOTHING, Some(strange.unwrap_or(why))),
-    };
-    let Asked {
-        gpu_type,
-        gpus_per_node,
-        num_nodes,
-        shards,
-    } = asked;
-    if state == "RUNNING" && runs_on.len() != num_nodes as usize {
+    let (asked, mut strange) = asked(tres, num_nodes, look.gives_shares, strange);
+    if state == "RUNNING" && runs_on.len() != asked.num_nodes as usize {
         strange.get_or_insert_with(|| "runs on another number of nodes than it asked for".into());
     }
     let (phase, nodes) = match state {
@@ -294,13 +291,7 @@ fn job(
             (phase, runs_on)
         }
     };
-    let (num_tries, until_s) = mark.tries();
-    // A pause that is longer than any comes from a clock that was ahead, and is over.
-    let not_before_s = if until_s > now_s.saturating_add(PAUSE_S_MAX) {
-        0
-    } else {
-        until_s
-    };
+    let (num_tries, not_before_s) = mark.tries_at(look.now_s);
     Ok(Some(JobSeen {
         id,
         phase,
@@ -309,16 +300,12 @@ fn job(
         submit_s,
         start_s: start_s.filter(|_| state != "PENDING"),
         limit_s,
-        num_nodes,
-        gpus_per_node,
+        num_nodes: asked.num_nodes,
+        gpus_per_node: asked.gpus_per_node,
         is_packed: false,
-        share: shards.map(|shards| Share {
-            shards,
-            gpu_milli: 1000,
-            gpu: None,
-        }),
+        share: asked.share(),
         gpu_types: Vec::new(),
-        gpu_type,
+        gpu_type: asked.gpu_type,
         num_cpus: number(SQUEUE, row, line, "CPUs", num_cpus).unwrap_or(0),
         nodes,
         num_restarts: number(SQUEUE, row, line, "restarts", restarts)?,

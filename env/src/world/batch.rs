@@ -5,32 +5,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use pleach_scheduler::cluster::{JobState, NodeState, Sharing, Slice};
-use pleach_scheduler::{ConfigError, JobId, NodeId, Time};
+use pleach_scheduler::{ConfigError, JobId, Time};
 
 use super::World;
+use super::delays::Batch;
 use super::truth::Unseen;
 use crate::availability::NodeChange;
 use crate::batch_system::BatchSystem;
-
-/// A batch system between two events.
-#[derive(Clone, Debug)]
-pub(super) struct Batch {
-    tick: Option<Time>,
-    start: Time,
-    end: Time,
-    requeue: Time,
-    failure: Time,
-    /// Whether anything happened since the scheduler last decided.
-    is_news: bool,
-    /// Failures that are to be seen. (time, node)
-    failures: BinaryHeap<Reverse<(Time, NodeId)>>,
-    /// When the failure of each node will be seen; none: it has not failed, or that was seen. `[num_nodes]`
-    unseen: Vec<Option<Time>>,
-    /// From when on a job can begin on each node. `[num_nodes]`
-    nodes_from: Vec<Time>,
-    /// Jobs that were stopped when they had already left.
-    gone: Vec<JobId>,
-}
 
 impl World {
     /// Puts a batch system between the scheduler and its cluster. Call it before the first event.

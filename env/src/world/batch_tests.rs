@@ -2,7 +2,7 @@
 
 use pleach_scheduler::cluster::{Capabilities, NodeState};
 use pleach_scheduler::pass::Pass;
-use pleach_scheduler::{Estimate, Provenance, heuristics};
+use pleach_scheduler::{Estimate, NodeId, Provenance, heuristics};
 
 use super::*;
 use crate::availability::{AvailabilityChange, AvailabilityConfig};

@@ -6,6 +6,7 @@
 //! cannot leak.
 
 mod batch;
+mod delays;
 mod ending;
 mod failing;
 mod integrals;
@@ -75,7 +76,7 @@ pub struct World {
     /// The clock of a scheduler that decides in rounds.
     rounds: Option<lease::Rounds>,
     /// The batch system between decisions and what comes of them.
-    batch: Option<Box<batch::Batch>>,
+    batch: Option<Box<delays::Batch>>,
     attribution: Option<Box<Attribution>>,
     occupancy: Option<Box<Occupancy>>,
 }

@@ -11,7 +11,7 @@ END
 }
 
 # Whole GPUs in use on node $1.
-used() { cat "$d"/jobs/[0-9]* 2>/dev/null | grep "state='RUNNING'.*node='$1'.*shards='0'" | sed "s/.*gpus='\([0-9]*\)'.*/\1/" | awk '{ n += $1 } END { print n + 0 }'; }
+used() { cat "$d"/jobs/[0-9]* 2>/dev/null | grep "state='RUNNING'.*node='$1'" | grep -v "shards='[1-9]" | sed "s/.*gpus='\([0-9]*\)'.*/\1/" | awk '{ n += $1 } END { print n + 0 }'; }
 
 # Shards in use of GPU $2 of node $1, which has four.
 shards_of() { cat "$d"/jobs/[0-9]* 2>/dev/null | grep "state='RUNNING'.*node='$1'.*idx='$2'" | sed "s/.*shards='\([0-9]*\)'.*/\1/" | awk '{ n += $1 } END { print n + 0 }'; }

@@ -13,7 +13,7 @@ dir=$(mktemp -d /tmp/pleach-delays.XXXXXX)
 cleanup() {
   scancel -u "$(id -un)" 2>/dev/null || true
   sleep 2
-  slurm_stop "$dir"
+  slurm_stop "$dir" || true
   rm -rf "$dir"
 }
 trap cleanup EXIT
@@ -70,7 +70,10 @@ for _ in $(seq "$((num / 3))"); do
   wait_until 'the GPUs are free' is_free
 done
 from=$EPOCHREALTIME
-for node in g1 g2 g3; do kill -9 "$(cat "$dir/run/slurmd.$node.pid")"; done
+for node in g1 g2 g3; do
+  kill -9 "$(cat "$dir/run/slurmd.$node.pid")"
+  rm "$dir/run/slurmd.$node.pid"
+done
 for node in g1 g2 g3; do
   wait_until "$node is down" is_down "$node"
   since "$from" "$EPOCHREALTIME" >> "$dir/downs"

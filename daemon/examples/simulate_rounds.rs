@@ -41,6 +41,7 @@ fn nodes(text: &str) -> Result<Vec<NodeSeen>, Box<dyn Error>> {
             num_gpus: num_gpus.parse()?,
             num_gpus_used: 0,
             num_cpus_free: 1000,
+            shared: None,
             state: NodeState::Up,
         })
     };
@@ -81,6 +82,7 @@ fn jobs(path: &str, gpus_per_node: u32) -> Result<Vec<Job>, Box<dyn Error>> {
                 num_nodes: num_gpus.div_ceil(gpus_per_node),
                 gpus_per_node: num_gpus.min(gpus_per_node),
                 is_packed: false,
+                share: None,
                 gpu_types: Vec::new(),
                 gpu_type: None,
                 num_cpus: 1,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::Commands;
 use crate::error::Error;
+use crate::source::node_list::expand;
 
 /// Settings of the daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +18,8 @@ use crate::error::Error;
 pub struct Settings {
     /// The partition that is driven; jobs and nodes of others are left alone. None: Slurm's default partition.
     pub partition: Option<String>,
-    /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else `easy`.
+    /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else
+    /// `easy`.
     pub fallback: Option<String>,
     /// Time between two rounds, s, 0.1 to 600.
     pub tick_s: f64,
@@ -51,6 +53,9 @@ pub struct Settings {
     pub drift_limit: f64,
     /// What is known of GPU types, by Slurm's names.
     pub gpu_types: BTreeMap<String, GpuType>,
+    /// Nodes whose GPUs are given in shares, to jobs that ask for `--gres=shard:K`, as Slurm writes lists (`g[1-4]`); empty:
+    /// such jobs are left to Slurm.
+    pub share_nodes: String,
     /// GPUs that are an account's by right, by Slurm's names; other accounts share the rest.
     pub tenants: BTreeMap<String, u32>,
     /// What policies are told of run times.
@@ -72,7 +77,8 @@ pub enum OnDrift {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RoundSettings {
-    /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else `easy`.
+    /// The heuristic that answers where the policy fails or takes too long. None: the one that the tree's file names, else
+    /// `easy`.
     pub fallback: Option<String>,
     /// Longest time for the decisions of one round, s, 0.001 to 600; then the fallback answers.
     pub deadline_s: f64,
@@ -261,6 +267,7 @@ impl Default for Settings {
             restart_cost_s: rounds.restart_cost_s,
             gpu_types: rounds.gpu_types,
             metrics_port: None,
+            share_nodes: String::new(),
             on_drift: OnDrift::Warn,
             drift_window: WINDOW_DEFAULT,
             drift_limit: PSI_LIMIT_DEFAULT,
@@ -305,6 +312,18 @@ impl Settings {
                 f64::from(WINDOW_DECISIONS.1),
             ),
         ])?;
+        if expand(&self.share_nodes).is_none() {
+            let (value, allowed) = (
+                format!("{:?}", self.share_nodes),
+                "a list of nodes such as g[1-4],h2",
+            );
+            return Err(ConfigError::new(
+                "share_nodes",
+                value,
+                allowed,
+                "leave it out where no GPU is shared",
+            ));
+        }
         if self.metrics_port == Some(0) {
             let hint = "leave it out where nobody is to listen";
             return Err(ConfigError::new("metrics_port", 0, "1 to 65535", hint));
@@ -326,6 +345,12 @@ impl Settings {
             tenants: self.tenants.clone(),
             estimates: self.estimates,
         }
+    }
+
+    /// Names of the nodes whose GPUs are given in shares.
+    #[must_use]
+    pub fn share_nodes(&self) -> Vec<String> {
+        expand(&self.share_nodes).unwrap_or_default()
     }
 
     /// Slurm's commands.
@@ -372,6 +397,7 @@ mod tests {
             ("drift_limit = nan", "drift_limit"),
             ("drift_limit = 0", "drift_limit = 0"),
             ("metrics_port = 65536", "65536"),
+            ("share_nodes = 'g['", "share_nodes"),
             ("[gpu_types.a100]\nspeed = -1", "gpu_types.a100"),
             ("[tenants]\n'*' = 3", "tenants"),
             ("[estimates]\nfrom = 'oracle'", "`history`"),

@@ -2,11 +2,15 @@
 //!
 //! The tables hold the GPUs that are the daemon's to give: those that run nobody, or a job that it knows. GPUs under jobs that
 //! are left to the batch system are not in them. Gangs get one node, or whole nodes: Slurm cannot be told anything else. Those
-//! of pods, which may share nodes, may also have one more node for the rest.
+//! of pods, which may share nodes, may also have one more node for the rest. Nodes whose GPUs are given in shares are a GPU
+//! type of their own in the tables, on which nothing but shares can run, and shares run nowhere else.
+
+mod offer;
+mod placed;
 
 use std::collections::BTreeMap;
 
-use pleach_scheduler::cluster::{NodeState, Placement, Slice};
+use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::cluster_spec::{GpuTypeSpec, NodeGroup, TenantSpec};
 use pleach_scheduler::snapshot::{JobRecord, RunRecord};
 use pleach_scheduler::{
@@ -14,10 +18,11 @@ use pleach_scheduler::{
     TenantId, Time,
 };
 
+use self::offer::{Kind, Offer};
 use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot};
+use crate::snapshot::{JobSeen, Phase, Snapshot};
 
 /// Tables made from a snapshot.
 #[derive(Debug)]
@@ -37,16 +42,9 @@ pub fn capabilities(settings: &RoundSettings) -> Capabilities {
         preemption: settings.preemption,
         restart_cost_s: settings.restart_cost_s,
         consolidated: true,
+        lowest_gpu: true,
         ..Capabilities::DEFAULT
     }
-}
-
-/// Nodes that take part, with the GPUs that are left to give.
-struct Offer<'a> {
-    seen: &'a NodeSeen,
-    kind: usize,
-    num_gpus: u32,
-    state: NodeState,
 }
 
 /// Makes the tables.
@@ -59,13 +57,7 @@ pub fn build(
     settings: &RoundSettings,
     is_shadow: bool,
 ) -> Result<Option<Fleet>, Error> {
-    let offers = offers(snapshot);
-    let mut kinds: Vec<&str> = Vec::new();
-    for offer in &offers {
-        if !kinds.contains(&offer.seen.gpu_type.as_str()) {
-            kinds.push(&offer.seen.gpu_type);
-        }
-    }
+    let (offers, kinds) = offers(snapshot);
     if offers.is_empty() {
         return Ok(None);
     }
@@ -88,7 +80,7 @@ pub fn build(
         nodes: offers.iter().map(|offer| offer.seen.name.clone()).collect(),
         left_out: BTreeMap::new(),
     };
-    let mut runs = placements(snapshot, &offers, memory, &mut fleet.left_out);
+    let mut runs = placed::placements(snapshot, &offers, memory, &mut fleet.left_out);
     for (row, job) in snapshot.jobs.iter().enumerate() {
         let takes_part = match &job.phase {
             Phase::Running | Phase::Released { .. } => true,
@@ -117,8 +109,8 @@ pub fn build(
     Ok(Some(fleet))
 }
 
-/// Nodes with what is left of them.
-fn offers(snapshot: &Snapshot) -> Vec<Offer<'_>> {
+/// Nodes with what is left of them, and the GPU types that they are of.
+fn offers(snapshot: &Snapshot) -> (Vec<Offer<'_>>, Vec<Kind<'_>>) {
     let mut own: BTreeMap<&str, (u32, bool)> = BTreeMap::new();
     for job in snapshot.jobs.iter().filter(|job| job.is_placed()) {
         for node in &job.nodes {
@@ -132,19 +124,23 @@ fn offers(snapshot: &Snapshot) -> Vec<Offer<'_>> {
             entry.1 = true;
         }
     }
-    let mut kinds: Vec<&str> = Vec::new();
+    let mut kinds: Vec<Kind<'_>> = Vec::new();
     let mut offers = Vec::new();
     for seen in &snapshot.nodes {
         let (used, has_jobs) = own.get(seen.name.as_str()).copied().unwrap_or_default();
-        let num_gpus = seen.num_gpus - seen.num_gpus_used.saturating_sub(used).min(seen.num_gpus);
+        let num_gpus = match seen.shared {
+            None => seen.num_gpus - seen.num_gpus_used.saturating_sub(used).min(seen.num_gpus),
+            Some(shared) => seen.num_gpus - shared.gpus_taken.count_ones().min(seen.num_gpus),
+        };
         if num_gpus == 0 {
             continue;
         }
+        let own_kind = (seen.gpu_type.as_str(), seen.shared.is_some());
         let kind = kinds
             .iter()
-            .position(|kind| *kind == seen.gpu_type)
+            .position(|kind| *kind == own_kind)
             .unwrap_or_else(|| {
-                kinds.push(&seen.gpu_type);
+                kinds.push(own_kind);
                 kinds.len() - 1
             });
         offers.push(Offer {
@@ -158,11 +154,11 @@ fn offers(snapshot: &Snapshot) -> Vec<Offer<'_>> {
             },
         });
     }
-    offers
+    (offers, kinds)
 }
 
 /// The GPU types on which a job can run on one node or on whole nodes, as a mask; 0: on none, now.
-fn masks_of(job: &JobSeen, kinds: &[&str], sizes: &[u32]) -> u64 {
+fn masks_of(job: &JobSeen, kinds: &[Kind<'_>], sizes: &[u32]) -> u64 {
     let named = |kind: &str| {
         job.gpu_type.as_deref().is_none_or(|asked| asked == kind)
             && (job.gpu_types.is_empty() || job.gpu_types.iter().any(|asked| asked == kind))
@@ -174,18 +170,25 @@ fn masks_of(job: &JobSeen, kinds: &[&str], sizes: &[u32]) -> u64 {
         _ => job.gpus_per_node == size,
     };
     let mut mask = 0;
-    for (at, (kind, size)) in kinds.iter().zip(sizes).enumerate().take(64) {
-        mask |= u64::from(named(kind) && (fits(*size) || job.is_placed())) << at;
+    for (at, ((kind, is_shared), size)) in kinds.iter().zip(sizes).enumerate().take(64) {
+        let is_for_it = *is_shared == job.share.is_some();
+        mask |= u64::from(named(kind) && is_for_it && (fits(*size) || job.is_placed())) << at;
     }
     mask
 }
 
-/// The different masks, all types first: one model class for each.
-fn masks(snapshot: &Snapshot, kinds: &[&str], sizes: &[u32]) -> Vec<u64> {
+/// The different masks, all types first: one model class for each. Where GPUs are given in shares, those of shares and of whole
+/// GPUs are always among them: what policies are told of a job must not hang on who else waits.
+fn masks(snapshot: &Snapshot, kinds: &[Kind<'_>], sizes: &[u32]) -> Vec<u64> {
     let all = u64::MAX >> (64 - kinds.len().clamp(1, 64));
+    let bits = kinds.iter().take(64).enumerate();
+    let shared = bits.fold(0, |mask, (at, (_, is_shared))| mask | u64::from(*is_shared) << at);
     let jobs = snapshot.jobs.iter();
     let jobs = jobs.filter(|job| !matches!(job.phase, Phase::Foreign { .. }));
     let mut masks: Vec<u64> = jobs.map(|job| masks_of(job, kinds, sizes)).collect();
+    if shared != 0 {
+        masks.extend([shared, all & !shared]);
+    }
     masks.retain(|mask| *mask != 0 && *mask != all);
     masks.sort_unstable();
     masks.dedup();
@@ -193,32 +196,40 @@ fn masks(snapshot: &Snapshot, kinds: &[&str], sizes: &[u32]) -> Vec<u64> {
     masks
 }
 
-fn classes(masks: &[u64], kinds: &[&str], settings: &RoundSettings) -> Vec<ModelClass> {
+fn classes(masks: &[u64], kinds: &[Kind<'_>], settings: &RoundSettings) -> Vec<ModelClass> {
     let speed = |kind: &str| settings.gpu_types.get(kind).map_or(1.0, |gpu| gpu.speed);
     let class = |mask: &u64| ModelClass {
         name: format!("types-{mask:x}"),
         speed: kinds
             .iter()
             .enumerate()
-            .map(|(at, kind)| if mask >> at & 1 == 1 { speed(kind) } else { 0.0 })
+            .map(|(at, (kind, _))| if mask >> at & 1 == 1 { speed(kind) } else { 0.0 })
             .collect(),
         ..ModelClass::default()
     };
     masks.iter().map(class).collect()
 }
 
-fn spec(offers: &[Offer<'_>], kinds: &[&str], settings: &RoundSettings) -> ClusterSpec {
+/// The name of a GPU type in the tables.
+fn named((name, is_shared): Kind<'_>) -> String {
+    match is_shared {
+        true => format!("{name} in shares"),
+        false => name.to_owned(),
+    }
+}
+
+fn spec(offers: &[Offer<'_>], kinds: &[Kind<'_>], settings: &RoundSettings) -> ClusterSpec {
     let mut node_groups: Vec<NodeGroup> = Vec::new();
     for offer in offers {
-        let gpu_type = &offer.seen.gpu_type;
+        let gpu_type = named(kinds[offer.kind]);
         match node_groups.last_mut() {
-            Some(last) if last.gpu_type == *gpu_type && last.gpus_per_node == offer.num_gpus => {
+            Some(last) if last.gpu_type == gpu_type && last.gpus_per_node == offer.num_gpus => {
                 last.count += 1
             }
             _ => node_groups.push(NodeGroup {
                 count: 1,
                 gpus_per_node: offer.num_gpus,
-                gpu_type: gpu_type.clone(),
+                gpu_type,
                 nodes_per_rack: settings.nodes_per_rack,
                 ..NodeGroup::default()
             }),
@@ -247,8 +258,8 @@ fn spec(offers: &[Offer<'_>], kinds: &[&str], settings: &RoundSettings) -> Clust
         gpu_types: kinds
             .iter()
             .map(|kind| GpuTypeSpec {
-                name: (*kind).to_owned(),
-                memory_gib: settings.gpu_types.get(*kind).map_or(32.0, |gpu| gpu.memory_gib),
+                name: named(*kind),
+                memory_gib: settings.gpu_types.get(kind.0).map_or(32.0, |gpu| gpu.memory_gib),
                 mig: None,
             })
             .collect(),
@@ -256,109 +267,6 @@ fn spec(offers: &[Offer<'_>], kinds: &[&str], settings: &RoundSettings) -> Clust
         tenants,
         ..ClusterSpec::default()
     }
-}
-
-/// GPUs of the jobs that have some: those that were decided, else the lowest that are left, in the order in which they came to
-/// them. By row of the snapshot.
-fn placements(
-    snapshot: &Snapshot,
-    offers: &[Offer<'_>],
-    memory: &Memory,
-    left_out: &mut BTreeMap<ExternalId, String>,
-) -> BTreeMap<usize, RunRecord> {
-    let rows: BTreeMap<&str, usize> = offers
-        .iter()
-        .enumerate()
-        .map(|(row, offer)| (offer.seen.name.as_str(), row))
-        .collect();
-    let mut free: Vec<u64> = offers
-        .iter()
-        .map(|offer| u64::MAX >> (64 - offer.num_gpus))
-        .collect();
-    let since = |job: &JobSeen| match job.phase {
-        Phase::Released { since_s } => since_s,
-        _ => job.start_s.unwrap_or(snapshot.taken_s),
-    };
-    let placed = snapshot
-        .jobs
-        .iter()
-        .enumerate()
-        .filter(|(_, job)| job.is_placed());
-    let mut placed: Vec<_> = placed
-        .map(|(row, job)| (job.phase != Phase::Running, since(job), row, job))
-        .collect();
-    placed.sort_by_key(|(is_released, since_s, row, _)| (*is_released, *since_s, *row));
-    let mut runs = BTreeMap::new();
-    for (number, (_, since_s, row, job)) in placed.into_iter().enumerate() {
-        let mut placement = Placement::new();
-        let past = memory.past(job.id);
-        let shares = shares(job);
-        for (name, num_gpus) in &shares {
-            let Some(node) = rows.get(name).copied() else {
-                break;
-            };
-            if free[node].count_ones() < *num_gpus {
-                break;
-            }
-            let mut rest = free[node];
-            for _ in 0..*num_gpus {
-                rest &= rest - 1;
-            }
-            let lowest = free[node] & !rest;
-            let own = past.gpus.get(*name).copied().unwrap_or(0);
-            let is_his = own & !free[node] == 0 && own.count_ones() == *num_gpus;
-            placement.push(Slice {
-                node: NodeId(node as u32),
-                gpus: if is_his { own } else { lowest },
-            });
-        }
-        if placement.len() != shares.len() || placement.is_empty() {
-            left_out.insert(
-                job.id,
-                format!(
-                    "its nodes ({}) are not there or have no GPUs for it",
-                    job.nodes.join(",")
-                ),
-            );
-            continue;
-        }
-        for slice in &placement {
-            free[slice.node.index()] &= !slice.gpus;
-        }
-        let start = Time(
-            since_s
-                .clamp(0, snapshot.taken_s.max(0))
-                .saturating_mul(1_000_000),
-        );
-        runs.insert(
-            row,
-            RunRecord {
-                placement,
-                start,
-                start_number: number as u64,
-                cpu_milli_per_gpu: 0,
-                memory_mib_per_gpu: 0,
-                is_forked: false,
-                rate_alone: None,
-                rate_since: start,
-                cost_left_s: 0.0,
-                instances: Vec::new(),
-            },
-        );
-    }
-    runs
-}
-
-/// The nodes of a placed job in their order, and its GPUs on each.
-fn shares(job: &JobSeen) -> Vec<(&str, u32)> {
-    let mut shares: Vec<(&str, u32)> = Vec::new();
-    for name in &job.nodes {
-        match shares.iter_mut().find(|(other, _)| other == name) {
-            Some((_, num_gpus)) => *num_gpus = num_gpus.saturating_add(job.gpus_per_node),
-            None => shares.push((name, job.gpus_per_node)),
-        }
-    }
-    shares
 }
 
 fn record(job: &JobSeen, now_s: i64, class: usize, memory: &Memory, settings: &RoundSettings) -> JobRecord {
@@ -390,7 +298,10 @@ fn record(job: &JobSeen, now_s: i64, class: usize, memory: &Memory, settings: &R
                 class: ClassId(class as u16),
                 num_gpus: job.num_gpus(),
                 estimate_s: job.estimate_s(settings.default_limit_s),
-                resources: Resources::WHOLE_GPU,
+                resources: Resources {
+                    gpu_milli: job.gpu_milli(),
+                    ..Resources::WHOLE_GPU
+                },
             },
         )
     }

@@ -119,6 +119,20 @@ struct Run {
 }
 
 impl Run {
+    /// Whether two looks saw the same run.
+    fn are_alike(one: Option<&Run>, other: Option<&Run>) -> bool {
+        match (one, other) {
+            (Some(one), Some(other)) => {
+                let seen_s = one.seen_s;
+                *one == Run {
+                    seen_s,
+                    ..other.clone()
+                }
+            }
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+
     /// What the whole job took on the reference type, s; none where that is not known.
     fn run_time_s(&self, end: Option<&End>, now_s: i64, speeds: &BTreeMap<String, f64>) -> Option<f64> {
         let speed = end
@@ -211,19 +225,21 @@ impl History {
 
     /// Learns from the jobs that have left, watches those that run, and tells every job of the snapshot what is expected of it.
     /// `memory` has seen the snapshot already; `ends` is what the batch system tells of jobs that have left, as far as it does.
+    /// Whether anything is other than before but for the time of the look.
     pub fn observe(
         &mut self,
         snapshot: &mut Snapshot,
         memory: &Memory,
         ends: &BTreeMap<ExternalId, End>,
         settings: &RoundSettings,
-    ) {
+    ) -> bool {
         let speeds = speeds(snapshot, settings);
+        let mut is_news = false;
         let mut before = std::mem::take(&mut self.live);
         let mut live = BTreeMap::new();
         for job in &snapshot.jobs {
             let known = before.remove(&job.id);
-            let (predicted_s, run) = known.map_or((None, None), |live| (live.predicted_s, live.run));
+            let (predicted_s, seen) = known.map_or((None, None), |live| (live.predicted_s, live.run));
             let run = match (&job.phase, job.start_s) {
                 (phase, _) if !matches!(phase, Phase::Foreign { .. }) => Some(watch(
                     job,
@@ -233,11 +249,13 @@ impl History {
                     settings.restart_cost_s,
                 )),
                 // It is ending, or Slurm holds it for a moment.
-                (Phase::Foreign { .. }, Some(_)) => run,
+                (Phase::Foreign { .. }, Some(_)) => seen.clone(),
                 _ => None,
             };
+            is_news |= !Run::are_alike(seen.as_ref(), run.as_ref());
             live.insert(job.id, Live { predicted_s, run });
         }
+        is_news |= !before.is_empty();
         self.learn(before, ends, snapshot.taken_s, &speeds);
         for job in &mut snapshot.jobs {
             let Some(Live { predicted_s, .. }) = live.get_mut(&job.id) else {
@@ -247,11 +265,13 @@ impl History {
                 *predicted_s = self
                     .run_times
                     .predict(&Owner::of(&job.user, &job.account), job.num_gpus());
+                is_news |= predicted_s.is_some();
             }
             job.predicted_s = *predicted_s;
         }
         live.retain(|_, job| job.predicted_s.is_some() || job.run.is_some());
         self.live = live;
+        is_news
     }
 
     /// Learns from those that have left, in the order in which they ended.

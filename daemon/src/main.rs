@@ -301,7 +301,12 @@ fn explain(settings: &Settings, job: ExternalId) -> Result<ExitCode, Error> {
 
 fn not_running(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Error> {
     let mut loaded = Loaded::of(&args.policy, fleet::capabilities(&settings.rounds()))?;
-    let mut snapshot = source::observe(&settings.commands(), &partition(settings)?, now_s())?;
+    let mut snapshot = source::observe(
+        &settings.commands(),
+        &partition(settings)?,
+        &settings.share_nodes(),
+        now_s(),
+    )?;
     let mut memory = read_memory(settings);
     memory.observe(&snapshot);
     if settings.estimates.from == EstimatesFrom::History {
@@ -353,7 +358,13 @@ fn script(settings: &Settings, args: &Lua) -> Result<ExitCode, Error> {
     let partition = partition(settings)?;
     let is_default = default.as_ref() == Some(&partition);
     let heartbeat = settings.state_dir.join("heartbeat");
-    say(&lua::script(&partition, is_default, &heartbeat, args.patience_s)?);
+    say(&lua::script(
+        &partition,
+        is_default,
+        &heartbeat,
+        args.patience_s,
+        !settings.share_nodes.is_empty(),
+    )?);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Longest pause before a job that did not start is let go again, s.
+pub const PAUSE_S_MAX: i64 = 600;
+
 /// The mark of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
@@ -61,6 +64,16 @@ impl Mark {
             Mark::Held { tries, until_s } => (tries, until_s),
             Mark::Decided { tries, .. } => (tries, 0),
         }
+    }
+}
+
+impl Mark {
+    /// As [`Mark::tries`], at Unix time `now_s`: a pause that is longer than any comes from a clock that was ahead, and is over.
+    #[must_use]
+    pub fn tries_at(self, now_s: i64) -> (u32, i64) {
+        let (tries, until_s) = self.tries();
+        let is_possible = until_s <= now_s.saturating_add(PAUSE_S_MAX);
+        (tries, if is_possible { until_s } else { 0 })
     }
 }
 

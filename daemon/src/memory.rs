@@ -65,6 +65,18 @@ struct Run {
     start_s: i64,
     seen_s: i64,
     num_gpus: u32,
+    /// Of each of them.
+    #[serde(default = "whole", skip_serializing_if = "is_whole")]
+    gpu_milli: u16,
+}
+
+fn whole() -> u16 {
+    1000
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // The signature that serde asks for.
+fn is_whole(milli: &u16) -> bool {
+    *milli == 1000
 }
 
 impl Past {
@@ -82,7 +94,7 @@ impl Past {
         }
         let held_s = (run.seen_s - run.start_s).max(0) as f64;
         self.received.held_s += held_s;
-        self.received.attained_gpu_s += held_s * f64::from(run.num_gpus);
+        self.received.attained_gpu_s += held_s * f64::from(run.num_gpus) * f64::from(run.gpu_milli) / 1000.0;
         self.received.num_failures = self.received.num_failures.saturating_add(1);
     }
 }
@@ -125,6 +137,7 @@ impl Memory {
                         start_s,
                         seen_s: snapshot.taken_s.max(start_s),
                         num_gpus: job.num_gpus(),
+                        gpu_milli: job.gpu_milli(),
                     });
                 }
                 (Phase::Foreign { .. } | Phase::Released { .. }, _) => {}

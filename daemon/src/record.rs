@@ -54,9 +54,13 @@ impl RoundRecord {
                 false => format!("of {}: {outcome}", planned.nodes.join(",")),
             };
             let action = format!("{:?}", planned.decision.action).to_lowercase();
+            let part = match planned.decision.gpu_milli {
+                1000 => String::new(),
+                milli => format!("{milli} thousandths of "),
+            };
             let num_gpus = planned.decision.num_gpus;
             format!(
-                "round {round} at {taken_s}: {action} {name} on {num_gpus} GPU(s) {nodes}\nby {by}\n{}{}",
+                "round {round} at {taken_s}: {action} {name} on {part}{num_gpus} GPU(s) {nodes}\nby {by}\n{}{}",
                 planned.belief(),
                 planned.why
             )

@@ -21,12 +21,18 @@ use crate::snapshot::{Phase, Snapshot};
 use crate::source::{accounting, ended, slurm as source};
 use crate::state::{self, State, Status};
 
+/// Longest time for which the file of what was learned may be behind in when the jobs were last seen, s. *Ours*: a third of the
+/// time between two looks up to which an end that nobody told is taken to lie between them.
+const LOOKS_S: i64 = 20;
+
 /// A daemon between two rounds.
 #[derive(Debug)]
 pub struct Service {
     settings: Settings,
     commands: Commands,
     partition: String,
+    /// Nodes whose GPUs are given in shares.
+    share_nodes: Vec<String>,
     is_shadow: bool,
     policy_text: String,
     policy: Loaded,
@@ -35,6 +41,8 @@ pub struct Service {
     memory: Memory,
     /// None where estimates are time limits.
     history: Option<History>,
+    /// When that was last written, Unix time, s; none: what there is now has not been.
+    history_written_s: Option<i64>,
     /// Whether accounting is still to be read.
     is_unread: bool,
     state: State,
@@ -87,6 +95,7 @@ impl Service {
         Ok(Service {
             commands,
             partition,
+            share_nodes: settings.share_nodes(),
             is_shadow,
             policy_text: policy.to_owned(),
             policy: loaded,
@@ -95,6 +104,7 @@ impl Service {
             memory,
             is_unread: settings.estimates.seed_days > 0 && history.as_ref().is_some_and(History::is_empty),
             history,
+            history_written_s: None,
             state,
             status,
             metrics,
@@ -152,9 +162,7 @@ impl Service {
         let written = [
             beat,
             self.state.write_memory(&self.memory),
-            self.history
-                .as_ref()
-                .map_or(Ok(()), |history| self.state.write_history(history)),
+            self.write_history(now_s),
             self.state.write_status(&self.status),
         ];
         // News and no error of this round.
@@ -171,6 +179,17 @@ impl Service {
         notes
     }
 
+    /// Writes what was learned where it is other than what was written, and now and then when the jobs were last seen.
+    fn write_history(&mut self, now_s: i64) -> Result<(), Error> {
+        let is_recent = |written_s: i64| (written_s..written_s + LOOKS_S).contains(&now_s);
+        let (Some(history), false) = (&self.history, self.history_written_s.is_some_and(is_recent)) else {
+            return Ok(());
+        };
+        self.state.write_history(history)?;
+        self.history_written_s = Some(now_s);
+        Ok(())
+    }
+
     fn try_round(
         &mut self,
         now_s: i64,
@@ -178,7 +197,7 @@ impl Service {
         news: &mut Option<String>,
     ) -> Result<(), Error> {
         let began = Instant::now();
-        let mut snapshot = source::observe(&self.commands, &self.partition, now_s)?;
+        let mut snapshot = source::observe(&self.commands, &self.partition, &self.share_nodes, now_s)?;
         self.memory.observe(&snapshot);
         notes.extend(self.learn(&mut snapshot));
         self.status.observe_s = began.elapsed().as_secs_f64();
@@ -280,7 +299,9 @@ impl Service {
             Ok(ends) => (ends, None),
             Err(error) => (BTreeMap::new(), Some(error.to_string())),
         };
-        history.observe(snapshot, &self.memory, &ends, &self.settings.rounds());
+        if history.observe(snapshot, &self.memory, &ends, &self.settings.rounds()) {
+            self.history_written_s = None;
+        }
         unread.or(note)
     }
 
@@ -292,6 +313,7 @@ impl Service {
         match accounting::observe(&self.commands, &self.partition, rounds.estimates.seed_days) {
             Ok(jobs) => {
                 history.learn_past(jobs, snapshot, &rounds);
+                self.history_written_s = None;
                 None
             }
             Err(error) => {

@@ -7,9 +7,9 @@ use pleach_scheduler::cluster::NodeState;
 use pleach_scheduler::{Estimate, ExternalId, Provenance};
 use serde::{Deserialize, Serialize};
 
-/// What the key `version` says. A change of the format is a new number. Version 2 may name users and predictions; files of version
-/// 1 are read as they were.
-pub const VERSION: u32 = 2;
+/// What the key `version` says. A change of the format is a new number. Version 2 may name users and predictions, version 3
+/// shares of GPUs; files of earlier versions are read as they were.
+pub const VERSION: u32 = 3;
 
 /// A cluster at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,30 @@ pub struct NodeSeen {
     pub num_cpus_free: u32,
     /// Whether it takes jobs.
     pub state: NodeState,
+    /// Its GPUs are given in shares; none: as whole ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedNode>,
+}
+
+/// A node whose GPUs are given in shares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedNode {
+    /// GPUs of which jobs that are left to the batch system hold a part or the whole, as a bit mask.
+    pub gpus_taken: u64,
+}
+
+/// A part of one GPU that a job asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Share {
+    /// As the batch system counts it.
+    pub shards: u32,
+    /// In thousandths of a GPU, 1 to 1000.
+    pub gpu_milli: u16,
+    /// Index of the GPU on which it runs; none: not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<u32>,
 }
 
 /// Where a job stands between its user, the daemon and the batch system.
@@ -99,6 +123,9 @@ pub struct JobSeen {
     /// Whether the parts that [`JobSeen::num_nodes`] counts may share nodes, as pods do. Otherwise each has a node of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_packed: bool,
+    /// The part of a GPU that it asks for, on one node; none: whole GPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
     /// The GPU type that it asks for; none: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpu_type: Option<String>,
@@ -130,6 +157,12 @@ impl JobSeen {
     #[must_use]
     pub fn num_gpus(&self) -> u32 {
         self.num_nodes.saturating_mul(self.gpus_per_node)
+    }
+
+    /// What it has of each of its GPUs, in thousandths.
+    #[must_use]
+    pub fn gpu_milli(&self) -> u16 {
+        self.share.map_or(1000, |share| share.gpu_milli)
     }
 
     /// What a policy is told of its run time, s: the prediction where it is below the time limit, else the limit, which is

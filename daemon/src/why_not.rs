@@ -51,8 +51,11 @@ pub fn answer(
 
 fn stand(job: &JobSeen, now_s: i64) -> String {
     let kind = job.gpu_type.as_deref().unwrap_or("any type");
+    let part = job
+        .share
+        .map_or(String::new(), |share| format!("{} shards of ", share.shards));
     let mut text = format!(
-        "Job {} waits since {} s for {} {}(s) with {} GPU(s) of {kind}.\n",
+        "Job {} waits since {} s for {} {}(s) with {part}{} GPU(s) of {kind}.\n",
         job.id,
         now_s - job.submit_s,
         job.num_nodes,

@@ -4,6 +4,7 @@
   compare_slurm.py submit LIST ARM_FOLDER LIMITS START_S           submits it by sbatch
   compare_slurm.py rows LIST ARM ARM_FOLDER                        what ran when, as CSV rows
   compare_slurm.py table CSV [REFERENCE]                           the table, paired over jobs
+  compare_slurm.py jitter IN OUT SECONDS SEED                      the list with each submission up to so much later
 """
 
 import csv
@@ -38,6 +39,19 @@ def scale(source, target, speed, load, num_gpus):
     stretch = work / (num_gpus * load) / float(jobs[-1]["submit_s"])
     for job in jobs:
         job["submit_s"] = round(float(job["submit_s"]) * stretch, 2)
+    with open(target, "w", newline="") as file:
+        writer = csv.DictWriter(file, jobs[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(jobs)
+
+
+def jitter(source, target, seconds, seed):
+    """Each job comes up to `seconds` later than planned: what chance alone makes of a list."""
+    luck = random.Random(int(seed))
+    jobs = read(source)
+    for job in jobs:
+        job["submit_s"] = round(float(job["submit_s"]) + luck.uniform(0, float(seconds)), 2)
+    jobs.sort(key=lambda job: job["submit_s"])
     with open(target, "w", newline="") as file:
         writer = csv.DictWriter(file, jobs[0].keys(), lineterminator="\n")
         writer.writeheader()
@@ -146,7 +160,7 @@ def agree(arms):
 
 
 if __name__ == "__main__":
-    commands = {"scale": scale, "submit": submit, "rows": rows, "table": table}
+    commands = {"scale": scale, "submit": submit, "rows": rows, "table": table, "jitter": jitter}
     if len(sys.argv) < 2 or sys.argv[1] not in commands:
         sys.exit(__doc__)
     commands[sys.argv[1]](*sys.argv[2:])

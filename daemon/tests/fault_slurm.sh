@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Counts faults on a real Slurm on loopback: jobs of 0.2 s to 1 s all the while, and a fault every few of them, by turns of nine
-# kinds. Afterwards no job is lost and none was started twice. Needs root.
+# Counts faults on a real Slurm on loopback: jobs of 0.2 s to 1 s all the while, and a fault every few of them, by turns of twelve
+# kinds. Afterwards no job is lost and none was started twice. Needs root, and libfaketime (Debian: faketime) for the daemon's clock.
 #   daemon/tests/fault_slurm.sh PLEACH_SCHEDULER POLICY [NUM_JOBS] [NUM_FAULTS]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 program=$(realpath "$1") policy=$2 num_jobs=${3:-1000} num_faults=${4:-100}
 [ ! -e "$policy" ] || policy=$(realpath "$policy")
+faketime=$(find /usr/lib -name libfaketimeMT.so.1 2>/dev/null | head -1)
+[ -n "$faketime" ] || { echo 'fault_slurm: libfaketimeMT.so.1 is not here (Debian: apt-get install faketime)' >&2; exit 2; }
 # shellcheck source=daemon/tests/slurm_cluster.sh
 . "$here/slurm_cluster.sh"
 export PLEACH_SLURM_PORT=${PLEACH_SLURM_PORT:-16860}
@@ -22,10 +24,15 @@ cleanup() {
   scancel -u "$(id -un)" 2>/dev/null || true
   for _ in $(seq 50); do [ -n "$(squeue -h -a 2>/dev/null)" ] || break; sleep 0.2; done
   slurm_stop "$dir"
+  ! mountpoint -q "$dir/pleach" || umount -l "$dir/pleach"
   [ "${PLEACH_KEEP:-0}" = 1 ] || rm -rf "$dir"
 }
 trap cleanup EXIT
 
+# The daemon's folder is a small disk of its own, and so is what it takes for the time: an offset in a file.
+mkdir -p "$dir/pleach"
+mount -t tmpfs -o size=8m tmpfs "$dir/pleach"
+echo +0 > "$dir/clock"
 # The daemon's own Slurm commands, in front of the real ones: a file named after the fault makes them fail.
 mkdir -p "$dir/bin"
 for name in squeue sinfo scontrol; do
@@ -34,7 +41,7 @@ for name in squeue sinfo scontrol; do
 [ ! -e "$dir/hang" ] || sleep 30
 if [ -e "$dir/garbage" ]; then echo 'slurm_load_jobs: Zero Bytes were transmitted'; exit 0; fi
 if [ -e "$dir/refuse-$name" ]; then echo 'Unable to contact slurm controller' >&2; exit 1; fi
-exec "$(command -v "$name")" "\$@"
+exec env -u LD_PRELOAD "$(command -v "$name")" "\$@"
 WRAP
   chmod +x "$dir/bin/$name"
 done
@@ -45,6 +52,9 @@ slurm_bin = "$dir/bin"
 tick_s = 0.25
 command_limit_s = 2.0
 release_limit_s = 5
+log_bytes_max = 1000000
+[estimates]
+from = "history"
 CONF
 cat > "$dir/job.sh" <<'JOB'
 #!/bin/bash
@@ -53,9 +63,10 @@ sleep "$1"
 echo "$SLURM_JOB_ID ${SLURM_RESTART_COUNT:-0}" >> "$OUT/ends"
 JOB
 export OUT=$dir
-: > "$dir/starts"; : > "$dir/ends"; : > "$dir/cancelled"; : > "$dir/jobs"; : > "$dir/daemon.log"
+: > "$dir/starts"; : > "$dir/ends"; : > "$dir/cancelled"; : > "$dir/jobs"; : > "$dir/daemon.log"; : > "$dir/ahead"; : > "$dir/behind"
 start_daemon() {
-  "$program" --config "$dir/pleach.toml" run --policy "$policy" --live >> "$dir/daemon.log" 2>&1 &
+  LD_PRELOAD=$faketime FAKETIME_TIMESTAMP_FILE=$dir/clock FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1 \
+    "$program" --config "$dir/pleach.toml" run --policy "$policy" --live >> "$dir/daemon.log" 2>&1 &
   daemon=$!
 }
 kill_daemon() { kill -9 "$daemon"; wait "$daemon" 2>/dev/null || true; daemon=; }
@@ -72,6 +83,18 @@ for _ in $(seq 100); do [ ! -s "$dir/pleach/heartbeat" ] || break; sleep 0.2; do
 
 declare -A counts=()
 pending() { squeue -h -t PD -o %i | shuf -n 1; }
+# Until the daemon's heartbeat says that a round has seen it.
+move_clock() { # NAME OFFSET
+  local end=$((SECONDS + 30)) now
+  echo "$2" > "$dir/clock"
+  until now=$(date +%s); [ $(($(cat "$dir/pleach/heartbeat") - now)) -gt 3600 ] || [ $((now - $(cat "$dir/pleach/heartbeat"))) -gt 3600 ]; do
+    [ $SECONDS -lt $end ] || fail "the daemon does not see a clock at $2"
+    sleep 0.1
+  done
+  echo "$2" >> "$dir/$1"
+  sleep 1
+  echo +0 > "$dir/clock"
+}
 fault() {
   local kind=$1 node job
   counts[$kind]=$((${counts[$kind]:-0} + 1))
@@ -86,6 +109,12 @@ fault() {
       job=$(submit --gres=gpu:1 -t 1 "$dir/job.sh" 0.5)
       sleep "0.$((RANDOM % 6))"; scancel "$job"; echo "$job" >> "$dir/cancelled" ;;
     'commands hang') : > "$dir/hang"; sleep 2.5; rm "$dir/hang" ;;
+    'disk full')
+      # To the last byte: a file that is replaced, and a line that is appended, find no room.
+      cat /dev/zero > "$dir/pleach/filler" 2>/dev/null || true
+      sleep 2; rm "$dir/pleach/filler" ;;
+    'clock hours ahead') move_clock ahead +5h ;;
+    'clock hours behind') move_clock behind -3h ;;
     'commands print garbage') : > "$dir/garbage"; sleep 1; rm "$dir/garbage" ;;
     'scontrol refuses') : > "$dir/refuse-scontrol"; sleep 1; rm "$dir/refuse-scontrol" ;;
     'node down and back')
@@ -103,7 +132,8 @@ fault() {
   esac
 }
 kinds=('daemon killed' 'daemon killed while it carries out' 'job cancelled while it waits' 'job cancelled while it is started'
-  'commands hang' 'commands print garbage' 'scontrol refuses' 'node down and back' 'controller restarted')
+  'commands hang' 'commands print garbage' 'scontrol refuses' 'node down and back' 'controller restarted'
+  'disk full' 'clock hours ahead' 'clock hours behind')
 every=$((num_jobs / num_faults)) done_faults=0
 began=$SECONDS
 for number in $(seq "$num_jobs"); do
@@ -137,4 +167,7 @@ printf '%d jobs, %d faults in %d s: %d ended, %d cancelled, %d requeued by Slurm
   "$(sort -u "$dir/jobs" | wc -l)" "$done_faults" $((SECONDS - began)) "$(ended | wc -l)" \
   "$(sort -u "$dir/cancelled" | wc -l)" "$requeued" "$lost" "$started_twice" "$ended_twice"
 "$program" --config "$dir/pleach.toml" status || true
+printf 'messages of a full disk: %d; clocks that the daemon saw hours ahead: %d, behind: %d\n' \
+  "$(grep -c 'No space left' "$dir/daemon.log" || true)" "$(wc -l < "$dir/ahead")" "$(wc -l < "$dir/behind")"
+[ "$num_faults" -lt ${#kinds[@]} ] || grep -q 'No space left' "$dir/daemon.log" || fail 'the disk was never full'
 [ "$lost$started_twice$ended_twice" = 000 ] || fail 'jobs were lost or doubled'

@@ -65,6 +65,7 @@ fn seen(job: &JobSpec, number: usize) -> JobSeen {
         gpus_per_node: job.num_gpus,
         is_packed: false,
         gpu_type: None,
+        share: None,
         gpu_types: Vec::new(),
         num_cpus: 1,
         nodes: vec!["n1".into()],

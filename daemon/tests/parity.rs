@@ -1,6 +1,6 @@
 //! The simulator's way and the daemon's way to the same cluster: jobs that are submitted, started, stopped and ended one by one,
 //! and snapshots of what Slurm would show, made into tables anew each time. Candidates, features, scores and decisions are
-//! the same, bit for bit.
+//! the same, bit for bit; with whole GPUs alone, and with nodes whose GPUs are given in shares.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,8 @@ use pleach_daemon::fleet::{self, Fleet};
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::round::{self, Deciders};
-use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
+use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Share, SharedNode, Snapshot, VERSION};
+use pleach_daemon::source::shares::gpu_milli;
 use pleach_network::{
     Contract, Layout, LearnedPolicy, NetworkConfig, Normaliser, Provenance, TrainedNetwork,
 };
@@ -88,6 +89,7 @@ fn node(number: usize, num_gpus: u32) -> NodeSeen {
         num_gpus,
         num_gpus_used: 0,
         num_cpus_free: 1000,
+        shared: None,
         state: NodeState::Up,
     }
 }
@@ -101,9 +103,21 @@ fn empty(num_nodes: usize) -> Snapshot {
     }
 }
 
-/// What Slurm would show of the simulated cluster.
-fn shown(cluster: &Cluster, names: &[String], now_s: i64) -> Snapshot {
-    let mut snapshot = empty(names.len());
+/// Shards of each GPU that is given in shares.
+const SHARDS: u32 = 4;
+
+/// The cluster without jobs; the GPUs of its last nodes are given in shares.
+fn cluster_of(num_nodes: usize, num_shared: usize) -> Snapshot {
+    let mut snapshot = empty(num_nodes);
+    for node in snapshot.nodes.iter_mut().skip(num_nodes - num_shared) {
+        node.shared = Some(SharedNode::default());
+    }
+    snapshot
+}
+
+/// What Slurm would show of the simulated cluster. It tells on which GPUs shares run in every other look.
+fn shown(cluster: &Cluster, names: &[String], num_shared: usize, now_s: i64) -> Snapshot {
+    let mut snapshot = cluster_of(names.len(), num_shared);
     snapshot.taken_s = now_s;
     for id in cluster.active() {
         let job = cluster.job(id);
@@ -111,7 +125,9 @@ fn shown(cluster: &Cluster, names: &[String], now_s: i64) -> Snapshot {
         for slice in &job.placement {
             snapshot.nodes[slice.node.index()].num_gpus_used += slice.num_gpus();
         }
-        let size = job.request.num_gpus;
+        let (size, gpu_milli) = (job.request.num_gpus, job.request.resources.gpu_milli);
+        let is_share = job.request.class == SHARES;
+        let told = runs && is_share && now_s % 2 == 0;
         let num_nodes = if size > 4 { size / 4 } else { 1 };
         snapshot.jobs.push(JobSeen {
             id: job.external,
@@ -124,6 +140,11 @@ fn shown(cluster: &Cluster, names: &[String], now_s: i64) -> Snapshot {
             num_nodes,
             gpus_per_node: size / num_nodes,
             is_packed: false,
+            share: is_share.then(|| Share {
+                shards: u32::from(gpu_milli) * SHARDS / 1000,
+                gpu_milli,
+                gpu: told.then(|| job.placement[0].gpus.trailing_zeros()),
+            }),
             gpu_types: Vec::new(),
             gpu_type: None,
             num_cpus: 1,
@@ -195,19 +216,34 @@ fn plain(decisions: &[Decision]) -> Vec<String> {
     decisions.iter().map(line).collect()
 }
 
-/// Follows a simulated cluster for `num_instants`; how many decisions were compared, and how many of them stop jobs.
-fn compare(make: fn() -> Box<dyn Policy>, num_instants: usize) -> (usize, usize) {
+/// The class of shares, and that of whole GPUs, where both are given.
+const SHARES: ClassId = ClassId(2);
+const WHOLE: ClassId = ClassId(1);
+
+/// What a new job asks for: a class, GPUs, and thousandths of each.
+fn drawn(numbers: &mut Numbers, num_shared: usize) -> (ClassId, u32, u16) {
+    let num_gpus = [1, 1, 2, 3, 4, 4, 8][numbers.next(7) as usize];
+    match num_shared {
+        0 => (ClassId(0), num_gpus, 1000),
+        _ if numbers.next(2) == 0 => (WHOLE, num_gpus, 1000),
+        _ => (SHARES, 1, gpu_milli(1 + numbers.next(4) as u32, SHARDS)),
+    }
+}
+
+/// Follows a simulated cluster for `num_instants`; how many decisions were compared, how many of them stop jobs, and how many start
+/// shares beside others.
+fn compare(make: fn() -> Box<dyn Policy>, num_instants: usize, num_shared: usize) -> (usize, usize, usize) {
     let settings = settings();
     let mut memory = Memory::default();
     let Fleet {
         mut cluster, nodes, ..
-    } = fleet::build(&empty(6), &memory, &settings, false)
+    } = fleet::build(&cluster_of(6, num_shared), &memory, &settings, false)
         .unwrap()
         .unwrap();
     let (mut ours, mut theirs) = (make(), make());
     let mut numbers = Numbers(11);
     let mut ends: BTreeMap<ExternalId, i64> = BTreeMap::new();
-    let (mut next, mut now_s, mut num, mut num_stopped) = (1, EPOCH_S, 0, 0);
+    let (mut next, mut now_s, mut num, mut num_stopped, mut num_beside) = (1, EPOCH_S, 0, 0, 0);
     for _ in 0..num_instants {
         now_s += 1 + numbers.next(400) as i64;
         cluster.advance(Time(now_s * 1_000_000));
@@ -219,22 +255,25 @@ fn compare(make: fn() -> Box<dyn Policy>, num_instants: usize) -> (usize, usize)
             }
         }
         if numbers.next(3) > 0 {
-            let num_gpus = [1, 1, 2, 3, 4, 4, 8][numbers.next(7) as usize];
+            let (class, num_gpus, gpu_milli) = drawn(&mut numbers, num_shared);
             let limit_s = 60 + numbers.next(20_000);
             let request = Submission {
                 tenant: TenantId(0),
-                class: ClassId(0),
+                class,
                 num_gpus,
                 estimate_s: Estimate {
                     value: limit_s as f64,
                     provenance: pleach_scheduler::Provenance::UserLimit,
                 },
-                resources: Resources::WHOLE_GPU,
+                resources: Resources {
+                    gpu_milli,
+                    ..Resources::WHOLE_GPU
+                },
             };
             cluster.submit_as(ExternalId::number(next), request).unwrap();
             next += 1;
         }
-        let snapshot = shown(&cluster, &nodes, now_s);
+        let snapshot = shown(&cluster, &nodes, num_shared, now_s);
         memory.observe(&snapshot);
         let mut fleet = fleet::build(&snapshot, &memory, &settings, false)
             .unwrap()
@@ -267,28 +306,114 @@ fn compare(make: fn() -> Box<dyn Policy>, num_instants: usize) -> (usize, usize)
                     let of = decision.placement.iter();
                     let names: Vec<_> = of.map(|slice| nodes[slice.node.index()].clone()).collect();
                     memory.started(decision.job, &names, &decision.placement);
+                    num_beside += usize::from(cluster.job(id).is_sharing);
                 }
                 pleach_scheduler::decision::Action::Reserve => {}
             }
         }
     }
-    (num, num_stopped)
+    (num, num_stopped, num_beside)
 }
 
 #[test]
 fn a_network_sees_and_decides_the_same_in_the_simulator_and_in_the_daemon() {
-    let (num, _) = compare(network, 600);
+    let (num, ..) = compare(network, 600, 0);
     assert!(num > 500, "{num} decisions were compared");
 }
 
 #[test]
 fn backfill_and_preemption_decide_the_same_in_the_simulator_and_in_the_daemon() {
-    let (num, _) = compare(|| heuristics::by_name("easy").unwrap(), 600);
+    let (num, ..) = compare(|| heuristics::by_name("easy").unwrap(), 600, 0);
     assert!(num > 300, "{num} decisions were compared");
-    let (num, num_stopped) = compare(|| heuristics::by_name("srtf").unwrap(), 600);
+    let (num, num_stopped, _) = compare(|| heuristics::by_name("srtf").unwrap(), 600, 0);
     assert!(
         num > 300 && num_stopped > 20,
         "{num} decisions, {num_stopped} stops were compared"
+    );
+}
+
+#[test]
+fn shares_are_decided_the_same_in_the_simulator_and_in_the_daemon() {
+    let makes: [fn() -> Box<dyn Policy>; 3] = [
+        network,
+        || heuristics::by_name("easy").unwrap(),
+        || heuristics::by_name("srtf").unwrap(),
+    ];
+    for make in makes {
+        let (num, _, num_beside) = compare(make, 600, 3);
+        assert!(
+            num > 300 && num_beside > 50,
+            "{num} decisions were compared, {num_beside} shares came beside others"
+        );
+    }
+}
+
+#[test]
+fn a_share_goes_to_the_gpu_that_slurm_will_choose_and_never_among_whole_ones() {
+    let mut snapshot = cluster_of(2, 1);
+    let share = |number: u64, shards: u32| JobSeen {
+        share: Some(Share {
+            shards,
+            gpu_milli: gpu_milli(shards, SHARDS),
+            gpu: None,
+        }),
+        ..waiting(number, 1, 1, 100)
+    };
+    let runs = |number: u64, shards: u32, gpu: u32| JobSeen {
+        phase: Phase::Running,
+        start_s: Some(EPOCH_S - 50),
+        nodes: vec!["g1".into()],
+        share: share(number, shards).share.map(|share| Share {
+            gpu: Some(gpu),
+            ..share
+        }),
+        ..share(number, shards)
+    };
+    // Half of GPU 0, three quarters of GPU 1 and all of GPU 2 are given; GPU 3 is somebody else's.
+    snapshot.nodes[1].shared = Some(SharedNode { gpus_taken: 0b1000 });
+    snapshot.jobs = vec![
+        runs(1, 2, 0),
+        runs(2, 3, 1),
+        runs(3, 4, 2),
+        share(4, 1),
+        share(5, 1),
+        share(6, 1),
+        waiting(7, 1, 4, 100),
+        share(8, 1),
+    ];
+    let memory = Memory::default();
+    let (mut policy, mut fallback) = (
+        Loaded::heuristic("fifo-skip").unwrap(),
+        Loaded::heuristic("fifo").unwrap(),
+    );
+    let mut deciders = Deciders {
+        policy: &mut policy,
+        fallback: &mut fallback,
+    };
+    let plan = round::plan(&snapshot, &memory, &mut deciders, &settings(), false, &mut || {
+        false
+    })
+    .unwrap();
+    let starts: Vec<_> = plan
+        .decisions
+        .iter()
+        .map(|planned| {
+            (
+                planned.job().to_string(),
+                planned.nodes.join(","),
+                planned.decision.placement[0].gpus,
+            )
+        })
+        .collect();
+    let start = |job: &str, node: &str, gpus| (job.to_owned(), node.to_owned(), gpus);
+    assert_eq!(
+        starts,
+        [
+            start("4", "g1", 0b1),
+            start("5", "g1", 0b1),
+            start("6", "g1", 0b10),
+            start("7", "g0", 0b1111)
+        ]
     );
 }
 
@@ -304,6 +429,7 @@ fn waiting(number: u64, num_nodes: u32, gpus_per_node: u32, limit_s: i64) -> Job
         num_nodes,
         gpus_per_node,
         is_packed: false,
+        share: None,
         gpu_types: Vec::new(),
         gpu_type: None,
         num_cpus: 1,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Drives a real Slurm on loopback: order, placement, completion, kills, a node that is lost, a controller that restarts,
-# hand-back, preemption, estimates from ended jobs.
+# hand-back, preemption, estimates from ended jobs, shares of GPUs.
 #   daemon/tests/real_slurm.sh PLEACH_SCHEDULER TREE [NUM_JOBS]
 # PLEACH_SCHEDULER is the built program, TREE a policy that takes the shortest job first (example `shortest_first_tree`). Needs root.
 set -euo pipefail
@@ -200,4 +200,45 @@ grep -q 'predicted from ended jobs' "$dir/explain.txt" || fail 'no word of where
 sleep 1.5
 ! grep -q '\[6,\[' "$dir/pleach/history.json" || fail 'a job that never ran was learned from'
 grep -q '"user":"root"' "$dir/pleach/history.json" || fail 'nothing was learned of root'
-echo "real_slurm: $((num_jobs + 25)) jobs on $(scontrol --version): all as expected ($num_placed placed by the daemon in step 3)"
+echo '8. Shares: one node is set apart for them; the shortest first, on the GPUs that the daemon foresaw, and no GPU is both shared and whole'
+kill_daemon
+printf 'share_nodes = "g1"\n' | cat - "$dir/pleach.toml" > "$dir/pleach.toml.part" && mv "$dir/pleach.toml.part" "$dir/pleach.toml"
+scheduler lua --patience-s 10 > "$dir/etc/job_submit.lua.part"
+mv "$dir/etc/job_submit.lua.part" "$dir/etc/job_submit.lua"
+sed -i '/^\[estimates\]/,$d' "$dir/pleach.toml"
+cat > "$dir/part.sh" <<'JOB'
+#!/bin/bash
+echo "+ $SLURM_JOB_ID $SLURM_JOB_NODELIST ${CUDA_VISIBLE_DEVICES:-none} ${SLURM_SHARDS_ON_NODE:-0}" >> "$OUT/parts"
+sleep "$1" || exit 1
+echo "- $SLURM_JOB_ID $SLURM_JOB_NODELIST ${CUDA_VISIBLE_DEVICES:-none} ${SLURM_SHARDS_ON_NODE:-0}" >> "$OUT/parts"
+JOB
+: > "$dir/parts"
+start_daemon
+sleep 2
+# Full: four GPUs of four shards each.
+for _ in 1 2 3 4; do submit --gres=shard:4 -t 9 "$dir/part.sh" 6 > /dev/null; done
+wait_for 60 'four GPUs are given whole, as shares' sh -c "[ \$(grep -c '^+' $dir/parts) = 4 ]"
+order=()
+for minutes in 7 3 8 1 6 2 5 4; do order[$minutes]=$(submit --gres=shard:$((minutes % 3 + 2)) -t $minutes "$dir/part.sh" 3); done
+[ "$(squeue -h -t PD -O PriorityLong:\| | sort -u)" = '0|' ] || fail 'a share was not held at submission'
+never=$(submit --gres=shard:5 -t 1 "$dir/part.sh" 1)
+for number in 1 2 3 4; do submit --gres=gpu:a100:$number -t 1 "$dir/part.sh" 2 > /dev/null; done
+wait_for 20 'the one that is too large is seen' sh -c "$program --config $dir/pleach.toml why-not --policy $tree $never | grep 'no GPU has more than 4'"
+wait_for 120 'all shares but one' sh -c "[ \$(squeue -h -a -o %i | wc -l) = 1 ]"
+scancel "$never"
+begun=$(awk '$1 == "+" && $3 == "g1" { print $2 }' "$dir/parts" | tail -n +5 | tr '\n' ' ')
+# Those that start in one round may begin in any order: the first half is the first half.
+[ "$(tr ' ' '\n' <<< "$begun" | head -3 | sort | tr '\n' ' ')" = "$(printf '%s\n' "${order[@]:1:3}" | sort | tr '\n' ' ')" ] ||
+  fail "shares started in the order $begun instead of ${order[*]}"
+awk '{ sign = $1 "1"; if ($3 == "g1") { if ($5 == 0) bad = bad " whole:" $2; used[$4] += sign * $5; if (used[$4] > 4) bad = bad " over:" $2 }
+  else if ($5 > 0) bad = bad " elsewhere:" $2 } END { if (bad) { print "real_slurm:" bad; exit 1 } }' "$dir/parts" || fail 'a GPU was given twice'
+# Which GPU: as written down before Slurm chose it.
+num_foreseen=0
+while read -r _ job _ gpu shards; do
+  [ "$shards" -gt 0 ] || continue
+  mask=$(grep -o "{\"decision\":{\"job\":\"\?$job\"\?,[^}]*\"gpus\":[0-9]*" "$dir/pleach/decisions.jsonl" | tail -1 | sed 's/.*"gpus"://')
+  [ "$mask" = $((1 << gpu)) ] || fail "job $job got GPU $gpu and not that of the mask $mask"
+  num_foreseen=$((num_foreseen + 1))
+done < <(grep '^+' "$dir/parts")
+[ "$num_foreseen" = 12 ] || fail "only $num_foreseen shares were looked at"
+echo "real_slurm: $((num_jobs + 42)) jobs on $(scontrol --version): all as expected ($num_placed placed by the daemon in step 3)"

@@ -60,6 +60,8 @@ pub struct NodeChange {
     pub node: NodeId,
     /// Its new state.
     pub state: NodeState,
+    /// Whether it fails, which nobody planned.
+    pub is_failure: bool,
 }
 
 /// What happens to a node. The order is that of events at one instant.
@@ -198,7 +200,11 @@ impl Availability {
             Happening::Repair => self.schedule(time, node, Happening::Failure),
             Happening::Plan(_) => {}
         }
-        Some(NodeChange { node, state })
+        Some(NodeChange {
+            node,
+            state,
+            is_failure: what == Happening::Failure,
+        })
     }
 
     /// Checks that every job could still run once all planned changes are through.

@@ -119,6 +119,9 @@ impl EnvConfig {
         self.sim.estimates.validate()?;
         self.sim.capabilities.validate()?;
         self.sim.capacity.validate()?;
+        if let Some(batch_system) = &self.sim.batch_system {
+            batch_system.validate()?;
+        }
         if let Some(outcomes) = &self.sim.outcomes {
             outcomes.validate()?;
         }

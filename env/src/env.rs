@@ -93,6 +93,9 @@ impl Env {
             world.set_outcomes(outcomes, seed.child("outcomes", 0))?;
         }
         world.set_capacity(&self.config.sim.capacity, seed.child("capacity", 0))?;
+        if let Some(batch_system) = &self.config.sim.batch_system {
+            world.set_batch_system(batch_system)?;
+        }
         if self.records_tenants {
             world.record_tenants();
         }
@@ -164,7 +167,7 @@ impl Env {
                 Advance::Event,
                 "jobs are left but nothing will ever happen"
             );
-            if self.pass.open(world.cluster(), &self.needs) == PassState::Open {
+            if world.may_decide() && self.pass.open(world.cluster(), &self.needs) == PassState::Open {
                 return;
             }
         }

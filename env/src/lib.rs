@@ -39,6 +39,7 @@
 
 pub mod attribution;
 pub mod availability;
+pub mod batch_system;
 pub mod bound;
 mod check;
 mod config;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Attribution, Waits};
 use crate::availability::AvailabilityConfig;
+use crate::batch_system::BatchSystem;
 use crate::error::Error;
 use crate::failures::OutcomeModel;
 use crate::metrics::{JobOutcome, Metrics};
@@ -30,6 +31,9 @@ pub struct SimConfig {
     pub outcomes: Option<OutcomeModel>,
     /// Nodes that come and go.
     pub capacity: AvailabilityConfig,
+    /// The batch system that carries decisions out; without, they are made at every event and happen at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_system: Option<BatchSystem>,
     /// How the scheduler's run time estimates come about.
     pub estimates: EstimateModel,
     /// Draws the errors of the estimates and the failures of nodes.
@@ -114,6 +118,9 @@ fn open(workload: &Workload, config: &SimConfig) -> Result<World, Error> {
         world.set_outcomes(outcomes, Seed(config.seed).child("outcomes", 0))?;
     }
     world.set_capacity(&config.capacity, Seed(config.seed).child("capacity", 0))?;
+    if let Some(batch_system) = &config.batch_system {
+        world.set_batch_system(batch_system)?;
+    }
     if config.record_utilisation {
         world.record_utilisation();
     }
@@ -131,8 +138,9 @@ fn run(
     mut world: World,
     mut plan: impl FnMut(&mut Cluster) -> Result<Option<Time>, PolicyError>,
 ) -> Result<SimResult, Error> {
-    let mut num_passes = 0;
+    let (mut num_passes, mut wake) = (0, None);
     while !world.is_over() {
+        world.wake_at(wake);
         // An idle cluster with jobs may not hold, so there is always a next event until the last finish. Were it not so,
         // the figures would be those of the easy jobs only: better no figures.
         assert_eq!(
@@ -140,10 +148,12 @@ fn run(
             Advance::Event,
             "jobs are left but nothing will ever happen"
         );
+        if !world.may_decide() {
+            continue;
+        }
         num_passes += u64::from(world.cluster().num_pending() > 0);
-        let wake = plan(world.cluster_mut())?;
+        wake = plan(world.cluster_mut())?;
         world.carry_out();
-        world.wake_at(wake);
     }
     let jobs: Vec<JobOutcome> = world.outcomes().copied().collect();
     assert_littles_law(world.integrals().jobs_s, &jobs);

@@ -296,6 +296,7 @@ fn alone(seen: &PodSeen, now_s: i64) -> JobSeen {
         gpus_per_node: seen.num_gpus.max(1),
         is_packed: false,
         gpu_type: None,
+        share: None,
         gpu_types: Vec::new(),
         num_cpus: u32::try_from(seen.cpu_milli.div_ceil(1000)).unwrap_or(u32::MAX),
         nodes: Vec::new(),

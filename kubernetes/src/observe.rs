@@ -194,6 +194,7 @@ fn seen(
         num_gpus_used: used.get(&unit.name).copied().unwrap_or(0).min(unit.num_gpus),
         num_cpus_free: u32::try_from(cpu_milli_free / 1000).unwrap_or(u32::MAX),
         state: unit.state,
+        shared: None,
     }
 }
 
@@ -265,6 +266,7 @@ fn job(group: Group<'_>, settings: &Settings, reach: &mut Reach<'_>, now_s: i64)
         num_nodes: num_pods,
         gpus_per_node: seen.first().map_or(1, |pod| pod.num_gpus.max(1)),
         is_packed: num_pods > 1,
+        share: None,
         gpu_type: None,
         gpu_types,
         num_cpus: u32::try_from(cpu_milli.div_ceil(1000)).unwrap_or(u32::MAX),

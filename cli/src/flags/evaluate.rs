@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, ValueEnum};
 use pleach_env::availability::AvailabilityConfig;
+use pleach_env::batch_system::BatchSystem;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::import::Format;
 use pleach_experiments::evaluate::estimate_source::EstimateSource;
@@ -23,6 +24,8 @@ use super::number;
 
 /// Largest plan of nodes that come and go, bytes: a million changes.
 const CAPACITY_BYTES_MAX: u64 = 1 << 26;
+/// Largest file of a batch system, bytes.
+const BATCH_SYSTEM_BYTES_MAX: u64 = 1 << 16;
 
 /// Compares policies. Every policy meets every workload with every seed, so results come in pairs.
 #[derive(Args, Clone, Debug)]
@@ -142,6 +145,10 @@ pub struct SchedulingFlags {
     /// Seconds of work between two checkpoints: what a failure can cost a job [default: a failure loses nothing]
     #[arg(long, value_name = "S", value_parser = number::positive)]
     pub checkpoint_interval_s: Option<f64>,
+    /// Let decisions be carried out by a batch system, with its rounds and delays: slurm, or a TOML file with tick_s, start_delay_s,
+    /// end_delay_s, requeue_delay_s, failure_delay_s and whole_nodes [default: the environment's, else they happen at once]
+    #[arg(long, value_name = "NAME|FILE", value_parser = batch_system)]
+    pub batch_system: Option<BatchSystem>,
 }
 
 impl EvaluateArgs {
@@ -194,6 +201,7 @@ impl SchedulingFlags {
             node_mtbf_days: self.node_mtbf_days,
             capacity: self.capacity.clone(),
             checkpoint_interval_s: self.checkpoint_interval_s,
+            batch_system: self.batch_system,
         }
     }
 }
@@ -204,6 +212,17 @@ fn capacity(path: &str) -> Result<AvailabilityConfig, String> {
         read_toml(Path::new(path), CAPACITY_BYTES_MAX).map_err(|error| error.to_string())?;
     config.validate().map_err(|error| error.to_string())?;
     Ok(config)
+}
+
+/// A batch system by its name, or by a file of its times.
+fn batch_system(text: &str) -> Result<BatchSystem, String> {
+    let found: BatchSystem = if text.ends_with(".toml") {
+        read_toml(Path::new(text), BATCH_SYSTEM_BYTES_MAX).map_err(|error| error.to_string())?
+    } else {
+        BatchSystem::from_name(text).map_err(|error| error.to_string())?
+    };
+    found.validate().map_err(|error| error.to_string())?;
+    Ok(found)
 }
 
 fn outcomes(text: &str) -> Result<OutcomeModel, String> {

@@ -11,13 +11,10 @@ use pleach_scheduler::decision::Action;
 
 use crate::command::Commands;
 use crate::error::Error;
-use crate::mark::Mark;
+use crate::mark::{Mark, PAUSE_S_MAX};
 use crate::record::Planned;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
 use crate::source::slurm::GIVE_BACK;
-
-/// Longest pause before a job that did not start is let go again, s.
-const PAUSE_S_MAX: i64 = 600;
 
 /// What housekeeping did, for the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -170,8 +167,9 @@ fn start(commands: &Commands, job: &JobSeen, planned: &Planned, now_s: i64) -> R
     let comment = format!("admincomment={mark}");
     let mut changes = vec![nodes.as_str(), comment.as_str()];
     if job.num_restarts > 0 {
-        // A requeued job has to wait for minutes otherwise.
-        changes.push("starttime=now");
+        // A requeued job has to wait for minutes otherwise. But one that starts within the second in which its last run was ended
+        // on the same node is killed there ("Job credential revoked") and fails for good.
+        changes.push("starttime=now+2");
     }
     update(commands, job.id, &changes)?;
     commands

@@ -36,6 +36,7 @@ fn snapshot(number: u64) -> Snapshot {
         num_gpus: 8,
         num_gpus_used: 0,
         num_cpus_free: 64,
+        shared: None,
         state: NodeState::Up,
     };
     let job = |number: u64| JobSeen {
@@ -50,6 +51,7 @@ fn snapshot(number: u64) -> Snapshot {
         gpus_per_node: 4,
         is_packed: false,
         gpu_type: None,
+        share: None,
         gpu_types: Vec::new(),
         num_cpus: 4,
         nodes: Vec::new(),

@@ -3,7 +3,9 @@
 pub mod accounting;
 pub mod ended;
 mod node;
-mod node_list;
+pub(crate) mod node_list;
 pub mod replay;
+mod request;
+pub mod shares;
 pub mod slurm;
 mod table;

@@ -12,11 +12,11 @@ pub(super) const NODE_FIELDS: &str = "NodeList:|,StateLong:|,Gres:|,GresUsed:|,C
 const NUM_NODE_FIELDS: usize = 6;
 pub(super) const SINFO: &str = "sinfo";
 
-/// A node with GPUs of one type; none for others. `row` is the line's, from 1.
+/// A node with GPUs of one type, and its shards; none for others. `row` is the line's, from 1.
 ///
 /// # Errors
 /// A line that the command cannot have printed.
-pub(super) fn node(row: usize, line: &str) -> Result<Option<NodeSeen>, Error> {
+pub(super) fn node(row: usize, line: &str) -> Result<Option<(NodeSeen, u32)>, Error> {
     let [name, state, gres, used, cpus, _] = fields::<NUM_NODE_FIELDS>(SINFO, row, line)?;
     let bad = |text: &str| Error::garbage(SINFO, row, line, text);
     if expand(name).is_none_or(|names| names != [name]) {
@@ -39,14 +39,18 @@ pub(super) fn node(row: usize, line: &str) -> Result<Option<NodeSeen>, Error> {
     let [_, idle, _, _] = cpus[..] else {
         return Err(bad("has no CPUs as used/idle/other/all"));
     };
-    Ok(Some(NodeSeen {
+    let shards = gres_of(gres).into_iter().filter(|(kind, ..)| *kind == "shard");
+    let shards = shards.map(|(_, _, num)| num).fold(0, u32::saturating_add);
+    let seen = NodeSeen {
         name: name.to_owned(),
         gpu_type: gpu_type.unwrap_or("gpu").to_owned(),
         num_gpus,
         num_gpus_used: used.min(num_gpus),
         num_cpus_free: number(SINFO, row, line, "idle CPUs", idle)?,
         state: node_state(state),
-    }))
+        shared: None,
+    };
+    Ok(Some((seen, shards)))
 }
 
 /// Kind, type and count of each entry, `gpu:a100:4(S:0-1),shard:16`.

@@ -3,8 +3,8 @@
 //! The queue is read before the nodes: a job that ends or starts between the two makes a node look fuller, never emptier. A
 //! text that is not what the command prints is refused as a whole, with its line. Proved on Slurm 22.05.
 //!
-//! A job that cannot be carried over into tables without loss (features, reservations, licences, shares of GPUs, two nodes
-//! that are not taken whole) is left to Slurm's own scheduler, and the GPUs that it takes are taken out of the cluster that
+//! A job that cannot be carried over into tables without loss (features, reservations, licences, two nodes that are not taken
+//! whole, shares of GPUs where no nodes are set apart for them) is left to Slurm's own scheduler, and the GPUs that it takes are taken out of the cluster that
 //! the policy sees.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +13,8 @@ use pleach_scheduler::ExternalId;
 
 use super::node::{NODE_FIELDS, SINFO, node};
 use super::node_list::expand;
+use super::request::{asked, time_limit};
+use super::shares;
 use super::table::{fields, is_null, number};
 use crate::command::Commands;
 use crate::error::Error;
@@ -41,10 +43,32 @@ const OPEN_REASONS: [&str; 6] = [
 ///
 /// # Errors
 /// A command that fails or takes too long, or output that it cannot have printed.
-pub fn observe(commands: &Commands, partition: &str, now_s: i64) -> Result<Snapshot, Error> {
+pub fn observe(
+    commands: &Commands,
+    partition: &str,
+    share_nodes: &[String],
+    now_s: i64,
+) -> Result<Snapshot, Error> {
     let jobs = commands.run("squeue", &["-h", "-r", "-a", "-O", JOB_FIELDS])?;
     let nodes = commands.run("sinfo", &["-h", "-N", "-p", partition, "-O", NODE_FIELDS])?;
-    read(&jobs, &nodes, partition, now_s)
+    let details = match share_nodes {
+        [] => String::new(),
+        _ => commands.run("scontrol", &["-o", "-d", "show", "job"])?,
+    };
+    let shares = SharesText {
+        nodes: share_nodes,
+        details: &details,
+    };
+    read_with(&jobs, &nodes, partition, &shares, now_s)
+}
+
+/// What is known of shares of GPUs: nothing, where none are given.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SharesText<'a> {
+    /// Names of the nodes that are set apart.
+    pub nodes: &'a [String],
+    /// What `scontrol -o -d show job` printed.
+    pub details: &'a str,
 }
 
 /// The partition that Slurm calls the default one.
@@ -69,10 +93,30 @@ pub fn default_partition(commands: &Commands) -> Result<String, Error> {
 /// # Errors
 /// A line that the command cannot have printed.
 pub fn read(jobs: &str, nodes: &str, partition: &str, now_s: i64) -> Result<Snapshot, Error> {
+    read_with(jobs, nodes, partition, &SharesText::default(), now_s)
+}
+
+/// As [`read`], with shares.
+///
+/// # Errors
+/// As [`read`]; nodes set apart that are not there or have not the same number of shards on each GPU.
+pub fn read_with(
+    jobs: &str,
+    nodes: &str,
+    partition: &str,
+    shares: &SharesText<'_>,
+    now_s: i64,
+) -> Result<Snapshot, Error> {
+    let gives_shares = !shares.nodes.is_empty();
+    let look = Look {
+        partition,
+        gives_shares,
+        now_s,
+    };
     let mut seen = Vec::new();
     let mut ids = BTreeSet::new();
     for (row, line) in jobs.lines().enumerate() {
-        if let Some(job) = job(row + 1, line, partition)? {
+        if let Some(job) = job(row + 1, line, look)? {
             if !ids.insert(job.id) {
                 return Err(Error::garbage(
                     SQUEUE,
@@ -86,9 +130,9 @@ pub fn read(jobs: &str, nodes: &str, partition: &str, now_s: i64) -> Result<Snap
     }
     seen.sort_by_key(JobSeen::arrival);
     let mut tables = Vec::new();
-    let mut names = BTreeSet::new();
+    let (mut names, mut num_shards) = (BTreeSet::new(), BTreeMap::new());
     for (row, line) in nodes.lines().enumerate() {
-        if let Some(node) = node(row + 1, line)? {
+        if let Some((node, shards)) = node(row + 1, line)? {
             if !names.insert(node.name.clone()) {
                 return Err(Error::garbage(
                     SINFO,
@@ -97,8 +141,13 @@ pub fn read(jobs: &str, nodes: &str, partition: &str, now_s: i64) -> Result<Snap
                     "names a node for the second time",
                 ));
             }
+            num_shards.insert(node.name.clone(), shards);
             tables.push(node);
         }
+    }
+    if gives_shares {
+        let per_gpu = shares::set_apart(&mut tables, shares.nodes, &num_shards)?;
+        shares::complete(&mut seen, &mut tables, per_gpu, shares.details);
     }
     // Jobs ask for a few different things; each is looked up among the nodes once.
     let mut known = BTreeMap::new();
@@ -114,18 +163,32 @@ pub fn read(jobs: &str, nodes: &str, partition: &str, now_s: i64) -> Result<Snap
 }
 
 /// Leaves to Slurm what cannot be placed even on an empty cluster, on one node or on whole nodes.
-fn leave_misfits(job: &mut JobSeen, nodes: &[NodeSeen], known: &mut BTreeMap<Asked, bool>) {
+fn leave_misfits(
+    job: &mut JobSeen,
+    nodes: &[NodeSeen],
+    known: &mut BTreeMap<(Option<String>, u32, u32, bool), bool>,
+) {
     let is_held = matches!(job.phase, Phase::Waiting | Phase::Blocked { .. });
     if !is_held && job.phase != Phase::Loose {
         return;
     }
-    let asked = (job.gpu_type.clone(), job.gpus_per_node, job.num_nodes);
+    let asked = (
+        job.gpu_type.clone(),
+        job.gpus_per_node,
+        job.num_nodes,
+        job.share.is_some(),
+    );
     if !*known.entry(asked).or_insert_with(|| fits(job, nodes)) {
         let (num, gpus) = (job.num_nodes, job.gpus_per_node);
         let held = if is_held { GIVE_BACK } else { "" };
         job.phase = Phase::Foreign {
             reason: format!(
-                "{held}asks for {num} nodes with {gpus} GPUs each, which are neither one node nor whole nodes here"
+                "{held}asks for {num} nodes with {gpus} GPUs each, which are neither one node nor whole nodes here{}",
+                if job.share.is_some() {
+                    " whose GPUs are given in shares"
+                } else {
+                    ""
+                }
             ),
         };
     }
@@ -134,7 +197,8 @@ fn leave_misfits(job: &mut JobSeen, nodes: &[NodeSeen], known: &mut BTreeMap<Ask
 /// Whether a job could be placed on these nodes if nobody else were there.
 fn fits(job: &JobSeen, nodes: &[NodeSeen]) -> bool {
     let named = |node: &&NodeSeen| job.gpu_type.as_deref().is_none_or(|asked| asked == node.gpu_type);
-    let open: Vec<&NodeSeen> = nodes.iter().filter(named).collect();
+    let for_it = |node: &&NodeSeen| node.shared.is_some() == job.share.is_some();
+    let open: Vec<&NodeSeen> = nodes.iter().filter(named).filter(for_it).collect();
     open.iter().any(|node| {
         let alike = || open.iter().filter(|other| other.gpu_type == node.gpu_type);
         match job.num_nodes {
@@ -146,8 +210,16 @@ fn fits(job: &JobSeen, nodes: &[NodeSeen]) -> bool {
     })
 }
 
+/// What is the same for all lines of a look.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    partition: &'a str,
+    gives_shares: bool,
+    now_s: i64,
+}
+
 /// A job that asks for GPUs; none for others, and for parts of heterogeneous jobs.
-fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error> {
+fn job(row: usize, line: &str, look: Look<'_>) -> Result<Option<JobSeen>, Error> {
     let [
         id,
         state,
@@ -194,7 +266,7 @@ fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error
     let placed =
         |text| expand(if is_null(text) { "" } else { text }).ok_or_else(|| bad("names nodes that cannot be"));
     let (runs_on, required) = (placed(nodes)?, placed(required)?);
-    let strange = if of == partition {
+    let strange = if of == look.partition {
         strange(
             [feature, reservation, licenses],
             (contiguous, over),
@@ -204,13 +276,8 @@ fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error
     } else {
         Some("asks for another partition".to_owned())
     };
-    let demand = demand(per_node, per_job, per_task, per_socket, num_nodes);
-    let (gpu_type, gpus_per_node, num_nodes, strange) = match (demand, strange) {
-        (Ok((kind, gpus, nodes)), strange) => (kind, gpus, nodes, strange),
-        (Err(why), strange) => (None, 1, 1, Some(strange.unwrap_or(why))),
-    };
-    let mut strange = strange;
-    if state == "RUNNING" && runs_on.len() != num_nodes as usize {
+    let (asked, mut strange) = asked(tres, num_nodes, look.gives_shares, strange);
+    if state == "RUNNING" && runs_on.len() != asked.num_nodes as usize {
         strange.get_or_insert_with(|| "runs on another number of nodes than it asked for".into());
     }
     let (phase, nodes) = match state {
@@ -224,7 +291,7 @@ fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error
             (phase, runs_on)
         }
     };
-    let (num_tries, not_before_s) = mark.tries();
+    let (num_tries, not_before_s) = mark.tries_at(look.now_s);
     Ok(Some(JobSeen {
         id,
         phase,
@@ -233,11 +300,12 @@ fn job(row: usize, line: &str, partition: &str) -> Result<Option<JobSeen>, Error
         submit_s,
         start_s: start_s.filter(|_| state != "PENDING"),
         limit_s,
-        num_nodes,
-        gpus_per_node,
+        num_nodes: asked.num_nodes,
+        gpus_per_node: asked.gpus_per_node,
         is_packed: false,
+        share: asked.share(),
         gpu_types: Vec::new(),
-        gpu_type,
+        gpu_type: asked.gpu_type,
         num_cpus: number(SQUEUE, row, line, "CPUs", num_cpus).unwrap_or(0),
         nodes,
         num_restarts: number(SQUEUE, row, line, "restarts", restarts)?,
@@ -317,71 +385,6 @@ fn pending(is_held: bool, mark: Mark, strange: Option<String>, reason: &str, dep
 
 /// Begins the reason of a job that is held for the daemon and that it does not want.
 pub(crate) const GIVE_BACK: &str = "held, and ";
-
-/// GPU type, GPUs on each node, nodes.
-type Asked = (Option<String>, u32, u32);
-
-fn demand(
-    per_node: &str,
-    per_job: &str,
-    per_task: &str,
-    per_socket: &str,
-    num_nodes: &str,
-) -> Result<Asked, String> {
-    let num_nodes: u32 = match num_nodes.parse() {
-        Ok(num) if num >= 1 => num,
-        _ => return Err(format!("asks for {num_nodes} nodes")),
-    };
-    if !is_null(per_task) || !is_null(per_socket) {
-        return Err("asks for GPUs by task or socket".into());
-    }
-    let text = match (is_null(per_node), is_null(per_job)) {
-        (false, true) => per_node,
-        (true, false) if num_nodes == 1 => per_job,
-        _ => return Err("asks for GPUs on nodes that Slurm chooses".into()),
-    };
-    let text = text
-        .strip_prefix("gres:")
-        .or_else(|| text.strip_prefix("gres/"))
-        .unwrap_or(text);
-    let parts: Vec<&str> = text.split(':').collect();
-    let (kind, count) = match parts.as_slice() {
-        ["gpu"] => (None, "1"),
-        ["gpu", last] if last.bytes().all(|byte| byte.is_ascii_digit()) => (None, *last),
-        ["gpu", kind] => (Some(*kind), "1"),
-        ["gpu", kind, count] => (Some(*kind), *count),
-        _ => return Err(format!("asks for {text}")),
-    };
-    match count.parse() {
-        Ok(count) if (1..=64).contains(&count) && !text.contains(',') => {
-            Ok((kind.map(str::to_owned), count, num_nodes))
-        }
-        _ => Err(format!("asks for {text}")),
-    }
-}
-
-/// `UNLIMITED`, `MM:SS`, `HH:MM:SS` or `D-HH:MM:SS` in seconds.
-fn time_limit(text: &str) -> Result<Option<i64>, ()> {
-    if matches!(text, "UNLIMITED" | "NOT_SET" | "INVALID") {
-        return Ok(None);
-    }
-    let (days, rest) = text.split_once('-').unwrap_or(("0", text));
-    let mut sum = 0_i64;
-    for part in rest.split(':') {
-        let part: u32 = part.parse().map_err(|_| ())?;
-        sum = sum
-            .checked_mul(60)
-            .ok_or(())?
-            .checked_add(i64::from(part))
-            .ok_or(())?;
-    }
-    let days: u16 = days.parse().map_err(|_| ())?;
-    if rest.contains(':') {
-        Ok(Some(i64::from(days) * 86_400 + sum))
-    } else {
-        Err(())
-    }
-}
 
 #[cfg(test)]
 #[path = "slurm_tests.rs"]

@@ -134,6 +134,14 @@ fn a_job_stands_where_its_hold_and_its_mark_say() {
 }
 
 #[test]
+fn a_pause_that_a_clock_ahead_wrote_down_is_over() {
+    let until = |until_s: i64| one(&[(11, &format!("pleach:held tries=2 until={until_s}"))]).not_before_s;
+    let now_s = 1_795_384_600;
+    assert_eq!(until(now_s + 600), now_s + 600);
+    assert_eq!(until(now_s + 18_000), 0);
+}
+
+#[test]
 fn what_the_tables_cannot_say_is_left_to_slurm_and_given_back_if_it_was_held() {
     for (at, text) in [
         (3, "gres:shard:3"),

@@ -1,23 +1,36 @@
 # State of a Slurm of two nodes with four GPUs each, as one file of shell variables for each job.
 d=$(cd "$(dirname "$0")/.." && pwd)
 
-load() { id= state=PENDING prio=1 gpus=1 node= req= mark= restarts=0 submit=1000 limit=10:00 reason=Resources start=N/A user=; . "$d/jobs/$1"; }
+load() { id= state=PENDING prio=1 gpus=1 node= req= mark= restarts=0 submit=1000 limit=10:00 reason=Resources start=N/A user= shards=0 idx=; . "$d/jobs/$1"; }
 
 save() {
   cat > "$d/jobs/$id.part" <<END
-id='$id' state='$state' prio='$prio' gpus='$gpus' node='$node' req='$req' mark='$mark' restarts='$restarts' submit='$submit' limit='$limit' start='$start' user='$user'
+id='$id' state='$state' prio='$prio' gpus='$gpus' node='$node' req='$req' mark='$mark' restarts='$restarts' submit='$submit' limit='$limit' start='$start' user='$user' shards='$shards' idx='$idx'
 END
   mv "$d/jobs/$id.part" "$d/jobs/$id"
 }
 
-# GPUs in use on node $1.
-used() { cat "$d"/jobs/[0-9]* 2>/dev/null | grep "state='RUNNING'.*node='$1'" | sed "s/.*gpus='\([0-9]*\)'.*/\1/" | awk '{ n += $1 } END { print n + 0 }'; }
+# Whole GPUs in use on node $1.
+used() { cat "$d"/jobs/[0-9]* 2>/dev/null | grep "state='RUNNING'.*node='$1'" | grep -v "shards='[1-9]" | sed "s/.*gpus='\([0-9]*\)'.*/\1/" | awk '{ n += $1 } END { print n + 0 }'; }
+
+# Shards in use of GPU $2 of node $1, which has four.
+shards_of() { cat "$d"/jobs/[0-9]* 2>/dev/null | grep "state='RUNNING'.*node='$1'.*idx='$2'" | sed "s/.*shards='\([0-9]*\)'.*/\1/" | awk '{ n += $1 } END { print n + 0 }'; }
 
 # What Slurm's own scheduler does: starts what is pending and not held, where it is to run or anywhere.
 kick() {
   for f in $(ls "$d/jobs" | grep -v part | sort -n); do
     load "$f"
     [ "$state" = PENDING ] && [ "$prio" -gt 0 ] || continue
+    if [ "$shards" -gt 0 ]; then
+      for n in ${req:-g1 g2}; do
+        for i in 0 1 2 3; do
+          [ "$state" = PENDING ] && [ $(($(shards_of "$n" $i) + shards)) -le 4 ] || continue
+          state=RUNNING node=$n idx=$i start=$(date +%s); save
+          echo "$id $n:$i" >> "$d/starts"
+        done
+      done
+      continue
+    fi
     for n in ${req:-g1 g2}; do
       if [ $(($(used "$n") + gpus)) -le 4 ]; then
         state=RUNNING node=$n start=$(date +%s); save

@@ -78,6 +78,7 @@ impl World {
         truth.lost_s += done_s - kept_s;
         truth.rest_s = truth.work_s - kept_s;
         self.requeued(id);
+        self.requeued_behind(id, &[]);
     }
 
     /// A node changes its state; jobs on one that goes down fail.
@@ -90,6 +91,7 @@ impl World {
             self.failed(*id);
         }
         self.touched = stopped;
+        self.drop_the_ended();
         self.follow_rates();
     }
 }

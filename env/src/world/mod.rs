@@ -5,6 +5,9 @@
 //! O(log n) in jobs and nothing in the size of the cluster. The scheduler sees only [`Cluster`]; true work lives here and
 //! cannot leak.
 
+mod batch;
+mod delays;
+mod ending;
 mod failing;
 mod integrals;
 mod lease;
@@ -62,13 +65,18 @@ pub struct World {
     /// Jobs that an event touches beside its own; kept for its memory.
     touched: Vec<JobId>,
     outcomes: Vec<Option<JobOutcome>>,
+    /// Jobs that have left and are seen to have left.
     num_finished: usize,
+    /// Jobs that have left.
+    num_left: usize,
     weight_in_system: f64,
     integrals: Integrals,
     by_tenant: Option<Box<TenantIntegrals>>,
     utilisation: Option<Vec<(f64, f64)>>,
     /// The clock of a scheduler that decides in rounds.
     rounds: Option<lease::Rounds>,
+    /// The batch system between decisions and what comes of them.
+    batch: Option<Box<delays::Batch>>,
     attribution: Option<Box<Attribution>>,
     occupancy: Option<Box<Occupancy>>,
 }
@@ -122,6 +130,8 @@ impl World {
                     to_failure_s: f64::INFINITY,
                     outcome: job.outcome,
                     isolated_s: job.run_time_s / best,
+                    first_begin: None,
+                    unseen: None,
                     run: 0,
                 }
             })
@@ -143,11 +153,13 @@ impl World {
             touched: Vec::new(),
             outcomes: vec![None; truth.len()],
             num_finished: 0,
+            num_left: 0,
             weight_in_system: 0.0,
             integrals: Integrals::default(),
             by_tenant: None,
             utilisation: None,
             rounds: None,
+            batch: None,
             attribution: None,
             occupancy: None,
             truth,
@@ -266,6 +278,7 @@ impl World {
                     self.stopped(job);
                     let truth = &mut self.truth[job.index()];
                     truth.saved_s = truth.done_s();
+                    self.requeued_behind(job, &decision.placement);
                 }
                 // The pass that reserved keeps to it; nothing happens in the world.
                 Action::Reserve => {}
@@ -273,6 +286,7 @@ impl World {
             self.cluster.recycle(decision);
         }
         self.decisions = decisions;
+        self.drop_the_ended();
         self.follow_rates();
         if let Some(series) = &mut self.utilisation {
             let held = f64::from(self.cluster.num_gpus() - self.cluster.num_free());
@@ -325,7 +339,9 @@ impl World {
                 .0;
             truth.cost_left_s += overheads.migration_s(moved(class), draw) - self.cluster.restart_cost_s(id);
         }
-        self.push_finish(id);
+        if self.begins(id) {
+            self.push_finish(id);
+        }
     }
 
     fn stopped(&mut self, id: JobId) {
@@ -377,7 +393,8 @@ impl World {
         let change = self.capacity.next().filter(|_| !self.is_over());
         let round_end = self.round_end();
         let wake = self.wake.take().filter(|wake| *wake > now);
-        let wakes = [finish, arrival, tick, wake, change, round_end];
+        let batch = self.batch_event();
+        let wakes = [finish, arrival, tick, wake, change, round_end, batch];
         let Some(next) = wakes.into_iter().flatten().min() else {
             return Advance::End;
         };
@@ -398,7 +415,7 @@ impl World {
                 break;
             }
             self.finishes.pop();
-            if run == self.truth[id.index()].run {
+            if run == self.truth[id.index()].run && !self.ends_unseen(id) {
                 if self.truth[id.index()].ends_in_failure() {
                     self.trial_fails(id);
                 } else {
@@ -407,8 +424,11 @@ impl World {
             }
         }
         self.follow_rates();
+        self.see_failures();
         while let Some(change) = self.capacity.pop(next) {
-            self.change_capacity(change);
+            if !self.fails_unseen(change) {
+                self.change_capacity(change);
+            }
         }
         while let Some(truth) = self
             .truth
@@ -428,54 +448,8 @@ impl World {
             self.weight_in_system += weight;
         }
         self.settle_round();
+        self.note_event();
         Advance::Event
-    }
-
-    fn drop_stale(&mut self) {
-        while let Some(Reverse((_, id, run))) = self.finishes.peek() {
-            if *run == self.truth[id.index()].run {
-                break;
-            }
-            self.finishes.pop();
-        }
-    }
-
-    fn finish(&mut self, id: JobId) {
-        self.cluster.finish(id);
-        if let Some(account) = &mut self.occupancy {
-            account.ended(&self.cluster, id);
-        }
-        let (job, truth) = (self.cluster.job(id), &mut self.truth[id.index()]);
-        truth.run += 1;
-        truth.book(self.cluster.now());
-        self.num_finished += 1;
-        self.weight_in_system -= truth.weight();
-        self.outcomes[id.index()] = Some(JobOutcome {
-            submit_s: truth.submit.as_secs_f64(),
-            first_start_s: job.first_start.unwrap_or(truth.submit).as_secs_f64(),
-            finish_s: self.cluster.now().as_secs_f64(),
-            isolated_s: truth.isolated_s,
-            num_gpus: truth.submission.num_gpus,
-            tenant: truth.submission.tenant.0,
-            num_preemptions: job.num_preemptions,
-            outcome: truth.outcome(),
-            num_failures: job.num_failures,
-            lost_s: truth.lost_s,
-            work_s: truth.work_s - truth.rest_s.max(0.0),
-            held_s: job.held_s,
-            attained_gpu_s: job.attained_gpu_s,
-        });
-    }
-
-    fn integrate(&mut self, dt_s: f64) {
-        let in_system = self.next_arrival - self.num_finished;
-        self.integrals.jobs_s += in_system as f64 * dt_s;
-        self.integrals.slowdown += self.weight_in_system * dt_s;
-        self.integrals.held_gpu_s += f64::from(self.cluster.num_gpus() - self.cluster.num_free()) * dt_s;
-        self.integrals.waiting_s += self.cluster.num_pending() as f64 * dt_s;
-        if let Some(by_tenant) = &mut self.by_tenant {
-            by_tenant.add(&self.cluster, dt_s);
-        }
     }
 }
 

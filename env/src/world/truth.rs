@@ -7,6 +7,17 @@ use crate::failures::{End, Fate};
 use crate::metrics::SLOWDOWN_BOUND_S;
 use crate::workload::Outcome;
 
+/// The end of a run that is not seen yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unseen {
+    /// When it ended.
+    pub(super) at: Time,
+    /// Whether a trial failed.
+    pub(super) fails: bool,
+    /// Whether the job has left.
+    pub(super) leaves: bool,
+}
+
 /// Hidden truth of one job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Truth {
@@ -36,6 +47,10 @@ pub(super) struct Truth {
     pub(super) outcome: Outcome,
     /// Run time alone at the best speed of its class, s.
     pub(super) isolated_s: f64,
+    /// When it first began, where that is not when it was first started.
+    pub(super) first_begin: Option<Time>,
+    /// The end of its present run, of which the scheduler does not know yet.
+    pub(super) unseen: Option<Unseen>,
     /// Counts runs, so that the finish event of an ended run is recognised as stale.
     pub(super) run: u32,
 }
@@ -84,6 +99,13 @@ impl Truth {
     pub(super) fn is_given_up(&self) -> bool {
         self.fate.is_some_and(|fate| {
             fate.end == End::Unsuccessful && self.num_failed_trials >= fate.num_failed_trials
+        })
+    }
+
+    /// Whether the job would be given up if the present trial failed now.
+    pub(super) fn is_given_up_next(&self) -> bool {
+        self.fate.is_some_and(|fate| {
+            fate.end == End::Unsuccessful && self.num_failed_trials + 1 >= fate.num_failed_trials
         })
     }
 

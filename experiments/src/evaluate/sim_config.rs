@@ -5,6 +5,7 @@
 
 use pleach_env::SimConfig;
 use pleach_env::availability::AvailabilityConfig;
+use pleach_env::batch_system::BatchSystem;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::estimates::EstimateModel;
 use pleach_scheduler::cluster::{Capabilities, Sharing};
@@ -46,6 +47,9 @@ pub struct SchedulingConfig {
     pub capacity: Option<AvailabilityConfig>,
     /// Work between two checkpoints, s, above 0; a failure loses nothing where absent.
     pub checkpoint_interval_s: Option<f64>,
+    /// The batch system that carries decisions out; they happen at once where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_system: Option<BatchSystem>,
 }
 
 impl SchedulingConfig {
@@ -83,6 +87,9 @@ impl SchedulingConfig {
         if let Some(capacity) = &self.capacity {
             capacity.validate()?;
         }
+        if let Some(batch_system) = &self.batch_system {
+            batch_system.validate()?;
+        }
         Ok(())
     }
 
@@ -116,6 +123,10 @@ impl SchedulingConfig {
             .unwrap_or(Sharing::Off);
         capabilities.checkpoint_interval_s =
             self.checkpoint_interval_s.or(capabilities.checkpoint_interval_s);
+        if let Some(batch_system) = self.batch_system {
+            *capabilities = batch_system.capabilities(*capabilities);
+            sim.batch_system = Some(batch_system);
+        }
         if self.outcomes.is_some() {
             sim.outcomes.clone_from(&self.outcomes);
         }

@@ -116,9 +116,13 @@ impl Cluster {
         })
     }
 
-    /// The `num` GPUs of a node that a shape takes: parts of shared GPUs with the least left, then the lowest free ones.
+    /// The `num` GPUs of a node that a shape takes: parts of shared GPUs with the least left, then the lowest free ones; where the
+    /// batch system chooses, the lowest of both.
     fn pick(&self, node: &Node, shape: Shape, num: u32) -> u64 {
         let (mut taken, mut rest) = (0_u64, num);
+        if shape.is_fractional() && self.capabilities.lowest_gpu {
+            return self.lowest_open(node, shape, num);
+        }
         if shape.is_fractional() {
             let facts = self.type_facts[node.gpu_type.index()];
             let mut parts: Vec<(u16, u32)> = self
@@ -134,6 +138,20 @@ impl Cluster {
             }
         }
         taken | node.lowest_free(rest)
+    }
+
+    /// The `num` GPUs of a node with the lowest indices that have room for one unit of a fraction each.
+    fn lowest_open(&self, node: &Node, shape: Shape, num: u32) -> u64 {
+        let facts = self.type_facts[node.gpu_type.index()];
+        let shared = self.shared.of_node(node.first_gpu, node.num_gpus);
+        let joined = shared.filter(|gpu| facts.joins(gpu, shape));
+        let mut rest = joined.fold(node.free, |open, gpu| open | 1 << gpu.gpu);
+        let mut taken = 0;
+        for _ in 0..num {
+            let lowest = rest & rest.wrapping_neg();
+            (taken, rest) = (taken | lowest, rest & !lowest);
+        }
+        taken
     }
 
     /// Writes the placement of a job on one type; false (and nothing written) if it does not fit there.
@@ -207,7 +225,7 @@ impl Cluster {
         true
     }
 
-    /// A part of the shared GPU that has the least left.
+    /// A part of the shared GPU that has the least left; where the batch system chooses, of the lowest open GPU beside it.
     fn place_part(&self, kind: GpuTypeId, shape: Shape, out: &mut Vec<Slice>) -> bool {
         let facts = self.type_facts[kind.index()];
         let mut parts = self.shared.partial_of(kind, shape.gpu_milli);
@@ -218,10 +236,11 @@ impl Cluster {
                 && facts.joins(gpu, shape)
         });
         if let Some(gpu) = found {
-            out.push(Slice {
-                node: gpu.node,
-                gpus: 1 << gpu.gpu,
-            });
+            let gpus = match self.capabilities.lowest_gpu {
+                true => self.lowest_open(&self.nodes[gpu.node.index()], shape, 1),
+                false => 1 << gpu.gpu,
+            };
+            out.push(Slice { node: gpu.node, gpus });
         }
         found.is_some()
     }

@@ -1,0 +1,114 @@
+//! A Slurm of shell scripts that keeps its state in files, and the program on it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+pub struct Fake {
+    folder: tempfile::TempDir,
+}
+
+impl Fake {
+    /// Nodes g1 and g2 with four GPUs each, and jobs as (GPUs, time limit).
+    pub fn new(jobs: &[(u32, &str)]) -> Fake {
+        let fake = Fake {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        fs::create_dir_all(fake.at("bin")).unwrap();
+        fs::create_dir_all(fake.at("jobs")).unwrap();
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake");
+        for name in ["lib.sh", "squeue", "sinfo", "scontrol", "sacct"] {
+            fs::copy(scripts.join(name), fake.at("bin").join(name)).unwrap();
+        }
+        for (number, (gpus, limit)) in jobs.iter().enumerate() {
+            fake.submit(number + 1, *gpus, limit);
+        }
+        let config = format!(
+            "slurm_bin = {:?}\nstate_dir = {:?}\ntick_s = 0.1\ncommand_limit_s = 2.0\nrelease_limit_s = 1\n",
+            fake.at("bin"),
+            fake.at("state")
+        );
+        fs::write(fake.at("pleach.toml"), config).unwrap();
+        fake
+    }
+
+    pub fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Held for the daemon, as the generated Lua does.
+    pub fn submit(&self, number: usize, gpus: u32, limit: &str) {
+        let submit = 1_795_000_000 + number;
+        let text = format!("id={number} gpus={gpus} limit={limit} prio=0 mark=pleach:held submit={submit}\n");
+        fs::write(self.at("jobs").join(number.to_string()), text).unwrap();
+    }
+
+    /// The same, by a user.
+    pub fn submit_by(&self, user: &str, number: usize, gpus: u32, limit: &str) {
+        self.submit(number, gpus, limit);
+        let text = self.job(number).trim_end().to_owned() + &format!(" user={user}\n");
+        fs::write(self.at("jobs").join(number.to_string()), text).unwrap();
+    }
+
+    /// A job ends in a state, as Slurm tells for some minutes, after a run of so many seconds.
+    pub fn end_after(&self, number: usize, state: &str, run_s: i64) {
+        let job = self.job(number);
+        let start = job
+            .split("start='")
+            .nth(1)
+            .and_then(|rest| rest.split('\'').next())
+            .unwrap();
+        let start_s: i64 = start.parse().unwrap();
+        let mut text = self.read("ended");
+        text += &format!("{number}|{state}|{start_s}|{}|g1|\n", start_s + run_s);
+        fs::write(self.at("ended"), text).unwrap();
+        self.end(number);
+    }
+
+    pub fn end(&self, job: usize) {
+        fs::remove_file(self.at("jobs").join(job.to_string())).unwrap();
+    }
+
+    pub fn scheduler(&self, args: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_pleach-scheduler"))
+            .arg("--config")
+            .arg(self.at("pleach.toml"))
+            .args(args)
+            .output()
+            .unwrap()
+    }
+
+    pub fn rounds(&self, policy: &str, mode: &str, num: &str) -> String {
+        let output = self.scheduler(&["run", "--policy", policy, mode, "--rounds", num]);
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.at(name)).unwrap_or_default()
+    }
+
+    /// Jobs and nodes in the order in which they started.
+    pub fn starts(&self) -> Vec<(usize, String)> {
+        let text = self.read("starts");
+        let line = |line: &str| {
+            let (job, node) = line.split_once(' ').unwrap();
+            (job.parse().unwrap(), node.to_owned())
+        };
+        text.lines().map(line).collect()
+    }
+
+    pub fn order(&self) -> Vec<usize> {
+        self.starts().into_iter().map(|(job, _)| job).collect()
+    }
+
+    pub fn job(&self, number: usize) -> String {
+        self.read(&format!("jobs/{number}"))
+    }
+}
+
+pub fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A queue whose shortest-first order is 4, 2, 3, 1.
+pub const QUEUE: [(u32, &str); 4] = [(4, "4:00:00"), (3, "20:00"), (4, "1:00:00"), (1, "10:00")];

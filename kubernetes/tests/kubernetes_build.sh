@@ -19,8 +19,9 @@ is_there() {
 }
 if is_there; then echo "$folder"; exit 0; fi
 [ "${1:-}" != --where ] || exit 1
-[ -z "${PLEACH_KUBERNETES_BIN:-}" ] || { echo "PLEACH_KUBERNETES_BIN=$folder has not all of kube-apiserver, kube-scheduler, kubectl, etcd" >&2; exit 1; }
-[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || { echo 'kubernetes_build: needs root and apt-get (Debian 12)' >&2; exit 1; }
+fail() { echo "kubernetes_build: $*" >&2; exit 1; }
+[ -z "${PLEACH_KUBERNETES_BIN:-}" ] || fail "PLEACH_KUBERNETES_BIN=$folder has not all of kube-apiserver, kube-scheduler, kubectl, etcd"
+[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || fail 'needs root and apt-get (Debian 12)'
 
 work=$(mktemp -d /tmp/pleach-kubernetes-build.XXXXXX)
 trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT
@@ -33,7 +34,7 @@ trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT
     case $list in *.list | *.sources) [ ! -f "$list" ] || sed -E 's/^Types:.*/Types: deb-src/; s/^deb /deb-src /' "$list" \
       > "$work/sources/$(basename "$list")" ;; esac
   done
-  printf '%s\n' 'Dir::Etc::sourcelist "-";' "Dir::Etc::sourceparts \"$work/sources\";" "Dir::State::lists \"$work/lists\";" \
+  printf '%s\n' 'Dir::Etc::sourcelist "/dev/null";' "Dir::Etc::sourceparts \"$work/sources\";" "Dir::State::lists \"$work/lists\";" \
     "Dir::Cache \"$work/cache\";" 'APT::Sandbox::User "root";' > "$work/apt.conf"
   cd "$work"
   # Lists without sources are none of our errors.
@@ -48,12 +49,12 @@ trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT
   mkdir -p .go/src/k8s.io && ln -s ../../.. .go/src/k8s.io/kubernetes
   printf 'KUBE_GIT_%s\n' COMMIT=gates TREE_STATE=clean VERSION=v1.20.2+gates MAJOR=1 MINOR=20 > "$work/version"
   # Everything that it needs is in its own folder `vendor`.
-  env HOME="$work" GOPATH="$PWD/.go" GOCACHE="$work/go" GOFLAGS=-mod=vendor GOPROXY=off CGO_ENABLED=0 PATH="/usr/lib/go-1.19/bin:$PATH" \
-    KUBE_GIT_VERSION_FILE="$work/version" make WHAT='cmd/kube-apiserver cmd/kube-scheduler cmd/kubectl'
+  env HOME="$work" GOPATH="$PWD/.go" GOCACHE="$work/go" GOFLAGS=-mod=vendor GOPROXY=off CGO_ENABLED=0 \
+    PATH="/usr/lib/go-1.19/bin:$PATH" KUBE_GIT_VERSION_FILE="$work/version" make WHAT='cmd/kube-apiserver cmd/kube-scheduler cmd/kubectl'
   mkdir -p "$folder.part"
   cp _output/bin/{kube-apiserver,kube-scheduler,kubectl} ../etcd/usr/bin/etcd "$folder.part/"
   rm -rf "$folder"
   mv "$folder.part" "$folder"
 } >&2
-is_there || { echo "kubernetes_build: $folder is not whole" >&2; exit 1; }
+is_there || fail "$folder is not whole"
 echo "$folder"

@@ -217,8 +217,8 @@ class Steps:
         expect(self.status()["num_failed"] > before, "no round failed while the API server was away")
 
     def hangs(self):
-        """A controller that hangs holds nobody up: new pods go in free, the extender is passed over, and what was held goes on once
-        it answers again."""
+        """A controller that hangs holds nobody up: new pods go in free, the extender is passed over, and what was held goes on
+        once it answers again."""
         wide = [self.add("wide", 8, life_s=2, estimate_s=1) for _ in range(3)]
         wait_for("the nodes are full", lambda: all(self.watcher.node_of(name) for name in wide))
         held = self.add("held", 8, life_s=0.3)
@@ -250,7 +250,7 @@ class Steps:
         self.allow(path, 1)
         wait_for("the short job ends", lambda: short in self.watcher.ends)
         again = wait_for("the long job is made anew and held", lambda: [
-            pod["metadata"]["name"] for pod in self.watcher.all() if pod["metadata"]["name"].startswith("long") and "." in pod["metadata"]["name"]])
+            name for name in self.watcher.left() if name.startswith("long") and "." in name])
         expect(again[0].split(".")[0] in long and self.kubelet.anew == before + 1, f"made anew: {again}")
         self.client.must("DELETE", f"{path}/keep")
         self.until_all_ended()
@@ -287,7 +287,7 @@ class Steps:
         self.start_ours()
 
     def handed_back(self):
-        """Without a controller pods wait; `hand-back` gives all of them to kube-scheduler, marks of a gang that was cut short too."""
+        """Without a controller pods wait; `hand-back` gives all of them to kube-scheduler, and takes the marks of a gang off."""
         wide = [self.add("wide", 8, life_s=1, estimate_s=1) for _ in range(3)]
         wait_for("the nodes are full", lambda: all(self.watcher.node_of(name) for name in wide))
         names = [self.add("back", 8, life_s=0.2, gang=("back", 2)) for _ in range(2)]

@@ -146,7 +146,8 @@ class Kubelet(threading.Thread):
             if meta["uid"] not in self.ends:
                 # One that is not ready is not healthy, and no budget keeps it.
                 ready = {"type": "Ready", "status": "True"}
-                status = {"phase": "Running", "startTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "conditions": [ready]}
+                now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+                status = {"phase": "Running", "startTime": now, "conditions": [ready]}
                 code, _ = self.client.ask("PATCH", f"{path}/status", {"status": status}, STRATEGIC)
                 if code == 200:
                     self.ends[meta["uid"]] = time.monotonic() + float(notes(pod).get("test/life-s", 1e9))

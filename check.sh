@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Passes every test of the project, cheapest first. Needs only Rust; tests the Python package and a real Slurm too where they are.
 # PLEACH_CHECK_WGPU=1 adds the tests of devices, PLEACH_CHECK_RAY=1 a sweep on a real Ray; PLEACH_CHECK_SLURM=1 makes it an error
-# where those on a real Slurm cannot run.
+# where those on a real Slurm cannot run; PLEACH_CHECK_KUBERNETES=1 builds a control plane of Kubernetes and drives it.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -50,6 +50,14 @@ slurm_starts() (
   rm -rf "$dir"
   exit "$started"
 )
+
+# Programs of Kubernetes that were built before; they are built here only where that is asked for.
+find_kubernetes() {
+  local program
+  for program in python3 openssl; do command -v "$program" >/dev/null || return 1; done
+  plane=$(kubernetes/tests/kubernetes_build.sh --where) && return
+  [ "${PLEACH_CHECK_KUBERNETES:-0}" = 1 ] && plane=$(timeout 3600 kubernetes/tests/kubernetes_build.sh)
+}
 
 # Tests whose published data is missing note themselves here; PLEACH_REQUIRE_DATA=1 makes them fail.
 skipped=target/skipped-for-missing-data.txt
@@ -151,8 +159,18 @@ else
   PATH=$PATH:/usr/sbin:/sbin step timeout 300 cli/tests/sweep_slurm.sh "$built/pleach"
   rm -f "$tree"
 fi
+kubernetes_skipped=
+if ! find_kubernetes; then
+  kubernetes_skipped='PLEACH_CHECK_KUBERNETES=1 ./check.sh builds it (as root, Debian 12: eight minutes of processor time, once) and runs them'
+  skip 'tests on a real control plane of Kubernetes' "$kubernetes_skipped"
+  [ "${PLEACH_CHECK_KUBERNETES:-0}" != 1 ] || { echo 'PLEACH_CHECK_KUBERNETES=1: that is an error' >&2; exit 1; }
+else
+  step cargo build --workspace --bin pleach-kubernetes --locked
+  step timeout 900 kubernetes/tests/real_kubernetes.sh "${CARGO_TARGET_DIR:-target}/debug/pleach-kubernetes" "$plane"
+fi
 printf '\nall checks passed\n'
 [ -z "$slurm_skipped" ] || printf 'skipped, the tests on a real Slurm: %s\n' "$slurm_skipped"
+[ -z "$kubernetes_skipped" ] || printf 'skipped, the tests on a real control plane of Kubernetes: %s\n' "$kubernetes_skipped"
 if [ -s "$skipped" ]; then
   sort -u "$skipped" | sed 's/^/  /'
   printf 'skipped for missing data: %s tests, named above\n' "$(sort -u "$skipped" | wc -l)"

@@ -96,6 +96,12 @@ pub struct RoundSettings {
     pub tenants: BTreeMap<String, u32>,
     /// What policies are told of run times.
     pub estimates: EstimateSettings,
+    /// What is done where the tree is offered something else than it was judged on; only for trees whose files have visits.
+    pub on_drift: OnDrift,
+    /// Decisions of the window that is watched, 100 to 1,000,000.
+    pub drift_window: u32,
+    /// Stability index above which it has drifted, 0.001 to 1,000.
+    pub drift_limit: f64,
 }
 
 /// Where estimates of run times come from.
@@ -165,6 +171,9 @@ impl Default for RoundSettings {
             gpu_types: BTreeMap::new(),
             tenants: BTreeMap::new(),
             estimates: EstimateSettings::default(),
+            on_drift: OnDrift::Warn,
+            drift_window: WINDOW_DEFAULT,
+            drift_limit: PSI_LIMIT_DEFAULT,
         }
     }
 }
@@ -205,6 +214,13 @@ impl RoundSettings {
                 f64::from(self.estimates.num_users),
                 1.0,
                 10_000.0,
+            ),
+            ("drift_limit", self.drift_limit, 0.001, 1000.0),
+            (
+                "drift_window",
+                f64::from(self.drift_window),
+                f64::from(WINDOW_DECISIONS.0),
+                f64::from(WINDOW_DECISIONS.1),
             ),
         ])?;
         for (name, gpu) in &self.gpu_types {
@@ -268,9 +284,9 @@ impl Default for Settings {
             gpu_types: rounds.gpu_types,
             metrics_port: None,
             share_nodes: String::new(),
-            on_drift: OnDrift::Warn,
-            drift_window: WINDOW_DEFAULT,
-            drift_limit: PSI_LIMIT_DEFAULT,
+            on_drift: rounds.on_drift,
+            drift_window: rounds.drift_window,
+            drift_limit: rounds.drift_limit,
             tenants: rounds.tenants,
             estimates: rounds.estimates,
         }
@@ -304,13 +320,6 @@ impl Settings {
             ("command_limit_s", self.command_limit_s, 0.1, 600.0),
             ("log_bytes_max", self.log_bytes_max as f64, 65_536.0, 1e15),
             ("release_limit_s", self.release_limit_s as f64, 1.0, 3600.0),
-            ("drift_limit", self.drift_limit, 0.001, 1000.0),
-            (
-                "drift_window",
-                f64::from(self.drift_window),
-                f64::from(WINDOW_DECISIONS.0),
-                f64::from(WINDOW_DECISIONS.1),
-            ),
         ])?;
         if expand(&self.share_nodes).is_none() {
             let (value, allowed) = (
@@ -344,6 +353,9 @@ impl Settings {
             gpu_types: self.gpu_types.clone(),
             tenants: self.tenants.clone(),
             estimates: self.estimates,
+            on_drift: self.on_drift,
+            drift_window: self.drift_window,
+            drift_limit: self.drift_limit,
         }
     }
 

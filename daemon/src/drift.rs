@@ -12,7 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use pleach_scheduler::tree::{DriftWindow, Visits};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{OnDrift, Settings};
+use crate::config::{OnDrift, RoundSettings};
 use crate::policy::Loaded;
 use crate::snapshot::{Phase, Snapshot};
 
@@ -44,7 +44,7 @@ pub struct Drift {
 impl Drift {
     /// A watch over a policy; none where it is no tree, or one whose file has no visits.
     #[must_use]
-    pub fn new(loaded: &Loaded, settings: &Settings) -> Option<Drift> {
+    pub fn new(loaded: &Loaded, settings: &RoundSettings) -> Option<Drift> {
         let tree = loaded.tree.as_ref()?.tree();
         let visits = tree.visits()?.clone();
         Some(Drift {
@@ -63,7 +63,7 @@ impl Drift {
 
     /// Goes on where another process ended, if that was about the same tree and as long a window.
     #[must_use]
-    pub fn going_on(mut self, remembered: Option<Remembered>, settings: &Settings) -> Drift {
+    pub fn going_on(mut self, remembered: Option<Remembered>, settings: &RoundSettings) -> Drift {
         let fits = |found: &Remembered| {
             found.tree_hash == self.remembered.tree_hash
                 && found

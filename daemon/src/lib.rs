@@ -19,6 +19,7 @@ pub mod service;
 pub mod snapshot;
 pub mod source;
 pub mod state;
+pub mod watch;
 pub mod why_not;
 
 pub use config::{EstimateSettings, RoundSettings, Settings};

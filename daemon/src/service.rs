@@ -8,7 +8,6 @@ use pleach_scheduler::decision::Action;
 use crate::apply::slurm as apply;
 use crate::command::Commands;
 use crate::config::{EstimatesFrom, Settings};
-use crate::drift::Drift;
 use crate::error::Error;
 use crate::fleet;
 use crate::history::History;
@@ -20,6 +19,7 @@ use crate::round::{self, Deciders};
 use crate::snapshot::{Phase, Snapshot};
 use crate::source::{accounting, ended, slurm as source};
 use crate::state::{self, State, Status};
+use crate::watch::Watch;
 
 /// Longest time for which the file of what was learned may be behind in when the jobs were last seen, s. *Ours*: a third of the
 /// time between two looks up to which an end that nobody told is taken to lie between them.
@@ -37,7 +37,7 @@ pub struct Service {
     policy_text: String,
     policy: Loaded,
     fallback: Loaded,
-    drift: Option<Drift>,
+    watch: Watch,
     memory: Memory,
     /// None where estimates are time limits.
     history: Option<History>,
@@ -79,19 +79,15 @@ impl Service {
             }
         };
         warnings.extend(complaint);
-        let (remembered, complaint) = state.read_drift();
-        warnings.extend(complaint);
-        let drift = Drift::new(&loaded, &settings).map(|drift| drift.going_on(remembered, &settings));
-        warnings.extend(drift.as_ref().and_then(Drift::warning));
-        let status = Status {
+        let mut status = Status {
             pid: std::process::id(),
             is_shadow,
             partition: partition.clone(),
             policy: loaded.name.clone(),
             warnings,
-            drift_psi: drift.as_ref().and_then(Drift::psi),
             ..Status::default()
         };
+        let watch = Watch::begin(&loaded, &rounds, &state, &mut status);
         Ok(Service {
             commands,
             partition,
@@ -100,7 +96,7 @@ impl Service {
             policy_text: policy.to_owned(),
             policy: loaded,
             fallback,
-            drift,
+            watch,
             memory,
             is_unread: settings.estimates.seed_days > 0 && history.as_ref().is_some_and(History::is_empty),
             history,
@@ -131,12 +127,7 @@ impl Service {
         self.status.policy.clone_from(&loaded.name);
         self.policy = loaded;
         self.fallback = fallback;
-        self.drift = Drift::new(&self.policy, &self.settings);
-        self.status.drift_psi = None;
-        if let Some(drift) = &self.drift {
-            // A full disk costs the memory of drift: a restart would then find what was remembered before.
-            let _ = self.state.write_drift(drift.remembered());
-        }
+        self.watch = Watch::anew(&self.policy, &rounds, &self.state, &mut self.status);
         Ok(())
     }
 
@@ -208,30 +199,22 @@ impl Service {
         }
         let began = Instant::now();
         let limit = Duration::from_secs_f64(self.settings.deadline_s);
-        let (memory, settings, is_shadow) = (&self.memory, &self.settings.rounds(), self.is_shadow);
-        let mut plan = match self.drift.as_ref().and_then(Drift::degraded) {
-            Some(reason) => {
-                let fallback = &mut self.fallback;
-                round::by_fallback(&snapshot, memory, fallback, settings, is_shadow, &reason)?
-            }
-            None => {
-                let mut deciders = Deciders {
-                    policy: &mut self.policy,
-                    fallback: &mut self.fallback,
-                };
-                let mut is_late = || began.elapsed() > limit;
-                round::plan(
-                    &snapshot,
-                    memory,
-                    &mut deciders,
-                    settings,
-                    is_shadow,
-                    &mut is_late,
-                )?
-            }
+        let deciders = Deciders {
+            policy: &mut self.policy,
+            fallback: &mut self.fallback,
         };
+        let mut plan = self.watch.plan(
+            &snapshot,
+            &self.memory,
+            deciders,
+            &self.settings.rounds(),
+            self.is_shadow,
+            &mut || began.elapsed() > limit,
+        )?;
         self.status.decide_s = began.elapsed().as_secs_f64();
-        *news = self.watch(&snapshot, &plan.offered);
+        *news = self
+            .watch
+            .count(&snapshot, &plan.offered, &self.state, &mut self.status);
         if let Some(why) = &plan.fallback {
             self.status.num_fallbacks += 1;
             notes.push(why.clone());
@@ -322,27 +305,6 @@ impl Service {
                 Some(warning)
             }
         }
-    }
-
-    /// Counts what the tree was offered; what is new to the operator, if anything.
-    fn watch(&mut self, snapshot: &Snapshot, offered: &[Vec<u32>]) -> Option<String> {
-        let drift = self.drift.as_mut()?;
-        let before = (drift.remembered().clone(), drift.warning());
-        let news = drift.count(snapshot, offered);
-        self.status.drift_psi = drift.psi();
-        let (remembered, warning) = before;
-        if drift.warning() != warning {
-            let warnings = &mut self.status.warnings;
-            warnings.retain(|text| Some(text) != warning.as_ref());
-            warnings.extend(drift.warning());
-        }
-        if *drift.remembered() != remembered
-            && let Err(error) = self.state.write_drift(drift.remembered())
-        {
-            // A full disk costs what is remembered of drift, not the round.
-            return news.or_else(|| Some(error.to_string()));
-        }
-        news
     }
 
     fn count(&mut self, snapshot: &Snapshot) {

@@ -49,6 +49,9 @@ pub fn status(settings: &Settings) -> Result<ExitCode, Error> {
         status.decide_s * 1e3,
         status.apply_s * 1e3,
     );
+    if let Some(psi) = status.drift_psi {
+        text += &format!("\ndrift: stability index {psi:.3}");
+    }
     for warning in &status.warnings {
         text += &format!("\nwarning: {warning}");
     }

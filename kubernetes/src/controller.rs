@@ -14,6 +14,7 @@ use pleach_daemon::record::{Planned, RoundRecord};
 use pleach_daemon::round::{self, Deciders, Plan};
 use pleach_daemon::snapshot::{Phase, Snapshot};
 use pleach_daemon::state::{self, State, Status};
+use pleach_daemon::watch::Watch;
 use pleach_scheduler::decision::Action;
 
 use crate::api::{Cluster, Lift};
@@ -33,6 +34,7 @@ pub struct Controller {
     policy_text: String,
     policy: Loaded,
     fallback: Loaded,
+    watch: Watch,
     memory: Memory,
     /// None where estimates are time limits.
     history: Option<History>,
@@ -74,7 +76,7 @@ impl Controller {
             true => "all namespaces".to_owned(),
             false => settings.namespaces.join(","),
         };
-        let status = Status {
+        let mut status = Status {
             pid: std::process::id(),
             is_shadow,
             partition,
@@ -82,6 +84,7 @@ impl Controller {
             warnings,
             ..Status::default()
         };
+        let watch = Watch::begin(&loaded, &settings.rounds, &state, &mut status);
         Ok(Controller {
             settings,
             cluster,
@@ -89,6 +92,7 @@ impl Controller {
             policy_text: policy.to_owned(),
             policy: loaded,
             fallback,
+            watch,
             memory,
             history,
             state,
@@ -128,6 +132,7 @@ impl Controller {
         self.status.warnings = loaded.warnings_with(&rounds.estimates);
         self.status.policy.clone_from(&loaded.name);
         self.policy = loaded;
+        self.watch = Watch::anew(&self.policy, rounds, &self.state, &mut self.status);
         Ok(())
     }
 
@@ -137,7 +142,8 @@ impl Controller {
         self.status.num_rounds += 1;
         self.status.at_s = now_s;
         self.status.last_error.clear();
-        if let Err(error) = self.try_round(now_s, &mut notes).await {
+        let mut news = None;
+        if let Err(error) = self.try_round(now_s, &mut notes, &mut news).await {
             self.status.num_failed += 1;
             notes.push(error.to_string());
         }
@@ -152,6 +158,8 @@ impl Controller {
             self.state.write_status(&self.status),
         ];
         self.metrics.publish(&self.status);
+        // News and no note of this round.
+        notes.extend(news);
         notes.extend(
             written
                 .into_iter()
@@ -161,7 +169,12 @@ impl Controller {
         notes
     }
 
-    async fn try_round(&mut self, now_s: i64, notes: &mut Vec<String>) -> Result<(), Error> {
+    async fn try_round(
+        &mut self,
+        now_s: i64,
+        notes: &mut Vec<String>,
+        news: &mut Option<String>,
+    ) -> Result<(), Error> {
         let began = Instant::now();
         let lists = self.cluster.lists().await?;
         let mut observed = observe::observe(&lists, &self.settings, now_s);
@@ -184,19 +197,22 @@ impl Controller {
         }
         let began = Instant::now();
         let limit = Duration::from_secs_f64(self.settings.rounds.deadline_s);
-        let mut deciders = Deciders {
+        let deciders = Deciders {
             policy: &mut self.policy,
             fallback: &mut self.fallback,
         };
-        let mut plan = round::plan(
+        let mut plan = self.watch.plan(
             &observed.snapshot,
             &self.memory,
-            &mut deciders,
+            deciders,
             &self.settings.rounds,
             self.is_shadow,
             &mut || began.elapsed() > limit,
         )?;
         self.status.decide_s = began.elapsed().as_secs_f64();
+        *news = self
+            .watch
+            .count(&observed.snapshot, &plan.offered, &self.state, &mut self.status);
         if let Some(why) = &plan.fallback {
             self.status.num_fallbacks += 1;
             notes.push(why.clone());

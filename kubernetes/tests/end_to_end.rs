@@ -12,6 +12,7 @@ use fake::{Fake, World, owned};
 use objects::{node, pod, uid};
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::controller::{Controller, hand_back};
+use pleach_kubernetes::mark::Decided;
 use serde_json::{Value, json};
 
 fn now_s() -> i64 {
@@ -351,6 +352,43 @@ async fn what_the_policy_cannot_be_told_of_is_given_back_and_an_operator_gets_al
         "the gates of others stay"
     );
     assert_eq!(world.lifted.len(), 3);
+}
+
+#[tokio::test]
+async fn a_gang_that_is_marked_and_then_handed_back_loses_its_marks() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut world = world(&[("n1", 8), ("n2", 8)]);
+    for rank in 0..3 {
+        let annotations = json!({ "pleach/gang": "g", "pleach/gang-size": "3" });
+        world.add_pod(with(pod(&format!("w-{rank}"), 4), annotations));
+    }
+    world.life_ms = 60_000;
+    let fake = Fake::start(world).await;
+    let settings = settings(&folder);
+    let cluster = fake.cluster(&settings);
+    let marks = || {
+        let world = fake.world.lock().unwrap();
+        let mark = |pod: &&Value| pod["metadata"]["annotations"].get("pleach/decided").is_some();
+        world.pods.values().filter(mark).count()
+    };
+    // What a controller leaves behind that is killed between the last mark and the first release.
+    for pod in cluster.pods().await.unwrap() {
+        let pod = pleach_kubernetes::pod::read(&pod, &settings).unwrap();
+        let mark = Decided {
+            at_s: now_s(),
+            seat: "n1".into(),
+            seats: vec![("n1".into(), 2), ("n2".into(), 1)],
+            by: "fifo".into(),
+        };
+        cluster.mark(&pod, &mark.text()).await.unwrap();
+    }
+    assert_eq!((marks(), fake.world.lock().unwrap().lifted.len()), (3, 0));
+    assert_eq!(hand_back(&cluster, &settings).await.unwrap(), (3, Vec::new()));
+    assert_eq!((marks(), fake.world.lock().unwrap().lifted.len()), (0, 3));
+    // Nobody takes them for a gang that has its place: whoever drives next leaves them to kube-scheduler.
+    let mut controller = Controller::new(settings.clone(), cluster.clone(), "fifo", false).unwrap();
+    controller.round(now_s()).await;
+    assert_eq!((marks(), controller.status().num_starts), (0, 0));
 }
 
 #[tokio::test]

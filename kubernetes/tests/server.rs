@@ -104,9 +104,15 @@ struct Running {
 }
 
 async fn start(with_token: bool) -> Running {
+    start_with(with_token, |_| {}).await
+}
+
+async fn start_with(with_token: bool, change: impl FnOnce(&mut ServerSettings)) -> Running {
     let keys = Keys::new();
+    let mut server = keys.settings(with_token);
+    change(&mut server);
     let settings = Settings {
-        server: Some(keys.settings(with_token)),
+        server: Some(server),
         ..Settings::default()
     };
     let view = View::default();
@@ -252,6 +258,27 @@ async fn the_extender_answers_in_the_words_of_kube_scheduler() {
 }
 
 #[tokio::test]
+async fn bodies_are_read_up_to_their_own_bound_and_to_no_other() {
+    let running = start_with(false, |server| {
+        server.body_bytes_max = 4 << 20;
+        server.request_limit_s = 60;
+    })
+    .await;
+    let mut big = node("g1", 8);
+    big["metadata"]["annotations"] = json!({ "x": "y".repeat(3 << 20) });
+    let args = |node: &Value| json!({ "Pod": ungated(), "Nodes": { "items": [node] } }).to_string();
+    let (code, body) = running
+        .ask(Some("ours"), "POST /filter", &args(&big))
+        .await
+        .unwrap();
+    assert_eq!((code, body.len() > 3 << 20), (200, true));
+    big["metadata"]["annotations"] = json!({ "x": "y".repeat(5 << 20) });
+    let answer = running.ask(Some("ours"), "POST /filter", &args(&big)).await;
+    // It may close before the client has sent all of it.
+    assert!(answer.is_none_or(|(code, _)| code == 413));
+}
+
+#[tokio::test]
 async fn a_client_cannot_make_it_read_or_wait_without_end() {
     let running = start(false).await;
     let long = "x".repeat((64 << 10) + 1);
@@ -300,6 +327,89 @@ async fn a_client_cannot_make_it_read_or_wait_without_end() {
     assert_eq!(
         running.ask(Some("ours"), "GET /metrics", "").await.unwrap().0,
         200
+    );
+}
+
+/// A request whose body is begun and not ended.
+async fn begun(running: &Running, body: &str) -> TlsStream<TcpStream> {
+    let mut stream = running.connect(Some("ours")).await.unwrap();
+    let num = body.len() + 1;
+    let head = format!(
+        "POST /filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {num}\r\n\r\n{body}"
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.flush().await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn requests_beyond_the_bound_are_refused_one_by_one_and_none_is_lost() {
+    const CLIENTS: usize = 64;
+    let running = start_with(false, |server| {
+        server.connections_max = CLIENTS + 4;
+        server.request_limit_s = 60;
+    })
+    .await;
+    let running = Arc::new(running);
+    running.view.show(Arc::new(observe(
+        &lists(&[node("g1", 8)], &[], &[]),
+        &Settings::default(),
+        NOW_S,
+    )));
+    let args = json!({ "Pod": ungated(), "Nodes": null, "NodeNames": ["g1"] }).to_string();
+    // Two requests take both places, and are not over before they are ended.
+    let (text, last) = args.split_at(args.len() - 1);
+    let mut begun = [begun(&running, text).await, begun(&running, text).await];
+    let limit = Instant::now() + Duration::from_secs(60);
+    while running.ask(Some("ours"), "GET /metrics", "").await.unwrap().0 != 503 {
+        assert!(Instant::now() < limit, "the two requests take no places");
+    }
+    let ask_all = async |until_right: bool| {
+        let tasks: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                let (running, args) = (Arc::clone(&running), args.clone());
+                tokio::spawn(async move {
+                    loop {
+                        let answer = running.ask(Some("ours"), "POST /filter", &args).await.unwrap();
+                        if answer.0 != 503 || !until_right {
+                            return answer;
+                        }
+                    }
+                })
+            })
+            .collect();
+        let mut answers = Vec::new();
+        for task in tasks {
+            answers.push(task.await.unwrap());
+        }
+        answers
+    };
+    // All others are told so at once.
+    let refused = ask_all(false).await;
+    assert!(
+        refused.iter().all(|answer| *answer == (503, String::new())),
+        "{refused:?}"
+    );
+    let right = (
+        200,
+        r#"{"Nodes":null,"NodeNames":["g1"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}"#,
+    );
+    for stream in &mut begun {
+        stream.write_all(last.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(
+            answer.starts_with("HTTP/1.1 200") && answer.ends_with(right.1),
+            "{answer}"
+        );
+    }
+    // Whoever asks again until there is room gets the right answer, once.
+    let answers = ask_all(true).await;
+    assert_eq!(answers.len(), CLIENTS);
+    assert!(
+        answers.iter().all(|(code, body)| (*code, body.as_str()) == right),
+        "{answers:?}"
     );
 }
 

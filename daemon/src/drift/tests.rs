@@ -20,11 +20,11 @@ fn sealed() -> Loaded {
     Loaded::tree("t", tree.with_visits(visits).unwrap(), Capabilities::default()).unwrap()
 }
 
-fn settings(on_drift: OnDrift) -> Settings {
-    Settings {
+fn settings(on_drift: OnDrift) -> RoundSettings {
+    RoundSettings {
         on_drift,
         drift_window: 100,
-        ..Settings::default()
+        ..RoundSettings::default()
     }
 }
 
@@ -128,7 +128,7 @@ fn where_it_is_asked_for_the_fallback_decides_also_after_a_restart_until_the_pol
     let state = State::take(folder.path(), 65_536).unwrap();
     assert_eq!(state.read_drift(), (None, None));
     state.write_drift(drift.remembered()).unwrap();
-    let again = |settings: &Settings| {
+    let again = |settings: &RoundSettings| {
         let (remembered, complaint) = state.read_drift();
         assert_eq!(complaint, None);
         Drift::new(&loaded, settings)
@@ -144,12 +144,12 @@ fn where_it_is_asked_for_the_fallback_decides_also_after_a_restart_until_the_pol
         Drift::new(&loaded, &settings).unwrap().degraded().is_none(),
         "read again"
     );
-    let warn = Settings {
+    let warn = RoundSettings {
         on_drift: OnDrift::Warn,
         ..settings.clone()
     };
     assert!(again(&warn).degraded().is_none() && again(&warn).is_drifted());
-    let longer = Settings {
+    let longer = RoundSettings {
         drift_window: 200,
         ..settings.clone()
     };
@@ -172,36 +172,20 @@ fn where_it_is_asked_for_the_fallback_decides_also_after_a_restart_until_the_pol
 #[test]
 fn a_round_tells_what_a_tree_was_offered_and_a_round_of_the_fallback_why() {
     let (mut policy, mut fallback) = (sealed(), Loaded::heuristic("easy").unwrap());
-    let (memory, settings) = (Memory::default(), Settings::default());
+    let (memory, settings) = (Memory::default(), RoundSettings::default());
     let mut deciders = Deciders {
         policy: &mut policy,
         fallback: &mut fallback,
     };
     let seen = snapshot(1);
-    let plan = round::plan(
-        &seen,
-        &memory,
-        &mut deciders,
-        &settings.rounds(),
-        true,
-        &mut || false,
-    )
-    .unwrap();
+    let plan = round::plan(&seen, &memory, &mut deciders, &settings, true, &mut || false).unwrap();
     assert!(plan.fallback.is_none() && plan.offered.len() >= plan.decisions.len());
     assert!(
         plan.offered
             .iter()
             .all(|leaves| !leaves.is_empty() && leaves.iter().all(|leaf| *leaf < 4))
     );
-    let plan = round::by_fallback(
-        &seen,
-        &memory,
-        &mut fallback,
-        &settings.rounds(),
-        true,
-        "drift: far",
-    )
-    .unwrap();
+    let plan = round::by_fallback(&seen, &memory, &mut fallback, &settings, true, "drift: far").unwrap();
     assert_eq!(plan.fallback.as_deref(), Some("easy answered: drift: far"));
     assert!(plan.offered.is_empty() && plan.decisions.len() == 2);
 }

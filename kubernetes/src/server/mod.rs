@@ -98,6 +98,8 @@ impl Server {
                     _ = look.tick() => self.renew(),
                 }
             };
+            // An answer of several segments must not wait for the client's word about the first ones.
+            let _ = tcp.set_nodelay(true);
             let acceptor = TlsAcceptor::from(Arc::clone(
                 &self.config.read().unwrap_or_else(PoisonError::into_inner),
             ));

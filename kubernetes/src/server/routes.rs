@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -32,6 +32,8 @@ pub fn router(shared: Shared) -> Router {
     Router::new()
         .merge(routes.clone())
         .nest("/token/{token}", routes)
+        // The guard bounds bodies by the settings; axum's own limit of 2 MB is less than a thousand nodes take.
+        .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(shared.clone(), guard))
         .with_state(shared)
 }

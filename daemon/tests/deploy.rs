@@ -1,0 +1,101 @@
+//! The files that an operator takes as they are: the dashboard asks for figures that the programs have, and for all of them; the
+//! unit starts the program with flags that it has.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+
+use pleach_daemon::metrics::Metrics;
+use pleach_daemon::state::Status;
+use serde_json::Value;
+
+fn file(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy").join(name);
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// Names of samples in a text of metrics.
+fn samples(text: &str) -> BTreeSet<String> {
+    let lines = text.lines().filter(|line| line.starts_with("pleach_"));
+    let name = |line: &str| line.split(['{', ' ']).next().unwrap().to_owned();
+    lines.map(name).collect()
+}
+
+/// What both programs tell after a round: the daemon for Slurm over its port, the controller for Kubernetes over its server.
+fn told() -> BTreeSet<String> {
+    let mut slurm = Metrics::listen(0).unwrap();
+    slurm.publish(&Status::default());
+    let mut caller = TcpStream::connect(slurm.address().unwrap()).unwrap();
+    caller.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    let mut text = String::new();
+    caller.read_to_string(&mut text).unwrap();
+    let mut kubernetes = Metrics::silent();
+    kubernetes.publish(&Status::default());
+    let mut names = samples(&text);
+    assert!(names.len() > 15, "{text}");
+    names.extend(samples(&kubernetes.text().lock().unwrap()));
+    names
+}
+
+/// Names of figures in a text of queries.
+fn asked(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    words
+        .filter(|word| word.starts_with("pleach_"))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn the_dashboard_asks_for_what_the_programs_tell_and_for_all_of_it() {
+    let board: Value = serde_json::from_str(&file("dashboard.json")).unwrap();
+    let mut queries = BTreeSet::new();
+    let variables = board["templating"]["list"].as_array().unwrap();
+    for variable in variables {
+        queries.extend(asked(&variable["query"].to_string()));
+    }
+    for panel in board["panels"].as_array().unwrap() {
+        let targets = panel["targets"].as_array().unwrap();
+        assert!(
+            !targets.is_empty()
+                && targets
+                    .iter()
+                    .all(|target| !asked(&target["expr"].to_string()).is_empty())
+        );
+        for target in targets {
+            queries.extend(asked(target["expr"].as_str().unwrap()));
+        }
+    }
+    let told = told();
+    let unknown: Vec<_> = queries.difference(&told).collect();
+    assert!(unknown.is_empty(), "nobody tells {unknown:?}: there are {told:?}");
+    let unseen: Vec<_> = told.difference(&queries).collect();
+    assert!(unseen.is_empty(), "no panel shows {unseen:?}");
+}
+
+#[test]
+fn the_unit_starts_the_program_with_flags_that_it_has() {
+    let unit = file("pleach-scheduler.service");
+    let line = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStart="))
+        .unwrap();
+    let (program, flags) = line.split_once(' ').unwrap();
+    assert!(program.ends_with("/pleach-scheduler"));
+    let run = |flags: &str| {
+        // Flags before it are read first: help is given only where all of them are known.
+        let words = flags.split(' ').chain(["--help"]);
+        Command::new(env!("CARGO_BIN_EXE_pleach-scheduler"))
+            .args(words)
+            .output()
+            .unwrap()
+    };
+    let ran = run(flags);
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(!run(&flags.replace("--live", "--alive")).status.success());
+    assert!(unit.contains("ExecReload=/bin/kill -HUP $MAINPID") && unit.contains("StateDirectory=pleach\n"));
+}

@@ -1,0 +1,351 @@
+"""What is asked of a real control plane, step by step. `main` runs all of it and ends every process."""
+
+import json
+import random
+import signal
+import sys
+import time
+
+from api import GATE, MERGE, OTHER, TEAM, Client, gates, notes
+from plane import DEPLOY, Failed, Plane, wait_for
+from watcher import Kubelet, Watcher
+
+NODES = {"g1": 8, "g2": 8, "g3": 8, "g4": 4}
+
+
+def expect(is_so, what):
+    if not is_so:
+        raise Failed(what)
+
+
+class Steps:
+    """A plane, who watches it, and who submits."""
+
+    def __init__(self, plane, policy):
+        self.plane, self.policy = plane, policy
+        self.client = Client(plane)
+        self.num_pods, self.names = 0, set()
+
+    def up(self):
+        """Starts etcd, the API server, the manifests, the nodes, and kube-scheduler."""
+        plane, client = self.plane, self.client
+        plane.start_etcd()
+        plane.start_api()
+        self.wait_for_api()
+        for name in ("namespace", "rbac", "config", "deployment", "service"):
+            plane.kubectl("apply", "-f", str(DEPLOY / f"{name}.yaml"))
+        for name, labels in ((TEAM, {"pleach/drive": "true"}), (OTHER, {})):
+            client.must("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+        for name, num in NODES.items():
+            client.add_node(name, num)
+        plane.start_scheduler()
+        self.watcher = Watcher(client, NODES)
+        self.kubelet = Kubelet(client, self.watcher)
+        self.watcher.start()
+        self.kubelet.start()
+        self.add_webhook()
+
+    def wait_for_api(self):
+        wait_for("the API server is ready", lambda: self.client.ask("GET", "/readyz")[0] == 200)
+        wait_for("the default namespace", lambda: self.client.ask("GET", "/api/v1/namespaces/default")[0] == 200)
+
+    def add_webhook(self):
+        """kubernetes/deploy/live/webhook.yaml with this plane's address and authority."""
+        text = self.plane.kubectl("create", "--dry-run=client", "-o", "json", "-f", str(DEPLOY / "live/webhook.yaml"))
+        config = json.loads(text)
+        for webhook in config["webhooks"]:
+            webhook["clientConfig"] = {"url": f"https://127.0.0.1:{self.plane.ours_port}/webhook",
+                                       "caBundle": self.plane.authority()}
+        path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+        self.client.must("POST", path, config)
+
+    def add(self, stem, gpus, **how):
+        self.num_pods += 1
+        name = f"{stem}-{self.num_pods}"
+        self.client.add_pod(name, gpus, **how)
+        self.names.add(name)
+        return name
+
+    def start_ours(self, mode="--live", policy=None):
+        self.plane.start_ours(policy or self.policy, mode)
+        pid = self.plane.processes["pleach"].pid
+        wait_for("two rounds of the controller", lambda: self.status().get("pid") == pid
+                 and self.status().get("num_rounds", 0) >= 2)
+
+    def status(self):
+        try:
+            return json.loads((self.plane.folder / "state/status.json").read_text())
+        except (OSError, ValueError):
+            return {}
+
+    def until_all_ended(self, limit_s=120):
+        def none_left():
+            self.well()
+            # An event may come later than the answer to who made the pod.
+            return self.names <= self.watcher.known() and not self.watcher.left()
+        try:
+            wait_for("all pods end", none_left, limit_s)
+        except Failed as error:
+            raise Failed(f"{error}; left: {self.watcher.left()}") from None
+        self.well()
+
+    def well(self):
+        if self.watcher.wrong:
+            raise Failed("; ".join(self.watcher.wrong))
+
+    # Steps
+
+    def rights(self):
+        code, text = self.plane.ours("check", "--policy", self.policy)
+        expect(code == 0 and "NOT ALLOWED" not in text, f"check: {text}")
+        expect("4 nodes with GPUs" in text, f"check: {text}")
+
+    def holds(self):
+        """New pods get the gate. The API server reads webhooks anew every second or so."""
+        self.start_ours()
+        wait_for("the webhook holds a pod", lambda: GATE in gates(self.client.pod(self.add("probe", 1, life_s=0.1))), pause_s=0.5)
+        self.until_all_ended()
+        self.plane.kill("pleach", signal.SIGTERM)
+
+    def shadow(self):
+        """Nothing is held and nothing is touched."""
+        self.start_ours("--shadow")
+        name = self.add("shadow", 2, life_s=0.2)
+        expect(gates(self.client.pod(name)) == [], "the shadow holds a pod")
+        self.until_all_ended()
+        expect(all(not key.startswith("pleach/") for pod in self.watcher.all() for key in notes(pod)
+                   if pod["metadata"]["name"] == name), "the shadow wrote into a pod")
+        self.plane.kill("pleach", signal.SIGTERM)
+        self.start_ours()
+
+    def extender(self):
+        """Pods that no gate holds go to the node that the extender chooses: the fullest that has room, where kube-scheduler alone
+        takes the emptiest."""
+        fill = [self.add("fill", 4, life_s=4, labels={"pleach/drive": "false"}, spec={"nodeName": "g2"})]
+        wait_for("a node is filled in part", lambda: self.watcher.node_of(fill[0]) == "g2")
+        time.sleep(0.6)  # three rounds: the extender answers from the last view
+        loose = self.add("loose", 4, life_s=0.5, labels={"pleach/drive": "false"})
+        expect(gates(self.client.pod(loose)) == [], "a pod with pleach/drive=false is held")
+        node = wait_for("the free pod is bound", lambda: self.watcher.node_of(loose))
+        expect(node in ("g2", "g4"), f"the extender left the free pod to {node}")
+        self.until_all_ended()
+
+    def order(self):
+        """Jobs that need the whole of a node start one after the other, the shortest first, whatever the order of arrival."""
+        blockers = [self.add("wide", 8, life_s=3, estimate_s=1) for _ in range(3)]
+        wait_for("the blockers run", lambda: all(self.watcher.node_of(name) for name in blockers))
+        begin = len(self.watcher.lifts)
+        expected = {}
+        for estimate_s in (500, 100, 300, 200, 600, 400):
+            name = self.add("job", 8, life_s=0.3, estimate_s=estimate_s)
+            expect(GATE in gates(self.client.pod(name)), f"{name} is not held")
+            expected[estimate_s] = name
+        self.until_all_ended()
+        order = self.watcher.lifts[begin:]
+        expect(order == [expected[key] for key in sorted(expected)], f"the order was {order}")
+
+    def mixed(self, num_jobs, seed, faults=None):
+        """Single jobs and gangs by three of the signs for them, beside pods that nobody drives; every one ends once."""
+        random.seed(seed)
+        names, begin = [], (len(self.watcher.ends), len(self.watcher.lifts))
+        for number in range(num_jobs):
+            kind = number % 5
+            life_s, estimate_s = round(random.uniform(0.2, 1.0), 2), random.randint(10, 900)
+            if kind == 3:
+                size, gpus, gang = random.choice([2, 3, 4]), random.choice([2, 4]), f"gang-{seed}-{number}"
+                names += [self.add(f"w{number}", gpus, life_s=life_s, estimate_s=estimate_s, gang=(gang, size))
+                          for _ in range(size)]
+            elif kind == 4:
+                names += self.indexed_job(f"job-{seed}-{number}", 3, 4, life_s)
+            else:
+                names.append(self.add(f"s{number}", random.choice([1, 2, 4, 8]), life_s=life_s, estimate_s=estimate_s))
+            if number % 7 == 0:
+                names.append(self.add("cpu", 0, life_s=0.3))
+                names.append(self.add("other", 1, life_s=0.3, namespace=OTHER))
+        if faults:
+            faults()
+        self.until_all_ended()
+        ended = self.watcher.ends[begin[0]:]
+        expect(sorted(ended) == sorted(names), f"{len(names)} pods were made and {len(ended)} ended")
+        lifted = self.watcher.lifts[begin[1]:]
+        expect(len(set(lifted)) == len(lifted), "a gate was lifted twice")
+        return names, lifted
+
+    def indexed_job(self, name, size, gpus, life_s):
+        """A Job and the pods that its controller would make."""
+        labels = {"batch.kubernetes.io/job-name": name, "job-name": name}
+        template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "train:1"}]}}
+        job = {"metadata": {"name": name, "labels": {"jobset.sigs.k8s.io/jobset-name": name}},
+               "spec": {"completions": size, "parallelism": size, "completionMode": "Indexed", "template": template}}
+        self.client.must("POST", f"/apis/batch/v1/namespaces/{TEAM}/jobs", job)
+        labels["jobset.sigs.k8s.io/jobset-name"] = name
+        return [self.add(f"i{name}", gpus, life_s=life_s, labels=labels,
+                         annotations={"batch.kubernetes.io/job-completion-index": str(rank)}) for rank in range(size)]
+
+    def whole(self):
+        names, lifted = self.mixed(30, seed=1)
+        driven = [name for name in names if not name.startswith(("cpu", "other"))]
+        expect(sorted(lifted) == sorted(driven), f"{len(lifted)} gates were lifted of {len(driven)}")
+        # Pods of one gang are let go one after the other, with no other pod between them.
+        gang = {name: notes(self.watcher.named(name)).get("pleach/gang") for name in lifted}
+        runs = [key for index, key in enumerate(map(gang.get, lifted)) if key and (index == 0 or gang[lifted[index - 1]] != key)]
+        expect(len(runs) == len(set(runs)), f"a gang was let go in parts: {runs}")
+
+    def killed(self):
+        """The controller is killed again and again while it lets go."""
+        def faults():
+            for number in range(8):
+                time.sleep(0.25 + 0.11 * number)
+                self.plane.kill("pleach")
+                self.plane.start_ours(self.policy)
+        self.mixed(30, seed=2, faults=faults)
+
+    def restarts(self):
+        """kube-scheduler and the API server are killed and come back."""
+        def faults():
+            time.sleep(0.7)
+            self.plane.kill("kube-scheduler")
+            time.sleep(1.5)
+            self.plane.start_scheduler()
+            time.sleep(0.7)
+            self.plane.kill("kube-apiserver")
+            time.sleep(1.5)
+            self.plane.start_api()
+            self.wait_for_api()
+        before = self.status()["num_failed"]
+        self.mixed(30, seed=3, faults=faults)
+        expect(self.status()["num_failed"] > before, "no round failed while the API server was away")
+
+    def hangs(self):
+        """A controller that hangs holds nobody up: new pods go in free, the extender is passed over, and what was held goes on
+        once it answers again."""
+        wide = [self.add("wide", 8, life_s=2, estimate_s=1) for _ in range(3)]
+        wait_for("the nodes are full", lambda: all(self.watcher.node_of(name) for name in wide))
+        held = self.add("held", 8, life_s=0.3)
+        self.plane.processes["pleach"].send_signal(signal.SIGSTOP)
+        free = self.add("free", 2, life_s=0.3)
+        expect(gates(self.client.pod(free)) == [], "a pod is held by nobody")
+        wait_for("the free pod is bound without an extender", lambda: self.watcher.node_of(free))
+        expect(self.watcher.is_held(held), "the held pod was let go by nobody")
+        self.plane.processes["pleach"].send_signal(signal.SIGCONT)
+        self.until_all_ended()
+
+    def preemption(self):
+        """A long job gives way to a short one by an eviction, which a disruption budget can forbid."""
+        self.plane.kill("pleach")
+        self.plane.write_settings(rounds="preemption = true\nrestart_cost_s = 1.0")
+        self.start_ours(policy="srtf")
+        budget = {"metadata": {"name": "keep"}, "spec": {"minAvailable": 3, "selector": {"matchLabels": {"kind": "long"}}}}
+        group = "policy/v1beta1" if self.plane.minor < 21 else "policy/v1"
+        path = f"/apis/{group}/namespaces/{TEAM}/poddisruptionbudgets"
+        self.client.must("POST", path, budget)
+        self.allow(path, 0)
+        before = self.kubelet.anew
+        long = [self.add("long", 8, life_s=8, estimate_s=100_000, labels={"kind": "long"}, is_owned=True) for _ in range(3)]
+        wait_for("the long jobs run", lambda: all(self.watcher.node_of(name) for name in long))
+        time.sleep(1.1)  # clocks of pods count whole seconds
+        short = self.add("short", 8, life_s=0.3, estimate_s=5)
+        wait_for("the budget forbids it", lambda: "disruption budget" in self.plane.log("pleach"))
+        expect(self.watcher.is_held(short), "the short job was let go where nothing could be stopped")
+        self.allow(path, 1)
+        wait_for("the short job ends", lambda: short in self.watcher.ends)
+        again = wait_for("the long job is made anew and held", lambda: [
+            name for name in self.watcher.left() if name.startswith("long") and "." in name])
+        expect(again[0].split(".")[0] in long and self.kubelet.anew == before + 1, f"made anew: {again}")
+        self.client.must("DELETE", f"{path}/keep")
+        self.until_all_ended()
+        self.plane.kill("pleach")
+        self.plane.write_settings()
+        self.start_ours()
+
+    def allow(self, path, num):
+        """The status that the disruption controller would write."""
+        found = self.client.must("GET", f"{path}/keep")
+        status = {"disruptionsAllowed": num, "currentHealthy": 3, "desiredHealthy": 3, "expectedPods": 3,
+                  "observedGeneration": found["metadata"].get("generation", 1)}
+        self.client.must("PATCH", f"{path}/keep/status", {"status": status}, MERGE)
+
+    def lost_node(self):
+        """A gang is pinned to nodes one of which is lost before kube-scheduler binds it: its pods are made anew elsewhere."""
+        self.plane.kill("pleach")
+        self.plane.write_settings(release_limit_s=3)
+        self.start_ours()
+        self.plane.kill("kube-scheduler")
+        before = self.kubelet.anew
+        names = [self.add("pin", 8, life_s=8, gang=("pinned", 2), is_owned=True) for _ in range(2)]
+        wait_for("the gang is let go", lambda: all(name in self.watcher.lifts for name in names))
+        lost = json.loads(notes(self.watcher.named(names[0]))["pleach/decided"])["seat"]
+        self.client.set_ready(lost, False)
+        self.plane.start_scheduler()
+        wait_for("its pods are made anew", lambda: self.kubelet.anew >= before + 2)
+        self.until_all_ended()
+        anew = [node for name, node in self.watcher.binds if name.startswith("pin") and "." in name]
+        expect(len(anew) == 2 and lost not in anew, f"{lost} was lost, and the gang ran on {anew}")
+        self.client.set_ready(lost, True)
+        self.plane.kill("pleach")
+        self.plane.write_settings()
+        self.start_ours()
+
+    def handed_back(self):
+        """Without a controller pods wait; `hand-back` gives all of them to kube-scheduler, and takes the marks of a gang off."""
+        wide = [self.add("wide", 8, life_s=1, estimate_s=1) for _ in range(3)]
+        wait_for("the nodes are full", lambda: all(self.watcher.node_of(name) for name in wide))
+        names = [self.add("back", 8, life_s=0.2, gang=("back", 2)) for _ in range(2)]
+        names.append(self.add("alone", 8, life_s=0.2))
+        self.plane.kill("pleach")
+        mark = json.dumps({"at_s": 1, "seat": "g1", "seats": [["g1", 1], ["g2", 1]], "by": "test"})
+        path = f"/api/v1/namespaces/{TEAM}/pods/{names[0]}"
+        self.client.must("PATCH", path, {"metadata": {"annotations": {"pleach/decided": mark}}}, MERGE)
+        wait_for("the nodes are free", lambda: all(name in self.watcher.ends for name in wide))
+        expect(all(self.watcher.is_held(name) for name in names), "somebody let the held pods go")
+        code, text = self.plane.ours("hand-back")
+        expect(code == 0 and "3 pods were given back" in text, f"hand-back: {text}")
+        expect("pleach/decided" not in notes(self.client.pod(names[0])), "a mark stayed")
+        self.until_all_ended()
+        late = self.add("late", 1, life_s=0.2)
+        expect(gates(self.client.pod(late)) == [], "a pod is held without a controller")
+        self.until_all_ended()
+
+
+def main():
+    program, binaries, folder, policy = sys.argv[1:5]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    plane = Plane(folder, binaries, program)
+    steps = Steps(plane, policy)
+    try:
+        began = time.monotonic()
+        steps.up()
+        print(f"kube-apiserver {plane.version} and kube-scheduler run after {time.monotonic() - began:.1f} s", flush=True)
+        for number, (words, step) in enumerate((
+            ("the rights of the manifest are those that the program asks for", steps.rights),
+            ("the webhook holds and the controller lets go", steps.holds),
+            ("shadow mode holds and touches nothing", steps.shadow),
+            ("the extender chooses nodes for pods that nobody holds", steps.extender),
+            ("six jobs start in the policy's order", steps.order),
+            ("thirty jobs and gangs", steps.whole),
+            ("the same, with a controller that is killed eight times", steps.killed),
+            ("the same, with kube-scheduler and the API server killed", steps.restarts),
+            ("a controller that hangs", steps.hangs),
+            ("preemption, and a disruption budget that forbids it", steps.preemption),
+            ("a node that is lost after pods were pinned to it", steps.lost_node),
+            ("hand-back", steps.handed_back),
+        ), 1):
+            print(f"{number}. {words}", flush=True)
+            step()
+        steps.well()
+        print(f"real_kubernetes: {steps.num_pods + steps.kubelet.anew} pods on {plane.version}: all as expected", flush=True)
+        return 0
+    except Failed as error:
+        print(f"real_kubernetes: {error}", file=sys.stderr)
+        for name in ("pleach", "kube-scheduler", "kube-apiserver"):
+            print(f"--- {name}\n" + "\n".join(plane.log(name).splitlines()[-20:]), file=sys.stderr)
+        return 1
+    finally:
+        for thread in ("watcher", "kubelet"):
+            if hasattr(steps, thread):
+                getattr(steps, thread).is_over = True
+        plane.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""Who watches all pods and notes what must never happen, and who plays kubelet and Job controller."""
+
+import copy
+import json
+import threading
+import time
+
+from api import GATE, MERGE, STRATEGIC, gates, gpus, has_ended, notes, phase
+
+
+class Watcher(threading.Thread):
+    """Events in the order of the API server. `wrong` is empty as long as all is well."""
+
+    def __init__(self, client, nodes):
+        super().__init__(daemon=True)
+        self.client, self.nodes, self.lock = client, nodes, threading.RLock()
+        self.pods, self.gone = {}, {}
+        self.lifts, self.binds, self.ends, self.wrong = [], [], [], []
+        self.is_over = False
+
+    def run(self):
+        while not self.is_over:
+            code, answer = self.client.ask("GET", "/api/v1/pods")
+            if code != 200:
+                time.sleep(0.2)
+                continue
+            self.take_list(answer["items"])
+            version = answer["metadata"]["resourceVersion"]
+            for event in self.client.watch("/api/v1/pods", version):
+                if self.is_over or event["type"] == "ERROR":
+                    break
+                if event["type"] != "BOOKMARK":
+                    with self.lock:
+                        self.take(event["object"], event["type"] == "DELETED")
+            time.sleep(0.05)
+
+    def take_list(self, items):
+        """What happened while nobody watched, in the order of its versions."""
+        with self.lock:
+            here = {pod["metadata"]["uid"] for pod in items}
+            for uid in [uid for uid in self.pods if uid not in here]:
+                self.gone[uid] = self.pods.pop(uid)
+            for pod in sorted(items, key=lambda pod: int(pod["metadata"]["resourceVersion"])):
+                self.take(pod, False)
+
+    def take(self, pod, is_deleted):
+        uid, name = pod["metadata"]["uid"], pod["metadata"]["name"]
+        old = self.pods.get(uid)
+        if is_deleted:
+            self.gone[uid] = self.pods.pop(uid, pod)
+            return
+        self.pods[uid] = pod
+        held, was_held = GATE in gates(pod), old is not None and GATE in gates(old)
+        node, old_node = pod["spec"].get("nodeName"), (old or {"spec": {}})["spec"].get("nodeName")
+        mark = json.loads(notes(pod)["pleach/decided"]) if "pleach/decided" in notes(pod) else None
+        if was_held and not held:
+            self.lifts.append(name)
+            self.check_gang(pod, mark)
+        if held and old is not None and not was_held:
+            self.wrong.append(f"{name} has got our gate back")
+        if old_node and node != old_node:
+            self.wrong.append(f"{name} went from {old_node} to {node}")
+        if node and not old_node:
+            self.binds.append((name, node))
+            if gates(pod):
+                self.wrong.append(f"{name} is bound with gates {gates(pod)}")
+            if mark and mark["seat"] != node:
+                self.wrong.append(f"{name} is on {node}, and was let go to {mark['seat']}")
+            used = sum(gpus(other) for other in self.pods.values()
+                       if other["spec"].get("nodeName") == node and not has_ended(other))
+            if used > self.nodes.get(node, 0):
+                self.wrong.append(f"{node} has {used} GPUs in use of {self.nodes.get(node, 0)}")
+        if has_ended(pod) and not (old and has_ended(old)):
+            self.ends.append(name)
+
+    def check_gang(self, pod, mark):
+        """Nobody of a gang is free before all of it have a place."""
+        gang = notes(pod).get("pleach/gang")
+        if not gang or mark is None:
+            return
+        mine = [other for other in self.pods.values() if notes(other).get("pleach/gang") == gang]
+        if any("pleach/decided" not in notes(other) for other in mine if not has_ended(other)):
+            self.wrong.append(f"{pod['metadata']['name']} was let go before all of {gang} had a place")
+        if sum(num for _, num in mark["seats"]) != int(notes(pod)["pleach/gang-size"]):
+            self.wrong.append(f"{gang} has seats {mark['seats']}")
+
+    # Questions
+
+    def all(self):
+        with self.lock:
+            return list(self.pods.values())
+
+    def deleted(self):
+        with self.lock:
+            return list(self.gone.values())
+
+    def named(self, name):
+        with self.lock:
+            found = [pod for pod in self.pods.values() if pod["metadata"]["name"] == name]
+        return found[0] if found else None
+
+    def node_of(self, name):
+        pod = self.named(name)
+        return pod["spec"].get("nodeName") if pod else None
+
+    def is_held(self, name):
+        pod = self.named(name)
+        return pod is not None and GATE in gates(pod)
+
+    def known(self):
+        """Names of all pods that were ever seen."""
+        with self.lock:
+            return {pod["metadata"]["name"] for pods in (self.pods, self.gone) for pod in pods.values()}
+
+    def left(self):
+        """Names of pods that have not ended."""
+        return [pod["metadata"]["name"] for pod in self.all() if not has_ended(pod)]
+
+
+class Kubelet(threading.Thread):
+    """Runs bound pods for as long as their annotation says, takes away those that are deleted, and makes owned ones anew."""
+
+    def __init__(self, client, watcher):
+        super().__init__(daemon=True)
+        self.client, self.watcher, self.ends, self.missed, self.anew = client, watcher, {}, set(), 0
+        self.is_over = False
+
+    def run(self):
+        while not self.is_over:
+            for pod in self.watcher.all():
+                self.look(pod)
+            # One that was never bound is deleted without a kubelet's word.
+            for pod in self.watcher.deleted():
+                if pod["metadata"]["uid"] not in self.missed and pod["metadata"].get("ownerReferences") and not has_ended(pod):
+                    self.missed.add(pod["metadata"]["uid"])
+                    self.make_anew(pod)
+            time.sleep(0.05)
+
+    def look(self, pod):
+        meta = pod["metadata"]
+        path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
+        if meta.get("deletionTimestamp"):
+            options = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
+            self.client.ask("DELETE", path, options)
+        elif pod["spec"].get("nodeName") and not has_ended(pod):
+            if meta["uid"] not in self.ends:
+                # One that is not ready is not healthy, and no budget keeps it.
+                ready = {"type": "Ready", "status": "True"}
+                now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+                status = {"phase": "Running", "startTime": now, "conditions": [ready]}
+                code, _ = self.client.ask("PATCH", f"{path}/status", {"status": status}, STRATEGIC)
+                if code == 200:
+                    self.ends[meta["uid"]] = time.monotonic() + float(notes(pod).get("test/life-s", 1e9))
+            elif phase(pod) == "Running" and time.monotonic() > self.ends[meta["uid"]]:
+                self.client.ask("PATCH", f"{path}/status", {"status": {"phase": "Succeeded"}}, MERGE)
+
+    def make_anew(self, old):
+        self.anew += 1
+        pod = {"apiVersion": "v1", "kind": "Pod", "spec": copy.deepcopy(old["spec"]), "metadata": {
+            "name": f"{old['metadata']['name'].split('.')[0]}.{self.anew}", "labels": old["metadata"].get("labels", {}),
+            "ownerReferences": old["metadata"]["ownerReferences"],
+            "annotations": {key: value for key, value in notes(old).items() if key not in ("pleach/decided", "pleach/left")}}}
+        for key in ("nodeName", "schedulingGates", "nodeSelector"):
+            pod["spec"].pop(key, None)
+        for _ in range(100):
+            code, _ = self.client.ask("POST", f"/api/v1/namespaces/{old['metadata']['namespace']}/pods", pod)
+            if code in (201, 409):
+                return
+            time.sleep(0.1)
+        self.watcher.wrong.append(f"{pod['metadata']['name']} could not be made anew")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes kube-apiserver, kube-scheduler and kubectl from the distribution's source package (Debian 12: 1.20.2), with the scheduling
-# gates of 1.27 patched in, once into a folder of the cache; about eight minutes of processor time. Needs root, for the packages.
+# gates of 1.27 put in, once into a folder of the cache; about eight minutes of processor time. Needs root, for the packages.
 #   kubernetes/tests/kubernetes_build.sh --where     prints the folder; fails where the programs are not there yet
 #   kubernetes/tests/kubernetes_build.sh             builds if need be, and prints the folder
 # Settings, from the environment:
@@ -8,9 +8,9 @@
 #   PLEACH_KUBERNETES_CACHE  where the folder is made (default: ~/.cache/pleach)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-patch=$here/real/gates-1.20.2.patch
-# A version, and what it is patched with: another patch is another folder.
-folder=${PLEACH_KUBERNETES_CACHE:-$HOME/.cache/pleach}/kubernetes-1.20.2-$(sha256sum "$patch" | cut -c1-12)
+gates=$here/real/gates-1.20.2.sh
+# A version, and what is put into it: other gates are another folder.
+folder=${PLEACH_KUBERNETES_CACHE:-$HOME/.cache/pleach}/kubernetes-1.20.2-$(sha256sum "$gates" | cut -c1-12)
 folder=${PLEACH_KUBERNETES_BIN:-$folder}
 
 is_there() {
@@ -27,7 +27,7 @@ work=$(mktemp -d /tmp/pleach-kubernetes-build.XXXXXX)
 trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT
 {
   timeout 300 apt-get -q update
-  timeout 600 apt-get -qy install --no-install-recommends golang-1.19-go rsync jq patch dpkg-dev make gcc libc6-dev
+  timeout 600 apt-get -qy install --no-install-recommends golang-1.19-go rsync jq dpkg-dev make gcc libc6-dev
   # The list of sources stays out of the machine's own.
   mkdir -p "$work"/{sources,lists/partial,cache/archives/partial}
   for list in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
@@ -45,7 +45,7 @@ trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT
   dpkg -x etcd-server_*.deb etcd
   mkdir tree && tar xzf kubernetes_*really1.20.2.orig.tar.gz -C tree --strip-components 1
   cd tree
-  patch -p1 < "$patch"
+  "$gates"
   mkdir -p .go/src/k8s.io && ln -s ../../.. .go/src/k8s.io/kubernetes
   printf 'KUBE_GIT_%s\n' COMMIT=gates TREE_STATE=clean VERSION=v1.20.2+gates MAJOR=1 MINOR=20 > "$work/version"
   # Everything that it needs is in its own folder `vendor`.

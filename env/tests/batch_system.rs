@@ -1,5 +1,7 @@
 //! Promises of a batch system between scheduler and cluster, on random workloads and clusters.
 
+#![allow(clippy::unwrap_used)]
+
 mod scenario;
 
 use pleach_env::batch_system::BatchSystem;

@@ -101,7 +101,7 @@ fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
     Ok(search)
 }
 
-/// A formula has a line for each of twenty weights.
+/// A formula has a line for each of some thirty weights.
 const FORMULA_BYTES_MAX: u64 = 1 << 20;
 
 fn read(path: &std::path::Path) -> Result<Formula, Error> {

@@ -44,6 +44,14 @@ pub(super) struct Bounds {
     pub(super) runs: Vec<PolicyRun>,
 }
 
+impl Bounds {
+    fn of(heuristic: &str, settings: &TrainSettings, validation: &Validation) -> Result<Bounds, Error> {
+        let baseline = PolicySpec::heuristic(heuristic)?;
+        let runs = validation.runs(&settings.env, &baseline)?;
+        Ok(Bounds { baseline, runs })
+    }
+}
+
 impl<'a> Run<'a> {
     pub(super) fn open(
         settings: &'a TrainSettings,
@@ -61,17 +69,14 @@ impl<'a> Run<'a> {
         };
         let prior = named(&settings.prior);
         let teacher = named(&settings.warm_start).filter(|_| prior.is_none());
-        let bounds = match settings.constraint.is_empty() {
-            true => None,
-            false => {
-                let name = match settings.constraint.baseline.as_str() {
-                    "prior" => prior.clone().or_else(|| named("best")),
-                    name => named(name),
-                };
-                let baseline = PolicySpec::heuristic(&name.unwrap_or_default())?;
-                let runs = validation.runs(&settings.env, &baseline)?;
-                Some(Bounds { baseline, runs })
-            }
+        let bounds = if settings.constraint.is_empty() {
+            None
+        } else {
+            let name = match settings.constraint.baseline.as_str() {
+                "prior" => prior.clone().or_else(|| named("best")),
+                name => named(name),
+            };
+            Some(Bounds::of(&name.unwrap_or_default(), settings, validation)?)
         };
         extend::adopt_length(folder, settings.train.num_updates)?;
         let latest = Checkpoint::latest_good(&folder.join(CHECKPOINTS))?;
@@ -120,13 +125,8 @@ impl<'a> Run<'a> {
             all["device"] = settings.device.name().into();
         }
         logger.settings(&all, clock())?;
-        let baseline = bounds
-            .as_ref()
-            .map(|bounds: &Bounds| bounds.baseline.name().to_string());
-        let units = match settings.num_units {
-            0 | 1 => None,
-            num => Some(Units::open(folder, num, baseline)?),
-        };
+        let baseline = bounds.as_ref().map(|bounds| &bounds.baseline);
+        let units = Units::open(folder, settings.num_units, baseline)?;
         let mut run = Run {
             settings,
             clock,

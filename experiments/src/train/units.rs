@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::population::{Generation, Play};
 use crate::error::Error;
+use crate::evaluate::policy_spec::PolicySpec;
 use crate::run_folder::hash::hash_file;
 use crate::run_folder::{SETTINGS_FILE, atomic_file};
 
@@ -136,21 +137,29 @@ pub(super) struct Units {
 }
 
 impl Units {
-    /// For a run in `folder` whose settings are written; `num_units` counts the training process, which is unit 0.
+    /// For a run in `folder` whose settings are written; `num_units` counts the training process, which is unit 0. None where that is
+    /// alone.
     ///
     /// # Errors
     /// A folder that cannot be written.
-    pub(super) fn open(folder: &Path, num_units: usize, baseline: Option<String>) -> Result<Units, Error> {
+    pub(super) fn open(
+        folder: &Path,
+        num_units: usize,
+        baseline: Option<&PolicySpec>,
+    ) -> Result<Option<Units>, Error> {
+        if num_units <= 1 {
+            return Ok(None);
+        }
         let settings = folder.join(SETTINGS_FILE);
         let (_, hash) = hash_file(&settings).map_err(|source| Error::io("read", &settings, source))?;
         let folder = folder.join(UNITS);
         std::fs::create_dir_all(&folder).map_err(|source| Error::io("create", &folder, source))?;
-        Ok(Units {
+        Ok(Some(Units {
             folder,
             settings: hash,
-            baseline,
+            baseline: baseline.map(|baseline| baseline.name().to_string()),
             is_here: vec![true; num_units],
-        })
+        }))
     }
 
     /// All plays of a generation, in order.

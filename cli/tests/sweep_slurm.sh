@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the job array that `pleach sweep emit slurm` writes on a real Slurm on loopback: one task requeued by hand, one killed, one
 # that asks for another try twice; all are gathered, with the same bytes as a run on this machine. Then one that never ends well
-# is given up, and one that is cancelled does not come back.
+# is given up, and one that is cancelled does not come back. Then a training by evolution whose units are tasks of an array.
 #   cli/tests/sweep_slurm.sh PLEACH
 # PLEACH is the built program. Needs root. About a minute.
 set -euo pipefail
@@ -112,4 +112,20 @@ grep -q 'given up after 1 requeues' "$sweep/logs 100%/${array}_0.log" || fail 't
 # A list whose every unit has a result is refused, with what to do.
 emitted=0; "$real" sweep emit slurm --manifest local/sweep.json > /dev/null 2> refused.txt || emitted=$?
 [ "$emitted" = 2 ] && grep -q gather refused.txt || fail 'a sweep without missing units was emitted'
-echo "sweep_slurm: 12 of 12 units on $(scontrol --version) in $took s, one requeued, one killed, one tried three times; all as expected"
+
+echo '3. A training whose generations are played by the tasks of an array too: one is requeued, one is killed'
+training=(train --learner evolution --num-jobs 60 --set num_validation=8 --set train.num_updates=40 --quiet)
+"$real" "${training[@]}" --out alone
+array=$(sbatch --parsable --array=1-2 --requeue --output "unit-%a.log" --open-mode=append \
+  --wrap "exec '$real' train --out '$dir/shared' --unit \$SLURM_ARRAY_TASK_ID")
+"$real" "${training[@]}" --out shared --units 3 &
+leader=$!
+wait_for 60 'both units play' test -s shared/units/part-1.json -a -s shared/units/part-2.json
+scontrol requeue "${array}_1"
+pkill -9 -f "^$real train --out $dir/shared --unit 2"
+wait "$leader" || fail 'the training failed'
+wait_for 60 'the units end with their training' queue_is_empty
+same() { (cd "$1" && find . -type f ! -path '*tensorboard*' ! -name timing.jsonl -exec sha256sum {} + | sort -k 2); }
+[ "$(same alone)" = "$(same shared)" ] || fail 'the training is not that of one process'
+
+echo "sweep_slurm: 12 of 12 units on $(scontrol --version) in $took s, one requeued, one killed, one tried three times; all as expected; a training with two units, one requeued and one killed, has the bytes of one process"

@@ -21,6 +21,14 @@ pub enum Error {
         /// Why it is refused.
         reason: String,
     },
+    /// A log that cannot be made a workload of.
+    #[error("{}: {reason}", path.display())]
+    Capture {
+        /// The list that was to be written.
+        path: PathBuf,
+        /// Why it is not.
+        reason: String,
+    },
     /// A policy that failed in the middle of a round.
     #[error(transparent)]
     Scoring(#[from] PolicyError),

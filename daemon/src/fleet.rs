@@ -22,7 +22,7 @@ use self::offer::{Kind, Offer};
 use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::snapshot::{JobSeen, Phase, Snapshot};
+use crate::snapshot::{JobSeen, Phase, SharedNode, Snapshot};
 
 /// Tables made from a snapshot.
 #[derive(Debug)]
@@ -107,6 +107,21 @@ pub fn build(
         }
     }
     Ok(Some(fleet))
+}
+
+/// The whole cluster of a snapshot as a simulator would have it, whoever holds what, and the speed of each of its GPU types.
+pub(crate) fn whole(snapshot: &Snapshot, settings: &RoundSettings) -> (ClusterSpec, Vec<f64>) {
+    let mut empty = Snapshot {
+        jobs: Vec::new(),
+        ..snapshot.clone()
+    };
+    for node in &mut empty.nodes {
+        (node.num_gpus_used, node.state) = (0, NodeState::Up);
+        node.shared = node.shared.map(|_| SharedNode::default());
+    }
+    let (offers, kinds) = offers(&empty);
+    let speed = |kind: &Kind<'_>| settings.gpu_types.get(kind.0).map_or(1.0, |gpu| gpu.speed);
+    (spec(&offers, &kinds, settings), kinds.iter().map(speed).collect())
 }
 
 /// Nodes with what is left of them, and the GPU types that they are of.

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod apply;
+pub mod capture;
 pub mod command;
 pub mod config;
 pub mod drift;

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
+use pleach_daemon::capture::Capture;
 use pleach_daemon::config::EstimatesFrom;
 use pleach_daemon::log::{LogForm, one_line};
 use pleach_daemon::memory::Memory;
@@ -60,6 +61,9 @@ enum Command {
     Lua(Lua),
     /// Decide the rounds of a log again and compare.
     Replay(ReplayArgs),
+    /// Write a log's jobs as a list for the simulator, `NAME.csv` with `NAME.cluster.toml`: for `pleach evaluate --workload NAME.csv`,
+    /// and to train and distil on what came here.
+    Capture(CaptureArgs),
 }
 
 #[derive(Debug, Args)]
@@ -117,6 +121,16 @@ struct ReplayArgs {
     policy: String,
 }
 
+#[derive(Debug, Args)]
+struct CaptureArgs {
+    /// The log, `decisions.jsonl`; several in the order in which they were written.
+    #[arg(required = true)]
+    logs: Vec<PathBuf>,
+    /// The list to write, NAME.csv.
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     cli.log_form.start();
@@ -163,6 +177,7 @@ fn dispatch(cli: &Cli) -> Result<ExitCode, Error> {
         Command::HandBack(args) => hand_back(&settings, args),
         Command::Lua(args) => script(&settings, args),
         Command::Replay(args) => replay(&settings, args),
+        Command::Capture(args) => capture(&settings, args),
     }
 }
 
@@ -365,6 +380,17 @@ fn script(settings: &Settings, args: &Lua) -> Result<ExitCode, Error> {
         args.patience_s,
         !settings.share_nodes.is_empty(),
     )?);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn capture(settings: &Settings, args: &CaptureArgs) -> Result<ExitCode, Error> {
+    let mut capture = Capture::new(settings.rounds());
+    for log in &args.logs {
+        for record in Replay::open(log)? {
+            capture.read(&record?);
+        }
+    }
+    say(&capture.write(&args.to)?);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,8 +1,9 @@
 //! The loop: observe, decide, carry out, write down. What fails is told and tried again in the next round.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use pleach_scheduler::ExternalId;
 use pleach_scheduler::decision::Action;
 
 use crate::apply::slurm as apply;
@@ -45,6 +46,8 @@ pub struct Service {
     history_written_s: Option<i64>,
     /// Whether accounting is still to be read.
     is_unread: bool,
+    /// Jobs that ran in the last round.
+    running: BTreeSet<ExternalId>,
     state: State,
     status: Status,
     metrics: Option<Metrics>,
@@ -101,6 +104,7 @@ impl Service {
             is_unread: settings.estimates.seed_days > 0 && history.as_ref().is_some_and(History::is_empty),
             history,
             history_written_s: None,
+            running: BTreeSet::new(),
             state,
             status,
             metrics,
@@ -248,7 +252,12 @@ impl Service {
         self.status.num_starts += starts.count() as u64;
         let failed = plan.decisions.iter().filter(|planned| !sent(&planned.outcome));
         notes.extend(failed.map(|planned| format!("job {}: {}", planned.job(), planned.outcome)));
-        if plan.decisions.iter().any(round::is_carried_out) {
+        // A round in which somebody is no longer running is written down too: the log then shows how long each job ran.
+        let runs = snapshot.jobs.iter().filter(|job| job.phase == Phase::Running);
+        let running: BTreeSet<ExternalId> = runs.map(|job| job.id).collect();
+        let has_ended = !self.running.is_subset(&running);
+        self.running = running;
+        if has_ended || plan.decisions.iter().any(round::is_carried_out) {
             let record = RoundRecord {
                 round: self.status.num_rounds,
                 is_shadow: self.is_shadow,

@@ -241,4 +241,8 @@ while read -r _ job _ gpu shards; do
   num_foreseen=$((num_foreseen + 1))
 done < <(grep '^+' "$dir/parts")
 [ "$num_foreseen" = 12 ] || fail "only $num_foreseen shares were looked at"
+echo '9. The log as a list for the simulator'
+"$program" --config "$dir/pleach.toml" capture "$dir/pleach/decisions.jsonl" --to "$dir/week.csv" | tee "$dir/captured"
+num_captured=$(($(wc -l < "$dir/week.csv") - 1))
+[ "$num_captured" -ge 60 ] && grep -q "^$num_captured jobs that ended" "$dir/captured" || fail "$num_captured jobs were captured"
 echo "real_slurm: $((num_jobs + 42)) jobs on $(scontrol --version): all as expected ($num_placed placed by the daemon in step 3)"

@@ -1,0 +1,279 @@
+//! A log of decisions as a workload for the simulator: who came when, asked for how much, and how long it ran.
+//!
+//! The log has the rounds in which something was decided or a job that ran no longer does. Such a job has ended when that round was
+//! taken, a tick too late at most, unless the daemon was away meanwhile. Run times are on the reference type: time that GPUs were
+//! held, times the speed of the slowest. What a run had done before it was stopped or requeued counts where jobs write
+//! checkpoints (`preemption = true`), else the last run alone.
+//!
+//! # What is deliberately not here
+//! Jobs that had not ended with the log, that never were seen running, or that are left to the batch system: they are counted. GPU
+//! types that jobs asked for: every job of the list may run on any; these are counted too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+
+use pleach_scheduler::decision::Action;
+use pleach_scheduler::{ClusterSpec, ExternalId, ModelClass};
+use serde::Serialize;
+
+use crate::config::RoundSettings;
+use crate::error::Error;
+use crate::fleet;
+use crate::record::{Planned, RoundRecord};
+use crate::snapshot::{JobSeen, Phase, Snapshot};
+
+/// A job that ended.
+#[derive(Clone, Debug, PartialEq)]
+struct Ended {
+    seen: JobSeen,
+    run_time_s: f64,
+}
+
+/// A job that waits or runs.
+#[derive(Clone, Debug)]
+struct Live {
+    seen: JobSeen,
+    last_s: i64,
+    /// Start and speed of its present run.
+    run: Option<(i64, f64)>,
+    /// When it was let go, and the speed there, where it has not been seen running since.
+    released: Option<(i64, f64)>,
+    /// What earlier runs did, s on the reference type.
+    before_s: f64,
+}
+
+/// What was read out of a log so far.
+#[derive(Debug)]
+pub struct Capture {
+    settings: RoundSettings,
+    live: BTreeMap<ExternalId, Live>,
+    ended: Vec<Ended>,
+    /// The cluster at its largest.
+    widest: Option<Snapshot>,
+    num_unrun: usize,
+    foreign: BTreeSet<ExternalId>,
+    num_typed: usize,
+}
+
+/// The content of `NAME.cluster.toml`.
+#[derive(Serialize)]
+struct Sidecar<'a> {
+    name: &'a str,
+    classes: [ModelClass; 1],
+    cluster: ClusterSpec,
+}
+
+impl Capture {
+    /// Nothing is read yet.
+    #[must_use]
+    pub fn new(settings: RoundSettings) -> Capture {
+        Capture {
+            settings,
+            live: BTreeMap::new(),
+            ended: Vec::new(),
+            widest: None,
+            num_unrun: 0,
+            foreign: BTreeSet::new(),
+            num_typed: 0,
+        }
+    }
+
+    /// Reads the next round.
+    pub fn read(&mut self, record: &RoundRecord) {
+        let snapshot = &record.snapshot;
+        let now_s = snapshot.taken_s;
+        let types: BTreeMap<&str, &str> = snapshot
+            .nodes
+            .iter()
+            .map(|node| (node.name.as_str(), node.gpu_type.as_str()))
+            .collect();
+        for seen in &snapshot.jobs {
+            if let Phase::Foreign { .. } = seen.phase {
+                self.live.remove(&seen.id);
+                self.foreign.insert(seen.id);
+                continue;
+            }
+            let speed = self.slowest(&seen.nodes, &types);
+            let keeps = self.settings.preemption;
+            let live = self.live.entry(seen.id).or_insert_with(|| Live {
+                seen: seen.clone(),
+                last_s: now_s,
+                run: None,
+                released: None,
+                before_s: 0.0,
+            });
+            let run = seen.start_s.filter(|_| seen.phase == Phase::Running);
+            if let Some((start_s, old_speed)) = live.run
+                && run != Some(start_s)
+            {
+                let end_s = run.unwrap_or(now_s).min(now_s);
+                let did_s = (end_s - start_s).max(0) as f64 * old_speed;
+                live.before_s = if keeps { live.before_s + did_s } else { 0.0 };
+            }
+            live.run = run.map(|start_s| (start_s, speed));
+            live.released = match seen.phase {
+                Phase::Released { since_s } => Some((since_s, speed)),
+                _ => None,
+            };
+            (live.seen, live.last_s) = (seen.clone(), now_s);
+        }
+        // A short job may start and end before the next round that is written down.
+        let sent = |planned: &&Planned| planned.decision.action == Action::Start && planned.outcome == "sent";
+        for planned in record.decisions.iter().filter(sent) {
+            let speed = self.slowest(&planned.nodes, &types);
+            if let Some(live) = self.live.get_mut(&planned.job()) {
+                live.released = Some((now_s, speed));
+            }
+        }
+        let gone: Vec<ExternalId> = self
+            .live
+            .iter()
+            .filter(|(_, live)| live.last_s < now_s)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in gone {
+            if let Some(live) = self.live.remove(&id) {
+                self.end(live, now_s);
+            }
+        }
+        let num_gpus = |snapshot: &Snapshot| snapshot.nodes.iter().map(|node| node.num_gpus).sum::<u32>();
+        if self
+            .widest
+            .as_ref()
+            .is_none_or(|widest| num_gpus(widest) < num_gpus(snapshot))
+        {
+            self.widest = Some(Snapshot {
+                jobs: Vec::new(),
+                ..snapshot.clone()
+            });
+        }
+    }
+
+    /// Speed of the slowest of some nodes.
+    fn slowest(&self, nodes: &[String], types: &BTreeMap<&str, &str>) -> f64 {
+        let speed = |node: &String| {
+            let gpu_type = types.get(node.as_str())?;
+            Some(
+                self.settings
+                    .gpu_types
+                    .get(*gpu_type)
+                    .map_or(1.0, |gpu| gpu.speed),
+            )
+        };
+        let slowest = nodes.iter().filter_map(speed).fold(f64::INFINITY, f64::min);
+        if slowest.is_finite() { slowest } else { 1.0 }
+    }
+
+    fn end(&mut self, live: Live, now_s: i64) {
+        let Some((start_s, speed)) = live.run.or(live.released) else {
+            self.num_unrun += 1;
+            return;
+        };
+        let held_s = (now_s - start_s).max(1) as f64;
+        self.num_typed += usize::from(live.seen.gpu_type.is_some() || !live.seen.gpu_types.is_empty());
+        self.ended.push(Ended {
+            run_time_s: live.before_s + held_s * speed,
+            seen: live.seen,
+        });
+    }
+
+    /// Writes `NAME.csv` and `NAME.cluster.toml`, and says what is in them and what is not.
+    ///
+    /// # Errors
+    /// A log without an ended job, a name that does not end in `.csv`, files that are there already or cannot be written.
+    pub fn write(mut self, path: &Path) -> Result<String, Error> {
+        let refuse = |reason: &str| Error::Capture {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let name = path.to_str().and_then(|path| path.strip_suffix(".csv"));
+        let name = name
+            .ok_or_else(|| refuse("the list's name ends in .csv"))?
+            .to_owned();
+        let Some(widest) = self.widest.take().filter(|_| !self.ended.is_empty()) else {
+            return Err(refuse(
+                "no job ran and ended while the log was written; let the daemon run for longer",
+            ));
+        };
+        self.ended.sort_by_key(|ended| ended.seen.arrival());
+        let (cluster, speed) = fleet::whole(&widest, &self.settings);
+        let sidecar = Sidecar {
+            name: Path::new(&name)
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or("log"),
+            classes: [ModelClass {
+                name: "any".into(),
+                speed,
+                ..ModelClass::default()
+            }],
+            cluster,
+        };
+        let sidecar = toml::to_string_pretty(&sidecar).map_err(|error| refuse(&error.to_string()))?;
+        put(path, &self.rows())?;
+        put(Path::new(&format!("{name}.cluster.toml")), &sidecar)?;
+        Ok(format!(
+            "{} jobs that ended; left out: {} that had not, {} never seen running, {} given over to the batch system\n\
+             {} of them asked for a GPU type, which the list does not say",
+            self.ended.len(),
+            self.live.len(),
+            self.num_unrun,
+            self.foreign.len(),
+            self.num_typed
+        ))
+    }
+
+    fn rows(&self) -> String {
+        let first_s = self
+            .ended
+            .iter()
+            .map(|ended| ended.seen.submit_s)
+            .min()
+            .unwrap_or(0);
+        let has_shares = self.ended.iter().any(|ended| ended.seen.share.is_some());
+        let mut text = String::from("job_id,submit_s,num_gpus,run_time_s,estimate_s,tenant,user");
+        text.push_str(if has_shares {
+            ",gpu_milli,gpu_memory_gib,cpu_cores,memory_gib\n"
+        } else {
+            "\n"
+        });
+        for Ended { seen, run_time_s } in &self.ended {
+            let tenant = Some(&seen.account).filter(|name| self.settings.tenants.contains_key(*name));
+            let limit_s = seen
+                .limit_s
+                .map_or(String::new(), |limit_s| limit_s.max(1).to_string());
+            let _ = write!(
+                text,
+                "{},{},{},{run_time_s},{limit_s},{},{}",
+                seen.id,
+                seen.submit_s - first_s,
+                seen.num_gpus(),
+                field(tenant.map_or("*", |name| name)),
+                field(&seen.user)
+            );
+            let _ = match has_shares {
+                true => writeln!(text, ",{},0,0,0", seen.gpu_milli()),
+                false => writeln!(text),
+            };
+        }
+        text
+    }
+}
+
+/// A field of a CSV file.
+fn field(text: &str) -> String {
+    match text.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"").replace(['\n', '\r'], " ")),
+        false => text.to_owned(),
+    }
+}
+
+/// Writes a file that is not there yet.
+fn put(path: &Path, text: &str) -> Result<(), Error> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let mut file = file.map_err(Error::file(path))?;
+    file.write_all(text.as_bytes()).map_err(Error::file(path))
+}

@@ -1,0 +1,216 @@
+//! A log as a workload: jobs by hand, read back by the simulator, which then plays them.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pleach_daemon::RoundSettings;
+use pleach_daemon::capture::Capture;
+use pleach_daemon::config::GpuType;
+use pleach_daemon::memory::Memory;
+use pleach_daemon::record::RoundRecord;
+use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Share, Snapshot, VERSION};
+use pleach_env::workload::Workload;
+use pleach_env::{SimConfig, simulate};
+use pleach_scheduler::cluster::NodeState;
+use pleach_scheduler::{ExternalId, heuristics};
+
+/// When the log begins, Unix time, s.
+const EPOCH_S: i64 = 1_795_000_000;
+
+fn settings(preemption: bool) -> RoundSettings {
+    let fast = GpuType {
+        speed: 2.0,
+        ..GpuType::default()
+    };
+    RoundSettings {
+        preemption,
+        gpu_types: BTreeMap::from([("fast".into(), fast)]),
+        tenants: BTreeMap::from([("vision".into(), 4)]),
+        ..RoundSettings::default()
+    }
+}
+
+fn node(name: &str, gpu_type: &str) -> NodeSeen {
+    NodeSeen {
+        name: name.into(),
+        gpu_type: gpu_type.into(),
+        num_gpus: 4,
+        // The cluster is written down whole, whoever holds what.
+        num_gpus_used: 3,
+        num_cpus_free: 64,
+        state: NodeState::Up,
+        shared: None,
+    }
+}
+
+/// A job that came `submit_s` after the beginning and runs since `start_s`, if it does.
+fn job(number: u64, submit_s: i64, start_s: Option<i64>, on: &str) -> JobSeen {
+    JobSeen {
+        id: ExternalId::number(number),
+        phase: start_s.map_or(Phase::Waiting, |_| Phase::Running),
+        account: if number == 1 { "vision" } else { "others" }.into(),
+        user: "ann, b.".into(),
+        submit_s: EPOCH_S + submit_s,
+        start_s: start_s.map(|start_s| EPOCH_S + start_s),
+        limit_s: Some(600),
+        num_nodes: 1,
+        gpus_per_node: 2,
+        is_packed: false,
+        share: None,
+        gpu_type: None,
+        gpu_types: Vec::new(),
+        num_cpus: 2,
+        nodes: start_s.map(|_| on.to_string()).into_iter().collect(),
+        num_restarts: 0,
+        num_tries: 0,
+        not_before_s: 0,
+        predicted_s: None,
+    }
+}
+
+fn round(number: u64, taken_s: i64, jobs: Vec<JobSeen>) -> RoundRecord {
+    RoundRecord {
+        round: number,
+        is_shadow: true,
+        policy: "fifo".into(),
+        fallback: None,
+        snapshot: Snapshot {
+            version: VERSION,
+            taken_s: EPOCH_S + taken_s,
+            nodes: vec![node("a", "slow"), node("b", "fast")],
+            jobs,
+        },
+        memory: Memory::default(),
+        decisions: Vec::new(),
+        observe_s: 0.0,
+        decide_s: 0.0,
+        apply_s: 0.0,
+    }
+}
+
+/// Job 1 runs on the fast node from 100 s, is seen until 130 s and gone at 140 s. Job 2 is taken back while it waits. Job 3 runs from
+/// 100 s, waits again at 120 s, runs from 125 s and is gone at 150 s. Job 4 has not ended. Job 5 is left
+/// to the batch system. Job 6 was never seen running.
+fn rounds() -> Vec<RoundRecord> {
+    let foreign = JobSeen {
+        phase: Phase::Foreign {
+            reason: "gres".into(),
+        },
+        ..job(5, 60, Some(70), "a")
+    };
+    let of = |taken_s: i64| {
+        let mut jobs = Vec::new();
+        if taken_s <= 130 {
+            jobs.push(job(1, 50, Some(100), "b"));
+        }
+        if taken_s <= 110 {
+            jobs.push(job(2, 70, None, ""));
+        }
+        // Job 6 is let go at 120 s and gone at 130 s.
+        if taken_s == 120 {
+            jobs.push(JobSeen {
+                phase: Phase::Released {
+                    since_s: EPOCH_S + 118,
+                },
+                nodes: vec!["a".into()],
+                ..job(6, 110, None, "")
+            });
+        }
+        match taken_s {
+            120 => jobs.push(job(3, 90, None, "")),
+            ..=119 => jobs.push(job(3, 90, Some(100), "a")),
+            121..=140 => jobs.push(job(3, 90, Some(125), "a")),
+            _ => {}
+        }
+        jobs.extend([job(4, 95, Some(99), "a"), foreign.clone()]);
+        jobs
+    };
+    let times = [100, 110, 120, 130, 140, 150];
+    let rounds = times.into_iter().enumerate();
+    rounds
+        .map(|(number, taken_s)| round(number as u64, taken_s, of(taken_s)))
+        .collect()
+}
+
+fn captured(rounds: &[RoundRecord], settings: RoundSettings, path: &Path) -> (String, Workload) {
+    let mut capture = Capture::new(settings);
+    for record in rounds {
+        capture.read(record);
+    }
+    let said = capture.write(path).unwrap();
+    (said, Workload::read(path).unwrap())
+}
+
+#[test]
+fn a_log_is_read_as_the_jobs_that_it_shows_and_the_simulator_plays_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("week.csv");
+    let (said, workload) = captured(&rounds(), settings(false), &path);
+    assert!(
+        said.starts_with("3 jobs that ended; left out: 1 that had not, 1 never seen running, 1 given"),
+        "{said}"
+    );
+    let jobs: Vec<_> = workload
+        .jobs
+        .iter()
+        .map(|job| (job.id.as_str(), job.submit.as_secs_f64(), job.run_time_s))
+        .collect();
+    // 40 s at twice the speed; 25 s, for what was done before the requeue is lost.
+    assert_eq!(jobs, [("1", 0.0, 80.0), ("3", 40.0, 25.0), ("6", 60.0, 12.0)]);
+    let job = &workload.jobs[0];
+    assert_eq!(
+        (job.num_gpus, job.estimate_s, job.user.as_deref()),
+        (2, Some(600.0), Some("ann, b."))
+    );
+    let tenants: Vec<&str> = workload
+        .jobs
+        .iter()
+        .map(|job| workload.cluster.tenants[usize::from(job.tenant)].name.as_str())
+        .collect();
+    assert_eq!(tenants, ["vision", "*", "*"]);
+    assert_eq!(workload.classes[0].speed, [1.0, 2.0]);
+    assert_eq!(
+        workload.cluster.num_gpus(),
+        8,
+        "the whole cluster, whoever holds what"
+    );
+    let mut policy = heuristics::by_name("sjf").unwrap();
+    let result = simulate(&workload, &SimConfig::default(), policy.as_mut()).unwrap();
+    assert!(result.metrics.avg_jct_s > 0.0);
+    // With checkpoints the 20 s before the requeue count.
+    let (_, workload) = captured(&rounds(), settings(true), &folder.path().join("kept.csv"));
+    assert_eq!(workload.jobs[1].run_time_s, 45.0);
+}
+
+#[test]
+fn shares_are_parts_of_gpus_and_what_is_there_is_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shares.csv");
+    let mut rounds = rounds();
+    for record in &mut rounds {
+        for job in record
+            .snapshot
+            .jobs
+            .iter_mut()
+            .filter(|job| job.id == ExternalId::number(1))
+        {
+            job.gpus_per_node = 1;
+            job.share = Some(Share {
+                shards: 1,
+                gpu_milli: 250,
+                gpu: Some(0),
+            });
+        }
+    }
+    let (_, workload) = captured(&rounds, settings(false), &path);
+    let milli: Vec<u16> = workload.jobs.iter().map(|job| job.resources.gpu_milli).collect();
+    assert_eq!(milli, [250, 1000, 1000]);
+    let mut again = Capture::new(settings(false));
+    rounds.iter().for_each(|record| again.read(record));
+    let error = again.write(&path).unwrap_err().to_string();
+    assert!(error.contains("shares.csv"), "{error}");
+    let empty = Capture::new(settings(false)).write(&folder.path().join("none.csv"));
+    assert!(empty.unwrap_err().to_string().contains("no job ran and ended"));
+}

@@ -49,15 +49,12 @@ pub(super) fn deal(
     let mut plan = plan(cluster, rules, order, lookups, moves);
     let mut allocation = plan.settled;
     for one in plan.seated {
-        // With more than 65,536 different shares a job gets what it asked for.
         let granted = cluster.number_shape(one.share);
-        allocation.insert(
-            one.job,
-            Grant {
-                granted,
-                ..Grant::gang(one.seat)
-            },
-        );
+        // With more than 65,536 different shares the job waits.
+        if granted.is_some() {
+            let gang = Grant::gang(one.seat);
+            allocation.insert(one.job, Grant { granted, ..gang });
+        }
     }
     let wishes = plan.wishes;
     add_guests(

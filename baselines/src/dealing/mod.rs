@@ -11,8 +11,8 @@
 //!
 //! # Source
 //! List scheduling (Graham, 1969) with priority indices; the orders are those of Tiresias (NSDI'19) and of shortest remaining
-//! time first. Demands for CPU and memory are Synergy's (OSDI'22), steps by what they add Optimus's (EuroSys'18). Sharing by the sum of speeds is Gavel's (OSDI'20), moving spread gangs Gandiva's (OSDI'18). Their combination is
-//! ours.
+//! time first. Demands for CPU and memory are Synergy's (OSDI'22), steps by what they add Optimus's (EuroSys'18). Sharing by the sum
+//! of speeds is Gavel's (OSDI'20), moving spread gangs Gandiva's (OSDI'18). Their combination is ours.
 //!
 //! # What is deliberately not here
 //! Fractions of GPUs (they start first come, first served), gangs on several types, batches below one GPU's.

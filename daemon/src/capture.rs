@@ -1,13 +1,13 @@
 //! A log of decisions as a workload for the simulator: who came when, asked for how much, and how long it ran.
 //!
-//! The log has the rounds in which something was decided or a job that ran no longer does. Such a job has ended when that round was
-//! taken, a tick too late at most, unless the daemon was away meanwhile. Run times are on the reference type: time that GPUs were
-//! held, times the speed of the slowest. What a run had done before it was stopped or requeued counts where jobs write
-//! checkpoints (`preemption = true`), else the last run alone.
+//! The log has the rounds in which something was decided or a job that ran no longer does. Such a job has ended when that round
+//! was taken, a tick too late at most, unless the daemon was away meanwhile. Run times are on the reference type: time that
+//! GPUs were held, times the speed of the slowest. What a run had done before it was stopped or requeued counts where jobs
+//! write checkpoints (`preemption = true`), else the last run alone.
 //!
 //! # What is deliberately not here
-//! Jobs that had not ended with the log, that never were seen running, or that are left to the batch system: they are counted. GPU
-//! types that jobs asked for: every job of the list may run on any; these are counted too.
+//! Jobs that had not ended with the log, that never were seen running, or that are left to the batch system: they are counted.
+//! GPU types that jobs asked for: every job of the list may run on any; these are counted too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

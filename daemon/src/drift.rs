@@ -4,8 +4,8 @@
 //! simulator, where the histogram of the file is from, decisions are taken when something happens. So a round counts only where
 //! jobs or nodes are others than in the last round that counted.
 //!
-//! What is remembered is written to `drift.json` of the daemon's folder after each round that changed it, so a restart goes on with
-//! the same window and stays with the fallback where drift has led to it. Reading the policy again begins anew.
+//! What is remembered is written to `drift.json` of the daemon's folder after each round that changed it, so a restart goes on
+//! with the same window and stays with the fallback where drift has led to it. Reading the policy again begins anew.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

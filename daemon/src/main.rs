@@ -61,8 +61,8 @@ enum Command {
     Lua(Lua),
     /// Decide the rounds of a log again and compare.
     Replay(ReplayArgs),
-    /// Write a log's jobs as a list for the simulator, `NAME.csv` with `NAME.cluster.toml`: for `pleach evaluate --workload NAME.csv`,
-    /// and to train and distil on what came here.
+    /// Write a log's jobs as a list for the simulator, `NAME.csv` with `NAME.cluster.toml`: for `pleach evaluate --workload
+    /// NAME.csv`, and to train and distil on what came here.
     Capture(CaptureArgs),
 }
 

@@ -90,9 +90,9 @@ fn round(number: u64, taken_s: i64, jobs: Vec<JobSeen>) -> RoundRecord {
     }
 }
 
-/// Job 1 runs on the fast node from 100 s, is seen until 130 s and gone at 140 s. Job 2 is taken back while it waits. Job 3 runs from
-/// 100 s, waits again at 120 s, runs from 125 s and is gone at 150 s. Job 4 has not ended. Job 5 is left
-/// to the batch system. Job 6 was never seen running.
+/// Job 1 runs on the fast node from 100 s, is seen until 130 s and gone at 140 s. Job 2 is taken back while it waits. Job 3
+/// runs from 100 s, waits again at 120 s, runs from 125 s and is gone at 150 s. Job 4 has not ended. Job 5 is left to the batch
+/// system. Job 6 was never seen running.
 fn rounds() -> Vec<RoundRecord> {
     let foreign = JobSeen {
         phase: Phase::Foreign {

@@ -230,8 +230,8 @@ fn drawn(numbers: &mut Numbers, num_shared: usize) -> (ClassId, u32, u16) {
     }
 }
 
-/// Follows a simulated cluster for `num_instants`; how many decisions were compared, how many of them stop jobs, and how many start
-/// shares beside others.
+/// Follows a simulated cluster for `num_instants`; how many decisions were compared, how many of them stop jobs, and how many
+/// start shares beside others.
 fn compare(make: fn() -> Box<dyn Policy>, num_instants: usize, num_shared: usize) -> (usize, usize, usize) {
     let settings = settings();
     let mut memory = Memory::default();
@@ -536,7 +536,8 @@ fn large(num: usize) -> Snapshot {
     snapshot
 }
 
-/// Times of our own part of a round; run in release mode: `cargo test --release -p pleach-daemon --test parity -- --ignored --nocapture`.
+/// Times of our own part of a round; run in release mode: `cargo test --release -p pleach-daemon --test parity -- --ignored
+/// --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 fn time_from_a_snapshot_to_its_decisions() {

@@ -5,8 +5,8 @@
 //! gets a better one only when the present one has cost it what a restart costs.
 //!
 //! # Source
-//! Synergy (OSDI'22): the demand of a class is the least CPU and memory with which it runs fastest (section 4.1), and nobody falls
-//! below the proportional share for somebody else's sake (TUNE). The order of handing out is ours.
+//! Synergy (OSDI'22): the demand of a class is the least CPU and memory with which it runs fastest (section 4.1), and nobody
+//! falls below the proportional share for somebody else's sake (TUNE). The order of handing out is ours.
 
 use pleach_scheduler::cluster::{Cluster, JobState, Placement, Shape};
 use pleach_scheduler::{GpuTypeId, JobId};

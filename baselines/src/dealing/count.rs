@@ -139,8 +139,8 @@ impl Room {
     }
 }
 
-/// Deals GPUs along the wishes; a winner has all GPUs that it was given, from none. `is_out` says whose turn is over, by job, and is
-/// told of the winners. `[job]`
+/// Deals GPUs along the wishes; a winner has all GPUs that it was given, from none. `is_out` says whose turn is over, by job,
+/// and is told of the winners. `[job]`
 pub(super) fn count(cluster: &Cluster, wishes: &[Wish], room: &mut Room, is_out: &mut [bool]) -> Vec<Wish> {
     let mut winners: Vec<Wish> = Vec::new();
     // Where they stand among them, for those that take further steps.

@@ -1,18 +1,18 @@
 //! Dealing: all jobs that wait or run are scored, GPUs are counted out by score, gangs are seated tightly, losers join as guests.
 //!
 //! A deal has three steps. [`count`](self) gives GPUs to jobs by number alone, best score first, over all pairs of a job and a
-//! GPU type. Then gangs are seated, the larger ones first: each keeps its seat unless it is loose. Then those who got nothing share
-//! the GPUs of a gang of their size where the believed sum of speeds pays. An elastic job is counted out size by size, and CPU and
-//! host memory that are left over go to those whom they speed up most. Deals happen at events, a minimum interval apart; in
-//! between free GPUs are filled and nobody is stopped.
+//! GPU type. Then gangs are seated, the larger ones first: each keeps its seat unless it is loose. Then those who got nothing
+//! share the GPUs of a gang of their size where the believed sum of speeds pays. An elastic job is counted out size by size,
+//! and CPU and host memory that are left over go to those whom they speed up most. Deals happen at events, a minimum interval
+//! apart; in between free GPUs are filled and nobody is stopped.
 //!
 //! What differs between planners is only the score ([`Order`]): least attained service, shortest rest, Gittins index, rate per
 //! GPU, or a learned [`Formula`].
 //!
 //! # Source
 //! List scheduling (Graham, 1969) with priority indices; the orders are those of Tiresias (NSDI'19) and of shortest remaining
-//! time first. Demands for CPU and memory are Synergy's (OSDI'22), steps by what they add Optimus's (EuroSys'18). Sharing by the sum
-//! of speeds is Gavel's (OSDI'20), moving spread gangs Gandiva's (OSDI'18). Their combination is ours.
+//! time first. Demands for CPU and memory are Synergy's (OSDI'22), steps by what they add Optimus's (EuroSys'18). Sharing by
+//! the sum of speeds is Gavel's (OSDI'20), moving spread gangs Gandiva's (OSDI'18). Their combination is ours.
 //!
 //! # What is deliberately not here
 //! Fractions of GPUs (they start first come, first served), gangs on several types, batches below one GPU's.

@@ -6,8 +6,8 @@
 //! `score = priority - gpus_power ln(gang) + speed_power ln(speed on the type / best speed) + advantage_power ln(advantage of the
 //! class on the type) + ln(stay_gain) if it runs there`
 //!
-//! For an elastic job the gang is what it would have after the step, and `marginal_power ln(what the step adds for a GPU / what a GPU
-//! of the gang that it asked for does)` comes to it; a step beyond what it holds has no gain for staying.
+//! For an elastic job the gang is what it would have after the step, and `marginal_power ln(what the step adds for a GPU / what
+//! a GPU of the gang that it asked for does)` comes to it; a step beyond what it holds has no gain for staying.
 
 use pleach_scheduler::cluster::{Cluster, JobState};
 use pleach_scheduler::portable_math::ln;
@@ -136,8 +136,9 @@ impl ClassicOrder {
         }
     }
 
-    /// The best ratio of the chance to end within a further service to the service that this is expected to cost, over all quanta;
-    /// where nobody is known to have been longer, and before enough have ended, as if the rest were as long as the past.
+    /// The best ratio of the chance to end within a further service to the service that this is expected to cost, over all
+    /// quanta; where nobody is known to have been longer, and before enough have ended, as if the rest were as long as the
+    /// past.
     fn gittins(&self, service_s: f64) -> f64 {
         let quanta = (0..NUM_QUANTA).map(|power| 60.0 * f64::from(1_u32 << power));
         let known = quanta.map(|quantum_s| self.index.at(service_s, quantum_s));

@@ -79,15 +79,15 @@ fn an_elastic_job_takes_what_nobody_wants_and_gives_it_back() {
     jobs.push(submit_class(&mut cluster, 0, 2, 1e5));
     at(planner.as_mut(), &mut cluster, 600.0);
     assert_eq!(sizes(&cluster, &jobs), [1, 7]);
-    // A rigid gang of 6 that was never served takes its 6. Of the other two GPUs the second of job 0 (-ln(5200) - 0.75 ln(2) = -9.08)
-    // comes before the first of job 1 (-ln(16000) + ln(1.5) = -9.27).
+    // A rigid gang of 6 that was never served takes its 6. Of the other two GPUs the second of job 0 (-ln(5200) - 0.75 ln(2) =
+    // -9.08) comes before the first of job 1 (-ln(16000) + ln(1.5) = -9.27).
     let gang = submit_class(&mut cluster, 1, 6, 1e5);
     jobs.push(gang);
     at(planner.as_mut(), &mut cluster, 5000.0);
     assert_eq!(sizes(&cluster, &jobs), [2, 0, 6]);
     cluster.finish(gang);
-    // When it has ended the first of job 1 (-ln(16000) = -9.68) comes before the fourth of job 0 (-ln(6200) - 0.75 ln(4) = -9.77), and
-    // its seventh (-10.19) before the second of job 1 (-10.20).
+    // When it has ended the first of job 1 (-ln(16000) = -9.68) comes before the fourth of job 0 (-ln(6200) - 0.75 ln(4) =
+    // -9.77), and its seventh (-10.19) before the second of job 1 (-10.20).
     at(planner.as_mut(), &mut cluster, 6000.0);
     assert_eq!(sizes(&cluster, &jobs[..2]), [7, 1]);
 }

@@ -4,8 +4,8 @@
 //! the one before and a count by score takes them in turn. A rigid job has one step, its gang.
 //!
 //! # Source
-//! Greedy division by marginal speed is optimal for concave speeds (Fox, *Discrete optimization via marginal analysis*, 1966); Optimus
-//! (EuroSys'18) deals so. Speeds are the goodputs of Pollux (OSDI'21).
+//! Greedy division by marginal speed is optimal for concave speeds (Fox, *Discrete optimization via marginal analysis*, 1966);
+//! Optimus (EuroSys'18) deals so. Speeds are the goodputs of Pollux (OSDI'21).
 
 use std::collections::BTreeMap;
 
@@ -55,8 +55,8 @@ impl Sizes {
         }
     }
 
-    /// The steps of an elastic job on a type, first ones first, empty where it cannot run; none for a rigid job, which has one step:
-    /// its gang.
+    /// The steps of an elastic job on a type, first ones first, empty where it cannot run; none for a rigid job, which has one
+    /// step: its gang.
     pub(super) fn steps(
         &self,
         cluster: &Cluster,
@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn the_hull_leaves_out_what_lies_below_it() {
-        // By hand: from (0, 0) the steepest is to (2, 2), then (8, 5); 4 with 3 lies on the way, 1 with 0.5 below; 16 adds nothing.
+        // By hand: from (0, 0) the steepest is to (2, 2), then (8, 5); 4 with 3 lies on the way, 1 with 0.5 below; 16 adds
+        // nothing.
         let points = [(1, 0.5), (2, 2.0), (4, 2.9), (8, 5.0), (16, 5.0)];
         let found = hull(points.into_iter());
         assert_eq!(found, [(0, 2, 1.0), (2, 8, 0.5)]);

@@ -283,8 +283,8 @@ fn the_reference_formula_can_be_read_and_says_what_it_does() {
 /// Who got how many GPUs of which type.
 type Granted = Vec<(JobId, GpuTypeId, u32)>;
 
-/// The count as one would say it: go through the wishes from the best; who has nothing may begin, who has just what a step builds on
-/// may take it, if GPUs and quota are there. What was passed over once stays so, for less is left later.
+/// The count as one would say it: go through the wishes from the best; who has nothing may begin, who has just what a step
+/// builds on may take it, if GPUs and quota are there. What was passed over once stays so, for less is left later.
 fn slow_count(cluster: &Cluster, wishes: &[Wish], mut left: BTreeMap<GpuTypeId, u32>) -> Granted {
     let mut granted: Granted = Vec::new();
     let quota_left = |granted: &Granted, tenant| {

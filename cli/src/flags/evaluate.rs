@@ -118,8 +118,8 @@ pub struct SchedulingFlags {
     /// Let a gang run on several GPU types, at the pace of the slowest; only planners make use of it
     #[arg(long)]
     pub mixed_types: bool,
-    /// What policies believe about lengths: oracle, user, history (learned from ended jobs), lognormal:SIGMA or lognormal:SIGMA:BIAS
-    /// [default: the environment's, else oracle]
+    /// What policies believe about lengths: oracle, user, history (learned from ended jobs), lognormal:SIGMA or
+    /// lognormal:SIGMA:BIAS [default: the environment's, else oracle]
     #[arg(long, value_name = "SOURCE")]
     pub estimates: Option<EstimateSource>,
     /// Seconds that a job loses whenever it starts again [default: the environment's, else 30]
@@ -138,15 +138,16 @@ pub struct SchedulingFlags {
     /// Let nodes fail, each once in so many days on average; repairs take an hour on average
     #[arg(long, value_name = "DAYS", value_parser = number::positive)]
     pub node_mtbf_days: Option<f64>,
-    /// Let nodes be drained, taken and returned as this TOML file plans: a list `changes` of at_s, node and state (up, draining or
-    /// down)
+    /// Let nodes be drained, taken and returned as this TOML file plans: a list `changes` of at_s, node and state (up, draining
+    /// or down)
     #[arg(long, value_name = "FILE", value_parser = capacity)]
     pub capacity: Option<AvailabilityConfig>,
     /// Seconds of work between two checkpoints: what a failure can cost a job [default: a failure loses nothing]
     #[arg(long, value_name = "S", value_parser = number::positive)]
     pub checkpoint_interval_s: Option<f64>,
-    /// Let decisions be carried out by a batch system, with its rounds and delays: slurm, or a TOML file with tick_s, start_delay_s,
-    /// end_delay_s, requeue_delay_s, failure_delay_s and whole_nodes [default: the environment's, else they happen at once]
+    /// Let decisions be carried out by a batch system, with its rounds and delays: slurm, or a TOML file with tick_s,
+    /// start_delay_s, end_delay_s, requeue_delay_s, failure_delay_s and whole_nodes [default: the environment's, else they
+    /// happen at once]
     #[arg(long, value_name = "NAME|FILE", value_parser = batch_system)]
     pub batch_system: Option<BatchSystem>,
 }

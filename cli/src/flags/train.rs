@@ -37,8 +37,8 @@ pub struct TrainArgs {
     /// Environment id [default: from the configuration, or else Pleach/Philly-v0]
     #[arg(long, value_name = "ID")]
     pub env: Option<String>,
-    /// Who learns, with all settings that go with it: PPO begins as a clone of the best heuristic, evolution corrects it and keeps to
-    /// a bound on the tail [default: ppo]
+    /// Who learns, with all settings that go with it: PPO begins as a clone of the best heuristic, evolution corrects it and
+    /// keeps to a bound on the tail [default: ppo]
     #[arg(long, value_name = "LEARNER", value_parser = ["ppo", "evolution"], conflicts_with = "config")]
     pub learner: Option<String>,
     /// Configuration in TOML; unknown keys are refused [default: the built-in one]

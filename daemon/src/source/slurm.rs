@@ -4,8 +4,8 @@
 //! text that is not what the command prints is refused as a whole, with its line. Proved on Slurm 22.05.
 //!
 //! A job that cannot be carried over into tables without loss (features, reservations, licences, two nodes that are not taken
-//! whole, shares of GPUs where no nodes are set apart for them) is left to Slurm's own scheduler, and the GPUs that it takes are taken out of the cluster that
-//! the policy sees.
+//! whole, shares of GPUs where no nodes are set apart for them) is left to Slurm's own scheduler, and the GPUs that it takes
+//! are taken out of the cluster that the policy sees.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,8 +2,8 @@
 //!
 //! A candidate's loss on a list is the logarithm of its average JCT over that of the formula that the search begins with, and a
 //! part of what its p99 JCT is longer by. Every generation meets other lists, the same for all its candidates. The centre of
-//! the distribution is judged now and then on validation lists that no generation meets; the best of those is kept, if it is better
-//! than the beginning.
+//! the distribution is judged now and then on validation lists that no generation meets; the best of those is kept, if it is
+//! better than the beginning.
 
 mod cma;
 mod encoding;

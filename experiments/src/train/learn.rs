@@ -18,8 +18,8 @@ use crate::progress::{Progress, Watcher};
 /// 1970; it goes into TensorBoard and the log of speed only.
 ///
 /// # Errors
-/// Settings out of range, jobs that are not there at either end of a curriculum, a folder that cannot be written, a loss that is not finite (the last
-/// good state is kept); [`Error::Stopped`] where `watcher` asked for it.
+/// Settings out of range, jobs that are not there at either end of a curriculum, a folder that cannot be written, a loss that
+/// is not finite (the last good state is kept); [`Error::Stopped`] where `watcher` asked for it.
 pub fn train(
     settings: &TrainSettings,
     validation: &Validation,

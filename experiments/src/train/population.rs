@@ -47,8 +47,8 @@ pub(crate) struct Play {
     pub(crate) excess: Vec<f64>,
 }
 
-/// A population and the workloads on which it is judged, in an environment whose source of workloads is open. All members play the
-/// same workloads, and so do the baseline and the present policy where bounds are to be kept.
+/// A population and the workloads on which it is judged, in an environment whose source of workloads is open. All members play
+/// the same workloads, and so do the baseline and the present policy where bounds are to be kept.
 pub(crate) struct Generation<'a> {
     pub(crate) source: &'a Source,
     pub(crate) env: &'a EnvConfig,
@@ -115,8 +115,8 @@ impl Generation<'_> {
         plays.collect()
     }
 
-    /// What all the plays, in order, come to: a member's fitness is the mean over the workloads of its loss with the sign turned, less
-    /// what the multipliers charge.
+    /// What all the plays, in order, come to: a member's fitness is the mean over the workloads of its loss with the sign
+    /// turned, less what the multipliers charge.
     pub(crate) fn judge(&self, plays: &[Play]) -> Judged {
         let multipliers = self
             .bounded

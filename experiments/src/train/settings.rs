@@ -56,8 +56,8 @@ pub struct TrainSettings {
     /// Where gradients are taken. A matter of the machine and not of the run, so it is in no file: a run may go on elsewhere.
     #[serde(skip)]
     pub device: Device,
-    /// Processes that play a generation of evolution together, this one among them; 0 and 1 mean it alone. A matter of the machines
-    /// too: the bytes are the same for any number.
+    /// Processes that play a generation of evolution together, this one among them; 0 and 1 mean it alone. A matter of the
+    /// machines too: the bytes are the same for any number.
     #[serde(skip)]
     pub num_units: usize,
 }

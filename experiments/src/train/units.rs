@@ -1,8 +1,8 @@
 //! A generation that several processes play together. Members are seeds, so only a checkpoint goes out and figures come back.
 //!
-//! The training process writes the state before the generation to `units/` in the run's folder, plays its part, and reads those of the
-//! others. It plays every part that does not come itself: a unit that is killed costs time and nothing else, and the bytes of the
-//! run are those of one process. Nothing but the folder is shared, so units may run wherever it can be seen.
+//! The training process writes the state before the generation to `units/` in the run's folder, plays its part, and reads those
+//! of the others. It plays every part that does not come itself: a unit that is killed costs time and nothing else, and the
+//! bytes of the run are those of one process. Nothing but the folder is shared, so units may run wherever it can be seen.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,8 @@ pub(super) const POLL: Duration = Duration::from_millis(20);
 const CLOSE_TRIES: usize = 50;
 /// How long a part is waited for that nobody has begun, s, unless its unit did not come the last time either. *Assumed.*
 const BEGIN_S: f64 = 2.0;
-/// How long a part is waited for that was begun: so many times as long as one's own took, and at least so many seconds. *Assumed.*
+/// How long a part is waited for that was begun: so many times as long as one's own took, and at least so many seconds.
+/// *Assumed.*
 const PATIENCE: f64 = 3.0;
 const PATIENCE_MIN_S: f64 = 10.0;
 
@@ -137,8 +138,8 @@ pub(super) struct Units {
 }
 
 impl Units {
-    /// For a run in `folder` whose settings are written; `num_units` counts the training process, which is unit 0. None where that is
-    /// alone.
+    /// For a run in `folder` whose settings are written; `num_units` counts the training process, which is unit 0. None where
+    /// that is alone.
     ///
     /// # Errors
     /// A folder that cannot be written.

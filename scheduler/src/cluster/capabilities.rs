@@ -44,8 +44,9 @@ pub struct Capabilities {
     /// much.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub consolidated: bool,
-    /// Of a node that is chosen a share comes from the GPU with the lowest index that has room, shared or free, because the batch
-    /// system chooses it (Slurm); otherwise from the shared GPU with the least left. Whole GPUs are the lowest free ones either way.
+    /// Of a node that is chosen a share comes from the GPU with the lowest index that has room, shared or free, because the
+    /// batch system chooses it (Slurm); otherwise from the shared GPU with the least left. Whole GPUs are the lowest free ones
+    /// either way.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lowest_gpu: bool,
 }

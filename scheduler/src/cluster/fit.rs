@@ -116,8 +116,8 @@ impl Cluster {
         })
     }
 
-    /// The `num` GPUs of a node that a shape takes: parts of shared GPUs with the least left, then the lowest free ones; where the
-    /// batch system chooses, the lowest of both.
+    /// The `num` GPUs of a node that a shape takes: parts of shared GPUs with the least left, then the lowest free ones; where
+    /// the batch system chooses, the lowest of both.
     fn pick(&self, node: &Node, shape: Shape, num: u32) -> u64 {
         let (mut taken, mut rest) = (0_u64, num);
         if shape.is_fractional() && self.capabilities.lowest_gpu {

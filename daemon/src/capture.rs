@@ -11,7 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -213,8 +213,12 @@ impl Capture {
             cluster,
         };
         let sidecar = toml::to_string_pretty(&sidecar).map_err(|error| refuse(&error.to_string()))?;
-        put(path, &self.rows())?;
+        if path.exists() {
+            return Err(refuse("it is there already; give another name"));
+        }
+        // The list comes last: where it is, its cluster is.
         put(Path::new(&format!("{name}.cluster.toml")), &sidecar)?;
+        put(path, &self.rows())?;
         Ok(format!(
             "{} jobs that ended; left out: {} that had not, {} never seen running, {} given over to the batch system\n\
              {} of them asked for a GPU type, which the list does not say",
@@ -271,9 +275,18 @@ fn field(text: &str) -> String {
     }
 }
 
-/// Writes a file that is not there yet.
+/// Writes a file that is not there yet, whole or not at all.
 fn put(path: &Path, text: &str) -> Result<(), Error> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path);
-    let mut file = file.map_err(Error::file(path))?;
-    file.write_all(text.as_bytes()).map_err(Error::file(path))
+    let part = path.with_added_extension("part");
+    let write = || {
+        let mut file = File::create(&part)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_data()?;
+        // Unlike a rename, a link replaces nobody's file.
+        std::fs::hard_link(&part, path)
+    };
+    let written = write();
+    // Nothing to do about a failure here: the name is never read by anyone.
+    let _ = std::fs::remove_file(&part);
+    written.map_err(Error::file(path))
 }

@@ -31,6 +31,8 @@ pub struct Fleet {
     pub cluster: Cluster,
     /// Names of the nodes. `[node]`
     pub nodes: Vec<String>,
+    /// Names of the GPU types. `[type]`
+    pub gpu_types: Vec<String>,
     /// Jobs that take no part in this round, and why.
     pub left_out: BTreeMap<ExternalId, String>,
 }
@@ -78,6 +80,7 @@ pub fn build(
     let mut fleet = Fleet {
         cluster,
         nodes: offers.iter().map(|offer| offer.seen.name.clone()).collect(),
+        gpu_types: kinds.iter().map(|kind| named(*kind)).collect(),
         left_out: BTreeMap::new(),
     };
     let mut runs = placed::placements(snapshot, &offers, memory, &mut fleet.left_out);

@@ -4,6 +4,7 @@ pub mod apply;
 pub mod capture;
 pub mod command;
 pub mod config;
+pub mod dealing;
 pub mod drift;
 pub mod error;
 pub mod fleet;

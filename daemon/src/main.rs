@@ -406,6 +406,9 @@ fn replay(settings: &Settings, args: &ReplayArgs) -> Result<ExitCode, Error> {
             num_fallback += 1;
             continue;
         }
+        if let (Some(dealing), Some(turn)) = (policy.dealing_mut(), record.turn) {
+            dealing.told(turn);
+        }
         let mut deciders = Deciders {
             policy: &mut policy,
             fallback: &mut fallback,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use pleach_baselines::dealing::{Formula, RoundDealer};
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::selector::{Selector, SelectorPolicy};
@@ -9,15 +10,24 @@ use pleach_scheduler::tree::{Bundle, Tree};
 use pleach_scheduler::{Capabilities, DecisionPoint, PolicyError, Provenance, TreePolicy, heuristics};
 
 use crate::config::{EstimateSettings, EstimatesFrom, RoundSettings};
+use crate::dealing::Dealing;
 use crate::error::Error;
 
 /// Who answers where nobody says who.
 pub const FALLBACK: &str = "easy";
 
+/// What decides.
+pub enum Decider {
+    /// Candidate by candidate.
+    Policy(Box<dyn Policy>),
+    /// All jobs at once.
+    Dealing(Box<Dealing>),
+}
+
 /// A policy that may decide on this cluster.
 pub struct Loaded {
     /// What decides.
-    pub policy: Box<dyn Policy>,
+    pub decider: Decider,
     /// The same tree again, which explains; none for networks and heuristics.
     pub tree: Option<TreePolicy>,
     /// The same selector again, which explains; none for all others.
@@ -43,7 +53,7 @@ impl Loaded {
     /// An unknown name.
     pub fn heuristic(name: &str) -> Result<Loaded, Error> {
         Ok(Loaded {
-            policy: heuristics::by_name(name)?,
+            decider: Decider::Policy(heuristics::by_name(name)?),
             tree: None,
             selector: None,
             name: name.to_owned(),
@@ -70,7 +80,8 @@ impl Loaded {
         }
     }
 
-    /// A policy by the name of a heuristic, the file of a tree or of a selector (`.json`) or of a network, or the folder of a bundle.
+    /// A policy by the name of a heuristic or of a dealer, the file of a tree, of a selector or of an index (`.json`) or of a
+    /// network, or the folder of a bundle.
     ///
     /// # Errors
     /// A file that cannot be read, another feature schema, actions that this cluster cannot carry out.
@@ -81,14 +92,17 @@ impl Loaded {
             reason,
         };
         if heuristics::names().contains(&text) {
-            let loaded = Loaded::heuristic(text)?;
-            let missing = loaded.policy.needs().actions.difference(capabilities.actions());
+            let policy = heuristics::by_name(text)?;
+            let missing = policy.needs().actions.difference(capabilities.actions());
             return match missing.iter().next() {
                 Some(kind) => Err(refuse(format!(
                     "it wants to choose {kind:?}, which this cluster does not allow; see `preemption`"
                 ))),
-                None => Ok(loaded),
+                None => Loaded::heuristic(text),
             };
+        }
+        if let Some(dealer) = RoundDealer::by_name(text) {
+            return Ok(Loaded::dealer(dealer, capabilities));
         }
         if path.is_dir() {
             let bundle = Bundle::open(path).map_err(|error| refuse(error.to_string()))?;
@@ -98,6 +112,12 @@ impl Loaded {
             if Selector::is_in(path).map_err(|error| refuse(error.to_string()))? {
                 let selector = Selector::load(path).map_err(|error| refuse(error.to_string()))?;
                 return Loaded::selector(text, selector, capabilities);
+            }
+            if Formula::is_in(path).map_err(|error| refuse(error.to_string()))? {
+                let formula = Formula::load(path).map_err(|error| refuse(error.to_string()))?;
+                let name = path.file_stem().map_or(text.into(), |name| name.to_string_lossy());
+                let dealer = RoundDealer::by_formula(&name, formula)?;
+                return Ok(Loaded::dealer(dealer, capabilities));
             }
             let tree = Tree::load(path).map_err(|error| refuse(error.to_string()))?;
             return Loaded::tree(text, tree, capabilities);
@@ -112,11 +132,50 @@ impl Loaded {
             .map(|kind| format!("it may choose {kind:?}, which is not offered here"));
         Ok(Loaded {
             warnings: warnings.collect(),
-            policy: Box::new(network),
+            decider: Decider::Policy(Box::new(network)),
             tree: None,
             selector: None,
             name,
         })
+    }
+
+    /// A dealer. Where running jobs may not be stopped it fills free GPUs in its order, and says so.
+    #[must_use]
+    pub fn dealer(dealer: RoundDealer, capabilities: Capabilities) -> Loaded {
+        let only_fills = "it deals the GPUs of running jobs anew, which `preemption = true` allows; here it only fills free GPUs in \
+                          its order, which is little better than any other";
+        let warnings = (!capabilities.preemption).then(|| only_fills.to_owned());
+        Loaded {
+            name: dealer.name().to_owned(),
+            decider: Decider::Dealing(Box::new(Dealing::new(dealer))),
+            tree: None,
+            selector: None,
+            warnings: warnings.into_iter().collect(),
+        }
+    }
+
+    /// The dealer, if it is one.
+    #[must_use]
+    pub fn dealing(&self) -> Option<&Dealing> {
+        match &self.decider {
+            Decider::Dealing(dealing) => Some(dealing),
+            Decider::Policy(_) => None,
+        }
+    }
+
+    /// The dealer, if it is one.
+    pub fn dealing_mut(&mut self) -> Option<&mut Dealing> {
+        match &mut self.decider {
+            Decider::Dealing(dealing) => Some(dealing),
+            Decider::Policy(_) => None,
+        }
+    }
+
+    /// A dealer that takes another one's place remembers what that one did.
+    pub fn goes_on_from(&mut self, other: &Loaded) {
+        if let (Some(mine), Some(dealing)) = (self.dealing_mut(), other.dealing()) {
+            mine.remember(dealing.memory().clone());
+        }
     }
 
     /// A tree.
@@ -132,7 +191,7 @@ impl Loaded {
         let name = tree.meta().name.clone();
         let tree = TreePolicy::new(tree);
         Ok(Loaded {
-            policy: Box::new(tree.clone()),
+            decider: Decider::Policy(Box::new(tree.clone())),
             tree: Some(tree),
             selector: None,
             name,
@@ -189,7 +248,7 @@ impl Loaded {
         let name = selector.meta().name.clone();
         let selector = SelectorPolicy::new(selector);
         Ok(Loaded {
-            policy: Box::new(selector.clone()),
+            decider: Decider::Policy(Box::new(selector.clone())),
             tree: None,
             selector: Some(selector),
             name,

@@ -3,6 +3,7 @@
 use pleach_scheduler::{Decision, Estimate, ExternalId, Provenance};
 use serde::{Deserialize, Serialize};
 
+use crate::dealing::Turn;
 use crate::memory::Memory;
 use crate::snapshot::Snapshot;
 
@@ -27,6 +28,9 @@ pub struct RoundRecord {
     /// What was remembered.
     #[serde(default, skip_serializing_if = "Memory::is_empty")]
     pub memory: Memory,
+    /// What a dealer's deal hung on beside the two; none where another one decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<Turn>,
     /// What was decided, in its order.
     pub decisions: Vec<Planned>,
     /// Time for observing, s.
@@ -80,7 +84,7 @@ pub struct Planned {
     /// What was believed of the job's run time, s, and where that came from; none in logs of before it was written down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate_s: Option<Estimate>,
-    /// Why, in words; empty where neither a tree nor a selector decided.
+    /// Why, in words; empty where a network or a heuristic decided.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
     /// What became of it; empty in shadow mode.

@@ -1,17 +1,18 @@
-//! One round: from what was seen and what is remembered to decisions, through the same pass as in training.
+//! One round: from what was seen and what is remembered to decisions, through the same pass, or the same deal, as in training.
 //!
 //! A policy that fails or is still deciding at the deadline is replaced for this round: the tables are made anew and the
 //! fallback decides. It is a simple heuristic, whose time needs no bound of its own.
 
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::pass::{Pass, PassState};
-use pleach_scheduler::{Cluster, DecisionPoint, PolicyError};
+use pleach_scheduler::{Cluster, Decision, DecisionPoint, PolicyError};
 
 use crate::config::RoundSettings;
+use crate::dealing::Turn;
 use crate::error::Error;
 use crate::fleet::{self, Fleet};
 use crate::memory::Memory;
-use crate::policy::Loaded;
+use crate::policy::{Decider, Loaded};
 use crate::record::Planned;
 use crate::snapshot::Snapshot;
 
@@ -26,6 +27,8 @@ pub struct Plan {
     pub fallback: Option<String>,
     /// At each decision of a tree, numbers of the leaves of all that was offered; nothing where another one decided.
     pub offered: Vec<Vec<u32>>,
+    /// What a dealer's deal hung on beside the tables; none where another one decided.
+    pub turn: Option<Turn>,
 }
 
 /// Who decides, and who does where that fails.
@@ -55,15 +58,17 @@ pub fn plan(
             fleet: None,
             fallback: None,
             offered: Vec::new(),
+            turn: None,
         });
     };
-    let reason = match decide(&mut fleet, deciders.policy, is_late) {
-        Ok(Some((decisions, offered))) => {
+    let reason = match decide(snapshot, &mut fleet, deciders.policy, is_late) {
+        Ok(Some(decided)) => {
             return Ok(Plan {
-                decisions,
+                decisions: decided.planned,
                 fleet: Some(fleet),
                 fallback: None,
-                offered,
+                offered: decided.offered,
+                turn: decided.turn,
             });
         }
         Ok(None) => format!(
@@ -89,58 +94,95 @@ pub fn by_fallback(
 ) -> Result<Plan, Error> {
     let mut fleet = fleet::build(snapshot, memory, settings, is_shadow)?;
     let decided = match &mut fleet {
-        Some(fleet) => decide(fleet, fallback, &mut || false)?,
+        Some(fleet) => decide(snapshot, fleet, fallback, &mut || false)?,
         None => None,
     };
     Ok(Plan {
-        decisions: decided.map_or_else(Vec::new, |(decisions, _)| decisions),
+        decisions: decided.map_or_else(Vec::new, |decided| decided.planned),
         fleet,
         fallback: Some(format!("{} answered: {reason}", fallback.name)),
         offered: Vec::new(),
+        turn: None,
     })
 }
 
-/// What a pass decided, and where all that was offered ended in a tree.
-type Decided = (Vec<Planned>, Vec<Vec<u32>>);
+/// What was decided.
+#[derive(Debug, Default)]
+struct Decided {
+    planned: Vec<Planned>,
+    /// Where all that was offered ended in a tree.
+    offered: Vec<Vec<u32>>,
+    turn: Option<Turn>,
+}
 
-/// One pass to its end, with the reason of each decision; none if it was too late.
+/// Decides, with the reason of each decision; none if it was too late.
 fn decide(
+    snapshot: &Snapshot,
     fleet: &mut Fleet,
     loaded: &mut Loaded,
     is_late: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Decided>, PolicyError> {
-    let Fleet { cluster, nodes, .. } = fleet;
-    if cluster.num_pending() == 0 {
-        return Ok(Some(Decided::default()));
+    let Decider::Dealing(dealing) = &mut loaded.decider else {
+        return pass(fleet, loaded, is_late);
+    };
+    let turn = dealing.take_turn(snapshot, &fleet.cluster);
+    let decided = dealing.deal(&mut fleet.cluster, turn);
+    let planned = decided
+        .into_iter()
+        .map(|(decision, why)| planned(fleet, decision, &why));
+    let decided = Decided {
+        planned: planned.collect(),
+        turn: Some(turn),
+        ..Decided::default()
+    };
+    Ok((!is_late()).then_some(decided))
+}
+
+/// One pass to its end.
+fn pass(
+    fleet: &mut Fleet,
+    loaded: &mut Loaded,
+    is_late: &mut dyn FnMut() -> bool,
+) -> Result<Option<Decided>, PolicyError> {
+    let mut decided = Decided::default();
+    let Decider::Policy(policy) = &loaded.decider else {
+        return Ok(Some(decided));
+    };
+    if fleet.cluster.num_pending() == 0 {
+        return Ok(Some(decided));
     }
-    let needs = loaded.policy.needs();
+    let needs = policy.needs();
     let mut pass = Pass::new();
-    let (mut planned, mut decisions, mut offered) = (Vec::new(), Vec::new(), Vec::new());
-    let mut state = pass.open(cluster, &needs);
+    let mut decisions = Vec::new();
+    let mut state = pass.open(&fleet.cluster, &needs);
     while state == PassState::Open {
         if is_late() {
             return Ok(None);
         }
-        let action = pass.decide(cluster, loaded.policy.as_mut())?;
-        let why = why(&pass, cluster, loaded, action)?;
-        offered.extend(leaves(&pass, cluster, loaded)?);
-        state = pass.act(cluster, &needs, action);
-        cluster.take_decisions(&mut decisions);
-        planned.extend(decisions.drain(..).map(|decision| {
-            Planned {
-                nodes: decision
-                    .placement
-                    .iter()
-                    .map(|slice| nodes[slice.node.index()].clone())
-                    .collect(),
-                estimate_s: Some(cluster.job(decision.row).request.estimate_s),
-                decision,
-                why: why.clone(),
-                outcome: String::new(),
-            }
-        }));
+        let Decider::Policy(policy) = &mut loaded.decider else {
+            break;
+        };
+        let action = pass.decide(&fleet.cluster, policy.as_mut())?;
+        let why = why(&pass, &fleet.cluster, loaded, action)?;
+        decided.offered.extend(leaves(&pass, &fleet.cluster, loaded)?);
+        state = pass.act(&mut fleet.cluster, &needs, action);
+        fleet.cluster.take_decisions(&mut decisions);
+        let made = decisions.drain(..).map(|decision| planned(fleet, decision, &why));
+        decided.planned.extend(made);
     }
-    Ok(Some((planned, offered)))
+    Ok(Some(decided))
+}
+
+/// A decision with the names of its nodes.
+fn planned(fleet: &Fleet, decision: Decision, why: &str) -> Planned {
+    let slices = decision.placement.iter();
+    Planned {
+        nodes: slices.map(|slice| fleet.nodes[slice.node.index()].clone()).collect(),
+        estimate_s: Some(fleet.cluster.job(decision.row).request.estimate_s),
+        decision,
+        why: why.to_owned(),
+        outcome: String::new(),
+    }
 }
 
 /// Numbers of the leaves of all that may be chosen; none of what is no tree, and none where a tree leaves the cluster to its

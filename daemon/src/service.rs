@@ -62,7 +62,7 @@ impl Service {
         settings.validate()?;
         let rounds = settings.rounds();
         let capabilities = fleet::capabilities(&rounds);
-        let loaded = Loaded::of(policy, capabilities)?;
+        let mut loaded = Loaded::of(policy, capabilities)?;
         let fallback = loaded.fallback(&rounds, capabilities)?;
         let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
         let metrics = settings.metrics_port.map(Metrics::listen).transpose()?;
@@ -74,6 +74,7 @@ impl Service {
         let (memory, complaint) = state.read_memory();
         let mut warnings = loaded.warnings_with(&settings.estimates);
         warnings.extend(complaint);
+        warnings.extend(state.remind(&mut loaded));
         let (history, complaint) = match settings.estimates.from {
             EstimatesFrom::Limit => (None, None),
             EstimatesFrom::History => {
@@ -125,9 +126,10 @@ impl Service {
     pub fn reload(&mut self) -> Result<(), Error> {
         let rounds = self.settings.rounds();
         let capabilities = fleet::capabilities(&rounds);
-        let loaded = Loaded::of(&self.policy_text, capabilities)?;
+        let mut loaded = Loaded::of(&self.policy_text, capabilities)?;
         let fallback = loaded.fallback(&rounds, capabilities)?;
         self.status.warnings = loaded.warnings_with(&self.settings.estimates);
+        loaded.goes_on_from(&self.policy);
         self.status.policy.clone_from(&loaded.name);
         self.policy = loaded;
         self.fallback = fallback;
@@ -158,6 +160,7 @@ impl Service {
             beat,
             self.state.write_memory(&self.memory),
             self.write_history(now_s),
+            self.state.note(&self.policy),
             self.state.write_status(&self.status),
         ];
         // News and no error of this round.
@@ -265,6 +268,7 @@ impl Service {
                 fallback: plan.fallback,
                 snapshot,
                 memory: before,
+                turn: plan.turn,
                 decisions: plan.decisions,
                 observe_s: self.status.observe_s,
                 decide_s: self.status.decide_s,

@@ -13,6 +13,7 @@ use crate::drift::Remembered;
 use crate::error::Error;
 use crate::history::History;
 use crate::memory::Memory;
+use crate::policy::Loaded;
 use crate::record::RoundRecord;
 
 /// Largest memory that is read: what ten million jobs could leave.
@@ -172,6 +173,32 @@ impl State {
     /// What cannot be written.
     pub fn write_drift(&self, remembered: &Remembered) -> Result<(), Error> {
         self.replace("drift.json", &serde_json::to_vec(remembered).unwrap_or_default())
+    }
+
+    /// Writes what a dealer remembers; nothing of other policies.
+    ///
+    /// # Errors
+    /// What cannot be written.
+    pub fn note(&self, loaded: &Loaded) -> Result<(), Error> {
+        let Some(dealing) = loaded.dealing() else {
+            return Ok(());
+        };
+        let text = serde_json::to_vec(dealing.memory()).unwrap_or_default();
+        self.replace("deals.json", &text)
+    }
+
+    /// Lets a dealer go on from what was remembered; a file that cannot be understood is left, with the reason.
+    pub fn remind(&self, loaded: &mut Loaded) -> Option<String> {
+        let dealing = loaded.dealing_mut()?;
+        let path = self.folder.join("deals.json");
+        let file = File::open(&path).ok()?;
+        match serde_json::from_reader(BufReader::new(file.take(MEMORY_MAX))) {
+            Ok(memory) => {
+                dealing.remember(memory);
+                None
+            }
+            Err(error) => Some(format!("{}: {error}; begins anew", path.display())),
+        }
     }
 
     /// Reads what was remembered of drift; nothing where there is no such file or it cannot be understood, with the reason.

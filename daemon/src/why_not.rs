@@ -10,7 +10,7 @@ use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::fleet::{self, Fleet};
 use crate::memory::Memory;
-use crate::policy::Loaded;
+use crate::policy::{Decider, Loaded};
 use crate::snapshot::{JobSeen, Phase, Snapshot};
 
 /// An answer in words, from a snapshot, by the policy as it is now.
@@ -45,7 +45,10 @@ pub fn answer(
     match (fleet.left_out.get(&id), fleet.cluster.find(id)) {
         (Some(reason), _) => Ok(text + &format!("It takes no part in this round: {reason}.")),
         (None, None) => Ok(text + "It takes no part in this round."),
-        (None, Some(row)) => Ok(text + &pass(&mut fleet, loaded, row)?),
+        (None, Some(row)) => match loaded.dealing() {
+            Some(dealing) => Ok(text + &dealing.standing(&fleet, row)),
+            None => Ok(text + &pass(&mut fleet, loaded, row)?),
+        },
     }
 }
 
@@ -84,12 +87,18 @@ fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Er
             "It does not fit now: {free} GPU(s) are free in all, but not as it needs them."
         );
     }
-    let needs = loaded.policy.needs();
+    let Decider::Policy(policy) = &loaded.decider else {
+        return Ok(text);
+    };
+    let needs = policy.needs();
     let mut pass = Pass::new();
     let mut state = pass.open(cluster, &needs);
     let mut number = 0;
     while state == PassState::Open {
-        let action = pass.decide(cluster, loaded.policy.as_mut())?;
+        let Decider::Policy(policy) = &mut loaded.decider else {
+            break;
+        };
+        let action = pass.decide(cluster, policy.as_mut())?;
         let chosen = pass.candidates().get(action).cloned();
         let Some(chosen) = chosen else { break };
         number += 1;

@@ -211,6 +211,16 @@ fn shares_are_parts_of_gpus_and_what_is_there_is_not_overwritten() {
     rounds.iter().for_each(|record| again.read(record));
     let error = again.write(&path).unwrap_err().to_string();
     assert!(error.contains("shares.csv"), "{error}");
+    // Beside somebody else's cluster no list is written, nor is half of one left.
+    let path = folder.path().join("other.csv");
+    std::fs::write(folder.path().join("other.cluster.toml"), "mine").unwrap();
+    let mut third = Capture::new(settings(false));
+    rounds.iter().for_each(|record| third.read(record));
+    assert!(third.write(&path).is_err() && !path.exists());
+    let names = std::fs::read_dir(folder.path()).unwrap();
+    let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["other.cluster.toml", "shares.cluster.toml", "shares.csv"]);
     let empty = Capture::new(settings(false)).write(&folder.path().join("none.csv"));
     assert!(empty.unwrap_err().to_string().contains("no job ran and ended"));
 }

@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use pleach_baselines::dealing::{RoundDealer, Trust};
 use pleach_daemon::RoundSettings;
 use pleach_daemon::fleet::{self, Fleet};
 use pleach_daemon::memory::Memory;
-use pleach_daemon::policy::Loaded;
+use pleach_daemon::policy::{Decider, Loaded};
 use pleach_daemon::round::{self, Deciders};
 use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Share, SharedNode, Snapshot, VERSION};
 use pleach_daemon::source::shares::gpu_milli;
@@ -67,7 +68,7 @@ fn network() -> Box<dyn Policy> {
 fn loaded(policy: Box<dyn Policy>) -> Loaded {
     Loaded {
         name: policy.name().to_owned(),
-        policy,
+        decider: Decider::Policy(policy),
         tree: None,
         selector: None,
         warnings: Vec::new(),
@@ -191,7 +192,41 @@ fn point_of(pass: &Pass, cluster: &Cluster, action: usize) -> Vec<String> {
     lines
 }
 
-fn run(cluster: &mut Cluster, policy: &mut dyn Policy) -> (Vec<Vec<String>>, Vec<Decision>) {
+/// What was seen at each decision, and the decisions.
+type Played = (Vec<Vec<String>>, Vec<Decision>);
+
+/// A way to play one instant.
+type Player = Box<dyn FnMut(&mut Cluster) -> Played>;
+
+fn player(make: impl Fn() -> Box<dyn Policy> + 'static) -> Player {
+    let mut policy = make();
+    Box::new(move |cluster| run(cluster, policy.as_mut()))
+}
+
+/// Deals every instant; what is seen are the scores of all jobs on all types.
+fn dealer(name: &'static str) -> Player {
+    let dealer = RoundDealer::by_name(name).unwrap();
+    let trust = Trust {
+        num_ended: 10,
+        error: 7.0,
+    };
+    Box::new(move |cluster| {
+        let scores = dealer.scores(cluster, trust);
+        let mut points: Vec<String> = Vec::new();
+        for id in cluster.active() {
+            let kinds = cluster.types_in(cluster.job(id).types);
+            let bits: Vec<u64> = kinds.map(|kind| scores.of(cluster, id, kind).to_bits()).collect();
+            points.push(format!("{} {bits:?}", cluster.job(id).external));
+        }
+        points.sort();
+        dealer.deal(cluster, trust, true);
+        let mut decisions = Vec::new();
+        cluster.take_decisions(&mut decisions);
+        (vec![points], decisions)
+    })
+}
+
+fn run(cluster: &mut Cluster, policy: &mut dyn Policy) -> Played {
     let needs = policy.needs();
     let mut pass = Pass::new();
     let (mut points, mut decisions) = (Vec::new(), Vec::new());
@@ -232,7 +267,7 @@ fn drawn(numbers: &mut Numbers, num_shared: usize) -> (ClassId, u32, u16) {
 
 /// Follows a simulated cluster for `num_instants`; how many decisions were compared, how many of them stop jobs, and how many
 /// start shares beside others.
-fn compare(make: fn() -> Box<dyn Policy>, num_instants: usize, num_shared: usize) -> (usize, usize, usize) {
+fn compare(make: &dyn Fn() -> Player, num_instants: usize, num_shared: usize) -> (usize, usize, usize) {
     let settings = settings();
     let mut memory = Memory::default();
     let Fleet {
@@ -279,8 +314,8 @@ fn compare(make: fn() -> Box<dyn Policy>, num_instants: usize, num_shared: usize
             .unwrap()
             .unwrap();
         assert!(fleet.left_out.is_empty(), "{:?}", fleet.left_out);
-        let simulated = run(&mut cluster, ours.as_mut());
-        let daemon = run(&mut fleet.cluster, theirs.as_mut());
+        let simulated = ours(&mut cluster);
+        let daemon = theirs(&mut fleet.cluster);
         for (point, other) in simulated.0.iter().zip(&daemon.0) {
             let differs = point.iter().zip(other).find(|(ours, theirs)| ours != theirs);
             assert!(
@@ -317,27 +352,44 @@ fn compare(make: fn() -> Box<dyn Policy>, num_instants: usize, num_shared: usize
 
 #[test]
 fn a_network_sees_and_decides_the_same_in_the_simulator_and_in_the_daemon() {
-    let (num, ..) = compare(network, 600, 0);
+    let (num, ..) = compare(&|| player(network), 600, 0);
     assert!(num > 500, "{num} decisions were compared");
 }
 
 #[test]
 fn backfill_and_preemption_decide_the_same_in_the_simulator_and_in_the_daemon() {
-    let (num, ..) = compare(|| heuristics::by_name("easy").unwrap(), 600, 0);
+    let (num, ..) = compare(&|| by_name("easy"), 600, 0);
     assert!(num > 300, "{num} decisions were compared");
-    let (num, num_stopped, _) = compare(|| heuristics::by_name("srtf").unwrap(), 600, 0);
+    let (num, num_stopped, _) = compare(&|| by_name("srtf"), 600, 0);
     assert!(
         num > 300 && num_stopped > 20,
         "{num} decisions, {num_stopped} stops were compared"
     );
 }
 
+fn by_name(name: &'static str) -> Player {
+    player(move || heuristics::by_name(name).unwrap())
+}
+
+#[test]
+fn dealers_score_and_decide_the_same_in_the_simulator_and_in_the_daemon() {
+    for name in RoundDealer::NAMES {
+        for num_shared in [0, 3] {
+            let (num, num_stopped, _) = compare(&|| dealer(name), 600, num_shared);
+            assert!(
+                num == 600 && num_stopped > 20,
+                "{name}: {num} deals, {num_stopped} stops were compared"
+            );
+        }
+    }
+}
+
 #[test]
 fn shares_are_decided_the_same_in_the_simulator_and_in_the_daemon() {
-    let makes: [fn() -> Box<dyn Policy>; 3] = [
-        network,
-        || heuristics::by_name("easy").unwrap(),
-        || heuristics::by_name("srtf").unwrap(),
+    let makes: [&dyn Fn() -> Player; 3] = [
+        &|| player(network),
+        &|| by_name("easy"),
+        &|| by_name("srtf"),
     ];
     for make in makes {
         let (num, _, num_beside) = compare(make, 600, 3);

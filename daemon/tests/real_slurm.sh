@@ -99,7 +99,7 @@ for number in $(seq "$num_jobs"); do
     1) more=(-N2 --gres=gpu:1) ;;               # left to Slurm: two nodes that are not whole
     2) more=(-N2 --gres=gpu:a100:4) ;;
     3) more=(--gres=gpu:a100:3) ;;
-    4) more=(-N1 --gpus=2) ;;                   # without -N1 Slurm may add a second node
+    4) more=(--gpus=2) ;;
     5) more=(--gres=gpu:v100:5) ;;
     *) more=(--gres=gpu:$((number % 4 + 1))) ;;
   esac

@@ -57,12 +57,13 @@ impl Controller {
     ) -> Result<Controller, Error> {
         settings.validate()?;
         let capabilities = fleet::capabilities(&settings.rounds);
-        let loaded = Loaded::of(policy, capabilities)?;
+        let mut loaded = Loaded::of(policy, capabilities)?;
         let fallback = loaded.fallback(&settings.rounds, capabilities)?;
         let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
         let (memory, complaint) = state.read_memory();
         let mut warnings = loaded.warnings_with(&settings.rounds.estimates);
         warnings.extend(complaint);
+        warnings.extend(state.remind(&mut loaded));
         let estimates = &settings.rounds.estimates;
         let (history, complaint) = match estimates.from {
             EstimatesFrom::Limit => (None, None),
@@ -127,7 +128,8 @@ impl Controller {
     pub fn reload(&mut self) -> Result<(), Error> {
         let rounds = &self.settings.rounds;
         let capabilities = fleet::capabilities(rounds);
-        let loaded = Loaded::of(&self.policy_text, capabilities)?;
+        let mut loaded = Loaded::of(&self.policy_text, capabilities)?;
+        loaded.goes_on_from(&self.policy);
         self.fallback = loaded.fallback(rounds, capabilities)?;
         self.status.warnings = loaded.warnings_with(&rounds.estimates);
         self.status.policy.clone_from(&loaded.name);
@@ -155,6 +157,7 @@ impl Controller {
             self.history
                 .as_ref()
                 .map_or(Ok(()), |history| self.state.write_history(history)),
+            self.state.note(&self.policy),
             self.state.write_status(&self.status),
         ];
         self.metrics.publish(&self.status);
@@ -268,6 +271,7 @@ impl Controller {
             fallback: plan.fallback,
             snapshot: observed.snapshot.clone(),
             memory: before,
+            turn: plan.turn,
             decisions: plan.decisions,
             observe_s: self.status.observe_s,
             decide_s: self.status.decide_s,

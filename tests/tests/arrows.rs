@@ -51,7 +51,10 @@ const ARROWS: [(&str, &[&str]); 13] = [
             "pleach-reproduce",
         ],
     ),
-    ("pleach-daemon", &["pleach-scheduler", "pleach-network"]),
+    (
+        "pleach-daemon",
+        &["pleach-scheduler", "pleach-baselines", "pleach-network"],
+    ),
     ("pleach-kubernetes", &["pleach-scheduler", "pleach-daemon"]),
     (
         "pleach-python",

@@ -4,16 +4,20 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 
 use pleach_scheduler::cluster::{Cluster, Job, JobState};
 use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::{ConfigError, GpuTypeId, JobId};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::order::{Order, service_s};
 use super::rules::DealingRules;
 use super::sizes::Step;
-use super::trust::Trust;
+use super::trust::{Trust, Watch};
 use crate::shared::settings::check;
 
 /// Version of the file.
@@ -116,6 +120,25 @@ pub struct Formula {
 }
 
 impl Formula {
+    /// Whether a file looks like a formula: an object with `weights` and `rules`.
+    ///
+    /// # Errors
+    /// A file that cannot be read, that is larger than any formula, or that is no JSON.
+    pub fn is_in(path: &Path) -> Result<bool, ConfigError> {
+        let value: serde_json::Value = read(path)?;
+        Ok(value.get("weights").is_some() && value.get("rules").is_some())
+    }
+
+    /// Reads a whole formula.
+    ///
+    /// # Errors
+    /// As [`Formula::is_in`]; what is no formula of this version.
+    pub fn load(path: &Path) -> Result<Formula, ConfigError> {
+        let formula: Formula = read(path)?;
+        formula.validate(&path.display().to_string())?;
+        Ok(formula)
+    }
+
     /// Checks version, names and ranges.
     ///
     /// # Errors
@@ -164,6 +187,26 @@ impl Formula {
     }
 }
 
+/// Largest file that is read, bytes: thirty weights, each on a line.
+const FILE_MAX: u64 = 1 << 20;
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
+    let refuse = |reason: String| ConfigError {
+        key: "formula".into(),
+        value: path.display().to_string(),
+        allowed: "a file that `pleach index` wrote".into(),
+        hint: format!("{reason}."),
+    };
+    let file = File::open(path).map_err(|error| refuse(error.to_string()))?;
+    let mut text = String::new();
+    let size = file.take(FILE_MAX + 1).read_to_string(&mut text);
+    match size {
+        Ok(size) if size as u64 > FILE_MAX => Err(refuse(format!("it is larger than {FILE_MAX} bytes"))),
+        Ok(_) => serde_json::from_str(&text).map_err(|error| refuse(error.to_string())),
+        Err(error) => Err(refuse(error.to_string())),
+    }
+}
+
 /// A formula ready to score.
 #[derive(Clone, Debug)]
 pub struct FormulaOrder {
@@ -171,7 +214,7 @@ pub struct FormulaOrder {
     /// `ln` of the GPUs that all jobs ask for over the cluster's.
     load: f64,
     num_gpus: f64,
-    trust: Trust,
+    watch: Watch,
     /// Whether a feature with trust weighs anything.
     reads_trust: bool,
 }
@@ -187,8 +230,15 @@ impl FormulaOrder {
             reads_trust: INDEX_FEATURES.iter().any(has_trust),
             load: 0.0,
             num_gpus: 1.0,
-            trust: Trust::default(),
+            watch: Watch::default(),
         }
+    }
+
+    /// The same with what is known of estimates: for one deal on tables in which no job has ended.
+    #[must_use]
+    pub fn trusting(mut self, trust: Trust) -> FormulaOrder {
+        self.watch.trust = trust;
+        self
     }
 
     fn sum(&self, first: usize, features: &[f64]) -> f64 {
@@ -196,6 +246,57 @@ impl FormulaOrder {
         // One order of the sum, so that it is the same everywhere.
         let products = weights.iter().zip(features).map(|(weight, value)| weight * value);
         products.fold(0.0, |sum, product| sum + product)
+    }
+
+    fn job_features(&self, cluster: &Cluster, id: JobId) -> [f64; OF_JOB] {
+        let job = cluster.job(id);
+        let service_s = service_s(cluster, id);
+        let age_s = (cluster.now() - job.submit).as_secs_f64();
+        let wait_s = (age_s - held_s(cluster, job)).max(0.0);
+        let (service, gang) = (ln(service_s + FLOOR_S), ln(f64::from(job.request.num_gpus)));
+        let rest = ln(job.remaining_s_at(cluster.now()) + FLOOR_S);
+        let trust = self.watch.trust.value();
+        [
+            service,
+            ln(service_s + LONG_S),
+            gang,
+            ln(age_s + FLOOR_S),
+            ln(wait_s + FLOOR_S),
+            self.load * gang,
+            self.load * service,
+            ln(1.0 + cluster.restart_cost_s(id)),
+            rest,
+            trust * rest,
+            trust * service,
+            trust * gang,
+        ]
+    }
+
+    fn type_features(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> [f64; OF_TYPE] {
+        let job = cluster.job(id);
+        let class = job.request.class;
+        let speed = ln(cluster.class(class).speed[kind.index()] / cluster.best_speed_of(class));
+        let runs = job.state == JobState::Running;
+        let stays = runs && job.gpu_type == kind;
+        let if_stays = |value: f64| if stays { value } else { 0.0 };
+        let run_s = if stays {
+            (cluster.now() - job.run_start).as_secs_f64()
+        } else {
+            0.0
+        };
+        [
+            speed,
+            ln(cluster.type_advantage(class, kind).max(1e-9)),
+            ln(self.num_gpus / f64::from(cluster.num_gpus_of(kind).max(1))),
+            if_stays(1.0),
+            if_stays(ln(run_s + FLOOR_S)),
+            if_stays(ln(1.0 + cluster.restart_cost_s(id))),
+            f64::from(u8::from(runs && !stays)),
+            speed * ln(service_s(cluster, id) + FLOOR_S),
+            speed * self.load,
+            speed * ln(f64::from(job.request.num_gpus)),
+            if_stays(f64::from(u8::from(job.is_sharing))),
+        ]
     }
 }
 
@@ -215,61 +316,16 @@ impl Order for FormulaOrder {
         self.num_gpus = f64::from(cluster.num_gpus());
         self.load = ln((asked.max(1) as f64) / self.num_gpus);
         if self.reads_trust {
-            self.trust.look(cluster);
+            self.watch.look(cluster);
         }
     }
 
     fn of_job(&self, cluster: &Cluster, id: JobId) -> f64 {
-        let job = cluster.job(id);
-        let service_s = service_s(cluster, id);
-        let age_s = (cluster.now() - job.submit).as_secs_f64();
-        let wait_s = (age_s - held_s(cluster, job)).max(0.0);
-        let (service, gang) = (ln(service_s + FLOOR_S), ln(f64::from(job.request.num_gpus)));
-        let rest = ln(job.remaining_s_at(cluster.now()) + FLOOR_S);
-        let trust = self.trust.value();
-        let features: [f64; OF_JOB] = [
-            service,
-            ln(service_s + LONG_S),
-            gang,
-            ln(age_s + FLOOR_S),
-            ln(wait_s + FLOOR_S),
-            self.load * gang,
-            self.load * service,
-            ln(1.0 + cluster.restart_cost_s(id)),
-            rest,
-            trust * rest,
-            trust * service,
-            trust * gang,
-        ];
-        self.sum(0, &features)
+        self.sum(0, &self.job_features(cluster, id))
     }
 
     fn of_type(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64 {
-        let job = cluster.job(id);
-        let class = job.request.class;
-        let speed = ln(cluster.class(class).speed[kind.index()] / cluster.best_speed_of(class));
-        let runs = job.state == JobState::Running;
-        let stays = runs && job.gpu_type == kind;
-        let if_stays = |value: f64| if stays { value } else { 0.0 };
-        let run_s = if stays {
-            (cluster.now() - job.run_start).as_secs_f64()
-        } else {
-            0.0
-        };
-        let features: [f64; OF_TYPE] = [
-            speed,
-            ln(cluster.type_advantage(class, kind).max(1e-9)),
-            ln(self.num_gpus / f64::from(cluster.num_gpus_of(kind).max(1))),
-            if_stays(1.0),
-            if_stays(ln(run_s + FLOOR_S)),
-            if_stays(ln(1.0 + cluster.restart_cost_s(id))),
-            f64::from(u8::from(runs && !stays)),
-            speed * ln(service_s(cluster, id) + FLOOR_S),
-            speed * self.load,
-            speed * ln(f64::from(job.request.num_gpus)),
-            if_stays(f64::from(u8::from(job.is_sharing))),
-        ];
-        self.sum(OF_JOB, &features)
+        self.sum(OF_JOB, &self.type_features(cluster, id, kind))
     }
 
     fn of_step(&self, cluster: &Cluster, id: JobId, step: &Step) -> f64 {
@@ -282,5 +338,14 @@ impl Order for FormulaOrder {
             self.load * size,
         ];
         self.sum(OF_JOB + OF_TYPE, &features)
+    }
+
+    fn terms(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> Vec<(&'static str, f64)> {
+        let features = self.job_features(cluster, id).into_iter();
+        let features = features.chain(self.type_features(cluster, id, kind));
+        let weighed = INDEX_FEATURES.iter().zip(self.weights).zip(features);
+        weighed
+            .map(|((feature, weight), value)| (feature.means, weight * value))
+            .collect()
     }
 }

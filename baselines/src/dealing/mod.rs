@@ -24,6 +24,7 @@ mod formula;
 mod guests;
 mod order;
 mod planner;
+mod round;
 mod rules;
 mod seats;
 #[cfg(test)]
@@ -36,8 +37,10 @@ mod trust;
 pub use formula::{ESTIMATE_FEATURES, FORMULA_VERSION, Formula, FormulaOrder, INDEX_FEATURES, IndexFeature};
 pub use order::{ClassicOrder, Order, OrderConfig, Priority};
 pub use planner::Dealer;
+pub use round::{RoundDealer, Scores};
 pub use rules::DealingRules;
 pub use sizes::Step;
+pub use trust::Trust;
 
 use pleach_scheduler::heuristics::Info;
 use pleach_scheduler::{ActionSet, ConfigError, Planner};

@@ -31,6 +31,14 @@ pub trait Order: Send {
 
     /// The part of the score that is the step's; 0 for a rigid job.
     fn of_step(&self, cluster: &Cluster, id: JobId, step: &Step) -> f64;
+
+    /// What the score of a job on a type is the sum of, in words: that of its gang as it asked for it.
+    fn terms(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> Vec<(&'static str, f64)> {
+        vec![
+            ("of the job", self.of_job(cluster, id)),
+            ("of the GPU type", self.of_type(cluster, id, kind)),
+        ]
+    }
 }
 
 /// Which jobs go first.
@@ -149,6 +157,16 @@ impl ClassicOrder {
         }
         best
     }
+
+    fn priority_of(&self, cluster: &Cluster, id: JobId) -> f64 {
+        let floor_s = self.config.floor_s;
+        match self.priority {
+            Priority::LeastService => -ln(service_s(cluster, id) + floor_s),
+            Priority::ShortestRest => -ln(cluster.job(id).remaining_s_at(cluster.now()) + floor_s),
+            Priority::Gittins => ln(self.gittins(service_s(cluster, id))),
+            Priority::Rate => 0.0,
+        }
+    }
 }
 
 /// Service of a job for each of its GPUs until now, s.
@@ -175,15 +193,8 @@ impl Order for ClassicOrder {
     }
 
     fn of_job(&self, cluster: &Cluster, id: JobId) -> f64 {
-        let job = cluster.job(id);
-        let floor_s = self.config.floor_s;
-        let priority = match self.priority {
-            Priority::LeastService => -ln(service_s(cluster, id) + floor_s),
-            Priority::ShortestRest => -ln(job.remaining_s_at(cluster.now()) + floor_s),
-            Priority::Gittins => ln(self.gittins(service_s(cluster, id))),
-            Priority::Rate => 0.0,
-        };
-        priority - self.config.gpus_power * ln(f64::from(job.request.num_gpus))
+        let num_gpus = f64::from(cluster.job(id).request.num_gpus);
+        self.priority_of(cluster, id) - self.config.gpus_power * ln(num_gpus)
     }
 
     fn of_type(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64 {
@@ -208,5 +219,23 @@ impl Order for ClassicOrder {
             score -= ln(self.config.stay_gain);
         }
         score
+    }
+
+    fn terms(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> Vec<(&'static str, f64)> {
+        let priority = match self.priority {
+            Priority::LeastService => "- ln(service for each GPU + floor)",
+            Priority::ShortestRest => "- ln(believed rest + floor)",
+            Priority::Gittins => "ln(Gittins index)",
+            Priority::Rate => "no priority",
+        };
+        let gang = ln(f64::from(cluster.job(id).request.num_gpus));
+        vec![
+            (priority, self.priority_of(cluster, id)),
+            ("- power x ln(GPUs of the gang)", -self.config.gpus_power * gang),
+            (
+                "speed and advantage on the type, and the gain of staying",
+                self.of_type(cluster, id, kind),
+            ),
+        ]
     }
 }

@@ -7,7 +7,7 @@ use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 use super::deal::{Lookups, deal};
 use super::order::Order;
 use super::rules::DealingRules;
-use crate::shared::allocation::{apply, start_fractions};
+use crate::shared::allocation::{Allocation, apply, start_fractions};
 
 /// A planner that deals GPUs in an order.
 #[derive(Debug)]
@@ -40,14 +40,36 @@ impl<O: Order> Dealer<O> {
     }
 }
 
-/// Whether a running job could run better: on another type, on a tighter seat or alone.
-fn could_run_better(cluster: &Cluster, id: JobId) -> bool {
+/// Whether a running job could run better: on another type, on a tighter seat, alone, or on GPUs that are free.
+fn could_run_better(cluster: &Cluster, rules: &DealingRules, id: JobId) -> bool {
     let job = cluster.job(id);
     let class = job.request.class;
     let speed = cluster.class(class).speed[job.gpu_type.index()];
+    let elastic = cluster.class(class).elastic.as_ref().filter(|_| rules.resize);
+    // Growth that does not pay for a restart yet may do so later.
+    let could_grow = elastic
+        .is_some_and(|elastic| job.num_held < elastic.gpus_max && cluster.num_free_of(job.gpu_type) > 0);
     job.is_sharing
+        || could_grow
         || speed < cluster.best_speed_of(class)
         || (job.placement.len() > 1 && cluster.job_facts(id, &job.placement).locality < 1.0)
+}
+
+/// Looks at the cluster, starts fractions and makes one deal; nothing of it is carried out yet. Where it does not move, everybody
+/// who runs stays.
+pub(super) fn allocate(
+    cluster: &mut Cluster,
+    rules: &DealingRules,
+    order: &mut dyn Order,
+    lookups: &mut Lookups,
+    moves: bool,
+) -> Allocation {
+    start_fractions(cluster);
+    order.look(cluster);
+    if moves && rules.resize {
+        choose_batches_anew(cluster);
+    }
+    deal(cluster, rules, order, lookups, moves)
 }
 
 /// Elastic jobs that run choose their batches for their present progress, so that their rates are compared as they are now.
@@ -65,16 +87,11 @@ impl<O: Order> Planner for Dealer<O> {
     }
 
     fn plan(&mut self, cluster: &mut Cluster) -> Result<(), PolicyError> {
-        start_fractions(cluster);
-        self.order.look(cluster);
         let now = cluster.now();
         let least = Time::from_secs_f64(self.rules.deal_min_s);
         let may_move = self.rules.preempt && cluster.capabilities().preemption;
         let is_due = may_move && self.dealt.is_none_or(|dealt| now >= dealt + least);
-        if is_due && self.rules.resize {
-            choose_batches_anew(cluster);
-        }
-        let allocation = deal(cluster, &self.rules, &self.order, &mut self.lookups, is_due);
+        let allocation = allocate(cluster, &self.rules, &mut self.order, &mut self.lookups, is_due);
         apply(cluster, &allocation);
         if is_due {
             self.dealt = Some(now);
@@ -89,7 +106,7 @@ impl<O: Order> Planner for Dealer<O> {
             return Some(dealt + Time::from_secs_f64(self.rules.deal_min_s));
         }
         let is_settled =
-            || cluster.num_pending() == 0 && !cluster.running().any(|id| could_run_better(cluster, id));
+            || cluster.num_pending() == 0 && !cluster.running().any(|id| could_run_better(cluster, &self.rules, id));
         let latest = self.rules.deal_max_s.max(self.rules.deal_min_s);
         (!is_settled()).then(|| dealt + Time::from_secs_f64(latest))
     }

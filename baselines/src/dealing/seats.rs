@@ -223,6 +223,11 @@ impl<'a> Seats<'a> {
         if total < num_gpus {
             return None;
         }
+        if cluster.capabilities().consolidated {
+            let chosen = whole_nodes(&hosts, cluster.node_gpus_max_of(kind), num_gpus)?;
+            let slices = chosen.into_iter().map(|(num, node)| self.pick(left, node, num));
+            return Some(slices.collect());
+        }
         let racks = hosts.chunk_by(|a, b| rack_of(cluster, a.1) == rack_of(cluster, b.1));
         let rooms = racks.map(|rack| (rack, rack.iter().map(|(num, _)| num).sum::<u32>()));
         let whole = rooms.filter(|(_, room)| *room >= num_gpus);
@@ -266,6 +271,21 @@ fn fewest(hosts: &[(u32, NodeId)], num_gpus: u32) -> Vec<(u32, NodeId)> {
         rest -= num;
     }
     chosen
+}
+
+/// Whole nodes, which have `size` GPUs each, and one node for the rest: the fullest that holds it. None where they are not there.
+fn whole_nodes(hosts: &[(u32, NodeId)], size: u32, num_gpus: u32) -> Option<Vec<(u32, NodeId)>> {
+    let (num_whole, rest) = ((num_gpus / size) as usize, num_gpus % size);
+    let whole = hosts.iter().filter(|(num, _)| *num == size);
+    let mut chosen: Vec<(u32, NodeId)> = whole.take(num_whole).copied().collect();
+    if rest > 0 {
+        let others = hosts
+            .iter()
+            .filter(|(num, node)| *num >= rest && chosen.iter().all(|(_, other)| other != node));
+        let (_, node) = others.min()?;
+        chosen.push((rest, *node));
+    }
+    (chosen.len() == num_whole + usize::from(rest > 0)).then_some(chosen)
 }
 
 /// The lowest `num` set bits of a mask, or all of them.

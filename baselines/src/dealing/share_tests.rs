@@ -118,8 +118,11 @@ fn a_job_grows_when_its_size_has_cost_it_a_restart() {
     cluster.finish(jobs[1]);
     at(planner.as_mut(), &mut cluster, 99.0);
     assert_eq!(sizes(&cluster, &jobs[..1]), [4]);
+    // Nothing need happen for it: the planner asks to be woken while GPUs are free that it could have.
+    assert_eq!(planner.wake_at(&cluster), Some(Time::from_secs_f64(99.0 + 1200.0)));
     at(planner.as_mut(), &mut cluster, 101.0);
     assert_eq!(sizes(&cluster, &jobs[..1]), [8]);
+    assert_eq!(planner.wake_at(&cluster), None);
 }
 
 /// Ends some of the jobs that run.

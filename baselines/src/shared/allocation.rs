@@ -42,6 +42,19 @@ pub type Allocation = BTreeMap<JobId, Grant>;
 /// # Panics
 /// As [`Cluster::start_with`]: if the allocation gives a GPU away twice where the cluster cannot share.
 pub fn apply(cluster: &mut Cluster, allocation: &Allocation) -> usize {
+    change(cluster, allocation, true)
+}
+
+/// As [`apply`], but who moves is stopped and waits: for drivers that cannot stop a job and start it again at once. Returns the
+/// number of jobs that were stopped.
+///
+/// # Panics
+/// As [`apply`].
+pub fn apply_stops_first(cluster: &mut Cluster, allocation: &Allocation) -> usize {
+    change(cluster, allocation, false)
+}
+
+fn change(cluster: &mut Cluster, allocation: &Allocation, restarts: bool) -> usize {
     let keeps = |id: JobId| {
         let job = cluster.job(id);
         allocation.get(&id).is_some_and(|grant| {
@@ -60,7 +73,8 @@ pub fn apply(cluster: &mut Cluster, allocation: &Allocation) -> usize {
         cluster.preempt(*id);
     }
     for (id, grant) in allocation {
-        if cluster.job(*id).state != JobState::Pending {
+        let waits_for_its_move = !restarts && stopped.binary_search(id).is_ok();
+        if cluster.job(*id).state != JobState::Pending || waits_for_its_move {
             continue;
         }
         let granted = grant.granted.unwrap_or(cluster.job(*id).shape);
@@ -115,5 +129,9 @@ mod tests {
         assert_eq!((num_stopped, running(&cluster)), (2, vec![0, 1, 3]));
         let preemptions = [0, 1, 2].map(|id| cluster.job(JobId(id)).num_preemptions);
         assert_eq!(preemptions, [0, 1, 1]);
+        // Stops first: job 0 would move and waits for that; job 2, which did not run, starts.
+        let num_stopped = apply_stops_first(&mut cluster, &allocation(&[(0, 0b10), (1, 0b1000), (2, 0b101)]));
+        cluster.check();
+        assert_eq!((num_stopped, running(&cluster)), (2, vec![1, 2]));
     }
 }

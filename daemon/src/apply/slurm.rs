@@ -164,8 +164,10 @@ fn start(commands: &Commands, job: &JobSeen, planned: &Planned, now_s: i64) -> R
         tries: job.num_tries,
     };
     let nodes = format!("reqnodelist={}", planned.nodes.join(","));
+    // Slurm may add nodes to those that it is told, where a job asks for GPUs as a whole.
+    let num_nodes = format!("numnodes={0}-{0}", planned.nodes.len());
     let comment = format!("admincomment={mark}");
-    let mut changes = vec![nodes.as_str(), comment.as_str()];
+    let mut changes = vec![nodes.as_str(), num_nodes.as_str(), comment.as_str()];
     if job.num_restarts > 0 {
         // A requeued job has to wait for minutes otherwise. But one that starts within the second in which its last run was ended
         // on the same node is killed there ("Job credential revoked") and fails for good.

@@ -1,0 +1,156 @@
+//! Deals for drivers whose tables are made anew in every round, as a daemon's are.
+//!
+//! Here nothing is remembered: what a deal hangs on beside the tables, whether it may move anybody and what estimates have been
+//! worth, comes with the call. Who moves is stopped in one round and started in a later one.
+
+use std::fmt::Write as _;
+
+use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::{ConfigError, GpuTypeId, JobId};
+
+use super::deal::Lookups;
+use super::formula::{ESTIMATE_FEATURES, Formula, FormulaOrder};
+use super::order::{ClassicOrder, Order, Priority};
+use super::planner::allocate;
+use super::rules::DealingRules;
+use super::trust::Trust;
+use super::{DealingConfig, reference_formula};
+use crate::shared::allocation::apply_stops_first;
+
+/// Terms of a score that are told, the heaviest first. *Assumed*: as many as a person takes in.
+const NUM_TOLD: usize = 6;
+
+/// Deals in an order, without a memory.
+#[derive(Clone, Debug)]
+pub struct RoundDealer {
+    name: String,
+    rules: DealingRules,
+    by: By,
+}
+
+#[derive(Clone, Debug)]
+enum By {
+    Classic(Priority, DealingConfig),
+    Formula(Box<Formula>),
+}
+
+impl RoundDealer {
+    /// The names of [`RoundDealer::by_name`]. `gittins-deal` is not among them: it would have to remember all that ended.
+    pub const NAMES: [&str; 4] = ["index", "las-deal", "rate-deal", "srtf-deal"];
+
+    /// One of [`RoundDealer::NAMES`] with its defaults; none for another name.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<RoundDealer> {
+        let priority = match name {
+            "index" => return RoundDealer::by_formula(name, reference_formula().ok()?).ok(),
+            "las-deal" => Priority::LeastService,
+            "rate-deal" => Priority::Rate,
+            "srtf-deal" => Priority::ShortestRest,
+            _ => return None,
+        };
+        let config = DealingConfig::of(priority);
+        Some(RoundDealer {
+            name: name.to_owned(),
+            rules: config.rules,
+            by: By::Classic(priority, config),
+        })
+    }
+
+    /// Deals by a formula.
+    ///
+    /// # Errors
+    /// A formula that this version cannot read.
+    pub fn by_formula(name: &str, formula: Formula) -> Result<RoundDealer, ConfigError> {
+        formula.validate(name)?;
+        Ok(RoundDealer {
+            name: name.to_owned(),
+            rules: formula.rules,
+            by: By::Formula(Box::new(formula)),
+        })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How GPUs are dealt.
+    #[must_use]
+    pub fn rules(&self) -> &DealingRules {
+        &self.rules
+    }
+
+    /// Whether estimates of run times matter to it.
+    #[must_use]
+    pub fn reads_estimates(&self) -> bool {
+        match &self.by {
+            By::Classic(priority, _) => *priority == Priority::ShortestRest,
+            By::Formula(formula) => ESTIMATE_FEATURES
+                .iter()
+                .any(|name| formula.weights.get(*name).is_some_and(|weight| *weight != 0.0)),
+        }
+    }
+
+    fn order(&self, trust: Trust) -> Box<dyn Order> {
+        match &self.by {
+            By::Classic(priority, config) => Box::new(ClassicOrder::new(*priority, config.order)),
+            By::Formula(formula) => Box::new(FormulaOrder::new(formula).trusting(trust)),
+        }
+    }
+
+    /// Makes one deal and carries it out on the tables. Where it does not move, or the cluster cannot preempt, free GPUs are
+    /// filled and everybody who runs stays.
+    pub fn deal(&self, cluster: &mut Cluster, trust: Trust, moves: bool) {
+        let moves = moves && self.rules.preempt && cluster.capabilities().preemption;
+        let mut order = self.order(trust);
+        let mut lookups = Lookups::default();
+        let allocation = allocate(cluster, &self.rules, order.as_mut(), &mut lookups, moves);
+        apply_stops_first(cluster, &allocation);
+    }
+
+    /// The scores of jobs on these tables.
+    #[must_use]
+    pub fn scores(&self, cluster: &Cluster, trust: Trust) -> Scores {
+        let mut order = self.order(trust);
+        order.look(cluster);
+        Scores { order }
+    }
+}
+
+/// What jobs are worth to a dealer, for explanations.
+pub struct Scores {
+    order: Box<dyn Order>,
+}
+
+impl std::fmt::Debug for Scores {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Scores").finish_non_exhaustive()
+    }
+}
+
+impl Scores {
+    /// The score of a job on a type, as the gang that it asked for.
+    #[must_use]
+    pub fn of(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64 {
+        self.order.of_job(cluster, id) + self.order.of_type(cluster, id, kind)
+    }
+
+    /// The same in words: the sum, and its heaviest terms a line each.
+    #[must_use]
+    pub fn told(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> String {
+        let mut terms = self.order.terms(cluster, id, kind);
+        terms.retain(|(_, value)| value.abs() >= 0.005);
+        terms.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        let mut text = format!("score {:.2}", self.of(cluster, id, kind));
+        let num_others = terms.len().saturating_sub(NUM_TOLD);
+        for (means, value) in terms.iter().take(NUM_TOLD) {
+            let _ = write!(text, "\n  {value:+8.2}  {means}");
+        }
+        if num_others > 0 {
+            let rest: f64 = terms.iter().skip(NUM_TOLD).map(|(_, value)| value).sum();
+            let _ = write!(text, "\n  {rest:+8.2}  {num_others} others");
+        }
+        text
+    }
+}

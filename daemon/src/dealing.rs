@@ -1,0 +1,225 @@
+//! A dealer as a policy of the daemon: it deals the GPUs of all jobs anew, stopping and moving those that run, when something has
+//! happened and its last deal is long enough ago. In between it fills free GPUs.
+//!
+//! Tables are made anew in every round, so what a deal hangs on beside them is a [`Turn`], which the log keeps; what turns are
+//! made from is remembered in a file. Nobody is stopped while a job that was let go has not started: it could not be.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pleach_baselines::dealing::{RoundDealer, Trust};
+use pleach_scheduler::cluster::JobState;
+use pleach_scheduler::decision::Action;
+use pleach_scheduler::{Cluster, Decision, ExternalId, JobId};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::fleet::Fleet;
+use crate::snapshot::{Phase, Snapshot};
+
+/// What a deal hangs on beside the tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Turn {
+    /// Whether running jobs may be stopped; else free GPUs are filled.
+    pub moves: bool,
+    /// What estimates of run times have been worth.
+    pub trust: Trust,
+}
+
+/// What is remembered from round to round. Lost, it costs one deal that comes early, and the trust in estimates.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DealMemory {
+    /// When GPUs were last dealt, Unix time, s.
+    dealt_s: Option<i64>,
+    /// Hash of the jobs and nodes that took part then.
+    dealt_with: String,
+    trust: Trust,
+    /// Jobs that ran in the last round.
+    running: BTreeMap<ExternalId, Progress>,
+}
+
+/// How far a running job had come.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Progress {
+    /// Believed progress, s of the reference run.
+    executed_s: f64,
+    /// What its run time was believed to be, s.
+    estimate_s: f64,
+}
+
+/// A dealer and what it remembers.
+#[derive(Clone, Debug)]
+pub struct Dealing {
+    dealer: RoundDealer,
+    memory: DealMemory,
+    /// The turn of the next round, where a log says what it was.
+    told: Option<Turn>,
+}
+
+impl Dealing {
+    /// A dealer that remembers nothing yet.
+    #[must_use]
+    pub fn new(dealer: RoundDealer) -> Dealing {
+        Dealing {
+            dealer,
+            memory: DealMemory::default(),
+            told: None,
+        }
+    }
+
+    /// The dealer.
+    #[must_use]
+    pub fn dealer(&self) -> &RoundDealer {
+        &self.dealer
+    }
+
+    /// What is remembered.
+    #[must_use]
+    pub fn memory(&self) -> &DealMemory {
+        &self.memory
+    }
+
+    /// Goes on from what was remembered.
+    pub fn remember(&mut self, memory: DealMemory) {
+        self.memory = memory;
+    }
+
+    /// The next round is decided on this turn, as a log has it.
+    pub fn told(&mut self, turn: Turn) {
+        self.told = Some(turn);
+    }
+
+    /// What the deal of a round hangs on: learns from the jobs that have ended since the last look, and takes its turn if it is due.
+    pub(crate) fn take_turn(&mut self, snapshot: &Snapshot, cluster: &Cluster) -> Turn {
+        let there: BTreeSet<ExternalId> = snapshot.jobs.iter().map(|job| job.id).collect();
+        let memory = &mut self.memory;
+        for (job, progress) in std::mem::take(&mut memory.running) {
+            if !there.contains(&job) {
+                memory.trust.learn(progress.executed_s, progress.estimate_s);
+            }
+        }
+        let progress = |id: JobId| {
+            let job = cluster.job(id);
+            let progress = Progress {
+                executed_s: job.executed_s_at(cluster.now()),
+                estimate_s: job.request.estimate_s.value,
+            };
+            (job.external, progress)
+        };
+        memory.running = cluster.running().map(progress).collect();
+        let trust = memory.trust;
+        if let Some(turn) = self.told.take() {
+            return turn;
+        }
+        let now_s = snapshot.taken_s;
+        let rules = self.dealer.rules();
+        let players = players(cluster);
+        let changed = players != memory.dealt_with;
+        // A clock that was set back must not keep everybody where they are.
+        let since_s = memory.dealt_s.map(|dealt_s| now_s - dealt_s).filter(|s| *s >= 0);
+        let is_due = since_s.is_none_or(|since_s| {
+            let since_s = since_s as f64;
+            since_s >= rules.deal_min_s && (changed || since_s >= rules.deal_max_s)
+        });
+        let is_starting = snapshot
+            .jobs
+            .iter()
+            .any(|job| matches!(job.phase, Phase::Released { .. }));
+        let moves = is_due && !is_starting && rules.preempt && cluster.capabilities().preemption;
+        if moves {
+            (memory.dealt_s, memory.dealt_with) = (Some(now_s), players);
+        }
+        Turn { moves, trust }
+    }
+
+    /// Deals; the decisions in their order, each with its reason.
+    pub(crate) fn deal(&self, cluster: &mut Cluster, turn: Turn) -> Vec<(Decision, String)> {
+        let before = cluster.clone();
+        let scores = self.dealer.scores(&before, turn.trust);
+        self.dealer.deal(cluster, turn.trust, turn.moves);
+        let mut decisions = Vec::new();
+        cluster.take_decisions(&mut decisions);
+        let name = self.dealer.name();
+        let told = |decision: &Decision| {
+            let job = before.job(decision.row);
+            let on = match decision.action {
+                Action::Start => decision.placement.first(),
+                _ => job.placement.first(),
+            };
+            let Some(kind) = on.map(|slice| before.nodes()[slice.node.index()].gpu_type) else {
+                return String::new();
+            };
+            let words = match decision.action {
+                Action::Preempt => "stopped: its GPUs go to jobs with better scores, or it moves",
+                _ if turn.moves => "dealt its GPUs",
+                _ => "given free GPUs",
+            };
+            let score = scores.told(&before, decision.row, kind);
+            format!("{words} by {name}, {score}\n")
+        };
+        decisions
+            .into_iter()
+            .map(|decision| (told(&decision), decision))
+            .map(|(why, decision)| (decision, why))
+            .collect()
+    }
+
+    /// Where a waiting job stands, in words, if it is dealt now.
+    #[must_use]
+    pub fn standing(&self, fleet: &Fleet, id: JobId) -> String {
+        let cluster = &fleet.cluster;
+        let scores = self.dealer.scores(cluster, self.memory.trust);
+        let best = |id: JobId| {
+            let kinds = cluster.types_in(cluster.job(id).types);
+            let scored = kinds.map(|kind| (scores.of(cluster, id, kind), kind));
+            scored.max_by(|a, b| a.0.total_cmp(&b.0))
+        };
+        let Some((score, kind)) = best(id) else {
+            return "No GPU type is one on which it can run.".into();
+        };
+        let others = cluster.active().into_iter().filter(|other| *other != id);
+        let before: Vec<JobId> = others
+            .filter(|other| {
+                let allowed = cluster.types_in(cluster.job(*other).types).any(|of| of == kind);
+                allowed && scores.of(cluster, *other, kind) > score
+            })
+            .collect();
+        let held = before
+            .iter()
+            .map(|other| u64::from(cluster.job(*other).request.num_gpus));
+        let runs = |other: &&JobId| cluster.job(**other).state == JobState::Running;
+        format!(
+            "By {} {} jobs come before it on {} ({} of them run); they ask for {} of its {} GPUs, it asks for {}.\n{}\n",
+            self.dealer.name(),
+            before.len(),
+            fleet.gpu_types[kind.index()],
+            before.iter().filter(runs).count(),
+            held.sum::<u64>(),
+            cluster.num_gpus_of(kind),
+            cluster.job(id).request.num_gpus,
+            scores.told(cluster, id, kind)
+        )
+    }
+}
+
+/// Hash of the jobs that take part and of the nodes with their states: while it stays, nothing has happened.
+fn players(cluster: &Cluster) -> String {
+    let mut hash = Sha256::new();
+    let mut jobs: Vec<String> = cluster
+        .active()
+        .into_iter()
+        .map(|id| cluster.job(id).external.to_string())
+        .collect();
+    jobs.sort_unstable();
+    for job in jobs {
+        hash.update(job.as_bytes());
+        hash.update([0]);
+    }
+    for node in cluster.nodes() {
+        hash.update(format!("{:?} {} {};", node.state, node.gpu_type.index(), node.num_gpus).as_bytes());
+    }
+    let bytes = hash.finalize();
+    bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -2,7 +2,7 @@
 //! happened and its last deal is long enough ago. In between it fills free GPUs.
 //!
 //! Tables are made anew in every round, so what a deal hangs on beside them is a [`Turn`], which the log keeps; what turns are
-//! made from is remembered in a file. Nobody is stopped while a job that was let go has not started: it could not be.
+//! made from is remembered in a file. Nobody is stopped while a job that was let go has not started, for that one could not be.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -123,10 +123,12 @@ impl Dealing {
             let since_s = since_s as f64;
             since_s >= rules.deal_min_s && (changed || since_s >= rules.deal_max_s)
         });
-        let is_starting = snapshot
-            .jobs
-            .iter()
-            .any(|job| matches!(job.phase, Phase::Released { .. }));
+        // Nor in the second in which it started, which is as fine as the batch system's clock is.
+        let is_starting = snapshot.jobs.iter().any(|job| match job.phase {
+            Phase::Released { .. } => true,
+            Phase::Running => job.start_s.is_none_or(|start_s| start_s >= now_s),
+            _ => false,
+        });
         let moves = is_due && !is_starting && rules.preempt && cluster.capabilities().preemption;
         if moves {
             (memory.dealt_s, memory.dealt_with) = (Some(now_s), players);
@@ -222,4 +224,122 @@ fn players(cluster: &Cluster) -> String {
     }
     let bytes = hash.finalize();
     bytes.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::RoundSettings;
+    use crate::fleet::{self, Fleet};
+    use crate::memory::Memory;
+    use crate::snapshot::{JobSeen, NodeSeen, VERSION};
+    use pleach_scheduler::cluster::NodeState;
+
+    /// Two nodes with four GPUs; jobs of four GPUs with a limit of 1,000 s, that run from the first second on, or wait.
+    fn seen(taken_s: i64, jobs: &[(u64, Phase)]) -> Snapshot {
+        let node = |name: &str| NodeSeen {
+            name: name.into(),
+            gpu_type: "a100".into(),
+            num_gpus: 4,
+            num_gpus_used: 0,
+            num_cpus_free: 100,
+            shared: None,
+            state: NodeState::Up,
+        };
+        let mut nodes = vec![node("g1"), node("g2")];
+        let mut placed = 0;
+        let mut job = |(number, phase): &(u64, Phase)| {
+            let is_placed = matches!(phase, Phase::Running | Phase::Released { .. });
+            let on = is_placed.then(|| nodes[placed].name.clone());
+            if is_placed {
+                nodes[placed].num_gpus_used = 4 * u32::from(*phase == Phase::Running);
+                placed += 1;
+            }
+            JobSeen {
+                id: ExternalId::number(*number),
+                phase: phase.clone(),
+                account: String::new(),
+                user: String::new(),
+                submit_s: 0,
+                start_s: (*phase == Phase::Running).then_some(1),
+                limit_s: Some(1000),
+                num_nodes: 1,
+                gpus_per_node: 4,
+                is_packed: false,
+                share: None,
+                gpu_type: None,
+                gpu_types: Vec::new(),
+                num_cpus: 1,
+                nodes: on.into_iter().collect(),
+                num_restarts: 0,
+                num_tries: 0,
+                not_before_s: 0,
+                predicted_s: None,
+            }
+        };
+        let jobs = jobs.iter().map(&mut job).collect();
+        Snapshot {
+            version: VERSION,
+            taken_s,
+            nodes,
+            jobs,
+        }
+    }
+
+    fn turn(dealing: &mut Dealing, snapshot: &Snapshot) -> Turn {
+        let settings = RoundSettings {
+            preemption: true,
+            ..RoundSettings::default()
+        };
+        let mut memory = Memory::default();
+        memory.observe(snapshot);
+        let fleet = fleet::build(snapshot, &memory, &settings, false).unwrap();
+        let Fleet { cluster, .. } = fleet.unwrap();
+        dealing.take_turn(snapshot, &cluster)
+    }
+
+    fn dealing() -> Dealing {
+        // Deals are at least 60 s and at most 1,200 s apart.
+        Dealing::new(RoundDealer::by_name("las-deal").unwrap())
+    }
+
+    #[test]
+    fn it_deals_when_something_has_happened_and_the_last_deal_is_old_enough() {
+        use Phase::{Running, Waiting};
+        let mut dealing = dealing();
+        let two = [(1, Running), (2, Running)];
+        let three = [(1, Running), (2, Running), (3, Waiting)];
+        let mut moves = |taken_s: i64, jobs: &[(u64, Phase)]| turn(&mut dealing, &seen(taken_s, jobs)).moves;
+        assert!(moves(1000, &two), "the first time");
+        assert!(!moves(1070, &two), "nothing has happened");
+        assert!(moves(1080, &three), "somebody came");
+        assert!(!moves(1139, &two), "somebody left, 59 s after");
+        assert!(moves(1140, &two));
+        assert!(!moves(2339, &two) && moves(2340, &two), "nothing has happened for 1,200 s");
+        assert!(moves(500, &two), "the clock was set back");
+        let starting = [(1, Running), (2, Phase::Released { since_s: 600 })];
+        assert!(!moves(700, &starting), "who was let go cannot be stopped");
+        let other = [(1, Running), (3, Running)];
+        assert!(moves(701, &other));
+    }
+
+    #[test]
+    fn it_trusts_estimates_as_far_as_those_of_the_jobs_that_left() {
+        use Phase::Running;
+        let mut dealing = dealing();
+        let first = turn(&mut dealing, &seen(501, &[(1, Running), (2, Running)]));
+        assert_eq!(first.trust, Trust::default());
+        // Job 1 had run for 500 of 1,000 s when it was last seen.
+        let second = turn(&mut dealing, &seen(510, &[(2, Running)]));
+        assert_eq!(second.trust.num_ended, 1);
+        assert!((second.trust.error - 2_f64.ln()).abs() < 1e-9, "{}", second.trust.error);
+        let text = serde_json::to_string(dealing.memory()).unwrap();
+        let mut other = super::tests::dealing();
+        other.remember(serde_json::from_str(&text).unwrap());
+        assert_eq!(other.memory(), dealing.memory());
+        // Told by a log, it takes the turn that was taken.
+        other.told(first);
+        assert_eq!(turn(&mut other, &seen(520, &[])), first);
+        assert_eq!(turn(&mut other, &seen(521, &[])).trust.num_ended, 2);
+    }
 }

@@ -373,6 +373,7 @@ mod tests {
                 jobs: Vec::new(),
             },
             memory: Memory::default(),
+            turn: None,
             decisions: Vec::new(),
             observe_s: 0.1,
             decide_s: 0.2,

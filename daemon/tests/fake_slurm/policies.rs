@@ -32,6 +32,73 @@ fn why_not_tells_what_was_preferred() {
     assert!(told.contains("not in the queue"), "{told}");
 }
 
+/// What a formula needs beside its weights.
+const RULES: &str = r#""rules": {"deal_min_s": 1.0, "deal_max_s": 3600.0, "pack_above": 1.1, "reseat_loss": 1.0, "preempt": true,
+ "reseat": true, "share": true, "cores": true, "resize": true}"#;
+
+#[test]
+fn an_index_deals_anew_and_explains_its_score_and_its_log_is_decided_alike() {
+    let fake = Fake::new(&[(4, "4:00:00"), (4, "4:00:00")]);
+    let config = fake.read("pleach.toml") + "preemption = true\nrestart_cost_s = 1.0\n";
+    fs::write(fake.at("pleach.toml"), config).unwrap();
+    // Small gangs first, whoever runs: both nodes are full when two small jobs come.
+    let formula = format!(r#"{{"version": 1, {RULES}, "weights": {{"gang": -1.0, "stays": 0.1}}}}"#);
+    let path = fake.at("mine.json");
+    fs::write(&path, formula).unwrap();
+    let policy = path.display().to_string();
+    fake.rounds(&policy, "--live", "2");
+    assert_eq!(fake.order().len(), 2);
+    fake.submit(3, 1, "10:00");
+    fake.submit(4, 2, "10:00");
+    let told = out(&fake.scheduler(&["why-not", "3", "--policy", &policy]));
+    assert!(
+        told.contains("By mine 0 jobs come before it on a100") && told.contains("score "),
+        "{told}"
+    );
+    let begun = std::time::Instant::now();
+    while fake.order().len() < 4 && begun.elapsed().as_secs() < 30 {
+        fake.rounds(&policy, "--live", "4");
+    }
+    let stopped: Vec<usize> = [1, 2]
+        .into_iter()
+        .filter(|job| fake.job(*job).contains("prio=0"))
+        .collect();
+    assert_eq!(
+        (fake.order()[2..].to_vec(), stopped.len()),
+        (vec![3, 4], 1),
+        "one gang gives way to both: {}",
+        fake.read("scontrol.log")
+    );
+    let told = out(&fake.scheduler(&["explain", "4"]));
+    assert!(
+        told.contains("dealt its GPUs by mine, score ") && told.contains("ln(GPUs of the gang)"),
+        "{told}"
+    );
+    let told = out(&fake.scheduler(&["explain", &stopped[0].to_string()]));
+    assert!(told.contains("stopped: its GPUs go to jobs with better scores"), "{told}");
+    let log = fake.at("state/decisions.jsonl").display().to_string();
+    let told = out(&fake.scheduler(&["replay", "--log", &log, "--policy", &policy]));
+    assert!(told.contains(" rounds are decided alike") && !told.contains("otherwise"), "{told}");
+    // Deals are remembered by the next daemon; a file that says nothing costs no more than one that comes early.
+    assert!(fake.read("state/deals.json").contains("dealt_s"));
+    fs::write(fake.at("state/deals.json"), "{\"dealt_s\": ").unwrap();
+    let said = fake.rounds(&policy, "--live", "1");
+    assert!(said.contains("deals.json") && said.contains("begins anew"), "{said}");
+}
+
+#[test]
+fn a_dealer_that_may_not_stop_jobs_fills_free_gpus_and_says_so_and_a_broken_index_is_refused() {
+    let fake = Fake::new(&QUEUE);
+    let said = fake.rounds("srtf-deal", "--live", "3");
+    assert!(said.contains("`preemption = true`"), "{said}");
+    // The shortest first, and who does not fit is passed over.
+    assert_eq!(fake.order(), [4, 2, 3]);
+    let path = fake.at("mine.json");
+    fs::write(&path, format!(r#"{{"version": 1, {RULES}, "weights": {{"gnag": -1.0}}}}"#)).unwrap();
+    let said = fake.rounds(path.to_str().unwrap(), "--live", "1");
+    assert!(said.contains("gnag") && said.contains("allowed is one of service"), "{said}");
+}
+
 #[test]
 fn drift_is_remembered_across_restarts_and_hands_over_to_the_fallback_where_that_is_asked_for() {
     use pleach_scheduler::tree::{Tree, Visits};

@@ -35,6 +35,8 @@
 
 mod allox;
 pub mod dealing;
+#[cfg(test)]
+mod dealing_tests;
 mod elastic;
 mod entry;
 pub mod gavel;
@@ -49,7 +51,7 @@ mod shared;
 pub mod sharing;
 pub mod synergy;
 #[cfg(test)]
-mod test_clusters;
+use pleach_dealing::test_clusters;
 
 pub use entry::Entry;
 pub use registry::{entries, find, make, names};

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pleach_baselines::dealing::{RoundDealer, Trust};
+use pleach_dealing::{RoundDealer, Trust};
 use pleach_scheduler::cluster::JobState;
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::{Cluster, Decision, ExternalId, JobId};
@@ -315,7 +315,10 @@ mod tests {
         assert!(moves(1080, &three), "somebody came");
         assert!(!moves(1139, &two), "somebody left, 59 s after");
         assert!(moves(1140, &two));
-        assert!(!moves(2339, &two) && moves(2340, &two), "nothing has happened for 1,200 s");
+        assert!(
+            !moves(2339, &two) && moves(2340, &two),
+            "nothing has happened for 1,200 s"
+        );
         assert!(moves(500, &two), "the clock was set back");
         let starting = [(1, Running), (2, Phase::Released { since_s: 600 })];
         assert!(!moves(700, &starting), "who was let go cannot be stopped");
@@ -332,7 +335,11 @@ mod tests {
         // Job 1 had run for 500 of 1,000 s when it was last seen.
         let second = turn(&mut dealing, &seen(510, &[(2, Running)]));
         assert_eq!(second.trust.num_ended, 1);
-        assert!((second.trust.error - 2_f64.ln()).abs() < 1e-9, "{}", second.trust.error);
+        assert!(
+            (second.trust.error - std::f64::consts::LN_2).abs() < 1e-9,
+            "{}",
+            second.trust.error
+        );
         let text = serde_json::to_string(dealing.memory()).unwrap();
         let mut other = super::tests::dealing();
         other.remember(serde_json::from_str(&text).unwrap());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pleach_baselines::dealing::{Formula, RoundDealer};
+use pleach_dealing::{Formula, RoundDealer};
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::selector::{Selector, SelectorPolicy};
@@ -115,7 +115,9 @@ impl Loaded {
             }
             if Formula::is_in(path).map_err(|error| refuse(error.to_string()))? {
                 let formula = Formula::load(path).map_err(|error| refuse(error.to_string()))?;
-                let name = path.file_stem().map_or(text.into(), |name| name.to_string_lossy());
+                let name = path
+                    .file_stem()
+                    .map_or(text.into(), |name| name.to_string_lossy());
                 let dealer = RoundDealer::by_formula(&name, formula)?;
                 return Ok(Loaded::dealer(dealer, capabilities));
             }

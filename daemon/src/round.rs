@@ -177,7 +177,9 @@ fn pass(
 fn planned(fleet: &Fleet, decision: Decision, why: &str) -> Planned {
     let slices = decision.placement.iter();
     Planned {
-        nodes: slices.map(|slice| fleet.nodes[slice.node.index()].clone()).collect(),
+        nodes: slices
+            .map(|slice| fleet.nodes[slice.node.index()].clone())
+            .collect(),
         estimate_s: Some(fleet.cluster.job(decision.row).request.estimate_s),
         decision,
         why: why.to_owned(),

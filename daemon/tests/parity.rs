@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use pleach_baselines::dealing::{RoundDealer, Trust};
 use pleach_daemon::RoundSettings;
 use pleach_daemon::fleet::{self, Fleet};
 use pleach_daemon::memory::Memory;
@@ -15,6 +14,7 @@ use pleach_daemon::policy::{Decider, Loaded};
 use pleach_daemon::round::{self, Deciders};
 use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Share, SharedNode, Snapshot, VERSION};
 use pleach_daemon::source::shares::gpu_milli;
+use pleach_dealing::{RoundDealer, Trust};
 use pleach_network::{
     Contract, Layout, LearnedPolicy, NetworkConfig, Normaliser, Provenance, TrainedNetwork,
 };
@@ -386,11 +386,7 @@ fn dealers_score_and_decide_the_same_in_the_simulator_and_in_the_daemon() {
 
 #[test]
 fn shares_are_decided_the_same_in_the_simulator_and_in_the_daemon() {
-    let makes: [&dyn Fn() -> Player; 3] = [
-        &|| player(network),
-        &|| by_name("easy"),
-        &|| by_name("srtf"),
-    ];
+    let makes: [&dyn Fn() -> Player; 3] = [&|| player(network), &|| by_name("easy"), &|| by_name("srtf")];
     for make in makes {
         let (num, _, num_beside) = compare(make, 600, 3);
         assert!(

@@ -1,6 +1,6 @@
 //! Elastic jobs: how many GPUs each job gets.
 //!
-//! `scaling` says how fast a job would go on other numbers of GPUs, `field` is the plan in the making, `knapsack` the
+//! [`pleach_dealing::scaling`] says how fast a job would go on other numbers of GPUs, `field` is the plan in the making, `knapsack` the
 //! integer programme to which three of the four systems come down.
 
 mod bftrainer;
@@ -8,7 +8,8 @@ mod elastic_dp;
 mod field;
 mod knapsack;
 mod pollux;
-mod scaling;
+#[cfg(test)]
+mod scaling_tests;
 mod sia;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -16,9 +17,9 @@ pub(crate) mod tests;
 pub use bftrainer::{BfTrainer, BfTrainerConfig};
 pub use elastic_dp::{ElasticDp, ElasticDpConfig};
 pub use pollux::{Pollux, PolluxConfig};
-pub(crate) use scaling::{Paces, Scaling};
 pub use sia::{Sia, SiaConfig};
 
+pub(crate) use pleach_dealing::scaling;
 use pleach_scheduler::heuristics::Info;
 
 use crate::entry::{Entry, PREEMPTION};

@@ -1,6 +1,5 @@
 //! Schedulers that go by the service that jobs have had: what they received, or how much sharing has cost them.
 
-pub(crate) mod gittins;
 mod queues;
 mod themis;
 mod tiresias;

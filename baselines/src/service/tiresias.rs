@@ -20,9 +20,9 @@
 use pleach_scheduler::cluster::{Cluster, JobState};
 use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 
-use super::gittins::GittinsIndex;
 use super::queues::TiresiasConfig;
 use crate::shared::allocate_by_priority::{Rules, allocate_by_priority};
+use pleach_dealing::gittins::GittinsIndex;
 
 /// The planner.
 #[derive(Clone, Debug)]

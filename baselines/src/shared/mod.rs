@@ -2,11 +2,8 @@
 //! if some jobs were stopped, [`allocation`] carries a plan out, [`timer`] keeps rounds, [`linear_program`] solves linear and
 //! integer programmes, [`pair_speeds`] remembers how jobs fare beside each other, [`settings`] reads what a planner is made from.
 
-pub(crate) mod allocate_by_priority;
-pub(crate) mod allocation;
 pub mod linear_program;
-pub(crate) mod pair_speeds;
-pub(crate) mod settings;
 pub(crate) mod solution;
 pub(crate) mod timer;
-pub(crate) mod what_if;
+
+pub(crate) use pleach_dealing::{allocate_by_priority, allocation, pair_speeds, settings, what_if};

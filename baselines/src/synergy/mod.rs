@@ -1,23 +1,20 @@
 //! Synergy: CPU and memory beside GPUs.
 
-mod demand;
 mod optimum;
 mod order;
 mod planner;
-mod profile;
+#[cfg(test)]
+pub(crate) mod profile_tests;
 mod round;
 mod server_allocator;
 #[cfg(test)]
 mod tests;
 
-#[cfg(test)]
-pub(crate) use profile::tests as test_cluster;
-
-pub use demand::{Counts, CpuMemory, Holding, ResourceDemand};
-pub use optimum::{Choice, Group, Optimum, optimum, worthwhile};
+pub use optimum::{Group, Optimum, optimum};
 pub use order::Order;
 pub use planner::{Grant, Synergy, SynergyConfig};
-pub use profile::{Profile, Profiles};
+pub use pleach_dealing::demand::{Choice, Counts, CpuMemory, Holding, ResourceDemand, worthwhile};
+pub use pleach_dealing::profile::{Profile, Profiles};
 pub use server_allocator::{Server, ServerAllocator};
 
 use pleach_scheduler::heuristics::Info;

@@ -21,11 +21,8 @@
 //!   not fit falls back as there.
 //! - Where the programme has no answer (asked-for shares that do not fit, too many terms), the round is TUNE's.
 
-use super::demand::CpuMemory;
 use crate::shared::linear_program::{Column, Limits, LinearProgram};
-
-/// What a job can be given, per GPU, and its speed then.
-pub type Choice = (CpuMemory, f64);
+use pleach_dealing::demand::{Choice, CpuMemory};
 
 /// Jobs that are exchangeable.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,27 +108,10 @@ fn whole(group: &Group, numbers: &[f64]) -> Vec<CpuMemory> {
     picks.take(group.num_jobs).collect()
 }
 
-/// Leaves out what is no faster than something that takes no more of anything.
-#[must_use]
-pub fn worthwhile(mut choices: Vec<Choice>) -> Vec<Choice> {
-    choices.sort_by(|a, b| {
-        let (a, b) = ([a.0[0], a.0[1], -a.1], [b.0[0], b.0[1], -b.1]);
-        a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal)
-    });
-    let mut kept: Vec<Choice> = Vec::new();
-    for (each, speed) in choices {
-        let beaten =
-            |(other, faster): &Choice| other[0] <= each[0] && other[1] <= each[1] && *faster >= speed - 1e-12;
-        if !kept.iter().any(beaten) {
-            kept.push((each, speed));
-        }
-    }
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pleach_dealing::demand::worthwhile;
 
     fn group(num_jobs: usize, choices: &[(f64, f64)]) -> Group {
         Group {

@@ -24,14 +24,14 @@ use pleach_scheduler::cluster::{Cluster, ShapeId};
 use pleach_scheduler::{ClassId, ConfigError, GpuTypeId, JobId, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
-use super::demand::{Counts, ResourceDemand};
 use super::optimum::{Group, optimum};
 use super::order::Order;
-use super::profile::Profiles;
 use super::round::{Round, types_of};
 use crate::shared::allocation::start_fractions;
 use crate::shared::settings::check;
 use crate::shared::timer::RoundTimer;
+use pleach_dealing::demand::{Counts, ResourceDemand};
+use pleach_dealing::profile::Profiles;
 
 /// Settings of [`Synergy`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

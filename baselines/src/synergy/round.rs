@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use pleach_scheduler::cluster::{Cluster, JobState, NodeState, Placement, Shape, Slice};
 use pleach_scheduler::{GpuTypeId, JobId, NodeId};
 
-use super::demand::Counts;
 use super::server_allocator::{Server, ServerAllocator};
 use crate::shared::allocation::{Allocation, Grant as Granted, apply};
 use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
+use pleach_dealing::demand::Counts;
 
 /// The round being planned.
 pub(super) struct Round {

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use pleach_scheduler::JobId;
 
-use super::demand::{Counts, CpuMemory, Holding, ResourceDemand, add, fits, scaled};
+use pleach_dealing::demand::{Counts, CpuMemory, Holding, ResourceDemand, add, fits, scaled};
 
 /// A server is short of something where less than this is free: what is below is rounding.
 const SHORT: f64 = 1e-9;

@@ -5,7 +5,7 @@ use pleach_scheduler::physics::sensitivity::SYNERGY_MODELS;
 use pleach_scheduler::{JobId, Time};
 use proptest::prelude::*;
 
-use super::profile::tests::{submit, synergy_cluster};
+use super::profile_tests::{submit, synergy_cluster};
 use super::*;
 use crate::test_clusters::running;
 

@@ -15,8 +15,8 @@ use pleach_scheduler::{ConfigError, GpuTypeId, JobId};
 use serde::{Deserialize, Serialize};
 
 use super::sizes::Step;
-use crate::service::gittins::GittinsIndex;
-use crate::shared::settings::check;
+use crate::gittins::GittinsIndex;
+use crate::settings::check;
 
 /// What gives every job a score on every GPU type; larger scores are dealt first.
 pub trait Order: Send {

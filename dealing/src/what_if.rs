@@ -68,7 +68,7 @@ impl FreeResources {
 
     /// The cluster as it would be if every running job were stopped but those that hold fractions.
     #[must_use]
-    pub(crate) fn emptied(cluster: &Cluster) -> FreeResources {
+    pub fn emptied(cluster: &Cluster) -> FreeResources {
         FreeResources::without(
             cluster,
             cluster.running().filter(|id| is_whole_gpu_job(cluster.job(*id))),
@@ -115,7 +115,7 @@ impl FreeResources {
 
     /// CPU and host memory that are free beside each GPU of a placement.
     #[must_use]
-    pub(crate) fn room_beside(&self, placement: &[Slice]) -> Shape {
+    pub fn room_beside(&self, placement: &[Slice]) -> Shape {
         let mut room = Shape {
             cpu_milli: u32::MAX,
             memory_mib: u32::MAX,
@@ -132,7 +132,7 @@ impl FreeResources {
 
     /// Whether so much more CPU and host memory is free beside each GPU of a placement.
     #[must_use]
-    pub(crate) fn has_inputs(&self, placement: &[Slice], more: Shape) -> bool {
+    pub fn has_inputs(&self, placement: &[Slice], more: Shape) -> bool {
         let room = self.room_beside(placement);
         more.cpu_milli <= room.cpu_milli && more.memory_mib <= room.memory_mib
     }
@@ -141,7 +141,7 @@ impl FreeResources {
     ///
     /// # Panics
     /// If they are not free.
-    pub(crate) fn take_inputs(&mut self, placement: &[Slice], more: Shape) {
+    pub fn take_inputs(&mut self, placement: &[Slice], more: Shape) {
         assert!(self.has_inputs(placement, more), "a plan takes what is taken");
         for slice in placement {
             let (cpu_milli, memory_mib) = needs(*slice, more);

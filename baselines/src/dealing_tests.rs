@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::elastic::tests::{elastic_cluster_with, proportional, saturating, submit_class};
 use crate::registry::make;
-use crate::synergy::test_cluster::{submit, synergy_cluster};
+use crate::synergy::profile_tests::{submit, synergy_cluster};
 
 fn at(planner: &mut dyn Planner, cluster: &mut Cluster, now_s: f64) {
     cluster.advance(Time::from_secs_f64(now_s));
@@ -119,7 +119,10 @@ fn a_job_grows_when_its_size_has_cost_it_a_restart() {
     at(planner.as_mut(), &mut cluster, 99.0);
     assert_eq!(sizes(&cluster, &jobs[..1]), [4]);
     // Nothing need happen for it: the planner asks to be woken while GPUs are free that it could have.
-    assert_eq!(planner.wake_at(&cluster), Some(Time::from_secs_f64(99.0 + 1200.0)));
+    assert_eq!(
+        planner.wake_at(&cluster),
+        Some(Time::from_secs_f64(99.0 + 1200.0))
+    );
     at(planner.as_mut(), &mut cluster, 101.0);
     assert_eq!(sizes(&cluster, &jobs[..1]), [8]);
     assert_eq!(planner.wake_at(&cluster), None);

@@ -12,8 +12,8 @@ use pleach_scheduler::cluster::{Cluster, JobState, Placement, Shape};
 use pleach_scheduler::{GpuTypeId, JobId};
 
 use super::rules::DealingRules;
-use crate::shared::what_if::FreeResources;
-use crate::synergy::Profiles;
+use crate::profile::Profiles;
+use crate::what_if::FreeResources;
 
 /// A share that raises the speed by less is not handed out. *Assumed.*
 const GAIN_MIN: f64 = 1.01;

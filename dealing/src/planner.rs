@@ -7,7 +7,7 @@ use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 use super::deal::{Lookups, deal};
 use super::order::Order;
 use super::rules::DealingRules;
-use crate::shared::allocation::{Allocation, apply, start_fractions};
+use crate::allocation::{Allocation, apply, start_fractions};
 
 /// A planner that deals GPUs in an order.
 #[derive(Debug)]
@@ -105,8 +105,12 @@ impl<O: Order> Planner for Dealer<O> {
         if self.is_behind {
             return Some(dealt + Time::from_secs_f64(self.rules.deal_min_s));
         }
-        let is_settled =
-            || cluster.num_pending() == 0 && !cluster.running().any(|id| could_run_better(cluster, &self.rules, id));
+        let is_settled = || {
+            cluster.num_pending() == 0
+                && !cluster
+                    .running()
+                    .any(|id| could_run_better(cluster, &self.rules, id))
+        };
         let latest = self.rules.deal_max_s.max(self.rules.deal_min_s);
         (!is_settled()).then(|| dealt + Time::from_secs_f64(latest))
     }

@@ -14,25 +14,44 @@
 //! time first. Demands for CPU and memory are Synergy's (OSDI'22), steps by what they add Optimus's (EuroSys'18). Sharing by
 //! the sum of speeds is Gavel's (OSDI'20), moving spread gangs Gandiva's (OSDI'18). Their combination is ours.
 //!
+//! The modules that are public are what planners of any kind share: what would be free if jobs were stopped ([`what_if`]), how a
+//! plan is carried out ([`allocation`]), how jobs scale and what they make of CPU and memory ([`scaling`], [`profile`]).
+//!
 //! # What is deliberately not here
+//! Solvers and random numbers: a daemon deals too. Published planners (`pleach-baselines`).
 //! Fractions of GPUs (they start first come, first served), gangs on several types, batches below one GPU's.
 
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
+)]
+
+pub mod allocate_by_priority;
+pub mod allocation;
 mod cores;
 mod count;
 mod deal;
+pub mod demand;
 mod formula;
+pub mod gittins;
 mod guests;
 mod order;
+pub mod pair_speeds;
 mod planner;
+pub mod profile;
 mod round;
 mod rules;
+pub mod scaling;
 mod seats;
-#[cfg(test)]
-mod share_tests;
+pub mod settings;
 mod sizes;
+#[cfg(any(test, feature = "test-clusters"))]
+#[doc(hidden)]
+pub mod test_clusters;
 #[cfg(test)]
 mod tests;
 mod trust;
+pub mod what_if;
 
 pub use formula::{ESTIMATE_FEATURES, FORMULA_VERSION, Formula, FormulaOrder, INDEX_FEATURES, IndexFeature};
 pub use order::{ClassicOrder, Order, OrderConfig, Priority};
@@ -42,13 +61,9 @@ pub use rules::DealingRules;
 pub use sizes::Step;
 pub use trust::Trust;
 
-use pleach_scheduler::heuristics::Info;
-use pleach_scheduler::{ActionSet, ConfigError, Planner};
+use pleach_scheduler::{ConfigError, Planner};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::entry::{Entry, PREEMPTION, SHARING};
-use crate::shared::settings;
 
 /// Settings of a planner that deals in a classic order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -73,11 +88,41 @@ impl DealingConfig {
     }
 }
 
-fn defaults(priority: Priority) -> Value {
-    serde_json::to_value(DealingConfig::of(priority)).unwrap_or(Value::Null)
+/// The names of [`make`].
+pub const NAMES: [&str; 5] = ["gittins-deal", "index", "las-deal", "rate-deal", "srtf-deal"];
+
+/// The order of a classic name; none for `index` and other names.
+#[must_use]
+pub fn priority_of(name: &str) -> Option<Priority> {
+    match name {
+        "las-deal" => Some(Priority::LeastService),
+        "srtf-deal" => Some(Priority::ShortestRest),
+        "gittins-deal" => Some(Priority::Gittins),
+        "rate-deal" => Some(Priority::Rate),
+        _ => None,
+    }
 }
 
-fn make(name: &str, priority: Priority, value: &Value) -> Result<Box<dyn Planner>, ConfigError> {
+/// The settings of one of [`NAMES`]; null for other names.
+#[must_use]
+pub fn defaults(name: &str) -> Value {
+    let settings = match priority_of(name) {
+        Some(priority) => serde_json::to_value(DealingConfig::of(priority)),
+        None if name == "index" => serde_json::from_str(REFERENCE),
+        None => Ok(Value::Null),
+    };
+    settings.unwrap_or(Value::Null)
+}
+
+/// A planner by one of [`NAMES`], from its settings; what is left out, or `null`, is as in [`defaults`].
+///
+/// # Errors
+/// Another name, settings that do not fit.
+pub fn make(name: &str, value: &Value) -> Result<Box<dyn Planner>, ConfigError> {
+    let Some(priority) = priority_of(name) else {
+        settings::check("dealing", "name", name, name == "index", &NAMES.join(", "))?;
+        return index_planner(&formula_of(value)?);
+    };
     let config = settings::read_over(name, &DealingConfig::of(priority), value)?;
     config.order.validate(name)?;
     let order = ClassicOrder::new(priority, config.order);
@@ -126,83 +171,3 @@ pub fn formula_of(value: &Value) -> Result<Formula, ConfigError> {
     }
     settings::read_over("index", &base, value)
 }
-
-fn make_index(value: &Value) -> Result<Box<dyn Planner>, ConfigError> {
-    index_planner(&formula_of(value)?)
-}
-
-const REQUIREMENTS: ActionSet = PREEMPTION.union(SHARING);
-
-const fn info(
-    name: &'static str,
-    citation: &'static str,
-    knows: &'static str,
-    decides: &'static str,
-) -> Info {
-    Info {
-        name,
-        family: "dealing, preemptive, sharing",
-        citation,
-        knows,
-        decides,
-    }
-}
-
-/// The planners of this line.
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        info: info(
-            "las-deal",
-            "least attained service (Tiresias NSDI'19), dealt",
-            "attained service, gang size, speed on each GPU type and beside each other job",
-            "deals GPUs, sizes and cores to the least served jobs, seats gangs tightly, packs the others where that pays",
-        ),
-        requirements: REQUIREMENTS,
-        defaults: || defaults(Priority::LeastService),
-        make: |value| make("las-deal", Priority::LeastService, value),
-    },
-    Entry {
-        info: info(
-            "srtf-deal",
-            "shortest remaining time first, dealt",
-            "run time estimate, gang size, speed on each GPU type and beside each other job",
-            "as las-deal, the shortest rest first",
-        ),
-        requirements: REQUIREMENTS,
-        defaults: || defaults(Priority::ShortestRest),
-        make: |value| make("srtf-deal", Priority::ShortestRest, value),
-    },
-    Entry {
-        info: info(
-            "gittins-deal",
-            "Gittins index (Tiresias NSDI'19), dealt",
-            "attained service, that of ended jobs, gang size, speed on each GPU type and beside each other job",
-            "as las-deal, the job most likely to end soon for what it costs first",
-        ),
-        requirements: REQUIREMENTS,
-        defaults: || defaults(Priority::Gittins),
-        make: |value| make("gittins-deal", Priority::Gittins, value),
-    },
-    Entry {
-        info: info(
-            "rate-deal",
-            "greedy by rate per GPU, dealt",
-            "gang size, speed on each GPU type and beside each other job",
-            "as las-deal, the gang whose GPUs each do most first",
-        ),
-        requirements: REQUIREMENTS,
-        defaults: || defaults(Priority::Rate),
-        make: |value| make("rate-deal", Priority::Rate, value),
-    },
-    Entry {
-        info: info(
-            "index",
-            "a learned linear index, dealt",
-            "attained service, age, load, gang size, speed on each GPU type and beside each other job",
-            "as las-deal, by a formula of weighted logarithms that evolution found",
-        ),
-        requirements: REQUIREMENTS,
-        defaults: || serde_json::from_str(REFERENCE).unwrap_or(Value::Null),
-        make: make_index,
-    },
-];

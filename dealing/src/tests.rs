@@ -9,11 +9,11 @@ use pleach_scheduler::{GpuTypeId, JobId, NodeId, Planner, Time};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::cores::Demand;
-use super::count::{Room, Wish, count};
-use crate::registry::make;
-use crate::shared::what_if::FreeResources;
+use crate::cores::Demand;
+use crate::count::{Room, Wish, count};
+use crate::make;
 use crate::test_clusters::{multi_type_cluster, running, submit, submit_for};
+use crate::what_if::FreeResources;
 
 /// Nodes of GPUs; two jobs on the same GPUs each run at `beside` of their speed; a restart costs `restart_s`.
 fn cluster_of(num_nodes: u32, gpus_per_node: u32, beside: f64, restart_s: f64) -> Cluster {
@@ -226,7 +226,7 @@ fn settings_out_of_range_are_refused_by_name() {
         let text = make("las-deal", &settings).err().unwrap().to_string();
         assert!(text.contains(key), "{text}");
     }
-    let defaults = (crate::find("rate-deal").unwrap().defaults)();
+    let defaults = crate::defaults("rate-deal");
     assert_eq!(defaults["order"]["gpus_power"], 1.0);
 }
 
@@ -236,7 +236,7 @@ fn a_formula_of_least_service_decides_as_that_order() {
     let order = json!({"floor_s": 60.0, "gpus_power": 0.5, "speed_power": 3.0, "advantage_power": 0.0, "stay_gain": 2.0});
     let mut classic = make("las-deal", &json!({"order": order})).unwrap();
     let weights = json!({"service": -1.0, "gang": -0.5, "speed": 3.0, "stays": 2_f64.ln()});
-    let rules = super::DealingRules::default();
+    let rules = crate::DealingRules::default();
     let mut learned = make("index", &json!({"weights": weights, "rules": rules})).unwrap();
     let mut num_stops = 0;
     let mut clusters = [0, 1].map(|_| cluster_of(2, 4, 0.6, 10.0));
@@ -260,7 +260,7 @@ fn a_formula_of_least_service_decides_as_that_order() {
 
 #[test]
 fn the_reference_formula_can_be_read_and_says_what_it_does() {
-    let formula = super::reference_formula().unwrap();
+    let formula = crate::reference_formula().unwrap();
     formula.validate("index").unwrap();
     let text = formula.text();
     assert!(
@@ -276,7 +276,7 @@ fn the_reference_formula_can_be_read_and_says_what_it_does() {
     let newer = make("index", &json!({"version": 2})).err().unwrap().to_string();
     assert!(newer.contains("index.version"), "{newer}");
     // Weights that are given are all weights.
-    let only = super::formula_of(&json!({"weights": {"gang": -1.0}})).unwrap();
+    let only = crate::formula_of(&json!({"weights": {"gang": -1.0}})).unwrap();
     assert_eq!(only.weights.len(), 1);
 }
 

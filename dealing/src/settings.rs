@@ -9,7 +9,7 @@ use serde_json::Value;
 ///
 /// # Errors
 /// What does not fit, with the defaults as an example of what does.
-pub(crate) fn read<T: DeserializeOwned + Serialize + Default>(
+pub fn read<T: DeserializeOwned + Serialize + Default>(
     name: &str,
     settings: &Value,
 ) -> Result<T, ConfigError> {
@@ -30,7 +30,7 @@ pub(crate) fn read<T: DeserializeOwned + Serialize + Default>(
 ///
 /// # Errors
 /// What does not fit, with `base` as an example of what does.
-pub(crate) fn read_over<T: DeserializeOwned + Serialize>(
+pub fn read_over<T: DeserializeOwned + Serialize>(
     name: &str,
     base: &T,
     settings: &Value,
@@ -68,7 +68,7 @@ fn merge(base: &mut Value, over: &Value) {
 }
 
 /// The defaults as JSON.
-pub(crate) fn defaults<T: Serialize + Default>() -> Value {
+pub fn defaults<T: Serialize + Default>() -> Value {
     serde_json::to_value(T::default()).unwrap_or(Value::Null)
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn defaults<T: Serialize + Default>() -> Value {
 ///
 /// # Errors
 /// `ok` is false.
-pub(crate) fn check(
+pub fn check(
     name: &str,
     key: &str,
     value: impl ToString,

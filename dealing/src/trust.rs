@@ -69,7 +69,10 @@ mod tests {
     fn trust_is_what_the_ended_jobs_were_worth() {
         let mut cluster = preemptive_cluster(1, 4);
         let mut watch = Watch::default();
-        assert!((watch.trust.value() - (-1_f64).exp()).abs() < 1e-12, "nobody has ended");
+        assert!(
+            (watch.trust.value() - (-1_f64).exp()).abs() < 1e-12,
+            "nobody has ended"
+        );
         // Believed 1,000 s each; one is right, one takes e^2 times as long.
         let jobs = [0, 1].map(|_| {
             let id = submit(&mut cluster, 1, 1000.0);
@@ -83,7 +86,11 @@ mod tests {
         cluster.finish(jobs[1]);
         watch.look(&cluster);
         let expected = (-(3.0 + 0.0 + 2.0) / 5.0_f64).exp();
-        assert!((watch.trust.value() - expected).abs() < 1e-6, "{}", watch.trust.value());
+        assert!(
+            (watch.trust.value() - expected).abs() < 1e-6,
+            "{}",
+            watch.trust.value()
+        );
         watch.look(&cluster);
         assert_eq!(watch.trust.num_ended, 2, "each is learned once");
     }

@@ -5,7 +5,7 @@ use pleach_scheduler::{ClassId, GpuTypeId, JobId};
 
 /// Speeds of pairs of classes on each GPU type, as parts of their speeds alone; they do not change, so a planner keeps them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct PairSpeeds {
+pub struct PairSpeeds {
     num_classes: usize,
     /// NaN = not asked yet. `[type][victim][neighbour]`
     speeds: Vec<f64>,
@@ -13,7 +13,7 @@ pub(crate) struct PairSpeeds {
 
 impl PairSpeeds {
     /// Speed of a job beside another on a GPU type, as a part of its speed alone. (0, 1]
-    pub(crate) fn of(&mut self, cluster: &Cluster, id: JobId, beside: JobId, kind: GpuTypeId) -> f64 {
+    pub fn of(&mut self, cluster: &Cluster, id: JobId, beside: JobId, kind: GpuTypeId) -> f64 {
         let class_of = |id: JobId| -> ClassId { cluster.job(id).request.class };
         let (victim, neighbour) = (class_of(id).index(), class_of(beside).index());
         // Whether two of a class are fused depends on more than the class.

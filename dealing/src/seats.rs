@@ -14,7 +14,7 @@ use super::cores::{Seated, less};
 use super::count::Wish;
 use super::rules::DealingRules;
 use super::sizes::Sizes;
-use crate::shared::what_if::FreeResources;
+use crate::what_if::FreeResources;
 
 /// Locality factors above this are those of a tight seat: rounding.
 const TIGHT: f64 = 1.0 - 1e-9;

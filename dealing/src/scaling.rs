@@ -52,13 +52,13 @@ impl Pace {
 
 /// The tables of the classes, kept from plan to plan.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Paces {
+pub struct Paces {
     known: BTreeMap<(u16, u8), Arc<Pace>>,
 }
 
 /// One job: where and on how many GPUs it can run, and how fast.
 #[derive(Clone, Debug)]
-pub(crate) struct Scaling {
+pub struct Scaling {
     /// The job.
     pub id: JobId,
     /// Its tenant.
@@ -144,20 +144,20 @@ impl Paces {
     }
 
     /// How all these jobs scale.
-    pub(crate) fn scalings(&mut self, cluster: &Cluster, jobs: &[JobId]) -> Vec<Scaling> {
+    pub fn scalings(&mut self, cluster: &Cluster, jobs: &[JobId]) -> Vec<Scaling> {
         jobs.iter().map(|id| self.scaling(cluster, *id)).collect()
     }
 }
 
 /// Whether nobody who runs or waits is elastic.
-pub(super) fn all_rigid(cluster: &Cluster) -> bool {
+pub fn all_rigid(cluster: &Cluster) -> bool {
     let is_rigid = |id: JobId| cluster.class(cluster.job(id).request.class).elastic.is_none();
     cluster.running().chain(cluster.pending()).all(is_rigid)
 }
 
 impl Scaling {
     /// Whether it runs on exactly the gang that it asked for.
-    pub(crate) fn is_rigid(&self) -> bool {
+    pub fn is_rigid(&self) -> bool {
         matches!(self.pace, PaceOf::Rigid(_))
     }
 
@@ -172,7 +172,7 @@ impl Scaling {
     }
 
     /// Fewest nodes of a type that hold so many GPUs.
-    pub(crate) fn nodes_for(&self, kind: GpuTypeId, num_gpus: u32) -> u32 {
+    pub fn nodes_for(&self, kind: GpuTypeId, num_gpus: u32) -> u32 {
         num_gpus.div_ceil(self.node_gpus[kind.index()].max(1))
     }
 
@@ -182,12 +182,12 @@ impl Scaling {
     }
 
     /// As [`Scaling::rate`], on the fewest nodes.
-    pub(crate) fn rate_tight(&self, kind: GpuTypeId, num_gpus: u32) -> f64 {
+    pub fn rate_tight(&self, kind: GpuTypeId, num_gpus: u32) -> f64 {
         self.rate(kind, num_gpus, self.nodes_for(kind, num_gpus))
     }
 
     /// As [`Scaling::rate`], as if all types on which it can run were equally fast.
-    pub(crate) fn pace_at(&self, kind: GpuTypeId, num_gpus: u32, num_nodes: u32) -> f64 {
+    pub fn pace_at(&self, kind: GpuTypeId, num_gpus: u32, num_nodes: u32) -> f64 {
         if self.type_speed[kind.index()] == 0.0 || num_gpus < self.least || num_gpus > self.most {
             return 0.0;
         }
@@ -198,49 +198,5 @@ impl Scaling {
             PaceOf::Rigid(loose) if num_nodes > self.nodes_for(kind, num_gpus) => *loose,
             PaceOf::Rigid(_) => 1.0,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::elastic::tests::{elastic_cluster, proportional, submit_class};
-    use pleach_scheduler::physics::goodput::Elastic;
-
-    #[test]
-    fn an_elastic_job_is_believed_to_run_at_the_rate_at_which_the_cluster_runs_it() {
-        let mut cluster = elastic_cluster(2, 4, &[Elastic::from_name("cifar10").unwrap()]);
-        let id = submit_class(&mut cluster, 0, 2, 1000.0);
-        let scaling = Paces::default().scaling(&cluster, id);
-        let kind = GpuTypeId(0);
-        assert!(
-            (scaling.rate(kind, 2, 1) - 1.0).abs() < 1e-12,
-            "what it asked for"
-        );
-        for (nodes, num_gpus) in [(1, 1), (1, 3), (2, 2), (2, 8)] {
-            let mut slices = pleach_scheduler::cluster::Placement::new();
-            for node in 0..nodes {
-                let gpus = (1_u64 << (num_gpus / nodes)) - 1;
-                let node = pleach_scheduler::NodeId(node);
-                slices.push(pleach_scheduler::cluster::Slice { node, gpus });
-            }
-            let found = scaling.rate(kind, num_gpus, nodes);
-            let rate = cluster.job_facts(id, &slices).rate;
-            assert!(
-                (found - rate).abs() < 1e-12,
-                "{num_gpus} on {nodes}: {found} {rate}"
-            );
-        }
-    }
-
-    #[test]
-    fn a_rigid_job_runs_on_its_gang_or_not_at_all() {
-        // Classes: 0 is elastic, 1 rigid.
-        let mut cluster = elastic_cluster(2, 4, &[proportional(16)]);
-        let id = submit_class(&mut cluster, 1, 3, 1000.0);
-        let scaling = Paces::default().scaling(&cluster, id);
-        let rates = [2, 3, 4].map(|num_gpus| scaling.rate_tight(GpuTypeId(0), num_gpus));
-        assert_eq!(rates, [0.0, 1.0, 0.0]);
-        assert!(scaling.is_rigid() && scaling.rate(GpuTypeId(0), 3, 2) < 1.0);
     }
 }

@@ -10,9 +10,9 @@ use super::order::Order;
 use super::rules::DealingRules;
 use super::seats::Seats;
 use super::sizes::Sizes;
-use crate::shared::allocation::{Allocation, Grant};
-use crate::shared::pair_speeds::PairSpeeds;
-use crate::shared::what_if::{FreeResources, is_whole_gpu_job};
+use crate::allocation::{Allocation, Grant};
+use crate::pair_speeds::PairSpeeds;
+use crate::what_if::{FreeResources, is_whole_gpu_job};
 
 /// How often those are looked at again who found no CPU or memory beside the GPUs that they won. *Assumed.*
 const ROUNDS_MAX: usize = 4;

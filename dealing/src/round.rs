@@ -15,7 +15,7 @@ use super::planner::allocate;
 use super::rules::DealingRules;
 use super::trust::Trust;
 use super::{DealingConfig, reference_formula};
-use crate::shared::allocation::apply_stops_first;
+use crate::allocation::apply_stops_first;
 
 /// Terms of a score that are told, the heaviest first. *Assumed*: as many as a person takes in.
 const NUM_TOLD: usize = 6;

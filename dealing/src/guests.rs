@@ -7,8 +7,8 @@ use pleach_scheduler::{GpuTypeId, JobId};
 
 use super::count::{Room, Wish};
 use super::rules::DealingRules;
-use crate::shared::allocation::{Allocation, Grant};
-use crate::shared::pair_speeds::PairSpeeds;
+use crate::allocation::{Allocation, Grant};
+use crate::pair_speeds::PairSpeeds;
 
 /// Somebody who has GPUs to itself.
 struct Host {

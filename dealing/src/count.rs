@@ -11,7 +11,7 @@ use super::cores::{Demand, Demands};
 use super::order::Order;
 use super::rules::DealingRules;
 use super::sizes::Sizes;
-use crate::shared::what_if::FreeResources;
+use crate::what_if::FreeResources;
 
 /// What a job would get, and how much that is worth.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -18,7 +18,7 @@ use super::order::{Order, service_s};
 use super::rules::DealingRules;
 use super::sizes::Step;
 use super::trust::{Trust, Watch};
-use crate::shared::settings::check;
+use crate::settings::check;
 
 /// Version of the file.
 pub const FORMULA_VERSION: u32 = 1;

@@ -3,7 +3,7 @@
 use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::settings::check;
+use crate::settings::check;
 
 /// Rules of a deal. Values without a source were tuned on validation lists (docs/tournament.md says which and how).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

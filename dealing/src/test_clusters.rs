@@ -1,15 +1,17 @@
 //! Small clusters that the tests of planners start from.
 
+#![allow(clippy::unwrap_used)]
+
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Submission};
 use pleach_scheduler::cluster_spec::{
     ClusterSpec, GpuTypeSpec, LocalityFactors, ModelClass, NodeGroup, Resources,
 };
 use pleach_scheduler::{ClassId, Estimate, JobId, Provenance, TenantId};
 
-use crate::shared::allocate_by_priority;
+use crate::allocate_by_priority;
 
 /// A cluster with one class at speed 1 and Philly's locality factors; preemption on.
-pub(crate) fn cluster_of(spec: &ClusterSpec) -> Cluster {
+pub fn cluster_of(spec: &ClusterSpec) -> Cluster {
     let class = ModelClass {
         name: "any".into(),
         speed: vec![1.0; spec.gpu_types.len()],
@@ -24,12 +26,12 @@ pub(crate) fn cluster_of(spec: &ClusterSpec) -> Cluster {
 }
 
 /// Submits a job of tenant 0 and class 0.
-pub(crate) fn submit(cluster: &mut Cluster, num_gpus: u32, estimate_s: f64) -> JobId {
+pub fn submit(cluster: &mut Cluster, num_gpus: u32, estimate_s: f64) -> JobId {
     submit_for(cluster, 0, num_gpus, estimate_s)
 }
 
 /// Submits a job of class 0.
-pub(crate) fn submit_for(cluster: &mut Cluster, tenant: u16, num_gpus: u32, estimate_s: f64) -> JobId {
+pub fn submit_for(cluster: &mut Cluster, tenant: u16, num_gpus: u32, estimate_s: f64) -> JobId {
     let estimate_s = Estimate {
         value: estimate_s,
         provenance: Provenance::Oracle,
@@ -45,12 +47,12 @@ pub(crate) fn submit_for(cluster: &mut Cluster, tenant: u16, num_gpus: u32, esti
 }
 
 /// Nodes of one type; preemption on, a restart costs nothing.
-pub(crate) fn preemptive_cluster(num_nodes: u32, gpus_per_node: u32) -> Cluster {
+pub fn preemptive_cluster(num_nodes: u32, gpus_per_node: u32) -> Cluster {
     cluster_of(&ClusterSpec::uniform(num_nodes, gpus_per_node, num_nodes))
 }
 
 /// One node of each type; one class with these speeds.
-pub(crate) fn multi_type_cluster(speeds: &[f64], gpus_per_node: u32) -> Cluster {
+pub fn multi_type_cluster(speeds: &[f64], gpus_per_node: u32) -> Cluster {
     let uniform = ClusterSpec::uniform(1, gpus_per_node, 1);
     let name = |kind: usize| format!("type{kind}");
     let spec = ClusterSpec {
@@ -83,13 +85,13 @@ pub(crate) fn multi_type_cluster(speeds: &[f64], gpus_per_node: u32) -> Cluster 
 }
 
 /// Starts a job on its tightest placement.
-pub(crate) fn place(cluster: &mut Cluster, id: JobId) {
+pub fn place(cluster: &mut Cluster, id: JobId) {
     let placement = allocate_by_priority::tightest(cluster, id, &mut Vec::new()).expect("it fits");
     cluster.start(id, placement);
 }
 
 /// The running jobs, by id.
-pub(crate) fn running(cluster: &Cluster) -> Vec<u32> {
+pub fn running(cluster: &Cluster) -> Vec<u32> {
     let jobs = cluster.jobs().iter().enumerate();
     let running = jobs.filter(|(_, job)| job.state == JobState::Running);
     running.map(|(id, _)| id as u32).collect()

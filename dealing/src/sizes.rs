@@ -13,7 +13,7 @@ use pleach_scheduler::cluster::{Cluster, JobState, Placement};
 use pleach_scheduler::{GpuTypeId, JobId};
 
 use super::rules::DealingRules;
-use crate::elastic::{Paces, Scaling};
+use crate::scaling::{Paces, Scaling};
 
 /// Sizes that are looked at, beside the one asked for, the present one and the largest. *Assumed*: fine where a GPU counts.
 const SIZES: [u32; 20] = [

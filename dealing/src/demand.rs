@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 /// CPU and host memory.
 pub type CpuMemory = [f64; 2];
 
+/// What a job can be given, per GPU, and its speed then.
+pub type Choice = (CpuMemory, f64);
+
 /// GPUs of a gang by server.
 pub type Counts = BTreeMap<usize, u32>;
 
@@ -50,18 +53,36 @@ pub struct Holding {
 }
 
 /// So many times as much.
-pub(super) fn scaled(inputs: CpuMemory, by: f64) -> CpuMemory {
+pub fn scaled(inputs: CpuMemory, by: f64) -> CpuMemory {
     inputs.map(|input| input * by)
 }
 
 /// Whether neither is more than what is free.
-pub(super) fn fits(wanted: CpuMemory, free: CpuMemory) -> bool {
+pub fn fits(wanted: CpuMemory, free: CpuMemory) -> bool {
     wanted.iter().zip(free).all(|(wanted, free)| *wanted <= free)
 }
 
 /// Adds `sign` times the other.
-pub(super) fn add(into: &mut CpuMemory, other: CpuMemory, sign: f64) {
+pub fn add(into: &mut CpuMemory, other: CpuMemory, sign: f64) {
     for (part, other) in into.iter_mut().zip(other) {
         *part += sign * other;
     }
+}
+
+/// Leaves out what is no faster than something that takes no more of anything.
+#[must_use]
+pub fn worthwhile(mut choices: Vec<Choice>) -> Vec<Choice> {
+    choices.sort_by(|a, b| {
+        let (a, b) = ([a.0[0], a.0[1], -a.1], [b.0[0], b.0[1], -b.1]);
+        a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    let mut kept: Vec<Choice> = Vec::new();
+    for (each, speed) in choices {
+        let beaten =
+            |(other, faster): &Choice| other[0] <= each[0] && other[1] <= each[1] && *faster >= speed - 1e-12;
+        if !kept.iter().any(beaten) {
+            kept.push((each, speed));
+        }
+    }
+    kept
 }

@@ -91,7 +91,7 @@ impl Left {
 /// Allocates the GPUs along an order of all jobs that wait or run; a running job that the order leaves out is stopped where
 /// that is allowed. `accept` may refuse a placement, for example one that is too spread out; the job then waits. Returns
 /// the number of jobs started.
-pub(crate) fn allocate_by_priority(
+pub fn allocate_by_priority(
     cluster: &mut Cluster,
     order: &[JobId],
     rules: Rules,
@@ -147,7 +147,7 @@ pub(crate) fn allocate_by_priority(
 }
 
 /// Starts, along an order, every pending job that has a place now, on its tightest placement. Returns how many.
-pub(crate) fn start_what_fits(cluster: &mut Cluster, order: &[JobId]) -> usize {
+pub fn start_what_fits(cluster: &mut Cluster, order: &[JobId]) -> usize {
     let (mut num_started, mut slices) = (0, Vec::new());
     for &id in order {
         if cluster.job(id).state == JobState::Pending

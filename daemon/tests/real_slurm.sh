@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Drives a real Slurm on loopback: order, placement, completion, kills, a node that is lost, a controller that restarts,
-# hand-back, preemption, estimates from ended jobs, shares of GPUs.
+# hand-back, preemption, a dealer, estimates from ended jobs, shares of GPUs.
 #   daemon/tests/real_slurm.sh PLEACH_SCHEDULER TREE [NUM_JOBS]
 # PLEACH_SCHEDULER is the built program, TREE a policy that takes the shortest job first (example `shortest_first_tree`). Needs root.
 set -euo pipefail
@@ -176,7 +176,39 @@ ran=$(tail -n 3 "$dir/starts" | awk '{ print $1 }' | tr '\n' ' ')
 [ "$ran" = "$long $short $long " ] || fail "with preemption the order was $ran"
 [ "$(grep -cx "$long" "$dir/ends")" = 1 ] || fail 'the long job did not end once'
 
-echo '7. Estimates from ended jobs: eight GPUs take a moment and seven take long, though their limits say the opposite'
+echo '7. A dealer: wide gangs give way to small jobs and go on where they were stopped; nobody is lost or ends twice'
+kill_daemon
+tree=index
+cat > "$dir/saving.sh" <<'JOB'
+#!/bin/bash
+# Work is written down ten times a second, as by a job that writes checkpoints.
+echo "$SLURM_JOB_ID $(date +%s%N) $SLURM_JOB_NODELIST $SLURM_RESTART_COUNT" >> "$OUT/starts"
+did=$(cat "$OUT/did-$SLURM_JOB_ID" 2>/dev/null || echo 0)
+while [ "$did" -lt "$1" ]; do sleep 0.1 || exit 1; did=$((did + 1)); echo "$did" > "$OUT/did-$SLURM_JOB_ID"; done
+echo "$SLURM_JOB_ID" >> "$OUT/ends"
+JOB
+start_daemon
+sleep 2
+wide=()
+for kind in a100:4 a100:4 v100:8; do wide+=("$(submit --gres=gpu:$kind -t 600 "$dir/saving.sh" 150)"); done
+wait_for 30 'the wide gangs run' sh -c "[ \$(squeue -h -t R | wc -l) = 3 ]"
+sleep 8
+small=()
+for number in $(seq 12); do small+=("$(submit --gres=gpu:1 -t 10 "$dir/saving.sh" $((10 + number)))"); done
+scheduler why-not "${small[11]}" --policy index | tee "$dir/why-not.txt"
+wait_for 240 'all fifteen jobs' queue_is_empty
+for job in "${wide[@]}" "${small[@]}"; do
+  [ "$(grep -cx "$job" "$dir/ends")" = 1 ] || fail "job $job ended $(grep -cx "$job" "$dir/ends") times"
+done
+first=$(tail -n 15 "$dir/ends" | head -n 12 | sort -n | tr '\n' ' ')
+[ "$first" = "$(printf '%s\n' "${small[@]}" | sort -n | tr '\n' ' ')" ] || fail "the first to end were $first instead of ${small[*]}"
+stopped=0
+for job in "${wide[@]}"; do [ "$(grep -c "^$job " "$dir/starts")" -lt 2 ] || stopped=$((stopped + 1)); done
+[ "$stopped" -ge 1 ] || fail 'no wide gang was stopped'
+scheduler explain "${small[0]}" | grep 'dealt its GPUs by index\|given free GPUs by index' || fail 'no word of the deal'
+scheduler explain "${wide[0]}" > "$dir/explain.txt"
+
+echo '8. Estimates from ended jobs: eight GPUs take a moment and seven take long, though their limits say the opposite'
 kill_daemon
 printf '[estimates]\nfrom = "history"\n' >> "$dir/pleach.toml"
 tree=sjf
@@ -200,7 +232,7 @@ grep -q 'predicted from ended jobs' "$dir/explain.txt" || fail 'no word of where
 sleep 1.5
 ! grep -q '\[6,\[' "$dir/pleach/history.json" || fail 'a job that never ran was learned from'
 grep -q '"user":"root"' "$dir/pleach/history.json" || fail 'nothing was learned of root'
-echo '8. Shares: one node is set apart for them; the shortest first, on the GPUs that the daemon foresaw, and no GPU is both shared and whole'
+echo '9. Shares: one node is set apart for them; the shortest first, on the GPUs that the daemon foresaw, and no GPU is both shared and whole'
 kill_daemon
 printf 'share_nodes = "g1"\n' | cat - "$dir/pleach.toml" > "$dir/pleach.toml.part" && mv "$dir/pleach.toml.part" "$dir/pleach.toml"
 scheduler lua --patience-s 10 > "$dir/etc/job_submit.lua.part"
@@ -246,8 +278,8 @@ while read -r _ job _ gpu shards; do
   num_foreseen=$((num_foreseen + 1))
 done < <(grep '^+' "$dir/parts")
 [ "$num_foreseen" = 12 ] || fail "only $num_foreseen shares were looked at"
-echo '9. The log as a list for the simulator'
+echo '10. The log as a list for the simulator'
 "$program" --config "$dir/pleach.toml" capture "$dir/pleach/decisions.jsonl" --to "$dir/week.csv" | tee "$dir/captured"
 num_captured=$(($(wc -l < "$dir/week.csv") - 1))
 [ "$num_captured" -ge 60 ] && grep -q "^$num_captured jobs that ended" "$dir/captured" || fail "$num_captured jobs were captured"
-echo "real_slurm: $((num_jobs + 42)) jobs on $(scontrol --version): all as expected ($num_placed placed by the daemon in step 3)"
+echo "real_slurm: $((num_jobs + 57)) jobs on $(scontrol --version): all as expected ($num_placed placed by the daemon in step 3)"

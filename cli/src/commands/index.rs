@@ -72,6 +72,7 @@ fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
     }
     if !args.load.is_empty() {
         search.loads.clone_from(&args.load);
+        search.loads_of_files.clone_from(&args.load);
     }
     for name in &args.without {
         if INDEX_FEATURES.iter().all(|feature| feature.name != name) {
@@ -83,15 +84,6 @@ fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
                 "docs/learning.md says what they are.",
             ));
         }
-    }
-    if let Some(file) = search.kinds.iter().find(|kind| WorkloadSource::is_file(kind)) {
-        let hint = "Lists are drawn anew for every generation.";
-        return Err(Error::config(
-            "workload",
-            file,
-            "presets and environment ids",
-            hint,
-        ));
     }
     let whole = WorkloadSource {
         workload: search.kinds.clone(),

@@ -12,6 +12,7 @@ use super::tournament::ConditionArg;
 #[command(after_help = "\
 Examples:
   pleach index --to mine.json                                 a few minutes
+  pleach index --to ours.json --from checkpoints/reference/index.json --workload week.csv --condition realistic --generations 30
   pleach index --to blind.json --without rest,rest_trust,service_trust,gang_trust        without estimates of run times
   pleach evaluate --workload gavel-multi --preemption --sharing mps --policy las-deal,index,mine.json")]
 pub struct IndexArgs {
@@ -21,10 +22,11 @@ pub struct IndexArgs {
     /// Formula to begin with [default: least attained service, with weights by hand]
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
-    /// Presets or environment ids, repeated or with commas [default: Pleach/Philly-v0,helios-like,gavel-multi,sia-philly,pollux]
+    /// Presets, environment ids or lists of your own, repeated or with commas; of a list the last three tenths validate
+    /// [default: Pleach/Philly-v0,helios-like,gavel-multi,sia-philly,pollux]
     #[arg(long, value_name = "PRESET", value_delimiter = ',', action = ArgAction::Append)]
     pub workload: Vec<String>,
-    /// Offered loads, repeated or with commas [default: 0.6,1.2,2]
+    /// Offered loads, repeated or with commas [default: 0.6,1.2,2; a list's own]
     #[arg(long, value_name = "LOAD", value_delimiter = ',', action = ArgAction::Append, value_parser = super::number::load)]
     pub load: Vec<f64>,
     /// What is known and what stopping costs, repeated or with commas

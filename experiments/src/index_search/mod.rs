@@ -7,6 +7,7 @@
 
 mod cma;
 mod encoding;
+mod lists;
 
 pub use cma::SepCma;
 pub use encoding::Encoding;
@@ -21,16 +22,19 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::evaluate::instances::Instance;
 use crate::evaluate::workload_source::WorkloadSource;
+use crate::index_search::lists::{Lists, Use};
 use crate::tournament::Condition;
 
 /// How a formula is searched for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IndexSearch {
-    /// Kinds of jobs, by preset or environment.
+    /// Kinds of jobs, by preset or environment, and lists of one's own, by file.
     pub kinds: Vec<String>,
-    /// Offered loads.
+    /// Offered loads of generated lists.
     pub loads: Vec<f64>,
+    /// Offered loads of lists of one's own; empty: as they are.
+    pub loads_of_files: Vec<f64>,
     /// What is known and what stopping costs.
     pub conditions: Vec<Condition>,
     /// Jobs of a list.
@@ -65,6 +69,7 @@ impl Default for IndexSearch {
         IndexSearch {
             kinds: kinds.map(str::to_string).to_vec(),
             loads: vec![0.6, 1.2, 2.0],
+            loads_of_files: Vec::new(),
             conditions: vec![Condition::Ideal, Condition::Realistic],
             num_jobs: 200,
             generations: 90,
@@ -116,7 +121,8 @@ pub struct Found {
 #[derive(Clone, Copy, Debug)]
 struct Part<'a> {
     kind: &'a str,
-    load: f64,
+    /// None: that of the list.
+    load: Option<f64>,
     condition: Condition,
 }
 
@@ -139,11 +145,12 @@ impl IndexSearch {
         let mut search = SepCma::new(encoding.numbers(first), &encoding.steps(), self.population);
         let mut rng = Seed(self.seed).stream("index", 0);
         let parts = self.parts();
+        let files = Lists::open(&self.kinds, self.num_jobs)?;
         let draws = parts.iter().flat_map(|part| {
             let seed = |number: usize| Seed(self.seed).child("validation", number as u64);
             (0..self.validation_lists).map(move |number| (*part, seed(number)))
         });
-        let validation = self.judged(&begin, &draws.collect::<Vec<_>>())?;
+        let validation = self.judged(&files, Use::Validation, &begin, &draws.collect::<Vec<_>>())?;
         let mut found = Found {
             formula: begin.clone(),
             validation_loss: 0.0,
@@ -159,7 +166,7 @@ impl IndexSearch {
                     )
                 })
                 .collect();
-            let lists = self.judged(&begin, &draws)?;
+            let lists = self.judged(&files, Use::Search, &begin, &draws)?;
             let drawn: Vec<Vec<f64>> = (0..self.population).map(|_| search.draw(&mut rng)).collect();
             let losses = drawn
                 .par_iter()
@@ -185,10 +192,15 @@ impl IndexSearch {
     fn parts(&self) -> Vec<Part<'_>> {
         let mut parts = Vec::new();
         for kind in &self.kinds {
-            for load in self.loads.iter().copied() {
+            let own = [None];
+            let given: Vec<Option<f64>> = match WorkloadSource::is_file(kind) {
+                true => self.loads_of_files.iter().copied().map(Some).collect(),
+                false => self.loads.iter().copied().map(Some).collect(),
+            };
+            for load in if given.is_empty() { &own[..] } else { &given[..] } {
                 let part = |condition: &Condition| Part {
                     kind,
-                    load,
+                    load: *load,
                     condition: *condition,
                 };
                 parts.extend(self.conditions.iter().map(part));
@@ -208,17 +220,16 @@ impl IndexSearch {
         Ok(losses.iter().sum::<f64>() / losses.len().max(1) as f64)
     }
 
-    fn judged(&self, begin: &Formula, draws: &[(Part<'_>, Seed)]) -> Result<Vec<Judged>, Error> {
+    fn judged(
+        &self,
+        files: &Lists,
+        what_for: Use,
+        begin: &Formula,
+        draws: &[(Part<'_>, Seed)],
+    ) -> Result<Vec<Judged>, Error> {
         let judged = draws.par_iter().map(|(part, seed)| {
-            let source = WorkloadSource {
-                workload: vec![part.kind.to_string()],
-                num_jobs: Some(self.num_jobs),
-                load: Some(part.load),
-                ..WorkloadSource::default()
-            };
             let sim = part.condition.sim();
-            let mut instances = source.instances(&sim, &[*seed], &mut |_| {})?;
-            let instance = instances.remove(0);
+            let instance = files.draw((part.kind, part.load), self.num_jobs, (what_for, *seed), &sim)?;
             let (jct_s, p99_s) = play(&sim, begin, &instance)?;
             Ok(Judged {
                 sim,

@@ -1,6 +1,7 @@
 //! A small search.
 
 use super::*;
+use crate::index_search::lists::{Lists, Use};
 
 fn small() -> IndexSearch {
     IndexSearch {
@@ -39,4 +40,59 @@ fn what_is_left_out_weighs_nothing() {
     };
     let found = search.run(&first, |_, _| ()).unwrap();
     assert!(!found.formula.weights.contains_key("rest") && !found.formula.weights.contains_key("speed"));
+}
+
+#[test]
+fn a_list_of_ones_own_is_searched_in_its_first_part_and_judged_on_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("week.csv");
+    let source = WorkloadSource {
+        num_jobs: Some(100),
+        ..WorkloadSource::of("philly-like")
+    };
+    let (workload, _) = source.workload("philly-like", Seed(1)).unwrap();
+    workload.write(&path).unwrap();
+    let kind = path.display().to_string();
+    let kinds = [kind.clone()];
+    let files = Lists::open(&kinds, 20).unwrap();
+    let sim = Condition::Realistic.sim();
+    let first_s = |what_for, number, load| {
+        let drawn = files
+            .draw((&kind, load), 20, (what_for, Seed(number)), &sim)
+            .unwrap();
+        assert_eq!(drawn.workload.jobs.len(), 20);
+        drawn.workload.jobs[0].run_time_s
+    };
+    let places = |times: &[f64]| -> Vec<usize> {
+        let at = |time: &f64| {
+            workload
+                .jobs
+                .iter()
+                .position(|job| job.run_time_s == *time)
+                .unwrap()
+        };
+        times.iter().map(at).collect()
+    };
+    let searched: Vec<f64> = (0..40).map(|number| first_s(Use::Search, number, None)).collect();
+    let validated: Vec<f64> = (0..40)
+        .map(|number| first_s(Use::Validation, number, None))
+        .collect();
+    assert!(places(&searched).into_iter().all(|at| at <= 50));
+    assert!(places(&validated).into_iter().all(|at| (70..=80).contains(&at)));
+    let drawn = files
+        .draw((&kind, Some(0.7)), 20, (Use::Search, Seed(1)), &sim)
+        .unwrap();
+    assert!((drawn.workload.offered_load() - 0.7).abs() < 1e-3);
+    let short = Lists::open(&kinds, 31).unwrap_err().to_string();
+    assert!(
+        short.contains("at least") && short.contains("30 are for validation"),
+        "{short}"
+    );
+    let search = IndexSearch {
+        kinds: kinds.to_vec(),
+        num_jobs: 20,
+        ..small()
+    };
+    let first = pleach_baselines::dealing::reference_formula().unwrap();
+    assert!(search.run(&first, |_, _| ()).unwrap().validation_loss <= 0.0);
 }

@@ -14,10 +14,22 @@ pub(crate) const SHARING: ActionSet = ActionSet::of(ActionKind::Share);
 pub struct Entry {
     /// For tables and help texts.
     pub info: Info,
-    /// What the cluster must be able to do.
+    /// What the cluster must be able to do, but for [`Entry::does_without`].
     pub requirements: ActionSet,
     /// Its settings with the published defaults, as JSON.
     pub defaults: fn() -> Value,
     /// Makes it from its settings; `null` means the defaults.
     pub make: fn(&Value) -> Result<Box<dyn Planner>, ConfigError>,
+}
+
+impl Entry {
+    /// What of its requirements it makes use of where the cluster can do it, and does without elsewhere: a dealer packs nobody where
+    /// GPUs are not shared, and fills free GPUs where nobody may be stopped.
+    #[must_use]
+    pub fn does_without(&self) -> ActionSet {
+        if pleach_dealing::NAMES.contains(&self.info.name) {
+            return PREEMPTION.union(SHARING);
+        }
+        ActionSet::NONE
+    }
 }

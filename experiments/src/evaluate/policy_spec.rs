@@ -168,7 +168,7 @@ impl PolicySpec {
         matches!(self.kind, Kind::Network(_))
     }
 
-    /// What it makes use of in a cluster. A planner must have it; a policy does without where it must.
+    /// What it makes use of in a cluster. A policy does without where it must, a planner only where its entry says so.
     ///
     /// # Errors
     /// As [`PolicySpec::policy`]; not in practice.
@@ -221,7 +221,8 @@ impl PolicySpec {
                     )
                 }),
             Kind::Planner(entry, _) => {
-                let missing = entry.requirements.difference(capabilities.actions());
+                let required = entry.requirements.difference(entry.does_without());
+                let missing = required.difference(capabilities.actions());
                 if missing.is_empty() {
                     return Ok(());
                 }
@@ -524,6 +525,14 @@ mod tests {
             assert!(text.contains(word), "{text}");
         }
         assert!(all[1].policy().is_err() && all[1].make_planner().is_ok());
+    }
+
+    #[test]
+    fn a_dealer_does_without_what_the_cluster_cannot_do_and_other_planners_do_not() {
+        let all = PolicySpec::open_all(&["index".into(), "las-deal".into(), "gandiva".into()]).unwrap();
+        let bare = Capabilities::DEFAULT;
+        let fits: Vec<bool> = all.iter().map(|spec| spec.check(bare).is_ok()).collect();
+        assert_eq!(fits, [true, true, false]);
     }
 
     #[test]

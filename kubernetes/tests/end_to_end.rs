@@ -393,6 +393,22 @@ async fn a_gang_that_is_marked_and_then_handed_back_loses_its_marks() {
 
 #[tokio::test]
 async fn a_preempted_pod_is_evicted_by_its_uid_and_comes_back_held() {
+    a_long_pod_gives_way("srtf").await;
+}
+
+#[tokio::test]
+async fn a_dealer_evicts_the_pods_whose_gpus_it_deals_to_others_and_they_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shortest.json");
+    let rules = r#""rules": {"deal_min_s": 1.0, "deal_max_s": 3600.0, "pack_above": 1.1, "reseat_loss": 1.0, "preempt": true,
+        "reseat": true, "share": true, "cores": true, "resize": true}"#;
+    let formula = format!(r#"{{"version": 1, {rules}, "weights": {{"rest": -1.0}}}}"#);
+    std::fs::write(&path, formula).unwrap();
+    a_long_pod_gives_way(path.to_str().unwrap()).await;
+}
+
+/// A pod of 100,000 s holds the one node when one of 10 s comes.
+async fn a_long_pod_gives_way(policy: &str) {
     let folder = tempfile::tempdir().unwrap();
     let mut world = world(&[("n1", 4)]);
     world.add_pod(owned(with(
@@ -403,7 +419,7 @@ async fn a_preempted_pod_is_evicted_by_its_uid_and_comes_back_held() {
     let mut settings = settings(&folder);
     settings.rounds.preemption = true;
     settings.rounds.restart_cost_s = 1.0;
-    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "srtf", false).unwrap();
+    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), policy, false).unwrap();
     // Clocks of pods count whole seconds: what began within this one is stopped in the next at the earliest.
     let rounds_until = async |controller: &mut Controller, num_binds: usize| {
         let begin = Instant::now();

@@ -95,6 +95,7 @@ pub fn apply(commands: &Commands, snapshot: &Snapshot, decisions: &mut [Planned]
         .map(|node| (node.name.as_str(), node.num_cpus_free))
         .collect();
     let mut emptied: BTreeSet<String> = BTreeSet::new();
+    let mut refused: BTreeSet<String> = BTreeSet::new();
     let mut stopped = Vec::new();
     for planned in decisions {
         let id = planned.job();
@@ -107,11 +108,17 @@ pub fn apply(commands: &Commands, snapshot: &Snapshot, decisions: &mut [Planned]
                         stopped.push(id);
                         "sent".into()
                     }
-                    Err(error) => format!("refused: {error}"),
+                    Err(error) => {
+                        refused.extend(planned.nodes.iter().cloned());
+                        format!("refused: {error}")
+                    }
                 }
             }
             Action::Start => match seen.get(&id) {
                 None => "not sent: the job was not seen".into(),
+                Some(_) if planned.nodes.iter().any(|node| refused.contains(node)) => {
+                    "put off: a job there could not be stopped".into()
+                }
                 Some(job) => match obstacle(job, planned, &mut cpus, &emptied) {
                     Some(why) => format!("put off: {why}"),
                     None => match start(commands, job, planned, snapshot.taken_s) {

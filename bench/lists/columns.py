@@ -1,9 +1,10 @@
 """Policies on nine kinds of lists in two conditions, as ratios of average JCT to a reference, in one table for each condition.
 
-    python3 bench/lists/columns.py --policies las-deal,srtf-deal,index --real FOLDER [--lists 20] [--load 2] [--pleach target/release/pleach]
+    python3 bench/lists/columns.py --policies las-deal,srtf-deal,index --real FOLDER [--lists 20] [--load 2]
+        [--columns Philly,pollux] [--pleach target/release/pleach]
 
-FOLDER holds `philly/` and `venus/`, written by real_windows.py; without --real these two columns are left out. Every number comes from
-`pleach evaluate`, whose line is printed to standard error before it runs.
+FOLDER holds `philly/` and `venus/`, written by real_windows.py; without --real these two columns are left out. Every
+number comes from `pleach evaluate`, whose line is printed to standard error before it runs.
 """
 
 import argparse
@@ -74,7 +75,8 @@ def row(name, columns):
     cells = [f"{cell[0]:.3f} [{cell[1]:.3f}, {cell[2]:.3f}]" if cell[1] < cell[2] else "1" for cell in found]
     more = [f"{mean([cell[at] for cell in found]):.2f}" for at in (3, 4, 5)]
     stops = sum(cell[6] for cell in found) / len(found)
-    return mean([cell[0] for cell in found]), [f"`{name}`", f"{mean([cell[0] for cell in found]):.3f}", *cells, *more, f"{stops:.0f}"]
+    ratio = mean([cell[0] for cell in found])
+    return ratio, [f"`{name}`", f"{ratio:.3f}", *cells, *more, f"{stops:.0f}"]
 
 
 def main():

@@ -2,9 +2,10 @@
 
     python3 bench/lists/real_windows.py JOBS.csv[.gz] NODES.csv OUT_FOLDER [--days 3] [--num 12]
 
-JOBS has columns `vc`, `user`, `submit_time` or `submit_s` (s), `gpu_num` and `duration` or `duration_s` (s); NODES has the name of a
-virtual cluster and its number of nodes with 8 GPUs in its first two columns. Windows begin at multiples of their length. Kept are
-those with 100 to 450 jobs whose work is at least half of what the nodes can do, the busiest first, at most two of a virtual cluster.
+JOBS has columns `vc`, `user`, `submit_time` or `submit_s` (s), `gpu_num` and `duration` or `duration_s` (s); NODES has
+the name of a virtual cluster and its number of nodes with 8 GPUs in its first two columns. Windows begin at multiples
+of their length. Kept are those with 100 to 450 jobs whose work is at least half of what the nodes can do, the busiest
+first, at most two of a virtual cluster.
 The seed-free result is NAME.csv and NAME.cluster.toml for each window, as `pleach evaluate --workload` reads them.
 """
 
@@ -47,7 +48,8 @@ def write(folder, vc, number, jobs, num_nodes, length_s):
         for submit_s, num_gpus, run_s, user in jobs:
             writer.writerow([f"{submit_s - number * length_s:.3f}", num_gpus, run_s, user])
     gpu_type = '[[cluster.gpu_types]]\nname = "GPU"\nmemory_gib = 24.0\n'
-    group = f"[[cluster.node_groups]]\ncount = {num_nodes}\ngpus_per_node = {GPUS_PER_NODE}\ngpu_type = \"GPU\"\nnodes_per_rack = 16\n"
+    group = f'[[cluster.node_groups]]\ncount = {num_nodes}\ngpus_per_node = {GPUS_PER_NODE}\ngpu_type = "GPU"\n'
+    group += "nodes_per_rack = 16\n"
     tenant = f'[[cluster.tenants]]\nname = "all"\nquota_gpus = {num_nodes * GPUS_PER_NODE}\n'
     locality = "[[classes]]\nname = \"any\"\nspeed = [1.0]\n\n[classes.locality]\nmore_nodes = 0.854\ncross_rack = 0.65\n"
     pathlib.Path(f"{name}.cluster.toml").write_text(f'name = "{vc}"\n\n[cluster]\n\n{gpu_type}\n{group}\n{tenant}\n{locality}')

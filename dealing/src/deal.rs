@@ -30,6 +30,20 @@ fn is_movable(cluster: &Cluster, job: &Job) -> bool {
     is_whole_gpu_job(job) && !job.is_forked && on_open_nodes()
 }
 
+/// Whether a running job, and whoever is on its GPUs, has run for as long as it is left alone for after a start. Nobody is woken
+/// when a stint ends: deals at those times only stop more jobs (docs/tournament.md).
+fn has_had_its_stint(cluster: &Cluster, rules: &DealingRules, id: JobId) -> bool {
+    let had = |id: JobId| {
+        let ran_s = (cluster.now() - cluster.job(id).run_start).as_secs_f64();
+        ran_s >= rules.stint * cluster.restart_cost_s(id)
+    };
+    let job = cluster.job(id);
+    let first = job.placement.first().filter(|_| job.is_sharing);
+    // Two share all of their GPUs, so one of these tells who the other is.
+    let beside = first.map(|slice| cluster.residents(slice.node, slice.gpus.trailing_zeros()));
+    had(id) && beside.into_iter().flatten().all(had)
+}
+
 /// What is looked up of jobs and kept from deal to deal.
 #[derive(Debug, Default)]
 pub(super) struct Lookups {
@@ -88,7 +102,7 @@ fn plan(
     let mut movable: Vec<JobId> = Vec::new();
     for id in cluster.running() {
         let job = cluster.job(id);
-        if moves && is_movable(cluster, job) {
+        if moves && is_movable(cluster, job) && has_had_its_stint(cluster, rules, id) {
             movable.push(id);
         } else if is_whole_gpu_job(job) {
             let stays = Grant {

@@ -20,6 +20,9 @@ pub struct DealingRules {
     /// A gang leaves a loose seat for a tight one when what the loose one has cost it comes to so many restarts. 0 to 1000.
     /// 1 is the rule of the ski rental: it never loses more than twice what foresight would.
     pub reseat_loss: f64,
+    /// A job that was started runs for so many times the cost of its restart before a deal stops, moves or resizes it: without it
+    /// two jobs with like claims may stop each other in turn. 0 to 1000; 0 = from the first deal on.
+    pub stint: f64,
     /// Whether running jobs may be stopped or moved. Without, deals only fill.
     pub preempt: bool,
     /// Whether gangs are seated anew where their seat is loose, and smaller ones make room for larger ones.
@@ -39,6 +42,7 @@ impl Default for DealingRules {
             deal_max_s: 1200.0,
             pack_above: 1.1,
             reseat_loss: 1.0,
+            stint: 0.0,
             preempt: true,
             reseat: true,
             share: true,
@@ -59,6 +63,7 @@ impl DealingRules {
             ("deal_max_s", self.deal_max_s, 1.0, 1e7, "1 to 1e7"),
             ("pack_above", self.pack_above, 1.0, 2.0, "1 to 2"),
             ("reseat_loss", self.reseat_loss, 0.0, 1e3, "0 to 1000"),
+            ("stint", self.stint, 0.0, 1e3, "0 to 1000"),
         ];
         for (key, value, least, most, allowed) in ranges {
             let ok = (least..=most).contains(&value);

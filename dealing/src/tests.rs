@@ -113,6 +113,38 @@ fn between_two_deals_free_gpus_are_filled_and_nobody_is_stopped() {
 }
 
 #[test]
+fn who_was_started_is_left_alone_for_its_stint_and_so_is_who_shares_its_gpus() {
+    // A restart costs 100 s, so a stint of 4 lasts 400 s; without one the newcomer comes first at once.
+    for (stint, waits) in [(0.0, false), (4.0, true)] {
+        let mut cluster = cluster_of(1, 2, 0.1, 100.0);
+        let settings = json!({"order": {"floor_s": 1.0, "stay_gain": 1.0}, "rules": {"deal_min_s": 0.0, "stint": stint}});
+        let mut planner = make("las-deal", &settings).unwrap();
+        submit(&mut cluster, 2, 1e5);
+        assert_eq!(at(planner.as_mut(), &mut cluster, 0.0), [0]);
+        submit(&mut cluster, 2, 1e5);
+        assert_eq!(
+            at(planner.as_mut(), &mut cluster, 399.0),
+            [if waits { 0 } else { 1 }]
+        );
+        if waits {
+            assert_eq!(at(planner.as_mut(), &mut cluster, 400.0), [1]);
+        }
+    }
+    // Beside each other: job 1 joins at 300 s, so neither is stopped before 700 s.
+    let mut cluster = cluster_of(1, 2, 0.9, 100.0);
+    let settings =
+        json!({"order": {"floor_s": 1.0, "stay_gain": 1.0}, "rules": {"deal_min_s": 0.0, "stint": 4.0}});
+    let mut planner = make("las-deal", &settings).unwrap();
+    submit(&mut cluster, 2, 1e5);
+    assert_eq!(at(planner.as_mut(), &mut cluster, 0.0), [0]);
+    submit(&mut cluster, 2, 1e5);
+    assert_eq!(at(planner.as_mut(), &mut cluster, 300.0), [0, 1]);
+    submit(&mut cluster, 2, 1e5);
+    assert_eq!(at(planner.as_mut(), &mut cluster, 699.0), [0, 1]);
+    assert!(at(planner.as_mut(), &mut cluster, 700.0).contains(&2));
+}
+
+#[test]
 fn each_order_deals_to_another_job_first() {
     // One node of 4 GPUs. Job 0 (2 GPUs, 5,000 s left, 1,000 s served), job 1 (4 GPUs, new, 9,000 s), job 2 (1 GPU, 2,000 s
     // served, 7,000 s left). Least service: 1. Shortest rest: 0, then 2. Rate: small gangs, 2 and 0.
@@ -375,9 +407,10 @@ proptest! {
         name in proptest::sample::select(vec!["las-deal", "srtf-deal", "gittins-deal", "rate-deal"]),
         beside in proptest::sample::select(vec![0.3, 0.7]),
         stay_gain in proptest::sample::select(vec![1.0, 2.0]),
+        stint in proptest::sample::select(vec![0.0, 20.0]),
     ) {
         let mut cluster = walled(4, 4, beside, 10.0);
-        let settings = json!({"order": {"stay_gain": stay_gain}, "rules": {"deal_min_s": 0.0}});
+        let settings = json!({"order": {"stay_gain": stay_gain}, "rules": {"deal_min_s": 0.0, "stint": stint}});
         let mut planner = make(name, &settings).unwrap();
         let mut twin = make(name, &settings).unwrap();
         for (number, wave) in waves.into_iter().enumerate() {

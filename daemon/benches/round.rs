@@ -4,12 +4,13 @@
 use std::fmt::Write;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use pleach_daemon::Settings;
+use pleach_daemon::dealing::Turn;
 use pleach_daemon::fleet;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::round::{self, Deciders};
 use pleach_daemon::source::slurm;
+use pleach_daemon::{RoundSettings, Settings};
 
 const NOW_S: i64 = 1_795_000_000;
 const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../checkpoints/reference/");
@@ -55,7 +56,13 @@ fn rounds(criterion: &mut Criterion) {
             ("sjf", "sjf".to_owned()),
             ("tree", format!("{REFERENCE}PhillyGang-v1-tree.json")),
             ("network", format!("{REFERENCE}PhillyGang-v1.ckpt")),
+            ("index", "index".to_owned()),
         ] {
+            // A dealer deals everybody's GPUs anew each time, which it does only where it may stop jobs.
+            let settings = RoundSettings {
+                preemption: policy == "index",
+                ..settings.clone()
+            };
             let loaded = Loaded::of(&policy, fleet::capabilities(&settings));
             let (Ok(mut policy), Ok(mut fallback)) = (loaded, Loaded::heuristic("easy")) else {
                 println!("{name}: {policy} cannot be read");
@@ -66,6 +73,11 @@ fn rounds(criterion: &mut Criterion) {
                     let snapshot = slurm::read(&jobs, &nodes, "main", NOW_S)?;
                     let mut memory = Memory::default();
                     memory.observe(&snapshot);
+                    let turn = Turn {
+                        moves: true,
+                        ..Turn::default()
+                    };
+                    policy.dealing_mut().map_or((), |dealing| dealing.told(turn));
                     let mut deciders = Deciders {
                         policy: &mut policy,
                         fallback: &mut fallback,

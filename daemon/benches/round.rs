@@ -77,7 +77,9 @@ fn rounds(criterion: &mut Criterion) {
                         moves: true,
                         ..Turn::default()
                     };
-                    policy.dealing_mut().map_or((), |dealing| dealing.told(turn));
+                    if let Some(dealing) = policy.dealing_mut() {
+                        dealing.told(turn);
+                    }
                     let mut deciders = Deciders {
                         policy: &mut policy,
                         fallback: &mut fallback,

@@ -16,14 +16,21 @@ use sha2::{Digest, Sha256};
 use crate::fleet::Fleet;
 use crate::snapshot::{Phase, Snapshot};
 
+/// Time for which a job that could not be stopped is left alone, s. *Assumed*: budgets of disruption change in minutes, interactive
+/// jobs never; the second costs one refusal each time.
+const REFUSED_S: i64 = 600;
+
 /// What a deal hangs on beside the tables.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
     /// Whether running jobs may be stopped; else free GPUs are filled.
     pub moves: bool,
     /// What estimates of run times have been worth.
     pub trust: Trust,
+    /// Jobs that the batch system would not stop when it was asked to.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub stays: BTreeSet<ExternalId>,
 }
 
 /// What is remembered from round to round. Lost, it costs one deal that comes early, and the trust in estimates.
@@ -35,6 +42,8 @@ pub struct DealMemory {
     /// Hash of the jobs and nodes that took part then.
     dealt_with: String,
     trust: Trust,
+    /// Jobs that the batch system would not stop (no batch script, not to be requeued, a disruption budget), and when, Unix time, s.
+    stays: BTreeMap<ExternalId, i64>,
     /// Jobs that ran in the last round.
     running: BTreeMap<ExternalId, Progress>,
 }
@@ -86,6 +95,11 @@ impl Dealing {
         self.memory = memory;
     }
 
+    /// The batch system would not stop a job at Unix time `now_s`: it is left alone for [`REFUSED_S`].
+    pub fn refused(&mut self, job: ExternalId, now_s: i64) {
+        self.memory.stays.insert(job, now_s);
+    }
+
     /// The next round is decided on this turn, as a log has it.
     pub fn told(&mut self, turn: Turn) {
         self.told = Some(turn);
@@ -110,10 +124,14 @@ impl Dealing {
         };
         memory.running = cluster.running().map(progress).collect();
         let trust = memory.trust;
+        let now_s = snapshot.taken_s;
+        let lasts = |refused_s: i64| (refused_s..refused_s + REFUSED_S).contains(&now_s);
+        memory
+            .stays
+            .retain(|job, refused_s| there.contains(job) && lasts(*refused_s));
         if let Some(turn) = self.told.take() {
             return turn;
         }
-        let now_s = snapshot.taken_s;
         let rules = self.dealer.rules();
         let players = players(cluster);
         let changed = players != memory.dealt_with;
@@ -133,14 +151,19 @@ impl Dealing {
         if moves {
             (memory.dealt_s, memory.dealt_with) = (Some(now_s), players);
         }
-        Turn { moves, trust }
+        Turn {
+            moves,
+            trust,
+            stays: memory.stays.keys().copied().collect(),
+        }
     }
 
     /// Deals; the decisions in their order, each with its reason.
-    pub(crate) fn deal(&self, cluster: &mut Cluster, turn: Turn) -> Vec<(Decision, String)> {
+    pub(crate) fn deal(&self, cluster: &mut Cluster, turn: &Turn) -> Vec<(Decision, String)> {
         let before = cluster.clone();
         let scores = self.dealer.scores(&before, turn.trust);
-        self.dealer.deal(cluster, turn.trust, turn.moves);
+        let stays: Vec<JobId> = turn.stays.iter().filter_map(|job| cluster.find(*job)).collect();
+        self.dealer.deal(cluster, turn.trust, turn.moves, &stays);
         let mut decisions = Vec::new();
         cluster.take_decisions(&mut decisions);
         let name = self.dealer.name();
@@ -327,6 +350,38 @@ mod tests {
     }
 
     #[test]
+    fn who_cannot_be_stopped_stays_until_it_is_gone() {
+        use Phase::{Running, Waiting};
+        let mut dealing = dealing();
+        let settings = RoundSettings {
+            preemption: true,
+            ..RoundSettings::default()
+        };
+        // Two gangs that have run for 2,000 s, and one that came now: with least service it takes the GPUs of one of them.
+        let snapshot = seen(2000, &[(1, Running), (2, Running), (3, Waiting)]);
+        let stopped = |dealing: &mut Dealing| -> Vec<String> {
+            let fleet = fleet::build(&snapshot, &Memory::default(), &settings, false).unwrap();
+            let Fleet { mut cluster, .. } = fleet.unwrap();
+            let mut turn = dealing.take_turn(&snapshot, &cluster);
+            turn.moves = true;
+            let decided = dealing.deal(&mut cluster, &turn);
+            let stops = decided
+                .iter()
+                .filter(|(decision, _)| decision.action == Action::Preempt);
+            stops.map(|(decision, _)| decision.job.to_string()).collect()
+        };
+        let first = stopped(&mut dealing);
+        assert_eq!(first.len(), 1);
+        dealing.refused(first[0].parse().unwrap(), 2000);
+        let second = stopped(&mut dealing);
+        assert!(second.len() == 1 && second != first, "{second:?}");
+        dealing.refused(second[0].parse().unwrap(), 2000);
+        assert_eq!(stopped(&mut dealing), [""; 0]);
+        assert_eq!(turn(&mut dealing, &seen(2100, &[(1, Running)])).stays.len(), 1);
+        assert_eq!(turn(&mut dealing, &seen(2600, &[(1, Running)])).stays.len(), 0);
+    }
+
+    #[test]
     fn it_trusts_estimates_as_far_as_those_of_the_jobs_that_left() {
         use Phase::Running;
         let mut dealing = dealing();
@@ -345,7 +400,7 @@ mod tests {
         other.remember(serde_json::from_str(&text).unwrap());
         assert_eq!(other.memory(), dealing.memory());
         // Told by a log, it takes the turn that was taken.
-        other.told(first);
+        other.told(first.clone());
         assert_eq!(turn(&mut other, &seen(520, &[])), first);
         assert_eq!(turn(&mut other, &seen(521, &[])).trust.num_ended, 2);
     }

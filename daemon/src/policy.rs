@@ -4,6 +4,7 @@ use std::path::Path;
 
 use pleach_dealing::{Formula, RoundDealer};
 use pleach_network::LearnedPolicy;
+use pleach_scheduler::decision::Action;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::selector::{Selector, SelectorPolicy};
 use pleach_scheduler::tree::{Bundle, Tree};
@@ -12,6 +13,7 @@ use pleach_scheduler::{Capabilities, DecisionPoint, PolicyError, Provenance, Tre
 use crate::config::{EstimateSettings, EstimatesFrom, RoundSettings};
 use crate::dealing::Dealing;
 use crate::error::Error;
+use crate::record::Planned;
 
 /// Who answers where nobody says who.
 pub const FALLBACK: &str = "easy";
@@ -170,6 +172,17 @@ impl Loaded {
         match &mut self.decider {
             Decider::Dealing(dealing) => Some(dealing),
             Decider::Policy(_) => None,
+        }
+    }
+
+    /// Tells a dealer of the jobs that the batch system would not stop at Unix time `now_s`.
+    pub fn hear(&mut self, decisions: &[Planned], now_s: i64) {
+        let Some(dealing) = self.dealing_mut() else { return };
+        let is_refused = |planned: &&Planned| {
+            planned.decision.action == Action::Preempt && planned.outcome.starts_with("refused")
+        };
+        for planned in decisions.iter().filter(is_refused) {
+            dealing.refused(planned.job(), now_s);
         }
     }
 

@@ -240,6 +240,7 @@ impl Service {
                 }
             }
         }
+        self.policy.hear(&plan.decisions, now_s);
         let started =
             |planned: &&Planned| planned.decision.action == Action::Start && planned.outcome == "sent";
         for planned in plan.decisions.iter().filter(started) {

@@ -219,7 +219,7 @@ fn dealer(name: &'static str) -> Player {
             points.push(format!("{} {bits:?}", cluster.job(id).external));
         }
         points.sort();
-        dealer.deal(cluster, trust, true);
+        dealer.deal(cluster, trust, true, &[]);
         let mut decisions = Vec::new();
         cluster.take_decisions(&mut decisions);
         (vec![points], decisions)

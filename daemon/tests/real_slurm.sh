@@ -190,7 +190,11 @@ JOB
 start_daemon
 sleep 2
 wide=()
-for kind in a100:4 a100:4 v100:8; do wide+=("$(submit --gres=gpu:$kind -t 600 "$dir/saving.sh" 150)"); done
+for kind in a100:4 a100:4 v100:8; do
+  # The last may not be requeued, so it cannot be stopped.
+  more=(); [ $kind != v100:8 ] || more=(--no-requeue)
+  wide+=("$(submit "${more[@]}" --gres=gpu:$kind -t 600 "$dir/saving.sh" 150)")
+done
 wait_for 30 'the wide gangs run' sh -c "[ \$(squeue -h -t R | wc -l) = 3 ]"
 sleep 8
 small=()
@@ -205,6 +209,7 @@ first=$(tail -n 15 "$dir/ends" | head -n 12 | sort -n | tr '\n' ' ')
 stopped=0
 for job in "${wide[@]}"; do [ "$(grep -c "^$job " "$dir/starts")" -lt 2 ] || stopped=$((stopped + 1)); done
 [ "$stopped" -ge 1 ] || fail 'no wide gang was stopped'
+[ "$(grep -c "^${wide[2]} " "$dir/starts")" = 1 ] || fail 'a job that may not be requeued was started again'
 scheduler explain "${small[0]}" | grep 'dealt its GPUs by index\|given free GPUs by index' || fail 'no word of the deal'
 scheduler explain "${wide[0]}" > "$dir/explain.txt"
 

@@ -52,15 +52,16 @@ pub(super) struct Lookups {
     demands: Demands,
 }
 
-/// Who runs where until the next deal. Where `moves` is false everybody who runs stays, and free GPUs are filled.
+/// Who runs where until the next deal. Where `moves` is false everybody who runs stays, and free GPUs are filled; else `stays` do.
 pub(super) fn deal(
     cluster: &mut Cluster,
     rules: &DealingRules,
     order: &dyn Order,
     lookups: &mut Lookups,
     moves: bool,
+    stays: &[JobId],
 ) -> Allocation {
-    let mut plan = plan(cluster, rules, order, lookups, moves);
+    let mut plan = plan(cluster, rules, order, lookups, (moves, stays));
     let mut allocation = plan.settled;
     for one in plan.seated {
         let granted = cluster.number_shape(one.share);
@@ -96,13 +97,14 @@ fn plan(
     rules: &DealingRules,
     order: &dyn Order,
     lookups: &mut Lookups,
-    moves: bool,
+    (moves, stays): (bool, &[JobId]),
 ) -> Plan {
     let mut settled = Allocation::new();
     let mut movable: Vec<JobId> = Vec::new();
     for id in cluster.running() {
         let job = cluster.job(id);
-        if moves && is_movable(cluster, job) && has_had_its_stint(cluster, rules, id) {
+        let may_move = moves && !stays.contains(&id) && is_movable(cluster, job);
+        if may_move && has_had_its_stint(cluster, rules, id) {
             movable.push(id);
         } else if is_whole_gpu_job(job) {
             let stays = Grant {

@@ -56,20 +56,21 @@ fn could_run_better(cluster: &Cluster, rules: &DealingRules, id: JobId) -> bool 
 }
 
 /// Looks at the cluster, starts fractions and makes one deal; nothing of it is carried out yet. Where it does not move, everybody
-/// who runs stays.
+/// who runs stays, else `stays` do, who must not share GPUs with others.
 pub(super) fn allocate(
     cluster: &mut Cluster,
     rules: &DealingRules,
     order: &mut dyn Order,
     lookups: &mut Lookups,
     moves: bool,
+    stays: &[JobId],
 ) -> Allocation {
     start_fractions(cluster);
     order.look(cluster);
     if moves && rules.resize {
         choose_batches_anew(cluster);
     }
-    deal(cluster, rules, order, lookups, moves)
+    deal(cluster, rules, order, lookups, moves, stays)
 }
 
 /// Elastic jobs that run choose their batches for their present progress, so that their rates are compared as they are now.
@@ -91,7 +92,14 @@ impl<O: Order> Planner for Dealer<O> {
         let least = Time::from_secs_f64(self.rules.deal_min_s);
         let may_move = self.rules.preempt && cluster.capabilities().preemption;
         let is_due = may_move && self.dealt.is_none_or(|dealt| now >= dealt + least);
-        let allocation = allocate(cluster, &self.rules, &mut self.order, &mut self.lookups, is_due);
+        let allocation = allocate(
+            cluster,
+            &self.rules,
+            &mut self.order,
+            &mut self.lookups,
+            is_due,
+            &[],
+        );
         apply(cluster, &allocation);
         if is_due {
             self.dealt = Some(now);

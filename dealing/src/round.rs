@@ -100,12 +100,12 @@ impl RoundDealer {
     }
 
     /// Makes one deal and carries it out on the tables. Where it does not move, or the cluster cannot preempt, free GPUs are
-    /// filled and everybody who runs stays.
-    pub fn deal(&self, cluster: &mut Cluster, trust: Trust, moves: bool) {
+    /// filled and everybody who runs stays. `stays` are running jobs that cannot be stopped; they must not share GPUs with others.
+    pub fn deal(&self, cluster: &mut Cluster, trust: Trust, moves: bool, stays: &[JobId]) {
         let moves = moves && self.rules.preempt && cluster.capabilities().preemption;
         let mut order = self.order(trust);
         let mut lookups = Lookups::default();
-        let allocation = allocate(cluster, &self.rules, order.as_mut(), &mut lookups, moves);
+        let allocation = allocate(cluster, &self.rules, order.as_mut(), &mut lookups, moves, stays);
         apply_stops_first(cluster, &allocation);
     }
 

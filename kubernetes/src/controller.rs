@@ -225,6 +225,7 @@ impl Controller {
         if !self.is_shadow {
             let stopped = hands.apply(&mut plan.decisions, now_s).await;
             self.remember(&plan, &stopped);
+            self.policy.hear(&plan.decisions, now_s);
         }
         self.status.apply_s = began.elapsed().as_secs_f64();
         self.write(&observed, plan, before, notes);

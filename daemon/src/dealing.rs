@@ -95,7 +95,7 @@ impl Dealing {
         self.memory = memory;
     }
 
-    /// The batch system would not stop a job at Unix time `now_s`: it is left alone for [`REFUSED_S`].
+    /// The batch system would not stop a job at Unix time `now_s`: it is left alone for ten minutes.
     pub fn refused(&mut self, job: ExternalId, now_s: i64) {
         self.memory.stays.insert(job, now_s);
     }

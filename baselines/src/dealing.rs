@@ -2,8 +2,8 @@
 
 pub use pleach_dealing::{
     ClassicOrder, Dealer, DealingConfig, DealingRules, ESTIMATE_FEATURES, FORMULA_VERSION, Formula,
-    FormulaOrder, INDEX_FEATURES, IndexFeature, Order, OrderConfig, Priority, Step, formula_of,
-    index_planner, reference_formula,
+    FormulaOrder, INDEX_FEATURES, IndexFeature, Order, OrderConfig, PassOrder, Priority, Step, formula_of,
+    index_planner, passes_rules, policy_planner, reference_formula,
 };
 use pleach_dealing::{defaults, make};
 use pleach_scheduler::ActionSet;

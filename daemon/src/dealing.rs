@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pleach_dealing::{RoundDealer, Trust};
 use pleach_scheduler::cluster::JobState;
 use pleach_scheduler::decision::Action;
-use pleach_scheduler::{Cluster, Decision, ExternalId, JobId};
+use pleach_scheduler::{Cluster, Decision, ExternalId, JobId, PolicyError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -159,11 +159,18 @@ impl Dealing {
     }
 
     /// Deals; the decisions in their order, each with its reason.
-    pub(crate) fn deal(&self, cluster: &mut Cluster, turn: &Turn) -> Vec<(Decision, String)> {
+    ///
+    /// # Errors
+    /// A policy that cannot be asked.
+    pub(crate) fn deal(
+        &self,
+        cluster: &mut Cluster,
+        turn: &Turn,
+    ) -> Result<Vec<(Decision, String)>, PolicyError> {
         let before = cluster.clone();
-        let scores = self.dealer.scores(&before, turn.trust);
+        let scores = self.dealer.scores(&before, turn.trust, turn.moves)?;
         let stays: Vec<JobId> = turn.stays.iter().filter_map(|job| cluster.find(*job)).collect();
-        self.dealer.deal(cluster, turn.trust, turn.moves, &stays);
+        self.dealer.deal(cluster, turn.trust, turn.moves, &stays)?;
         let mut decisions = Vec::new();
         cluster.take_decisions(&mut decisions);
         let name = self.dealer.name();
@@ -184,25 +191,27 @@ impl Dealing {
             let score = scores.told(&before, decision.row, kind);
             format!("{words} by {name}, {score}\n")
         };
-        decisions
-            .into_iter()
-            .map(|decision| (told(&decision), decision))
-            .map(|(why, decision)| (decision, why))
-            .collect()
+        let with_words = decisions.into_iter().map(|decision| {
+            let why = told(&decision);
+            (decision, why)
+        });
+        Ok(with_words.collect())
     }
 
     /// Where a waiting job stands, in words, if it is dealt now.
-    #[must_use]
-    pub fn standing(&self, fleet: &Fleet, id: JobId) -> String {
+    ///
+    /// # Errors
+    /// A policy that cannot be asked.
+    pub fn standing(&self, fleet: &Fleet, id: JobId) -> Result<String, PolicyError> {
         let cluster = &fleet.cluster;
-        let scores = self.dealer.scores(cluster, self.memory.trust);
+        let scores = self.dealer.scores(cluster, self.memory.trust, true)?;
         let best = |id: JobId| {
             let kinds = cluster.types_in(cluster.job(id).types);
             let scored = kinds.map(|kind| (scores.of(cluster, id, kind), kind));
             scored.max_by(|a, b| a.0.total_cmp(&b.0))
         };
         let Some((score, kind)) = best(id) else {
-            return "No GPU type is one on which it can run.".into();
+            return Ok("No GPU type is one on which it can run.".into());
         };
         let others = cluster.active().into_iter().filter(|other| *other != id);
         let before: Vec<JobId> = others
@@ -215,7 +224,7 @@ impl Dealing {
             .iter()
             .map(|other| u64::from(cluster.job(*other).request.num_gpus));
         let runs = |other: &&JobId| cluster.job(**other).state == JobState::Running;
-        format!(
+        Ok(format!(
             "By {} {} jobs come before it on {} ({} of them run); they ask for {} of its {} GPUs, it asks for {}.\n{}\n",
             self.dealer.name(),
             before.len(),
@@ -225,7 +234,7 @@ impl Dealing {
             cluster.num_gpus_of(kind),
             cluster.job(id).request.num_gpus,
             scores.told(cluster, id, kind)
-        )
+        ))
     }
 }
 
@@ -364,7 +373,7 @@ mod tests {
             let Fleet { mut cluster, .. } = fleet.unwrap();
             let mut turn = dealing.take_turn(&snapshot, &cluster);
             turn.moves = true;
-            let decided = dealing.deal(&mut cluster, &turn);
+            let decided = dealing.deal(&mut cluster, &turn).unwrap();
             let stops = decided
                 .iter()
                 .filter(|(decision, _)| decision.action == Action::Preempt);

@@ -5,6 +5,7 @@ use std::path::Path;
 use pleach_dealing::{Formula, RoundDealer};
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::decision::Action;
+use pleach_scheduler::heuristics::HeadOfLine;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::selector::{Selector, SelectorPolicy};
 use pleach_scheduler::tree::{Bundle, Tree};
@@ -17,6 +18,9 @@ use crate::record::Planned;
 
 /// Who answers where nobody says who.
 pub const FALLBACK: &str = "easy";
+
+/// What stands before a policy by whose passes GPUs are dealt.
+pub const DEALT: &str = "deal:";
 
 /// What decides.
 pub enum Decider {
@@ -83,7 +87,7 @@ impl Loaded {
     }
 
     /// A policy by the name of a heuristic or of a dealer, the file of a tree, of a selector or of an index (`.json`) or of a
-    /// network, or the folder of a bundle.
+    /// network, or the folder of a bundle; after `deal:` what deals by the passes of such a policy.
     ///
     /// # Errors
     /// A file that cannot be read, another feature schema, actions that this cluster cannot carry out.
@@ -93,6 +97,9 @@ impl Loaded {
             path: path.to_owned(),
             reason,
         };
+        if let Some(inner) = text.strip_prefix(DEALT) {
+            return Loaded::dealt(inner, capabilities);
+        }
         if heuristics::names().contains(&text) {
             let policy = heuristics::by_name(text)?;
             let missing = policy.needs().actions.difference(capabilities.actions());
@@ -140,6 +147,52 @@ impl Loaded {
             tree: None,
             selector: None,
             name,
+        })
+    }
+
+    /// What deals by the passes of a policy, as if all leases had ended.
+    fn dealt(inner: &str, capabilities: Capabilities) -> Result<Loaded, Error> {
+        let loaded = Loaded::of(inner, capabilities)?;
+        let name = format!("{DEALT}{}", loaded.name);
+        let dealer = match (&loaded.decider, &loaded.tree, &loaded.selector) {
+            (Decider::Dealing(_), ..) => {
+                return Err(Error::Policy {
+                    path: inner.into(),
+                    reason: format!("it deals by itself: leave `{DEALT}` out"),
+                });
+            }
+            (_, Some(tree), _) => {
+                let tree = tree.clone();
+                RoundDealer::by_policy(&name, move || Box::new(tree.clone()))
+            }
+            (_, _, Some(selector)) => {
+                let selector = selector.clone();
+                RoundDealer::by_policy(&name, move || Box::new(selector.clone()))
+            }
+            _ => match heuristics::names().iter().find(|known| **known == inner) {
+                Some(known) => {
+                    heuristics::by_name(known)?;
+                    // It is known: nobody else ever answers.
+                    let make = || heuristics::by_name(known).unwrap_or_else(|_| Box::new(HeadOfLine::fifo()));
+                    RoundDealer::by_policy(&name, make)
+                }
+                None => {
+                    let network = LearnedPolicy::load(Path::new(inner));
+                    let network = network.map_err(|error| Error::Policy {
+                        path: inner.into(),
+                        reason: error.to_string(),
+                    })?;
+                    RoundDealer::by_policy(&name, move || Box::new(network.clone()))
+                }
+            },
+        };
+        let of_dealer = Loaded::dealer(dealer, capabilities);
+        let warnings = [loaded.warnings, of_dealer.warnings].concat();
+        Ok(Loaded {
+            name,
+            decider: of_dealer.decider,
+            warnings,
+            ..loaded
         })
     }
 

@@ -126,7 +126,7 @@ fn decide(
         return pass(fleet, loaded, is_late);
     };
     let turn = dealing.take_turn(snapshot, &fleet.cluster);
-    let decided = dealing.deal(&mut fleet.cluster, &turn);
+    let decided = dealing.deal(&mut fleet.cluster, &turn)?;
     let planned = decided
         .into_iter()
         .map(|(decision, why)| planned(fleet, decision, &why));

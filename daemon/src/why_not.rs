@@ -46,7 +46,7 @@ pub fn answer(
         (Some(reason), _) => Ok(text + &format!("It takes no part in this round: {reason}.")),
         (None, None) => Ok(text + "It takes no part in this round."),
         (None, Some(row)) => match loaded.dealing() {
-            Some(dealing) => Ok(text + &dealing.standing(&fleet, row)),
+            Some(dealing) => Ok(text + &dealing.standing(&fleet, row)?),
             None => Ok(text + &pass(&mut fleet, loaded, row)?),
         },
     }

@@ -22,6 +22,7 @@ use pleach_scheduler::cluster::{JobState, NodeState};
 use pleach_scheduler::observation::Spaces;
 use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::policy::{CandidateConfig, Policy};
+use pleach_scheduler::tree::{Tree, TreePolicy};
 use pleach_scheduler::{
     ClassId, Cluster, Decision, Estimate, ExternalId, JobId, Resources, Submission, TenantId, Time,
     heuristics,
@@ -43,6 +44,14 @@ impl Numbers {
 }
 
 /// A network whose scores depend on every feature.
+fn tree() -> TreePolicy {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../checkpoints/reference/PhillyShare-v1-tree.json"
+    );
+    TreePolicy::new(Tree::load(path.as_ref()).unwrap())
+}
+
 fn network() -> Box<dyn Policy> {
     let config = NetworkConfig {
         hidden: 16,
@@ -205,13 +214,21 @@ fn player(make: impl Fn() -> Box<dyn Policy> + 'static) -> Player {
 
 /// Deals every instant; what is seen are the scores of all jobs on all types.
 fn dealer(name: &'static str) -> Player {
-    let dealer = RoundDealer::by_name(name).unwrap();
+    deals(RoundDealer::by_name(name).unwrap())
+}
+
+/// Deals by the passes of a policy.
+fn passes(make: impl Fn() -> Box<dyn Policy> + Send + Sync + 'static) -> Player {
+    deals(RoundDealer::by_policy("passes", make))
+}
+
+fn deals(dealer: RoundDealer) -> Player {
     let trust = Trust {
         num_ended: 10,
         error: 7.0,
     };
     Box::new(move |cluster| {
-        let scores = dealer.scores(cluster, trust);
+        let scores = dealer.scores(cluster, trust, true).unwrap();
         let mut points: Vec<String> = Vec::new();
         for id in cluster.active() {
             let kinds = cluster.types_in(cluster.job(id).types);
@@ -219,7 +236,7 @@ fn dealer(name: &'static str) -> Player {
             points.push(format!("{} {bits:?}", cluster.job(id).external));
         }
         points.sort();
-        dealer.deal(cluster, trust, true, &[]);
+        dealer.deal(cluster, trust, true, &[]).unwrap();
         let mut decisions = Vec::new();
         cluster.take_decisions(&mut decisions);
         (vec![points], decisions)
@@ -379,6 +396,22 @@ fn dealers_score_and_decide_the_same_in_the_simulator_and_in_the_daemon() {
             assert!(
                 num == 600 && num_stopped > 20,
                 "{name}: {num} deals, {num_stopped} stops were compared"
+            );
+        }
+    }
+}
+
+#[test]
+fn passes_over_a_cluster_whose_leases_have_ended_are_the_same_in_the_simulator_and_in_the_daemon() {
+    let makes: [&dyn Fn() -> Player; 3] = [&|| passes(|| Box::new(tree())), &|| passes(network), &|| {
+        passes(|| heuristics::by_name("sjf").unwrap())
+    }];
+    for make in makes {
+        for num_shared in [0, 3] {
+            let (num, num_stopped, _) = compare(make, 600, num_shared);
+            assert!(
+                num == 600 && num_stopped > 20,
+                "{num} deals, {num_stopped} stops were compared"
             );
         }
     }

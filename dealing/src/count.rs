@@ -55,7 +55,7 @@ pub(super) fn wishes(
             let mut least = f64::INFINITY;
             for step in steps {
                 // A step never comes before the one that it builds on.
-                least = least.min(on_type + order.of_step(cluster, *id, &step));
+                least = least.min(on_type + order.of_step(cluster, *id, kind, &step));
                 wishes.push(Wish {
                     score: least,
                     job: *id,
@@ -67,6 +67,8 @@ pub(super) fn wishes(
             }
         }
     }
+    // Who scores nothing at all is not dealt GPUs, even if they stay free.
+    wishes.retain(|wish| wish.score > f64::NEG_INFINITY);
     wishes.sort_unstable_by(|a, b| {
         let place = |wish: &Wish| (wish.job, wish.kind, wish.num_gpus);
         b.score.total_cmp(&a.score).then(place(a).cmp(&place(b)))

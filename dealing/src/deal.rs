@@ -52,16 +52,23 @@ pub(super) struct Lookups {
     demands: Demands,
 }
 
-/// Who runs where until the next deal. Where `moves` is false everybody who runs stays, and free GPUs are filled; else `stays` do.
+/// The running jobs that a deal may stop or move: those on whole GPUs of open nodes that have had their stint, without `stays`.
+pub(super) fn movable(cluster: &Cluster, rules: &DealingRules, stays: &[JobId]) -> Vec<JobId> {
+    let may_move = |id: &JobId| {
+        is_movable(cluster, cluster.job(*id)) && !stays.contains(id) && has_had_its_stint(cluster, rules, *id)
+    };
+    cluster.running().filter(may_move).collect()
+}
+
+/// Who runs where until the next deal. Who runs and is not movable stays.
 pub(super) fn deal(
     cluster: &mut Cluster,
     rules: &DealingRules,
     order: &dyn Order,
     lookups: &mut Lookups,
-    moves: bool,
-    stays: &[JobId],
+    movable: &[JobId],
 ) -> Allocation {
-    let mut plan = plan(cluster, rules, order, lookups, (moves, stays));
+    let mut plan = plan(cluster, rules, order, lookups, movable);
     let mut allocation = plan.settled;
     for one in plan.seated {
         let granted = cluster.number_shape(one.share);
@@ -97,16 +104,14 @@ fn plan(
     rules: &DealingRules,
     order: &dyn Order,
     lookups: &mut Lookups,
-    (moves, stays): (bool, &[JobId]),
+    movable: &[JobId],
 ) -> Plan {
     let mut settled = Allocation::new();
-    let mut movable: Vec<JobId> = Vec::new();
+    let mut may_move = vec![false; cluster.jobs().len()];
+    movable.iter().for_each(|id| may_move[id.index()] = true);
     for id in cluster.running() {
         let job = cluster.job(id);
-        let may_move = moves && !stays.contains(&id) && is_movable(cluster, job);
-        if may_move && has_had_its_stint(cluster, rules, id) {
-            movable.push(id);
-        } else if is_whole_gpu_job(job) {
+        if !may_move[id.index()] && is_whole_gpu_job(job) {
             let stays = Grant {
                 placement: job.placement.clone(),
                 granted: Some(job.granted),
@@ -121,7 +126,7 @@ fn plan(
     let sizes = &lookups.sizes;
     let wishes = wishes(cluster, rules, order, (sizes, &mut lookups.demands), &players);
     let free = FreeResources::without(cluster, movable.iter().copied());
-    let mut room = Room::of(cluster, &free, &movable);
+    let mut room = Room::of(cluster, &free, movable);
     let mut seats = Seats::new(cluster, rules, sizes, free);
     let mut is_out = vec![false; cluster.jobs().len()];
     let mut seated = Vec::new();

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use pleach_scheduler::cluster::{Cluster, Job, JobState};
 use pleach_scheduler::portable_math::ln;
-use pleach_scheduler::{ConfigError, GpuTypeId, JobId};
+use pleach_scheduler::{ConfigError, GpuTypeId, JobId, PolicyError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -45,9 +45,11 @@ const fn feature(name: &'static str, means: &'static str) -> IndexFeature {
 const OF_JOB: usize = 12;
 /// Features of a job on a type.
 const OF_TYPE: usize = 11;
+/// Features of an elastic job's step on a type.
+const OF_STEP: usize = 4;
 
 /// All features: first those of the job, then those of the job on a type, then those of an elastic job's step there.
-pub const INDEX_FEATURES: [IndexFeature; 27] = [
+pub const INDEX_FEATURES: [IndexFeature; OF_JOB + OF_TYPE + OF_STEP] = [
     feature("service", "ln(service for each GPU + 60 s)"),
     feature("long_service", "ln(service for each GPU + 1 h)"),
     feature("gang", "ln(GPUs of the gang)"),
@@ -298,6 +300,35 @@ impl FormulaOrder {
             if_stays(f64::from(u8::from(job.is_sharing))),
         ]
     }
+
+    fn step_features(&self, cluster: &Cluster, id: JobId, step: &Step) -> [f64; OF_STEP] {
+        let asked = cluster.job(id).request.num_gpus;
+        let size = ln(f64::from(step.num_gpus) / f64::from(asked));
+        [
+            size,
+            ln(step.marginal),
+            f64::from(u8::from(step.grows)),
+            self.load * size,
+        ]
+    }
+
+    /// The features of a job on a type, in the order of [`INDEX_FEATURES`]; those of a step are 0 where none is given.
+    #[must_use]
+    pub fn features(
+        &self,
+        cluster: &Cluster,
+        id: JobId,
+        kind: GpuTypeId,
+        step: Option<&Step>,
+    ) -> [f64; INDEX_FEATURES.len()] {
+        let mut features = [0.0; INDEX_FEATURES.len()];
+        features[..OF_JOB].copy_from_slice(&self.job_features(cluster, id));
+        features[OF_JOB..OF_JOB + OF_TYPE].copy_from_slice(&self.type_features(cluster, id, kind));
+        if let Some(step) = step {
+            features[OF_JOB + OF_TYPE..].copy_from_slice(&self.step_features(cluster, id, step));
+        }
+        features
+    }
 }
 
 /// Time for which a job has held GPUs until now, s.
@@ -310,7 +341,7 @@ fn held_s(cluster: &Cluster, job: &Job) -> f64 {
 }
 
 impl Order for FormulaOrder {
-    fn look(&mut self, cluster: &Cluster) {
+    fn look(&mut self, cluster: &Cluster, _movable: &[JobId]) -> Result<(), PolicyError> {
         let held = cluster.running().map(|id| u64::from(cluster.job(id).num_held));
         let asked = cluster.num_pending_gpus() + held.sum::<u64>();
         self.num_gpus = f64::from(cluster.num_gpus());
@@ -318,6 +349,7 @@ impl Order for FormulaOrder {
         if self.reads_trust {
             self.watch.look(cluster);
         }
+        Ok(())
     }
 
     fn of_job(&self, cluster: &Cluster, id: JobId) -> f64 {
@@ -328,16 +360,8 @@ impl Order for FormulaOrder {
         self.sum(OF_JOB, &self.type_features(cluster, id, kind))
     }
 
-    fn of_step(&self, cluster: &Cluster, id: JobId, step: &Step) -> f64 {
-        let asked = cluster.job(id).request.num_gpus;
-        let size = ln(f64::from(step.num_gpus) / f64::from(asked));
-        let features: [f64; INDEX_FEATURES.len() - OF_JOB - OF_TYPE] = [
-            size,
-            ln(step.marginal),
-            f64::from(u8::from(step.grows)),
-            self.load * size,
-        ];
-        self.sum(OF_JOB + OF_TYPE, &features)
+    fn of_step(&self, cluster: &Cluster, id: JobId, _kind: GpuTypeId, step: &Step) -> f64 {
+        self.sum(OF_JOB + OF_TYPE, &self.step_features(cluster, id, step))
     }
 
     fn terms(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> Vec<(&'static str, f64)> {

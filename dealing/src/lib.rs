@@ -7,7 +7,7 @@
 //! apart; in between free GPUs are filled and nobody is stopped.
 //!
 //! What differs between planners is only the score ([`Order`]): least attained service, shortest rest, Gittins index, rate per
-//! GPU, or a learned [`Formula`].
+//! GPU, a learned [`Formula`], or the turn in which a policy chooses a job ([`PassOrder`]).
 //!
 //! # Source
 //! List scheduling (Graham, 1969) with priority indices; the orders are those of Tiresias (NSDI'19) and of shortest remaining
@@ -37,6 +37,9 @@ pub mod gittins;
 mod guests;
 mod order;
 pub mod pair_speeds;
+mod passes;
+#[cfg(test)]
+mod passes_tests;
 mod planner;
 pub mod profile;
 mod round;
@@ -55,12 +58,14 @@ pub mod what_if;
 
 pub use formula::{ESTIMATE_FEATURES, FORMULA_VERSION, Formula, FormulaOrder, INDEX_FEATURES, IndexFeature};
 pub use order::{ClassicOrder, Order, OrderConfig, Priority};
+pub use passes::PassOrder;
 pub use planner::Dealer;
 pub use round::{RoundDealer, Scores};
 pub use rules::DealingRules;
 pub use sizes::Step;
 pub use trust::Trust;
 
+use pleach_scheduler::policy::Policy;
 use pleach_scheduler::{ConfigError, Planner};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -127,6 +132,25 @@ pub fn make(name: &str, value: &Value) -> Result<Box<dyn Planner>, ConfigError> 
     config.order.validate(name)?;
     let order = ClassicOrder::new(priority, config.order);
     Ok(Box::new(Dealer::new(name, config.rules, order)?))
+}
+
+/// The rules by which passes are dealt: those of `las-deal`, and nobody is stopped before it ran for four times the cost of its
+/// restart, as `index` has it. *Assumed*: a policy does not see who runs, so stints are all that keeps two jobs from stopping each
+/// other in turn.
+#[must_use]
+pub fn passes_rules() -> DealingRules {
+    DealingRules {
+        stint: 4.0,
+        ..DealingRules::default()
+    }
+}
+
+/// A planner that deals by the passes of a policy ([`PassOrder`]).
+///
+/// # Errors
+/// Not in practice: the rules are [`passes_rules`].
+pub fn policy_planner<P: Policy>(name: &str, policy: P) -> Result<Dealer<PassOrder<P>>, ConfigError> {
+    Dealer::new(name, passes_rules(), PassOrder::new(policy))
 }
 
 /// The reference formula, which `checkpoints/reference/index.json` is a copy of.

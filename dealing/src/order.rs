@@ -11,17 +11,20 @@
 
 use pleach_scheduler::cluster::{Cluster, JobState};
 use pleach_scheduler::portable_math::ln;
-use pleach_scheduler::{ConfigError, GpuTypeId, JobId};
+use pleach_scheduler::{ConfigError, GpuTypeId, JobId, PolicyError};
 use serde::{Deserialize, Serialize};
 
 use super::sizes::Step;
 use crate::gittins::GittinsIndex;
 use crate::settings::check;
 
-/// What gives every job a score on every GPU type; larger scores are dealt first.
+/// What gives every job a score on every GPU type; larger scores are dealt first. A score of minus infinity deals no GPUs.
 pub trait Order: Send {
-    /// Looks at the cluster before a deal.
-    fn look(&mut self, cluster: &Cluster);
+    /// Looks at the cluster before a deal that may stop or move the running jobs in `movable`.
+    ///
+    /// # Errors
+    /// A policy that cannot be asked.
+    fn look(&mut self, cluster: &Cluster, movable: &[JobId]) -> Result<(), PolicyError>;
 
     /// The part of the score that is the same on all types.
     fn of_job(&self, cluster: &Cluster, id: JobId) -> f64;
@@ -29,8 +32,8 @@ pub trait Order: Send {
     /// The part of the score that is the type's.
     fn of_type(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> f64;
 
-    /// The part of the score that is the step's; 0 for a rigid job.
-    fn of_step(&self, cluster: &Cluster, id: JobId, step: &Step) -> f64;
+    /// The part of the score that is that of a step on a type; 0 for a rigid job.
+    fn of_step(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId, step: &Step) -> f64;
 
     /// What the score of a job on a type is the sum of, in words: that of its gang as it asked for it.
     fn terms(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> Vec<(&'static str, f64)> {
@@ -176,9 +179,9 @@ pub(super) fn service_s(cluster: &Cluster, id: JobId) -> f64 {
 }
 
 impl Order for ClassicOrder {
-    fn look(&mut self, cluster: &Cluster) {
+    fn look(&mut self, cluster: &Cluster, _movable: &[JobId]) -> Result<(), PolicyError> {
         if self.priority != Priority::Gittins {
-            return;
+            return Ok(());
         }
         let ended = self.seen.iter().copied();
         let ended: Vec<JobId> = ended
@@ -190,6 +193,7 @@ impl Order for ClassicOrder {
             self.index = GittinsIndex::of(self.ended_s.clone());
         }
         self.seen = cluster.active();
+        Ok(())
     }
 
     fn of_job(&self, cluster: &Cluster, id: JobId) -> f64 {
@@ -211,7 +215,7 @@ impl Order for ClassicOrder {
         score
     }
 
-    fn of_step(&self, cluster: &Cluster, id: JobId, step: &Step) -> f64 {
+    fn of_step(&self, cluster: &Cluster, id: JobId, _kind: GpuTypeId, step: &Step) -> f64 {
         let asked = f64::from(cluster.job(id).request.num_gpus);
         let mut score = self.config.marginal_power * ln(step.marginal)
             - self.config.gpus_power * ln(f64::from(step.num_gpus) / asked);

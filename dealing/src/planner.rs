@@ -4,7 +4,7 @@
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::{ConfigError, JobId, Planner, PolicyError, Time};
 
-use super::deal::{Lookups, deal};
+use super::deal::{Lookups, deal, movable};
 use super::order::Order;
 use super::rules::DealingRules;
 use crate::allocation::{Allocation, apply, start_fractions};
@@ -57,6 +57,9 @@ fn could_run_better(cluster: &Cluster, rules: &DealingRules, id: JobId) -> bool 
 
 /// Looks at the cluster, starts fractions and makes one deal; nothing of it is carried out yet. Where it does not move, everybody
 /// who runs stays, else `stays` do, who must not share GPUs with others.
+///
+/// # Errors
+/// As [`Order::look`].
 pub(super) fn allocate(
     cluster: &mut Cluster,
     rules: &DealingRules,
@@ -64,13 +67,17 @@ pub(super) fn allocate(
     lookups: &mut Lookups,
     moves: bool,
     stays: &[JobId],
-) -> Allocation {
+) -> Result<Allocation, PolicyError> {
     start_fractions(cluster);
-    order.look(cluster);
+    let movable = match moves {
+        true => movable(cluster, rules, stays),
+        false => Vec::new(),
+    };
+    order.look(cluster, &movable)?;
     if moves && rules.resize {
         choose_batches_anew(cluster);
     }
-    deal(cluster, rules, order, lookups, moves, stays)
+    Ok(deal(cluster, rules, order, lookups, &movable))
 }
 
 /// Elastic jobs that run choose their batches for their present progress, so that their rates are compared as they are now.
@@ -99,7 +106,7 @@ impl<O: Order> Planner for Dealer<O> {
             &mut self.lookups,
             is_due,
             &[],
-        );
+        )?;
         apply(cluster, &allocation);
         if is_due {
             self.dealt = Some(now);

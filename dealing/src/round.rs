@@ -4,17 +4,20 @@
 //! worth, comes with the call. Who moves is stopped in one round and started in a later one.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::{ConfigError, GpuTypeId, JobId};
+use pleach_scheduler::policy::Policy;
+use pleach_scheduler::{ConfigError, GpuTypeId, JobId, PolicyError};
 
-use super::deal::Lookups;
-use super::formula::{ESTIMATE_FEATURES, Formula, FormulaOrder};
+use super::deal::{Lookups, movable};
+use super::formula::{Formula, FormulaOrder};
 use super::order::{ClassicOrder, Order, Priority};
+use super::passes::PassOrder;
 use super::planner::allocate;
 use super::rules::DealingRules;
 use super::trust::Trust;
-use super::{DealingConfig, reference_formula};
+use super::{DealingConfig, passes_rules, reference_formula};
 use crate::allocation::apply_stops_first;
 
 /// Terms of a score that are told, the heaviest first. *Assumed*: as many as a person takes in.
@@ -32,6 +35,17 @@ pub struct RoundDealer {
 enum By {
     Classic(Priority, DealingConfig),
     Formula(Box<Formula>),
+    Policy(MakePolicy),
+}
+
+/// Makes fresh copies of a policy.
+#[derive(Clone)]
+struct MakePolicy(Arc<dyn Fn() -> Box<dyn Policy> + Send + Sync>);
+
+impl std::fmt::Debug for MakePolicy {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("MakePolicy")
+    }
 }
 
 impl RoundDealer {
@@ -69,6 +83,16 @@ impl RoundDealer {
         })
     }
 
+    /// Deals by the passes of a policy ([`PassOrder`]), by [`passes_rules`]; `make` gives fresh copies of it.
+    #[must_use]
+    pub fn by_policy(name: &str, make: impl Fn() -> Box<dyn Policy> + Send + Sync + 'static) -> RoundDealer {
+        RoundDealer {
+            name: name.to_owned(),
+            rules: passes_rules(),
+            by: By::Policy(MakePolicy(Arc::new(make))),
+        }
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -81,40 +105,47 @@ impl RoundDealer {
         &self.rules
     }
 
-    /// Whether estimates of run times matter to it.
-    #[must_use]
-    pub fn reads_estimates(&self) -> bool {
-        match &self.by {
-            By::Classic(priority, _) => *priority == Priority::ShortestRest,
-            By::Formula(formula) => ESTIMATE_FEATURES
-                .iter()
-                .any(|name| formula.weights.get(*name).is_some_and(|weight| *weight != 0.0)),
-        }
-    }
-
     fn order(&self, trust: Trust) -> Box<dyn Order> {
         match &self.by {
             By::Classic(priority, config) => Box::new(ClassicOrder::new(*priority, config.order)),
             By::Formula(formula) => Box::new(FormulaOrder::new(formula).trusting(trust)),
+            By::Policy(make) => Box::new(PassOrder::new((make.0)())),
         }
     }
 
     /// Makes one deal and carries it out on the tables. Where it does not move, or the cluster cannot preempt, free GPUs are
     /// filled and everybody who runs stays. `stays` are running jobs that cannot be stopped; they must not share GPUs with others.
-    pub fn deal(&self, cluster: &mut Cluster, trust: Trust, moves: bool, stays: &[JobId]) {
+    ///
+    /// # Errors
+    /// A policy that cannot be asked; nothing is carried out then.
+    pub fn deal(
+        &self,
+        cluster: &mut Cluster,
+        trust: Trust,
+        moves: bool,
+        stays: &[JobId],
+    ) -> Result<(), PolicyError> {
         let moves = moves && self.rules.preempt && cluster.capabilities().preemption;
         let mut order = self.order(trust);
         let mut lookups = Lookups::default();
-        let allocation = allocate(cluster, &self.rules, order.as_mut(), &mut lookups, moves, stays);
+        let allocation = allocate(cluster, &self.rules, order.as_mut(), &mut lookups, moves, stays)?;
         apply_stops_first(cluster, &allocation);
+        Ok(())
     }
 
-    /// The scores of jobs on these tables.
-    #[must_use]
-    pub fn scores(&self, cluster: &Cluster, trust: Trust) -> Scores {
+    /// The scores of jobs on these tables, for a deal that moves or for one that fills.
+    ///
+    /// # Errors
+    /// A policy that cannot be asked.
+    pub fn scores(&self, cluster: &Cluster, trust: Trust, moves: bool) -> Result<Scores, PolicyError> {
         let mut order = self.order(trust);
-        order.look(cluster);
-        Scores { order }
+        let moves = moves && self.rules.preempt && cluster.capabilities().preemption;
+        let movable = match moves {
+            true => movable(cluster, &self.rules, &[]),
+            false => Vec::new(),
+        };
+        order.look(cluster, &movable)?;
+        Ok(Scores { order })
     }
 }
 
@@ -142,7 +173,13 @@ impl Scores {
         let mut terms = self.order.terms(cluster, id, kind);
         terms.retain(|(_, value)| value.abs() >= 0.005);
         terms.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
-        let mut text = format!("score {:.2}", self.of(cluster, id, kind));
+        let score = self.of(cluster, id, kind);
+        if let [(words, _)] = terms.as_slice()
+            && score == f64::NEG_INFINITY
+        {
+            return format!("no score: {words}");
+        }
+        let mut text = format!("score {score:.2}");
         let num_others = terms.len().saturating_sub(NUM_TOLD);
         for (means, value) in terms.iter().take(NUM_TOLD) {
             let _ = write!(text, "\n  {value:+8.2}  {means}");

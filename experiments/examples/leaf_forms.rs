@@ -15,7 +15,7 @@ use std::sync::Arc;
 use pleach_distill::cart::{Binned, CartConfig, Grown, grow};
 use pleach_distill::{Dataset, Recording, TargetConfig, Targets};
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
-use pleach_experiments::distill::parts::{Lists, PartRow, REPORTED, in_words};
+use pleach_experiments::distill::parts::{Lists, PartRow, REPORTED, Rivals, in_words};
 use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::evaluate::workload_source::env_of;
 use pleach_experiments::progress::Watcher;

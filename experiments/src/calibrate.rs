@@ -9,7 +9,7 @@ use pleach_network::{LearnedPolicy, Standby, TrainedNetwork};
 use pleach_scheduler::portable_math::ln;
 use serde::Serialize;
 
-use crate::distill::parts::{Lists, PARTS, PartRow, REPORTED};
+use crate::distill::parts::{Lists, PARTS, PartRow, REPORTED, Rivals};
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;
 use crate::progress::Watcher;
@@ -72,7 +72,14 @@ pub fn calibrate(
     num_lists: usize,
     watcher: &Watcher,
 ) -> Result<(TrainedNetwork, Calibration), Error> {
-    let lists = Lists::draw(env, &PARTS, (seed, "calibrate"), num_lists, None, watcher)?;
+    let lists = Lists::draw(
+        env,
+        &PARTS,
+        (seed, "calibrate"),
+        num_lists,
+        Rivals::Heuristics,
+        watcher,
+    )?;
     let mut names: Vec<&String> = network.contract.prior.iter().map(|prior| &prior.policy).collect();
     for name in &lists.best {
         if !names.contains(&name) {
@@ -106,7 +113,7 @@ pub fn calibrate(
         &REPORTED,
         (seed, "calibrate/report"),
         num_lists,
-        None,
+        Rivals::Heuristics,
         watcher,
     )?;
     let before = fresh.rows(&fresh.all(&policy(&with(network, None))?)?);

@@ -13,7 +13,7 @@ use crate::commands::{Context, ablate, bundle, check, drift, frontier, guard, se
 use crate::flags::distill::PART_LISTS;
 use crate::flags::{CertifyArgs, DistillArgs, DistillCommand, MonotoneFlag};
 use crate::progress::bars;
-use pleach_experiments::distill::parts::{Lists, PARTS, markdown};
+use pleach_experiments::distill::parts::{Lists, PARTS, Rivals, markdown};
 use pleach_experiments::distill::prune;
 use pleach_experiments::distill::search::{SearchInput, search_tree, state_file};
 use pleach_experiments::error::Error;
@@ -147,7 +147,14 @@ fn parts(
     }
     let bars = bars(args.run.quiet);
     let drawn = (args.run.seed, "distill/parts");
-    let lists = Lists::draw(env, &PARTS, drawn, args.part_lists.into(), None, &bars)?;
+    let lists = Lists::draw(
+        env,
+        &PARTS,
+        drawn,
+        args.part_lists.into(),
+        Rivals::Heuristics,
+        &bars,
+    )?;
     let tree = PolicySpec::tree("tree", tree.clone())?;
     let mut rows = Vec::new();
     for (name, policy) in [("tree", &tree), (teacher.name(), teacher)] {
@@ -319,6 +326,15 @@ fn search(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     for policy in &against {
         policy.check(env.sim.capabilities)?;
     }
+    if args.deal && !env.sim.capabilities.preemption {
+        let hint = "Give --preemption too.";
+        return Err(Error::config(
+            "deal",
+            true,
+            "a cluster whose jobs may be stopped",
+            hint,
+        ));
+    }
     let settings = Settings {
         args,
         distill: &distill,
@@ -339,6 +355,7 @@ fn search(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         distill,
         trees,
         against,
+        deals: args.deal,
     };
     let watcher = bars(quiet);
     let found = search_tree(&env, &input, seed, &state_file(folder.path()), &watcher)?;

@@ -34,7 +34,7 @@ pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
     if let Some(error) = failed {
         return Err(error);
     }
-    let mut formula = found.formula;
+    let mut formula = found.best;
     let conditions = search.conditions.iter().map(|condition| condition.word());
     formula.origin = format!(
         "evolution from \"{}\": seed {}, {} generations of {} on {} lists of {} at loads {:?}, {}; {:+.4} on validation lists",

@@ -122,6 +122,7 @@ fn searched(
         distill: DistillConfig::default(),
         trees: Vec::new(),
         against: vec![network.clone()],
+        deals: false,
     };
     let state = state_file(folder.path());
     let found = search_tree(

@@ -78,6 +78,11 @@ pub struct DistillArgs {
     #[arg(long, help_heading = "Search")]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub search: bool,
+    /// Search for a tree by whose passes GPUs are dealt, as if all leases had ended (`--policy deal:PATH`), against the planners
+    /// that deal. Needs --preemption
+    #[arg(long, requires = "search", help_heading = "Search")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub deal: bool,
     /// Lists of jobs to simulate in the search [default: 30000]
     #[arg(long, value_name = "N", requires = "search", help_heading = "Search", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -23,10 +23,10 @@ pub struct IndexArgs {
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
     /// Presets, environment ids or lists of your own, repeated or with commas; of a list the last three tenths validate
-    /// [default: Pleach/Philly-v0,helios-like,gavel-multi,sia-philly,pollux]
+    /// [default: Pleach/Philly-v0,helios-like,gavel-multi,sia-philly,pollux,acme-like]
     #[arg(long, value_name = "PRESET", value_delimiter = ',', action = ArgAction::Append)]
     pub workload: Vec<String>,
-    /// Offered loads, repeated or with commas [default: 0.6,1.2,2; a list's own]
+    /// Offered loads, repeated or with commas [default: 0.3,0.6,1.2,2; a list's own]
     #[arg(long, value_name = "LOAD", value_delimiter = ',', action = ArgAction::Append, value_parser = super::number::load)]
     pub load: Vec<f64>,
     /// What is known and what stopping costs, repeated or with commas

@@ -10,7 +10,7 @@ use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::tree::Tree;
 use serde::Serialize;
 
-use super::parts::{Lists, PartRow, REPORTED, in_words, markdown, paired};
+use super::parts::{Lists, PartRow, REPORTED, Rivals, in_words, markdown, paired};
 use super::prune;
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;
@@ -121,7 +121,14 @@ pub fn frontier(
     }
     chosen.sort_by_key(|(place, _)| distilled.report.students[*place].leaves);
     let drawn = (seed, "distill/frontier");
-    let lists = Lists::draw(env, &REPORTED, drawn, input.num_lists, None, watcher)?;
+    let lists = Lists::draw(
+        env,
+        &REPORTED,
+        drawn,
+        input.num_lists,
+        Rivals::Heuristics,
+        watcher,
+    )?;
     let of_teacher = lists.all(&input.teacher)?;
     let mut lines = vec![LineRow {
         policy: input.teacher.name().to_string(),

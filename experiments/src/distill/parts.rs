@@ -1,12 +1,13 @@
 //! The parts on which a tree is judged: lists as long as usual, longer ones, and low loads. A tree that is good where it was made
 //! can lose a fifth where the cluster is half empty, and nothing that looks at one kind of list sees it.
 //!
-//! Every list has a baseline: the heuristic that is best over the lists of its part. So luck in choosing is on the baseline's side.
+//! Every list has a baseline: of the heuristics, or of the planners that deal, the one that is best over the lists of its part. So
+//! luck in choosing is on the baseline's side.
 
 use pleach_distill::search::Outcome;
 use pleach_env::workload::Workload;
-use pleach_env::{EnvConfig, Seed, SimConfig, Source, WorkloadConfig, simulate};
-use pleach_scheduler::policy::Policy;
+use pleach_env::{EnvConfig, Seed, SimConfig, Source, WorkloadConfig, simulate_planner};
+use pleach_scheduler::Planner;
 use pleach_scheduler::portable_math::{exp, ln};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -67,6 +68,32 @@ pub const REPORTED: [Kind; 5] = [
     PARTS[2],
     PARTS[3],
 ];
+
+/// Of whom the best on each part is the baseline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rivals<'a> {
+    /// All heuristics.
+    Heuristics,
+    /// The planners that deal in a classic order.
+    Dealers,
+    /// Those known to be the best of each part, by name.
+    Known(&'a [String]),
+}
+
+impl Rivals<'_> {
+    fn open(self) -> Result<Vec<PolicySpec>, Error> {
+        let names: Vec<String> = match self {
+            Rivals::Heuristics => return PolicySpec::open_all(&[]),
+            Rivals::Dealers => DEALERS.map(str::to_string).to_vec(),
+            Rivals::Known(names) => names.to_vec(),
+        };
+        let opened = names.iter().map(|name| PolicySpec::open(name));
+        Ok(opened.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+}
+
+/// The planners that deal in an order that nobody learned.
+const DEALERS: [&str; 4] = ["gittins-deal", "las-deal", "rate-deal", "srtf-deal"];
 
 /// Figures of one run: average JCT and its 99th percentile, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -165,8 +192,8 @@ impl Lists {
         })
     }
 
-    /// Draws `num` lists of each kind, less where it has a smaller share, from a stream of their own, and runs all heuristics; or only
-    /// those `known` to be the best of each part.
+    /// Draws `num` lists of each kind, less where it has a smaller share, from a stream of their own, and runs the
+    /// rivals.
     ///
     /// # Errors
     /// Where a list cannot be drawn or a run fails.
@@ -175,12 +202,12 @@ impl Lists {
         kinds: &[Kind],
         (seed, stream): (u64, &str),
         num: usize,
-        known: Option<&[String]>,
+        rivals: Rivals<'_>,
         watcher: &Watcher,
     ) -> Result<Lists, Error> {
         let kinds = kinds_of(env, kinds);
         let instances = instances(env, &kinds, (seed, stream), num)?;
-        let (best, base) = baselines(env, kinds.len(), &instances, known, watcher)?;
+        let (best, base) = baselines(env, kinds.len(), &instances, rivals, watcher)?;
         let lists = instances
             .into_iter()
             .zip(base)
@@ -193,19 +220,19 @@ impl Lists {
         })
     }
 
-    /// Runs policies on lists, side by side: (place of the policy, number of the list). `policy` makes one. Answers are in the order
+    /// Runs policies on lists, side by side: (place of the policy, number of the list). `planner` makes one. Answers are in the order
     /// of the runs, at any number of threads.
     ///
     /// # Errors
     /// The first run, in that order, that failed.
     pub fn outcomes(
         &self,
-        policy: impl Fn(usize) -> Result<Box<dyn Policy>, Error> + Sync,
+        planner: impl Fn(usize) -> Result<Box<dyn Planner>, Error> + Sync,
         runs: &[(usize, usize)],
     ) -> Result<Vec<Outcome>, Error> {
         let one = |(place, list): &(usize, usize)| {
             let list = &self.lists[*list];
-            let figures = run(&list.instance, &self.sim, &mut policy(*place)?)?;
+            let figures = run(&list.instance, &self.sim, planner(*place)?.as_mut())?;
             Ok(figures.against(list.base))
         };
         let done: Vec<Result<Outcome, Error>> = runs.par_iter().map(one).collect();
@@ -218,7 +245,7 @@ impl Lists {
     /// A run that failed.
     pub fn all(&self, policy: &PolicySpec) -> Result<Vec<Outcome>, Error> {
         let runs: Vec<(usize, usize)> = (0..self.lists.len()).map(|list| (0, list)).collect();
-        self.outcomes(|_| policy.policy(), &runs)
+        self.outcomes(|_| policy.make_planner(), &runs)
     }
 
     /// What outcomes on all lists are worth, part by part, against the best heuristic.
@@ -293,19 +320,13 @@ fn baselines(
     env: &EnvConfig,
     num_parts: usize,
     instances: &[(usize, Instance)],
-    known: Option<&[String]>,
+    rivals: Rivals<'_>,
     watcher: &Watcher,
 ) -> Result<(Vec<String>, Vec<Figures>), Error> {
-    let heuristics = match known {
-        None => PolicySpec::open_all(&[])?,
-        Some(names) => names
-            .iter()
-            .map(|name| PolicySpec::heuristic(name))
-            .collect::<Result<_, _>>()?,
-    };
+    let policies = rivals.open()?;
     let place_of = |policy: usize, list: usize| policy * instances.len() + list;
-    let is_asked = |policy: usize, part: usize| known.is_none() || policy == part;
-    let runs: Vec<(usize, usize)> = (0..heuristics.len())
+    let is_asked = |policy: usize, part: usize| !matches!(rivals, Rivals::Known(_)) || policy == part;
+    let runs: Vec<(usize, usize)> = (0..policies.len())
         .flat_map(|policy| (0..instances.len()).map(move |list| (policy, list)))
         .collect();
     let done = crate::evaluate::run::in_parallel("baselines", watcher, &runs, |(policy, list)| {
@@ -313,7 +334,7 @@ fn baselines(
         if !is_asked(*policy, *part) {
             return Ok(None);
         }
-        run(instance, &env.sim, &mut heuristics[*policy].policy()?).map(Some)
+        run(instance, &env.sim, policies[*policy].make_planner()?.as_mut()).map(Some)
     })?;
     let lists_of = |part: usize| (0..instances.len()).filter(move |list| instances[*list].0 == part);
     let mut best = Vec::new();
@@ -322,7 +343,7 @@ fn baselines(
             let own = lists_of(part).filter_map(|list| done[place_of(policy, list)]);
             own.map(|figures: Figures| ln(figures.avg_jct_s)).sum()
         };
-        let asked = (0..heuristics.len()).filter(|policy| is_asked(*policy, part));
+        let asked = (0..policies.len()).filter(|policy| is_asked(*policy, part));
         let first = asked.min_by(|a, b| sum(*a).total_cmp(&sum(*b)));
         best.push(first.unwrap_or(0));
     }
@@ -330,7 +351,7 @@ fn baselines(
         done[place_of(best[*part], list)].ok_or_else(|| Error::Failed("a part without a baseline".into()))
     });
     let base = base.collect::<Result<Vec<Figures>, Error>>()?;
-    let names = best.iter().map(|place| heuristics[*place].name().to_string());
+    let names = best.iter().map(|place| policies[*place].name().to_string());
     Ok((names.collect(), base))
 }
 
@@ -345,12 +366,12 @@ pub fn paired(own: &[Outcome], other: &[Outcome]) -> Option<Ratio> {
     Ratio::of_pairs(&pairs)
 }
 
-fn run(instance: &Instance, sim: &SimConfig, policy: &mut Box<dyn Policy>) -> Result<Figures, Error> {
+fn run(instance: &Instance, sim: &SimConfig, planner: &mut dyn Planner) -> Result<Figures, Error> {
     let sim = SimConfig {
         seed: instance.seed,
         ..sim.clone()
     };
-    let metrics = simulate(&instance.workload, &sim, policy)?.metrics;
+    let metrics = simulate_planner(&instance.workload, &sim, planner)?.metrics;
     Ok(Figures {
         avg_jct_s: metrics.avg_jct_s,
         p99_jct_s: metrics.p99_jct_s,

@@ -7,15 +7,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use pleach_baselines::dealing::policy_planner;
 use pleach_distill::search::{
     Archive, Caller, Draft, Entry, Outcome, Question, Rows, SearchConfig, SearchState, search,
 };
 use pleach_distill::{Dataset, DistillConfig, Monotone, Recording};
-use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
+use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate_planner};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
+use pleach_scheduler::{Planner, PolicyPlanner};
 
 use super::narrow::narrowed;
-use super::parts::{CHOSEN, Kind, Lists, PartRow, REPORTED, SEARCHED, kinds_of, paired};
+use super::parts::{CHOSEN, Kind, Lists, PartRow, REPORTED, Rivals, SEARCHED, kinds_of, paired};
 use super::provenance;
 pub use super::search_report::{FrontierRow, OtherRow, SearchReport};
 use super::starts::hand_rules;
@@ -36,6 +38,8 @@ const RECORDED: usize = 2;
 const CHOICE_LISTS: usize = 24;
 /// What a smaller tree may be behind the best in the objective. *Assumed*.
 const TOLERANCE: f64 = 0.002;
+/// Who answers where a tree by whose passes GPUs are dealt fails. *Assumed*: as for any policy that names nobody.
+const DEALT_FALLBACK: &str = "easy";
 /// What a part may lose against its best heuristic, the lower end of its interval.
 const LOSS_MAX: f64 = 1.01;
 
@@ -54,6 +58,18 @@ pub struct SearchInput {
     pub trees: Vec<(String, Tree)>,
     /// Policies that the table shows beside the trees.
     pub against: Vec<PolicySpec>,
+    /// Whether GPUs are dealt by the passes of trees, as if all leases had ended.
+    pub deals: bool,
+}
+
+impl SearchInput {
+    fn rivals(&self) -> Rivals<'static> {
+        if self.deals {
+            Rivals::Dealers
+        } else {
+            Rivals::Heuristics
+        }
+    }
 }
 
 /// The result.
@@ -72,6 +88,8 @@ struct Ground<'a> {
     env: &'a EnvConfig,
     seed: u64,
     watcher: &'a Watcher,
+    /// Whether GPUs are dealt by the passes of trees.
+    deals: bool,
     meta: TreeMeta,
     rows: Rows,
 }
@@ -90,16 +108,18 @@ pub fn search_tree(
     let kinds = kinds_of(env, &SEARCHED);
     let config = settled(&input.config, kinds.len(), seed);
     config.validate()?;
-    let rules = hand_rules(env);
+    let rules = hand_rules(env, input.deals);
     let ground = Ground {
         env,
         seed,
         watcher,
+        deals: input.deals,
         meta: meta_of(env, input, (seed, &config), &rules[0].1),
-        rows: recorded(env, &kinds, seed, &rules)?,
+        rows: recorded(env, &kinds, seed, (&rules, input.deals))?,
     };
     let of_each = config.num_lists() / kinds.len().max(1);
-    let race = Lists::draw(env, &kinds, (seed, "search/race"), of_each, None, watcher)?;
+    let drawn = (seed, "search/race");
+    let race = Lists::draw(env, &kinds, drawn, of_each, input.rivals(), watcher)?;
     let kept: Option<SearchState> = if state.exists() {
         Some(atomic_file::read_json(state, STATE_BYTES_MAX)?)
     } else {
@@ -141,13 +161,19 @@ fn meta_of(
             ("seed".to_string(), serde_json::json!(seed)),
             ("teacher".to_string(), serde_json::json!(teacher)),
             ("search".to_string(), serde_json::json!(config)),
+            ("deals".to_string(), serde_json::json!(input.deals)),
         ]),
         ..rule.plain_meta("tree")
     }
 }
 
 /// Candidates as they come while hand rules schedule, the first and the last of them in turn.
-fn recorded(env: &EnvConfig, kinds: &[Kind], seed: u64, rules: &[(String, Draft)]) -> Result<Rows, Error> {
+fn recorded(
+    env: &EnvConfig,
+    kinds: &[Kind],
+    seed: u64,
+    (rules, deals): (&[(String, Draft)], bool),
+) -> Result<Rows, Error> {
     let mut dataset = Dataset::new(Seed(seed).child("search/rows", 0), 4 * ROWS_MAX);
     let num_jobs = Source::open(env)?
         .workload(env, Seed(seed).child("search/rows", 0))?
@@ -166,12 +192,17 @@ fn recorded(env: &EnvConfig, kinds: &[Kind], seed: u64, rules: &[(String, Draft)
             let index = (number * RECORDED + episode) as u64;
             let draw = Seed(seed).child("search/rows", 1 + index);
             let rng = draw.stream("search.rows", 0);
-            let mut recording = Recording::of_teacher(&mut policy, &mut dataset, rng);
+            let recording = Recording::of_teacher(&mut policy, &mut dataset, rng);
             let sim = SimConfig {
                 seed: draw.0,
                 ..env.sim.clone()
             };
-            simulate(&source.workload(&env, draw)?, &sim, &mut recording)?;
+            let workload = source.workload(&env, draw)?;
+            if deals {
+                simulate_planner(&workload, &sim, &mut policy_planner(name, recording)?)?;
+            } else {
+                simulate_planner(&workload, &sim, &mut PolicyPlanner::new(recording))?;
+            }
         }
     }
     Ok(Rows::of(&dataset, ROWS_MAX))
@@ -236,7 +267,8 @@ impl Ground<'_> {
         (kept, file): (Option<SearchState>, &Path),
     ) -> Result<SearchState, Error> {
         let mut judge = |question: Question<'_>| -> Result<Vec<Outcome>, Error> {
-            race.outcomes(|place| Ok(Box::new(question.trees[place].clone())), question.runs)
+            let planner = |place: usize| self.planner(&question.trees[place]);
+            race.outcomes(planner, question.runs)
         };
         let watcher = self.watcher;
         let mut keep = |state: &SearchState| -> Result<(), Error> {
@@ -265,7 +297,15 @@ impl Ground<'_> {
     }
 
     fn policy(&self, name: &str, draft: &Draft) -> Result<PolicySpec, Error> {
-        PolicySpec::tree(name, self.tree(draft)?)
+        let tree = PolicySpec::tree(name, self.tree(draft)?)?;
+        if self.deals { tree.dealt() } else { Ok(tree) }
+    }
+
+    fn planner(&self, tree: &TreePolicy) -> Result<Box<dyn Planner>, Error> {
+        Ok(match self.deals {
+            true => Box::new(policy_planner("tree", tree.clone())?),
+            false => Box::new(PolicyPlanner::new(tree.clone())),
+        })
     }
 
     /// Chooses, accepts and reports.
@@ -279,7 +319,7 @@ impl Ground<'_> {
         let num_chosen = kinds_of(self.env, &CHOSEN).len();
         let mut yardsticks = best.to_vec();
         yardsticks.extend(best.last().cloned().filter(|_| num_chosen > best.len()));
-        let choice = self.lists(&CHOSEN, "search/choice", CHOICE_LISTS, Some(&yardsticks))?;
+        let choice = self.lists(&CHOSEN, "search/choice", CHOICE_LISTS, Rivals::Known(&yardsticks))?;
         let of_choice = SearchConfig {
             num_parts: choice.parts.len(),
             ..config.clone()
@@ -299,7 +339,7 @@ impl Ground<'_> {
             .position(|(objective, _)| *objective <= best + TOLERANCE);
         let chosen = chosen.ok_or_else(|| Error::Failed("the search kept no tree".into()))?;
 
-        let lists = self.lists(&REPORTED, "search/acceptance", input.accept_lists, None)?;
+        let lists = self.lists(&REPORTED, "search/acceptance", input.accept_lists, input.rivals())?;
         let mut outcomes: Vec<Vec<Outcome>> = Vec::new();
         for (_, entry) in &frontier {
             outcomes.push(lists.all(&self.policy("tree", &entry.draft)?)?);
@@ -315,7 +355,13 @@ impl Ground<'_> {
             others.push(other(&lists, policy.name(), &own, &outcomes[chosen]));
         }
         let at_home = |draft: &Draft| {
-            narrowed(self.tree(draft)?, &lists.best[0], lists.num_gpu_types()).map_err(failed)
+            // A dealer cannot answer where a tree fails; who is best of those that can does not matter as much.
+            let fallback = if self.deals {
+                DEALT_FALLBACK
+            } else {
+                &lists.best[0]
+            };
+            narrowed(self.tree(draft)?, fallback, lists.num_gpu_types()).map_err(failed)
         };
         let trees: Vec<Tree> = frontier
             .iter()
@@ -357,14 +403,8 @@ impl Ground<'_> {
         })
     }
 
-    fn lists(
-        &self,
-        kinds: &[Kind],
-        stream: &str,
-        num: usize,
-        known: Option<&[String]>,
-    ) -> Result<Lists, Error> {
-        Lists::draw(self.env, kinds, (self.seed, stream), num, known, self.watcher)
+    fn lists(&self, kinds: &[Kind], stream: &str, num: usize, rivals: Rivals<'_>) -> Result<Lists, Error> {
+        Lists::draw(self.env, kinds, (self.seed, stream), num, rivals, self.watcher)
     }
 }
 

@@ -14,14 +14,17 @@ use pleach_scheduler::policy::{Needs, TieKey};
 /// types; fewer cost less time.
 const FITTING: usize = 8;
 
-/// Hand rules for an environment, each with its name.
+/// Hand rules for an environment, each with its name; where GPUs are dealt by their passes also such as look at service.
 #[must_use]
-pub fn hand_rules(env: &EnvConfig) -> Vec<(String, Draft)> {
+pub fn hand_rules(env: &EnvConfig, deals: bool) -> Vec<(String, Draft)> {
     let mut rules = Rules {
         env,
         found: Vec::new(),
     };
     rules.of_any_cluster();
+    if deals {
+        rules.of_deals();
+    }
     let offered = env.candidates.needs().actions;
     if offered.contains(ActionKind::Share) {
         rules.of_sharing();
@@ -96,6 +99,30 @@ impl Rules<'_> {
         // PhillyGang: short reservations first, long ones and loose young starts after holding.
         self.add("near reservations", near(), SHORTEST, &[], true);
         self.add("near reservations, smallest", near(), SMALLEST, &[], true);
+    }
+
+    /// Least attained service for each GPU, as `las-deal` has it (there ln of service and gang, here log10, scaled), on fast types and
+    /// tight seats first.
+    fn of_deals(&mut self) {
+        let served = [
+            ("attained_gpu_s", 1.0),
+            ("num_gpus", -0.0625),
+            ("speed_ratio", -0.2),
+            ("locality", -0.1),
+        ];
+        self.add("least served", greedy(), TieKey::Arrival, &served, false);
+        let name = "least served, waits for its type";
+        self.add(name, waits_for_type(), TieKey::Arrival, &served, false);
+        let served_and_short = [
+            ("attained_gpu_s", 1.0),
+            ("remaining_s", 0.3),
+            ("speed_ratio", -0.2),
+            ("locality", -0.1),
+        ];
+        let name = "least served, short ones first";
+        self.add(name, greedy(), TieKey::Arrival, &served_and_short, false);
+        let name = "least served, tight, reserve first";
+        self.add(name, tight(), TieKey::Arrival, &served, true);
     }
 
     fn of_sharing(&mut self) {
@@ -266,7 +293,7 @@ mod tests {
     fn hand_rules_are_trees_that_every_task_can_run() {
         for task in crate::suite::TASKS {
             let env = env_of(task.id, Some(20), None).unwrap();
-            let rules = hand_rules(&env);
+            let rules = hand_rules(&env, true);
             assert!(rules.len() >= 11, "{}", task.id);
             for (name, rule) in rules {
                 let tree = rule.tree(&rule.plain_meta(&name), &Rows::default()).unwrap();

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pleach_baselines::Entry;
+use pleach_baselines::dealing::policy_planner;
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::policy::Policy;
@@ -32,6 +33,10 @@ const MEND_IT: &str = "Mend it there: docs/policy-file.md, Editing by hand.";
 pub const TREE_FILE: &str = "tree.json";
 /// The selector that `pleach distill select` gave, in its folder.
 pub const SELECTOR_FILE: &str = "selector.json";
+/// What stands before a policy by whose passes GPUs are dealt.
+const DEALT: &str = "deal:";
+/// What a deal makes use of in a cluster.
+const DEALS: ActionSet = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
 /// Every policy that a run's folder may hold.
 const IN_FOLDERS: [&str; 3] = [BEST_CHECKPOINT, TREE_FILE, SELECTOR_FILE];
 
@@ -50,6 +55,8 @@ enum Kind {
     Selector(Box<SelectorPolicy>),
     Planner(&'static Entry, serde_json::Value),
     Made(Maker),
+    /// Deals by the passes of another.
+    Dealt(Box<PolicySpec>),
 }
 
 /// Makes fresh copies of a policy of the caller's own.
@@ -130,6 +137,18 @@ impl PolicySpec {
         }
     }
 
+    /// What deals by its passes, as if all leases had ended ([`pleach_baselines::dealing::PassOrder`]).
+    ///
+    /// # Errors
+    /// A planner, which chooses among no candidates.
+    pub fn dealt(self) -> Result<PolicySpec, Error> {
+        self.policy()?;
+        Ok(PolicySpec {
+            name: format!("{DEALT}{}", self.name),
+            kind: Kind::Dealt(Box::new(self)),
+        })
+    }
+
     /// Name in tables and files.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -143,6 +162,7 @@ impl PolicySpec {
     pub fn make_planner(&self) -> Result<Box<dyn Planner>, Error> {
         match &self.kind {
             Kind::Planner(entry, settings) => (entry.make)(settings).map_err(Error::from),
+            Kind::Dealt(inner) => Ok(Box::new(policy_planner(&self.name, inner.policy()?)?)),
             _ => Ok(Box::new(PolicyPlanner::new(self.policy()?))),
         }
     }
@@ -150,7 +170,7 @@ impl PolicySpec {
     /// Whether it plans whole instants and cannot be asked about a candidate.
     #[must_use]
     pub fn is_planner(&self) -> bool {
-        matches!(self.kind, Kind::Planner(..))
+        matches!(self.kind, Kind::Planner(..) | Kind::Dealt(_))
     }
 
     /// Name of the heuristic that it is, whatever its label; none of other kinds.
@@ -173,8 +193,10 @@ impl PolicySpec {
     /// # Errors
     /// As [`PolicySpec::policy`]; not in practice.
     pub fn asks(&self) -> Result<ActionSet, Error> {
-        if let Kind::Planner(entry, _) = &self.kind {
-            return Ok(entry.requirements);
+        match &self.kind {
+            Kind::Planner(entry, _) => return Ok(entry.requirements),
+            Kind::Dealt(_) => return Ok(DEALS),
+            _ => {}
         }
         let granted = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
         Ok(self.policy()?.needs().actions.intersection(granted))
@@ -191,7 +213,7 @@ impl PolicySpec {
             Kind::Tree(policy) => Box::new((**policy).clone()),
             Kind::Selector(policy) => Box::new((**policy).clone()),
             Kind::Made(maker) => (maker.0)(),
-            Kind::Planner(..) => {
+            Kind::Planner(..) | Kind::Dealt(_) => {
                 return Err(Error::config(
                     "policy",
                     &self.name,
@@ -234,6 +256,17 @@ impl PolicySpec {
                     format!("It needs {}.", requirement_flags(missing).join(" and ")),
                 ))
             }
+            Kind::Dealt(inner) if capabilities.preemption => inner.check(capabilities),
+            Kind::Dealt(_) => {
+                let flags = requirement_flags(ActionSet::of(ActionKind::Preempt)).join(" and ");
+                let allowed = "a cluster whose jobs may be stopped, for what deals";
+                Err(Error::config(
+                    "policy",
+                    &self.name,
+                    allowed,
+                    format!("It needs {flags}."),
+                ))
+            }
             // The heuristics of a selector do without what a cluster cannot do, as they do alone.
             Kind::Heuristic(_) | Kind::Network(_) | Kind::Selector(_) | Kind::Made(_) => Ok(()),
         }
@@ -245,6 +278,7 @@ impl PolicySpec {
         match &self.kind {
             Kind::Tree(policy) => Some(policy.tree().to_text()),
             Kind::Selector(policy) => Some(policy.selector().to_text()),
+            Kind::Dealt(inner) => inner.text(),
             Kind::Planner(entry, formula) if entry.info.name == "index" => {
                 let formula = pleach_baselines::dealing::formula_of(formula).ok()?;
                 Some(formula.text())
@@ -253,13 +287,17 @@ impl PolicySpec {
         }
     }
 
-    /// Opens `NAME`, `PATH` or `LABEL=PATH`. A path is a checkpoint, a policy file, or the folder of a run with either.
+    /// Opens `NAME`, `PATH`, `deal:NAME`, `deal:PATH`, or any of them after `LABEL=`. A path is a checkpoint, a policy file, or the folder of a run with either.
     ///
     /// # Errors
     /// A name that is no heuristic and no file; a file that is neither a checkpoint nor a policy file of this version; a finished run
     /// with another policy than it ended with.
     pub fn open(spec: &str) -> Result<Vec<PolicySpec>, Error> {
         let (label, place) = label_and_place(spec);
+        if let Some(inner) = place.strip_prefix(DEALT) {
+            let opened = PolicySpec::open(inner)?.into_iter();
+            return opened.map(|policy| Ok(policy.dealt()?.named(label))).collect();
+        }
         let path = Path::new(place);
         if heuristics::names().contains(&place) {
             let policy = PolicySpec::heuristic(place)?;
@@ -375,7 +413,7 @@ impl PolicySpec {
     #[must_use]
     pub fn reads_cluster(&self) -> bool {
         match &self.kind {
-            Kind::Heuristic(_) | Kind::Selector(_) | Kind::Planner(..) => true,
+            Kind::Heuristic(_) | Kind::Selector(_) | Kind::Planner(..) | Kind::Dealt(_) => true,
             Kind::Network(policy) => policy.reads_cluster(),
             Kind::Tree(_) | Kind::Made(_) => false,
         }

@@ -300,6 +300,9 @@ impl WorkloadSource {
     /// As [`WorkloadSource::only`] and [`WorkloadSource::workload`]; a cluster for generated jobs or a load for a list,
     /// which an environment does not take.
     pub fn env(&self, scheduling: &SchedulingConfig) -> Result<EnvConfig, Error> {
+        if self.workload.len() > 1 {
+            return self.env_of_several(scheduling);
+        }
         let name = self.only("learned from")?;
         let workload = match self.source(name)? {
             Source::Generated(generator) => {
@@ -341,6 +344,26 @@ impl WorkloadSource {
         let shares = config.sim.capabilities.actions().contains(ActionKind::Share);
         config.candidates.actions = config.candidates.actions.set(ActionKind::Share, shares);
         Ok(config)
+    }
+
+    /// An environment whose episodes are of several kinds in turn by chance.
+    fn env_of_several(&self, scheduling: &SchedulingConfig) -> Result<EnvConfig, Error> {
+        let mut parts = Vec::new();
+        let mut first = None;
+        for name in &self.workload {
+            let alone = WorkloadSource {
+                workload: vec![name.clone()],
+                ..self.clone()
+            };
+            let env = alone.env(scheduling)?;
+            parts.push(env.workload.clone());
+            first.get_or_insert(env);
+        }
+        let workload = WorkloadConfig::Mixture(parts);
+        Ok(EnvConfig {
+            workload,
+            ..first.unwrap_or_default()
+        })
     }
 }
 

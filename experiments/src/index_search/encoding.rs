@@ -3,8 +3,11 @@
 use pleach_baselines::dealing::{DealingRules, FORMULA_VERSION, Formula, INDEX_FEATURES};
 use pleach_scheduler::portable_math::{exp, ln};
 
-/// Numbers of the rules behind the weights: ln deal_min_s, ln deal_max_s, pack_above, ln reseat_loss.
-const NUM_RULES: usize = 4;
+/// Numbers of the rules behind the weights: ln deal_min_s, ln deal_max_s, pack_above, ln reseat_loss, ln stint.
+const NUM_RULES: usize = 5;
+
+/// A shorter stint hardly is one, restarts. A search that begins without stints begins here.
+const STINT_MIN: f64 = 0.1;
 
 /// What of the numbers may move.
 #[derive(Clone, Debug)]
@@ -36,6 +39,7 @@ impl Encoding {
             ln(rules.deal_max_s),
             rules.pack_above,
             ln(rules.reseat_loss.max(1e-3)),
+            ln(rules.stint.max(STINT_MIN)),
         ];
         weights.chain(rules).collect()
     }
@@ -50,7 +54,7 @@ impl Encoding {
             _ => 0.15,
         };
         let weights = INDEX_FEATURES.iter().map(|feature| of_feature(feature.name));
-        weights.chain([0.4, 0.4, 0.05, 0.5]).collect()
+        weights.chain([0.4, 0.4, 0.05, 0.5, 0.7]).collect()
     }
 
     /// The formula of some numbers, whatever they are.
@@ -68,6 +72,7 @@ impl Encoding {
                 deal_max_s: round(exp(rules[1]).clamp(60.0, 86_400.0)),
                 pack_above: round(rules[2].clamp(1.0, 1.6)),
                 reseat_loss: round(exp(rules[3]).clamp(1e-3, 1e3)),
+                stint: round(exp(rules[4]).clamp(STINT_MIN, 100.0)),
                 ..self.rules
             },
             weights: named
@@ -91,6 +96,7 @@ mod tests {
             assert!((back.weights[name] - weight).abs() < 1e-4, "{name}");
         }
         assert!((back.rules.deal_max_s - formula.rules.deal_max_s).abs() < 1e-3);
+        assert!((back.rules.stint - formula.rules.stint).abs() < 1e-3);
         assert_eq!(encoding.steps().len(), encoding.numbers(&formula).len());
         let without = Encoding::new(formula.rules, &["service".to_string()]);
         assert!(

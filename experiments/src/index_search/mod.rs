@@ -1,9 +1,10 @@
 //! Learning a linear index: evolution over the weights of a [`Formula`], judged on whole lists of several kinds and loads.
 //!
 //! A candidate's loss on a list is the logarithm of its average JCT over that of the formula that the search begins with, and a
-//! part of what its p99 JCT is longer by. Every generation meets other lists, the same for all its candidates. The centre of
-//! the distribution is judged now and then on validation lists that no generation meets; the best of those is kept, if it is
-//! better than the beginning.
+//! part of what its p99 JCT is longer by. Lists come in parts, a kind at a load in a condition, and where a part is lost in the
+//! mean its loss counts again, so that a gain here does not pay for a loss there. Every generation meets other lists, the same
+//! for all its candidates. The centre of the distribution is judged now and then on validation lists that no generation meets;
+//! the best of those is kept, if it is better than the beginning.
 
 mod cma;
 mod encoding;
@@ -12,10 +13,12 @@ mod lists;
 pub use cma::SepCma;
 pub use encoding::Encoding;
 
+use std::collections::BTreeMap;
+
 use pleach_baselines::dealing::{DealingConfig, FORMULA_VERSION, Formula, index_planner};
 use pleach_env::{Seed, SimConfig, simulate_planner};
 use pleach_scheduler::portable_math::ln;
-use pleach_scheduler::{ActionKind, ActionSet};
+use pleach_scheduler::{ActionKind, ActionSet, ConfigError, Planner};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +54,8 @@ pub struct IndexSearch {
     pub validation_lists: usize,
     /// How much of the logarithm of the p99 JCT counts where it is longer than at the beginning, 0 to 10.
     pub tail: f64,
+    /// How often the loss of a part that is lost in the mean counts besides, 0 to 100.
+    pub lost_part: f64,
     /// Features that weigh nothing.
     pub without: Vec<String>,
     /// Root of all randomness.
@@ -65,10 +70,11 @@ impl Default for IndexSearch {
             "gavel-multi",
             "sia-philly",
             "pollux",
+            "acme-like",
         ];
         IndexSearch {
             kinds: kinds.map(str::to_string).to_vec(),
-            loads: vec![0.6, 1.2, 2.0],
+            loads: vec![0.3, 0.6, 1.2, 2.0],
             loads_of_files: Vec::new(),
             conditions: vec![Condition::Ideal, Condition::Realistic],
             num_jobs: 200,
@@ -78,6 +84,7 @@ impl Default for IndexSearch {
             validate_every: 10,
             validation_lists: 2,
             tail: 0.1,
+            lost_part: 1.0,
             without: Vec::new(),
             seed: 1,
         }
@@ -106,11 +113,46 @@ pub fn by_hand() -> Formula {
     }
 }
 
-/// What a search has found.
+/// What can be searched for: something that deals by a list of numbers.
+pub trait Searched: Sync {
+    /// The numbers that the search begins with.
+    fn first(&self) -> Vec<f64>;
+
+    /// How far each number moves at first.
+    fn steps(&self) -> Vec<f64>;
+
+    /// The planner of some numbers, whatever they are.
+    ///
+    /// # Errors
+    /// Settings that nobody can use.
+    fn planner(&self, numbers: &[f64]) -> Result<Box<dyn Planner>, ConfigError>;
+}
+
+/// The numbers of a formula.
+struct OfFormula<'a> {
+    encoding: &'a Encoding,
+    first: &'a Formula,
+}
+
+impl Searched for OfFormula<'_> {
+    fn first(&self) -> Vec<f64> {
+        self.encoding.numbers(self.first)
+    }
+
+    fn steps(&self) -> Vec<f64> {
+        self.encoding.steps()
+    }
+
+    fn planner(&self, numbers: &[f64]) -> Result<Box<dyn Planner>, ConfigError> {
+        index_planner(&self.encoding.formula(numbers))
+    }
+}
+
+/// What a search has found: a formula, or numbers of whatever was searched for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
-    /// The formula.
-    pub formula: Formula,
+pub struct Found<F> {
+    /// The best that was found, or the beginning.
+    pub best: F,
     /// Its loss on the validation lists: below 0 it is better than the beginning.
     pub validation_loss: f64,
     /// After each look: generation and loss of the centre on the validation lists.
@@ -128,6 +170,8 @@ struct Part<'a> {
 
 /// A list and what the first formula makes of it.
 struct Judged {
+    /// Which of the parts it is of.
+    part: usize,
     sim: SimConfig,
     instance: Instance,
     jct_s: f64,
@@ -139,20 +183,41 @@ impl IndexSearch {
     ///
     /// # Errors
     /// A kind that nobody knows, or a simulation that fails.
-    pub fn run(&self, first: &Formula, mut report: impl FnMut(u32, f64)) -> Result<Found, Error> {
+    pub fn run(&self, first: &Formula, report: impl FnMut(u32, f64)) -> Result<Found<Formula>, Error> {
         let encoding = Encoding::new(first.rules, &self.without);
-        let begin = encoding.formula(&encoding.numbers(first));
-        let mut search = SepCma::new(encoding.numbers(first), &encoding.steps(), self.population);
+        let what = OfFormula {
+            encoding: &encoding,
+            first,
+        };
+        let found = self.search(&what, report)?;
+        Ok(Found {
+            best: encoding.formula(&found.best),
+            validation_loss: found.validation_loss,
+            looks: found.looks,
+        })
+    }
+
+    /// Searches for the numbers of anything that deals.
+    ///
+    /// # Errors
+    /// As [`IndexSearch::run`].
+    pub fn search(
+        &self,
+        what: &impl Searched,
+        mut report: impl FnMut(u32, f64),
+    ) -> Result<Found<Vec<f64>>, Error> {
+        let mut search = SepCma::new(what.first(), &what.steps(), self.population);
         let mut rng = Seed(self.seed).stream("index", 0);
         let parts = self.parts();
         let files = Lists::open(&self.kinds, self.num_jobs)?;
-        let draws = parts.iter().flat_map(|part| {
+        let draws = (0..parts.len()).flat_map(|part| {
             let seed = |number: usize| Seed(self.seed).child("validation", number as u64);
-            (0..self.validation_lists).map(move |number| (*part, seed(number)))
+            (0..self.validation_lists).map(move |number| (part, seed(number)))
         });
-        let validation = self.judged(&files, Use::Validation, &begin, &draws.collect::<Vec<_>>())?;
+        let draws: Vec<_> = draws.collect();
+        let validation = self.judged(&files, &parts, Use::Validation, what, &draws)?;
         let mut found = Found {
-            formula: begin.clone(),
+            best: what.first(),
             validation_loss: 0.0,
             looks: Vec::new(),
         };
@@ -160,28 +225,23 @@ impl IndexSearch {
             let draws: Vec<_> = (0..self.lists)
                 .map(|number| {
                     let turn = generation as usize * self.lists + number;
-                    (
-                        parts[turn % parts.len()],
-                        Seed(self.seed).child("training", turn as u64),
-                    )
+                    let seed = Seed(self.seed).child("training", turn as u64);
+                    (turn % parts.len(), seed)
                 })
                 .collect();
-            let lists = self.judged(&files, Use::Search, &begin, &draws)?;
+            let lists = self.judged(&files, &parts, Use::Search, what, &draws)?;
             let drawn: Vec<Vec<f64>> = (0..self.population).map(|_| search.draw(&mut rng)).collect();
-            let losses = drawn
-                .par_iter()
-                .map(|numbers| self.loss(&encoding.formula(numbers), &lists));
+            let losses = drawn.par_iter().map(|numbers| self.loss(what, numbers, &lists));
             let losses: Vec<f64> = losses.collect::<Result<_, Error>>()?;
             let mut order: Vec<usize> = (0..drawn.len()).collect();
             order.sort_by(|a, b| losses[*a].total_cmp(&losses[*b]));
             search.tell(&order.into_iter().map(|at| drawn[at].clone()).collect::<Vec<_>>());
             if (generation + 1) % self.validate_every == 0 || generation + 1 == self.generations {
-                let formula = encoding.formula(search.mean());
-                let loss = self.loss(&formula, &validation)?;
+                let loss = self.loss(what, search.mean(), &validation)?;
                 found.looks.push((generation + 1, loss));
                 report(generation + 1, loss);
                 if loss < found.validation_loss {
-                    (found.formula, found.validation_loss) = (formula, loss);
+                    (found.best, found.validation_loss) = (search.mean().to_vec(), loss);
                 }
             }
         }
@@ -209,29 +269,33 @@ impl IndexSearch {
         parts
     }
 
-    /// Mean loss over lists.
-    fn loss(&self, formula: &Formula, lists: &[Judged]) -> Result<f64, Error> {
+    /// Mean loss over lists, and over parts that are lost once more.
+    fn loss(&self, what: &impl Searched, numbers: &[f64], lists: &[Judged]) -> Result<f64, Error> {
         let losses = lists.par_iter().map(|list| {
-            let (jct_s, p99_s) = play(&list.sim, formula, &list.instance)?;
+            let planner = what.planner(numbers)?;
+            let (jct_s, p99_s) = play(&list.sim, planner, &list.instance)?;
             let tail = ln(p99_s / list.p99_s).max(0.0);
-            Ok(ln(jct_s / list.jct_s) + self.tail * tail)
+            Ok((list.part, ln(jct_s / list.jct_s) + self.tail * tail))
         });
-        let losses: Vec<f64> = losses.collect::<Result<_, Error>>()?;
-        Ok(losses.iter().sum::<f64>() / losses.len().max(1) as f64)
+        let losses: Vec<(usize, f64)> = losses.collect::<Result<_, Error>>()?;
+        Ok(mean_and_lost(&losses, self.lost_part))
     }
 
     fn judged(
         &self,
         files: &Lists,
+        parts: &[Part<'_>],
         what_for: Use,
-        begin: &Formula,
-        draws: &[(Part<'_>, Seed)],
+        what: &impl Searched,
+        draws: &[(usize, Seed)],
     ) -> Result<Vec<Judged>, Error> {
-        let judged = draws.par_iter().map(|(part, seed)| {
+        let judged = draws.par_iter().map(|(number, seed)| {
+            let part = &parts[*number];
             let sim = part.condition.sim();
             let instance = files.draw((part.kind, part.load), self.num_jobs, (what_for, *seed), &sim)?;
-            let (jct_s, p99_s) = play(&sim, begin, &instance)?;
+            let (jct_s, p99_s) = play(&sim, what.planner(&what.first())?, &instance)?;
             Ok(Judged {
+                part: *number,
                 sim,
                 instance,
                 jct_s,
@@ -242,15 +306,24 @@ impl IndexSearch {
     }
 }
 
-/// Average and p99 JCT of a formula on a list, s.
-fn play(sim: &SimConfig, formula: &Formula, instance: &Instance) -> Result<(f64, f64), Error> {
+/// The mean of losses, each with its part, and `again` times what parts that are lost in the mean add to it.
+fn mean_and_lost(losses: &[(usize, f64)], again: f64) -> f64 {
+    let mut parts: BTreeMap<usize, f64> = BTreeMap::new();
+    for (part, loss) in losses {
+        *parts.entry(*part).or_default() += loss;
+    }
+    let sum: f64 = parts.values().map(|loss| loss + again * loss.max(0.0)).sum();
+    sum / losses.len().max(1) as f64
+}
+
+/// Average and p99 JCT of a planner on a list, s.
+fn play(sim: &SimConfig, mut planner: Box<dyn Planner>, instance: &Instance) -> Result<(f64, f64), Error> {
     let asks = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
     let sim = SimConfig {
         seed: instance.seed,
         capabilities: sim.capabilities.with_actions(asks),
         ..sim.clone()
     };
-    let mut planner = index_planner(formula)?;
     let result = simulate_planner(&instance.workload, &sim, planner.as_mut())?;
     Ok((result.metrics.avg_jct_s, result.metrics.p99_jct_s))
 }

@@ -28,7 +28,17 @@ fn a_search_gives_the_same_formula_again_and_is_no_worse_than_its_beginning_wher
     assert!(found.validation_loss <= 0.0);
     let best = found.looks.iter().map(|look| look.1).fold(0.0, f64::min);
     assert_eq!(found.validation_loss, best);
-    assert!(index_planner(&found.formula).is_ok());
+    assert!(index_planner(&found.best).is_ok());
+}
+
+#[test]
+fn a_part_that_is_lost_counts_again() {
+    // Part 0 gains 0.2 over two lists, part 1 loses 0.1 over two, though one of them is won.
+    let losses = [(0, -0.1), (1, -0.1), (0, -0.1), (1, 0.2)];
+    let near = |again: f64, wanted: f64| assert!((mean_and_lost(&losses, again) - wanted).abs() < 1e-12);
+    near(0.0, -0.025);
+    near(1.0, 0.0);
+    near(3.0, 0.05);
 }
 
 #[test]
@@ -39,7 +49,7 @@ fn what_is_left_out_weighs_nothing() {
         ..small()
     };
     let found = search.run(&first, |_, _| ()).unwrap();
-    assert!(!found.formula.weights.contains_key("rest") && !found.formula.weights.contains_key("speed"));
+    assert!(!found.best.weights.contains_key("rest") && !found.best.weights.contains_key("speed"));
 }
 
 #[test]

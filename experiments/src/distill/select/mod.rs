@@ -31,7 +31,7 @@ use self::race::{Entry, LISTS_OF_EACH, Race, cost_of_one};
 use self::report::{Judged, SingleRow};
 pub use self::report::{SelectReport, SizeRow};
 use self::visited::Visited;
-use super::parts::{Kind, Lists, PARTS, REPORTED, kinds_of, paired};
+use super::parts::{Kind, Lists, PARTS, REPORTED, Rivals, kinds_of, paired};
 use super::provenance;
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;
@@ -128,7 +128,7 @@ pub fn select(env: &EnvConfig, input: &SelectInput, seed: u64, watcher: &Watcher
             ..SearchConfig::default()
         },
     };
-    let lists = ground.lists(&PARTS, "select/race", LISTS_OF_EACH, None)?;
+    let lists = ground.lists(&PARTS, "select/race", LISTS_OF_EACH, Rivals::Heuristics)?;
     let mut race = Race::new(&lists, &ground.config);
     watcher.part("select", input.simulations as usize, || {
         ground.raced(&lists, &mut race)
@@ -177,14 +177,8 @@ fn meta_of(env: &EnvConfig, input: &SelectInput, seed: u64) -> SelectorMeta {
 }
 
 impl Ground<'_> {
-    fn lists(
-        &self,
-        kinds: &[Kind],
-        stream: &str,
-        num: usize,
-        known: Option<&[String]>,
-    ) -> Result<Lists, Error> {
-        Lists::draw(self.env, kinds, (self.seed, stream), num, known, self.watcher)
+    fn lists(&self, kinds: &[Kind], stream: &str, num: usize, rivals: Rivals<'_>) -> Result<Lists, Error> {
+        Lists::draw(self.env, kinds, (self.seed, stream), num, rivals, self.watcher)
     }
 
     /// The race: single rules, then size by size.
@@ -271,7 +265,12 @@ impl Ground<'_> {
     /// Chooses, accepts and reports.
     fn finished(&self, race: &Race<'_>, raced: &Lists) -> Result<Selected, Error> {
         let frontier = self.chosen_of_each_size(race, raced)?;
-        let accept = self.lists(&PARTS, "select/acceptance", self.input.lists, Some(&raced.best))?;
+        let accept = self.lists(
+            &PARTS,
+            "select/acceptance",
+            self.input.lists,
+            Rivals::Known(&raced.best),
+        )?;
         let mut outcomes = Vec::new();
         for (_, entry) in &frontier {
             outcomes.push(accept.all(&policy(&entry.selector))?);
@@ -299,7 +298,7 @@ impl Ground<'_> {
     /// One of each size by the lists of the choice, as far as it is better there than all smaller ones, smallest first. The first is
     /// the best single rule.
     fn chosen_of_each_size(&self, race: &Race<'_>, raced: &Lists) -> Result<Vec<(f64, Entry)>, Error> {
-        let lists = self.lists(&PARTS, "select/choice", CHOICE_LISTS, Some(&raced.best))?;
+        let lists = self.lists(&PARTS, "select/choice", CHOICE_LISTS, Rivals::Known(&raced.best))?;
         let mut sizes: BTreeMap<usize, (f64, Entry)> = BTreeMap::new();
         for entry in race.entries() {
             let objective = self.config.objective(&lists.all(&policy(&entry.selector))?);
@@ -319,7 +318,7 @@ impl Ground<'_> {
 
     /// What all sizes and all heuristics do on lists on which nothing was chosen.
     fn reported(&self, race: &Race<'_>, judged: Vec<Judged>, chosen: usize) -> Result<Selected, Error> {
-        let lists = self.lists(&REPORTED, "select/report", self.input.lists, None)?;
+        let lists = self.lists(&REPORTED, "select/report", self.input.lists, Rivals::Heuristics)?;
         let mut of_sizes: Vec<Vec<Outcome>> = Vec::new();
         for size in &judged {
             of_sizes.push(lists.all(&policy(&size.selector))?);

@@ -6,8 +6,8 @@
 //! *assumed*.
 
 use pleach_distill::search::{Outcome, SearchConfig};
-use pleach_scheduler::policy::Policy;
 use pleach_scheduler::selector::{Selector, SelectorPolicy};
+use pleach_scheduler::{Planner, PolicyPlanner};
 
 use crate::distill::parts::Lists;
 use crate::error::Error;
@@ -127,8 +127,9 @@ impl Race<'_> {
             .iter()
             .map(|runner| SelectorPolicy::new(runner.selector.clone()))
             .collect();
-        let policy = |place: usize| Ok(Box::new(selectors[place].clone()) as Box<dyn Policy>);
-        let outcomes = self.lists.outcomes(policy, &runs)?;
+        let planner =
+            |place: usize| Ok(Box::new(PolicyPlanner::new(selectors[place].clone())) as Box<dyn Planner>);
+        let outcomes = self.lists.outcomes(planner, &runs)?;
         self.simulations += runs.len() as u64;
         for (runner, own) in runners.iter_mut().zip(outcomes.chunks_exact(lists.len().max(1))) {
             runner.outcomes.extend_from_slice(own);

@@ -260,7 +260,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         &REPORTED,
         (SEED.0, "leaf forms"),
         lists.parse()?,
-        None,
+        Rivals::Heuristics,
         &watcher,
     )?;
     let print = |name: &str, rows: &[PartRow]| {

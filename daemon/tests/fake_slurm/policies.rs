@@ -96,6 +96,42 @@ fn an_index_deals_anew_and_explains_its_score_and_its_log_is_decided_alike() {
 }
 
 #[test]
+fn passes_of_a_heuristic_stop_and_give_back_and_their_log_is_decided_alike() {
+    let fake = Fake::new(&[(4, "4:00:00"), (4, "5:00:00")]);
+    let config = fake.read("pleach.toml") + "preemption = true\nrestart_cost_s = 0.0\n";
+    fs::write(fake.at("pleach.toml"), config).unwrap();
+    // Whoever deals first after another policy need not wait for a minute.
+    fake.rounds("sjf", "--live", "2");
+    assert_eq!(fake.order().len(), 2);
+    // Both nodes are full: the longer gang gives way to a shorter one.
+    fake.submit(3, 4, "10:00");
+    let told = out(&fake.scheduler(&["why-not", "3", "--policy", "deal:sjf"]));
+    assert!(
+        told.contains("By deal:sjf 0 jobs come before it on a100"),
+        "{told}"
+    );
+    let begun = std::time::Instant::now();
+    while fake.order().len() < 3 && begun.elapsed().as_secs() < 30 {
+        fake.rounds("deal:sjf", "--live", "4");
+    }
+    assert_eq!(fake.order().get(2), Some(&3), "{}", fake.read("scontrol.log"));
+    assert!(fake.job(2).contains("prio='0'"), "{}", fake.job(2));
+    let told = out(&fake.scheduler(&["explain", "2"]));
+    assert!(
+        told.contains("stopped") && told.contains("by deal:sjf, no score: not chosen"),
+        "{told}"
+    );
+    let log = fake.at("state/decisions.jsonl").display().to_string();
+    let told = out(&fake.scheduler(&["replay", &log, "--policy", "deal:sjf"]));
+    assert!(
+        told.contains(" rounds are decided alike") && !told.contains("otherwise"),
+        "{told}"
+    );
+    let said = fake.rounds("deal:las-deal", "--live", "1");
+    assert!(said.contains("leave `deal:` out"), "{said}");
+}
+
+#[test]
 fn a_dealer_that_may_not_stop_jobs_fills_free_gpus_and_says_so_and_a_broken_index_is_refused() {
     let fake = Fake::new(&QUEUE);
     let said = fake.rounds("srtf-deal", "--live", "3");

@@ -416,7 +416,15 @@ mod tests {
     #[test]
     fn lists_come_in_turn_and_the_best_heuristic_of_a_part_is_at_one_there() {
         let env = env_of("Pleach/PhillyGang-v1", Some(40), None).unwrap();
-        let lists = Lists::draw(&env, &REPORTED, (3, "test"), 4, None, &Watcher::nobody()).unwrap();
+        let lists = Lists::draw(
+            &env,
+            &REPORTED,
+            (3, "test"),
+            4,
+            Rivals::Heuristics,
+            &Watcher::nobody(),
+        )
+        .unwrap();
         let parts: Vec<usize> = lists.lists.iter().map(|list| list.part).collect();
         assert_eq!(parts, [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 3, 4, 0, 3, 4]);
         let jobs: Vec<usize> = lists.lists[..5]
@@ -439,7 +447,7 @@ mod tests {
             &REPORTED,
             (3, "test"),
             4,
-            Some(&lists.best),
+            Rivals::Known(&lists.best),
             &Watcher::nobody(),
         )
         .unwrap();

@@ -515,6 +515,7 @@ mod tests {
             distill: DistillConfig::default(),
             trees: Vec::new(),
             against: vec![PolicySpec::heuristic("sjf").unwrap()],
+            deals: false,
         }
     }
 
@@ -564,6 +565,37 @@ mod tests {
             report.markdown().contains("(chosen)")
                 && report.markdown().contains("The tree over sjf: as long ")
         );
+    }
+
+    #[test]
+    fn a_tree_by_whose_passes_gpus_are_dealt_is_judged_against_the_planners_that_deal() {
+        let mut env = env_of("Pleach/PhillyGang-v1", Some(30), Some(2.0)).unwrap();
+        env.sim.capabilities.preemption = true;
+        let deals = SearchInput {
+            deals: true,
+            against: vec![PolicySpec::open("deal:sjf").unwrap().remove(0)],
+            ..input(500)
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let found = search_tree(&env, &deals, 3, &state_file(folder.path()), &Watcher::nobody()).unwrap();
+        let row = &found.report.frontier[0].parts[0];
+        assert!(row.best_heuristic.ends_with("-deal"), "{}", row.best_heuristic);
+        assert_eq!(found.tree.fallback(), Some(DEALT_FALLBACK));
+        assert_eq!(found.tree.meta().trained_by["deals"], serde_json::json!(true));
+        // The same tree is worth the same when it is played by its name.
+        let path = folder.path().join("tree.json");
+        std::fs::write(&path, found.tree.to_json()).unwrap();
+        let spec = PolicySpec::open(&format!("deal:{}", path.display()))
+            .unwrap()
+            .remove(0);
+        let drawn = (3, "search/acceptance");
+        let lists = Lists::draw(&env, &REPORTED, drawn, 6, Rivals::Dealers, &Watcher::nobody()).unwrap();
+        let rows = lists.rows(&lists.all(&spec).unwrap());
+        if found.report.accepted {
+            assert_eq!(rows, found.report.frontier[found.report.chosen].parts);
+        }
+        let plain = PolicySpec::open(&path.display().to_string()).unwrap().remove(0);
+        assert_ne!(lists.rows(&lists.all(&plain).unwrap()), rows);
     }
 
     #[test]

@@ -256,17 +256,8 @@ impl PolicySpec {
                     format!("It needs {}.", requirement_flags(missing).join(" and ")),
                 ))
             }
-            Kind::Dealt(inner) if capabilities.preemption => inner.check(capabilities),
-            Kind::Dealt(_) => {
-                let flags = requirement_flags(ActionSet::of(ActionKind::Preempt)).join(" and ");
-                let allowed = "a cluster whose jobs may be stopped, for what deals";
-                Err(Error::config(
-                    "policy",
-                    &self.name,
-                    allowed,
-                    format!("It needs {flags}."),
-                ))
-            }
+            // Where nobody may be stopped a deal fills free GPUs.
+            Kind::Dealt(inner) => inner.check(capabilities),
             // The heuristics of a selector do without what a cluster cannot do, as they do alone.
             Kind::Heuristic(_) | Kind::Network(_) | Kind::Selector(_) | Kind::Made(_) => Ok(()),
         }
@@ -532,6 +523,31 @@ mod tests {
                 error.contains("does not begin with PLEACHNW or PLEACHCK"),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn what_deals_is_made_of_what_chooses_among_candidates_and_of_no_planner() {
+        let dealt = PolicySpec::open("deal:sjf").unwrap().remove(0);
+        assert_eq!((dealt.name(), dealt.is_planner()), ("deal:sjf", true));
+        assert!(dealt.make_planner().is_ok() && dealt.policy().is_err());
+        assert_eq!(dealt.asks().unwrap(), DEALS);
+        assert!(dealt.check(Capabilities::DEFAULT).is_ok());
+        let named = PolicySpec::open("mine=deal:sjf").unwrap().remove(0);
+        assert_eq!(named.name(), "mine");
+        let tree = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../checkpoints/reference/PhillyShare-v1-tree.json"
+        );
+        let tree = PolicySpec::open(&format!("deal:{tree}")).unwrap().remove(0);
+        assert!(tree.name().starts_with(DEALT) && tree.text().unwrap().contains("tier 1"));
+        for (wrong, word) in [
+            ("deal:las-deal", "chooses among candidates"),
+            ("deal:deal:sjf", "chooses among candidates"),
+            ("deal:sfj", "Did you mean sjf?"),
+        ] {
+            let text = PolicySpec::open(wrong).unwrap_err().to_string();
+            assert!(text.contains(word), "{text}");
         }
     }
 

@@ -391,6 +391,28 @@ pub fn resize(env: &mut EnvConfig, num_jobs: Option<u32>, load: Option<f64>) -> 
 mod tests {
     use super::*;
 
+    #[test]
+    fn several_kinds_are_episodes_of_several_kinds() {
+        let both = WorkloadSource {
+            workload: vec!["philly-like".into(), "gavel-multi".into()],
+            num_jobs: Some(20),
+            load: Some(1.5),
+            ..WorkloadSource::default()
+        };
+        let env = both.env(&SchedulingConfig::default()).unwrap();
+        let WorkloadConfig::Mixture(parts) = &env.workload else {
+            panic!("{:?}", env.workload);
+        };
+        for (part, name) in parts.iter().zip(&both.workload) {
+            let alone = WorkloadSource {
+                workload: vec![name.clone()],
+                ..both.clone()
+            };
+            assert_eq!(*part, alone.env(&SchedulingConfig::default()).unwrap().workload);
+        }
+        assert_eq!(parts.len(), 2);
+    }
+
     fn source(name: &str) -> WorkloadSource {
         WorkloadSource {
             workload: vec![name.to_string()],

@@ -13,76 +13,54 @@ use crate::entry::{Entry, PREEMPTION, SHARING};
 
 const REQUIREMENTS: ActionSet = PREEMPTION.union(SHARING);
 
-const fn info(
-    name: &'static str,
-    citation: &'static str,
-    knows: &'static str,
-    decides: &'static str,
-) -> Info {
-    Info {
-        name,
-        family: "dealing, preemptive, sharing",
-        citation,
-        knows,
-        decides,
-    }
+/// A planner that deals, by its name.
+macro_rules! dealt {
+    ($name:literal, $citation:literal, $knows:literal, $decides:literal) => {
+        Entry {
+            info: Info {
+                name: $name,
+                family: "dealing, preemptive, sharing",
+                citation: $citation,
+                knows: $knows,
+                decides: $decides,
+            },
+            requirements: REQUIREMENTS,
+            defaults: || defaults($name),
+            make: |value| make($name, value),
+        }
+    };
 }
 
 /// The planners of this line.
 pub(crate) const ENTRIES: &[Entry] = &[
-    Entry {
-        info: info(
-            "las-deal",
-            "least attained service (Tiresias NSDI'19), dealt",
-            "attained service, gang size, speed on each GPU type and beside each other job",
-            "deals GPUs, sizes and cores to the least served jobs, seats gangs tightly, packs the others where that pays",
-        ),
-        requirements: REQUIREMENTS,
-        defaults: || defaults("las-deal"),
-        make: |value| make("las-deal", value),
-    },
-    Entry {
-        info: info(
-            "srtf-deal",
-            "shortest remaining time first, dealt",
-            "run time estimate, gang size, speed on each GPU type and beside each other job",
-            "as las-deal, the shortest rest first",
-        ),
-        requirements: REQUIREMENTS,
-        defaults: || defaults("srtf-deal"),
-        make: |value| make("srtf-deal", value),
-    },
-    Entry {
-        info: info(
-            "gittins-deal",
-            "Gittins index (Tiresias NSDI'19), dealt",
-            "attained service, that of ended jobs, gang size, speed on each GPU type and beside each other job",
-            "as las-deal, the job most likely to end soon for what it costs first",
-        ),
-        requirements: REQUIREMENTS,
-        defaults: || defaults("gittins-deal"),
-        make: |value| make("gittins-deal", value),
-    },
-    Entry {
-        info: info(
-            "rate-deal",
-            "greedy by rate per GPU, dealt",
-            "gang size, speed on each GPU type and beside each other job",
-            "as las-deal, the gang whose GPUs each do most first",
-        ),
-        requirements: REQUIREMENTS,
-        defaults: || defaults("rate-deal"),
-        make: |value| make("rate-deal", value),
-    },
-    Entry {
-        info: info(
-            "index",
-            "a learned linear index, dealt",
-            "attained service, age, load, gang size, speed on each GPU type and beside each other job",
-            "as las-deal, by a formula of weighted logarithms that evolution found",
-        ),
-        requirements: REQUIREMENTS,
-        defaults: || defaults("index"),
-        make: |value| make("index", value),
-    },
+    dealt!(
+        "las-deal",
+        "least attained service (Tiresias NSDI'19), dealt",
+        "attained service, gang size, speed on each GPU type and beside each other job",
+        "deals GPUs, sizes and cores to the least served jobs, seats gangs tightly, packs the others where that pays"
+    ),
+    dealt!(
+        "srtf-deal",
+        "shortest remaining time first, dealt",
+        "run time estimate, gang size, speed on each GPU type and beside each other job",
+        "as las-deal, the shortest rest first"
+    ),
+    dealt!(
+        "gittins-deal",
+        "Gittins index (Tiresias NSDI'19), dealt",
+        "attained service, that of ended jobs, gang size, speed on each GPU type and beside each other job",
+        "as las-deal, the job most likely to end soon for what it costs first"
+    ),
+    dealt!(
+        "rate-deal",
+        "greedy by rate per GPU, dealt",
+        "gang size, speed on each GPU type and beside each other job",
+        "as las-deal, the gang whose GPUs each do most first"
+    ),
+    dealt!(
+        "index",
+        "a learned linear index, dealt",
+        "attained service, age, load, gang size, speed on each GPU type and beside each other job",
+        "as las-deal, by a formula of weighted logarithms that evolution found"
+    ),
 ];

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use pleach_scheduler::cluster::{Capabilities, Cluster, JobState, Placement, Shape, Sharing, Slice};
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, TenantSpec};
 use pleach_scheduler::physics::interference::PairEntry;
-use pleach_scheduler::{GpuTypeId, JobId, NodeId, Planner, Time};
+use pleach_scheduler::{GpuTypeId, JobId, NodeId, Planner, Time, heuristics};
 use proptest::prelude::*;
 use serde_json::json;
 
 use crate::cores::Demand;
 use crate::count::{Room, Wish, count};
-use crate::make;
 use crate::test_clusters::{multi_type_cluster, running, submit, submit_for};
 use crate::what_if::FreeResources;
+use crate::{Dealer, PassOrder, make};
 
 /// Nodes of GPUs; two jobs on the same GPUs each run at `beside` of their speed; a restart costs `restart_s`.
 fn cluster_of(num_nodes: u32, gpus_per_node: u32, beside: f64, restart_s: f64) -> Cluster {
@@ -404,15 +404,14 @@ proptest! {
     #[test]
     fn no_gpu_is_dealt_twice_no_seat_moves_without_a_cause_and_the_same_cluster_gets_the_same_deal(
         waves in proptest::collection::vec(jobs(), 1..5),
-        name in proptest::sample::select(vec!["las-deal", "srtf-deal", "gittins-deal", "rate-deal"]),
+        name in proptest::sample::select(vec!["las-deal", "srtf-deal", "gittins-deal", "rate-deal", "deal:sjf", "deal:las"]),
         beside in proptest::sample::select(vec![0.3, 0.7]),
         stay_gain in proptest::sample::select(vec![1.0, 2.0]),
         stint in proptest::sample::select(vec![0.0, 20.0]),
     ) {
         let mut cluster = walled(4, 4, beside, 10.0);
         let settings = json!({"order": {"stay_gain": stay_gain}, "rules": {"deal_min_s": 0.0, "stint": stint}});
-        let mut planner = make(name, &settings).unwrap();
-        let mut twin = make(name, &settings).unwrap();
+        let (mut planner, mut twin) = (dealer(name, &settings), dealer(name, &settings));
         for (number, wave) in waves.into_iter().enumerate() {
             for id in cluster.running().collect::<Vec<_>>() {
                 if wave.get(id.index() % wave.len()).is_some_and(|job| job.2) {
@@ -433,6 +432,16 @@ proptest! {
             }
         }
     }
+}
+
+/// A planner that deals in an order, or by the passes of a heuristic.
+fn dealer(name: &str, settings: &serde_json::Value) -> Box<dyn Planner> {
+    let Some(heuristic) = name.strip_prefix("deal:") else {
+        return make(name, settings).unwrap();
+    };
+    let rules = serde_json::from_value(settings["rules"].clone()).unwrap();
+    let order = PassOrder::new(heuristics::by_name(heuristic).unwrap());
+    Box::new(Dealer::new(name, rules, order).unwrap())
 }
 
 /// A job that runs before and after on other GPUs lay loose, or somebody else of its GPUs' new owners is as large (a gang that

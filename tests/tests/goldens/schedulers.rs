@@ -1,5 +1,6 @@
 //! When every job starts and ends under every heuristic and every planner, each with what it asks for.
 
+use pleach_baselines::dealing::policy_planner;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{
@@ -94,12 +95,35 @@ fn everyone() -> Vec<(ActionSet, Box<dyn Planner>)> {
     all
 }
 
+/// Every heuristic, by whose passes GPUs are dealt.
+fn dealt() -> Vec<(ActionSet, Box<dyn Planner>)> {
+    let asks = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
+    let of = |name: &&str| -> (ActionSet, Box<dyn Planner>) {
+        let policy = heuristics::by_name(name).unwrap();
+        (
+            asks,
+            Box::new(policy_planner(&format!("deal:{name}"), policy).unwrap()),
+        )
+    };
+    heuristics::names().iter().map(of).collect()
+}
+
 #[test]
 fn every_job_starts_and_ends_when_it_did_under_every_heuristic_and_planner() {
+    hold("schedulers", played(everyone));
+}
+
+#[test]
+fn every_job_starts_and_ends_when_it_did_where_gpus_are_dealt_by_the_passes_of_a_heuristic() {
+    hold("dealt", played(dealt));
+}
+
+/// All of them on a list of each kind, and once with failures.
+fn played(all: impl Fn() -> Vec<(ActionSet, Box<dyn Planner>)>) -> Vec<Row> {
     let mut rows = Vec::new();
     for generator in generators() {
         let workload = workload(&generator);
-        for (asks, planner) in everyone() {
+        for (asks, planner) in all() {
             rows.push(play(&workload, &SimConfig::default(), asks, planner));
         }
     }
@@ -111,8 +135,8 @@ fn every_job_starts_and_ends_when_it_did_under_every_heuristic_and_planner() {
     config.capabilities.checkpoint_interval_s = Some(600.0);
     let mut workload = workload(&generators()[0]);
     workload.name += " with failures";
-    for (asks, planner) in everyone() {
+    for (asks, planner) in all() {
         rows.push(play(&workload, &config, asks, planner));
     }
-    hold("schedulers", rows);
+    rows
 }

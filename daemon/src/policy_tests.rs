@@ -1,0 +1,176 @@
+//! Policies that are read, refused and told of.
+
+use super::*;
+use pleach_scheduler::ActionKind;
+use std::path::PathBuf;
+
+fn reference() -> Tree {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../checkpoints/reference/PhillyGang-v1-tree.json"
+    );
+    Tree::load(path.as_ref()).unwrap()
+}
+
+#[test]
+fn the_fallback_of_the_file_holds_where_the_settings_name_none_and_is_held_to_the_cluster() {
+    let capabilities = Capabilities::default();
+    let unsealed = reference().with_gpu_types_max(None).unwrap();
+    let unsealed = unsealed.with_fallback(None).unwrap();
+    let plain = Loaded::tree("t", unsealed, capabilities).unwrap();
+    let of = |loaded: &Loaded, named: Option<&str>| {
+        let settings = RoundSettings {
+            fallback: named.map(str::to_owned),
+            ..RoundSettings::default()
+        };
+        let found = loaded.fallback(&settings, capabilities);
+        found
+            .map(|fallback| fallback.name)
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(of(&plain, None).unwrap(), "easy");
+    assert_eq!(of(&plain, Some("fifo")).unwrap(), "fifo");
+    let sealed = |name: &str| {
+        let tree = reference().with_fallback(Some(name.into())).unwrap();
+        Loaded::tree("t", tree, capabilities).unwrap()
+    };
+    assert_eq!(of(&sealed("sjf-reserve"), None).unwrap(), "sjf-reserve");
+    assert_eq!(of(&sealed("sjf-reserve"), Some("fifo")).unwrap(), "fifo");
+    // A fallback that would stop jobs, where none may be stopped.
+    assert!(!capabilities.actions().contains(ActionKind::Preempt));
+    let refused = of(&sealed("srtf"), None).unwrap_err();
+    assert!(
+        refused.contains("its fallback cannot be used") && refused.contains("Preempt"),
+        "{refused}"
+    );
+    assert_eq!(of(&sealed("srtf"), Some("easy")).unwrap(), "easy");
+    // A file that names none that there is, is refused when it is read.
+    let folder = tempfile::tempdir().unwrap();
+    let path: PathBuf = folder.path().join("tree.json");
+    let text = reference().with_fallback(Some("sjf".into())).unwrap().to_json();
+    std::fs::write(
+        &path,
+        text.replace("\"fallback\": \"sjf\"", "\"fallback\": \"sfj\""),
+    )
+    .unwrap();
+    let refused = Loaded::of(&path.display().to_string(), capabilities)
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("fallback = \"sfj\": allowed is "), "{refused}");
+}
+
+#[test]
+fn a_tree_that_was_trained_with_other_estimates_is_told_with_the_fix() {
+    let told = |trained_with: Provenance, from: EstimatesFrom| {
+        let text = reference().to_json();
+        let at = text.find("\"estimates\": [").unwrap();
+        let end = at + text[at..].find(']').unwrap();
+        let kind = serde_json::to_string(&trained_with).unwrap();
+        let text = format!("{}\"estimates\": [{kind}{}", &text[..at], &text[end..]);
+        let tree = Tree::from_json(&text).unwrap();
+        let loaded = Loaded::tree("t", tree, Capabilities::default()).unwrap();
+        let estimates = EstimateSettings {
+            from,
+            ..EstimateSettings::default()
+        };
+        loaded.warnings_with(&estimates)
+    };
+    use {EstimatesFrom::*, Provenance::*};
+    assert!(told(UserLimit, Limit).is_empty() && told(Predicted, History).is_empty());
+    for (trained_with, from, words) in [
+        (Predicted, Limit, "set `from = \"history\"` in `[estimates]`"),
+        (UserLimit, History, "set `from = \"limit\"` in `[estimates]`"),
+        (
+            Oracle,
+            Limit,
+            "here only time limits are known (UserLimit): `from = \"history\"`",
+        ),
+        (Oracle, History, "training with `--estimates history`"),
+    ] {
+        let found = told(trained_with, from);
+        assert!(found.len() == 1 && found[0].contains(words), "{found:?}");
+    }
+}
+
+#[test]
+fn a_bundle_is_a_policy_and_is_refused_where_a_file_of_it_was_changed() {
+    use pleach_scheduler::tree::{BUNDLE_FORMAT, BUNDLE_VERSION, BundledFile, Manifest};
+    let folder = tempfile::tempdir().unwrap();
+    let tree = reference();
+    let text = tree.to_json();
+    let manifest = Manifest {
+        format: BUNDLE_FORMAT.into(),
+        version: BUNDLE_VERSION,
+        name: tree.meta().name.clone(),
+        tree_hash: tree.hash(),
+        made_by: "a test".into(),
+        commit: None,
+        trained_by: tree.meta().trained_by.clone(),
+        recorded_on: tree.visits().unwrap().recorded_on.clone(),
+        files: vec![BundledFile::of("tree.json", text.as_bytes())],
+    };
+    std::fs::write(folder.path().join("tree.json"), &text).unwrap();
+    std::fs::write(
+        folder.path().join("manifest.json"),
+        serde_json::to_vec(&manifest).unwrap(),
+    )
+    .unwrap();
+    let place = folder.path().display().to_string();
+    let loaded = Loaded::of(&place, Capabilities::default()).unwrap();
+    assert_eq!(loaded.tree.unwrap().tree(), &tree);
+    std::fs::write(folder.path().join("tree.json"), text + "\n").unwrap();
+    let refused = Loaded::of(&place, Capabilities::default())
+        .unwrap_err()
+        .to_string();
+    assert!(refused.contains("bundle: tree.json: it has "), "{refused}");
+}
+
+#[test]
+fn a_selector_is_a_policy_and_is_held_to_the_cluster_by_its_rules() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("selector.json");
+    let place = path.display().to_string();
+    let save = |rule: &str| selector(rule).save(&path).unwrap();
+    let capabilities = Capabilities::default();
+    save("gpu-time-reserve");
+    let loaded = Loaded::of(&place, capabilities).unwrap();
+    assert_eq!((loaded.name.as_str(), loaded.tree.is_none()), ("mine", true));
+    assert!(loaded.selector.is_some());
+    let warnings = loaded.warnings_with(&EstimateSettings::default());
+    assert!(
+        warnings[0].contains("estimates of the kind [Oracle]"),
+        "{warnings:?}"
+    );
+    save("srtf");
+    let refused = Loaded::of(&place, capabilities).unwrap_err().to_string();
+    assert!(refused.contains("needs preemption"), "{refused}");
+    save("easy");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("\"rule\":\"easy\"", "\"rule\":\"esay\"")).unwrap();
+    let refused = Loaded::of(&place, capabilities).unwrap_err().to_string();
+    assert!(refused.contains("did you mean easy?"), "{refused}");
+}
+
+/// `sjf` while at most two jobs wait, else this rule.
+fn selector(rule: &str) -> Selector {
+    use pleach_scheduler::FeatureSchema;
+    use pleach_scheduler::selector::{SelectorMeta, SelectorNode};
+    let schema = FeatureSchema::current();
+    let index = schema.joined_index("num_pending").unwrap();
+    let leaf = |id, rule: &str| SelectorNode::Leaf {
+        id,
+        rule: rule.into(),
+    };
+    let meta = SelectorMeta {
+        name: "mine".into(),
+        estimates: vec![Provenance::Oracle],
+        trained_by: std::collections::BTreeMap::new(),
+    };
+    let split = SelectorNode::Split {
+        feature: index as u16,
+        threshold: schema.joined(index).unwrap().encode(2.0),
+        left: 1,
+        right: 2,
+    };
+    Selector::new(meta, &[split, leaf(0, "sjf"), leaf(1, rule)]).unwrap()
+}

@@ -1,0 +1,113 @@
+//! Both sides instant by instant.
+
+use super::*;
+
+pub fn plain(decisions: &[Decision]) -> Vec<String> {
+    let line = |decision: &Decision| {
+        let place = &decision.placement;
+        format!(
+            "{} {:?} {place:?} {:?}",
+            decision.job, decision.action, decision.reservation
+        )
+    };
+    decisions.iter().map(line).collect()
+}
+
+/// The class of shares, and that of whole GPUs, where both are given.
+pub const SHARES: ClassId = ClassId(2);
+pub const WHOLE: ClassId = ClassId(1);
+
+/// What a new job asks for: a class, GPUs, and thousandths of each.
+pub fn drawn(numbers: &mut Numbers, num_shared: usize) -> (ClassId, u32, u16) {
+    let num_gpus = [1, 1, 2, 3, 4, 4, 8][numbers.next(7) as usize];
+    match num_shared {
+        0 => (ClassId(0), num_gpus, 1000),
+        _ if numbers.next(2) == 0 => (WHOLE, num_gpus, 1000),
+        _ => (SHARES, 1, gpu_milli(1 + numbers.next(4) as u32, SHARDS)),
+    }
+}
+
+/// Follows a simulated cluster for `num_instants`; how many decisions were compared, how many of them stop jobs, and how many
+/// start shares beside others.
+pub fn compare(make: &dyn Fn() -> Player, num_instants: usize, num_shared: usize) -> (usize, usize, usize) {
+    let settings = settings();
+    let mut memory = Memory::default();
+    let Fleet {
+        mut cluster, nodes, ..
+    } = fleet::build(&cluster_of(6, num_shared), &memory, &settings, false)
+        .unwrap()
+        .unwrap();
+    let (mut ours, mut theirs) = (make(), make());
+    let mut numbers = Numbers(11);
+    let mut ends: BTreeMap<ExternalId, i64> = BTreeMap::new();
+    let (mut next, mut now_s, mut num, mut num_stopped, mut num_beside) = (1, EPOCH_S, 0, 0, 0);
+    for _ in 0..num_instants {
+        now_s += 1 + numbers.next(400) as i64;
+        cluster.advance(Time(now_s * 1_000_000));
+        for id in cluster.active() {
+            let job = cluster.job(id);
+            let over = ends.get(&job.external).is_some_and(|end_s| *end_s <= now_s);
+            if job.state == JobState::Running && over {
+                cluster.finish(id);
+            }
+        }
+        if numbers.next(3) > 0 {
+            let (class, num_gpus, gpu_milli) = drawn(&mut numbers, num_shared);
+            let limit_s = 60 + numbers.next(20_000);
+            let request = Submission {
+                tenant: TenantId(0),
+                class,
+                num_gpus,
+                estimate_s: Estimate {
+                    value: limit_s as f64,
+                    provenance: pleach_scheduler::Provenance::UserLimit,
+                },
+                resources: Resources {
+                    gpu_milli,
+                    ..Resources::WHOLE_GPU
+                },
+            };
+            cluster.submit_as(ExternalId::number(next), request).unwrap();
+            next += 1;
+        }
+        let snapshot = shown(&cluster, &nodes, num_shared, now_s);
+        memory.observe(&snapshot);
+        let mut fleet = fleet::build(&snapshot, &memory, &settings, false)
+            .unwrap()
+            .unwrap();
+        assert!(fleet.left_out.is_empty(), "{:?}", fleet.left_out);
+        let simulated = ours(&mut cluster);
+        let daemon = theirs(&mut fleet.cluster);
+        for (point, other) in simulated.0.iter().zip(&daemon.0) {
+            let differs = point.iter().zip(other).find(|(ours, theirs)| ours != theirs);
+            assert!(
+                differs.is_none() && point.len() == other.len(),
+                "at {now_s}: {differs:#?}"
+            );
+        }
+        assert_eq!(simulated.0.len(), daemon.0.len(), "at {now_s}");
+        assert_eq!(plain(&simulated.1), plain(&daemon.1), "at {now_s}");
+        num += simulated.0.len();
+        for decision in &daemon.1 {
+            match decision.action {
+                pleach_scheduler::decision::Action::Preempt => {
+                    num_stopped += 1;
+                    memory.preempted(&fleet.cluster, decision.job, decision.row);
+                    ends.remove(&decision.job);
+                }
+                pleach_scheduler::decision::Action::Start => {
+                    let id = cluster.find(decision.job).unwrap();
+                    // A part of the limit, in whole seconds.
+                    let rest_s = cluster.job(id).remaining_s_at(cluster.now());
+                    ends.insert(decision.job, now_s + 1 + (rest_s * 0.6) as i64);
+                    let of = decision.placement.iter();
+                    let names: Vec<_> = of.map(|slice| nodes[slice.node.index()].clone()).collect();
+                    memory.started(decision.job, &names, &decision.placement);
+                    num_beside += usize::from(cluster.job(id).is_sharing);
+                }
+                pleach_scheduler::decision::Action::Reserve => {}
+            }
+        }
+    }
+    (num, num_stopped, num_beside)
+}

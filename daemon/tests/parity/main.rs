@@ -1,0 +1,41 @@
+//! The simulator's way and the daemon's way to the same cluster: jobs that are submitted, started, stopped and ended one by one,
+//! and snapshots of what Slurm would show, made into tables anew each time. Candidates, features, scores and decisions are
+//! the same, bit for bit; with whole GPUs alone, and with nodes whose GPUs are given in shares.
+
+#![allow(clippy::unwrap_used)]
+
+mod compare;
+mod gangs;
+mod late;
+mod players;
+mod same;
+mod world;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use pleach_daemon::RoundSettings;
+use pleach_daemon::fleet::{self, Fleet};
+use pleach_daemon::memory::Memory;
+use pleach_daemon::policy::{Decider, Loaded};
+use pleach_daemon::round::{self, Deciders};
+use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Share, SharedNode, Snapshot, VERSION};
+use pleach_daemon::source::shares::gpu_milli;
+use pleach_dealing::{RoundDealer, Trust};
+use pleach_network::{
+    Contract, Layout, LearnedPolicy, NetworkConfig, Normaliser, Provenance, TrainedNetwork,
+};
+use pleach_scheduler::cluster::{JobState, NodeState};
+use pleach_scheduler::observation::Spaces;
+use pleach_scheduler::pass::{Pass, PassState};
+use pleach_scheduler::policy::{CandidateConfig, Policy};
+use pleach_scheduler::tree::{Tree, TreePolicy};
+use pleach_scheduler::{
+    ClassId, Cluster, Decision, Estimate, ExternalId, JobId, Resources, Submission, TenantId, Time,
+    heuristics,
+};
+
+use compare::*;
+use gangs::*;
+use players::*;
+use world::*;

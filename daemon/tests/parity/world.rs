@@ -1,0 +1,147 @@
+//! What the daemon sees of a simulated cluster.
+
+use super::*;
+
+pub const EPOCH_S: i64 = 1_795_000_000;
+
+/// Numbers that look random, the same on every machine.
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn next(&mut self, below: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+/// A network whose scores depend on every feature.
+pub fn tree() -> TreePolicy {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../checkpoints/reference/PhillyShare-v1-tree.json"
+    );
+    TreePolicy::new(Tree::load(path.as_ref()).unwrap())
+}
+
+pub fn network() -> Box<dyn Policy> {
+    let config = NetworkConfig {
+        hidden: 16,
+        context: 16,
+        heads: 0,
+    };
+    let schema = pleach_scheduler::features::FeatureSchema::current();
+    let spaces = Spaces::plain(schema.num_global(), 64, schema.num_candidate());
+    let mut numbers = Numbers(7);
+    let num = Layout::new(config, spaces).unwrap().num_parameters();
+    let network = TrainedNetwork {
+        config,
+        contract: Contract::current(spaces, CandidateConfig::default(), "a test"),
+        normaliser: Normaliser::default(),
+        provenance: Provenance::default(),
+        parameters: (0..num)
+            .map(|_| numbers.next(2001) as f32 / 2000.0 - 0.5)
+            .collect(),
+    };
+    Box::new(LearnedPolicy::from_network(&network).unwrap())
+}
+
+pub fn loaded(policy: Box<dyn Policy>) -> Loaded {
+    Loaded {
+        name: policy.name().to_owned(),
+        decider: Decider::Policy(policy),
+        tree: None,
+        selector: None,
+        warnings: Vec::new(),
+    }
+}
+
+pub fn settings() -> RoundSettings {
+    RoundSettings {
+        preemption: true,
+        nodes_per_rack: 2,
+        ..RoundSettings::default()
+    }
+}
+
+pub fn node(number: usize, num_gpus: u32) -> NodeSeen {
+    NodeSeen {
+        name: format!("g{number}"),
+        gpu_type: "a100".into(),
+        num_gpus,
+        num_gpus_used: 0,
+        num_cpus_free: 1000,
+        shared: None,
+        state: NodeState::Up,
+    }
+}
+
+pub fn empty(num_nodes: usize) -> Snapshot {
+    Snapshot {
+        version: VERSION,
+        taken_s: EPOCH_S,
+        nodes: (0..num_nodes).map(|number| node(number, 4)).collect(),
+        jobs: Vec::new(),
+    }
+}
+
+/// Shards of each GPU that is given in shares.
+pub const SHARDS: u32 = 4;
+
+/// The cluster without jobs; the GPUs of its last nodes are given in shares.
+pub fn cluster_of(num_nodes: usize, num_shared: usize) -> Snapshot {
+    let mut snapshot = empty(num_nodes);
+    for node in snapshot.nodes.iter_mut().skip(num_nodes - num_shared) {
+        node.shared = Some(SharedNode::default());
+    }
+    snapshot
+}
+
+/// What Slurm would show of the simulated cluster. It tells on which GPUs shares run in every other look.
+pub fn shown(cluster: &Cluster, names: &[String], num_shared: usize, now_s: i64) -> Snapshot {
+    let mut snapshot = cluster_of(names.len(), num_shared);
+    snapshot.taken_s = now_s;
+    for id in cluster.active() {
+        let job = cluster.job(id);
+        let runs = job.state == JobState::Running;
+        for slice in &job.placement {
+            snapshot.nodes[slice.node.index()].num_gpus_used += slice.num_gpus();
+        }
+        let (size, gpu_milli) = (job.request.num_gpus, job.request.resources.gpu_milli);
+        let is_share = job.request.class == SHARES;
+        let told = runs && is_share && now_s % 2 == 0;
+        let num_nodes = if size > 4 { size / 4 } else { 1 };
+        snapshot.jobs.push(JobSeen {
+            id: job.external,
+            phase: if runs { Phase::Running } else { Phase::Waiting },
+            account: String::new(),
+            user: String::new(),
+            submit_s: job.submit.0 / 1_000_000,
+            start_s: runs.then_some(job.run_start.0 / 1_000_000),
+            limit_s: Some(job.request.estimate_s.value as i64),
+            num_nodes,
+            gpus_per_node: size / num_nodes,
+            is_packed: false,
+            share: is_share.then(|| Share {
+                shards: u32::from(gpu_milli) * SHARDS / 1000,
+                gpu_milli,
+                gpu: told.then(|| job.placement[0].gpus.trailing_zeros()),
+            }),
+            gpu_types: Vec::new(),
+            gpu_type: None,
+            num_cpus: 1,
+            nodes: job
+                .placement
+                .iter()
+                .map(|slice| names[slice.node.index()].clone())
+                .collect(),
+            num_restarts: job.num_preemptions,
+            num_tries: 0,
+            not_before_s: 0,
+            predicted_s: None,
+        });
+    }
+    snapshot
+}

@@ -52,6 +52,12 @@ pub(crate) const ENTRIES: &[Entry] = &[
         "as las-deal, the job most likely to end soon for what it costs first"
     ),
     dealt!(
+        "belief-deal",
+        "Gittins index with guessed run times (Aalto et al., 2009), dealt",
+        "run time estimate and what those of ended jobs were worth, gang size, speed on each GPU type and beside each other job",
+        "as las-deal, first the job that is believed to cost least until it ends"
+    ),
+    dealt!(
         "rate-deal",
         "greedy by rate per GPU, dealt",
         "gang size, speed on each GPU type and beside each other job",

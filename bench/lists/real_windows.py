@@ -2,7 +2,7 @@
 
     python3 bench/lists/real_windows.py JOBS.csv[.gz] NODES.csv OUT_FOLDER [--days 3] [--num 12]
 
-JOBS has columns `vc`, `user`, `submit_time` or `submit_s` (s), `gpu_num` and `duration` or `duration_s` (s); NODES has
+JOBS has columns `vc`, `user`, `submit_s` or `submit_time` (s), `num_gpus` or `gpu_num`, and `duration_s` or `duration` (s); NODES has
 the name of a virtual cluster and its number of nodes with 8 GPUs in its first two columns. Windows begin at multiples
 of their length. Kept are those with 100 to 450 jobs whose work is at least half of what the nodes can do, the busiest
 first, at most two of a virtual cluster.
@@ -24,9 +24,10 @@ def rows(path):
     opened = gzip.open(path, "rt") if path.endswith(".gz") else open(path)
     with opened as file:
         for row in csv.DictReader(file):
-            submit, run = row.get("submit_time") or row.get("submit_s"), row.get("duration") or row.get("duration_s")
-            if row["vc"] and submit and run and float(run) > 0:
-                yield row["vc"], float(submit), int(row["gpu_num"]), float(run), row.get("user", "")
+            submit, run = row.get("submit_s") or row.get("submit_time"), row.get("duration_s") or row.get("duration")
+            num_gpus = row.get("num_gpus") or row.get("gpu_num")
+            if row["vc"] and submit and num_gpus and run and float(run) > 0:
+                yield row["vc"], float(submit), int(num_gpus), float(run), row.get("user", "")
 
 
 def windows(jobs, nodes, length_s):

@@ -70,7 +70,7 @@ enum Command {
 #[command(group(ArgGroup::new("mode").required(true).args(["shadow", "live"])))]
 struct Run {
     /// A tree, a selector or an index (`.json`), the folder of a bundle, a network (`.ckpt`), or a name: a heuristic (`sjf`,
-    /// `easy`) or a dealer (`index`, `las-deal`, `srtf-deal`, `rate-deal`), which deals the GPUs of all jobs anew.
+    /// `easy`) or a dealer (`index`, `las-deal`, `belief-deal`, `srtf-deal`, `rate-deal`), which deals the GPUs of all jobs anew.
     #[arg(long)]
     policy: String,
     /// Decide and write down; touch nothing.

@@ -14,6 +14,7 @@ use pleach_scheduler::{ConfigError, GpuTypeId, JobId, PolicyError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::belief::Belief;
 use super::order::{Order, service_s};
 use super::rules::DealingRules;
 use super::sizes::Step;
@@ -42,7 +43,7 @@ const fn feature(name: &'static str, means: &'static str) -> IndexFeature {
 }
 
 /// Features of a job, the same on all GPU types.
-const OF_JOB: usize = 12;
+const OF_JOB: usize = 14;
 /// Features of a job on a type.
 const OF_TYPE: usize = 11;
 /// Features of an elastic job's step on a type.
@@ -65,6 +66,11 @@ pub const INDEX_FEATURES: [IndexFeature; OF_JOB + OF_TYPE + OF_STEP] = [
     feature("rest_trust", "trust x ln(believed rest + 60 s)"),
     feature("service_trust", "trust x ln(service for each GPU + 60 s)"),
     feature("gang_trust", "trust x ln(GPUs of the gang)"),
+    feature("belief", "ln(believed cost + 60 s)"),
+    feature(
+        "belief_load",
+        "ln(GPUs asked for / GPUs) x ln(believed cost + 60 s)",
+    ),
     feature("speed", "ln(speed on the type / best speed)"),
     feature("advantage", "ln(advantage of the class on the type)"),
     feature("scarce", "ln(GPUs / GPUs of the type)"),
@@ -104,7 +110,14 @@ pub const INDEX_FEATURES: [IndexFeature; OF_JOB + OF_TYPE + OF_STEP] = [
 ];
 
 /// Names of the features that read estimates of run times.
-pub const ESTIMATE_FEATURES: [&str; 4] = ["rest", "rest_trust", "service_trust", "gang_trust"];
+pub const ESTIMATE_FEATURES: [&str; 6] = [
+    "rest",
+    "rest_trust",
+    "service_trust",
+    "gang_trust",
+    "belief",
+    "belief_load",
+];
 
 /// A learned order and the rules of its deals, as the file has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -217,8 +230,11 @@ pub struct FormulaOrder {
     load: f64,
     num_gpus: f64,
     watch: Watch,
+    belief: Belief,
     /// Whether a feature with trust weighs anything.
     reads_trust: bool,
+    /// Whether a feature with the belief weighs anything.
+    reads_belief: bool,
 }
 
 impl FormulaOrder {
@@ -226,10 +242,14 @@ impl FormulaOrder {
     #[must_use]
     pub fn new(formula: &Formula) -> FormulaOrder {
         let weight = |feature: IndexFeature| formula.weights.get(feature.name).copied().unwrap_or(0.0);
-        let has_trust = |feature: &IndexFeature| feature.name.ends_with("_trust") && weight(*feature) != 0.0;
+        let weighs = |feature: &&IndexFeature| weight(**feature) != 0.0;
+        let mut weighing = INDEX_FEATURES.iter().filter(weighs);
+        let reads_belief = weighing.clone().any(|feature| feature.name.starts_with("belief"));
         FormulaOrder {
             weights: INDEX_FEATURES.map(weight),
-            reads_trust: INDEX_FEATURES.iter().any(has_trust),
+            reads_trust: reads_belief || weighing.any(|feature| feature.name.ends_with("_trust")),
+            reads_belief,
+            belief: Belief::default(),
             load: 0.0,
             num_gpus: 1.0,
             watch: Watch::default(),
@@ -240,6 +260,7 @@ impl FormulaOrder {
     #[must_use]
     pub fn trusting(mut self, trust: Trust) -> FormulaOrder {
         self.watch.trust = trust;
+        self.belief.look(trust);
         self
     }
 
@@ -258,6 +279,10 @@ impl FormulaOrder {
         let (service, gang) = (ln(service_s + FLOOR_S), ln(f64::from(job.request.num_gpus)));
         let rest = ln(job.remaining_s_at(cluster.now()) + FLOOR_S);
         let trust = self.watch.trust.value();
+        let belief = match self.reads_belief {
+            true => ln(self.belief.cost_s(job.work_s(), job.executed_s_at(cluster.now())) + FLOOR_S),
+            false => 0.0,
+        };
         [
             service,
             ln(service_s + LONG_S),
@@ -271,6 +296,8 @@ impl FormulaOrder {
             trust * rest,
             trust * service,
             trust * gang,
+            belief,
+            self.load * belief,
         ]
     }
 
@@ -348,6 +375,9 @@ impl Order for FormulaOrder {
         self.load = ln((asked.max(1) as f64) / self.num_gpus);
         if self.reads_trust {
             self.watch.look(cluster);
+        }
+        if self.reads_belief {
+            self.belief.look(self.watch.trust);
         }
         Ok(())
     }

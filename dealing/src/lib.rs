@@ -28,6 +28,7 @@
 
 pub mod allocate_by_priority;
 pub mod allocation;
+mod belief;
 mod cores;
 mod count;
 mod deal;
@@ -87,14 +88,23 @@ impl DealingConfig {
         let mut config = DealingConfig::default();
         match priority {
             Priority::LeastService => {}
-            Priority::ShortestRest | Priority::Gittins | Priority::Rate => config.order.gpus_power = 1.0,
+            Priority::ShortestRest | Priority::Gittins | Priority::Believed | Priority::Rate => {
+                config.order.gpus_power = 1.0;
+            }
         }
         config
     }
 }
 
 /// The names of [`make`].
-pub const NAMES: [&str; 5] = ["gittins-deal", "index", "las-deal", "rate-deal", "srtf-deal"];
+pub const NAMES: [&str; 6] = [
+    "belief-deal",
+    "gittins-deal",
+    "index",
+    "las-deal",
+    "rate-deal",
+    "srtf-deal",
+];
 
 /// The order of a classic name; none for `index` and other names.
 #[must_use]
@@ -102,6 +112,7 @@ pub fn priority_of(name: &str) -> Option<Priority> {
     match name {
         "las-deal" => Some(Priority::LeastService),
         "srtf-deal" => Some(Priority::ShortestRest),
+        "belief-deal" => Some(Priority::Believed),
         "gittins-deal" => Some(Priority::Gittins),
         "rate-deal" => Some(Priority::Rate),
         _ => None,

@@ -1,5 +1,5 @@
-//! In which order jobs are dealt GPUs: the service that they have had, what remains of them, the Gittins index, or what their
-//! GPUs do.
+//! In which order jobs are dealt GPUs: the service that they have had, what remains of them, the Gittins index, what they are
+//! believed to cost, or what their GPUs do.
 //!
 //! A score is the logarithm of a product of powers, so that a factor of two counts the same anywhere:
 //!
@@ -14,7 +14,9 @@ use pleach_scheduler::portable_math::ln;
 use pleach_scheduler::{ConfigError, GpuTypeId, JobId, PolicyError};
 use serde::{Deserialize, Serialize};
 
+use super::belief::Belief;
 use super::sizes::Step;
+use super::trust::{Trust, Watch};
 use crate::gittins::GittinsIndex;
 use crate::settings::check;
 
@@ -53,6 +55,8 @@ pub enum Priority {
     ShortestRest,
     /// Who is most likely to end soon for what it costs, by the jobs that have ended.
     Gittins,
+    /// Who is most likely to end soon for what it costs, by its estimate and by what those of the jobs that have ended were worth.
+    Believed,
     /// Whose GPUs progress most: small gangs on their best types; equals by arrival.
     Rate,
 }
@@ -132,6 +136,8 @@ pub struct ClassicOrder {
     /// Service of ended jobs for each of their GPUs, s.
     ended_s: Vec<f64>,
     index: GittinsIndex,
+    watch: Watch,
+    belief: Belief,
 }
 
 impl ClassicOrder {
@@ -144,7 +150,17 @@ impl ClassicOrder {
             seen: Vec::new(),
             ended_s: Vec::new(),
             index: GittinsIndex::default(),
+            watch: Watch::default(),
+            belief: Belief::default(),
         }
+    }
+
+    /// The same with what is known of estimates: for one deal on tables in which no job has ended.
+    #[must_use]
+    pub fn trusting(mut self, trust: Trust) -> ClassicOrder {
+        self.watch.trust = trust;
+        self.belief.look(trust);
+        self
     }
 
     /// The best ratio of the chance to end within a further service to the service that this is expected to cost, over all
@@ -167,6 +183,11 @@ impl ClassicOrder {
             Priority::LeastService => -ln(service_s(cluster, id) + floor_s),
             Priority::ShortestRest => -ln(cluster.job(id).remaining_s_at(cluster.now()) + floor_s),
             Priority::Gittins => ln(self.gittins(service_s(cluster, id))),
+            Priority::Believed => {
+                let job = cluster.job(id);
+                let cost_s = self.belief.cost_s(job.work_s(), job.executed_s_at(cluster.now()));
+                -ln(cost_s + floor_s)
+            }
             Priority::Rate => 0.0,
         }
     }
@@ -180,6 +201,10 @@ pub(super) fn service_s(cluster: &Cluster, id: JobId) -> f64 {
 
 impl Order for ClassicOrder {
     fn look(&mut self, cluster: &Cluster, _movable: &[JobId]) -> Result<(), PolicyError> {
+        if self.priority == Priority::Believed {
+            self.watch.look(cluster);
+            self.belief.look(self.watch.trust);
+        }
         if self.priority != Priority::Gittins {
             return Ok(());
         }
@@ -230,6 +255,7 @@ impl Order for ClassicOrder {
             Priority::LeastService => "- ln(service for each GPU + floor)",
             Priority::ShortestRest => "- ln(believed rest + floor)",
             Priority::Gittins => "ln(Gittins index)",
+            Priority::Believed => "- ln(believed cost + floor)",
             Priority::Rate => "no priority",
         };
         let gang = ln(f64::from(cluster.job(id).request.num_gpus));

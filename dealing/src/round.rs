@@ -50,13 +50,14 @@ impl std::fmt::Debug for MakePolicy {
 
 impl RoundDealer {
     /// The names of [`RoundDealer::by_name`]. `gittins-deal` is not among them: it would have to remember all that ended.
-    pub const NAMES: [&str; 4] = ["index", "las-deal", "rate-deal", "srtf-deal"];
+    pub const NAMES: [&str; 5] = ["belief-deal", "index", "las-deal", "rate-deal", "srtf-deal"];
 
     /// One of [`RoundDealer::NAMES`] with its defaults; none for another name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<RoundDealer> {
         let priority = match name {
             "index" => return RoundDealer::by_formula(name, reference_formula().ok()?).ok(),
+            "belief-deal" => Priority::Believed,
             "las-deal" => Priority::LeastService,
             "rate-deal" => Priority::Rate,
             "srtf-deal" => Priority::ShortestRest,
@@ -107,7 +108,9 @@ impl RoundDealer {
 
     fn order(&self, trust: Trust) -> Box<dyn Order> {
         match &self.by {
-            By::Classic(priority, config) => Box::new(ClassicOrder::new(*priority, config.order)),
+            By::Classic(priority, config) => {
+                Box::new(ClassicOrder::new(*priority, config.order).trusting(trust))
+            }
             By::Formula(formula) => Box::new(FormulaOrder::new(formula).trusting(trust)),
             By::Policy(make) => Box::new(PassOrder::new((make.0)())),
         }

@@ -164,6 +164,26 @@ fn each_order_deals_to_another_job_first() {
     assert_eq!(first("gittins-deal"), [1], "nobody has ended: as least service");
     assert_eq!(first("srtf-deal"), [0, 2]);
     assert_eq!(first("rate-deal"), [0, 2]);
+    assert_eq!(
+        first("belief-deal"),
+        [0, 2],
+        "nobody has outlived its estimate: as shortest rest"
+    );
+}
+
+#[test]
+fn who_outlives_its_estimate_is_about_to_end_by_the_shortest_rest_and_long_by_the_belief() {
+    let kept_by = |name: &str| {
+        let mut cluster = cluster_of(1, 1, 0.1, 0.0);
+        let late = submit(&mut cluster, 1, 100.0);
+        start(&mut cluster, late, &[(0, 0b1)]);
+        cluster.advance(Time::from_secs_f64(5000.0));
+        submit(&mut cluster, 1, 1000.0);
+        let mut planner = make(name, &json!({"order": {"floor_s": 1.0, "stay_gain": 1.0}})).unwrap();
+        at(planner.as_mut(), &mut cluster, 5000.0)
+    };
+    assert_eq!(kept_by("srtf-deal"), [0]);
+    assert_eq!(kept_by("belief-deal"), [1]);
 }
 
 #[test]
@@ -404,7 +424,7 @@ proptest! {
     #[test]
     fn no_gpu_is_dealt_twice_no_seat_moves_without_a_cause_and_the_same_cluster_gets_the_same_deal(
         waves in proptest::collection::vec(jobs(), 1..5),
-        name in proptest::sample::select(vec!["las-deal", "srtf-deal", "gittins-deal", "rate-deal", "deal:sjf", "deal:las"]),
+        name in proptest::sample::select(vec!["las-deal", "srtf-deal", "gittins-deal", "belief-deal", "rate-deal", "deal:sjf", "deal:las"]),
         beside in proptest::sample::select(vec![0.3, 0.7]),
         stay_gain in proptest::sample::select(vec![1.0, 2.0]),
         stint in proptest::sample::select(vec![0.0, 20.0]),

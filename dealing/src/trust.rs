@@ -30,11 +30,17 @@ impl Trust {
         }
     }
 
+    /// Mean absolute logarithm of run time over estimate, where a few jobs are taken to have ended before the first.
+    #[must_use]
+    pub fn mean_error(&self) -> f64 {
+        (self.error + PRIOR_JOBS) / (f64::from(self.num_ended) + PRIOR_JOBS)
+    }
+
     /// `exp(-mean error)`, where an error is the absolute logarithm of run time over estimate: 1 if all estimates were right, 1/e
     /// if they were off by a factor of e, or before a job has ended.
     #[must_use]
     pub fn value(&self) -> f64 {
-        exp(-(self.error + PRIOR_JOBS) / (f64::from(self.num_ended) + PRIOR_JOBS))
+        exp(-self.mean_error())
     }
 }
 

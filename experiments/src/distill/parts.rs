@@ -93,7 +93,13 @@ impl Rivals<'_> {
 }
 
 /// The planners that deal in an order that nobody learned.
-const DEALERS: [&str; 4] = ["gittins-deal", "las-deal", "rate-deal", "srtf-deal"];
+const DEALERS: [&str; 5] = [
+    "belief-deal",
+    "gittins-deal",
+    "las-deal",
+    "rate-deal",
+    "srtf-deal",
+];
 
 /// Figures of one run: average JCT and its 99th percentile, s.
 #[derive(Clone, Copy, Debug, PartialEq)]

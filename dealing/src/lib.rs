@@ -87,10 +87,8 @@ impl DealingConfig {
     pub fn of(priority: Priority) -> DealingConfig {
         let mut config = DealingConfig::default();
         match priority {
-            Priority::LeastService => {}
-            Priority::ShortestRest | Priority::Gittins | Priority::Believed | Priority::Rate => {
-                config.order.gpus_power = 1.0;
-            }
+            Priority::LeastService | Priority::Believed => {}
+            Priority::ShortestRest | Priority::Gittins | Priority::Rate => config.order.gpus_power = 1.0,
         }
         config
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use pleach_scheduler::cluster::{Cluster, Job, JobState};
 use pleach_scheduler::portable_math::ln;
-use pleach_scheduler::{ConfigError, GpuTypeId, JobId, PolicyError};
+use pleach_scheduler::{ClassId, ConfigError, GpuTypeId, JobId, PolicyError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +47,7 @@ const OF_JOB: usize = 14;
 /// Features of a job on a type.
 const OF_TYPE: usize = 11;
 /// Features of an elastic job's step on a type.
-const OF_STEP: usize = 4;
+const OF_STEP: usize = 6;
 
 /// All features: first those of the job, then those of the job on a type, then those of an elastic job's step there.
 pub const INDEX_FEATURES: [IndexFeature; OF_JOB + OF_TYPE + OF_STEP] = [
@@ -106,6 +106,14 @@ pub const INDEX_FEATURES: [IndexFeature; OF_JOB + OF_TYPE + OF_STEP] = [
     feature(
         "size_load",
         "ln(GPUs asked for / GPUs) x ln(GPUs of the step / GPUs that it asked for)",
+    ),
+    feature(
+        "size_service",
+        "ln(GPUs of the step / GPUs that it asked for) x ln(service for each GPU + 60 s)",
+    ),
+    feature(
+        "marginal_load",
+        "ln(GPUs asked for / GPUs) x ln(what the step adds for a GPU / what a GPU of the gang asked for does)",
     ),
 ];
 
@@ -228,7 +236,10 @@ pub struct FormulaOrder {
     weights: [f64; INDEX_FEATURES.len()],
     /// `ln` of the GPUs that all jobs ask for over the cluster's.
     load: f64,
-    num_gpus: f64,
+    /// `ln` of speed over best speed and of the advantage. `[class][type]`
+    of_classes: Vec<[f64; 2]>,
+    /// `ln` of the cluster's GPUs over the type's. `[type]`
+    scarce: Vec<f64>,
     watch: Watch,
     belief: Belief,
     /// Whether a feature with trust weighs anything.
@@ -251,7 +262,8 @@ impl FormulaOrder {
             reads_belief,
             belief: Belief::default(),
             load: 0.0,
-            num_gpus: 1.0,
+            of_classes: Vec::new(),
+            scarce: Vec::new(),
             watch: Watch::default(),
         }
     }
@@ -269,6 +281,26 @@ impl FormulaOrder {
         // One order of the sum, so that it is the same everywhere.
         let products = weights.iter().zip(features).map(|(weight, value)| weight * value);
         products.fold(0.0, |sum, product| sum + product)
+    }
+
+    /// Looks up once what many jobs share.
+    fn look_at_classes(&mut self, cluster: &Cluster, num_gpus: f64) {
+        let kinds = || (0..cluster.num_types()).map(|kind| GpuTypeId(kind as u8));
+        self.of_classes.clear();
+        for number in 0..cluster.classes().len() {
+            let class = ClassId(number as u16);
+            let best = cluster.best_speed_of(class);
+            let of_types = kinds().map(|kind| {
+                [
+                    ln(cluster.class(class).speed[kind.index()] / best),
+                    ln(cluster.type_advantage(class, kind).max(1e-9)),
+                ]
+            });
+            self.of_classes.extend(of_types);
+        }
+        self.scarce = kinds()
+            .map(|kind| ln(num_gpus / f64::from(cluster.num_gpus_of(kind).max(1))))
+            .collect();
     }
 
     fn job_features(&self, cluster: &Cluster, id: JobId) -> [f64; OF_JOB] {
@@ -303,39 +335,39 @@ impl FormulaOrder {
 
     fn type_features(&self, cluster: &Cluster, id: JobId, kind: GpuTypeId) -> [f64; OF_TYPE] {
         let job = cluster.job(id);
-        let class = job.request.class;
-        let speed = ln(cluster.class(class).speed[kind.index()] / cluster.best_speed_of(class));
+        let [speed, advantage] =
+            self.of_classes[job.request.class.index() * cluster.num_types() + kind.index()];
         let runs = job.state == JobState::Running;
         let stays = runs && job.gpu_type == kind;
-        let if_stays = |value: f64| if stays { value } else { 0.0 };
-        let run_s = if stays {
-            (cluster.now() - job.run_start).as_secs_f64()
-        } else {
-            0.0
-        };
+        // Logarithms are what a deal of many jobs spends its time on, and most of them do not run here.
+        let if_stays = |value: &dyn Fn() -> f64| if stays { value() } else { 0.0 };
+        let by_speed = |value: &dyn Fn() -> f64| if speed == 0.0 { 0.0 } else { speed * value() };
         [
             speed,
-            ln(cluster.type_advantage(class, kind).max(1e-9)),
-            ln(self.num_gpus / f64::from(cluster.num_gpus_of(kind).max(1))),
-            if_stays(1.0),
-            if_stays(ln(run_s + FLOOR_S)),
-            if_stays(ln(1.0 + cluster.restart_cost_s(id))),
+            advantage,
+            self.scarce[kind.index()],
+            if_stays(&|| 1.0),
+            if_stays(&|| ln((cluster.now() - job.run_start).as_secs_f64() + FLOOR_S)),
+            if_stays(&|| ln(1.0 + cluster.restart_cost_s(id))),
             f64::from(u8::from(runs && !stays)),
-            speed * ln(service_s(cluster, id) + FLOOR_S),
-            speed * self.load,
-            speed * ln(f64::from(job.request.num_gpus)),
-            if_stays(f64::from(u8::from(job.is_sharing))),
+            by_speed(&|| ln(service_s(cluster, id) + FLOOR_S)),
+            by_speed(&|| self.load),
+            by_speed(&|| ln(f64::from(job.request.num_gpus))),
+            if_stays(&|| f64::from(u8::from(job.is_sharing))),
         ]
     }
 
     fn step_features(&self, cluster: &Cluster, id: JobId, step: &Step) -> [f64; OF_STEP] {
         let asked = cluster.job(id).request.num_gpus;
         let size = ln(f64::from(step.num_gpus) / f64::from(asked));
+        let marginal = ln(step.marginal);
         [
             size,
-            ln(step.marginal),
+            marginal,
             f64::from(u8::from(step.grows)),
             self.load * size,
+            size * ln(service_s(cluster, id) + FLOOR_S),
+            self.load * marginal,
         ]
     }
 
@@ -371,8 +403,9 @@ impl Order for FormulaOrder {
     fn look(&mut self, cluster: &Cluster, _movable: &[JobId]) -> Result<(), PolicyError> {
         let held = cluster.running().map(|id| u64::from(cluster.job(id).num_held));
         let asked = cluster.num_pending_gpus() + held.sum::<u64>();
-        self.num_gpus = f64::from(cluster.num_gpus());
-        self.load = ln((asked.max(1) as f64) / self.num_gpus);
+        let num_gpus = f64::from(cluster.num_gpus());
+        self.load = ln((asked.max(1) as f64) / num_gpus);
+        self.look_at_classes(cluster, num_gpus);
         if self.reads_trust {
             self.watch.look(cluster);
         }

@@ -49,7 +49,7 @@ impl Encoding {
     pub fn steps(&self) -> Vec<f64> {
         let of_feature = |name: &str| match name {
             // Products of two logarithms are larger.
-            "service_load" | "speed_service" | "size_load" => 0.06,
+            "service_load" | "speed_service" | "size_load" | "size_service" | "belief_load" => 0.06,
             "stays" | "moves" | "speed" | "beside" | "grows" | "rest_trust" | "service_trust" => 0.4,
             _ => 0.15,
         };

@@ -1,6 +1,7 @@
 //! `pleach evaluate`: policies against each other on the same workloads.
 
 use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::ablation::ablations;
 use pleach_experiments::evaluate::evaluation::Evaluation;
 use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::evaluate::table::Table;
@@ -39,6 +40,13 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     if !quiet {
         context.say(&table.to_terminal())?;
     }
+    let without = match args.ablate {
+        true => Some(ablations(&evaluation, &instances, &results, &bars(quiet))?),
+        false => None,
+    };
+    if let Some(without) = without.as_ref().filter(|_| !quiet) {
+        context.say(&format!("\n{}", without.to_terminal()))?;
+    }
     if let Some(path) = &args.run.json {
         context.write_json(path, &results)?;
     }
@@ -64,6 +72,9 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
         results.write_csv(&folder.file("results.csv")?)?;
         report.write(&folder.file("report.html")?)?;
         folder.write("table.md", table.to_markdown().as_bytes())?;
+        if let Some(without) = without {
+            folder.write("ablation.md", without.to_markdown().as_bytes())?;
+        }
         folder.finish()?;
         if !quiet {
             context.say(&format!("written to {}", place.display()))?;

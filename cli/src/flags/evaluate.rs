@@ -37,6 +37,7 @@ Examples:
   pleach evaluate --policy srtf --policy runs/mine/tree.json --workload philly-like --load 0.9
   pleach evaluate --workload trace.csv --format philly --cluster cluster.toml --from-day 30 --days 7
   pleach evaluate --estimates lognormal:1 --preemption --restart-cost-s 30 --html report.html
+  pleach evaluate --workload Pleach/GavelMulti-v1 --policy best-type-delay,runs/mine --ablate
 
 The ratio column is the geometric mean of paired ratios of --metric (the average JCT) with a 95 % bootstrap interval.
 Fewer than ten pairs are a hint and not a result: give --seeds 10, or --window-days for a trace, of which
@@ -64,6 +65,10 @@ pub struct EvaluateArgs {
     /// Seeds to run each policy and workload with; one run is made where nothing is drawn, as of a trace with known run times
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub seeds: u32,
+    /// Also compare with one thing after the other taken away (the cost of loose placements, differences of GPU types, sharing,
+    /// preemption, what is known of run times, restarts, sizes, cores): where does a gain come from?
+    #[arg(long)]
+    pub ablate: bool,
     /// Also write one CSV row for each (policy, workload, seed) to this file; with --out they are in its folder anyway
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub csv: Option<PathBuf>,

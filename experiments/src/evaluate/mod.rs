@@ -1,5 +1,6 @@
 //! Policies on workloads with seeds: which jobs and which cluster, who schedules, the runs, and what they are worth.
 
+pub mod ablation;
 pub mod estimate_source;
 pub mod evaluation;
 pub mod instances;

@@ -2,6 +2,7 @@
 
 use crate::evaluate::metric::{Better, MAIN_METRIC, METRICS, Metric, show_plain, show_seconds};
 use crate::evaluate::results::{Results, Summary};
+use crate::evaluate::stats::Ratio;
 
 /// Mark of the best value of a column. Not a colour, so that it survives a pipe and a colour-blind reader.
 const BEST: &str = "*";
@@ -208,7 +209,12 @@ fn ratio_cell(name: &str, reference: &str, summary: &Summary) -> String {
     if name == reference {
         return "1 (reference)".to_string();
     }
-    let ratio = versus.ratio;
+    show_interval(versus.ratio)
+}
+
+/// A ratio with its interval, if it has one.
+#[must_use]
+pub(crate) fn show_interval(ratio: Ratio) -> String {
     match (ratio.low, ratio.high) {
         (Some(low), Some(high)) => {
             format!(

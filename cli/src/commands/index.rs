@@ -64,6 +64,7 @@ fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
         validation_lists: args.validation_lists.into(),
         without: args.without.clone(),
         conditions: args.condition.iter().map(|word| (*word).into()).collect(),
+        step: args.step,
         seed: args.seed,
         ..IndexSearch::default()
     };

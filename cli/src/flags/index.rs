@@ -50,6 +50,9 @@ pub struct IndexArgs {
     /// Features that are to weigh nothing, repeated or with commas
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', action = ArgAction::Append)]
     pub without: Vec<String>,
+    /// How far weights move at first, over what is usual, 0.01 to 10: less than 1 where --from is good already
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = super::number::step)]
+    pub step: f64,
     /// Root of all randomness
     #[arg(long, value_name = "S", default_value_t = 0)]
     pub seed: u64,

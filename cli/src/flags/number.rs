@@ -29,6 +29,14 @@ pub fn load(text: &str) -> Result<f64, String> {
     )
 }
 
+/// How far a search moves at first, over what is usual.
+///
+/// # Errors
+/// A sentence with the allowed set.
+pub fn step(text: &str) -> Result<f64, String> {
+    within(text, 0.01, 10.0, "0.01 to 10, try 0.3")
+}
+
 fn within(text: &str, low: f64, high: f64, allowed: &str) -> Result<f64, String> {
     let value: f64 = text
         .trim()

@@ -50,7 +50,9 @@ impl Encoding {
         let of_feature = |name: &str| match name {
             // Products of two logarithms are larger.
             "service_load" | "speed_service" | "size_load" | "size_service" | "belief_load" => 0.06,
-            "stays" | "moves" | "speed" | "beside" | "grows" | "rest_trust" | "service_trust" => 0.4,
+            "stays" | "moves" | "speed" | "beside" | "grows" | "rest_trust" | "service_trust" | "belief" => {
+                0.4
+            }
             _ => 0.15,
         };
         let weights = INDEX_FEATURES.iter().map(|feature| of_feature(feature.name));

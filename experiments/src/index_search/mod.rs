@@ -58,6 +58,8 @@ pub struct IndexSearch {
     pub lost_part: f64,
     /// Features that weigh nothing.
     pub without: Vec<String>,
+    /// How far numbers move at first, over what is usual, 0.01 to 10. Less than 1 for a formula that is good already.
+    pub step: f64,
     /// Root of all randomness.
     pub seed: u64,
 }
@@ -86,6 +88,7 @@ impl Default for IndexSearch {
             tail: 0.1,
             lost_part: 1.0,
             without: Vec::new(),
+            step: 1.0,
             seed: 1,
         }
     }
@@ -206,7 +209,8 @@ impl IndexSearch {
         what: &impl Searched,
         mut report: impl FnMut(u32, f64),
     ) -> Result<Found<Vec<f64>>, Error> {
-        let mut search = SepCma::new(what.first(), &what.steps(), self.population);
+        let steps: Vec<f64> = what.steps().iter().map(|step| step * self.step).collect();
+        let mut search = SepCma::new(what.first(), &steps, self.population);
         let mut rng = Seed(self.seed).stream("index", 0);
         let parts = self.parts();
         let files = Lists::open(&self.kinds, self.num_jobs)?;

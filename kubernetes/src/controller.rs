@@ -19,6 +19,7 @@ use pleach_scheduler::decision::Action;
 
 use crate::api::{Cluster, Lift};
 use crate::apply::Hands;
+use crate::arrival::by_name;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::observe::{self, Observed};
@@ -306,7 +307,11 @@ pub async fn hand_back(cluster: &Cluster, settings: &Settings) -> Result<(u64, V
     let pods = cluster.pods().await?;
     let mut held: Vec<_> = pods.iter().filter_map(|pod| pod::read(pod, settings)).collect();
     held.retain(|pod| pod.is_held() && settings.drives(&pod.namespace));
-    held.sort_by(|a, b| (a.created_s, &a.namespace, &a.name).cmp(&(b.created_s, &b.namespace, &b.name)));
+    held.sort_by(|a, b| {
+        let came = a.created_s.cmp(&b.created_s);
+        came.then_with(|| a.namespace.cmp(&b.namespace))
+            .then_with(|| by_name(&a.name, &b.name))
+    });
     let (mut num, mut refused) = (0, Vec::new());
     for pod in &held {
         let reason = "handed back by an operator";

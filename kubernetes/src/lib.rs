@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod apply;
+pub mod arrival;
 pub mod config;
 pub mod constraint;
 pub mod controller;

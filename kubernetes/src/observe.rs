@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
 use pleach_scheduler::ExternalId;
 
+use crate::arrival::by_name;
 use crate::config::Settings;
 use crate::gang::{Jobs, Key, Membership};
 use crate::names;
@@ -115,7 +116,7 @@ pub fn observe(lists: &Lists, settings: &Settings, now_s: i64) -> Observed {
             pods,
         );
     }
-    list.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    list.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| by_name(&a.1, &b.1)));
     Observed {
         snapshot: Snapshot {
             version: VERSION,

@@ -5,8 +5,9 @@
 //!
 //! - *Draws*: the average JCT over the heuristic's on the same lists (geometric mean) where the network plays its likeliest
 //!   candidate and where it draws at temperatures 1 to 0.1.
-//! - *Gradients*: four rollouts as the trainer plays them, of 64 environments in groups of 16 with the same arrivals. The cosine
-//!   between the policy's gradients of two of them is signal / (signal + noise) for so many decisions.
+//! - *Gradients*: six rollouts as the trainer plays them, of 64 environments in groups of 16 with the same arrivals. The cosine
+//!   between the policy's gradients of two of them is signal / (signal + noise), bias included in the signal; that with the
+//!   gradients of unbiased estimates (lambda 1) is small where the signal is bias.
 //! - *One decision*: the environment is copied at sampled decisions of a rollout, and the likeliest candidate or the other one
 //!   (what was drawn, or else the second likeliest) is forced. The rest is played by draws, 64 times each, and by the likeliest.
 //!   The true advantage is the mean over draws with what was chosen less the mean without forcing anything; the estimates are the
@@ -41,10 +42,12 @@ const GROUP: usize = 16;
 const NUM_ENVS: usize = 4 * GROUP;
 /// Steps of each environment; episodes of the tasks are shorter.
 const STEPS: usize = 1024;
-const ROLLOUTS: usize = 4;
+const ROLLOUTS: usize = 6;
 const HORIZON: Criterion = Criterion::Discounted { horizon_s: 1e6 };
 /// `gae_lambda` and `group_size` of the advantages.
 const ESTIMATES: [(f64, usize); 5] = [(0.9, GROUP), (0.98, GROUP), (0.98, 1), (1.0, GROUP), (1.0, 1)];
+/// The estimate in which no value but the baseline counts, with the least noise.
+const UNBIASED: usize = 3;
 /// Episodes played to the end by draws for each mean.
 const CONTINUATIONS: usize = 64;
 
@@ -167,8 +170,8 @@ fn rollout(env: &EnvConfig, network: &TrainedNetwork, seed: Seed) -> Failable<(R
     Ok((rollout, seeds))
 }
 
-/// The mean cosine between the policy's gradients of two rollouts, for each of [`ESTIMATES`].
-fn agreement(env: &EnvConfig, network: &TrainedNetwork) -> Failable<Vec<f64>> {
+/// The mean cosine between the policy's gradients of two rollouts for each of [`ESTIMATES`], and with those of [`UNBIASED`].
+fn agreement(env: &EnvConfig, network: &TrainedNetwork) -> Failable<Vec<[f64; 2]>> {
     let (layout, mut workspace) = (network.layout()?, Workspace::default());
     let mut gradients = vec![Vec::new(); ESTIMATES.len()];
     for number in 0..ROLLOUTS as u64 {
@@ -191,11 +194,14 @@ fn agreement(env: &EnvConfig, network: &TrainedNetwork) -> Failable<Vec<f64>> {
         }
     }
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let pairs = (0..ROLLOUTS).flat_map(|i| (0..i).map(move |k| (i, k)));
     let cosine = |a: &[f64], b: &[f64]| dot(a, b) / (dot(a, a) * dot(b, b)).sqrt();
+    let across = |a: &[Vec<f64>], b: &[Vec<f64>]| {
+        let pairs = (0..ROLLOUTS).flat_map(|i| (0..ROLLOUTS).filter(move |k| *k != i).map(move |k| (i, k)));
+        mean(pairs.map(|(i, k)| cosine(&a[i], &b[k])))
+    };
     Ok(gradients
         .iter()
-        .map(|of| mean(pairs.clone().map(|(i, k)| cosine(&of[i], &of[k]))))
+        .map(|of| [across(of, of), across(of, &gradients[UNBIASED])])
         .collect())
 }
 
@@ -281,15 +287,19 @@ fn main() -> Failable<()> {
             error.sqrt()
         );
         println!(
-            "| lambda | group | deviation % | of its error | correlation | cosine |\n|---:|---:|---:|---:|---:|---:|"
+            "| lambda | group | deviation % | of its error | correlation | cosine | with lambda 1's |\n|---:|---:|---:|---:|---:|---:|---:|"
         );
         let cosines = agreement(&env, &network)?;
-        for (number, ((lambda, group), cosine)) in ESTIMATES.into_iter().zip(cosines).enumerate() {
+        for (number, ((lambda, group), [own_cosine, cosine])) in
+            ESTIMATES.into_iter().zip(cosines).enumerate()
+        {
             let estimate = of(&|m| m.0[number]);
             let noise: Vec<f64> = estimate.iter().zip(&truth).map(|(e, t)| e - t).collect();
             let [own, noise] = [&estimate, &noise].map(|of| covariance(of, of).sqrt());
             let correlation = correlation(&estimate, &truth);
-            println!("| {lambda} | {group} | {own:.3} | {noise:.3} | {correlation:.2} | {cosine:.3} |");
+            println!(
+                "| {lambda} | {group} | {own:.3} | {noise:.3} | {correlation:.2} | {own_cosine:.3} | {cosine:.3} |"
+            );
         }
     }
     Ok(())

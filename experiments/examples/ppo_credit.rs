@@ -1,7 +1,7 @@
-//! Why PPO learns slowly: what draws are worth beside the likeliest candidate, and what advantages say of one decision and of all.
+//! Why PPO learns slowly: what draws are worth beside the likeliest candidate, and what advantages say of decisions.
 //!
 //! `cargo run --release -p pleach-experiments --example ppo_credit -- Pleach/GavelMulti-v1 sjf-best-type 24 100 clone=PATH ...`
-//! for 24 held-out lists and 100 decisions; `PATH` is a checkpoint of a run, or a network. docs/learning-results.md has the tables.
+//! for 24 held-out lists and 100 decisions; `PATH` is a run's checkpoint or a network. docs/learning-results.md has the tables.
 //!
 //! - *Draws*: the average JCT over the heuristic's on the same lists (geometric mean) where the network plays its likeliest
 //!   candidate and where it draws at temperatures 1 to 0.1.
@@ -20,7 +20,7 @@ use std::path::Path;
 
 use pleach_agents::advantage::{Criterion, normalise};
 use pleach_agents::{Checkpoint, Rollout, Trainer};
-use pleach_env::{AutoresetMode, Batch, Env, EnvConfig, ObservationMut, Seed, SimConfig, Source, VecEnv};
+use pleach_env::{AutoresetMode, Batch, Env, EnvConfig, ObservationMut, Seed, Source, VecEnv};
 use pleach_env::{VectorEnv, simulate};
 use pleach_experiments::PolicySpec;
 use pleach_experiments::evaluate::workload_source::env_of;
@@ -137,20 +137,15 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
 fn draws(env: &EnvConfig, heuristic: &str, lists: u64, network: &TrainedNetwork) -> Failable<Vec<f64>> {
     let source = Source::open(env)?;
     let heuristic = PolicySpec::open(heuristic)?.remove(0);
-    let mut logs = [0.0; TEMPERATURES.len()];
+    let (mut sim, mut logs) = (env.sim.clone(), [0.0; TEMPERATURES.len()]);
     for list in 0..lists {
         let seed = SEED.child("credit/lists", list);
         let workload = source.workload(env, seed)?;
-        let sim = SimConfig {
-            seed: seed.0,
-            ..env.sim.clone()
-        };
-        let base = simulate(&workload, &sim, heuristic.policy()?.as_mut())?
-            .metrics
-            .avg_jct_s;
+        sim.seed = seed.0;
+        let base = simulate(&workload, &sim, heuristic.policy()?.as_mut())?;
         for (log, temperature) in logs.iter_mut().zip(TEMPERATURES) {
             let run = simulate(&workload, &sim, &mut player(network, temperature, list)?)?;
-            *log += ln(run.metrics.avg_jct_s / base) / lists as f64;
+            *log += ln(run.metrics.avg_jct_s / base.metrics.avg_jct_s) / lists as f64;
         }
     }
     Ok(logs.into_iter().map(exp).collect())
@@ -182,10 +177,9 @@ fn agreement(env: &EnvConfig, network: &TrainedNetwork) -> Failable<Vec<[f64; 2]
             let all: Vec<usize> = (0..learnt.rows.len()).collect();
             let loss = |decision: usize, logits: &[f32], _: f32, by_logits: &mut [f32]| {
                 log_softmax(logits, by_logits);
-                by_logits
-                    .iter_mut()
-                    .for_each(|by| *by = exp_f32(*by) * learnt.advantages[decision]);
-                by_logits[learnt.choices[decision] as usize] -= learnt.advantages[decision];
+                let advantage = learnt.advantages[decision];
+                by_logits.iter_mut().for_each(|by| *by = exp_f32(*by) * advantage);
+                by_logits[learnt.choices[decision] as usize] -= advantage;
                 (0.0, [0.0])
             };
             let on = (&layout, &mut workspace);
@@ -210,10 +204,8 @@ type Measured = ([f64; ESTIMATES.len()], [f64; 2], [f64; 2]);
 
 fn credit(env: &EnvConfig, num: usize, network: &TrainedNetwork) -> Failable<Vec<Measured>> {
     let (mut rollout, seeds) = rollout(env, network, SEED.child("credit/decisions", 0))?;
-    let ends = rollout
-        .steps()
-        .map(|steps| steps.terminated.iter().position(|end| *end).unwrap_or(STEPS));
-    let ends: Vec<usize> = ends.collect();
+    let end = |terminated: &[bool]| terminated.iter().position(|end| *end).unwrap_or(STEPS);
+    let ends: Vec<usize> = rollout.steps().map(|steps| end(steps.terminated)).collect();
     let learnt = ESTIMATES.map(|(lambda, group)| rollout.decisions(HORIZON, lambda, group));
     let (mut random, mut all) = (SEED.stream("credit/sample", 0), Vec::new());
     let mut likeliest = player(network, 0.0, 0)?;
@@ -264,10 +256,8 @@ fn main() -> Failable<()> {
         let network = TrainedNetwork::load(Path::new(path)).or_else(|_| {
             Trainer::resume(Checkpoint::load(Path::new(path))?).map(|trainer| trainer.network())
         })?;
-        println!(
-            "{name}: JCT at {TEMPERATURES:?}: {:.3?}",
-            draws(&env, heuristic, lists.parse()?, &network)?
-        );
+        let ratios = draws(&env, heuristic, lists.parse()?, &network)?;
+        println!("{name}: JCT at {TEMPERATURES:?}: {ratios:.3?}");
         if num == 0 || network.contract.prior.is_some() {
             continue;
         }
@@ -280,26 +270,18 @@ fn main() -> Failable<()> {
             println!("the other candidate, by {what}: {mean:.3} %, deviation {deviation:.3} %");
         }
         println!("correlation of the two {:.2}", correlation(&drawn, &deployed));
-        let found = covariance(&truth, &truth);
-        println!(
-            "true advantage: deviation {:.3} %, of which {:.3} % its error",
-            found.sqrt(),
-            error.sqrt()
-        );
-        println!(
-            "| lambda | group | deviation % | of its error | correlation | cosine | with lambda 1's |\n|---:|---:|---:|---:|---:|---:|---:|"
-        );
+        let (found, error) = (covariance(&truth, &truth).sqrt(), error.sqrt());
+        println!("true advantage: deviation {found:.3} %, of which {error:.3} % its error");
+        println!("| lambda | group | deviation % | of its error | correlation | cosine | with lambda 1's |");
+        println!("|---:|---:|---:|---:|---:|---:|---:|");
         let cosines = agreement(&env, &network)?;
-        for (number, ((lambda, group), [own_cosine, cosine])) in
-            ESTIMATES.into_iter().zip(cosines).enumerate()
-        {
+        for (number, ((lambda, group), cosines)) in ESTIMATES.into_iter().zip(cosines).enumerate() {
             let estimate = of(&|m| m.0[number]);
             let noise: Vec<f64> = estimate.iter().zip(&truth).map(|(e, t)| e - t).collect();
             let [own, noise] = [&estimate, &noise].map(|of| covariance(of, of).sqrt());
-            let correlation = correlation(&estimate, &truth);
-            println!(
-                "| {lambda} | {group} | {own:.3} | {noise:.3} | {correlation:.2} | {own_cosine:.3} | {cosine:.3} |"
-            );
+            let (truly, [same, unbiased]) = (correlation(&estimate, &truth), cosines);
+            print!("| {lambda} | {group} | {own:.3} | {noise:.3} | {truly:.2} ");
+            println!("| {same:.3} | {unbiased:.3} |");
         }
     }
     Ok(())

@@ -71,7 +71,7 @@ impl Ablation {
     }
 
     /// Takes it away from a simulation; whether there was any.
-    fn from_sim(self, sim: &mut SimConfig) -> bool {
+    fn leave_out_of_sim(self, sim: &mut SimConfig) -> bool {
         let before = sim.clone();
         let can = &mut sim.capabilities;
         match self {
@@ -93,7 +93,7 @@ impl Ablation {
     }
 
     /// Takes it away from a workload; whether there was any.
-    fn from_workload(self, workload: &mut Workload) -> bool {
+    fn leave_out_of_workload(self, workload: &mut Workload) -> bool {
         let Workload { cluster, classes, .. } = workload;
         let mut changed = false;
         for class in classes {
@@ -114,11 +114,11 @@ impl Ablation {
     /// The comparison without it; none where there is nothing to take away.
     fn of(self, evaluation: &Evaluation, instances: &[Instance]) -> Option<(Evaluation, Vec<Instance>)> {
         let (mut evaluation, mut instances) = (evaluation.clone(), instances.to_vec());
-        let mut changed = self.from_sim(&mut evaluation.sim);
+        let mut changed = self.leave_out_of_sim(&mut evaluation.sim);
         // Restarts of a cluster that stops nobody cost nothing already.
         changed &= self != Ablation::Restarts || evaluation.sim.capabilities.preemption;
         for instance in &mut instances {
-            changed |= self.from_workload(&mut instance.workload);
+            changed |= self.leave_out_of_workload(&mut instance.workload);
         }
         changed.then_some((evaluation, instances))
     }
@@ -304,9 +304,9 @@ mod tests {
         let source = crate::evaluate::workload_source::WorkloadSource::default();
         let (mut workload, _) = source.workload("gavel-multi", pleach_env::Seed(1)).unwrap();
         let before = workload.clone();
-        assert!(Ablation::Types.from_workload(&mut workload));
+        assert!(Ablation::Types.leave_out_of_workload(&mut workload));
         assert!(
-            !Ablation::Types.from_workload(&mut workload.clone()),
+            !Ablation::Types.leave_out_of_workload(&mut workload.clone()),
             "once is enough"
         );
         let power = |workload: &Workload, class: usize| -> f64 {

@@ -3,13 +3,14 @@
 //! Those of version 1 are the tasks of the suite: clusters with a queue, where order and placement matter.
 
 use pleach_scheduler::cluster::Sharing;
+use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::{ActionKind, ConfigError};
 
 use crate::config::{EnvConfig, WorkloadConfig};
 use crate::error::Error;
 use crate::workload::estimates::EstimateModel;
 use crate::workload::generate::{
-    GavelConfig, GeneratorConfig, HeliosLikeConfig, PhillyLikeConfig, PolluxConfig, SynergyConfig,
+    GavelConfig, GeneratorConfig, HeliosLikeConfig, PhillyLikeConfig, PolluxConfig, SiaConfig, SynergyConfig,
 };
 
 /// Lets policies choose one kind of action more.
@@ -20,7 +21,7 @@ fn offer(config: &mut EnvConfig, kind: ActionKind) {
 type Registered = (&'static str, &'static str, fn() -> EnvConfig);
 
 /// All of them: id, one line, settings.
-const ALL: [Registered; 11] = [
+const ALL: [Registered; 13] = [
     (
         "Pleach/Philly-v0",
         "philly-like gangs on 64 GPUs, offered load 1.5, no preemption",
@@ -75,6 +76,16 @@ const ALL: [Registered; 11] = [
         "Pleach/Elastic-v1",
         "jobs of Pollux that run on any number of GPUs, chosen at their start, no preemption",
         elastic,
+    ),
+    (
+        "Pleach/MixedIdeal-v0",
+        "one of six kinds of jobs at load 2, stopped and moved at no cost, sharing GPUs (MPS); run times are known",
+        mixed_ideal,
+    ),
+    (
+        "Pleach/MixedRealistic-v0",
+        "the same where stopping costs by the size of a job's state, and run times are guessed from jobs that have ended",
+        mixed_realistic,
     ),
 ];
 
@@ -255,6 +266,55 @@ fn elastic() -> EnvConfig {
     };
     offer(&mut config, ActionKind::Resize);
     config
+}
+
+/// The kinds of jobs and the conditions of the tournament, with all that a policy may do.
+fn mixed_ideal() -> EnvConfig {
+    let kinds = [
+        philly().workload,
+        WorkloadConfig::Generate(GeneratorConfig::HeliosLike(HeliosLikeConfig::default())),
+        WorkloadConfig::Generate(GeneratorConfig::SiaPhilly(SiaConfig::default())),
+        WorkloadConfig::Generate(GeneratorConfig::GavelMulti(GavelConfig::default())),
+        WorkloadConfig::Generate(GeneratorConfig::SynergyMulti(SynergyConfig::default())),
+        WorkloadConfig::Generate(GeneratorConfig::Pollux(PolluxConfig::default())),
+    ];
+    let mut config = EnvConfig {
+        workload: WorkloadConfig::Mixture(kinds.map(queueing).into()),
+        ..EnvConfig::default()
+    };
+    let can = &mut config.sim.capabilities;
+    can.preemption = true;
+    can.sharing = Sharing::Mps;
+    can.overheads = Some(Overheads::ZERO);
+    for kind in [
+        ActionKind::Share,
+        ActionKind::WaitForType,
+        ActionKind::GrantCores,
+        ActionKind::Resize,
+    ] {
+        offer(&mut config, kind);
+    }
+    config
+}
+
+fn mixed_realistic() -> EnvConfig {
+    let mut config = mixed_ideal();
+    config.sim.capabilities.overheads = Some(Overheads::BY_STATE_SIZE);
+    config.sim.estimates = EstimateModel::History {
+        num_last: 10,
+        default_s: 3600.0,
+    };
+    config
+}
+
+/// 200 jobs at load 2, as in the tournament.
+fn queueing(workload: WorkloadConfig) -> WorkloadConfig {
+    match workload {
+        WorkloadConfig::Generate(generator) => {
+            WorkloadConfig::Generate(generator.resized(Some(200), Some(2.0)))
+        }
+        other => other,
+    }
 }
 
 #[cfg(test)]

@@ -77,3 +77,25 @@ impl Condition {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pleach_env::EnvConfig;
+    use pleach_scheduler::{ActionKind, ActionSet};
+
+    use super::*;
+
+    #[test]
+    fn the_mixed_environments_are_what_the_tournament_plays() {
+        let all = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
+        for (id, condition) in [
+            ("Pleach/MixedIdeal-v0", Condition::Ideal),
+            ("Pleach/MixedRealistic-v0", Condition::Realistic),
+        ] {
+            let env = EnvConfig::registered(id).unwrap();
+            let mut sim = condition.sim();
+            sim.capabilities = sim.capabilities.with_actions(all);
+            assert_eq!(env.sim, sim, "{id}");
+        }
+    }
+}

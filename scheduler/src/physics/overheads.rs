@@ -121,7 +121,7 @@ impl Overheads {
         restore_s: 20.0,
     });
     /// 1 GB/s to a shared store, 10 s to initialise (quoted 5 to 20 s), saving not overlapped. Assumed.
-    pub(crate) const BY_STATE_SIZE: Overheads = Overheads::ByStateSize(ByStateSize {
+    pub const BY_STATE_SIZE: Overheads = Overheads::ByStateSize(ByStateSize {
         storage_gb_per_s: 1.0,
         init_s: 10.0,
         stall: 1.0,

@@ -18,6 +18,8 @@ import sys
 import tempfile
 
 GENERATED = ["Pleach/Philly-v0", "helios-like", "sia-philly", "gavel-multi", "synergy-multi", "pollux"]
+# Played only where --columns names them.
+MORE = ["acme-like", "itp-like"]
 # 8 nodes of the cluster of `pai-share`, 28 GPUs, on which its lists have to wait.
 PAI_NODES = {"P100": 4, "T4": 2, "MISC": 1, "V100M32": 1}
 CONDITIONS = {
@@ -92,7 +94,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         work = {}
-        for name in GENERATED:
+        for name in GENERATED + MORE:
             work[name.removeprefix("Pleach/").removesuffix("-v0")] = [
                 "--workload", name, "--num-jobs", "200", "--load", args.load, "--seeds", str(args.lists), "--seed", str(args.seed)
             ]
@@ -101,8 +103,8 @@ def main():
             files[f"real {name}"] = sorted((args.real / name).glob("*.csv"))
         for name, paths in files.items():
             work[name] = ["--workload", ",".join(map(str, paths)), "--seeds", "1"]
-        if args.columns:
-            work = {name: work[name] for name in args.columns.split(",")}
+        named = args.columns.split(",") if args.columns else [name for name in work if name not in MORE]
+        work = {name: work[name] for name in named}
         for condition in CONDITIONS:
             columns = {name: evaluate(args, workload, condition) for name, workload in work.items()}
             names = columns[next(iter(columns))]

@@ -315,17 +315,8 @@ fn search(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         Some(teacher) => Some(PolicySpec::open(teacher)?.remove(0)),
         None => None,
     };
-    // No two rows of one name: the teacher comes first.
-    let mut against: Vec<PolicySpec> = teacher.iter().cloned().collect();
-    for policy in &args.against {
-        PolicySpec::open(policy)?
-            .into_iter()
-            .for_each(|policy| policy.join(&mut against));
-    }
+    let against = against(args, teacher.as_ref(), env.sim.capabilities)?;
     let trees = starts(&args.start, env.sim.capabilities)?;
-    for policy in &against {
-        policy.check(env.sim.capabilities)?;
-    }
     if args.deal && !env.sim.capabilities.preemption {
         let hint = "Give --preemption too.";
         return Err(Error::config(
@@ -391,6 +382,24 @@ fn search(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         context.say(&format!("written to {}", place.display()))?;
     }
     Ok(())
+}
+
+/// Whom the tree is held against. No two rows of one name: the teacher comes first.
+fn against(
+    args: &DistillArgs,
+    teacher: Option<&PolicySpec>,
+    capabilities: Capabilities,
+) -> Result<Vec<PolicySpec>, Error> {
+    let mut against: Vec<PolicySpec> = teacher.into_iter().cloned().collect();
+    for policy in &args.against {
+        PolicySpec::open(policy)?
+            .into_iter()
+            .for_each(|policy| policy.join(&mut against));
+    }
+    for policy in &against {
+        policy.check(capabilities)?;
+    }
+    Ok(against)
 }
 
 fn config(args: &DistillArgs) -> Result<DistillConfig, Error> {

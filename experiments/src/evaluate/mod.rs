@@ -16,3 +16,4 @@ pub mod table;
 pub mod workload_source;
 
 mod named_env;
+mod policy_file;

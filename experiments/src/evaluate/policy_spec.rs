@@ -2,8 +2,6 @@
 //! run's folder.
 
 use std::fmt;
-use std::fs::File;
-use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,10 +11,11 @@ use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::selector::{Selector, SelectorPolicy};
-use pleach_scheduler::tree::{Bundle, MANIFEST_FILE, MAX_BYTES, Tree, TreeError, TreePolicy};
+use pleach_scheduler::tree::{Bundle, MANIFEST_FILE, Tree, TreePolicy};
 use pleach_scheduler::{ActionKind, ActionSet, Planner, PolicyPlanner, heuristics};
 
 use crate::error::Error;
+use crate::evaluate::policy_file::PolicyFile;
 use crate::evaluate::requirement_flags::requirement_flags;
 use crate::run_folder;
 
@@ -25,10 +24,6 @@ pub(crate) const BEST_CHECKPOINT: &str = "network.ckpt";
 /// What to do about a policy that is not the one that its run made.
 pub(crate) const USE_THE_FILE: &str =
     "Put the run's own file back, or give this file itself instead of the folder if it is meant.";
-/// What to do about a policy of another version.
-const MAKE_ANEW: &str = "Make it anew with this version: pleach train, pleach distill.";
-/// What to do about a tree that somebody wrote in.
-const MEND_IT: &str = "Mend it there: docs/policy-file.md, Editing by hand.";
 /// The tree that a distillation gave, in its folder.
 pub const TREE_FILE: &str = "tree.json";
 /// The selector that `pleach distill select` gave, in its folder.
@@ -447,84 +442,19 @@ pub fn label_and_place(spec: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Tells a policy file from a checkpoint by its first byte that is not blank.
+/// The policy of a file.
 fn open_file(path: &Path) -> Result<PolicySpec, Error> {
-    let first = first_byte(path).map_err(|source| Error::io("read", path, source))?;
-    let refused = |reason: String, hint: &str| Error::Contract {
-        what: format!("policy file {}", path.display()),
-        expected: "a checkpoint, a tree or a selector of this version".into(),
-        found: reason,
-        hint: hint.into(),
-    };
-    let refused_tree = |error: TreeError| {
-        let is_mendable = matches!(
-            error,
-            TreeError::Node { .. }
-                | TreeError::Value { .. }
-                | TreeError::Json(_)
-                | TreeError::NumNodes { .. }
-        );
-        refused(error.to_string(), if is_mendable { MEND_IT } else { MAKE_ANEW })
-    };
-    if first == Some(b'{') {
-        if let Some(formula) = formula_in(path) {
-            return PolicySpec::planner("index", formula);
-        }
-        if Selector::is_in(path).unwrap_or(false) {
-            let selector = Selector::load(path).map_err(refused_tree)?;
-            return Ok(PolicySpec::selector("selector", selector));
-        }
-        let tree = Tree::load(path).map_err(refused_tree)?;
-        return PolicySpec::tree("tree", tree);
+    match PolicyFile::open(path)? {
+        PolicyFile::Formula(formula) => PolicySpec::planner("index", formula),
+        PolicyFile::Selector(selector) => Ok(PolicySpec::selector("selector", *selector)),
+        PolicyFile::Tree(tree) => PolicySpec::tree("tree", *tree),
+        PolicyFile::Network(policy) => Ok(PolicySpec::network("network", policy.named("network"))),
     }
-    let policy = LearnedPolicy::load(path).map_err(|error| refused(error.to_string(), MAKE_ANEW))?;
-    Ok(PolicySpec::network("network", policy.named("network")))
-}
-
-/// What a file holds if it is the formula of an index: an object with weights, which no tree has.
-fn formula_in(path: &Path) -> Option<serde_json::Value> {
-    let mut text = String::new();
-    let file = File::open(path).ok()?;
-    file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
-    let value: serde_json::Value = serde_json::from_str(&text).ok()?;
-    value.get("weights").is_some().then_some(value)
-}
-
-/// The first byte of a file that is not blank; none where there is none in what a policy file may hold.
-fn first_byte(path: &Path) -> std::io::Result<Option<u8>> {
-    let start = BufReader::new(File::open(path)?).take(MAX_BYTES);
-    for byte in start.bytes() {
-        let byte = byte?;
-        if !byte.is_ascii_whitespace() {
-            return Ok(Some(byte));
-        }
-    }
-    Ok(None)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    #[cfg(unix)]
-    fn a_policy_without_an_end_is_refused_by_its_first_bytes() {
-        let folder = tempfile::tempdir().unwrap();
-        let sparse = folder.path().join("network.ckpt");
-        File::create(&sparse).unwrap().set_len(5 << 30).unwrap();
-        for place in [
-            "/dev/zero",
-            sparse.to_str().unwrap(),
-            folder.path().to_str().unwrap(),
-        ] {
-            assert_eq!(first_byte(&sparse).unwrap(), Some(0));
-            let error = PolicySpec::open(place).unwrap_err().to_string();
-            assert!(
-                error.contains("does not begin with PLEACHNW or PLEACHCK"),
-                "{error}"
-            );
-        }
-    }
 
     #[test]
     fn what_deals_is_made_of_what_chooses_among_candidates_and_of_no_planner() {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use pleach_distill::DistillConfig;
 use pleach_distill::search::SearchConfig;
+use pleach_env::SimConfig;
 use pleach_scheduler::tree::Tree;
 
 use crate::commands::Context;
@@ -14,7 +15,7 @@ use crate::progress::bars;
 use pleach_experiments::distill::search::{SearchInput, SearchReport, Searched, search_tree, state_file};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::evaluation::COLUMNS;
-use pleach_experiments::evaluate::instances::{episodes, seeds};
+use pleach_experiments::evaluate::instances::{Instance, episodes, seeds};
 use pleach_experiments::evaluate::policy_spec::PolicySpec;
 use pleach_experiments::evaluate::results::Results;
 use pleach_experiments::evaluate::run::Runner;
@@ -64,10 +65,14 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     let found = searched(args, &settings, &network, &folder)?;
     let searched_s = (context.clock)();
     let policies = policies(network, &found.tree, &validation)?;
-    let results = compare(args, &settings, &policies, &validation, 1)?;
+    let compared = |policies: &[PolicySpec], lists| compare(args, policies, validation.best(), lists);
+    let results = compared(&policies, lists(args, &settings, &validation, 1)?)?;
     let table = Table::compare(&results, &COLUMNS);
-    let longer = compare(args, &settings, &policies, &validation, LONGER)?;
+    let longer = compared(&policies, lists(args, &settings, &validation, LONGER)?)?;
     let longer_table = Table::compare(&longer, &LONGER_COLUMNS);
+    let stopping = stopping(args, lists(args, &settings, &validation, 1)?);
+    let stopping = compared(&dealers(&policies, &validation)?, stopping)?;
+    let stopping_table = Table::compare(&stopping, &STOPPING_COLUMNS);
     let tree_text = found.tree.to_text();
     let curve = learning_curve(&trained, &validation);
     let report = Report {
@@ -84,6 +89,8 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     folder.write("table.md", table.to_markdown().as_bytes())?;
     longer.write_json(&folder.file("results-longer.json")?)?;
     folder.write("table-longer.md", longer_table.to_markdown().as_bytes())?;
+    stopping.write_json(&folder.file("results-stopping.json")?)?;
+    folder.write("table-stopping.md", stopping_table.to_markdown().as_bytes())?;
     if let Some(path) = &args.run.json {
         context.write_json(path, &results)?;
     }
@@ -99,6 +106,11 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
         longer_table.to_terminal()
     ))?;
     context.say(&tree_text)?;
+    context.say(&format!(
+        "{} of the lists where jobs may be stopped; a learned formula (pleach policies --show index) deals all GPUs anew:\n{}",
+        num_lists(args, LONGER),
+        stopping_table.to_terminal()
+    ))?;
     let end_s = (context.clock)();
     let times_s = [trained_s - start_s, searched_s - trained_s, end_s - searched_s];
     context.say(&closing(&found, times_s, &place))
@@ -174,6 +186,12 @@ const LONGER: usize = 4;
 /// Columns of the second table.
 const LONGER_COLUMNS: [&str; 4] = ["avg_jct_s", "p99_jct_s", "avg_slowdown", "avg_wait_s"];
 
+/// The strongest that we could write by hand where jobs may be stopped, and the learned formula.
+const STOPPING_ROWS: [&str; 3] = ["las-deal", "belief-deal", "index"];
+
+/// Columns of the third table.
+const STOPPING_COLUMNS: [&str; 4] = ["avg_jct_s", "p99_jct_s", "avg_slowdown", "preemptions"];
+
 /// Heuristics of the table, beside the best one: at most eight rows with network and tree, each of its own line of scheduling.
 const ROWS: [&str; 5] = ["fifo", "sjf", "easy", "gpu-time-reserve", "sjf-best-type"];
 
@@ -201,18 +219,27 @@ fn policies(network: PolicySpec, tree: &Tree, validation: &Validation) -> Result
     Ok(policies)
 }
 
+/// Who stands in the table of a cluster whose jobs may be stopped: the best heuristic and the network, which stop nobody, and whoever
+/// deals.
+fn dealers(policies: &[PolicySpec], validation: &Validation) -> Result<Vec<PolicySpec>, Error> {
+    let stays = |policy: &&PolicySpec| [validation.best(), "network"].contains(&policy.name());
+    let mut dealers: Vec<PolicySpec> = policies.iter().filter(stays).cloned().collect();
+    dealers.extend(PolicySpec::open_all(&STOPPING_ROWS.map(str::to_string))?);
+    Ok(dealers)
+}
+
 /// Held-out lists that are so many times as long as the environment's: the longer, the fewer.
 fn num_lists(args: &QuickstartArgs, times: usize) -> usize {
     (args.seeds as usize).div_ceil(times)
 }
 
-fn compare(
+/// Held-out lists and how they are simulated.
+fn lists(
     args: &QuickstartArgs,
     settings: &TrainSettings,
-    policies: &[PolicySpec],
     validation: &Validation,
     times: usize,
-) -> Result<Results, Error> {
+) -> Result<(Vec<Instance>, SimConfig), Error> {
     let mut env = settings.env.clone();
     let role = if times == 1 { "test" } else { "longer test" };
     if times > 1 {
@@ -220,8 +247,27 @@ fn compare(
         env.workload = env.workload.resized(Some(num_jobs), None)?;
     }
     let instances = episodes(&env, &seeds(args.run.seed, role, num_lists(args, times)))?;
-    let mut sim = env.sim.clone();
+    let mut sim = env.sim;
     sim.record_utilisation = true;
+    Ok((instances, sim))
+}
+
+/// The first of the lists, on a cluster whose jobs may be stopped.
+fn stopping(
+    args: &QuickstartArgs,
+    (mut instances, mut sim): (Vec<Instance>, SimConfig),
+) -> (Vec<Instance>, SimConfig) {
+    instances.truncate(num_lists(args, LONGER));
+    sim.capabilities.preemption = true;
+    (instances, sim)
+}
+
+fn compare(
+    args: &QuickstartArgs,
+    policies: &[PolicySpec],
+    best: &str,
+    (instances, sim): (Vec<Instance>, SimConfig),
+) -> Result<Results, Error> {
     let bars = bars(args.run.quiet);
     let mut runs = Runner::new(&sim)
         .watched("compare", &bars)
@@ -229,7 +275,7 @@ fn compare(
     for run in &mut runs {
         run.workload.clone_from(&args.env);
     }
-    let results = Results::new("quickstart", runs, Some(validation.best()))?;
+    let results = Results::new("quickstart", runs, Some(best))?;
     Ok(results.with_stand_ins(stand_ins(policies, &instances, &sim)))
 }
 

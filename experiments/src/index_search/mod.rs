@@ -1,9 +1,9 @@
 //! Learning a linear index: evolution over the weights of a [`Formula`], judged on whole lists of several kinds and loads.
 //!
 //! A candidate's loss on a list is the logarithm of its average JCT over that of the formula that the search begins with, and a
-//! part of what its p99 JCT is longer by. Lists come in parts, a kind at a load in a condition, and where a part is lost in the
-//! mean its loss counts again, so that a gain here does not pay for a loss there. Every generation meets other lists, the same
-//! for all its candidates. The centre of the distribution is judged now and then on validation lists that no generation meets;
+//! part of what its p99 JCT is longer by. Lists come in parts, a kind at a load in a condition. Where a kind is lost in a condition,
+//! in the mean over its loads, that loss counts again, so that a gain here does not pay for a loss there; by single lists it would
+//! be luck that is punished, and nothing is learned. Every generation meets other lists, the same for all its candidates. The centre of the distribution is judged now and then on validation lists that no generation meets;
 //! the best of those is kept, if it is better than the beginning.
 
 mod cma;
@@ -54,8 +54,8 @@ pub struct IndexSearch {
     pub validation_lists: usize,
     /// How much of the logarithm of the p99 JCT counts where it is longer than at the beginning, 0 to 10.
     pub tail: f64,
-    /// How often the loss of a part that is lost in the mean counts besides, 0 to 100.
-    pub lost_part: f64,
+    /// How often the loss of a kind that is lost in a condition counts besides, 0 to 100.
+    pub lost_kind: f64,
     /// Features that weigh nothing.
     pub without: Vec<String>,
     /// How far numbers move at first, over what is usual, 0.01 to 10. Less than 1 for a formula that is good already.
@@ -86,7 +86,7 @@ impl Default for IndexSearch {
             validate_every: 10,
             validation_lists: 2,
             tail: 0.1,
-            lost_part: 1.0,
+            lost_kind: 1.0,
             without: Vec::new(),
             step: 1.0,
             seed: 1,
@@ -169,12 +169,14 @@ struct Part<'a> {
     /// None: that of the list.
     load: Option<f64>,
     condition: Condition,
+    /// Which kind in which condition.
+    group: usize,
 }
 
 /// A list and what the first formula makes of it.
 struct Judged {
-    /// Which of the parts it is of.
-    part: usize,
+    /// Which kind in which condition it is of.
+    group: usize,
     sim: SimConfig,
     instance: Instance,
     jct_s: f64,
@@ -255,34 +257,35 @@ impl IndexSearch {
     /// Every kind at every load in every condition.
     fn parts(&self) -> Vec<Part<'_>> {
         let mut parts = Vec::new();
-        for kind in &self.kinds {
+        for (place, kind) in self.kinds.iter().enumerate() {
             let own = [None];
             let given: Vec<Option<f64>> = match WorkloadSource::is_file(kind) {
                 true => self.loads_of_files.iter().copied().map(Some).collect(),
                 false => self.loads.iter().copied().map(Some).collect(),
             };
             for load in if given.is_empty() { &own[..] } else { &given[..] } {
-                let part = |condition: &Condition| Part {
+                let part = |(number, condition): (usize, &Condition)| Part {
                     kind,
                     load: *load,
                     condition: *condition,
+                    group: place * self.conditions.len() + number,
                 };
-                parts.extend(self.conditions.iter().map(part));
+                parts.extend(self.conditions.iter().enumerate().map(part));
             }
         }
         parts
     }
 
-    /// Mean loss over lists, and over parts that are lost once more.
+    /// Mean loss over lists, and over kinds that are lost once more.
     fn loss(&self, what: &impl Searched, numbers: &[f64], lists: &[Judged]) -> Result<f64, Error> {
         let losses = lists.par_iter().map(|list| {
             let planner = what.planner(numbers)?;
             let (jct_s, p99_s) = play(&list.sim, planner, &list.instance)?;
             let tail = ln(p99_s / list.p99_s).max(0.0);
-            Ok((list.part, ln(jct_s / list.jct_s) + self.tail * tail))
+            Ok((list.group, ln(jct_s / list.jct_s) + self.tail * tail))
         });
         let losses: Vec<(usize, f64)> = losses.collect::<Result<_, Error>>()?;
-        Ok(mean_and_lost(&losses, self.lost_part))
+        Ok(mean_and_lost(&losses, self.lost_kind))
     }
 
     fn judged(
@@ -299,7 +302,7 @@ impl IndexSearch {
             let instance = files.draw((part.kind, part.load), self.num_jobs, (what_for, *seed), &sim)?;
             let (jct_s, p99_s) = play(&sim, what.planner(&what.first())?, &instance)?;
             Ok(Judged {
-                part: *number,
+                group: part.group,
                 sim,
                 instance,
                 jct_s,
@@ -310,13 +313,13 @@ impl IndexSearch {
     }
 }
 
-/// The mean of losses, each with its part, and `again` times what parts that are lost in the mean add to it.
+/// The mean of losses, each with its group, and `again` times what groups that are lost in the mean add to it.
 fn mean_and_lost(losses: &[(usize, f64)], again: f64) -> f64 {
-    let mut parts: BTreeMap<usize, f64> = BTreeMap::new();
-    for (part, loss) in losses {
-        *parts.entry(*part).or_default() += loss;
+    let mut groups: BTreeMap<usize, f64> = BTreeMap::new();
+    for (group, loss) in losses {
+        *groups.entry(*group).or_default() += loss;
     }
-    let sum: f64 = parts.values().map(|loss| loss + again * loss.max(0.0)).sum();
+    let sum: f64 = groups.values().map(|loss| loss + again * loss.max(0.0)).sum();
     sum / losses.len().max(1) as f64
 }
 

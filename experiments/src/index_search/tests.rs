@@ -32,13 +32,27 @@ fn a_search_gives_the_same_formula_again_and_is_no_worse_than_its_beginning_wher
 }
 
 #[test]
-fn a_part_that_is_lost_counts_again() {
-    // Part 0 gains 0.2 over two lists, part 1 loses 0.1 over two, though one of them is won.
+fn a_kind_that_is_lost_counts_again() {
+    // Group 0 gains 0.2 over two lists, group 1 loses 0.1 over two, though one of them is won.
     let losses = [(0, -0.1), (1, -0.1), (0, -0.1), (1, 0.2)];
     let near = |again: f64, wanted: f64| assert!((mean_and_lost(&losses, again) - wanted).abs() < 1e-12);
     near(0.0, -0.025);
     near(1.0, 0.0);
     near(3.0, 0.05);
+}
+
+#[test]
+fn a_group_is_a_kind_in_a_condition_over_all_loads() {
+    let search = IndexSearch {
+        kinds: vec!["helios-like".into(), "pollux".into()],
+        loads: vec![0.6, 2.0],
+        conditions: vec![Condition::Ideal, Condition::Realistic],
+        ..small()
+    };
+    let parts = search.parts();
+    let groups: Vec<usize> = parts.iter().map(|part| part.group).collect();
+    assert_eq!(groups, [0, 1, 0, 1, 2, 3, 2, 3]);
+    assert_eq!((parts[6].kind, parts[6].load), ("pollux", Some(2.0)));
 }
 
 #[test]

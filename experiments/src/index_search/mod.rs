@@ -2,9 +2,9 @@
 //!
 //! A candidate's loss on a list is the logarithm of its average JCT over that of the formula that the search begins with, and a
 //! part of what its p99 JCT is longer by. Lists come in parts, a kind at a load in a condition. Where a kind is lost in a condition,
-//! in the mean over its loads, that loss counts again, so that a gain here does not pay for a loss there; by single lists it would
-//! be luck that is punished, and nothing is learned. Every generation meets other lists, the same for all its candidates. The centre of the distribution is judged now and then on validation lists that no generation meets;
-//! the best of those is kept, if it is better than the beginning.
+//! in the mean over its loads, that loss counts again, so that a gain here does not pay for a loss there. Every generation meets
+//! other lists, the same for all its candidates. The centre of the distribution is judged now and then on validation lists that no
+//! generation meets; the best of those is kept, if it is better than the beginning.
 
 mod cma;
 mod encoding;

@@ -138,8 +138,8 @@ impl EnvConfig {
     }
 }
 
-fn philly() -> EnvConfig {
-    let generator = PhillyLikeConfig {
+fn philly_jobs() -> PhillyLikeConfig {
+    PhillyLikeConfig {
         num_jobs: 200,
         num_nodes: 8,
         gpus_per_node: 8,
@@ -147,9 +147,12 @@ fn philly() -> EnvConfig {
         load: 1.5,
         run_time_s_max: 86_400.0,
         ..PhillyLikeConfig::default()
-    };
+    }
+}
+
+fn philly() -> EnvConfig {
     EnvConfig {
-        workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(generator)),
+        workload: WorkloadConfig::Generate(GeneratorConfig::PhillyLike(philly_jobs())),
         ..EnvConfig::default()
     }
 }
@@ -181,12 +184,8 @@ fn gavel_multi() -> EnvConfig {
 fn philly_queue() -> WorkloadConfig {
     WorkloadConfig::Generate(GeneratorConfig::PhillyLike(PhillyLikeConfig {
         num_jobs: 300,
-        num_nodes: 8,
-        gpus_per_node: 8,
-        nodes_per_rack: 4,
         load: 2.5,
-        run_time_s_max: 86_400.0,
-        ..PhillyLikeConfig::default()
+        ..philly_jobs()
     }))
 }
 
@@ -268,18 +267,19 @@ fn elastic() -> EnvConfig {
     config
 }
 
-/// The kinds of jobs and the conditions of the tournament, with all that a policy may do.
+/// The kinds of jobs and the conditions of the tournament, 200 jobs at load 2, with all that a policy may do.
 fn mixed_ideal() -> EnvConfig {
     let kinds = [
-        philly().workload,
-        WorkloadConfig::Generate(GeneratorConfig::HeliosLike(HeliosLikeConfig::default())),
-        WorkloadConfig::Generate(GeneratorConfig::SiaPhilly(SiaConfig::default())),
-        WorkloadConfig::Generate(GeneratorConfig::GavelMulti(GavelConfig::default())),
-        WorkloadConfig::Generate(GeneratorConfig::SynergyMulti(SynergyConfig::default())),
-        WorkloadConfig::Generate(GeneratorConfig::Pollux(PolluxConfig::default())),
+        GeneratorConfig::PhillyLike(philly_jobs()),
+        GeneratorConfig::HeliosLike(HeliosLikeConfig::default()),
+        GeneratorConfig::SiaPhilly(SiaConfig::default()),
+        GeneratorConfig::GavelMulti(GavelConfig::default()),
+        GeneratorConfig::SynergyMulti(SynergyConfig::default()),
+        GeneratorConfig::Pollux(PolluxConfig::default()),
     ];
+    let parts = kinds.map(|kind| WorkloadConfig::Generate(kind.resized(Some(200), Some(2.0))));
     let mut config = EnvConfig {
-        workload: WorkloadConfig::Mixture(kinds.map(queueing).into()),
+        workload: WorkloadConfig::Mixture(parts.into()),
         ..EnvConfig::default()
     };
     let can = &mut config.sim.capabilities;
@@ -300,21 +300,8 @@ fn mixed_ideal() -> EnvConfig {
 fn mixed_realistic() -> EnvConfig {
     let mut config = mixed_ideal();
     config.sim.capabilities.overheads = Some(Overheads::BY_STATE_SIZE);
-    config.sim.estimates = EstimateModel::History {
-        num_last: 10,
-        default_s: 3600.0,
-    };
+    config.sim.estimates = EstimateModel::HISTORY;
     config
-}
-
-/// 200 jobs at load 2, as in the tournament.
-fn queueing(workload: WorkloadConfig) -> WorkloadConfig {
-    match workload {
-        WorkloadConfig::Generate(generator) => {
-            WorkloadConfig::Generate(generator.resized(Some(200), Some(2.0)))
-        }
-        other => other,
-    }
 }
 
 #[cfg(test)]

@@ -40,6 +40,12 @@ pub enum EstimateModel {
 }
 
 impl EstimateModel {
+    /// Guesses from the last ten ended jobs that are most like the job; an hour until anything has ended. *Assumed.*
+    pub const HISTORY: EstimateModel = EstimateModel::History {
+        num_last: 10,
+        default_s: 3600.0,
+    };
+
     /// Checks the parameters.
     ///
     /// # Errors

@@ -20,8 +20,6 @@ use crate::evaluate::named_env::env_named;
 pub(crate) const DAY_S: f64 = 86_400.0;
 /// Time limit of a job whose list has none, s. *Assumed*: a day, a common default of batch systems.
 const DEFAULT_LIMIT_S: f64 = 86_400.0;
-/// Ended jobs from which a run time is predicted. *Assumed*.
-const NUM_LAST: usize = 10;
 
 /// What the scheduler may do, and what it knows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -161,10 +159,7 @@ pub(crate) fn model(source: EstimateSource) -> EstimateModel {
             default_s: DEFAULT_LIMIT_S,
         },
         EstimateSource::Lognormal { sigma, bias } => EstimateModel::LogNormal { sigma, bias },
-        EstimateSource::History => EstimateModel::History {
-            num_last: NUM_LAST,
-            default_s: 3600.0,
-        },
+        EstimateSource::History => EstimateModel::HISTORY,
     }
 }
 

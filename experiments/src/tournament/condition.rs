@@ -62,10 +62,13 @@ impl Condition {
     pub fn sim(self) -> SimConfig {
         let costs = matches!(self, Condition::Realistic | Condition::Overheads);
         let guesses = matches!(self, Condition::Realistic | Condition::Estimates);
-        let overheads = if costs { "by-state-size" } else { "zero" };
         SimConfig {
             capabilities: Capabilities {
-                overheads: Overheads::from_name(overheads).ok(),
+                overheads: Some(if costs {
+                    Overheads::BY_STATE_SIZE
+                } else {
+                    Overheads::ZERO
+                }),
                 ..Capabilities::DEFAULT
             },
             estimates: model(if guesses {
@@ -84,6 +87,8 @@ mod tests {
     use pleach_scheduler::{ActionKind, ActionSet};
 
     use super::*;
+    use crate::evaluate::sim_config::SchedulingConfig;
+    use crate::evaluate::workload_source::WorkloadSource;
 
     #[test]
     fn the_mixed_environments_are_what_the_tournament_plays() {
@@ -96,6 +101,22 @@ mod tests {
             let mut sim = condition.sim();
             sim.capabilities = sim.capabilities.with_actions(all);
             assert_eq!(env.sim, sim, "{id}");
+            let kinds = [
+                "Pleach/Philly-v0",
+                "helios-like",
+                "sia-philly",
+                "gavel-multi",
+                "synergy-multi",
+                "pollux",
+            ];
+            let played = WorkloadSource {
+                workload: kinds.map(str::to_string).to_vec(),
+                num_jobs: Some(200),
+                load: Some(2.0),
+                ..WorkloadSource::default()
+            };
+            let played = played.env(&SchedulingConfig::default()).unwrap();
+            assert_eq!(env.workload, played.workload, "{id}");
         }
     }
 }

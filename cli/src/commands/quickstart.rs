@@ -65,13 +65,15 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     let found = searched(args, &settings, &network, &folder)?;
     let searched_s = (context.clock)();
     let policies = policies(network, &found.tree, &validation)?;
+    let short = HeldOut::draw(args, &settings, &validation, 1)?;
+    let long = HeldOut::draw(args, &settings, &validation, LONGER)?;
     let compared = |policies: &[PolicySpec], lists| compare(args, policies, validation.best(), lists);
-    let results = compared(&policies, lists(args, &settings, &validation, 1)?)?;
+    let results = compared(&policies, &short)?;
     let table = Table::compare(&results, &COLUMNS);
-    let longer = compared(&policies, lists(args, &settings, &validation, LONGER)?)?;
+    let longer = compared(&policies, &long)?;
     let longer_table = Table::compare(&longer, &LONGER_COLUMNS);
-    let stopping = stopping(args, lists(args, &settings, &validation, 1)?);
-    let stopping = compared(&dealers(&policies, &validation)?, stopping)?;
+    let stopping = short.stopping(num_lists(args, LONGER));
+    let stopping = compared(&dealers(&policies, &validation)?, &stopping)?;
     let stopping_table = Table::compare(&stopping, &STOPPING_COLUMNS);
     let tree_text = found.tree.to_text();
     let curve = learning_curve(&trained, &validation);
@@ -234,49 +236,56 @@ fn num_lists(args: &QuickstartArgs, times: usize) -> usize {
 }
 
 /// Held-out lists and how they are simulated.
-fn lists(
-    args: &QuickstartArgs,
-    settings: &TrainSettings,
-    validation: &Validation,
-    times: usize,
-) -> Result<(Vec<Instance>, SimConfig), Error> {
-    let mut env = settings.env.clone();
-    let role = if times == 1 { "test" } else { "longer test" };
-    if times > 1 {
-        let num_jobs = validation.num_jobs() * times;
-        env.workload = env.workload.resized(Some(num_jobs), None)?;
-    }
-    let instances = episodes(&env, &seeds(args.run.seed, role, num_lists(args, times)))?;
-    let mut sim = env.sim;
-    sim.record_utilisation = true;
-    Ok((instances, sim))
+struct HeldOut {
+    instances: Vec<Instance>,
+    sim: SimConfig,
 }
 
-/// The first of the lists, on a cluster whose jobs may be stopped.
-fn stopping(
-    args: &QuickstartArgs,
-    (mut instances, mut sim): (Vec<Instance>, SimConfig),
-) -> (Vec<Instance>, SimConfig) {
-    instances.truncate(num_lists(args, LONGER));
-    sim.capabilities.preemption = true;
-    (instances, sim)
+impl HeldOut {
+    fn draw(
+        args: &QuickstartArgs,
+        settings: &TrainSettings,
+        validation: &Validation,
+        times: usize,
+    ) -> Result<HeldOut, Error> {
+        let mut env = settings.env.clone();
+        let role = if times == 1 { "test" } else { "longer test" };
+        if times > 1 {
+            let num_jobs = validation.num_jobs() * times;
+            env.workload = env.workload.resized(Some(num_jobs), None)?;
+        }
+        let instances = episodes(&env, &seeds(args.run.seed, role, num_lists(args, times)))?;
+        let mut sim = env.sim;
+        sim.record_utilisation = true;
+        Ok(HeldOut { instances, sim })
+    }
+
+    /// The first of the lists, on a cluster whose jobs may be stopped.
+    fn stopping(&self, num: usize) -> HeldOut {
+        let mut sim = self.sim.clone();
+        sim.capabilities.preemption = true;
+        HeldOut {
+            instances: self.instances.iter().take(num).cloned().collect(),
+            sim,
+        }
+    }
 }
 
 fn compare(
     args: &QuickstartArgs,
     policies: &[PolicySpec],
     best: &str,
-    (instances, sim): (Vec<Instance>, SimConfig),
+    HeldOut { instances, sim }: &HeldOut,
 ) -> Result<Results, Error> {
     let bars = bars(args.run.quiet);
-    let mut runs = Runner::new(&sim)
+    let mut runs = Runner::new(sim)
         .watched("compare", &bars)
-        .run(&instances, policies)?;
+        .run(instances, policies)?;
     for run in &mut runs {
         run.workload.clone_from(&args.env);
     }
     let results = Results::new("quickstart", runs, Some(best))?;
-    Ok(results.with_stand_ins(stand_ins(policies, &instances, &sim)))
+    Ok(results.with_stand_ins(stand_ins(policies, instances, sim)))
 }
 
 fn learning_curve(trained: &Trained, validation: &Validation) -> LearningCurve {

@@ -14,6 +14,17 @@ fn a_quickstart_makes_the_same_bytes_at_any_number_of_threads_and_its_policies_c
     );
     assert!(said.contains("network") && said.contains("tree:"), "{said}");
     assert!(said.contains("the same on 1 lists 4 times as long"), "{said}");
+    assert!(
+        said.contains("1 of the lists where jobs may be stopped"),
+        "{said}"
+    );
+    let stopping = fs::read_to_string(folder.path().join("a/table-stopping.md")).unwrap();
+    for policy in ["network", "las-deal", "belief-deal", "index"] {
+        assert!(
+            stopping.contains(&format!("| {policy} |")),
+            "{policy}: {stopping}"
+        );
+    }
     succeed(folder.path(), &format!("{line} --threads 2 --out b --quiet"));
     assert_same_files(&folder.path().join("a"), &folder.path().join("b"));
     let results: serde_json::Value =

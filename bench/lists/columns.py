@@ -89,7 +89,7 @@ def main():
     parser.add_argument("--lists", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--load", default="2")
-    parser.add_argument("--columns", help="only these, with commas")
+    parser.add_argument("--columns", help=f"only these, with commas; also {', '.join(MORE)}")
     parser.add_argument("--pleach", default="target/release/pleach")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -104,6 +104,9 @@ def main():
         for name, paths in files.items():
             work[name] = ["--workload", ",".join(map(str, paths)), "--seeds", "1"]
         named = args.columns.split(",") if args.columns else [name for name in work if name not in MORE]
+        unknown = [name for name in named if name not in work]
+        if unknown:
+            parser.error(f"--columns {', '.join(unknown)}: expected {', '.join(work)}")
         work = {name: work[name] for name in named}
         for condition in CONDITIONS:
             columns = {name: evaluate(args, workload, condition) for name, workload in work.items()}

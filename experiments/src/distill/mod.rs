@@ -9,6 +9,7 @@ pub mod frontier;
 pub mod guard;
 pub mod narrow;
 pub mod parts;
+mod recorded;
 pub mod search;
 mod search_report;
 pub mod select;

@@ -11,14 +11,15 @@ use pleach_baselines::dealing::policy_planner;
 use pleach_distill::search::{
     Archive, Caller, Draft, Entry, Outcome, Question, Rows, SearchConfig, SearchState, search,
 };
-use pleach_distill::{Dataset, DistillConfig, Monotone, Recording};
-use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate_planner};
+use pleach_distill::{DistillConfig, Monotone};
+use pleach_env::{EnvConfig, Seed};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
 use pleach_scheduler::{Planner, PolicyPlanner};
 
 use super::narrow::narrowed;
 use super::parts::{CHOSEN, Kind, Lists, PartRow, REPORTED, Rivals, SEARCHED, kinds_of, paired};
 use super::provenance;
+use super::recorded::recorded;
 pub use super::search_report::{FrontierRow, OtherRow, SearchReport};
 use super::starts::hand_rules;
 use crate::error::Error;
@@ -30,10 +31,6 @@ use crate::train::validation::Validation;
 
 /// Largest state that is read, bytes.
 const STATE_BYTES_MAX: u64 = 256 << 20;
-/// Candidates by which thresholds move. *Assumed*.
-const ROWS_MAX: usize = 6_000;
-/// Episodes of each part on which candidates are recorded.
-const RECORDED: usize = 2;
 /// Lists of each part on which one of the kept trees is chosen. *Assumed*.
 const CHOICE_LISTS: usize = 24;
 /// What a smaller tree may be behind the best in the objective. *Assumed*.
@@ -165,47 +162,6 @@ fn meta_of(
         ]),
         ..rule.plain_meta("tree")
     }
-}
-
-/// Candidates as they come while hand rules schedule, the first and the last of them in turn.
-fn recorded(
-    env: &EnvConfig,
-    kinds: &[Kind],
-    seed: u64,
-    (rules, deals): (&[(String, Draft)], bool),
-) -> Result<Rows, Error> {
-    let mut dataset = Dataset::new(Seed(seed).child("search/rows", 0), 4 * ROWS_MAX);
-    let num_jobs = Source::open(env)?
-        .workload(env, Seed(seed).child("search/rows", 0))?
-        .jobs
-        .len();
-    let ends = [rules.first(), rules.last()];
-    for (number, kind) in kinds.iter().enumerate() {
-        let env = super::parts::env_of(env, *kind, num_jobs)?;
-        let source = Source::open(&env)?;
-        for episode in 0..RECORDED {
-            let Some((name, rule)) = ends[episode % 2] else {
-                continue;
-            };
-            let tree = rule.tree(&rule.plain_meta(name), &Rows::default());
-            let mut policy = TreePolicy::new(tree.map_err(failed)?);
-            let index = (number * RECORDED + episode) as u64;
-            let draw = Seed(seed).child("search/rows", 1 + index);
-            let rng = draw.stream("search.rows", 0);
-            let recording = Recording::of_teacher(&mut policy, &mut dataset, rng);
-            let sim = SimConfig {
-                seed: draw.0,
-                ..env.sim.clone()
-            };
-            let workload = source.workload(&env, draw)?;
-            if deals {
-                simulate_planner(&workload, &sim, &mut policy_planner(name, recording)?)?;
-            } else {
-                simulate_planner(&workload, &sim, &mut PolicyPlanner::new(recording))?;
-            }
-        }
-    }
-    Ok(Rows::of(&dataset, ROWS_MAX))
 }
 
 fn failed(error: impl std::fmt::Display) -> Error {

@@ -50,8 +50,12 @@ mod service;
 mod shared;
 pub mod sharing;
 pub mod synergy;
+// One file for the tests of both crates: a feature for it would compile `dealing` once more wherever no tests are built.
 #[cfg(test)]
-use pleach_dealing::test_clusters;
+use pleach_dealing::allocate_by_priority;
+#[cfg(test)]
+#[path = "../../dealing/src/test_clusters.rs"]
+mod test_clusters;
 
 pub use entry::Entry;
 pub use registry::{entries, find, make, names};

@@ -49,7 +49,7 @@ pub mod scaling;
 mod seats;
 pub mod settings;
 mod sizes;
-#[cfg(any(test, feature = "test-clusters"))]
+#[cfg(test)]
 #[doc(hidden)]
 pub mod test_clusters;
 #[cfg(test)]

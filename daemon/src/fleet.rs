@@ -19,6 +19,7 @@ use pleach_scheduler::{
 };
 
 use self::offer::{Kind, Offer};
+use crate::bars::Bars;
 use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::memory::Memory;
@@ -49,7 +50,7 @@ pub fn capabilities(settings: &RoundSettings) -> Capabilities {
     }
 }
 
-/// Makes the tables.
+/// Makes the tables, with nothing kept out of them.
 ///
 /// # Errors
 /// Settings that do not fit what was seen.
@@ -59,7 +60,26 @@ pub fn build(
     settings: &RoundSettings,
     is_shadow: bool,
 ) -> Result<Option<Fleet>, Error> {
-    let (offers, kinds) = offers(snapshot);
+    build_without(snapshot, memory, settings, is_shadow, &Bars::default())
+}
+
+/// Makes the tables without what is kept out of a round.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_without(
+    snapshot: &Snapshot,
+    memory: &Memory,
+    settings: &RoundSettings,
+    is_shadow: bool,
+    bars: &Bars,
+) -> Result<Option<Fleet>, Error> {
+    let (mut offers, kinds) = offers(snapshot);
+    for offer in &mut offers {
+        if offer.state == NodeState::Up && bars.nodes.contains(&offer.seen.name) {
+            offer.state = NodeState::Draining;
+        }
+    }
     if offers.is_empty() {
         return Ok(None);
     }
@@ -94,6 +114,10 @@ pub fn build(
         if !takes_part || fleet.left_out.contains_key(&job.id) {
             continue;
         }
+        if let Some(why) = bars.jobs.get(&job.id) {
+            fleet.left_out.insert(job.id, why.clone());
+            continue;
+        }
         let mask = masks_of(job, &kinds, &sizes);
         let Some(class) = masks.iter().position(|other| *other == mask) else {
             let reason = "no node has so many GPUs beside what jobs hold that are left alone";
@@ -112,16 +136,30 @@ pub fn build(
     Ok(Some(fleet))
 }
 
-/// The whole cluster of a snapshot as a simulator would have it, whoever holds what, and the speed of each of its GPU types.
-pub(crate) fn whole(snapshot: &Snapshot, settings: &RoundSettings) -> (ClusterSpec, Vec<f64>) {
-    let mut empty = Snapshot {
-        jobs: Vec::new(),
-        ..snapshot.clone()
-    };
-    for node in &mut empty.nodes {
+/// The tables of a snapshot's nodes without any job, whoever holds what and whatever their states.
+///
+/// # Errors
+/// As [`build`].
+pub fn empty(snapshot: &Snapshot, settings: &RoundSettings) -> Result<Option<Fleet>, Error> {
+    build(&emptied(snapshot), &Memory::default(), settings, true)
+}
+
+fn emptied(snapshot: &Snapshot) -> Snapshot {
+    let mut nodes = snapshot.nodes.clone();
+    for node in &mut nodes {
         (node.num_gpus_used, node.state) = (0, NodeState::Up);
         node.shared = node.shared.map(|_| SharedNode::default());
     }
+    Snapshot {
+        nodes,
+        jobs: Vec::new(),
+        ..*snapshot
+    }
+}
+
+/// The whole cluster of a snapshot as a simulator would have it, whoever holds what, and the speed of each of its GPU types.
+pub(crate) fn whole(snapshot: &Snapshot, settings: &RoundSettings) -> (ClusterSpec, Vec<f64>) {
+    let empty = emptied(snapshot);
     let (offers, kinds) = offers(&empty);
     let speed = |kind: &Kind<'_>| settings.gpu_types.get(kind.0).map_or(1.0, |gpu| gpu.speed);
     (spec(&offers, &kinds, settings), kinds.iter().map(speed).collect())

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod apply;
+pub mod bars;
 pub mod capture;
 pub mod command;
 pub mod config;
@@ -16,6 +17,7 @@ pub mod memory;
 pub mod metrics;
 pub mod policy;
 pub mod record;
+pub mod refusals;
 pub mod round;
 pub mod service;
 pub mod snapshot;

@@ -1,7 +1,8 @@
-//! What Slurm does not keep: what jobs received in runs that were cut short. Everything else is read anew in each round.
+//! What Slurm does not keep: what jobs received in runs that were cut short, and which nodes would not take them. Everything else
+//! is read anew in each round.
 //!
 //! It is written beside the log after each round. Lost, it costs nothing but the progress that policies believe such jobs to
-//! have: they count as jobs that begin anew.
+//! have, who count as jobs that begin anew, and one more try on each node that refused one.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +10,8 @@ use pleach_scheduler::cluster::Slice;
 use pleach_scheduler::{Cluster, ExternalId, JobId};
 use serde::{Deserialize, Serialize};
 
+use crate::record::Planned;
+use crate::refusals::Refusals;
 use crate::snapshot::{Phase, Snapshot};
 
 /// What is remembered of jobs that wait or run, no others.
@@ -37,6 +40,9 @@ pub struct Past {
     /// What it will have received once the preemption that was sent is carried out.
     #[serde(skip_serializing_if = "Option::is_none")]
     stop: Option<Received>,
+    /// Nodes that would not take it since it last ran.
+    #[serde(skip_serializing_if = "Refusals::is_empty")]
+    pub refusals: Refusals,
 }
 
 /// What a job had received when it last stopped; as in [`pleach_scheduler::snapshot::JobRecord`].
@@ -123,6 +129,7 @@ impl Memory {
         let mut before = std::mem::take(&mut self.jobs);
         for job in &snapshot.jobs {
             let mut past = before.remove(&job.id).unwrap_or_default();
+            past.refusals.forget(snapshot.taken_s);
             match (&job.phase, job.start_s) {
                 (Phase::Running, Some(start_s)) => {
                     if past.run.is_some_and(|run| run.start_s != start_s) {
@@ -131,6 +138,8 @@ impl Memory {
                         past.close();
                         past.gpus = gpus;
                     }
+                    // It has found a place.
+                    past.refusals = Refusals::default();
                     past.first_start_us
                         .get_or_insert(start_s.saturating_mul(1_000_000));
                     past.run = Some(Run {
@@ -156,6 +165,30 @@ impl Memory {
             .zip(placement)
             .map(|(node, slice)| (node.clone(), slice.gpus));
         self.jobs.entry(job).or_default().gpus = gpus.collect();
+    }
+
+    /// A node would not take a job at Unix time `now_s`; for how long it is not chosen for it, s.
+    pub fn refused(&mut self, job: ExternalId, node: &str, reason: &str, now_s: i64) -> i64 {
+        self.jobs
+            .entry(job)
+            .or_default()
+            .refusals
+            .add(node, reason, now_s)
+    }
+
+    /// Takes in which nodes would not take the jobs that were sent to them at Unix time `now_s`.
+    pub fn hear(&mut self, decisions: &[Planned], now_s: i64) {
+        for planned in decisions {
+            for node in &planned.refused_by {
+                self.refused(planned.job(), node, &planned.outcome, now_s);
+            }
+        }
+    }
+
+    /// The nodes that would not take a job; none where nothing is remembered of it.
+    #[must_use]
+    pub fn refusals(&self, job: ExternalId) -> Option<&Refusals> {
+        Some(&self.jobs.get(&job)?.refusals)
     }
 
     /// A preemption of a job was sent; `row` is the job as the cluster has it after the pass.

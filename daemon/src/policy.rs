@@ -9,12 +9,16 @@ use pleach_scheduler::heuristics::HeadOfLine;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::selector::{Selector, SelectorPolicy};
 use pleach_scheduler::tree::{Bundle, Tree};
-use pleach_scheduler::{Capabilities, DecisionPoint, PolicyError, Provenance, TreePolicy, heuristics};
+use pleach_scheduler::{
+    Capabilities, Cluster, DecisionPoint, PolicyError, Provenance, TreePolicy, heuristics,
+};
 
 use crate::config::{EstimateSettings, EstimatesFrom, RoundSettings};
 use crate::dealing::Dealing;
 use crate::error::Error;
+use crate::fleet;
 use crate::record::Planned;
+use crate::snapshot::Snapshot;
 
 /// Who answers where nobody says who.
 pub const FALLBACK: &str = "easy";
@@ -42,6 +46,17 @@ pub struct Loaded {
     pub name: String,
     /// What an operator should know of it; empty = nothing.
     pub warnings: Vec<String>,
+    /// Where it leaves clusters to another rule; none: it decides on all.
+    pub narrow: Option<Narrow>,
+}
+
+/// Up to where a policy decides itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Narrow {
+    /// The most GPU types of such a cluster.
+    pub gpu_types_max: u32,
+    /// Who decides on others.
+    pub other: String,
 }
 
 impl std::fmt::Debug for Loaded {
@@ -64,7 +79,29 @@ impl Loaded {
             selector: None,
             name: name.to_owned(),
             warnings: Vec::new(),
+            narrow: None,
         })
+    }
+
+    /// Why it leaves a cluster to another rule, in words; none where it decides itself.
+    #[must_use]
+    pub fn aside(&self, cluster: &Cluster) -> Option<String> {
+        let (narrow, num) = (self.narrow.as_ref()?, cluster.num_types());
+        (num > narrow.gpu_types_max as usize).then(|| {
+            format!(
+                "{} decides: the cluster has {num} GPU types, and {} was judged on {}",
+                narrow.other, self.name, narrow.gpu_types_max
+            )
+        })
+    }
+
+    /// Why it would leave a whole cluster as it was seen to another rule, whoever holds what; none where it decides itself.
+    ///
+    /// # Errors
+    /// Settings that do not fit what was seen.
+    pub fn aside_on(&self, snapshot: &Snapshot, settings: &RoundSettings) -> Result<Option<String>, Error> {
+        let fleet = fleet::empty(snapshot, settings)?;
+        Ok(fleet.and_then(|fleet| self.aside(&fleet.cluster)))
     }
 
     /// Who answers where this policy fails or is late: the heuristic of the settings, else the one that the tree's file names, else
@@ -143,6 +180,10 @@ impl Loaded {
             .map(|kind| format!("it may choose {kind:?}, which is not offered here"));
         Ok(Loaded {
             warnings: warnings.collect(),
+            narrow: network.one_type_only().map(|other| Narrow {
+                gpu_types_max: 1,
+                other: other.to_owned(),
+            }),
             decider: Decider::Policy(Box::new(network)),
             tree: None,
             selector: None,
@@ -208,6 +249,7 @@ impl Loaded {
             tree: None,
             selector: None,
             warnings: warnings.into_iter().collect(),
+            narrow: None,
         }
     }
 
@@ -257,6 +299,10 @@ impl Loaded {
                 reason: error.to_string(),
             })?;
         let name = tree.meta().name.clone();
+        let narrow = tree.gpu_types_max().map(|gpu_types_max| Narrow {
+            gpu_types_max,
+            other: tree.fallback().unwrap_or_default().to_owned(),
+        });
         let tree = TreePolicy::new(tree);
         Ok(Loaded {
             decider: Decider::Policy(Box::new(tree.clone())),
@@ -264,6 +310,7 @@ impl Loaded {
             selector: None,
             name,
             warnings: Vec::new(),
+            narrow,
         })
     }
 
@@ -321,6 +368,7 @@ impl Loaded {
             selector: Some(selector),
             name,
             warnings: Vec::new(),
+            narrow: None,
         })
     }
 

@@ -23,6 +23,9 @@ pub struct RoundRecord {
     /// Who answered in its place and why, where it could not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
+    /// Why the policy itself left this round to another rule; the round is decided again alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<String>,
     /// What was seen.
     pub snapshot: Snapshot,
     /// What was remembered.
@@ -45,7 +48,11 @@ impl RoundRecord {
     /// What was decided about a job and why, in words, decision by decision; `name` is how it is called.
     #[must_use]
     pub fn told(&self, job: ExternalId, name: &str) -> Vec<String> {
-        let by = self.fallback.as_deref().unwrap_or(&self.policy);
+        let by = match (&self.fallback, &self.aside) {
+            (Some(fallback), _) => fallback.clone(),
+            (None, Some(aside)) => format!("{}, which steps aside: {aside}", self.policy),
+            (None, None) => self.policy.clone(),
+        };
         let (round, taken_s) = (self.round, self.snapshot.taken_s);
         let about = self.decisions.iter().filter(|planned| planned.job() == job);
         let tell = |planned: &Planned| {
@@ -90,6 +97,9 @@ pub struct Planned {
     /// What became of it; empty in shadow mode.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub outcome: String,
+    /// The nodes of it that would not take the job; empty: it was sent, or it is not the nodes' fault.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_by: Vec<String>,
 }
 
 impl Planned {

@@ -1,12 +1,14 @@
 //! One round: from what was seen and what is remembered to decisions, through the same pass, or the same deal, as in training.
 //!
 //! A policy that fails or is still deciding at the deadline is replaced for this round: the tables are made anew and the
-//! fallback decides. It is a simple heuristic, whose time needs no bound of its own.
+//! fallback decides. It is a simple heuristic, whose time needs no bound of its own. A round that would send a job to a node that
+//! has refused it is decided again ([`crate::bars`]).
 
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::{Cluster, Decision, DecisionPoint, PolicyError};
 
+use crate::bars::Bars;
 use crate::config::RoundSettings;
 use crate::dealing::Turn;
 use crate::error::Error;
@@ -25,10 +27,28 @@ pub struct Plan {
     pub fleet: Option<Fleet>,
     /// Who answered in the policy's place and why.
     pub fallback: Option<String>,
+    /// Why the policy itself left this cluster to another rule; none where it decided, or had nothing to decide.
+    pub aside: Option<String>,
     /// At each decision of a tree, numbers of the leaves of all that was offered; nothing where another one decided.
     pub offered: Vec<Vec<u32>>,
     /// What a dealer's deal hung on beside the tables; none where another one decided.
     pub turn: Option<Turn>,
+    /// What was kept out because nodes had refused jobs.
+    pub bars: Bars,
+}
+
+impl Plan {
+    fn of(settled: Settled, fallback: Option<String>) -> Plan {
+        Plan {
+            decisions: settled.decided.planned,
+            fleet: settled.fleet,
+            fallback,
+            aside: settled.aside,
+            offered: settled.decided.offered,
+            turn: settled.decided.turn,
+            bars: settled.bars,
+        }
+    }
 }
 
 /// Who decides, and who does where that fails.
@@ -52,30 +72,14 @@ pub fn plan(
     is_shadow: bool,
     is_late: &mut dyn FnMut() -> bool,
 ) -> Result<Plan, Error> {
-    let Some(mut fleet) = fleet::build(snapshot, memory, settings, is_shadow)? else {
-        return Ok(Plan {
-            decisions: Vec::new(),
-            fleet: None,
-            fallback: None,
-            offered: Vec::new(),
-            turn: None,
-        });
-    };
-    let reason = match decide(snapshot, &mut fleet, deciders.policy, is_late) {
-        Ok(Some(decided)) => {
-            return Ok(Plan {
-                decisions: decided.planned,
-                fleet: Some(fleet),
-                fallback: None,
-                offered: decided.offered,
-                turn: decided.turn,
-            });
-        }
+    let reason = match settle(snapshot, memory, deciders.policy, settings, is_shadow, is_late) {
+        Ok(Some(settled)) => return Ok(Plan::of(settled, None)),
         Ok(None) => format!(
             "{} was not done within {} s",
             deciders.policy.name, settings.deadline_s
         ),
-        Err(error) => format!("{}: {error}", deciders.policy.name),
+        Err(Error::Scoring(error)) => format!("{}: {error}", deciders.policy.name),
+        Err(error) => return Err(error),
     };
     by_fallback(snapshot, memory, deciders.fallback, settings, is_shadow, &reason)
 }
@@ -92,18 +96,75 @@ pub fn by_fallback(
     is_shadow: bool,
     reason: &str,
 ) -> Result<Plan, Error> {
-    let mut fleet = fleet::build(snapshot, memory, settings, is_shadow)?;
-    let decided = match &mut fleet {
-        Some(fleet) => decide(snapshot, fleet, fallback, &mut || false)?,
-        None => None,
-    };
+    let settled = settle(snapshot, memory, fallback, settings, is_shadow, &mut || false)?;
+    let told = format!("{} answered: {reason}", fallback.name);
+    let plan = Plan::of(settled.unwrap_or_default(), Some(told));
     Ok(Plan {
-        decisions: decided.map_or_else(Vec::new, |decided| decided.planned),
-        fleet,
-        fallback: Some(format!("{} answered: {reason}", fallback.name)),
+        aside: None,
         offered: Vec::new(),
         turn: None,
+        ..plan
     })
+}
+
+/// What is kept out of a round by a policy because nodes had refused jobs.
+///
+/// # Errors
+/// As [`plan`]; a policy that fails.
+pub fn bars(
+    snapshot: &Snapshot,
+    memory: &Memory,
+    loaded: &mut Loaded,
+    settings: &RoundSettings,
+    is_shadow: bool,
+) -> Result<Bars, Error> {
+    let settled = settle(snapshot, memory, loaded, settings, is_shadow, &mut || false)?;
+    Ok(settled.unwrap_or_default().bars)
+}
+
+/// An attempt whose decisions stand.
+#[derive(Debug, Default)]
+struct Settled {
+    decided: Decided,
+    fleet: Option<Fleet>,
+    aside: Option<String>,
+    bars: Bars,
+}
+
+/// Decides until nobody is sent to a node that refused him; none if it was too late. A dealer takes one turn for all attempts.
+fn settle(
+    snapshot: &Snapshot,
+    memory: &Memory,
+    loaded: &mut Loaded,
+    settings: &RoundSettings,
+    is_shadow: bool,
+    is_late: &mut dyn FnMut() -> bool,
+) -> Result<Option<Settled>, Error> {
+    let mut bars = Bars::default();
+    loop {
+        let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, is_shadow, &bars)? else {
+            return Ok(Some(Settled::default()));
+        };
+        let is_asked = fleet.cluster.num_pending() > 0;
+        let aside = loaded.aside(&fleet.cluster).filter(|_| is_asked);
+        let Some(decided) = decide(snapshot, &mut fleet, loaded, is_late)? else {
+            return Ok(None);
+        };
+        match bars.next(snapshot, memory, &decided.planned) {
+            None => {
+                return Ok(Some(Settled {
+                    decided,
+                    fleet: Some(fleet),
+                    aside,
+                    bars,
+                }));
+            }
+            Some(next) => bars = next,
+        }
+        if let (Some(dealing), Some(turn)) = (loaded.dealing_mut(), decided.turn) {
+            dealing.told(turn);
+        }
+    }
 }
 
 /// What was decided.
@@ -184,6 +245,7 @@ fn planned(fleet: &Fleet, decision: Decision, why: &str) -> Planned {
         decision,
         why: why.to_owned(),
         outcome: String::new(),
+        refused_by: Vec::new(),
     }
 }
 

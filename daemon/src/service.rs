@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::decision::Action;
 
-use crate::apply::slurm as apply;
+use crate::apply::slurm::{self as apply, Late};
 use crate::command::Commands;
 use crate::config::{EstimatesFrom, Settings};
 use crate::error::Error;
@@ -203,6 +203,7 @@ impl Service {
         if !self.is_shadow {
             let kept = apply::keep(&self.commands, &snapshot, self.settings.release_limit_s);
             notes.extend(kept.refused);
+            notes.extend(kept.late.iter().map(|late| self.late(late, now_s)));
         }
         let began = Instant::now();
         let limit = Duration::from_secs_f64(self.settings.deadline_s);
@@ -241,6 +242,7 @@ impl Service {
             }
         }
         self.policy.hear(&plan.decisions, now_s);
+        self.memory.hear(&plan.decisions, now_s);
         let started =
             |planned: &&Planned| planned.decision.action == Action::Start && planned.outcome == "sent";
         for planned in plan.decisions.iter().filter(started) {
@@ -267,6 +269,7 @@ impl Service {
                 is_shadow: self.is_shadow,
                 policy: self.policy.name.clone(),
                 fallback: plan.fallback,
+                aside: plan.aside,
                 snapshot,
                 memory: before,
                 turn: plan.turn,
@@ -318,6 +321,23 @@ impl Service {
                 self.status.warnings.push(warning.clone());
                 Some(warning)
             }
+        }
+    }
+
+    /// Remembers which node did not take a job; what an operator should know of it.
+    fn late(&mut self, late: &Late, now_s: i64) -> String {
+        let (job, reason) = (late.job, &late.reason);
+        match &late.node {
+            Some(node) => {
+                let lasts_s = self.memory.refused(job, node, reason, now_s);
+                format!(
+                    "job {job} was let go to {node} and did not start: {reason}; not there again for {lasts_s} s"
+                )
+            }
+            None => format!(
+                "job {job} was let go and did not start: {reason}; not again for {} s",
+                late.pause_s
+            ),
         }
     }
 

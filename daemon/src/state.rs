@@ -366,6 +366,7 @@ mod tests {
             is_shadow: true,
             policy: "fifo".into(),
             fallback: None,
+            aside: None,
             snapshot: Snapshot {
                 version: VERSION,
                 taken_s: 5,

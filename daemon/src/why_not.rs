@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::fleet::{self, Fleet};
 use crate::memory::Memory;
 use crate::policy::{Decider, Loaded};
+use crate::round;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
 
 /// An answer in words, from a snapshot, by the policy as it is now.
@@ -37,11 +38,13 @@ pub fn answer(
         }
         Phase::Blocked { reason } => return Ok(format!("Job {id} {reason}.")),
         Phase::Foreign { reason } => return Ok(format!("Job {id} is left alone: it {reason}.")),
-        Phase::Loose | Phase::Waiting => stand(job, snapshot.taken_s),
+        Phase::Loose | Phase::Waiting => stand(job, memory, snapshot.taken_s),
     };
-    let Some(mut fleet) = fleet::build(snapshot, memory, settings, true)? else {
+    let bars = round::bars(snapshot, memory, loaded, settings, true)?;
+    let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, true, &bars)? else {
         return Ok(text + "No node has a GPU to give.");
     };
+    let text = text + &bars.told();
     match (fleet.left_out.get(&id), fleet.cluster.find(id)) {
         (Some(reason), _) => Ok(text + &format!("It takes no part in this round: {reason}.")),
         (None, None) => Ok(text + "It takes no part in this round."),
@@ -52,7 +55,7 @@ pub fn answer(
     }
 }
 
-fn stand(job: &JobSeen, now_s: i64) -> String {
+fn stand(job: &JobSeen, memory: &Memory, now_s: i64) -> String {
     let kind = job.gpu_type.as_deref().unwrap_or("any type");
     let part = job
         .share
@@ -73,7 +76,9 @@ fn stand(job: &JobSeen, now_s: i64) -> String {
             job.num_tries
         );
     }
-    text
+    text + &memory
+        .refusals(job.id)
+        .map_or_else(String::new, |refusals| refusals.told(now_s))
 }
 
 /// Decides on, until the job starts or the policy holds.

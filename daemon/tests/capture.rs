@@ -76,6 +76,7 @@ fn round(number: u64, taken_s: i64, jobs: Vec<JobSeen>) -> RoundRecord {
         is_shadow: true,
         policy: "fifo".into(),
         fallback: None,
+        aside: None,
         snapshot: Snapshot {
             version: VERSION,
             taken_s: EPOCH_S + taken_s,

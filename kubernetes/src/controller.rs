@@ -271,6 +271,7 @@ impl Controller {
             is_shadow: self.is_shadow,
             policy: self.policy.name.clone(),
             fallback: plan.fallback,
+            aside: plan.aside,
             snapshot: observed.snapshot.clone(),
             memory: before,
             turn: plan.turn,

@@ -93,6 +93,13 @@ impl LearnedPolicy {
         self.prior.is_some() || self.standby.is_some()
     }
 
+    /// The heuristic that decides in its place on clusters of several GPU types, by name; none: it decides there too.
+    #[must_use]
+    pub fn one_type_only(&self) -> Option<&str> {
+        let (prior, _) = self.prior.as_ref().filter(|_| self.one_type)?;
+        Some(prior.name())
+    }
+
     /// Names, shapes and places of its parameters.
     #[must_use]
     pub fn layout(&self) -> &Layout {

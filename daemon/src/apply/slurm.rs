@@ -14,9 +14,10 @@ use crate::error::Error;
 use crate::mark::{Mark, PAUSE_S_MAX};
 use crate::record::Planned;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
+use crate::source::reason::reasons;
 use crate::source::slurm::GIVE_BACK;
 
-/// What housekeeping did, for the log.
+/// What housekeeping did, for the log and the memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Jobs that are now held for the daemon.
@@ -27,18 +28,62 @@ pub struct Kept {
     pub num_given_back: u32,
     /// What Slurm refused; each is tried again in the next round.
     pub refused: Vec<String>,
+    /// Jobs that were let go and did not start.
+    pub late: Vec<Late>,
 }
+
+/// A job that was let go and did not start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// The job.
+    pub job: ExternalId,
+    /// The node that did not take it; none where Slurm names a reason that is no node's.
+    pub node: Option<String>,
+    /// Slurm's reason, or that it gives none.
+    pub reason: String,
+    /// Time for which it is not let go again, s.
+    pub pause_s: i64,
+}
+
+/// Beginnings of Slurm's reasons that are those of the node to which a job was let go: another one may take it. All others (limits
+/// of accounts, QOS and partitions, licences) are the same everywhere.
+///
+/// # Source
+/// Seen on Slurm 22.05 for jobs with a node by name: CPUs, memory or GPUs taken, a reservation to come, `--exclusive` on a used
+/// node, a node drained or down.
+const REASONS_OF_NODES: [&str; 7] = [
+    "None",
+    "Resources",
+    "Priority",
+    "ReqNodeNotAvail",
+    "Nodes required",
+    "Nodes_required",
+    "NodeDown",
+];
 
 /// Holds jobs that nobody holds, holds those again that did not start, gives back those that it cannot decide about.
 pub fn keep(commands: &Commands, snapshot: &Snapshot, release_limit_s: i64) -> Kept {
     let mut kept = Kept::default();
+    let is_late = |job: &JobSeen| match job.phase {
+        Phase::Released { since_s } => is_overdue(since_s, snapshot.taken_s, release_limit_s),
+        _ => false,
+    };
+    let late: Vec<ExternalId> = snapshot
+        .jobs
+        .iter()
+        .filter(|job| is_late(job))
+        .map(|job| job.id)
+        .collect();
+    // Where Slurm does not say why, the node is held to be the reason.
+    let reasons = reasons(commands, &late).unwrap_or_default();
     for job in &snapshot.jobs {
         let (done, result) = match &job.phase {
             Phase::Loose => (&mut kept.num_held, hold(commands, job.id, Mark::HELD)),
-            Phase::Released { since_s } if is_overdue(*since_s, snapshot.taken_s, release_limit_s) => {
+            Phase::Released { .. } if is_late(job) => {
                 let tries = job.num_tries.saturating_add(1);
-                let pause_s = (release_limit_s << tries.min(10)).min(PAUSE_S_MAX);
-                let until_s = snapshot.taken_s + pause_s;
+                let late = why_late(job, reasons.get(&job.id), tries, release_limit_s);
+                let until_s = snapshot.taken_s + late.pause_s;
+                kept.late.push(late);
                 (
                     &mut kept.num_held_again,
                     hold(commands, job.id, Mark::Held { tries, until_s }),
@@ -55,6 +100,25 @@ pub fn keep(commands: &Commands, snapshot: &Snapshot, release_limit_s: i64) -> K
         }
     }
     kept
+}
+
+/// A node that refused is remembered, so its job may go to another one at once. Who would be refused everywhere pauses.
+///
+/// Of several nodes Slurm does not say which one it was: the first is taken for it, and if it was not, the next try with the others
+/// shows that.
+fn why_late(job: &JobSeen, reason: Option<&String>, tries: u32, release_limit_s: i64) -> Late {
+    let is_of_node =
+        reason.is_none_or(|reason| REASONS_OF_NODES.iter().any(|words| reason.starts_with(words)));
+    let node = job.nodes.first().filter(|_| is_of_node);
+    Late {
+        job: job.id,
+        node: node.cloned(),
+        reason: reason.map_or("Slurm gives no reason", String::as_str).to_owned(),
+        pause_s: match node {
+            Some(_) => 0,
+            None => (release_limit_s << tries.min(10)).min(PAUSE_S_MAX),
+        },
+    }
 }
 
 /// Time since a release; one that lies in the future comes from a clock that was set back, and is over.
@@ -120,10 +184,18 @@ pub fn apply(commands: &Commands, snapshot: &Snapshot, decisions: &mut [Planned]
                     "put off: a job there could not be stopped".into()
                 }
                 Some(job) => match obstacle(job, planned, &mut cpus, &emptied) {
-                    Some(why) => format!("put off: {why}"),
+                    Some((node, why)) => {
+                        planned.refused_by.extend(node);
+                        format!("put off: {why}")
+                    }
                     None => match start(commands, job, planned, snapshot.taken_s) {
                         Ok(()) => "sent".into(),
-                        Err(error) => format!("refused: {error}"),
+                        Err(error) => {
+                            let is_of_node = error.to_string().to_lowercase().contains("node");
+                            let node = planned.nodes.first().filter(|_| is_of_node);
+                            planned.refused_by.extend(node.cloned());
+                            format!("refused: {error}")
+                        }
                     },
                 },
             },
@@ -132,29 +204,30 @@ pub fn apply(commands: &Commands, snapshot: &Snapshot, decisions: &mut [Planned]
     stopped
 }
 
-/// What keeps a decision from being carried out as it is.
+/// What keeps a decision from being carried out as it is, and the node that does, if it is one.
 fn obstacle(
     job: &JobSeen,
     planned: &Planned,
     cpus: &mut BTreeMap<&str, u32>,
     emptied: &BTreeSet<String>,
-) -> Option<String> {
+) -> Option<(Option<String>, String)> {
     let even = planned
         .decision
         .placement
         .iter()
         .all(|slice| slice.num_gpus() == job.gpus_per_node);
     if planned.nodes.len() != job.num_nodes as usize || !even {
-        return Some(format!(
-            "{} nodes with {} GPUs each are not to be had",
-            job.num_nodes, job.gpus_per_node
+        let (num, gpus) = (job.num_nodes, job.gpus_per_node);
+        return Some((
+            None,
+            format!("{num} nodes with {gpus} GPUs each are not to be had"),
         ));
     }
     let needed = job.num_cpus.div_ceil(job.num_nodes.max(1));
     for node in &planned.nodes {
         let free = cpus.get(node.as_str()).copied().unwrap_or(0);
         if free < needed && !emptied.contains(node) {
-            return Some(format!("{node} has {free} of {needed} CPUs"));
+            return Some((Some(node.clone()), format!("{node} has {free} of {needed} CPUs")));
         }
     }
     for node in &planned.nodes {

@@ -4,6 +4,7 @@ pub mod accounting;
 pub mod ended;
 mod node;
 pub(crate) mod node_list;
+pub mod reason;
 pub mod replay;
 mod request;
 pub mod shares;

@@ -32,7 +32,8 @@ kick() {
       continue
     fi
     for n in ${req:-g1 g2}; do
-      if [ $(($(used "$n") + gpus)) -le 4 ]; then
+      # Whose host memory is full it takes nobody, whatever `sinfo` says of its GPUs and CPUs.
+      if [ $(($(used "$n") + gpus)) -le 4 ] && [ ! -e "$d/full-$n" ]; then
         state=RUNNING node=$n start=$(date +%s); save
         echo "$id $n" >> "$d/starts"
         break

@@ -91,7 +91,6 @@ fn a_job_that_does_not_start_is_held_again_and_others_get_its_gpus() {
         "{}",
         fake.job(1)
     );
-    std::thread::sleep(Duration::from_millis(3100));
     fake.rounds("sjf", "--live", "1");
     assert_eq!(fake.starts(), [(1, "g2".to_string())]);
 }

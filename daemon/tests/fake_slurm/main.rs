@@ -8,3 +8,4 @@ mod faults;
 mod learning;
 mod order;
 mod policies;
+mod refusals;

@@ -55,6 +55,7 @@ pub fn loaded(policy: Box<dyn Policy>) -> Loaded {
         tree: None,
         selector: None,
         warnings: Vec::new(),
+        narrow: None,
     }
 }
 

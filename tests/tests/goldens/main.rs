@@ -14,6 +14,7 @@
 
 mod golden;
 
+mod columns;
 mod environments;
 mod evaluation;
 mod learning;

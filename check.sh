@@ -4,42 +4,99 @@
 # where those on a real Slurm cannot run; PLEACH_CHECK_KUBERNETES=1 builds a control plane of Kubernetes and drives it.
 set -euo pipefail
 cd "$(dirname "$0")"
+export PATH="$PATH:/usr/sbin:/sbin"
+# What is compiled once and thrown away gains nothing from the files of incremental compilation.
+[ -z "${CI:-}" ] || export CARGO_INCREMENTAL=0
 
-step() { printf '\n== %s\n' "$*"; "$@"; }
+# Each step with its processor seconds (user and system, of all that it waited for) and seconds of wall, printed at the end.
+times=$(mktemp)
+step() {
+  printf '\n== %s\n' "$*"
+  local TIMEFORMAT='%U %S %R'
+  { time "$@" 2>&3 3>&-; } 3>&2 2>"$times.last"
+  printf '%s %s\n' "$(tail -n 1 "$times.last")" "$*" >>"$times"
+}
+print_times() {
+  [ ! -s "$times" ] || printf '\n%8s %8s  step\n' 'CPU s' 'wall s'
+  awk '{ cpu = $1 + $2; wall = $3; $1 = $2 = $3 = ""; all += cpu; whole += wall
+         printf "%8.1f %8.1f %s\n", cpu, wall, substr($0, 3, 100) }
+       END { if (NR) printf "%8.1f %8.1f  in all\n", all, whole }' "$times"
+  rm -f "$times" "$times.last"
+}
+trap print_times EXIT
 skip() { printf '\n== %s: skipped: %s\n' "$1" "$2"; }
 
-# A loader of Vulkan and at least one driver; Mesa's for CPUs is installed where that is possible.
+# Whatever tests run that is no part of Rust is found or installed here, before the first of them. One line for each program: its
+# names, and the packages of Debian that have it.
+is_root() { [ "$(id -u)" = 0 ]; }
+programs() {
+  cat <<'END'
+cc|gcc libc6-dev
+chromium chromium-browser google-chrome|chromium
+go|golang-go
+gofmt|golang-go
+lua5.1|lua5.1
+python3|python3 python3-venv
+END
+  # Its daemons are started by root alone.
+  ! is_root || cat <<'END'
+munged|munge
+scontrol|slurm-client slurm-wlm-basic-plugins
+slurmctld|slurmctld
+slurmd|slurmd
+squeue|slurm-client
+END
+  [ "${PLEACH_CHECK_KUBERNETES:-0}" != 1 ] || echo 'openssl|openssl'
+}
+python_ok() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
+# A loader of Vulkan and at least one driver; Mesa's is for CPUs.
 has_vulkan() {
   ldconfig -p 2>/dev/null | grep 'libvulkan\.so\.1' >/dev/null || return 1
   compgen -G '/usr/share/vulkan/icd.d/*.json' >/dev/null || compgen -G '/etc/vulkan/icd.d/*.json' >/dev/null
 }
-find_vulkan() {
-  has_vulkan && return
-  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
-  timeout 300 apt-get -q update && timeout 300 apt-get -qy install --no-install-recommends libvulkan1 mesa-vulkan-drivers
-  has_vulkan
-}
-
-# Slurm's daemons from the distribution, which root can install; and the Lua that Slurm links.
-has_slurm() {
-  local program
-  for program in slurmctld slurmd munged squeue scontrol lua5.1; do
-    [ -n "$(PATH=$PATH:/usr/sbin:/sbin command -v "$program")" ] || return 1
+missing_packages() {
+  local names packages
+  programs | while IFS='|' read -r names packages; do
+    # shellcheck disable=SC2086 # Several names.
+    [ -n "$(command -v $names || true)" ] || printf '%s\n' $packages
   done
+  python_ok || echo python3-venv
+  [ "${PLEACH_CHECK_WGPU:-0}" != 1 ] || has_vulkan || printf '%s\n' libvulkan1 mesa-vulkan-drivers
 }
-find_slurm() {
-  [ "$(id -u)" = 0 ] || return 1
-  has_slurm && return
-  command -v apt-get >/dev/null || return 1
-  timeout 300 apt-get -q update && timeout 600 apt-get -qy install --no-install-recommends \
-    slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge lua5.1
-  has_slurm
+# What the tests of the Python package need, in an environment of its own.
+venv="$PWD/target/python-venv"
+install_python_tools() {
+  # As a condition this runs without `set -e`: what fails has to say so.
+  [ -x "$venv/bin/pip" ] || python3 -m venv "$venv" || return 1
+  timeout 600 "$venv/bin/pip" install -q 'maturin>=1.16,<2' gymnasium numpy pytest pandas scikit-learn mypy || return 1
+  # Tests that need these skip where there is no wheel of them, and say so.
+  timeout 600 "$venv/bin/pip" install -q --only-binary :all: pyarrow || true
+  timeout 600 "$venv/bin/pip" install -q --only-binary :all: pygame || true
+  timeout 600 "$venv/bin/pip" install -q --only-binary :all: onnxruntime || true
+}
+has_python_tools=
+find_programs() {
+  local missing package
+  missing=$(missing_packages | sort -u)
+  if [ -n "$missing" ] && is_root && command -v apt-get >/dev/null; then
+    export DEBIAN_FRONTEND=noninteractive
+    timeout 300 apt-get -qq update || true
+    # One by one: where a distribution lacks one of them, the others are there.
+    for package in $missing; do
+      timeout 600 apt-get -qq install --no-install-recommends "$package" >/dev/null || true
+    done
+    missing=$(missing_packages | sort -u)
+  fi
+  if [ -n "$missing" ]; then
+    printf 'not here: what Debian has in %s\n' "$(printf '%s\n' "$missing" | paste -sd ' ')"
+    printf 'Tests that need it are skipped, and named at the end. Run as root with apt-get, ./check.sh installs it.\n'
+  fi
+  if python_ok && install_python_tools >/dev/null 2>&1; then has_python_tools=1; fi
 }
 
 # A container may have the programs and no right to the devices: whether an empty cluster comes up.
 slurm_starts() (
   set +e
-  PATH=$PATH:/usr/sbin:/sbin
   # shellcheck source=daemon/tests/slurm_cluster.sh
   . daemon/tests/slurm_cluster.sh
   dir=$(mktemp -d /tmp/pleach-slurm.XXXXXX)
@@ -53,22 +110,37 @@ slurm_starts() (
 
 # Programs of Kubernetes that were built before; they are built here only where that is asked for.
 find_kubernetes() {
-  local program
-  for program in python3 openssl; do command -v "$program" >/dev/null || return 1; done
+  command -v python3 >/dev/null && command -v openssl >/dev/null || return 1
   plane=$(kubernetes/tests/kubernetes_build.sh --where) && return
   [ "${PLEACH_CHECK_KUBERNETES:-0}" = 1 ] && plane=$(timeout 3600 kubernetes/tests/kubernetes_build.sh)
 }
 
 # Tests whose published data is missing note themselves here; PLEACH_REQUIRE_DATA=1 makes them fail.
 skipped=target/skipped-for-missing-data.txt
-# And those whose program (a browser) is not here.
+# And those whose program is not here.
 unrun=target/skipped-for-missing-programs.txt
 rm -f "$skipped" "$unrun"
 
+# The library of the Python package has the features of the workspace's tests (python/Cargo.toml), so that nothing of ours is
+# compiled for it a second time.
+python_shares_artefacts() {
+  local said again
+  said=$(cargo build -p pleach-python --lib --locked 2>&1) || { printf '%s\n' "$said"; return 1; }
+  again=$(printf '%s\n' "$said" | grep -E 'Compiling pleach-' | grep -v 'Compiling pleach-python ') || return 0
+  printf 'compiled again for the Python package:\n%s\n' "$again" >&2
+  printf 'The features of its dependencies are others than those of the tests: python/Cargo.toml has to name them.\n' >&2
+  return 1
+}
+
+step find_programs
 step cargo fmt --all --check
 step cargo clippy --workspace --all-targets --locked -- -D warnings
 step cargo check -p pleach-env --no-default-features --locked
-step cargo test --workspace --locked
+# Examples are compiled by clippy alone, but for one that the tests on a real Slurm run.
+step cargo test --workspace --lib --bins --tests --no-run --locked
+step cargo test --workspace --lib --bins --tests --locked
+step cargo test --workspace --doc --locked
+step python_shares_artefacts
 RUSTDOCFLAGS="-D warnings" step cargo doc --workspace --no-deps --locked
 
 # Nothing is compiled: manifests, versions beside paths, and the files of each crate that is to be published.
@@ -91,18 +163,7 @@ else
   skip 'the site' 'cargo install mdbook --locked'
 fi
 
-# The Python package: a wheel in an environment of its own. Its library shares the artefacts of the tests above.
-python_ok() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
-venv="$PWD/target/python-venv"
-install_tools() {
-  # As a condition this runs without `set -e`: what fails has to say so.
-  [ -x "$venv/bin/pip" ] || python3 -m venv "$venv" || return 1
-  timeout 600 "$venv/bin/pip" install -q 'maturin>=1.16,<2' gymnasium numpy pytest pandas scikit-learn mypy || return 1
-  # Tests that need these skip where there is no wheel of them, and say so.
-  timeout 600 "$venv/bin/pip" install -q --only-binary :all: pyarrow || true
-  timeout 600 "$venv/bin/pip" install -q --only-binary :all: pygame || true
-  timeout 600 "$venv/bin/pip" install -q --only-binary :all: onnxruntime || true
-}
+# The Python package: a wheel. Its library shares the artefacts of the tests above.
 check_python() {
   rm -rf target/wheels
   (cd python && CARGO_TARGET_DIR="$PWD/../target" timeout 3600 "$venv/bin/maturin" build --locked -q -o ../target/wheels)
@@ -121,7 +182,7 @@ check_ray() {
 }
 if ! python_ok; then
   skip 'the Python package' 'no python3 of 3.10 or later with venv and pip is here'
-elif ! install_tools >/dev/null 2>&1; then
+elif [ -z "$has_python_tools" ]; then
   skip 'the Python package' 'pip cannot install maturin, gymnasium and pytest from here'
 else
   step check_python
@@ -140,14 +201,14 @@ fi
 # A quarter of an hour of processor time to compile, hence only where it is asked for. Both features in one build, so that cuda is compiled too.
 if [ "${PLEACH_CHECK_WGPU:-0}" != 1 ]; then
   skip 'tests of devices' 'PLEACH_CHECK_WGPU=1 ./check.sh runs them on wgpu'
-elif ! find_vulkan; then
-  skip 'tests of devices' 'no driver of Vulkan is here, and none can be installed (Debian: libvulkan1, mesa-vulkan-drivers)'
+elif ! has_vulkan; then
+  skip 'tests of devices' 'no driver of Vulkan is here, and none could be installed (Debian: libvulkan1, mesa-vulkan-drivers)'
 else
   step timeout 3600 cargo test -p pleach-agents --lib --profile device --features cuda,wgpu --locked -- device --include-ignored
 fi
 slurm_skipped=
-if ! find_slurm || ! slurm_starts; then
-  slurm_skipped='no Slurm is here and none can be installed, or it does not start here (as root, Debian: slurmctld, slurmd, slurm-client, munge, lua5.1)'
+if ! is_root || ! slurm_starts; then
+  slurm_skipped='only root starts it; or it is not here, or does not start here (Debian: slurmctld, slurmd, slurm-client, munge, lua5.1)'
   skip 'tests on a real Slurm' "$slurm_skipped"
   [ "${PLEACH_CHECK_SLURM:-0}" != 1 ] || { echo 'PLEACH_CHECK_SLURM=1: that is an error' >&2; exit 1; }
 else
@@ -155,8 +216,8 @@ else
   built=${CARGO_TARGET_DIR:-target}/debug
   tree=$(mktemp --suffix=.json)
   step "$built/examples/shortest_first_tree" "$tree"
-  PATH=$PATH:/usr/sbin:/sbin step timeout 900 daemon/tests/real_slurm.sh "$built/pleach-scheduler" "$tree"
-  PATH=$PATH:/usr/sbin:/sbin step timeout 300 cli/tests/sweep_slurm.sh "$built/pleach"
+  step timeout 900 daemon/tests/real_slurm.sh "$built/pleach-scheduler" "$tree"
+  step timeout 300 cli/tests/sweep_slurm.sh "$built/pleach"
   rm -f "$tree"
 fi
 kubernetes_skipped=
@@ -175,7 +236,5 @@ if [ -s "$skipped" ]; then
   sort -u "$skipped" | sed 's/^/  /'
   printf 'skipped for missing data: %s tests, named above\n' "$(sort -u "$skipped" | wc -l)"
 fi
-if [ -s "$unrun" ]; then
-  sort -u "$unrun" | sed 's/^/  /'
-  printf 'skipped for missing programs: %s tests, named above\n' "$(sort -u "$unrun" | wc -l)"
-fi
+[ ! -s "$unrun" ] || sort -u "$unrun" | sed 's/^/  /'
+printf 'skipped for missing programs: %s tests\n' "$(sort -u "$unrun" 2>/dev/null | wc -l)"

@@ -161,14 +161,9 @@ print("all as expected")
 
     #[test]
     fn no_job_description_makes_the_script_raise_under_a_real_lua() {
-        if Command::new("lua5.1").arg("-v").output().is_err() {
-            assert!(
-                std::env::var("PLEACH_CHECK_SLURM").as_deref() != Ok("1"),
-                "lua5.1 is missing"
-            );
-            eprintln!("skipped: lua5.1 is not installed");
+        let Some(lua) = pleach_tests::program(&["lua5.1"]) else {
             return;
-        }
+        };
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name);
         let now = std::time::SystemTime::now()
@@ -184,7 +179,7 @@ print("all as expected")
             .unwrap();
             std::fs::write(file("hostile.lua"), HOSTILE).unwrap();
             let args = [file("hostile.lua"), file("job_submit.lua"), file("heartbeat")];
-            let mut command = Command::new("lua5.1");
+            let mut command = Command::new(&lua);
             let output = command.args(args).arg(shares.to_string()).output().unwrap();
             let (out, err) = (
                 String::from_utf8_lossy(&output.stdout),

@@ -16,10 +16,13 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from random import Random
 
 GENERATED = ["Pleach/Philly-v0", "helios-like", "sia-philly", "gavel-multi", "synergy-multi", "pollux"]
 # Played only where --columns names them.
 MORE = ["acme-like", "itp-like"]
+# So are these, made here: (nodes, GPUs of each, gangs, each as likely as the others), on one GPU type.
+MADE = {"wide": (8, 8, [8, 16, 32, 64]), "tiny": (1, 4, [1, 2, 4])}
 # 8 nodes of the cluster of `pai-share`, 28 GPUs, on which its lists have to wait.
 PAI_NODES = {"P100": 4, "T4": 2, "MISC": 1, "V100M32": 1}
 CONDITIONS = {
@@ -46,6 +49,30 @@ def pai_lists(pleach, folder, num):
                 kept.append("[[cluster.node_groups]]" + re.sub(r"count = \d+", f"count = {count}", group))
         text = "".join(kept) + tenants + rest
         cluster.write_text(re.sub(r"quota_gpus = \d+", "quota_gpus = 28", text))
+        paths.append(path)
+    return paths
+
+
+def made_lists(folder, kind, num, seed, load):
+    """`num` lists of 200 jobs: run times log-normal with a median of an hour and a deviation of 1, gaps exponential."""
+    num_nodes, gpus, gangs = MADE[kind]
+    mean_s = 3600 * math.exp(0.5)
+    gap_s = mean_s * sum(gangs) / len(gangs) / (num_nodes * gpus * load)
+    cluster = (
+        f'name = "{kind}"\n[cluster]\n[[cluster.gpu_types]]\nname = "GPU"\nmemory_gib = 32.0\n'
+        f'[[cluster.node_groups]]\ncount = {num_nodes}\ngpus_per_node = {gpus}\ngpu_type = "GPU"\nnodes_per_rack = {num_nodes}\n'
+        f'[[cluster.tenants]]\nname = "all"\nquota_gpus = {num_nodes * gpus}\n'
+    )
+    paths = []
+    for number in range(seed, seed + num):
+        random = Random(f"{kind}-{number}")
+        submit_s, lines = 0.0, ["submit_s,num_gpus,run_time_s"]
+        for _ in range(200):
+            lines.append(f"{submit_s:.3f},{random.choice(gangs)},{3600 * math.exp(random.gauss(0, 1)):.3f}")
+            submit_s += random.expovariate(1 / gap_s)
+        path = folder / f"{kind}-{number}.csv"
+        path.write_text("\n".join(lines) + "\n")
+        path.with_suffix(".cluster.toml").write_text(cluster)
         paths.append(path)
     return paths
 
@@ -89,7 +116,7 @@ def main():
     parser.add_argument("--lists", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--load", default="2")
-    parser.add_argument("--columns", help=f"only these, with commas; also {', '.join(MORE)}")
+    parser.add_argument("--columns", help=f"only these, with commas; also {', '.join([*MORE, *MADE])}")
     parser.add_argument("--pleach", default="target/release/pleach")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -98,12 +125,15 @@ def main():
             work[name.removeprefix("Pleach/").removesuffix("-v0")] = [
                 "--workload", name, "--num-jobs", "200", "--load", args.load, "--seeds", str(args.lists), "--seed", str(args.seed)
             ]
-        files = {"pai-share": pai_lists(args.pleach, pathlib.Path(folder), args.lists)}
+        folder = pathlib.Path(folder)
+        files = {kind: made_lists(folder, kind, args.lists, args.seed, float(args.load)) for kind in MADE}
+        if not args.columns or "pai-share" in args.columns:
+            files["pai-share"] = pai_lists(args.pleach, folder, args.lists)
         for name in ("philly", "venus") if args.real else ():
             files[f"real {name}"] = sorted((args.real / name).glob("*.csv"))
         for name, paths in files.items():
             work[name] = ["--workload", ",".join(map(str, paths)), "--seeds", "1"]
-        named = args.columns.split(",") if args.columns else [name for name in work if name not in MORE]
+        named = args.columns.split(",") if args.columns else [name for name in work if name not in MORE and name not in MADE]
         unknown = [name for name in named if name not in work]
         if unknown:
             parser.error(f"--columns {', '.join(unknown)}: expected {', '.join(work)}")

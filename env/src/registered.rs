@@ -84,7 +84,7 @@ const ALL: [Registered; 13] = [
     ),
     (
         "Pleach/MixedRealistic-v0",
-        "the same where stopping costs by the size of a job's state, and run times are guessed from jobs that have ended",
+        "the same where each start costs 10 s, and run times are guessed from jobs that have ended",
         mixed_realistic,
     ),
 ];
@@ -307,6 +307,38 @@ fn mixed_realistic() -> EnvConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Seed;
+    use crate::workload::generate::generate;
+    use pleach_scheduler::cluster::moved;
+
+    #[test]
+    fn a_start_costs_what_the_words_of_its_environment_say() {
+        let mut num_costs = 0;
+        for (id, words, config) in ALL {
+            let EnvConfig { workload, sim, .. } = config();
+            let (Some(overheads), WorkloadConfig::Mixture(kinds)) = (sim.capabilities.overheads, workload)
+            else {
+                continue;
+            };
+            for kind in kinds {
+                let WorkloadConfig::Generate(kind) = kind else {
+                    panic!("{id} has another source than generators")
+                };
+                for class in generate(&kind, Seed(1)).unwrap().classes {
+                    assert_eq!(class.restart_cost_s, None, "{id}: {}", class.name);
+                    let job = moved(&class);
+                    let said = match overheads.start_s(job) {
+                        0.0 => "at no cost".to_string(),
+                        cost_s => format!("each start costs {cost_s} s"),
+                    };
+                    assert!(words.contains(&said), "{id}: {words}; {} {said}", class.name);
+                    assert_eq!(overheads.migration_s(job, 0), overheads.start_s(job), "{id}");
+                    num_costs += 1;
+                }
+            }
+        }
+        assert!(num_costs > 40, "only {num_costs} classes were looked at");
+    }
 
     #[test]
     fn every_registered_environment_is_the_same_after_a_file() {

@@ -4,10 +4,6 @@
 //! Statistical tests run a fixed set of seeds, so they are deterministic. Each asserts two things: the formula lies in the
 //! 99.9 % interval of the seeds' means, and that interval is narrow enough to exclude a wrong model (the width is part of
 //! the claim).
-//!
-//! # Where processor sharing belongs
-//! Once GPUs are time-sliced, a server on which all jobs are sliced evenly is the M/G/1 queue with processor sharing: its
-//! mean response E[S] / (1 - rho) does not depend on the distribution. It goes after the M/G/1 queue with FIFO.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 

@@ -14,28 +14,79 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
+/// The folders in which paths of this repository begin.
+const ROOMS: [&str; 17] = [
+    "scheduler/",
+    "dealing/",
+    "baselines/",
+    "network/",
+    "bench/",
+    "env/",
+    "agents/",
+    "distill/",
+    "experiments/",
+    "reproduce/",
+    "cli/",
+    "python/",
+    "daemon/",
+    "kubernetes/",
+    "tests/",
+    "docs/",
+    "checkpoints/",
+];
+
 /// Words in back-quotes that look like paths of this repository.
 fn paths_in(text: &str) -> Vec<&str> {
     let quoted = text.split('`').skip(1).step_by(2);
-    let rooms = [
-        "scheduler/",
-        "baselines/",
-        "network/",
-        "bench/",
-        "env/",
-        "agents/",
-        "distill/",
-        "experiments/",
-        "reproduce/",
-        "cli/",
-        "python/",
-        "tests/",
-        "docs/",
-        "checkpoints/",
-    ];
     quoted
-        .filter(|word| rooms.iter().any(|room| word.starts_with(room)) && !word.contains(['*', ' ', '{']))
+        .filter(|word| ROOMS.iter().any(|room| word.starts_with(room)) && !word.contains(['*', ' ', '{']))
         .collect()
+}
+
+/// Paths of sources and documents that a source names, in comments or in strings, also over the end of a line.
+fn files_named_in(text: &str) -> Vec<String> {
+    let lines = text
+        .lines()
+        .map(|line| match line.trim_start().strip_suffix('\\') {
+            Some(continued) => continued.to_string(),
+            None => line.trim_start().to_string() + "\n",
+        });
+    let joined: String = lines.collect();
+    let is_part = |letter: char| letter.is_alphanumeric() || "/._-".contains(letter);
+    let words = joined.split(|letter: char| !is_part(letter));
+    words
+        .filter(|word| ROOMS.iter().any(|room| word.starts_with(room)))
+        .map(|word| word.trim_end_matches('.').to_string())
+        .filter(|word| [".rs", ".md", ".sh"].iter().any(|end| word.ends_with(end)))
+        .collect()
+}
+
+#[test]
+fn every_file_that_a_source_names_exists() {
+    let mut folders = vec![root().to_path_buf()];
+    let mut num_named = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() && !name.starts_with('.') && name != "target" {
+                folders.push(path);
+                continue;
+            }
+            if !path.extension().is_some_and(|end| end == "rs" || end == "sh") {
+                continue;
+            }
+            for named in files_named_in(&std::fs::read_to_string(&path).unwrap()) {
+                num_named += 1;
+                assert!(
+                    root().join(&named).exists(),
+                    "{} names {named}, which does not exist",
+                    path.display()
+                );
+            }
+        }
+    }
+    assert!(num_named > 60, "only {num_named} files were found named");
 }
 
 #[test]

@@ -126,6 +126,7 @@ pub enum Command {
 mod tests {
     use super::*;
     use clap::CommandFactory as _;
+    use std::path::PathBuf;
 
     /// Every command below `command` with its path: `["sweep", "plan"]`.
     fn walk(command: &clap::Command, path: &[String], visit: &mut impl FnMut(&[String], &clap::Command)) {
@@ -199,5 +200,65 @@ mod tests {
                 assert!(parsed.is_ok(), "{path:?}: {example}: {}", parsed.unwrap_err());
             }
         });
+    }
+
+    /// Documents and sources of the whole workspace.
+    fn texts() -> Vec<(PathBuf, String)> {
+        let mut folders = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))];
+        let mut found = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                if path.is_dir() && !name.starts_with('.') && name != "target" {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|end| end == "md" || end == "rs") {
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    found.push((path, text));
+                }
+            }
+        }
+        found
+    }
+
+    /// The word that stands at the start of a text, of small letters and hyphens.
+    fn first_word(text: &str) -> &str {
+        let end = text.find(|letter: char| !letter.is_ascii_lowercase() && letter != '-');
+        &text[..end.unwrap_or(text.len())]
+    }
+
+    #[test]
+    fn every_command_that_documents_and_messages_name_exists() {
+        let root = Cli::command();
+        let mut num_named = 0;
+        for (path, text) in texts() {
+            for (at, _) in text.match_indices("pleach ") {
+                let before = &text[..at];
+                let is_other = before
+                    .ends_with(|letter: char| letter.is_alphanumeric() || "-_/.".contains(letter))
+                    || before.ends_with("from ")
+                    || before.ends_with("kubectl -n ");
+                let rest = &text[at + "pleach ".len()..];
+                let word = first_word(rest);
+                if is_other || word.is_empty() || word.starts_with('-') {
+                    continue;
+                }
+                let command = root.find_subcommand(word);
+                let named = rest.lines().next().unwrap_or_default();
+                let command = command.unwrap_or_else(|| panic!("{}: pleach {named}", path.display()));
+                num_named += 1;
+                // Whoever does nothing without a command of its own is followed by one.
+                let next = rest[word.len()..].strip_prefix(' ').map_or("", first_word);
+                assert!(
+                    next.is_empty()
+                        || next.starts_with('-')
+                        || !command.is_subcommand_required_set()
+                        || command.find_subcommand(next).is_some(),
+                    "{}: pleach {named}",
+                    path.display()
+                );
+            }
+        }
+        assert!(num_named > 300, "only {num_named} commands were found");
     }
 }

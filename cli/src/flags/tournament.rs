@@ -73,9 +73,9 @@ pub struct TournamentArgs {
 pub enum ConditionArg {
     /// Run times known, starting and stopping free
     Ideal,
-    /// Run times guessed from ended jobs, starting and stopping cost by state size
+    /// Run times guessed from ended jobs, each start costs 10 s
     Realistic,
-    /// Run times known, starting and stopping cost
+    /// Run times known, each start costs 10 s
     Overheads,
     /// Run times guessed, starting and stopping free
     Estimates,

@@ -109,7 +109,7 @@ impl Subject {
                 end(jobs.first()),
                 end(jobs.last())
             ),
-            "pleach workload generate, or the trace file, shows the ids.",
+            "The trace file, or the list that `pleach workload write` makes, has the ids.",
         ))
     }
 

@@ -1,4 +1,4 @@
-//! What a unit of a sweep does: one policy on one workload, or one training run, as its configuration says.
+//! What a unit of a sweep does: one policy on one workload, as its configuration says.
 
 use pleach_env::Seed;
 use pleach_env::workload::estimates::EstimateModel;

@@ -14,11 +14,12 @@ use crate::evaluate::sim_config::model;
 pub enum Condition {
     /// Run times are known and stopping costs nothing.
     Ideal,
-    /// Run times are guessed from the jobs that have ended, and stopping costs by the size of the model's state.
+    /// Run times are guessed from the jobs that have ended, and starts cost what [`Overheads::BY_STATE_SIZE`] says: 10 s, and the
+    /// time to move the model's state where a class gives its size, which no generated one does.
     Realistic,
-    /// Run times are known, stopping costs.
+    /// Run times are known, starts cost.
     Overheads,
-    /// Run times are guessed, stopping costs nothing.
+    /// Run times are guessed, starts cost nothing.
     Estimates,
 }
 
@@ -48,9 +49,11 @@ impl Condition {
         match self {
             Condition::Ideal => "run times known, starting and stopping free",
             Condition::Realistic => {
-                "run times guessed from the jobs that have ended, starting and stopping cost by state size"
+                "run times guessed from the jobs that have ended, each start costs 10 s (more where a class gives its state's size)"
             }
-            Condition::Overheads => "run times known, starting and stopping cost by state size",
+            Condition::Overheads => {
+                "run times known, each start costs 10 s (more where a class gives its state's size)"
+            }
             Condition::Estimates => {
                 "run times guessed from the jobs that have ended, starting and stopping free"
             }

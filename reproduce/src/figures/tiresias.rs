@@ -22,8 +22,8 @@ pub(super) const BENCHMARKS: &[Benchmark] = &[Benchmark {
     title: "Tiresias against YARN-CS on 60 GPUs",
     source: "Tiresias NSDI'19, testbed: mean JCT by class of jobs",
     setup: "15 nodes of 4 GPUs; 480 jobs, one every 30 s in the mean, of 2 minutes to 2 hours. The list of the paper was \
-            never published: shares of its four classes, lengths within them and gang sizes are assumed (experiments/src/\
-            reproduce/tiresias.rs). YARN-CS is fifo; a restart costs 30 s",
+            never published: shares of its four classes, lengths within them and gang sizes are assumed (reproduce/src/\
+            figures/tiresias.rs). YARN-CS is fifo; a restart costs 30 s",
     run: t1,
 }];
 

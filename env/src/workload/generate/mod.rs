@@ -172,6 +172,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn no_generator_knows_the_size_of_a_models_state_or_the_links_of_its_cluster() {
+        // Where one does, docs/gpu-model.md and docs/tournament.md, which say that none does, are no longer true.
+        for name in GeneratorConfig::PRESETS {
+            let workload = generate(&GeneratorConfig::preset(name).unwrap().with(20, 1.0), Seed(1)).unwrap();
+            assert!(
+                workload.classes.iter().all(|class| class.state_gib == 0.0),
+                "{name}"
+            );
+            assert!(workload.cluster.fabric.is_none(), "{name}");
+        }
+    }
+
     proptest::proptest! {
         #[test]
         fn small_workloads_of_any_preset_are_valid_and_fit_their_cluster(

@@ -248,7 +248,12 @@ impl State {
             file.sync_data()?;
             std::fs::rename(&part, &path)
         };
-        write().map_err(Error::file(&path))
+        write().map_err(Error::file(&path))?;
+        // Makes the rename durable where folders can be synced; where not, the file is whole all the same.
+        if let Ok(folder) = File::open(&self.folder) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
     }
 }
 

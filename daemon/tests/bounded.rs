@@ -1,14 +1,9 @@
 //! What the daemon keeps is bounded by the jobs that wait and run and by its settings, not by the jobs that have passed.
 
-#![cfg(unix)]
-#![allow(clippy::unwrap_used)]
-
-mod passing;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use passing::{Passing, Stream};
+use crate::passing::{Passing, Stream};
 use pleach_daemon::config::EstimateSettings;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::state::read_history;

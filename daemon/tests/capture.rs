@@ -1,7 +1,5 @@
 //! A log as a workload: jobs by hand, read back by the simulator, which then plays them.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -1,8 +1,6 @@
 //! The files that an operator takes as they are: the dashboard asks for figures that the programs have, and for all of them; the
 //! unit starts the program with flags that it has.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::TcpStream;

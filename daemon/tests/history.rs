@@ -1,8 +1,6 @@
 //! The simulator and the daemon learn run times alike: the same jobs, ended at the same times, give the same predictions, bit for
 //! bit, wherever the daemon is ended and begun again.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 
 use pleach_daemon::RoundSettings;

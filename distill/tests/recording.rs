@@ -1,14 +1,10 @@
 //! What is recorded on the way, and that recording changes nothing.
 
-#![allow(clippy::unwrap_used)]
-
-mod world;
-
+use crate::world::{self, SmallestFirst, workload};
 use pleach_distill::{Dataset, Fidelity, Recording};
 use pleach_env::{Seed, SimConfig, simulate};
 use pleach_scheduler::heuristics::by_name;
 use pleach_scheduler::policy::Policy;
-use world::{SmallestFirst, workload};
 
 #[test]
 fn recording_a_teacher_leaves_its_schedule_as_it_is() {

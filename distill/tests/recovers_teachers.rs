@@ -1,15 +1,11 @@
 //! Teachers that a tree can express are found again, from episodes of the real simulator.
 
-#![allow(clippy::unwrap_used)]
-
-mod world;
-
+use crate::world::{SmallestFirst, avg_jct_s, index_of, judge_against, run};
 use pleach_distill::{Centre, DistillConfig, Distilled, Label, PruneConfig, TargetConfig, distill};
 use pleach_env::{Error, Seed};
 use pleach_scheduler::Provenance;
 use pleach_scheduler::policy::{Needs, Policy, TieKey};
 use pleach_scheduler::tree::{Node, Tree, TreeMeta, TreePolicy};
-use world::{SmallestFirst, avg_jct_s, index_of, judge_against, run};
 
 fn label() -> Label {
     Label {

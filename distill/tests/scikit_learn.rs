@@ -1,6 +1,6 @@
 //! The trees of scikit-learn on small tables (`scikit_learn.txt`, made by `bench/peers/cart.py --mint`) are ours too, split by split.
 
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(missing_docs)]
 
 use pleach_distill::cart::{Binned, CartConfig, grow};
 use pleach_scheduler::tree::Node;

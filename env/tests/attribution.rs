@@ -1,7 +1,5 @@
 //! Waiting time by cause: by hand, and against an obvious version that asks of each job at each event why it waits.
 
-#![allow(clippy::unwrap_used)]
-
 use pleach_env::attribution::{WaitCause, Waits};
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::workload::{JobSpec, Outcome, Workload};

@@ -1,9 +1,6 @@
 //! Promises of a batch system between scheduler and cluster, on random workloads and clusters.
 
-#![allow(clippy::unwrap_used)]
-
-mod scenario;
-
+use crate::scenario;
 use pleach_env::batch_system::BatchSystem;
 use pleach_env::{SimConfig, simulate};
 use pleach_scheduler::heuristics;

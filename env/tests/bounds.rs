@@ -1,11 +1,7 @@
 //! Lower bounds against the best of all schedules on tiny instances, and against every heuristic on random ones.
 
-#![allow(clippy::unwrap_used)]
-
-mod brute_force;
-mod scenario;
-
-use brute_force::{Pool, Row, least_makespan_s, least_sum_jct_s};
+use crate::brute_force::{Pool, Row, least_makespan_s, least_sum_jct_s};
+use crate::scenario;
 use pleach_env::bound::LowerBounds;
 use pleach_env::simulate;
 use pleach_env::workload::{JobSpec, Outcome, Workload};

@@ -7,7 +7,7 @@
 //! generator, so allocations differ round by round and only figures over jobs can agree. The fitness of single
 //! allocations is not in its log.
 
-#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods)]
 
 use std::collections::BTreeMap;
 use std::fs::File;

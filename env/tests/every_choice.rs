@@ -2,10 +2,7 @@
 //! faster types, places beside others, jobs stopped. The cluster is whole at every decision, every job ends, and a second run
 //! is the same.
 
-#![allow(clippy::unwrap_used)]
-
-mod scenario;
-
+use crate::scenario;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::{Seed, SimConfig, simulate};

@@ -1,8 +1,6 @@
 //! The edges of the clock and of the tables: the shortest and the longest job, the latest instant, thousands of events at
 //! once, ties, and thousands of interruptions of one job. Everything is exact.
 
-#![allow(clippy::unwrap_used)]
-
 use pleach_env::workload::{JobSpec, Outcome, RUN_TIME_S_MAX, RUN_TIME_S_MIN, SUBMIT_S_MAX, Workload};
 use pleach_env::{JobOutcome, SimConfig, simulate};
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};

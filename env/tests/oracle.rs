@@ -1,11 +1,8 @@
 //! The event-driven simulator against a slow, obviously right one that goes second by second: every job starts, ends and
 //! is stopped exactly when the slow one says, under every heuristic.
 
-#![allow(clippy::unwrap_used)]
-
-mod scenario;
-mod slow_simulator;
-
+use crate::scenario;
+use crate::slow_simulator;
 use pleach_env::workload::Workload;
 use pleach_env::{SimConfig, simulate};
 use pleach_scheduler::heuristics::{self, BestTypeDelay, DelayedBackfill, Patience};

@@ -1,7 +1,7 @@
 //! The physics of `pleach_scheduler::physics` against the measurements that it was calibrated on. The data is not part
 //! of the project; where it is missing the test is noted as skipped.
 
-#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods)]
 
 use std::collections::BTreeMap;
 use std::fs::File;

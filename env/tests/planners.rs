@@ -2,10 +2,8 @@
 //! walls between tenants, fractions, CPU and memory, elastic jobs, failures, nodes that come and go. Every instant is
 //! checked, every job ends, work is conserved, and a second run is the same.
 
-#![allow(clippy::unwrap_used)]
-
-mod scenario;
-
+use crate::parts::over_all_planners;
+use crate::scenario;
 use pleach_baselines::Entry;
 use pleach_env::failures::OutcomeModel;
 use pleach_env::workload::Workload;
@@ -107,30 +105,25 @@ fn presets() -> Vec<Workload> {
     workloads.collect()
 }
 
-#[test]
-fn every_planner_brings_every_kind_of_workload_to_its_end() {
-    let workloads = presets();
-    for entry in pleach_baselines::entries() {
-        for workload in &workloads {
-            check(entry, workload, &SimConfig::default());
-        }
+over_all_planners!(every_planner_brings_every_kind_of_workload_to_its_end, |entry| {
+    for workload in presets() {
+        check(entry, &workload, &SimConfig::default());
     }
-}
+});
 
-#[test]
-fn every_planner_lives_with_jobs_that_fail_and_nodes_that_come_and_go() {
-    let mut config = SimConfig {
-        outcomes: Some(OutcomeModel::philly()),
-        ..SimConfig::default()
-    };
-    config.capacity.node_mtbf_s = Some(86_400.0);
-    config.capabilities.checkpoint_interval_s = Some(600.0);
-    let preset = GeneratorConfig::preset("philly-like").unwrap().with(60, 1.5);
-    let workload = generate(&preset, Seed(3)).unwrap();
-    for entry in pleach_baselines::entries() {
-        check(entry, &workload, &config);
+over_all_planners!(
+    every_planner_lives_with_jobs_that_fail_and_nodes_that_come_and_go,
+    |entry| {
+        let mut config = SimConfig {
+            outcomes: Some(OutcomeModel::philly()),
+            ..SimConfig::default()
+        };
+        config.capacity.node_mtbf_s = Some(86_400.0);
+        config.capabilities.checkpoint_interval_s = Some(600.0);
+        let preset = GeneratorConfig::preset("philly-like").unwrap().with(60, 1.5);
+        check(entry, &generate(&preset, Seed(3)).unwrap(), &config);
     }
-}
+);
 
 #[test]
 fn rounds_of_a_minute_outlast_restarts_that_models_make_dear() {

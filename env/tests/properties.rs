@@ -1,10 +1,7 @@
 //! What holds at every instant of every run, for every heuristic, on random clusters with random capabilities: the world is
 //! watched from outside, and everything that is reported in the end is counted a second time from what was seen.
 
-#![allow(clippy::unwrap_used)]
-
-mod scenario;
-
+use crate::scenario;
 use pleach_env::workload::Workload;
 use pleach_env::world::{Advance, World};
 use pleach_env::{JobOutcome, Seed, SimConfig};

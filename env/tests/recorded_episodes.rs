@@ -1,8 +1,6 @@
 //! Episodes that were recorded once, byte by byte: the Python package plays the same actions and must see the same
 //! (`python/tests/test_same_bytes.py` reads the same file).
 
-#![allow(clippy::unwrap_used)]
-
 use pleach_env::{AutoresetMode, Batch, EnvConfig, VecEnv, VectorEnv as _};
 use sha2::{Digest as _, Sha256};
 

@@ -1,8 +1,7 @@
 //! Rounds in which nothing changes are jumped over: a run that jumps is, to the last bit, the run that walks through every
 //! round, and long jobs take no more plans than short ones.
 
-#![allow(clippy::unwrap_used)]
-
+use crate::parts::over_all_planners;
 use pleach_baselines::Entry;
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::failures::OutcomeModel;
@@ -123,8 +122,8 @@ fn sparse() -> Workload {
     }
 }
 
-#[test]
-fn every_planner_that_jumps_over_rounds_gives_what_it_gives_walking() {
+/// A planner on sparse lists, without failures and with them, jumping and walking.
+fn jumps_and_walks_alike(entry: &Entry) {
     let presets = [
         "gavel-multi",
         "synergy-multi",
@@ -148,22 +147,25 @@ fn every_planner_that_jumps_over_rounds_gives_what_it_gives_walking() {
     };
     failing.capabilities.preemption = true;
     failing.capabilities.restart_cost_s = 30.0;
-    for entry in pleach_baselines::entries() {
-        let (mut num_walked, mut num_jumped) = (0, 0);
-        for workload in &workloads {
-            for config in [&SimConfig::default(), &failing] {
-                let (walked, jumped) = compare(entry, workload, config);
-                (num_walked, num_jumped) = (num_walked + walked, num_jumped + jumped);
-            }
+    let (mut num_walked, mut num_jumped) = (0, 0);
+    for workload in &workloads {
+        for config in [&SimConfig::default(), &failing] {
+            let (walked, jumped) = compare(entry, workload, config);
+            (num_walked, num_jumped) = (num_walked + walked, num_jumped + jumped);
         }
-        let jumps = num_jumped < num_walked;
-        assert!(
-            jumps || !RESTING.contains(&entry.info.name),
-            "{} walks through all of its {num_walked} plans",
-            entry.info.name
-        );
     }
+    let jumps = num_jumped < num_walked;
+    assert!(
+        jumps || !RESTING.contains(&entry.info.name),
+        "{} walks through all of its {num_walked} plans",
+        entry.info.name
+    );
 }
+
+over_all_planners!(
+    every_planner_that_jumps_over_rounds_gives_what_it_gives_walking,
+    jumps_and_walks_alike
+);
 
 #[test]
 fn jobs_of_thirty_years_take_as_few_plans_as_jobs_of_a_day() {

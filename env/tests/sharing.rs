@@ -1,8 +1,6 @@
 //! Planners that put several jobs on one GPU, in whole simulations: by hand, by what the physics allows, and against a
 //! published run, start by start.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;

@@ -5,11 +5,9 @@
 //! 99.9 % interval of the seeds' means, and that interval is narrow enough to exclude a wrong model (the width is part of
 //! the claim).
 
-#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods)]
 
-mod brute_force;
-
-use brute_force::{least_sum_jct_s, least_sum_jct_without_preemption_s};
+use crate::brute_force::{self, least_sum_jct_s, least_sum_jct_without_preemption_s};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{JobOutcome, Seed, SimConfig, SimResult, simulate};
 use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};

@@ -6,8 +6,6 @@
 //! with the recorded runs is the business of the preset `simulators::tiresias`; the planner is held to the paper's rule exactly,
 //! and its distance from the recorded runs is stated.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::PathBuf;
 
 use pleach_env::workload::import::{ImportOptions, import};

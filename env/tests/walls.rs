@@ -1,7 +1,5 @@
 //! Tenants behind walls, where nobody borrows: under head-of-line blocking each lives as on a cluster of its own.
 
-#![allow(clippy::unwrap_used)]
-
 use pleach_env::workload::{JobSpec, Outcome, Workload};
 use pleach_env::{SimConfig, simulate, simulate_planner};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources, TenantSpec};

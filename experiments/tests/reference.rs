@@ -1,6 +1,6 @@
 //! The reference policies that are part of the project: they are read by this version and are worth what docs/suite.md says.
 
-#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+#![allow(clippy::disallowed_methods)]
 
 use std::path::{Path, PathBuf};
 

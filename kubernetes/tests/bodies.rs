@@ -1,11 +1,7 @@
 //! Bodies of the webhook and the extender: what kube-apiserver and kube-scheduler send, and what nobody should.
 
-#![allow(clippy::unwrap_used)]
-
-mod objects;
-
+use crate::objects::{NOW_S, lists, node, pod};
 use k8s_openapi::ByteString;
-use objects::{NOW_S, lists, node, pod};
 use pleach_daemon::policy::Loaded;
 use pleach_kubernetes::observe::{Observed, observe};
 use pleach_kubernetes::{Settings, extender, webhook};

@@ -1,14 +1,9 @@
 //! The controller's watch for drift: told in status and metrics, kept through restarts, and the fallback where it is asked for.
 
-#![allow(clippy::unwrap_used)]
-
-mod fake;
-mod objects;
-
 use std::path::Path;
 
-use fake::{Fake, World};
-use objects::{NOW_S, node, pod};
+use crate::fake::{Fake, World};
+use crate::objects::{NOW_S, node, pod};
 use pleach_daemon::config::OnDrift;
 use pleach_daemon::source::replay::Replay;
 use pleach_kubernetes::Settings;

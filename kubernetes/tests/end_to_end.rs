@@ -1,15 +1,10 @@
 //! The controller against an API server in memory: order and placement, and every way to end badly.
 
-#![allow(clippy::unwrap_used)]
-
-mod fake;
-mod objects;
-
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use fake::{Fake, World, owned};
-use objects::{node, pod, uid};
+use crate::fake::{Fake, World, owned};
+use crate::objects::{node, pod, uid};
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::controller::{Controller, hand_back};
 use pleach_kubernetes::mark::Decided;

@@ -1,7 +1,5 @@
 //! The manifests of `kubernetes/deploy` are what the API takes: every document, with unknown fields refused.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;

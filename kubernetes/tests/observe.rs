@@ -1,10 +1,6 @@
 //! Lists of the API server as JSON, and what a round sees of them.
 
-#![allow(clippy::unwrap_used)]
-
-mod objects;
-
-use objects::{NOW_S, job, lists, node, pod};
+use crate::objects::{self, NOW_S, job, lists, node, pod};
 use pleach_daemon::snapshot::{JobSeen, Phase};
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::observe::{Observed, observe};

@@ -1,14 +1,10 @@
 //! The server over TLS: who is let in, what is answered, and what a client cannot make it do.
 
-#![allow(clippy::unwrap_used)]
-
-mod objects;
-
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use objects::{NOW_S, lists, node, pod};
+use crate::objects::{NOW_S, lists, node, pod};
 use pleach_kubernetes::config::ServerSettings;
 use pleach_kubernetes::observe::observe;
 use pleach_kubernetes::server::{Server, Shared};

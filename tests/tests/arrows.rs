@@ -1,7 +1,5 @@
 //! The arrows between the crates, read from `cargo metadata`: a new arrow is an architecture change and starts here.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 

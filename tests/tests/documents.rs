@@ -1,7 +1,5 @@
 //! Documents stay true: what they name exists, and what is generated is up to date.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::{Path, PathBuf};
 
 use pleach_scheduler::features::FeatureSchema;

@@ -1,7 +1,5 @@
 //! Every dependency has a permissive licence, as `deny.toml` lists them; `cargo deny check` says more where it is installed.
 
-#![allow(clippy::unwrap_used)]
-
 use std::process::Command;
 
 use serde_json::Value;

@@ -3,8 +3,6 @@
 //! Read from the text as `cargo fmt` lays it out: a function ends at the first closing brace that stands as far in as the
 //! line that opens it.
 
-#![allow(clippy::unwrap_used)]
-
 use std::path::{Path, PathBuf};
 
 const FILE_LINES_MAX: usize = 500;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::text;
+use super::text;
 
 const FOLDER: &str = "it's $(touch pwned) `a` \"b\" #c 100%";
 

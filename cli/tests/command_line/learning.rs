@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{SMALL, assert_same_files, files, pleach, succeed, text};
+use super::{SMALL, assert_same_files, files, pleach, succeed, text};
 
 #[test]
 fn a_quickstart_makes_the_same_bytes_at_any_number_of_threads_and_its_policies_can_be_used() {

@@ -9,8 +9,11 @@ use super::text;
 /// What the GNU C library is told to do without. The program's own vector code asks the processor itself; that all its units give
 /// the same bits is tested beside it.
 const MASKS: (&str, &str) = ("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX2,-FMA,-FMA4");
-/// The test below, as the test program knows it.
-const DIGEST: &str = "processors::digest_of_the_c_librarys_exponentials";
+/// The test below, as the test program knows it: without the name of the program, which is the first of its path.
+fn digest_test() -> String {
+    let (_, module) = module_path!().split_once("::").unwrap();
+    format!("{module}::digest_of_the_c_librarys_exponentials")
+}
 
 #[test]
 #[allow(clippy::disallowed_methods, reason = "the C library is what is looked at")]
@@ -37,7 +40,7 @@ fn masks_have_an_effect() -> bool {
     let own = std::env::current_exe().unwrap();
     let digest = |masked: bool| {
         let output = command(&own, masked)
-            .args(["--exact", DIGEST, "--nocapture"])
+            .args(["--exact", &digest_test(), "--nocapture"])
             .output()
             .unwrap();
         let said = text(&output.stdout);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{pleach, succeed, text};
+use super::{pleach, succeed, text};
 
 #[test]
 fn an_input_that_cannot_be_used_exits_with_2_and_says_what_is_allowed() {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{pleach, succeed, text};
+use super::{pleach, succeed, text};
 
 #[test]
 fn a_plan_is_written_once_and_its_status_is_an_array_list() {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{assert_same_files, pleach, succeed, text};
+use super::{assert_same_files, pleach, succeed, text};
 
 #[test]
 fn a_workload_is_described_with_tables_a_page_and_figures_that_agree() {

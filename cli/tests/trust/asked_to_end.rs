@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pleach_agents::Checkpoint;
 
-use crate::tiny_run::{self, SETTINGS};
+use super::tiny_run::{self, SETTINGS};
 
 fn send(signal: &str, child: &Child) {
     let sent = Command::new("kill")

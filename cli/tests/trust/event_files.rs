@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::tiny_run::{self, SETTINGS};
+use super::tiny_run::{self, SETTINGS};
 
 /// CRC-32C by table, rotated and offset as the format wants it.
 fn masked_crc(data: &[u8]) -> u32 {

@@ -1,6 +1,6 @@
 //! `--extend`: a finished run trained further is a run that had that length from the beginning, where its schedule permits.
 
-use crate::tiny_run::{self, SETTINGS};
+use super::tiny_run::{self, SETTINGS};
 
 fn of_length(settings: &str, num_updates: u64) -> String {
     settings.replace("num_updates = 20", &format!("num_updates = {num_updates}"))

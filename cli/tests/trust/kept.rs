@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use crate::tiny_run::{self, SETTINGS};
+use super::tiny_run::{self, SETTINGS};
 
 fn go_on(folder: &Path, settings: &str) -> Output {
     tiny_run::train(folder, "run", settings).output().unwrap()

@@ -13,7 +13,7 @@ use pleach_agents::Checkpoint;
 use pleach_env::Seed;
 use rand::RngExt as _;
 
-use crate::tiny_run::{self, SETTINGS};
+use super::tiny_run::{self, SETTINGS};
 
 const SIGKILL: i32 = 9;
 

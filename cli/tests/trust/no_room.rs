@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use pleach_agents::Checkpoint;
 
-use crate::tiny_run::{self, SETTINGS, words};
+use super::tiny_run::{self, SETTINGS, words};
 
 /// A network whose checkpoints, of 35 KiB, are larger than the other files at first.
 fn settings() -> String {

@@ -2,7 +2,7 @@
 
 use pleach_agents::Checkpoint;
 
-use crate::tiny_run::{self, SETTINGS, words};
+use super::tiny_run::{self, SETTINGS, words};
 
 /// Rates of learning with which the first update moves nothing that a number of 32 bits could show, and the second moves
 /// everything out of sight.

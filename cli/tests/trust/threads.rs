@@ -1,6 +1,6 @@
 //! The number of threads changes no byte.
 
-use crate::tiny_run::{self, SETTINGS};
+use super::tiny_run::{self, SETTINGS};
 
 #[test]
 fn a_training_run_makes_the_same_bytes_on_one_thread_and_on_several() {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::tiny_run;
+use super::tiny_run;
 
 /// More generations than a unit has time for before it is killed, with bounds, so that a baseline is played too.
 fn settings() -> String {

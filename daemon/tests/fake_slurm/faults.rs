@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::fake::{Fake, QUEUE, out};
+use super::fake::{Fake, QUEUE, out};
 
 #[test]
 fn killed_behind_any_call_it_goes_on_and_starts_every_job_once() {

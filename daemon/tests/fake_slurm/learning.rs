@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::fake::{Fake, out};
+use super::fake::{Fake, out};
 
 /// A Slurm whose daemon learns: ann's jobs are short and bob's are long, though their limits say the opposite.
 fn with_history() -> Fake {

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::fake::{Fake, QUEUE, out};
+use super::fake::{Fake, QUEUE, out};
 
 #[test]
 fn jobs_start_in_the_order_of_the_policy_on_nodes_that_it_names() {

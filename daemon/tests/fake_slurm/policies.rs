@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::fake::{Fake, QUEUE, out};
+use super::fake::{Fake, QUEUE, out};
 
 #[test]
 fn a_policy_that_does_not_fit_is_refused_and_a_reload_keeps_the_present_one() {

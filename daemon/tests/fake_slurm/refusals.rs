@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::fake::{Fake, out};
+use super::fake::{Fake, out};
 
 /// Two jobs of one GPU, which the daemon puts on one node, and a CPU job that leaves that node no CPU.
 fn with_a_node_without_cpus() -> Fake {

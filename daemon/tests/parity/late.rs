@@ -47,7 +47,7 @@ fn large(num: usize) -> Snapshot {
     snapshot
 }
 
-/// Times of our own part of a round; run in release mode: `cargo test --release -p pleach-daemon --test parity -- --ignored
+/// Times of our own part of a round; run in release mode: `cargo test --release -p pleach-daemon --test daemon parity -- --ignored
 /// --nocapture`.
 #[test]
 #[ignore = "a measurement"]

@@ -1,6 +1,4 @@
 //! Small episodes and teachers for the tests.
-#![allow(dead_code)]
-
 use pleach_distill::Episode;
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};

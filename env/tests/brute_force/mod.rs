@@ -3,8 +3,6 @@
 //! Time goes by whole seconds and so do releases; at every second each job that is there runs on one of the types or
 //! rests, in every combination that fits. Stopping and starting again costs nothing.
 
-#![allow(dead_code)] // Each test file uses its part.
-
 use std::collections::HashMap;
 
 /// A job: release (s), gang, work (units of the reference type).

@@ -4,8 +4,6 @@
 //! Everything is a whole multiple of a grid and every rate a power of two, so that a simulator that goes second by second
 //! can be exact.
 
-#![allow(dead_code)] // Each test file uses its part.
-
 use pleach_env::SimConfig;
 use pleach_env::availability::{AvailabilityChange, AvailabilityConfig};
 use pleach_env::workload::estimates::EstimateModel;

@@ -9,8 +9,6 @@
 //! What a new part of the model does to a running job belongs into [`Slow::pass_a_second`], what it does to a rate into
 //! [`placing`], what it takes away from or gives to nodes into [`Slow::begin`] and [`Slow::end`].
 
-#![allow(dead_code)] // Each test file uses its part.
-
 mod deciding;
 mod placing;
 

@@ -4,8 +4,6 @@
 //! version in a patch are preconditions. The toy scheduler binds pods without gates to a node that they select and that has
 //! the GPUs; the toy kubelet ends them after a while; the toy controller makes a pod anew that was evicted and is owned.
 
-#![allow(dead_code, unused_imports, clippy::unwrap_used)]
-
 mod faults;
 mod world;
 

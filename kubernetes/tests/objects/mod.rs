@@ -1,7 +1,5 @@
 //! Objects of the API server for tests, as it writes them.
 
-#![allow(dead_code, clippy::unwrap_used)]
-
 use k8s_openapi::jiff::Timestamp;
 use pleach_kubernetes::observe::Lists;
 use serde::de::DeserializeOwned;

@@ -9,7 +9,7 @@ use pleach_network::TrainedNetwork;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::tree::{Export, Tree};
 
-use crate::golden::{Digest, Row, hold};
+use super::golden::{Digest, Row, hold};
 
 /// Environments in which every column of a candidate varies.
 const IDS: [&str; 6] = [
@@ -43,9 +43,14 @@ fn every_column_is_and_says_what_it_did() {
                 let (low, high) = &mut extremes[column];
                 (*low, *high) = (low.min(value), high.max(value));
             };
-            let rows = batch.candidates.chunks_exact(spaces.num_features).zip(&batch.mask);
+            let rows = batch
+                .candidates
+                .chunks_exact(spaces.num_features)
+                .zip(&batch.mask);
             for (row, _) in rows.filter(|(_, is_admissible)| **is_admissible) {
-                row.iter().enumerate().for_each(|(column, value)| note(column, *value));
+                row.iter()
+                    .enumerate()
+                    .for_each(|(column, value)| note(column, *value));
             }
             for (column, value) in batch.global.iter().enumerate() {
                 note(spaces.num_features + column, *value);

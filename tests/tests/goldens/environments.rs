@@ -2,7 +2,7 @@
 
 use pleach_env::{AutoresetMode, Batch, EnvConfig, Seed, VecEnv, VectorEnv, random_action};
 
-use crate::golden::{Digest, Row, hold};
+use super::golden::{Digest, Row, hold};
 
 const NUM_STEPS: usize = 1000;
 

@@ -169,7 +169,7 @@ pub fn hold(file: &str, rows: Vec<Row>) {
     let Ok(reason) = std::env::var(MINT) else {
         panic!(
             "results are others than those of tests/goldens/{file}.txt (minted on x86-64 with AVX2 and FMA):\n{differences}\n\
-             Where that is meant: {MINT}='REASON' cargo test --workspace --test goldens"
+             Where that is meant: {MINT}='REASON' cargo test --workspace --test tests goldens"
         );
     };
     let reason = reason.trim();

@@ -7,7 +7,7 @@ use pleach_network::LearnedPolicy;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::{Tree, TreePolicy};
 
-use crate::golden::{Digest, Row, hold};
+use super::golden::{Digest, Row, hold};
 
 const NUM_POINTS: usize = 200;
 const SEED: u64 = 11;

@@ -19,16 +19,10 @@ use pleach_scheduler::physics::interference::PairEntry;
 use pleach_scheduler::physics::sensitivity::{Sensitivity as Surface, Share};
 use pleach_scheduler::{ClassId, GpuTypeId, JobId, Time};
 
-use crate::golden::{Digest, Row, hold, is_minting};
+use super::golden::{Digest, Row, hold, is_minting};
 
 /// The tests that compare the presets with recorded runs. In the whole workspace, so that its build is used again.
-const RECORDED: [&str; 5] = [
-    "--workspace",
-    "--test",
-    "other_simulators",
-    "--test",
-    "round_simulators",
-];
+const RECORDED: [&str; 3] = ["--workspace", "--test", "reproduce"];
 
 /// Nodes of eight GPUs.
 const NUM_NODES: u32 = 4;

@@ -1,10 +1,8 @@
 //! Our simulator against published ones, job by job, on their own inputs.
 //!
-//! `cargo test -p pleach-reproduce --test other_simulators -- --nocapture --test-threads 1` prints the table of
+//! `cargo test -p pleach-reproduce --test reproduce other_simulators -- --nocapture --test-threads 1` prints the table of
 //! `docs/validation.md`. Noted as skipped where the published results are not at hand. `Preset`s keep the other simulators'
 //! rules; nothing here is tuned to a result.
-
-#![allow(clippy::unwrap_used)]
 
 mod compare;
 mod read;

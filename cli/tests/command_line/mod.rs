@@ -1,7 +1,5 @@
 //! The program as a batch system sees it: exit codes, what goes to which stream, and files.
 
-#![allow(clippy::unwrap_used)]
-
 #[cfg(unix)]
 mod emits;
 mod explain;

@@ -2,8 +2,6 @@
 //! and snapshots of what Slurm would show, made into tables anew each time. Candidates, features, scores and decisions are
 //! the same, bit for bit; with whole GPUs alone, and with nodes whose GPUs are given in shares.
 
-#![allow(clippy::unwrap_used)]
-
 mod compare;
 mod gangs;
 mod late;

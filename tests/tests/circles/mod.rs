@@ -4,8 +4,6 @@
 //! Read from the text of the sources: `use` declarations and paths in the code, followed through re-exports to the file
 //! that defines the name. Test modules are left out. A module's own `mod` and `pub use` lines are doors, not needs.
 
-#![allow(clippy::unwrap_used)]
-
 mod graph;
 mod imports;
 mod modules;

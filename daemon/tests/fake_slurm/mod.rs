@@ -1,8 +1,5 @@
 //! The program against a Slurm of shell scripts that keeps its state in files: order, placement, and every way to end badly.
 
-#![cfg(unix)]
-#![allow(clippy::unwrap_used)]
-
 mod fake;
 mod faults;
 mod learning;

@@ -1,8 +1,6 @@
 //! What a training run promises to whoever leaves it alone: killed at any moment, out of room, or with a loss that is no
 //! number, it goes on or stops with its last good state, and what it wrote can be read.
 
-#![allow(clippy::unwrap_used)]
-
 #[cfg(unix)]
 mod asked_to_end;
 mod event_files;

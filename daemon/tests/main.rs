@@ -1,0 +1,14 @@
+//! The daemon for Slurm: beside the simulator, on a Slurm of shell scripts, and its files.
+
+#![allow(clippy::unwrap_used)]
+
+#[cfg(unix)]
+mod bounded;
+mod capture;
+mod deploy;
+#[cfg(unix)]
+mod fake_slurm;
+mod history;
+mod parity;
+#[cfg(unix)]
+mod passing;

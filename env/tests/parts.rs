@@ -1,0 +1,48 @@
+//! Tests that play every planner, in parts that run side by side: one test would keep one core busy while the others idle.
+
+use pleach_baselines::Entry;
+
+/// Every so many planners of the registry, from one on: the parts from 0 to `num_parts - 1` are all of it, each planner once.
+pub fn part(number: usize, num_parts: usize) -> impl Iterator<Item = &'static Entry> {
+    pleach_baselines::entries().skip(number).step_by(num_parts)
+}
+
+/// Makes a module with a test for each part, which calls a function with each planner of its part. The parts are counted from
+/// the list of their names, so that none can be left out.
+macro_rules! over_all_planners {
+    ($name:ident, $check:expr) => {
+        crate::parts::over_all_planners!($name, $check; first second third fourth fifth sixth seventh eighth);
+    };
+    ($name:ident, $check:expr; $($part:ident)+) => {
+        mod $name {
+            use super::*;
+
+            const PARTS: &[&str] = &[$(stringify!($part)),+];
+
+            $(
+                #[test]
+                fn $part() {
+                    let number = PARTS.iter().position(|part| *part == stringify!($part)).unwrap();
+                    for entry in crate::parts::part(number, PARTS.len()) {
+                        $check(entry);
+                    }
+                }
+            )+
+        }
+    };
+}
+pub(crate) use over_all_planners;
+
+#[test]
+fn parts_are_the_whole_registry_with_each_planner_once() {
+    for num_parts in [1, 8, 100] {
+        let mut names: Vec<&str> = (0..num_parts)
+            .flat_map(|number| part(number, num_parts))
+            .map(|entry| entry.info.name)
+            .collect();
+        let mut all: Vec<&str> = pleach_baselines::names().collect();
+        names.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(names, all, "{num_parts} parts");
+    }
+}

@@ -1,0 +1,5 @@
+//! Experiments as a whole.
+
+#![allow(clippy::unwrap_used)]
+
+mod reference;

@@ -1,0 +1,12 @@
+//! The controller for Kubernetes as a whole: hand-worked lists, an API server in memory, the server, its manifests.
+
+#![allow(clippy::unwrap_used)]
+
+mod bodies;
+mod drift;
+mod end_to_end;
+mod fake;
+mod manifests;
+mod objects;
+mod observe;
+mod server;

@@ -1,0 +1,11 @@
+//! Contracts of the whole workspace.
+
+#![allow(clippy::unwrap_used)]
+
+mod arrows;
+mod circles;
+mod documents;
+mod goldens;
+mod licences;
+mod programs;
+mod sizes;

@@ -9,7 +9,7 @@ use pleach_network::{Contract, DecisionBatch, Inference, Layout, NetworkConfig};
 use pleach_scheduler::policy::CandidateConfig;
 use rand::Rng;
 
-const SPACES: Spaces = Spaces::plain(12, 64, 32);
+const SPACES: Spaces = Spaces::new(12, 64, 32);
 const NUM_ENVS: usize = 16;
 const NUM_STEPS: usize = 256;
 /// Recorded observations.

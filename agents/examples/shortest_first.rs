@@ -9,7 +9,7 @@ use pleach_scheduler::policy::CandidateConfig;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-const SPACES: Spaces = Spaces::plain(1, 8, 1);
+const SPACES: Spaces = Spaces::new(1, 8, 1);
 
 /// Sixteen environments; an episode is one choice, and its reward is minus the length of the job.
 struct Jobs(Vec<ChaCha8Rng>);

@@ -297,7 +297,7 @@ mod tests {
             horizon_s: 1.0 / 3.0,
             ..TrainConfig::default()
         };
-        let spaces = Spaces::plain(2, 4, 3);
+        let spaces = Spaces::new(2, 4, 3);
         let contract = Contract {
             schema_hash: "schema-a".to_owned(),
             ..Contract::current(spaces, CandidateConfig::default(), "a test")

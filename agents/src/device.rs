@@ -63,11 +63,7 @@ impl Device {
     /// Decisions whose gradient a device that is not the CPU takes at once where none has more than `num_candidates`.
     pub(crate) fn decisions_at_once(layout: &Layout, num_candidates: usize) -> usize {
         let width = layout.config.hidden.max(layout.num_features);
-        let num_rows = layout
-            .sets()
-            .map(|set| set.num_rows)
-            .fold(num_candidates, usize::max);
-        (NUMBERS_MAX / (num_rows.max(1) * width)).max(1)
+        (NUMBERS_MAX / (num_candidates.max(1) * width)).max(1)
     }
 
     pub(crate) fn missing(self) -> Error {
@@ -91,19 +87,15 @@ impl Device {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_networks::{ENTITIES, network_of};
     use pleach_env::Spaces;
     use pleach_network::NetworkConfig;
 
     #[test]
     fn a_part_of_a_minibatch_stays_below_what_every_vulkan_device_can_bind() {
-        let spaces = Spaces::plain(3, 64, 32);
+        let spaces = Spaces::new(3, 64, 32);
         let layout = Layout::new(NetworkConfig::default(), spaces).unwrap();
         // 2^24 numbers over 64 candidates with 32 numbers each: 8,192 decisions.
         assert_eq!(Device::decisions_at_once(&layout, 64), 8192);
         assert_eq!(Device::decisions_at_once(&layout, 1 << 30), 1);
-        // Two candidates and four rows of entities, 16 numbers each: the rows count.
-        let (layout, _) = network_of((ENTITIES, 0));
-        assert_eq!(Device::decisions_at_once(&layout, 2), (1 << 24) / (4 * 16));
     }
 }

@@ -100,7 +100,7 @@ fn in_parts<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_networks::{ENTITIES, KINDS, PLAIN, network_of, rows};
+    use crate::test_networks::{network_of, rows};
     use burn::backend::{Autodiff, Flex};
     use pleach_network::Inference;
 
@@ -126,18 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn the_plain_gradient_is_burns_with_and_without_attention_and_entities() {
+    fn the_plain_gradient_is_burns_with_and_without_attention() {
         // Two are large enough for parts of several chunks. The workspace goes from one network to the next.
         let mut workspace = Workspace::default();
-        for (kind, num) in [
-            ((PLAIN, 0), 150),
-            ((PLAIN, 3), 150),
-            ((PLAIN, 1), 1_100),
-            ((ENTITIES, 0), 1_100),
-            ((ENTITIES, 2), 150),
-            ((PLAIN, 0), 70),
-        ] {
-            let ((layout, parameters), rows) = (network_of(kind), rows(kind.0, num));
+        for (heads, num) in [(0, 150), (3, 150), (1, 1_100), (0, 1_100), (2, 150), (0, 70)] {
+            let ((layout, parameters), rows) = (network_of(heads), rows(num));
             let decisions: Vec<usize> = (0..num).rev().collect();
             let on = (&layout, Device::Cpu, &mut workspace);
             let (ours, figures) = sum_of_gradients(on, &parameters, &rows, &decisions, loss).unwrap();
@@ -162,8 +155,8 @@ mod tests {
 
     #[test]
     fn the_plain_forward_pass_is_burns() {
-        for kind in KINDS {
-            let ((layout, parameters), mut rows) = (network_of(kind), rows(kind.0, 30));
+        for heads in [0, 3] {
+            let ((layout, parameters), mut rows) = (network_of(heads), rows(30));
             rows.set_prior(&[0.5, -2.0, 0.25], &[true; 3]);
             let inference = Inference::new(&layout, &parameters).unwrap();
             let near = |decision: usize, logits: &[f32], value: f32, _: &mut [f32]| {
@@ -182,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_decision_without_candidates_is_refused_before_a_device_sees_it() {
-        let ((layout, parameters), mut rows) = (network_of((PLAIN, 0)), rows(PLAIN, 1));
+        let ((layout, parameters), mut rows) = (network_of(0), rows(1));
         rows.push(&[0.0; 3], &[0.0; 5], &[false]);
         let part = crate::padded::gradient::<Autodiff<Flex>>;
         let on = (&layout, Device::Cpu);
@@ -192,7 +185,7 @@ mod tests {
 
     #[test]
     fn gradients_on_a_device_that_this_build_lacks_are_an_error() {
-        let ((layout, parameters), rows) = (network_of((PLAIN, 0)), rows(PLAIN, 2));
+        let ((layout, parameters), rows) = (network_of(0), rows(2));
         for device in Device::ALL.into_iter().filter(|device| !device.is_built_in()) {
             let mut workspace = Workspace::default();
             let on = (&layout, device, &mut workspace);

@@ -382,7 +382,7 @@ mod tests {
     use crate::random::{initial_parameters, uniform};
     use pleach_network::{Inference, NetworkConfig};
 
-    const SPACES: Spaces = Spaces::plain(1, 6, 3);
+    const SPACES: Spaces = Spaces::new(1, 6, 3);
 
     #[test]
     fn returns_are_known_only_where_the_episode_ended_by_itself() {

@@ -79,17 +79,8 @@ fn forward<B: AutodiffBackend>(
     let here = pad(&vec![1.0; rows.num_candidates()], rows, most, 1);
     let attends = heads > 0;
     let mut pooled = pool(encoded.clone(), here, num, attends.then(|| p(at::QUERY)));
-    for set in layout.sets() {
-        let cells = (0..num).flat_map(|decision| &rows.get(decision).global[set.range.clone()]);
-        let cells: Vec<f32> = cells.copied().collect();
-        let here = cells.chunks_exact(set.num_features);
-        let here = here.map(|row| f32::from(row[0] > 0.0)).collect();
-        let x = tensor::<B, 2>(cells, [num * set.num_rows, set.num_features]);
-        let codes = relu(x.matmul(p(set.weight)) + p(set.bias));
-        pooled.extend(pool(codes, here, num, attends.then(|| p(set.query))));
-    }
-    let plain = (0..num).flat_map(|decision| &rows.get(decision).global[..layout.num_plain]);
-    pooled.push(tensor(plain.copied().collect(), [num, layout.num_plain]));
+    let global = (0..num).flat_map(|decision| rows.get(decision).global);
+    pooled.push(tensor(global.copied().collect(), [num, layout.num_global]));
     let pooled = Tensor::cat(pooled, 1);
     let outer = relu(pooled.matmul(p(at::CONTEXT_0)) + p(at::CONTEXT_0_BIAS));
     let context = relu(outer.matmul(p(at::CONTEXT_1)) + p(at::CONTEXT_1_BIAS));

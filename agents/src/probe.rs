@@ -102,7 +102,7 @@ mod first_use {
 
     /// Compares a gradient of three decisions with the CPU's.
     fn compare(device: Device) -> Result<(), Error> {
-        let spaces = Spaces::plain(1, 3, 2);
+        let spaces = Spaces::new(1, 3, 2);
         let config = NetworkConfig {
             hidden: 8,
             context: 8,

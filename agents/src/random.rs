@@ -41,8 +41,8 @@ fn gain(entry: &Entry) -> f32 {
     match entry.name {
         _ if entry.is_bias() => 0.0,
         "pointer.out.weight" => 0.01,
+        "attention.query.weight" => 1.0,
         "pointer.candidate.weight" | "pointer.context.weight" | "value.out.weight" => 1.0,
-        name if name.ends_with("query.weight") => 1.0,
         _ => std::f32::consts::SQRT_2,
     }
 }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn first_parameters_depend_on_the_seed_alone_and_the_policy_head_is_small() {
-        let layout = Layout::new(NetworkConfig::default(), Spaces::plain(3, 4, 5)).unwrap();
+        let layout = Layout::new(NetworkConfig::default(), Spaces::new(3, 4, 5)).unwrap();
         let first = initial_parameters(&layout, Seed(1));
         assert_eq!(first, initial_parameters(&layout, Seed(1)));
         assert_ne!(first, initial_parameters(&layout, Seed(2)));

@@ -152,7 +152,7 @@ struct Machine {
 }
 
 impl Toy for Machine {
-    const SPACES: Spaces = Spaces::plain(4, 3, 5);
+    const SPACES: Spaces = Spaces::new(4, 3, 5);
 
     fn begin(random: ChaCha8Rng) -> Machine {
         let state = State {

@@ -133,7 +133,7 @@ impl Bandit {
 }
 
 impl Toy for Bandit {
-    const SPACES: Spaces = Spaces::plain(1, 6, 2);
+    const SPACES: Spaces = Spaces::new(1, 6, 2);
 
     fn begin(random: ChaCha8Rng) -> Bandit {
         let mut bandit = Bandit {
@@ -191,7 +191,7 @@ pub(crate) struct TwoQueues {
 }
 
 impl Toy for TwoQueues {
-    const SPACES: Spaces = Spaces::plain(2, 3, 4);
+    const SPACES: Spaces = Spaces::new(2, 3, 4);
 
     fn begin(random: ChaCha8Rng) -> TwoQueues {
         let mut toy = TwoQueues {

@@ -117,7 +117,6 @@ fn benches(criterion: &mut Criterion) {
                     global: data.point(next).global,
                     candidates: &candidates[next * width..(next + 1) * width],
                     mask: &[true; MAX_CANDIDATES],
-                    entities: &[],
                 };
                 policy.leaves(black_box(&observation), &mut found).unwrap();
                 black_box(&found);

@@ -137,13 +137,4 @@ mod tests {
             );
         }
     }
-
-    #[test]
-    fn so_does_one_that_shows_entities() {
-        for id in ["Pleach/PhillyPreempt-v0", "Pleach/GavelShare-v1"] {
-            let mut config = EnvConfig::registered(id).unwrap();
-            config.entities = true;
-            assert!(check_env(&config, 3, 2_000).unwrap().num_steps > 200);
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, entities};
+use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
 use pleach_scheduler::policy::CandidateConfig;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::reward::RewardConfig;
 use crate::seed::Seed;
 use crate::simulate::SimConfig;
-use crate::vector::{SetSpace, Spaces};
+use crate::vector::Spaces;
 use crate::workload::Workload;
 use crate::workload::generate::{GeneratorConfig, generate};
 use crate::workload::import::{ImportOptions, import};
@@ -87,9 +87,6 @@ pub struct EnvConfig {
     pub sim: SimConfig,
     /// Candidates of a decision point.
     pub candidates: CandidateConfig,
-    /// Show running jobs and groups of nodes too, for networks that pool them.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub entities: bool,
     /// What is rewarded.
     pub reward: RewardConfig,
     /// Truncates an episode after this many steps.
@@ -102,7 +99,6 @@ impl Default for EnvConfig {
             workload: WorkloadConfig::Generate(GeneratorConfig::default()),
             sim: SimConfig::default(),
             candidates: CandidateConfig::default(),
-            entities: false,
             reward: RewardConfig::default(),
             max_steps: None,
         }
@@ -153,25 +149,10 @@ impl EnvConfig {
         Ok(())
     }
 
-    /// Sizes of an observation under these settings; the same for all settings of this version, but for entities.
+    /// Sizes of an observation; the same for all settings of this version.
     #[must_use]
     pub fn spaces(&self) -> Spaces {
-        let plain = Spaces::plain(NUM_GLOBAL_FEATURES, MAX_CANDIDATES, NUM_CANDIDATE_FEATURES);
-        if !self.entities {
-            return plain;
-        }
-        let set = |num_rows, num_features| SetSpace {
-            num_rows,
-            num_features,
-        };
-        Spaces {
-            num_global: NUM_GLOBAL_FEATURES + entities::LEN,
-            sets: [
-                set(entities::MAX_RUNNING, entities::NUM_RUNNING_FEATURES),
-                set(entities::MAX_NODE_GROUPS, entities::NUM_NODE_GROUP_FEATURES),
-            ],
-            ..plain
-        }
+        Spaces::new(NUM_GLOBAL_FEATURES, MAX_CANDIDATES, NUM_CANDIDATE_FEATURES)
     }
 }
 

@@ -7,7 +7,6 @@
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::observation::WriterScratch;
-use pleach_scheduler::observation::entities::EntityWriter;
 use pleach_scheduler::pass::{Pass, PassState};
 use pleach_scheduler::policy::{Needs, Policy};
 
@@ -29,7 +28,6 @@ pub struct Env {
     needs: Needs,
     pass: Pass,
     writer: WriterScratch,
-    entities: EntityWriter,
     records_tenants: bool,
     episode: Option<Episode>,
 }
@@ -57,7 +55,6 @@ impl Env {
             config,
             pass: Pass::new(),
             writer: WriterScratch::default(),
-            entities: EntityWriter::default(),
             records_tenants: false,
             episode: None,
         })
@@ -183,12 +180,8 @@ impl Env {
             candidates,
             mask,
         } = observation;
-        let (plain, entities) = global.split_at_mut(self.spaces.num_plain());
         self.writer
-            .write(world.cluster(), set, self.pass.reservation(), plain, candidates);
-        if !entities.is_empty() {
-            self.entities.write(world.cluster(), entities);
-        }
+            .write(world.cluster(), set, self.pass.reservation(), global, candidates);
         // Rows that come in masked are zero: what was written there last time is all that there is to wipe out.
         let rows = set.len();
         let written = mask

@@ -71,7 +71,7 @@ pub use reward::RewardConfig;
 pub use seed::Seed;
 pub use simulate::{SimConfig, SimResult, Task, simulate, simulate_all, simulate_planner};
 pub use vec_env::VecEnv;
-pub use vector::{AutoresetMode, Batch, BatchMut, ObservationMut, SetSpace, Spaces, Step, VectorEnv};
+pub use vector::{AutoresetMode, Batch, BatchMut, ObservationMut, Spaces, Step, VectorEnv};
 pub use views::candidate_rows;
 pub use workload::generate::{GeneratorConfig, generate};
 pub use workload::{JobSpec, Workload};

@@ -5,7 +5,7 @@
 
 use ndarray::{ArrayView2, ArrayView3};
 use pleach_scheduler::ConfigError;
-pub use pleach_scheduler::observation::{SetSpace, Spaces};
+pub use pleach_scheduler::observation::Spaces;
 use pleach_scheduler::policy::Policy;
 use serde::{Deserialize, Serialize};
 

@@ -66,10 +66,6 @@ fn a_warm_environment_allocates_nothing_over_thousands_of_steps() {
         EnvConfig::registered("Pleach/PhillyPreempt-v0").unwrap(),
         EnvConfig::registered("Pleach/GavelMulti-v0").unwrap(),
         other_types_and_sizes("gavel-multi"),
-        EnvConfig {
-            entities: true,
-            ..other_types_and_sizes("gavel-multi")
-        },
         other_types_and_sizes("pollux"),
         busy(false),
         busy(true),

@@ -147,7 +147,7 @@ mod tests {
             );
         }
         assert!(said(std::slice::from_ref(&a), &[1.0]).contains("two networks"));
-        let other = network(Spaces::plain(2, 4, 3));
+        let other = network(Spaces::new(2, 4, 3));
         assert!(said(&[a.clone(), other], &[1.0, 1.0]).contains("sizes"));
         let mut corrects = b;
         corrects.contract.prior = Some(crate::prior::Prior {

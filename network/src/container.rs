@@ -17,6 +17,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
 
 use crate::error::Error;
@@ -130,6 +131,9 @@ impl Container {
             let reason = format!("header: {error}; the file is damaged or of another version");
             Error::file(path, reason)
         })?;
+        if counted.contract.entity_hash.is_some() {
+            return Err(Error::file(path, ENTITIES_LEFT));
+        }
         if counted.num_parameters > Container::MAX_NUMBERS {
             let reason = format!(
                 "{} parameters; allowed is up to {}",
@@ -181,7 +185,19 @@ impl Container {
 #[derive(Deserialize)]
 struct Counted {
     num_parameters: usize,
+    #[serde(default)]
+    contract: Former,
 }
+
+/// What networks of earlier versions had and none has any more.
+#[derive(Default, Deserialize)]
+struct Former {
+    entity_hash: Option<IgnoredAny>,
+}
+
+/// Why a network that saw more than candidates and global features is not read.
+const ENTITIES_LEFT: &str = "the network also sees running jobs and groups of nodes (`env.entities`), which left the program \
+                             because they were worth nothing; train it anew without";
 
 /// A file as far as it has been read.
 struct Source<'a, R> {
@@ -234,6 +250,14 @@ mod tests {
             self.num_read.set(self.num_read.get() + into.len() as u64);
             Ok(into.len())
         }
+    }
+
+    #[test]
+    fn networks_that_saw_what_left_are_refused_and_say_what() {
+        let header = br#"{"num_parameters":1,"contract":{"entity_hash":"24667e"}}"#;
+        let bytes = Container::encode(KIND.0, KIND.1, header, &[&[1.0]]);
+        let refused = Container::read(bytes.as_slice(), Path::new("a.ckpt"), &[KIND]).unwrap_err();
+        assert!(refused.to_string().contains("env.entities"), "{refused}");
     }
 
     #[test]

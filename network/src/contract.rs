@@ -17,9 +17,6 @@ pub struct Contract {
     pub spaces: Spaces,
     /// Features that observations are made of, [`FeatureSchema::hash`].
     pub schema_hash: String,
-    /// Features of entities, [`FeatureSchema::entity_hash`], where the network sees any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entity_hash: Option<String>,
     /// Candidates that the policy chooses among.
     pub candidates: CandidateConfig,
     /// What the environment was, in the caller's words: its id, estimates, load.
@@ -54,9 +51,6 @@ impl Contract {
         Contract {
             spaces,
             schema_hash,
-            entity_hash: spaces
-                .has_entities()
-                .then(|| FeatureSchema::current().entity_hash().to_owned()),
             candidates,
             trained_on: trained_on.into(),
             prior: None,
@@ -72,11 +66,6 @@ impl Contract {
     pub fn check_schema(&self, schema_hash: &str) -> Result<(), Error> {
         if self.schema_hash != schema_hash {
             return Err(Error::contract("feature schema", schema_hash, &self.schema_hash));
-        }
-        let entity_hash = FeatureSchema::current().entity_hash();
-        let found = self.entity_hash.as_deref().unwrap_or("none");
-        if self.spaces.has_entities() && found != entity_hash {
-            return Err(Error::contract("features of entities", entity_hash, found));
         }
         Ok(())
     }

@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn masked_candidates_are_not_kept_and_choices_lead_back_to_actions() {
-        let mut rows = DecisionBatch::new(Spaces::plain(1, 4, 2));
+        let mut rows = DecisionBatch::new(Spaces::new(1, 4, 2));
         let mask = [true, false, true, false];
         rows.push(&[9.0], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], &mask);
         rows.push(

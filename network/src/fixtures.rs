@@ -1,7 +1,7 @@
 //! Networks and decisions for tests.
 
 use pleach_scheduler::ActionKind;
-use pleach_scheduler::observation::{SetSpace, Spaces};
+use pleach_scheduler::observation::Spaces;
 use pleach_scheduler::policy::CandidateConfig;
 
 use crate::contract::Contract;
@@ -10,24 +10,9 @@ use crate::normaliser::Normaliser;
 use crate::parameters::{Layout, NetworkConfig};
 use crate::policy_file::{Provenance, TrainedNetwork};
 
-pub(crate) const PLAIN: Spaces = Spaces::plain(3, 9, 5);
-/// Two kinds of entities, of 3 and 2 features, at most 4 and 3 of them.
-pub(crate) const ENTITIES: Spaces = Spaces {
-    num_global: 3 + 12 + 6,
-    sets: [
-        SetSpace {
-            num_rows: 4,
-            num_features: 3,
-        },
-        SetSpace {
-            num_rows: 3,
-            num_features: 2,
-        },
-    ],
-    ..PLAIN
-};
-/// With and without entities and attention.
-pub(crate) const KINDS: [(Spaces, usize); 4] = [(PLAIN, 0), (PLAIN, 3), (ENTITIES, 0), (ENTITIES, 2)];
+pub(crate) const PLAIN: Spaces = Spaces::new(3, 9, 5);
+/// Without attention, and with some.
+pub(crate) const HEADS: [usize; 2] = [0, 3];
 
 /// Numbers from -1 to 1 that look drawn.
 ///
@@ -50,7 +35,7 @@ impl Numbers {
 }
 
 /// A network of hidden width 16 whose outputs and slopes are of size one everywhere.
-pub(crate) fn network_of((spaces, heads): (Spaces, usize)) -> (Layout, Vec<f32>) {
+pub(crate) fn network_of(spaces: Spaces, heads: usize) -> (Layout, Vec<f32>) {
     let config = NetworkConfig {
         hidden: 16,
         context: 24,
@@ -77,21 +62,13 @@ pub(crate) fn parameters(layout: &Layout, seed: u64) -> Vec<f32> {
     parameters
 }
 
-/// Decisions of 1 to 9 candidates with priors, and entities from none to as many as there is room for.
+/// Decisions of 1 to 9 candidates with priors.
 pub(crate) fn decisions(spaces: Spaces, num_decisions: usize) -> DecisionBatch {
     let mut numbers = Numbers(5);
     let mut decisions = DecisionBatch::new(spaces);
     for decision in 0..num_decisions {
         let n = 1 + decision % spaces.num_candidates;
-        let mut global = numbers.list(3);
-        for (kind, set) in spaces.sets.iter().enumerate() {
-            let num = (decision / (1 + kind)) % (set.num_rows + 1);
-            let mut entities = numbers.list(num * set.num_features);
-            let firsts = entities.iter_mut().step_by(set.num_features.max(1));
-            firsts.for_each(|first| *first = 0.1 + first.abs());
-            entities.resize(set.len(), 0.0);
-            global.extend(entities);
-        }
+        let global = numbers.list(3);
         let (candidates, prior, mask) = (numbers.list(n * 5), numbers.list(n), vec![true; n]);
         decisions.push(&global, &candidates, &mask);
         decisions.set_prior(&prior, &mask);

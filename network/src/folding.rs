@@ -11,7 +11,7 @@
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
 
-use crate::parameters::{Layout, Set, at};
+use crate::parameters::{Layout, at};
 use crate::policy::LearnedPolicy;
 
 /// Features that had one value, with it.
@@ -21,8 +21,6 @@ pub struct Constants {
     pub global: Vec<(usize, f32)>,
     /// Columns of the features of admissible candidates.
     pub candidates: Vec<(usize, f32)>,
-    /// Columns of the features of each kind of entities.
-    pub entities: Vec<Vec<(usize, f32)>>,
 }
 
 /// Smallest and largest value of every feature that a policy has decided by.
@@ -32,8 +30,6 @@ pub struct FeatureRanges {
     global: Vec<(f32, f32)>,
     /// `[F]`, over admissible candidates.
     candidates: Vec<(f32, f32)>,
-    /// Of each kind of entities, over those that were there.
-    entities: Vec<(Set, Vec<(f32, f32)>)>,
 }
 
 impl FeatureRanges {
@@ -42,26 +38,14 @@ impl FeatureRanges {
     pub fn new(layout: &Layout) -> FeatureRanges {
         let nothing = (f32::INFINITY, f32::NEG_INFINITY);
         FeatureRanges {
-            global: vec![nothing; layout.num_plain],
+            global: vec![nothing; layout.num_global],
             candidates: vec![nothing; layout.num_features],
-            entities: layout
-                .sets()
-                .map(|set| (set.clone(), vec![nothing; set.num_features]))
-                .collect(),
         }
     }
 
-    /// Looks at one decision: global features and the rows of entities, `candidates` is `[C, F]`, `mask` is `[C]`.
-    pub fn observe(&mut self, global: [&[f32]; 2], candidates: &[f32], mask: &[bool]) {
-        let [global, mut entities] = global;
+    /// Looks at one decision: `global` is `[G]`, `candidates` is `[C, F]`, `mask` is `[C]`.
+    pub fn observe(&mut self, global: &[f32], candidates: &[f32], mask: &[bool]) {
         widen(&mut self.global, global);
-        for (set, ranges) in &mut self.entities {
-            let (rows, rest) = entities.split_at(set.range.len().min(entities.len()));
-            entities = rest;
-            for row in set.present_in(rows).chunks_exact(set.num_features) {
-                widen(ranges, row);
-            }
-        }
         let rows = candidates.chunks_exact(self.candidates.len().max(1));
         for (row, _) in rows.zip(mask).filter(|(_, admissible)| **admissible) {
             widen(&mut self.candidates, row);
@@ -79,20 +63,17 @@ impl FeatureRanges {
         Constants {
             global: of(&self.global),
             candidates: of(&self.candidates),
-            entities: self.entities.iter().map(|(_, ranges)| of(ranges)).collect(),
         }
     }
 
     /// Both together; the order does not matter.
     #[must_use]
     pub fn merge(mut self, other: &FeatureRanges) -> FeatureRanges {
-        let entities = self.entities.iter_mut().zip(&other.entities);
-        let entities = entities.map(|((_, own), (_, other))| (own, other));
         let others = [
             (&mut self.global, &other.global),
             (&mut self.candidates, &other.candidates),
         ];
-        for (own, other) in others.into_iter().chain(entities) {
+        for (own, other) in others {
             for (own, other) in own.iter_mut().zip(other) {
                 *own = (own.0.min(other.0), own.1.max(other.1));
             }
@@ -115,9 +96,7 @@ pub fn fold(layout: &Layout, parameters: &mut [f32], constants: &Constants) {
         (at::ENCODER_0, at::ENCODER_0_BIAS, 0, &constants.candidates),
         (at::CONTEXT_0, at::CONTEXT_0_BIAS, pooled, &constants.global),
     ];
-    let entities = layout.sets().zip(&constants.entities);
-    let entities = entities.map(|(set, constants)| (set.weight, set.bias, 0, constants));
-    for (weight, bias, first_row, constants) in layers.into_iter().chain(entities) {
+    for (weight, bias, first_row, constants) in layers {
         let (weight, bias) = (&layout.entries[weight], &layout.entries[bias]);
         let width = weight.shape[1];
         for (feature, value) in constants {
@@ -163,8 +142,7 @@ impl Policy for Watched {
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         let seen = point.observation;
-        self.seen
-            .observe([seen.global, seen.entities], seen.candidates, seen.mask);
+        self.seen.observe(seen.global, seen.candidates, seen.mask);
         self.policy.score(point, scores)
     }
 }
@@ -174,8 +152,8 @@ mod tests {
     use pleach_scheduler::observation::Spaces;
 
     use super::*;
-    use crate::decision_batch::{DecisionBatch, DecisionRef};
-    use crate::fixtures::{self, ENTITIES, decisions, network_of};
+    use crate::decision_batch::DecisionRef;
+    use crate::fixtures;
     use crate::forward::Inference;
     use crate::parameters::NetworkConfig;
 
@@ -188,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_folded_network_says_the_same_where_features_are_constant_and_does_not_read_them_elsewhere() {
-        let spaces = Spaces::plain(3, 4, 4);
+        let spaces = Spaces::new(3, 4, 4);
         for heads in [0, 2] {
             let config = NetworkConfig {
                 hidden: 8,
@@ -209,9 +187,9 @@ mod tests {
             candidates.extend([1.0, 1.0, -9.0, 1.0]);
             let mut ranges = FeatureRanges::new(&layout);
             let mask = [true, true, true, false];
-            ranges.observe([&[0.1, -1.0, 2.0], &[]], &candidates, &mask);
+            ranges.observe(&[0.1, -1.0, 2.0], &candidates, &mask);
             let mut other = FeatureRanges::new(&layout);
-            other.observe([&global, &[]], &candidates, &mask);
+            other.observe(&global, &candidates, &mask);
             let ranges = ranges.merge(&other);
             let mut folded = parameters.clone();
             let constants = ranges.constants();
@@ -239,45 +217,5 @@ mod tests {
             fold(&layout, &mut folded, &constants);
             assert_eq!(folded, again);
         }
-    }
-
-    #[test]
-    fn a_feature_of_entities_that_never_varied_goes_into_the_bias_of_their_layer() {
-        let (layout, parameters) = network_of((ENTITIES, 2));
-        let rows = decisions(ENTITIES, 20);
-        let mut ranges = FeatureRanges::new(&layout);
-        let mut fixed = DecisionBatch::new(ENTITIES);
-        for decision in 0..20 {
-            let row = rows.get(decision);
-            let mut global = row.global.to_vec();
-            for entity in global[3..15].chunks_exact_mut(3).filter(|row| row[0] > 0.0) {
-                entity[2] = 0.5;
-            }
-            let (plain, entities) = global.split_at(3);
-            ranges.observe([plain, entities], row.candidates, &vec![true; row.num_candidates]);
-            fixed.push_ref(DecisionRef {
-                global: &global,
-                ..row
-            });
-        }
-        let constants = ranges.constants();
-        assert_eq!(constants.entities, [vec![(2, 0.5)], vec![]]);
-        let mut folded = parameters.clone();
-        fold(&layout, &mut folded, &constants);
-        let said = |parameters: &[f32], rows: &DecisionBatch| -> Vec<f32> {
-            let all = (0..rows.len()).flat_map(|index| logits(&layout, parameters, rows.get(index)));
-            all.collect()
-        };
-        let far = |a: &[f32], b: &[f32]| {
-            a.iter()
-                .zip(b)
-                .fold(0.0_f32, |most, (a, b)| most.max((a - b).abs()))
-        };
-        assert!(far(&said(&parameters, &fixed), &said(&folded, &fixed)) < 1e-5);
-        assert!(
-            far(&said(&folded, &rows), &said(&folded, &fixed)) < 1e-5,
-            "it is not read any more"
-        );
-        assert!(far(&said(&parameters, &rows), &said(&parameters, &fixed)) > 1e-3);
     }
 }

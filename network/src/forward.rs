@@ -8,7 +8,7 @@
 
 use crate::decision_batch::DecisionRef;
 use crate::error::Error;
-use crate::parameters::{LANES, Layout, Set, at};
+use crate::parameters::{LANES, Layout, at};
 use pleach_scheduler::portable_math::exp_f32;
 
 /// Candidates that a layer works on at once.
@@ -136,8 +136,6 @@ pub struct Scratch {
     first: Vec<f32>,
     encoded: Vec<f32>,
     attention: Vec<f32>,
-    /// Codes of one kind of entities.
-    entities: Vec<f32>,
     pooled: Vec<f32>,
     context: [Vec<f32>; 2],
     shared: Vec<f32>,
@@ -158,16 +156,6 @@ pub struct Inference {
     value: Dense,
     value_out: Vec<f32>,
     value_bias: f32,
-    entities: Vec<Entities>,
-    num_codes: usize,
-}
-
-/// One kind of entities: where their rows are, and how they are pooled.
-#[derive(Clone, Debug)]
-struct Entities {
-    set: Set,
-    encoder: Dense,
-    queries: Vec<f32>,
 }
 
 impl Inference {
@@ -197,15 +185,7 @@ impl Inference {
                 dense(at::ENCODER_0, at::ENCODER_0_BIAS),
                 dense(at::ENCODER_1, at::ENCODER_1_BIAS),
             ],
-            queries: queries(layout, parameters, at::QUERY),
-            entities: layout
-                .sets()
-                .map(|set| Entities {
-                    encoder: dense(set.weight, set.bias),
-                    queries: queries(layout, parameters, set.query),
-                    set,
-                })
-                .collect(),
+            queries: queries(layout, parameters),
             context: [
                 dense(at::CONTEXT_0, at::CONTEXT_0_BIAS),
                 dense(at::CONTEXT_1, at::CONTEXT_1_BIAS),
@@ -216,7 +196,6 @@ impl Inference {
             value: dense(at::VALUE_0, at::VALUE_0_BIAS),
             value_out: layout.slice(parameters, at::VALUE_OUT).to_vec(),
             value_bias: layout.slice(parameters, at::VALUE_OUT_BIAS)[0],
-            num_codes: layout.num_codes(),
             layout: layout.clone(),
         })
     }
@@ -231,18 +210,11 @@ impl Inference {
     #[must_use]
     pub fn scratch(&self, num_candidates: usize) -> Scratch {
         let (h, k) = (self.layout.config.hidden, self.layout.config.context);
-        let num_rows = self
-            .entities
-            .iter()
-            .map(|kind| kind.set.num_rows)
-            .max()
-            .unwrap_or(0);
         Scratch {
             first: vec![0.0; num_candidates * h],
             encoded: vec![0.0; num_candidates * h],
-            attention: vec![0.0; num_candidates.max(num_rows)],
-            entities: vec![0.0; num_rows * h],
-            pooled: vec![0.0; self.layout.num_codes() + self.layout.num_plain],
+            attention: vec![0.0; num_candidates],
+            pooled: vec![0.0; self.layout.num_codes() + self.layout.num_global],
             context: [vec![0.0; k], vec![0.0; k]],
             shared: vec![0.0; h],
             value: vec![0.0; k],
@@ -277,21 +249,14 @@ impl Inference {
         if scratch.encoded.len() < n * h {
             scratch.first.resize(n * h, 0.0);
             scratch.encoded.resize(n * h, 0.0);
-            scratch.attention.resize(n.max(scratch.attention.len()), 0.0);
+            scratch.attention.resize(n, 0.0);
         }
         let (first, encoded) = (&mut scratch.first[..n * h], &mut scratch.encoded[..n * h]);
         self.encoder[0].apply(row.candidates, &self.encoder[0].bias, true, first);
         self.encoder[1].apply(first, &self.encoder[1].bias, true, encoded);
-        let (pools, global) = scratch.pooled.split_at_mut(self.num_codes);
-        let (own, others) = pools.split_at_mut(self.layout.pool_width());
-        pool(encoded, h, &self.queries, &mut scratch.attention, own);
-        for (kind, pooled) in self.entities.iter().zip(others.chunks_exact_mut(own.len())) {
-            let rows = kind.set.present(row.global);
-            let codes = &mut scratch.entities[..rows.len() / kind.set.num_features * h];
-            kind.encoder.apply(rows, &kind.encoder.bias, true, codes);
-            pool(codes, h, &kind.queries, &mut scratch.attention, pooled);
-        }
-        global.copy_from_slice(&row.global[..global.len()]);
+        let (pooled, global) = scratch.pooled.split_at_mut(self.layout.num_codes());
+        pool(encoded, h, &self.queries, &mut scratch.attention, pooled);
+        global.copy_from_slice(row.global);
         let [outer, context] = &mut scratch.context;
         self.context[0].apply(&scratch.pooled, &self.context[0].bias, true, outer);
         self.context[1].apply(outer, &self.context[1].bias, true, context);
@@ -327,9 +292,9 @@ impl pulp::WithSimd for ForwardPass<'_> {
 }
 
 /// The queries, row by row, each over the root of H.
-fn queries(layout: &Layout, parameters: &[f32], index: usize) -> Vec<f32> {
+fn queries(layout: &Layout, parameters: &[f32]) -> Vec<f32> {
     let (heads, h) = (layout.config.heads, layout.config.hidden);
-    let weights = layout.slice(parameters, index);
+    let weights = layout.slice(parameters, at::QUERY);
     let scale = 1.0 / (h as f32).sqrt();
     let places = (0..heads).flat_map(|head| (0..h).map(move |code| code * heads + head));
     places.map(|place| weights[place] * scale).collect()
@@ -390,12 +355,12 @@ fn pool(encoded: &[f32], h: usize, queries: &[f32], weights: &mut [f32], pooled:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{ENTITIES, KINDS, decisions, network_of};
+    use crate::fixtures::{HEADS, PLAIN, decisions, network_of};
 
     #[test]
     fn inference_has_the_same_bits_on_every_vector_unit() {
-        for kind in KINDS {
-            let ((layout, parameters), rows) = (network_of(kind), decisions(kind.0, 30));
+        for heads in HEADS {
+            let ((layout, parameters), rows) = (network_of(PLAIN, heads), decisions(PLAIN, 30));
             let inference = Inference::new(&layout, &parameters).unwrap();
             let mut scratch = inference.scratch(1);
             for decision in 0..30 {
@@ -411,8 +376,8 @@ mod tests {
 
     #[test]
     fn logits_move_with_their_candidates_and_the_value_does_not_care() {
-        for kind in KINDS {
-            let ((layout, parameters), rows) = (network_of(kind), decisions(kind.0, 9));
+        for heads in HEADS {
+            let ((layout, parameters), rows) = (network_of(PLAIN, heads), decisions(PLAIN, 9));
             let inference = Inference::new(&layout, &parameters).unwrap();
             let (mut scratch, mut straight, mut turned) = (inference.scratch(9), [0.0; 9], [0.0; 9]);
             let row = DecisionRef {
@@ -431,37 +396,5 @@ mod tests {
                 assert!(near(*a, *b), "{a} {b}");
             }
         }
-    }
-
-    #[test]
-    fn entities_are_a_set_that_matters_and_whose_order_and_padding_do_not() {
-        let ((layout, parameters), rows) = (network_of((ENTITIES, 2)), decisions(ENTITIES, 12));
-        let inference = Inference::new(&layout, &parameters).unwrap();
-        let logits_of = |global: &[f32]| {
-            let (mut scratch, mut logits) = (inference.scratch(9), [0.0; 9]);
-            let row = DecisionRef {
-                global,
-                ..rows.get(11)
-            };
-            let value = inference.forward(row, &mut scratch, &mut logits);
-            [value, logits[0], logits[1]]
-        };
-        // Decision 11 has one entity of the first kind, and of the second as well.
-        let global = rows.get(11).global;
-        let straight = logits_of(global);
-        let mut two = global.to_vec();
-        two[6..9].copy_from_slice(&[0.7, -0.4, 0.9]);
-        let with_two = logits_of(&two);
-        assert!(straight.iter().zip(with_two).all(|(a, b)| (a - b).abs() > 1e-4));
-        let mut turned = two.clone();
-        turned[3..6].copy_from_slice(&two[6..9]);
-        turned[6..9].copy_from_slice(&two[3..6]);
-        for (a, b) in with_two.iter().zip(logits_of(&turned)) {
-            assert!((a - b).abs() < 2e-6 * (1.0 + a.abs()), "{a} {b}");
-        }
-        // What stands behind an empty row is not there.
-        let mut behind = global.to_vec();
-        behind[9..12].copy_from_slice(&[0.7, -0.4, 0.9]);
-        assert_eq!(straight, logits_of(&behind));
     }
 }

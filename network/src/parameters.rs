@@ -8,20 +8,17 @@
 //! | `encoder.0.weight`, `encoder.0.bias` | `[F, H]`, `[H]` | shared over candidates |
 //! | `encoder.1.weight`, `encoder.1.bias` | `[H, H]`, `[H]` | |
 //! | `attention.query.weight` | `[H, A]` | one query for each head; nothing where A = 0 |
-//! | `context.0.weight`, `context.0.bias` | `[(1 + S) (2 + A) H + G, K]`, `[K]` | input: mean, max, attended means of candidates and of each of S kinds of entities, global features |
+//! | `context.0.weight`, `context.0.bias` | `[(2 + A) H + G, K]`, `[K]` | input: mean, max and attended means of candidates, global features |
 //! | `context.1.weight`, `context.1.bias` | `[K, K]`, `[K]` | |
 //! | `pointer.candidate.weight` | `[H, H]` | the candidate's part of the pointer's hidden layer |
 //! | `pointer.context.weight`, `pointer.context.bias` | `[K, H]`, `[H]` | the context's part, once per decision |
 //! | `pointer.out.weight` | `[H, 1]` | no bias: a shift of all logits changes nothing |
 //! | `value.0.weight`, `value.0.bias` | `[K, K]`, `[K]` | |
 //! | `value.out.weight`, `value.out.bias` | `[K, 1]`, `[1]` | |
-//! | `running.weight`, `running.bias` | `[E, H]`, `[H]` | shared over running jobs, of E features; nothing where there are none |
-//! | `running.query.weight` | `[H, A]` | |
-//! | `nodes.weight`, `nodes.bias`, `nodes.query.weight` | the same | of groups of nodes |
 
 use std::ops::Range;
 
-use pleach_scheduler::observation::{NUM_SETS, SetSpace, Spaces};
+use pleach_scheduler::observation::Spaces;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -29,7 +26,7 @@ use crate::error::Error;
 /// Widths that the plain inference works on at once; layer widths are multiples of it.
 pub(crate) const LANES: usize = 8;
 
-/// Features of a candidate, and numbers beside candidates, at most; so that no file can ask for all memory. *Assumed.*
+/// Features of a candidate, and global ones, at most; so that no file can ask for all memory. *Assumed.*
 const MAX_FEATURES: usize = 1 << 20;
 
 /// Sizes of the set network.
@@ -112,8 +109,6 @@ pub mod at {
     pub const VALUE_0_BIAS: usize = 14;
     pub const VALUE_OUT: usize = 15;
     pub const VALUE_OUT_BIAS: usize = 16;
-    /// Weight, bias and query of each kind of entities, one kind after the other.
-    pub const SETS: usize = 17;
 }
 
 /// Names, shapes and places of all parameters.
@@ -121,51 +116,12 @@ pub mod at {
 pub struct Layout {
     /// F
     pub num_features: usize,
-    /// Numbers of an observation that are not about a candidate: G global features and the rows of entities.
+    /// G
     pub num_global: usize,
-    /// G: global features, without the rows of entities.
-    pub num_plain: usize,
     /// Widths.
     pub config: NetworkConfig,
     /// All arrays in flat order.
     pub entries: Vec<Entry>,
-    sets: [SetSpace; NUM_SETS],
-}
-
-/// One kind of entities in a layout.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Set {
-    /// Index of the weights of their layer in [`Layout::entries`].
-    pub weight: usize,
-    /// Index of the bias of their layer.
-    pub bias: usize,
-    /// Index of the queries that pool them.
-    pub query: usize,
-    /// Where its rows lie in an observation's global numbers.
-    pub range: Range<usize>,
-    /// Most rows.
-    pub num_rows: usize,
-    /// Features of a row.
-    pub num_features: usize,
-}
-
-impl Set {
-    /// The rows of an observation that are an entity. `[n, num_features]`
-    #[inline]
-    pub fn present<'a>(&self, global: &'a [f32]) -> &'a [f32] {
-        self.present_in(&global[self.range.clone()])
-    }
-
-    /// The same of rows of this kind alone.
-    #[inline]
-    pub(crate) fn present_in<'a>(&self, rows: &'a [f32]) -> &'a [f32] {
-        let is_there = |row: &[f32]| row[0] > 0.0;
-        let num = rows
-            .chunks_exact(self.num_features)
-            .take_while(|row| is_there(row))
-            .count();
-        &rows[..num * self.num_features]
-    }
 }
 
 impl Layout {
@@ -184,30 +140,17 @@ impl Layout {
                 "an observation has 1 to 1048576 features of a candidate",
             ));
         }
-        let sets = spaces.sets;
-        let lens = sets.map(|set| set.num_rows.checked_mul(set.num_features));
-        let len = lens.iter().try_fold(0_usize, |sum, len| sum.checked_add((*len)?));
-        if len.is_none_or(|len| len > g) || g > MAX_FEATURES {
-            let allowed =
-                "the rows of entities are a part of the global numbers, of which there are at most 1048576";
+        if g > MAX_FEATURES {
+            let allowed = "an observation has at most 1048576 global features";
             return Err(Error::config("num_global", g, allowed));
         }
-        let num_pools = 1 + sets.iter().filter(|set| !set.is_empty()).count();
-        let codes = num_pools * (2 + a) * h;
-        let [running, nodes] = sets.map(|set| {
-            if set.is_empty() {
-                (0, 0, 0)
-            } else {
-                (set.num_features, h, a)
-            }
-        });
-        let arrays: [(&'static str, [usize; 2]); 23] = [
+        let arrays: [(&'static str, [usize; 2]); 17] = [
             ("encoder.0.weight", [f, h]),
             ("encoder.0.bias", [1, h]),
             ("encoder.1.weight", [h, h]),
             ("encoder.1.bias", [1, h]),
             ("attention.query.weight", [h, a]),
-            ("context.0.weight", [codes + spaces.num_plain(), k]),
+            ("context.0.weight", [(2 + a) * h + g, k]),
             ("context.0.bias", [1, k]),
             ("context.1.weight", [k, k]),
             ("context.1.bias", [1, k]),
@@ -219,12 +162,6 @@ impl Layout {
             ("value.0.bias", [1, k]),
             ("value.out.weight", [k, 1]),
             ("value.out.bias", [1, 1]),
-            ("running.weight", [running.0, h]),
-            ("running.bias", [1, running.1]),
-            ("running.query.weight", [h, running.2]),
-            ("nodes.weight", [nodes.0, h]),
-            ("nodes.bias", [1, nodes.1]),
-            ("nodes.query.weight", [h, nodes.2]),
         ];
         let mut entries = Vec::with_capacity(arrays.len());
         let mut start = 0;
@@ -240,42 +177,15 @@ impl Layout {
         Ok(Layout {
             num_features: f,
             num_global: g,
-            num_plain: spaces.num_plain(),
             config,
             entries,
-            sets,
         })
     }
 
-    /// Numbers that are pooled from one kind of rows: mean, maximum and attended means.
-    #[must_use]
-    pub(crate) fn pool_width(&self) -> usize {
-        (2 + self.config.heads) * self.config.hidden
-    }
-
-    /// Pooled numbers of candidates and of all kinds of entities; global features follow them in the context's input.
+    /// What is pooled of candidates: mean, maximum and attended means; global features follow them in the context's input.
     #[must_use]
     pub(crate) fn num_codes(&self) -> usize {
-        (1 + self.sets().count()) * self.pool_width()
-    }
-
-    /// The kinds of entities that observations show.
-    pub fn sets(&self) -> impl Iterator<Item = Set> + use<'_> {
-        let mut start = self.num_plain;
-        let all = self.sets.iter().enumerate().map(move |(index, set)| {
-            let range = start..start + set.len();
-            start = range.end;
-            let weight = at::SETS + 3 * index;
-            Set {
-                weight,
-                bias: weight + 1,
-                query: weight + 2,
-                range,
-                num_rows: set.num_rows,
-                num_features: set.num_features,
-            }
-        });
-        all.filter(|set| !set.range.is_empty())
+        (2 + self.config.heads) * self.config.hidden
     }
 
     /// Length of the flat list.
@@ -300,7 +210,7 @@ impl Layout {
 mod tests {
     use super::*;
 
-    const SPACES: Spaces = Spaces::plain(3, 4, 5);
+    const SPACES: Spaces = Spaces::new(3, 4, 5);
 
     #[test]
     fn arrays_lie_one_after_another_without_gaps() {
@@ -325,26 +235,6 @@ mod tests {
             48 + 72 + 320 + 272 + 64 + 136 + 8 + 272 + 17
         );
         assert_eq!(next, layout.num_parameters());
-    }
-
-    #[test]
-    fn rows_of_entities_that_are_not_in_the_observation_are_refused() {
-        let of = |num_rows, num_features| {
-            let set = SetSpace {
-                num_rows,
-                num_features,
-            };
-            let spaces = Spaces {
-                sets: [SetSpace::default(), set],
-                ..SPACES
-            };
-            Layout::new(NetworkConfig::default(), spaces)
-        };
-        assert_eq!(of(1, 3).unwrap().num_plain, 0);
-        for (num_rows, num_features) in [(2, 2), (usize::MAX, 2), (usize::MAX, usize::MAX)] {
-            let said = of(num_rows, num_features).unwrap_err().to_string();
-            assert!(said.contains("num_global"), "{said}");
-        }
     }
 
     #[test]

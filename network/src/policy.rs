@@ -22,8 +22,6 @@ pub struct LearnedPolicy {
     needs: Needs,
     inference: Inference,
     scratch: Scratch,
-    /// Global features and entities, one after the other.
-    global: Vec<f32>,
     admissible: Vec<f32>,
     logits: Vec<f32>,
     prior: Option<(PriorPolicy, Vec<f32>)>,
@@ -64,11 +62,7 @@ impl LearnedPolicy {
         let prior = prior.map(|prior| (prior, vec![0.0; num_candidates]));
         Ok(LearnedPolicy {
             name: "learned".to_owned(),
-            needs: Needs {
-                entities: contract.spaces.has_entities(),
-                ..contract.candidates.needs()
-            },
-            global: Vec::with_capacity(contract.spaces.num_global),
+            needs: contract.candidates.needs(),
             scratch: inference.scratch(num_candidates),
             admissible: Vec::with_capacity(num_candidates * contract.spaces.num_features),
             logits: Vec::with_capacity(num_candidates),
@@ -106,18 +100,14 @@ impl LearnedPolicy {
         self.inference.layout()
     }
 
-    /// Scores of the admissible candidates; the masked ones get the smallest finite number. `global` are global features and
-    /// the rows of entities.
+    /// Scores of the admissible candidates; the masked ones get the smallest finite number.
     fn score_rows(
         &mut self,
-        global: [&[f32]; 2],
+        global: &[f32],
         candidates: &[f32],
         mask: &[bool],
         scores: &mut [f32],
     ) -> Result<(), PolicyError> {
-        self.global.clear();
-        global.iter().for_each(|part| self.global.extend_from_slice(part));
-        let global = self.global.as_slice();
         let (g, f) = (
             self.inference.layout().num_global,
             self.inference.layout().num_features,
@@ -209,7 +199,7 @@ impl Policy for LearnedPolicy {
             }
         }
         self.score_rows(
-            [observation.global, observation.entities],
+            observation.global,
             observation.candidates,
             observation.mask,
             scores,
@@ -223,7 +213,7 @@ mod tests {
     use crate::fixtures::trained;
     use pleach_scheduler::observation::Spaces;
 
-    const SPACES: Spaces = Spaces::plain(2, 4, 3);
+    const SPACES: Spaces = Spaces::new(2, 4, 3);
 
     fn policy() -> LearnedPolicy {
         let network = trained(SPACES, FeatureSchema::current().hash());
@@ -243,11 +233,11 @@ mod tests {
         let (global, candidates) = ([0.5, -0.5], [0.1, 0.2, 0.3, 9.0, 9.0, 9.0, 0.4, 0.5, 0.6]);
         let (mut with, mut without) = ([0.0; 3], [0.0; 2]);
         policy
-            .score_rows([&global, &[]], &candidates, &[true, false, true], &mut with)
+            .score_rows(&global, &candidates, &[true, false, true], &mut with)
             .unwrap();
         let kept = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
         policy
-            .score_rows([&global, &[]], &kept, &[true, true], &mut without)
+            .score_rows(&global, &kept, &[true, true], &mut without)
             .unwrap();
         assert_eq!(with, [without[0], f32::MIN, without[1]]);
         assert_ne!(without[0], without[1]);
@@ -257,7 +247,7 @@ mod tests {
     fn an_observation_without_features_is_refused() {
         let mut policy = policy();
         let error = policy
-            .score_rows([&[0.0; 2], &[]], &[], &[true, true], &mut [0.0; 2])
+            .score_rows(&[0.0; 2], &[], &[true, true], &mut [0.0; 2])
             .unwrap_err();
         assert_eq!(
             error,

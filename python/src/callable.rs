@@ -108,10 +108,7 @@ fn observation<'py>(py: Python<'py>, seen: ObservationRef<'_>) -> PyResult<Bound
         *to = i8::from(*from);
     }
     let dict = PyDict::new(py);
-    dict.set_item(
-        "global",
-        PyArray1::from_vec(py, [seen.global, seen.entities].concat()),
-    )?;
+    dict.set_item("global", PyArray1::from_slice(py, seen.global))?;
     let candidates = PyArray1::from_vec(py, candidates);
     dict.set_item(
         "candidates",

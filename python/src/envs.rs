@@ -383,9 +383,9 @@ impl Envs {
         })
     }
 
-    /// Features of an observation: global ones with the rows of entities, then those of a candidate.
+    /// Features of an observation: global ones, then those of a candidate.
     fn features(&self) -> [Vec<FeatureRow>; 2] {
-        figures::features(self.envs.spaces())
+        figures::features()
     }
 }
 

@@ -60,7 +60,6 @@ pub(crate) fn last_observation<'py>(
         num_global,
         num_candidates,
         num_features,
-        ..
     } = spaces;
     let cells = num_candidates * num_features;
     let last = PyDict::new(py);
@@ -74,17 +73,12 @@ pub(crate) fn last_observation<'py>(
     Ok(last)
 }
 
-/// Features of an observation: global ones with the rows of entities, then those of a candidate.
-pub(crate) fn features(spaces: Spaces) -> [Vec<FeatureRow>; 2] {
+/// Features of an observation: global ones, then those of a candidate.
+pub(crate) fn features() -> [Vec<FeatureRow>; 2] {
     let schema = FeatureSchema::current();
     let row = |feature: &Feature| {
         let (low, high) = (feature.encode(feature.min), feature.encode(feature.max));
         (feature.name, feature.unit, low, high)
     };
-    let mut global: Vec<_> = schema.global.iter().map(row).collect();
-    let sets = spaces.sets;
-    for (set, features) in sets.iter().zip([schema.running, schema.node_group]) {
-        (0..set.num_rows).for_each(|_| global.extend(features.iter().map(row)));
-    }
-    [global, schema.candidate.iter().map(row).collect()]
+    [schema.global, schema.candidate].map(|group| group.iter().map(row).collect())
 }

@@ -9,7 +9,7 @@ use pleach_experiments::PolicySpec;
 use pleach_scheduler::Guards;
 use pleach_scheduler::candidate::{CandidateSet, MAX_CANDIDATES};
 use pleach_scheduler::cluster::{Capabilities, Cluster};
-use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef, entities};
+use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef};
 use pleach_scheduler::policy::{CandidateConfig, DecisionPoint, TieKey};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -202,15 +202,13 @@ impl Policy {
             .iter()
             .rposition(|admissible| *admissible)
             .map_or(1, |last| last + 1);
-        let (plain, entities) = global.split_at(NUM_GLOBAL_FEATURES);
         let point = DecisionPoint {
             cluster: nowhere()?,
             candidates: &CandidateSet::default(),
             observation: ObservationRef {
-                global: plain,
+                global,
                 candidates: &candidates[..rows * NUM_CANDIDATE_FEATURES],
                 mask: &mask[..rows],
-                entities,
             },
         };
         let mut scores = vec![0.0; rows];
@@ -223,10 +221,8 @@ impl Policy {
 /// Refuses arrays of other widths than observations have.
 fn check_widths(num_global: usize, candidates: &[usize], num_mask: usize) -> PyResult<()> {
     let hint = "An observation is as observation_space says.";
-    let with_entities = NUM_GLOBAL_FEATURES + entities::LEN;
-    if num_global != NUM_GLOBAL_FEATURES && num_global != with_entities {
-        let allowed = format!("{NUM_GLOBAL_FEATURES}, or {with_entities} with entities");
-        return Err(refused("length of global", num_global, allowed, hint));
+    if num_global != NUM_GLOBAL_FEATURES {
+        return Err(refused("length of global", num_global, NUM_GLOBAL_FEATURES, hint));
     }
     let &[num_candidates, num_features] = candidates else {
         return Err(refused("dimensions of candidates", candidates.len(), 2, hint));

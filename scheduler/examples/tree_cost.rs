@@ -42,7 +42,6 @@ fn main() -> Result<(), Box<dyn Error>> {
                     global,
                     candidates,
                     mask: &mask,
-                    entities: &[],
                 };
                 policy.leaves(black_box(&observation), &mut leaves)?;
                 black_box(&leaves);

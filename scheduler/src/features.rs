@@ -8,8 +8,6 @@ use std::sync::OnceLock;
 
 use sha2::{Digest, Sha256};
 
-use crate::observation::entities::{MAX_NODE_GROUPS, MAX_RUNNING};
-
 pub(crate) mod column;
 mod control;
 mod feature;
@@ -24,12 +22,7 @@ pub struct FeatureSchema {
     pub candidate: &'static [Feature],
     /// Features of the cluster and its queue. `[G]`
     pub global: &'static [Feature],
-    /// Features of a running job, for networks that ask for entities ([`crate::observation::entities`]).
-    pub running: &'static [Feature],
-    /// Features of a group of nodes, likewise.
-    pub node_group: &'static [Feature],
     hash: String,
-    entity_hash: String,
 }
 
 impl FeatureSchema {
@@ -38,14 +31,10 @@ impl FeatureSchema {
         static CURRENT: OnceLock<FeatureSchema> = OnceLock::new();
         CURRENT.get_or_init(|| {
             let (candidate, global) = (column::CANDIDATE, column::GLOBAL);
-            let (running, node_group) = (column::RUNNING, column::NODE_GROUP);
             FeatureSchema {
                 candidate,
                 global,
-                running,
-                node_group,
-                hash: hash_of(&canonical([("candidate", candidate), ("global", global)])),
-                entity_hash: hash_of(&canonical([("running", running), ("node group", node_group)])),
+                hash: hash_of(&canonical(candidate, global)),
             }
         })
     }
@@ -54,12 +43,6 @@ impl FeatureSchema {
     #[must_use]
     pub fn hash(&self) -> &str {
         &self.hash
-    }
-
-    /// The same over the features of entities, which only networks that ask for them read.
-    #[must_use]
-    pub fn entity_hash(&self) -> &str {
-        &self.entity_hash
     }
 
     /// F.
@@ -109,21 +92,13 @@ impl FeatureSchema {
         text.push_str(&format!("Schema hash: `{}`\n", self.hash));
         text.push_str(&table("Of a candidate", self.candidate));
         text.push_str(&table("Of the cluster and its queue", self.global));
-        text.push_str(&format!(
-            "\n# Entities\n\nWhere `env.entities` is true a network also reads the {MAX_RUNNING} running jobs that are believed to end \
-             first, and\nnodes of one type with equally many free GPUs as one row, at most {MAX_NODE_GROUPS} of them, most free GPUs \
-             first. Trees do not read them.\n\nEntity hash: `{}`\n",
-            self.entity_hash
-        ));
-        text.push_str(&table("Of a running job", self.running));
-        text.push_str(&table("Of a group of nodes with free GPUs", self.node_group));
         text
     }
 
     /// The canonical text that is hashed: one line per feature, everything that changes a policy's input.
     #[must_use]
     pub fn canonical(&self) -> String {
-        canonical([("candidate", self.candidate), ("global", self.global)])
+        canonical(self.candidate, self.global)
     }
 }
 
@@ -150,9 +125,9 @@ fn table(title: &str, features: &[Feature]) -> String {
     text
 }
 
-fn canonical(groups: [(&str, &[Feature]); 2]) -> String {
+fn canonical(candidate: &[Feature], global: &[Feature]) -> String {
     let mut text = String::from("pleach features 1\n");
-    for (group, features) in groups {
+    for (group, features) in [("candidate", candidate), ("global", global)] {
         for feature in features {
             let Feature {
                 name,
@@ -216,7 +191,6 @@ mod tests {
         assert_eq!(schema.hash().len(), 64);
         let mut other = schema.candidate.to_vec();
         other[4].max += 1.0;
-        let groups = [("candidate", other.as_slice()), ("global", schema.global)];
-        assert_ne!(schema.hash(), hash_of(&canonical(groups)));
+        assert_ne!(schema.hash(), hash_of(&canonical(&other, schema.global)));
     }
 }

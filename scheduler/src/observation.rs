@@ -10,14 +10,12 @@ use crate::ids::{JobId, Time};
 use crate::lens::{Lens, oldest_two};
 use crate::pass::reservation::Reservation;
 
-pub mod entities;
 mod jobs;
 mod spaces;
 
-use entities::Entities;
 use jobs::{Column, JobTable};
 
-pub use spaces::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, NUM_SETS, SetSpace, Spaces};
+pub use spaces::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, Spaces};
 
 /// A filled observation. All values are finite and scaled as the schema says.
 #[derive(Clone, Copy, Debug)]
@@ -28,8 +26,6 @@ pub struct ObservationRef<'a> {
     pub candidates: &'a [f32],
     /// `[n]`, true where the candidate is admissible.
     pub mask: &'a [bool],
-    /// Rows of running jobs and of groups of nodes, [`entities::LEN`] numbers; empty where nobody asked for them.
-    pub entities: &'a [f32],
 }
 
 impl ObservationRef<'_> {
@@ -46,7 +42,6 @@ pub struct Observation {
     global: Vec<f32>,
     candidates: Vec<f32>,
     mask: Vec<bool>,
-    entities: Entities,
     len: usize,
     filled: bool,
     scratch: WriterScratch,
@@ -66,7 +61,6 @@ impl Observation {
             global: vec![0.0; schema.num_global()],
             candidates: vec![0.0; MAX_CANDIDATES * schema.num_candidate()],
             mask: vec![true; MAX_CANDIDATES],
-            entities: Entities::default(),
             len: 0,
             filled: false,
             scratch: WriterScratch::default(),
@@ -81,16 +75,10 @@ impl Observation {
             .write(cluster, set, reservation, &mut self.global, &mut self.candidates);
     }
 
-    /// Writes what only some networks see, after [`Observation::fill`].
-    pub(crate) fn fill_entities(&mut self, cluster: &Cluster) {
-        self.entities.fill(cluster);
-    }
-
     /// Notes the number of candidates without features, for policies that read only typed facts.
     pub fn clear(&mut self, set: &CandidateSet) {
         self.len = set.len();
         self.filled = false;
-        self.entities.clear();
         self.mask[0] = set.is_admissible(0);
     }
 
@@ -102,7 +90,6 @@ impl Observation {
             global: &self.global,
             candidates: &self.candidates[..rows * NUM_CANDIDATE_FEATURES],
             mask: self.mask(),
-            entities: self.entities.rows(),
         }
     }
 

@@ -41,8 +41,6 @@ pub struct Needs {
     pub actions: ActionSet,
     /// Fill the features.
     pub observation: bool,
-    /// With `observation`: fill the rows of running jobs and of groups of nodes too.
-    pub entities: bool,
     /// Decide at least this often even without an event; for orders that change while nothing happens.
     pub tick: Option<Time>,
 }
@@ -67,7 +65,6 @@ impl Needs {
             templates: &[Template::Fastest, Template::BestValue, Template::Fragments],
             actions: ActionSet::of(ActionKind::Reserve).with(ActionKind::Preempt),
             observation: true,
-            entities: false,
             tick: None,
         }
     }
@@ -83,7 +80,6 @@ impl Needs {
             templates: &[Template::Fastest],
             actions: ActionSet::NONE,
             observation: false,
-            entities: false,
             tick: None,
         }
     }

@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn where_nobody_is_better_only_the_decay_moves_parameters() {
-        let spaces = Spaces::plain(2, 4, 3);
+        let spaces = Spaces::new(2, 4, 3);
         let config = TrainConfig {
             learner: Learner::Evolution,
             evolution: EvolutionConfig {

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use pleach_env::EnvConfig;
 use pleach_network::LearnedPolicy;
 use serde_json::json;
 
@@ -132,9 +131,8 @@ fn ready(mut settings: TrainSettings, args: &SuiteArgs) -> Result<TrainSettings,
         evolution.num_pairs = evolution.num_pairs.min(SMOKE.2);
         evolution.num_workloads = evolution.num_workloads.min(SMOKE.3);
     }
-    let of_task = |text: &&String| text.starts_with("env.") && !text.starts_with("env.entities=");
-    if let Some(text) = args.set.iter().find(of_task) {
-        let allowed = "env.entities, and keys that do not begin with env: the task gives the environment";
+    if let Some(text) = args.set.iter().find(|text| text.starts_with("env.")) {
+        let allowed = "keys that do not begin with env: the task gives the environment";
         let hint = "Train on an environment of your own with pleach train --learner evolution.";
         return Err(Error::config("set", text, allowed, hint));
     }
@@ -152,10 +150,7 @@ fn train_all(
     context: &mut Context<'_>,
 ) -> Result<(Learned, f64), Error> {
     let mut settings = settings.clone();
-    settings.env = EnvConfig {
-        entities: settings.env.entities,
-        ..task.env_times(stage.times())?
-    };
+    settings.env = task.env_times(stage.times())?;
     let mut learned = Learned {
         trained: Vec::new(),
         kept: 0,

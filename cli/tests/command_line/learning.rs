@@ -266,7 +266,7 @@ fn a_suite_trains_judges_and_reads_its_trainings_back() {
     let of_task = pleach(folder.path(), "suite --smoke --set env.max_steps=9");
     assert_eq!(of_task.status.code(), Some(2));
     assert!(
-        text(&of_task.stderr).contains("env.entities"),
+        text(&of_task.stderr).contains("the task gives the environment"),
         "{}",
         text(&of_task.stderr)
     );

@@ -33,7 +33,7 @@ pub fn network() -> Box<dyn Policy> {
         heads: 0,
     };
     let schema = pleach_scheduler::features::FeatureSchema::current();
-    let spaces = Spaces::plain(schema.num_global(), 64, schema.num_candidate());
+    let spaces = Spaces::new(schema.num_global(), 64, schema.num_candidate());
     let mut numbers = Numbers(7);
     let num = Layout::new(config, spaces).unwrap().num_parameters();
     let network = TrainedNetwork {

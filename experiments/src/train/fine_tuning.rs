@@ -52,7 +52,6 @@ pub fn adopt(settings: &mut TrainSettings) -> Result<(), Error> {
     let from = network_at(place)?;
     settings.train.network = from.config;
     settings.env.candidates = from.contract.candidates;
-    settings.env.entities = from.contract.spaces.has_entities();
     let (prior, weight) = match from.contract.prior {
         Some(prior) => (prior.policy, prior.weight),
         None => ("none".to_string(), settings.prior_weight),
@@ -100,13 +99,10 @@ mod tests {
     #[test]
     fn it_begins_as_the_network_it_goes_on_from_and_needs_its_file_no_more_once_begun() {
         let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let mut before = settings("Pleach/Philly-v0", 2);
-        before.env.entities = true;
+        let before = settings("Pleach/Philly-v0", 2);
         trained(&before, first.path());
         let from = network_at(first.path()).unwrap();
-        assert!(from.contract.spaces.has_entities());
-        // Another cluster, and settings that ask for a network of another size, and that sees no entities: the network's own
-        // counts.
+        // Another cluster, and settings that ask for a network of another size: the network's own counts.
         let mut other = settings("Pleach/GavelMulti-v0", 0);
         other.train.network.hidden = 16;
         other.fine_tune = Some(first.path().to_path_buf());

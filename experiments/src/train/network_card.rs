@@ -33,10 +33,6 @@ pub fn text(trained: &TrainedNetwork) -> String {
         (true, None) => "no: it has met one".to_string(),
         (false, _) => "yes".to_string(),
     };
-    let sees = match contract.spaces.has_entities() {
-        true => "running jobs, and groups of nodes with free GPUs",
-        false => "nothing: only candidates and global features",
-    };
     let network = trained.config;
     let learner = match provenance.learner.as_str() {
         "ppo" => "PPO",
@@ -48,7 +44,6 @@ pub fn text(trained: &TrainedNetwork) -> String {
         ("trained on", trained_on),
         ("decides", decides),
         ("candidates", candidates(&contract.candidates)),
-        ("sees besides", sees.to_string()),
         ("several GPU types", elsewhere),
         (
             "network",

@@ -93,13 +93,20 @@ pub fn parse(text: &str) -> Result<TrainSettings, String> {
 /// What to say besides of a key that earlier versions had.
 #[must_use]
 pub(crate) fn of_removed_keys(message: &str) -> &'static str {
-    match message.contains("unknown field `gradients`") {
-        true => {
+    const REMOVED: [(&str, &str); 2] = [
+        (
+            "unknown field `gradients`",
             " ppo.gradients and imitation.gradients are gone: the CPU takes plain gradients, another --device Burn's. Take the \
-             key out."
-        }
-        false => "",
-    }
+             key out.",
+        ),
+        (
+            "unknown field `entities`",
+            " env.entities is gone: networks that also saw running jobs and groups of nodes were no better. Take the key out, \
+             and train anew.",
+        ),
+    ];
+    let removed = REMOVED.into_iter().find(|(key, _)| message.contains(key));
+    removed.map_or("", |(_, said)| said)
 }
 
 /// Values of `file` over those of `base`, table by table. `prefix` is the dotted key of both with a dot at its end.

@@ -5,7 +5,7 @@ use std::path::Path;
 use pleach_agents::{Checkpoint, Learner, TrainConfig};
 use pleach_env::WorkloadConfig;
 use pleach_env::workload::generate::{GeneratorConfig, PhillyLikeConfig};
-use pleach_network::{Layout, LearnedPolicy, TrainedNetwork};
+use pleach_network::{LearnedPolicy, TrainedNetwork};
 
 use crate::error::Error;
 use crate::evaluate::policy_spec::{BEST_CHECKPOINT, PolicySpec};
@@ -243,38 +243,11 @@ fn rollouts_ahead_go_on_after_a_stop_and_are_refused_where_they_would_be_others(
 }
 
 #[test]
-fn networks_that_see_entities_learn_and_go_on_after_a_stop_whoever_learns() {
+fn networks_with_attention_learn_and_go_on_after_a_stop_whoever_learns() {
     for learner in [Learner::Ppo, Learner::Evolution] {
         let mut settings = moving(learner);
         settings.train.network.heads = 1;
-        let without = goes_on_from(2, &settings);
-        settings.env.entities = true;
-        let with = goes_on_from(2, &settings);
-        assert!(with.contract.spaces.has_entities() && !without.contract.spaces.has_entities());
-        assert_ne!(with.num_frames, 0);
-        // What is learnt of entities moves too, but not while the value alone is learnt.
-        let run = |settings: &TrainSettings| {
-            let folder = tempfile::tempdir().unwrap();
-            trained(settings, folder.path());
-            latest(folder.path())
-        };
-        let mut value_alone = settings.clone();
-        value_alone.train.value_warmup_updates = settings.train.num_updates;
-        let value_alone = (learner == Learner::Ppo).then(|| run(&value_alone));
-        settings.train.num_updates = 0;
-        let first = run(&settings);
-        let layout = Layout::new(with.config.network, with.contract.spaces).unwrap();
-        for name in ["running.weight", "running.query.weight", "nodes.weight"] {
-            let entry = layout.entries.iter().find(|entry| entry.name == name).unwrap();
-            let of = |checkpoint: &Checkpoint| checkpoint.parameters[entry.range.clone()].to_vec();
-            assert_eq!(of(&first).len(), of(&with).len());
-            assert_ne!(of(&first), of(&with), "{name}");
-            assert!(
-                value_alone.as_ref().is_none_or(|other| of(other) == of(&first)),
-                "{name}"
-            );
-        }
-        assert_eq!(first.seed, with.seed);
+        assert_ne!(goes_on_from(2, &settings).num_frames, 0);
     }
 }
 

@@ -1,15 +1,16 @@
 //! Pooling by attention, there and back: one head's mean of a decision's codes.
 
 use crate::matrix::{add_scaled, dot};
+use crate::parameters::at;
 use pleach_scheduler::portable_math::exp_f32;
 
 use super::packed::Packed;
 
-/// Each head's query over the root of H; `index` is that of their array.
-pub(super) fn queries(net: &Packed<'_>, index: usize) -> Vec<Vec<f32>> {
+/// Each head's query over the root of H.
+pub(super) fn queries(net: &Packed<'_>) -> Vec<Vec<f32>> {
     let (h, heads) = (net.layout.config.hidden, net.layout.config.heads);
     let scale = 1.0 / (h as f32).sqrt();
-    let of_head = |head: usize| net.of(index).iter().skip(head).step_by(heads);
+    let of_head = |head: usize| net.of(at::QUERY).iter().skip(head).step_by(heads);
     (0..heads)
         .map(|head| of_head(head).map(|weight| weight * scale).collect())
         .collect()

@@ -23,9 +23,7 @@ pub(super) struct Scratch {
     by_hidden: Vec<f32>,
     /// The encoder's second layer, and which candidates belong to which decision.
     candidates: Pool,
-    /// Rows of each kind of entities, and their codes.
-    entities: Vec<(Vec<f32>, Pool)>,
-    /// `[B, codes + G]`, where the codes of each pool are `(2 + A) H`, and the gradient by the codes.
+    /// `[B, codes + G]`, where the codes are `(2 + A) H`, and the gradient by the codes.
     pooled: Vec<f32>,
     by_pooled: Vec<f32>,
     /// `[B, K]`
@@ -51,25 +49,16 @@ impl Scratch {
         self.candidates.span(decision)
     }
 
-    /// Gathers the chunk's observations: what they say of candidates and entities; prior logits go to `logits`.
-    fn gather(&mut self, net: &Packed<'_>, rows: &DecisionBatch, decisions: &[usize]) {
+    /// Gathers the chunk's observations: what they say of candidates; prior logits go to `logits`.
+    fn gather(&mut self, rows: &DecisionBatch, decisions: &[usize]) {
         self.x.clear();
         self.logits.clear();
         self.candidates.begin();
-        self.entities.resize_with(net.sets.len(), Default::default);
-        for (x, pool) in &mut self.entities {
-            x.clear();
-            pool.begin();
-        }
         for decision in decisions {
             let row = rows.get(*decision);
             self.x.extend_from_slice(row.candidates);
             self.logits.extend_from_slice(row.prior);
             self.candidates.end_at(self.logits.len());
-            for (set, (x, pool)) in net.sets.iter().zip(&mut self.entities) {
-                x.extend_from_slice(set.present(row.global));
-                pool.end_at(x.len() / set.num_features);
-            }
         }
     }
 
@@ -82,7 +71,7 @@ impl Scratch {
         decisions: &[usize],
     ) {
         let (h, num) = (net.layout.config.hidden, decisions.len());
-        self.gather(net, rows, decisions);
+        self.gather(rows, decisions);
         layer(
             simd,
             &self.x,
@@ -97,7 +86,7 @@ impl Scratch {
             net.of(at::ENCODER_1_BIAS),
             &mut self.candidates.codes,
         );
-        self.pool(simd, net, rows, decisions);
+        self.pool(net, rows, decisions);
         layer(
             simd,
             &self.pooled,
@@ -149,27 +138,16 @@ impl Scratch {
         }
     }
 
-    /// What is pooled of each decision's candidates and entities, and its global features.
+    /// What is pooled of each decision's candidates, and its global features.
     #[inline(always)]
-    fn pool<S: Simd>(&mut self, simd: S, net: &Packed<'_>, rows: &DecisionBatch, decisions: &[usize]) {
-        let (num_codes, num_plain) = (net.layout.num_codes(), net.layout.num_plain);
-        let width = num_codes + num_plain;
+    fn pool(&mut self, net: &Packed<'_>, rows: &DecisionBatch, decisions: &[usize]) {
+        let num_codes = net.layout.num_codes();
+        let width = num_codes + net.layout.num_global;
         zeros(&mut self.pooled, decisions.len() * width);
-        let own = queries(net, at::QUERY);
         self.candidates
-            .pool(&own, net.layout.config.hidden, &mut self.pooled, (width, 0));
-        for (index, (set, (x, pool))) in net.sets.iter().zip(&mut self.entities).enumerate() {
-            layer(simd, x, &net.entities[index], net.of(set.bias), &mut pool.codes);
-            let place = (width, (index + 1) * net.layout.pool_width());
-            pool.pool(
-                &queries(net, set.query),
-                net.layout.config.hidden,
-                &mut self.pooled,
-                place,
-            );
-        }
+            .pool(&queries(net), net.layout.config.hidden, &mut self.pooled, width);
         for (pooled, decision) in self.pooled.chunks_exact_mut(width).zip(decisions) {
-            pooled[num_codes..].copy_from_slice(&rows.get(*decision).global[..num_plain]);
+            pooled[num_codes..].copy_from_slice(rows.get(*decision).global);
         }
     }
 
@@ -258,16 +236,14 @@ impl Scratch {
         multiply(simd, by_outer, &net.backward[1], false, &mut self.by_pooled);
     }
 
-    /// From what was pooled through the layers of candidates and entities.
+    /// From what was pooled through the layers of candidates.
     #[inline(always)]
     fn through_encoder<S: Simd>(&mut self, simd: S, net: &Packed<'_>, gradient: &mut [f32]) {
         let (h, m) = (net.layout.config.hidden, self.logits.len());
         let range = |index: usize| net.layout.entries[index].range.clone();
-        let place = (net.layout.num_codes(), 0);
         let by_query = &mut gradient[range(at::QUERY)];
         self.candidates
-            .through(&queries(net, at::QUERY), &self.by_pooled, place, by_query);
-        self.through_entities(simd, net, gradient);
+            .through(&queries(net), &self.by_pooled, net.layout.num_codes(), by_query);
         let (codes, by_codes) = (&self.candidates.codes, &mut self.candidates.by_codes);
         through_rectifier(by_codes, codes);
         let by_weights = &mut gradient[range(at::ENCODER_1)];
@@ -279,21 +255,5 @@ impl Scratch {
         let by_weights = &mut gradient[range(at::ENCODER_0)];
         accumulate(simd, &self.x, &self.by_first, h, by_weights);
         add_rows(&self.by_first, &mut gradient[range(at::ENCODER_0_BIAS)]);
-    }
-
-    /// From what was pooled of entities to the weights of their layers.
-    #[inline(always)]
-    fn through_entities<S: Simd>(&mut self, simd: S, net: &Packed<'_>, gradient: &mut [f32]) {
-        let h = net.layout.config.hidden;
-        let range = |index: usize| net.layout.entries[index].range.clone();
-        for (index, (set, (x, pool))) in net.sets.iter().zip(&mut self.entities).enumerate() {
-            zeros(&mut pool.by_codes, pool.codes.len());
-            let place = (net.layout.num_codes(), (index + 1) * net.layout.pool_width());
-            let by_query = &mut gradient[range(set.query)];
-            pool.through(&queries(net, set.query), &self.by_pooled, place, by_query);
-            through_rectifier(&mut pool.by_codes, &pool.codes);
-            accumulate(simd, x, &pool.by_codes, h, &mut gradient[range(set.weight)]);
-            add_rows(&pool.by_codes, &mut gradient[range(set.bias)]);
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! The weights of one minibatch, packed once for both directions.
 
 use crate::matrix::Panels;
-use crate::parameters::{Layout, Set, at};
+use crate::parameters::{Layout, at};
 
 /// Weights packed for both directions.
 #[derive(Clone, Debug, Default)]
@@ -10,8 +10,6 @@ pub(super) struct PackedWeights {
     /// The same transposed, but for the first layer, whose inputs have no gradient; of the first of the context, the part
     /// that sees codes.
     backward: [Panels; 6],
-    /// The layer of each kind of entities, whose inputs have no gradient.
-    entities: Vec<Panels>,
 }
 
 /// The weights of one minibatch.
@@ -20,8 +18,6 @@ pub(super) struct Packed<'a> {
     parameters: &'a [f32],
     pub(super) forward: &'a [Panels; 7],
     pub(super) backward: &'a [Panels; 6],
-    pub(super) entities: &'a [Panels],
-    pub(super) sets: Vec<Set>,
 }
 
 /// Layers in the order of [`Packed::forward`]; those of [`Packed::backward`] begin with the second.
@@ -44,11 +40,6 @@ impl<'a> Packed<'a> {
         for (panels, layer) in panels.forward.iter_mut().zip(LAYERS) {
             panels.pack(layout.slice(parameters, layer), layout.entries[layer].shape[1]);
         }
-        let sets: Vec<Set> = layout.sets().collect();
-        panels.entities.resize_with(sets.len(), Panels::default);
-        for (panels, set) in panels.entities.iter_mut().zip(&sets) {
-            panels.pack(layout.slice(parameters, set.weight), layout.config.hidden);
-        }
         let codes = layout.num_codes();
         for (panels, layer) in panels.backward.iter_mut().zip(&LAYERS[1..]) {
             let [inputs, outputs] = layout.entries[*layer].shape;
@@ -60,8 +51,6 @@ impl<'a> Packed<'a> {
             parameters,
             forward: &panels.forward,
             backward: &panels.backward,
-            entities: &panels.entities,
-            sets,
         }
     }
 

@@ -6,7 +6,7 @@ use crate::matrix::{add_rows, add_scaled};
 
 use super::attention::{attend, through_attention};
 
-/// Rows of one kind in a chunk of decisions.
+/// The candidates of a chunk of decisions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pool {
     /// Rows of decision d: `ends[d] .. ends[d + 1]`.
@@ -41,16 +41,10 @@ impl Pool {
         self.ends[decision]..self.ends[decision + 1]
     }
 
-    /// Mean, maximum and attended means of each decision's codes, written `offset` numbers behind the beginning of its row of
-    /// `width`; zeros, as they come in, for a decision without rows. One query over the root of H for each head.
+    /// Mean, maximum and attended means of each decision's codes, written to the beginning of its row of `width`; zeros, as
+    /// they come in, for a decision without rows. One query over the root of H for each head.
     #[inline(always)]
-    pub(super) fn pool(
-        &mut self,
-        queries: &[Vec<f32>],
-        h: usize,
-        pooled: &mut [f32],
-        (width, offset): (usize, usize),
-    ) {
+    pub(super) fn pool(&mut self, queries: &[Vec<f32>], h: usize, pooled: &mut [f32], width: usize) {
         let (num, m) = (self.ends.len() - 1, self.codes.len() / h);
         zeros(&mut self.attention, queries.len() * m);
         self.largest.clear();
@@ -62,7 +56,7 @@ impl Pool {
                 continue;
             }
             let codes = &self.codes[span.start * h..span.end * h];
-            let (mean, rest) = pooled[offset..].split_at_mut(h);
+            let (mean, rest) = pooled.split_at_mut(h);
             let (most, rest) = rest.split_at_mut(h);
             add_rows(codes, mean);
             mean.iter_mut().for_each(|mean| *mean *= 1.0 / span.len() as f32);
@@ -88,7 +82,7 @@ impl Pool {
         &mut self,
         queries: &[Vec<f32>],
         by_pooled: &[f32],
-        (width, offset): (usize, usize),
+        width: usize,
         by_query: &mut [f32],
     ) {
         let num = self.ends.len() - 1;
@@ -100,7 +94,7 @@ impl Pool {
                 continue;
             }
             let share = 1.0 / span.len() as f32;
-            let (by_mean, rest) = by_pooled[offset..].split_at(h);
+            let (by_mean, rest) = by_pooled.split_at(h);
             let (by_most, rest) = rest.split_at(h);
             let by_codes = &mut self.by_codes[span.start * h..span.end * h];
             for by_code in by_codes.chunks_exact_mut(h) {

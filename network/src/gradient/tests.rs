@@ -1,23 +1,18 @@
 use super::*;
-use crate::fixtures::{ENTITIES, KINDS, Numbers, PLAIN, decisions, network_of, parameters};
+use crate::fixtures::{HEADS, Numbers, PLAIN, decisions, network_of, parameters};
 use crate::forward::Inference;
 use crate::parameters::NetworkConfig;
-use pleach_scheduler::observation::Spaces;
 
-/// Sizes that are no multiples of anything, decisions of 1 to 9 candidates, and entities or none.
-fn network_and_rows(
-    hidden: usize,
-    (spaces, heads): (Spaces, usize),
-    num_decisions: usize,
-) -> (Layout, Vec<f32>, DecisionBatch) {
+/// Sizes that are no multiples of anything, decisions of 1 to 9 candidates.
+fn network_and_rows(hidden: usize, heads: usize, num_decisions: usize) -> (Layout, Vec<f32>, DecisionBatch) {
     let config = NetworkConfig {
         hidden,
         context: 24,
         heads,
     };
-    let layout = Layout::new(config, spaces).unwrap();
+    let layout = Layout::new(config, PLAIN).unwrap();
     let parameters = parameters(&layout, 11);
-    (layout, parameters, decisions(spaces, num_decisions))
+    (layout, parameters, decisions(PLAIN, num_decisions))
 }
 
 /// A loss whose derivatives depend on all that a loss sees.
@@ -45,8 +40,8 @@ fn outputs(layout: &Layout, parameters: &[f32], rows: &DecisionBatch) -> Vec<(Ve
 
 #[test]
 fn a_loss_sees_what_the_forward_pass_says() {
-    for kind in KINDS {
-        let ((layout, parameters), rows) = (network_of(kind), decisions(kind.0, 70));
+    for heads in HEADS {
+        let ((layout, parameters), rows) = (network_of(PLAIN, heads), decisions(PLAIN, 70));
         let expected = outputs(&layout, &parameters, &rows);
         let near = |decision: usize, logits: &[f32], value: f32, _: &mut [f32]| {
             let (own, own_value) = &expected[decision];
@@ -67,8 +62,8 @@ fn a_loss_sees_what_the_forward_pass_says() {
 
 #[test]
 fn the_gradient_equals_finite_differences() {
-    for kind in KINDS {
-        let ((layout, mut parameters), rows) = (network_of(kind), decisions(kind.0, 12));
+    for heads in HEADS {
+        let ((layout, mut parameters), rows) = (network_of(PLAIN, heads), decisions(PLAIN, 12));
         // Loss: a fixed weighting of all outputs that looks drawn.
         let mut numbers = Numbers(6);
         let weights: Vec<(Vec<f32>, f32)> = (0..rows.len())
@@ -119,7 +114,7 @@ fn the_gradient_equals_finite_differences() {
 
 #[test]
 fn the_gradient_does_not_depend_on_the_number_of_threads() {
-    let (layout, parameters, rows) = network_and_rows(16, (ENTITIES, 2), 1_100);
+    let (layout, parameters, rows) = network_and_rows(16, 2, 1_100);
     let decisions: Vec<usize> = (0..1_100).collect();
     let on = |num_threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new()
@@ -139,7 +134,7 @@ fn the_gradient_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn a_decision_without_candidates_is_an_error() {
-    let (layout, parameters, mut rows) = network_and_rows(8, (PLAIN, 0), 2);
+    let (layout, parameters, mut rows) = network_and_rows(8, 0, 2);
     rows.push(&[0.0; 3], &[0.0; 5], &[false]);
     let mut workspace = Workspace::default();
     let mut sum = |decisions: &[usize]| {

@@ -204,11 +204,6 @@ impl Cluster {
     pub(crate) fn num_empty_nodes_of(&self, kind: GpuTypeId) -> u32 {
         self.free.num_nodes_with(kind, self.node_gpus_max_of(kind))
     }
-    /// Nodes of a type with exactly so many free GPUs.
-    #[must_use]
-    pub(crate) fn num_nodes_with(&self, kind: GpuTypeId, free: u32) -> u32 {
-        self.free.num_nodes_with(kind, free)
-    }
     /// Least believed GPU time of a pending job, GPU·s; zero without one.
     #[must_use]
     pub(crate) fn smallest_pending_gpu_s(&self) -> f64 {

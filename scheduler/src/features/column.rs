@@ -73,19 +73,3 @@ features! { GLOBAL, Global:
     FreeFastest "free_fastest_fraction" [""] 0.0..1.0, Linear(1.0), "Free GPUs of the type on which the average class is fastest, over all of that type.";
     BelievedDrainS "believed_drain_s" ["s"] 0.0..1e8, Log(6.0), "Believed GPU time of all waiting jobs over the number of GPUs.";
 }
-
-features! { RUNNING, Running:
-    Gpus "gpu_fraction" [""] 0.0..1.0, Linear(1.0), "GPUs that it holds over all GPUs of the cluster; above 0, which tells a row from an empty one.";
-    NumGpus "num_gpus" [""] 0.0..1e4, Log(2.0), "GPUs that it holds.";
-    RemainingS "remaining_s" ["s"] 0.0..1e8, Log(6.0), "Believed time until it ends.";
-    Attained "attained_gpu_s" ["GPU s"] 0.0..1e10, Log(8.0), "GPU time received so far.";
-    TypeSpeed "type_speed_ratio" [""] 0.0..1.0, Linear(1.0), "Best speed of any class on its GPU type over the same on the fastest type.";
-    TenantUse "tenant_use_ratio" [""] 0.0..8.0, Linear(2.0), "GPUs that its tenant holds over the tenant's quota.";
-}
-
-features! { NODE_GROUP, NodeGroup:
-    Nodes "node_fraction" [""] 0.0..1.0, Linear(1.0), "Nodes of the group over all nodes; above 0, which tells a row from an empty one.";
-    NumFree "num_free" [""] 0.0..64.0, Log(2.0), "Free GPUs of each of these nodes.";
-    Free "free_fraction" [""] 0.0..1.0, Linear(1.0), "The same over the GPUs of the largest node of the type.";
-    TypeSpeed "group_speed_ratio" [""] 0.0..1.0, Linear(1.0), "Best speed of any class on their GPU type over the same on the fastest type.";
-}

@@ -148,7 +148,7 @@ impl Pass {
         self.enumerate(cluster, needs)
     }
 
-    /// The present decision point with its observation, without entities, for whoever decides outside; the needs of the pass
+    /// The present decision point with its observation, for whoever decides outside; the needs of the pass
     /// must ask for it.
     pub fn observe(&mut self, cluster: &Cluster) -> &Observation {
         self.observation
@@ -171,9 +171,6 @@ impl Pass {
         if needs.observation {
             self.observation
                 .fill(cluster, &self.set, self.reservation.as_ref());
-            if needs.entities {
-                self.observation.fill_entities(cluster);
-            }
         } else {
             self.observation.clear(&self.set);
         }

@@ -23,7 +23,6 @@ pub(super) fn union_of(rules: &[&str]) -> Needs {
         .reduce(|one, other| both(&one, &other));
     Needs {
         observation: true,
-        entities: false,
         ..union.unwrap_or(Needs::full())
     }
 }
@@ -41,7 +40,6 @@ fn both(one: &Needs, other: &Needs) -> Needs {
         },
         actions: one.actions.union(other.actions),
         observation: true,
-        entities: false,
         tick: match (one.tick, other.tick) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),

@@ -80,7 +80,7 @@ pub struct TreeMeta {
     /// Weights of features of a candidate, whose least sum comes first inside a tier; at most
     /// [`MAX_KEY_WEIGHTS`](crate::key_weight::MAX_KEY_WEIGHTS), none = the tie key alone. Kept in the order of the features.
     pub key_weights: Vec<KeyWeight>,
-    /// The candidates that it chooses among; it always reads features, and none of entities.
+    /// The candidates that it chooses among; it always reads features.
     pub needs: Needs,
     /// Where the estimates came from that it was trained with; empty = not known.
     pub estimates: Vec<Provenance>,
@@ -119,7 +119,6 @@ impl Tree {
         check::name(&meta.name)?;
         needs::check(&meta.needs)?;
         meta.needs.observation = true;
-        meta.needs.entities = false;
         meta.key_weights = check::key_weights(&meta.key_weights)?;
         meta.estimates.sort_unstable();
         meta.estimates.dedup();

@@ -189,7 +189,6 @@ impl WrittenNeeds {
                 .set(ActionKind::GrantCores, self.cores)
                 .set(ActionKind::WaitForType, self.wait_for_type),
             observation: true,
-            entities: false,
             tick: self.tick_s.map(Time::from_secs_f64),
         };
         check(&needs)?;

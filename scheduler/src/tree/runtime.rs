@@ -331,7 +331,6 @@ mod tests {
             global: &[0.0; NUM_GLOBAL_FEATURES],
             candidates: &[],
             mask: &[true; 2],
-            entities: &[],
         };
         let point = DecisionPoint {
             cluster: &cluster,

@@ -46,7 +46,5 @@ fn every_registered_environment_shows_and_rewards_what_it_did() {
     let mut config = EnvConfig::registered(id).unwrap();
     config.max_steps = Some(150);
     rows.push(play(&format!("{id}, cut after 150 steps"), &config, 1));
-    config.entities = true;
-    rows.push(play(&format!("{id}, cut, with entities"), &config, 1));
     hold("environments", rows);
 }

@@ -69,7 +69,7 @@ enum Command {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("mode").required(true).args(["shadow", "live"])))]
 struct Run {
-    /// A tree, a selector or an index (`.json`), the folder of a bundle, a network (`.ckpt`), or a name: a heuristic (`sjf`,
+    /// A tree or an index (`.json`), the folder of a bundle, a network (`.ckpt`), or a name: a heuristic (`sjf`,
     /// `easy`) or a dealer (`index`, `las-deal`, `belief-deal`, `srtf-deal`, `rate-deal`), which deals the GPUs of all jobs anew.
     #[arg(long)]
     policy: String,

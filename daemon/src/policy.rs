@@ -7,7 +7,6 @@ use pleach_network::LearnedPolicy;
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::heuristics::HeadOfLine;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::selector::{Selector, SelectorPolicy};
 use pleach_scheduler::tree::{Bundle, Tree};
 use pleach_scheduler::{
     Capabilities, Cluster, DecisionPoint, PolicyError, Provenance, TreePolicy, heuristics,
@@ -40,8 +39,6 @@ pub struct Loaded {
     pub decider: Decider,
     /// The same tree again, which explains; none for networks and heuristics.
     pub tree: Option<TreePolicy>,
-    /// The same selector again, which explains; none for all others.
-    pub selector: Option<SelectorPolicy>,
     /// Its name, for logs.
     pub name: String,
     /// What an operator should know of it; empty = nothing.
@@ -76,7 +73,6 @@ impl Loaded {
         Ok(Loaded {
             decider: Decider::Policy(heuristics::by_name(name)?),
             tree: None,
-            selector: None,
             name: name.to_owned(),
             warnings: Vec::new(),
             narrow: None,
@@ -123,8 +119,8 @@ impl Loaded {
         }
     }
 
-    /// A policy by the name of a heuristic or of a dealer, the file of a tree, of a selector or of an index (`.json`) or of a
-    /// network, or the folder of a bundle; after `deal:` what deals by the passes of such a policy.
+    /// A policy by the name of a heuristic or of a dealer, the file of a tree or of an index (`.json`) or of a network,
+    /// or the folder of a bundle; after `deal:` what deals by the passes of such a policy.
     ///
     /// # Errors
     /// A file that cannot be read, another feature schema, actions that this cluster cannot carry out.
@@ -155,10 +151,6 @@ impl Loaded {
             return Loaded::tree(text, bundle.tree, capabilities);
         }
         if path.extension().is_some_and(|extension| extension == "json") {
-            if Selector::is_in(path).map_err(|error| refuse(error.to_string()))? {
-                let selector = Selector::load(path).map_err(|error| refuse(error.to_string()))?;
-                return Loaded::selector(text, selector, capabilities);
-            }
             if Formula::is_in(path).map_err(|error| refuse(error.to_string()))? {
                 let formula = Formula::load(path).map_err(|error| refuse(error.to_string()))?;
                 let name = path
@@ -186,7 +178,6 @@ impl Loaded {
             }),
             decider: Decider::Policy(Box::new(network)),
             tree: None,
-            selector: None,
             name,
         })
     }
@@ -195,20 +186,16 @@ impl Loaded {
     fn dealt(inner: &str, capabilities: Capabilities) -> Result<Loaded, Error> {
         let loaded = Loaded::of(inner, capabilities)?;
         let name = format!("{DEALT}{}", loaded.name);
-        let dealer = match (&loaded.decider, &loaded.tree, &loaded.selector) {
-            (Decider::Dealing(_), ..) => {
+        let dealer = match (&loaded.decider, &loaded.tree) {
+            (Decider::Dealing(_), _) => {
                 return Err(Error::Policy {
                     path: inner.into(),
                     reason: format!("it deals by itself: leave `{DEALT}` out"),
                 });
             }
-            (_, Some(tree), _) => {
+            (_, Some(tree)) => {
                 let tree = tree.clone();
                 RoundDealer::by_policy(&name, move || Box::new(tree.clone()))
-            }
-            (_, _, Some(selector)) => {
-                let selector = selector.clone();
-                RoundDealer::by_policy(&name, move || Box::new(selector.clone()))
             }
             _ => match heuristics::names().iter().find(|known| **known == inner) {
                 Some(known) => {
@@ -247,7 +234,6 @@ impl Loaded {
             name: dealer.name().to_owned(),
             decider: Decider::Dealing(Box::new(Dealing::new(dealer))),
             tree: None,
-            selector: None,
             warnings: warnings.into_iter().collect(),
             narrow: None,
         }
@@ -307,7 +293,6 @@ impl Loaded {
         Ok(Loaded {
             decider: Decider::Policy(Box::new(tree.clone())),
             tree: Some(tree),
-            selector: None,
             name,
             warnings: Vec::new(),
             narrow,
@@ -320,8 +305,7 @@ impl Loaded {
     pub fn warnings_with(&self, estimates: &EstimateSettings) -> Vec<String> {
         let mut warnings = self.warnings.clone();
         let of_tree = self.tree.as_ref().map(|tree| &tree.tree().meta().estimates);
-        let of_selector = || Some(&self.selector.as_ref()?.selector().meta().estimates);
-        let trained_with = of_tree.or_else(of_selector).map_or(&[][..], Vec::as_slice);
+        let trained_with = of_tree.map_or(&[][..], Vec::as_slice);
         let (given, other, here) = match estimates.from {
             EstimatesFrom::Limit => (Provenance::UserLimit, "history", "only time limits are known"),
             EstimatesFrom::History => (
@@ -349,40 +333,16 @@ impl Loaded {
         warnings
     }
 
-    /// A selector.
-    ///
-    /// # Errors
-    /// Actions of one of its rules that this cluster cannot carry out.
-    pub fn selector(shown: &str, selector: Selector, capabilities: Capabilities) -> Result<Loaded, Error> {
-        selector
-            .check_against(shown, capabilities)
-            .map_err(|error| Error::Policy {
-                path: shown.into(),
-                reason: error.to_string(),
-            })?;
-        let name = selector.meta().name.clone();
-        let selector = SelectorPolicy::new(selector);
-        Ok(Loaded {
-            decider: Decider::Policy(Box::new(selector.clone())),
-            tree: None,
-            selector: Some(selector),
-            name,
-            warnings: Vec::new(),
-            narrow: None,
-        })
-    }
-
-    /// Why a candidate of a decision point that the policy scored is where it is: the leaf or the rule that decides, then a line for
-    /// each condition; none of networks and heuristics.
+    /// Why a candidate of a decision point that the policy scored is where it is: the leaf that decides, then a line for each
+    /// condition; none of networks and heuristics.
     ///
     /// # Errors
     /// As `score`: where the observation was not filled.
     pub fn explained(&self, point: &DecisionPoint<'_>, choice: usize) -> Result<Option<String>, PolicyError> {
-        let text = match (&self.tree, &self.selector) {
-            (Some(tree), _) => tree.explain(point, choice)?.to_string(),
-            (None, Some(selector)) => selector.explain(point, choice)?.to_string(),
-            (None, None) => return Ok(None),
+        let Some(tree) = &self.tree else {
+            return Ok(None);
         };
+        let text = tree.explain(point, choice)?.to_string();
         // Its first line names rows of tables, which mean nothing outside.
         let (first, path) = text.split_once('\n').unwrap_or((&text, ""));
         let decided = first.split_once(": ").map_or("", |(_, decided)| decided);

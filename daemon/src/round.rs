@@ -266,7 +266,7 @@ fn leaves(pass: &Pass, cluster: &Cluster, loaded: &Loaded) -> Result<Option<Vec<
     Ok(Some(may.map(|(leaf, _)| *leaf).collect()))
 }
 
-/// The path of a tree or a selector to its choice.
+/// The path of a tree to its choice.
 fn why(pass: &Pass, cluster: &Cluster, loaded: &Loaded, action: usize) -> Result<String, PolicyError> {
     let point = DecisionPoint {
         cluster,

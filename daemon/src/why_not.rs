@@ -130,10 +130,8 @@ fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Er
             candidates,
             observation: pass.observation().as_ref(),
         };
-        // Which rule a selector leaves a decision to does not depend on the job.
-        let is_asked = own.is_some() || loaded.selector.is_some();
-        let of_choice = is_asked.then_some(("the choice", action));
-        for (name, index) in own.map(|own| ("the job", own)).into_iter().chain(of_choice) {
+        let both = own.map(|own| [("the job", own), ("the choice", action)]);
+        for (name, index) in both.into_iter().flatten() {
             if let Some(why) = loaded.explained(&point, index)? {
                 let _ = writeln!(text, "  {name}: {why}");
             }
@@ -151,8 +149,6 @@ fn pass(fleet: &mut Fleet, loaded: &mut Loaded, row: JobId) -> Result<String, Er
                 }
                 .ok();
             }
-            // Its scores are places in the order of the rule, which was said.
-            (Some(_), None) if loaded.selector.is_some() => {}
             (Some(own), None) => {
                 let score = |index: usize| pass.scores().get(index).copied().unwrap_or(0.0);
                 let _ = writeln!(

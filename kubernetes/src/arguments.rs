@@ -45,7 +45,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("mode").required(true).args(["shadow", "live"])))]
 pub struct Run {
-    /// A tree, a selector or an index (`.json`), a network (`.ckpt`), or the name of a heuristic or of a dealer (`index`, `las-deal`).
+    /// A tree or an index (`.json`), a network (`.ckpt`), or the name of a heuristic or of a dealer (`index`, `las-deal`).
     #[arg(long)]
     pub policy: String,
     /// Decide and write down; touch nothing, hold nothing.

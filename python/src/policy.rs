@@ -147,7 +147,7 @@ impl Policy {
         self.spec.name()
     }
 
-    /// heuristic, planner, network, tree, selector or callable.
+    /// heuristic, planner, network, tree or callable.
     #[getter]
     fn kind(&self) -> &'static str {
         let kinds = [
@@ -155,7 +155,6 @@ impl Policy {
             ("planner", self.spec.is_planner()),
             ("network", self.spec.is_network()),
             ("tree", self.spec.tree_policy().is_some()),
-            ("selector", self.spec.selector_policy().is_some()),
         ];
         let known = kinds.into_iter().find(|(_, is)| *is);
         known.map_or("callable", |(kind, _)| kind)
@@ -167,17 +166,16 @@ impl Policy {
         self.spec.reads_cluster()
     }
 
-    /// The tree or selector in words; none for what is neither.
+    /// The tree or the formula in words; none for what is neither.
     #[getter]
     fn text(&self) -> Option<String> {
         self.spec.text()
     }
 
-    /// The tree or selector as its file; none for what is neither.
+    /// The tree as its file; none for what is none.
     #[getter]
     fn json(&self) -> Option<String> {
-        let tree = self.spec.tree_policy().map(|policy| policy.tree().to_json());
-        tree.or_else(|| Some(self.spec.selector_policy()?.selector().to_json()))
+        self.spec.tree_policy().map(|policy| policy.tree().to_json())
     }
 
     /// Scores of one observation `[C]`; masked ones are minus infinity.

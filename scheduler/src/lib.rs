@@ -61,7 +61,6 @@ pub mod physics;
 mod planner;
 pub mod policy;
 pub mod portable_math;
-pub mod selector;
 pub mod tree;
 mod watched;
 

@@ -9,7 +9,7 @@ use pleach_scheduler::Capabilities;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 use serde::Serialize;
 
-use crate::commands::{Context, ablate, bundle, check, drift, frontier, guard, seal, select, stability};
+use crate::commands::{Context, ablate, bundle, check, drift, frontier, guard, seal, stability};
 use crate::flags::distill::PART_LISTS;
 use crate::flags::{CertifyArgs, DistillArgs, DistillCommand, MonotoneFlag};
 use crate::progress::bars;
@@ -56,7 +56,6 @@ pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
         Some(DistillCommand::Certify(args)) => return certify(args, context),
         Some(DistillCommand::Frontier(args)) => return frontier::run(args, context),
         Some(DistillCommand::Guard(args)) => return guard::run(args, context),
-        Some(DistillCommand::Select(args)) => return select::run(args, context),
         Some(DistillCommand::Check(args)) => return check::run(args, context),
         Some(DistillCommand::Seal(args)) => return seal::run(args, context),
         Some(DistillCommand::Drift(args)) => return drift::run(args, context),

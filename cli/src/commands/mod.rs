@@ -23,7 +23,6 @@ pub mod quickstart;
 pub mod reproduce;
 pub mod say;
 pub mod seal;
-pub mod select;
 pub mod stability;
 pub mod stop;
 pub mod suite;

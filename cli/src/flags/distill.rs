@@ -10,7 +10,6 @@ use super::RunArgs;
 use super::deploy::{BundleArgs, DriftArgs, SealArgs};
 use super::evaluate::{SchedulingFlags, WorkloadFlags};
 use super::guard::{AblateArgs, CheckArgs, GuardArgs};
-use super::select::SelectArgs;
 use super::stability::StabilityArgs;
 
 /// Prunes a teacher into one decision tree, or searches for one in the simulator. Size and cuts are chosen by simulated
@@ -151,7 +150,6 @@ impl DistillArgs {
             Some(DistillCommand::Frontier(args)) => args.run.threads,
             Some(DistillCommand::Guard(args)) => args.run.threads,
             Some(DistillCommand::Drift(args)) => args.run.threads,
-            Some(DistillCommand::Select(args)) => args.run.threads,
             Some(DistillCommand::Stability(args)) => args.run.threads,
             Some(DistillCommand::Certify(_) | DistillCommand::Seal(_) | DistillCommand::Bundle(_)) | None => {
                 self.run.threads
@@ -168,7 +166,6 @@ impl DistillArgs {
             Some(DistillCommand::Frontier(args)) => &args.run.json,
             Some(DistillCommand::Guard(args)) => &args.run.json,
             Some(DistillCommand::Drift(args)) => &args.run.json,
-            Some(DistillCommand::Select(args)) => &args.run.json,
             Some(DistillCommand::Stability(args)) => &args.run.json,
             Some(DistillCommand::Certify(_) | DistillCommand::Seal(_) | DistillCommand::Bundle(_)) | None => {
                 &self.run.json
@@ -190,8 +187,6 @@ pub enum DistillCommand {
     Frontier(Box<FrontierArgs>),
     /// What a guard against endless waiting costs and gains, for several lengths; writes one into the file
     Guard(Box<GuardArgs>),
-    /// Learns which heuristic to leave a decision to, by the state of the cluster: a tree whose leaves name heuristics
-    Select(Box<SelectArgs>),
     /// Makes a tree ready to be deployed: certificates, golden vectors, fallback, visits in its file
     Seal(Box<SealArgs>),
     /// How much trees differ that were distilled from one teacher with other seeds

@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use pleach_scheduler::selector::Selector;
 use pleach_scheduler::tree::Tree;
 
 use super::{pleach, succeed, text};
@@ -399,69 +398,4 @@ fn an_edited_tree_is_checked_against_the_version_before() {
             .code(),
         Some(2)
     );
-}
-
-#[test]
-fn a_selector_is_learned_shown_and_evaluated_and_tree_commands_refuse_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let search = "distill select --workload Pleach/GavelMulti-v1 --num-jobs 20 --rules fifo,sjf,sjf-best-type --leaves 2 \
-                  --simulations 500 --lists 2 --quiet";
-    succeed(folder.path(), &format!("{search} --threads 1 --out one"));
-    succeed(folder.path(), &format!("{search} --threads 2 --out two"));
-    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
-    for name in ["selector.json", "selector.txt", "select.json"] {
-        assert_eq!(
-            read(&format!("one/{name}")),
-            read(&format!("two/{name}")),
-            "{name}"
-        );
-    }
-    let selector = Selector::load(&folder.path().join("one/selector.json")).unwrap();
-    let made = &selector.meta().trained_by;
-    assert_eq!(made["rules"], serde_json::json!(["fifo", "sjf", "sjf-best-type"]));
-    assert_eq!(made["made_on"]["num_jobs"], 20);
-    let page = read("one/report.md");
-    assert!(
-        page.contains("the best single one in hindsight") && page.contains("distill select --workload"),
-        "{page}"
-    );
-    // A folder, a file and a file by hand are policies; each shows itself in words.
-    let shown = succeed(folder.path(), "policies --show one");
-    assert_eq!(shown.trim_end(), selector.to_text().trim_end());
-    let by_hand = read("one/sizes/leaves-1.json").replace("\"name\": \"selector\"", "\"name\": \"mine\"");
-    fs::write(folder.path().join("mine.json"), &by_hand).unwrap();
-    let shown = succeed(folder.path(), "policies --show mine.json");
-    assert!(
-        shown.starts_with("mine: 1 leaf, depth 0; in each leaf one heuristic decides\n"),
-        "{shown}"
-    );
-    let rule = Selector::from_json(&by_hand).unwrap().rules()[0].to_string();
-    succeed(
-        folder.path(),
-        &format!(
-            "evaluate --policy mine.json,{rule} --workload Pleach/GavelMulti-v1 --num-jobs 20 --seeds 2 --csv runs.csv --quiet"
-        ),
-    );
-    let runs = read("runs.csv");
-    let of = |policy: &str| -> Vec<String> {
-        let mark = format!(",{policy},");
-        let rows = runs
-            .lines()
-            .filter(|row| row.contains(&mark) || row.starts_with(&mark[1..]));
-        rows.map(|row| row.replace(policy, "")).collect()
-    };
-    assert_eq!((of("selector").len(), of("selector")), (2, of(&rule)), "{runs}");
-    let refused = pleach(folder.path(), "distill certify mine.json");
-    let said = text(&refused.stderr);
-    assert!(
-        said.contains("the file says format \"pleach-selector\"; a policy file says \"pleach-tree\""),
-        "{said}"
-    );
-    fs::write(
-        folder.path().join("mine.json"),
-        by_hand.replace(&format!("\"{rule}\""), "\"sjf-best-typ\""),
-    )
-    .unwrap();
-    let refused = text(&pleach(folder.path(), "policies --show mine.json").stderr);
-    assert!(refused.contains("did you mean sjf-best-type?"), "{refused}");
 }

@@ -53,7 +53,6 @@ pub fn loaded(policy: Box<dyn Policy>) -> Loaded {
         name: policy.name().to_owned(),
         decider: Decider::Policy(policy),
         tree: None,
-        selector: None,
         warnings: Vec::new(),
         narrow: None,
     }

@@ -1,5 +1,5 @@
-//! Distilling a policy on the episodes of an environment, judged on validation workloads by their objective; searching for a tree
-//! or for a selector; and the parts on which trees are judged.
+//! Distilling a policy on the episodes of an environment, judged on validation workloads by their objective; searching for a
+//! tree; and the parts on which trees are judged.
 
 pub mod ablate;
 pub mod bundle;
@@ -12,7 +12,6 @@ pub mod parts;
 mod recorded;
 pub mod search;
 mod search_report;
-pub mod select;
 mod shuffled;
 pub mod side_by_side;
 pub mod stability;

@@ -5,7 +5,6 @@
 //! luck in choosing is on the baseline's side.
 
 use pleach_distill::search::Outcome;
-use pleach_env::workload::Workload;
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, WorkloadConfig, simulate_planner};
 use pleach_scheduler::Planner;
 use pleach_scheduler::portable_math::{exp, ln};
@@ -185,17 +184,6 @@ impl Lists {
             .iter()
             .map(|list| list.instance.workload.cluster.gpu_types.len());
         types.max().unwrap_or(1)
-    }
-
-    /// The first lists, each with the settings under which its seed is run.
-    pub(super) fn first(&self, num: usize) -> impl Iterator<Item = (&Workload, SimConfig)> {
-        self.lists.iter().take(num).map(|list| {
-            let sim = SimConfig {
-                seed: list.instance.seed,
-                ..self.sim.clone()
-            };
-            (&list.instance.workload, sim)
-        })
     }
 
     /// Draws `num` lists of each kind, less where it has a smaller share, from a stream of their own, and runs the

@@ -1,11 +1,10 @@
-//! A policy in a file: a checkpoint, a tree, a selector or the formula of an index, told apart by what is in it.
+//! A policy in a file: a checkpoint, a tree or the formula of an index, told apart by what is in it.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
 use pleach_network::LearnedPolicy;
-use pleach_scheduler::selector::Selector;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 
 use crate::error::Error;
@@ -19,7 +18,6 @@ const MEND_IT: &str = "Mend it there: docs/policy-file.md, Editing by hand.";
 pub(super) enum PolicyFile {
     /// The formula of an index, as its planner takes it.
     Formula(serde_json::Value),
-    Selector(Box<Selector>),
     Tree(Box<Tree>),
     Network(Box<LearnedPolicy>),
 }
@@ -30,7 +28,7 @@ impl PolicyFile {
         let first = first_byte(path).map_err(|source| Error::io("read", path, source))?;
         let refused = |reason: String, hint: &str| Error::Contract {
             what: format!("policy file {}", path.display()),
-            expected: "a checkpoint, a tree or a selector of this version".into(),
+            expected: "a checkpoint or a tree of this version".into(),
             found: reason,
             hint: hint.into(),
         };
@@ -47,10 +45,6 @@ impl PolicyFile {
         if first == Some(b'{') {
             if let Some(formula) = formula_in(path) {
                 return Ok(PolicyFile::Formula(formula));
-            }
-            if Selector::is_in(path).unwrap_or(false) {
-                let selector = Selector::load(path).map_err(refused_tree)?;
-                return Ok(PolicyFile::Selector(Box::new(selector)));
             }
             let tree = Tree::load(path).map_err(refused_tree)?;
             return Ok(PolicyFile::Tree(Box::new(tree)));

@@ -1,4 +1,4 @@
-//! Whoever can be compared: a heuristic or a planner by name, a trained network, a tree or a selector by file, or all policies of a
+//! Whoever can be compared: a heuristic or a planner by name, a trained network or a tree by file, or all policies of a
 //! run's folder.
 
 use std::fmt;
@@ -10,7 +10,6 @@ use pleach_baselines::dealing::policy_planner;
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::cluster::Capabilities;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::selector::{Selector, SelectorPolicy};
 use pleach_scheduler::tree::{Bundle, MANIFEST_FILE, Tree, TreePolicy};
 use pleach_scheduler::{ActionKind, ActionSet, Planner, PolicyPlanner, heuristics};
 
@@ -26,14 +25,12 @@ pub(crate) const USE_THE_FILE: &str =
     "Put the run's own file back, or give this file itself instead of the folder if it is meant.";
 /// The tree that a distillation gave, in its folder.
 pub const TREE_FILE: &str = "tree.json";
-/// The selector that `pleach distill select` gave, in its folder.
-pub const SELECTOR_FILE: &str = "selector.json";
 /// What stands before a policy by whose passes GPUs are dealt.
 const DEALT: &str = "deal:";
 /// What a deal makes use of in a cluster.
 const DEALS: ActionSet = ActionSet::of(ActionKind::Preempt).with(ActionKind::Share);
 /// Every policy that a run's folder may hold.
-const IN_FOLDERS: [&str; 3] = [BEST_CHECKPOINT, TREE_FILE, SELECTOR_FILE];
+const IN_FOLDERS: [&str; 2] = [BEST_CHECKPOINT, TREE_FILE];
 
 /// A policy that can be made anew for every run.
 #[derive(Clone, Debug)]
@@ -47,7 +44,6 @@ enum Kind {
     Heuristic(&'static str),
     Network(Box<LearnedPolicy>),
     Tree(Box<TreePolicy>),
-    Selector(Box<SelectorPolicy>),
     Planner(&'static Entry, serde_json::Value),
     Made(Maker),
     /// Deals by the passes of another.
@@ -112,15 +108,6 @@ impl PolicySpec {
             name: name.to_string(),
             kind: Kind::Tree(Box::new(policy)),
         })
-    }
-
-    /// A selector.
-    #[must_use]
-    pub fn selector(name: &str, selector: Selector) -> PolicySpec {
-        PolicySpec {
-            name: name.to_string(),
-            kind: Kind::Selector(Box::new(SelectorPolicy::new(selector))),
-        }
     }
 
     /// A policy of the caller's own, for example one in another language; `make` gives a fresh one for every run.
@@ -206,13 +193,12 @@ impl PolicySpec {
             Kind::Heuristic(name) => heuristics::by_name(name)?,
             Kind::Network(policy) => Box::new((**policy).clone()),
             Kind::Tree(policy) => Box::new((**policy).clone()),
-            Kind::Selector(policy) => Box::new((**policy).clone()),
             Kind::Made(maker) => (maker.0)(),
             Kind::Planner(..) | Kind::Dealt(_) => {
                 return Err(Error::config(
                     "policy",
                     &self.name,
-                    "a policy that chooses among candidates: a heuristic, a network, a tree or a selector",
+                    "a policy that chooses among candidates: a heuristic, a network or a tree",
                     format!("{} plans whole rounds; pleach evaluate compares it.", self.name),
                 ));
             }
@@ -253,17 +239,15 @@ impl PolicySpec {
             }
             // Where nobody may be stopped a deal fills free GPUs.
             Kind::Dealt(inner) => inner.check(capabilities),
-            // The heuristics of a selector do without what a cluster cannot do, as they do alone.
-            Kind::Heuristic(_) | Kind::Network(_) | Kind::Selector(_) | Kind::Made(_) => Ok(()),
+            Kind::Heuristic(_) | Kind::Network(_) | Kind::Made(_) => Ok(()),
         }
     }
 
-    /// The tree, the selector or the formula in words, if this is one.
+    /// The tree or the formula in words, if this is one.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         match &self.kind {
             Kind::Tree(policy) => Some(policy.tree().to_text()),
-            Kind::Selector(policy) => Some(policy.selector().to_text()),
             Kind::Dealt(inner) => inner.text(),
             Kind::Planner(entry, formula) if entry.info.name == "index" => {
                 let formula = pleach_baselines::dealing::formula_of(formula).ok()?;
@@ -394,12 +378,12 @@ impl PolicySpec {
         all.push(self);
     }
 
-    /// Whether numbers of a decision point are not enough for it: a heuristic, a selector of them, a planner, a network that corrects a
+    /// Whether numbers of a decision point are not enough for it: a heuristic, a planner, a network that corrects a
     /// heuristic or has one on standby.
     #[must_use]
     pub fn reads_cluster(&self) -> bool {
         match &self.kind {
-            Kind::Heuristic(_) | Kind::Selector(_) | Kind::Planner(..) | Kind::Dealt(_) => true,
+            Kind::Heuristic(_) | Kind::Planner(..) | Kind::Dealt(_) => true,
             Kind::Network(policy) => policy.reads_cluster(),
             Kind::Tree(_) | Kind::Made(_) => false,
         }
@@ -410,15 +394,6 @@ impl PolicySpec {
     pub fn tree_policy(&self) -> Option<&TreePolicy> {
         match &self.kind {
             Kind::Tree(policy) => Some(policy),
-            _ => None,
-        }
-    }
-
-    /// The selector, if this is one.
-    #[must_use]
-    pub fn selector_policy(&self) -> Option<&SelectorPolicy> {
-        match &self.kind {
-            Kind::Selector(policy) => Some(policy),
             _ => None,
         }
     }
@@ -446,7 +421,6 @@ pub fn label_and_place(spec: &str) -> (Option<&str>, &str) {
 fn open_file(path: &Path) -> Result<PolicySpec, Error> {
     match PolicyFile::open(path)? {
         PolicyFile::Formula(formula) => PolicySpec::planner("index", formula),
-        PolicyFile::Selector(selector) => Ok(PolicySpec::selector("selector", *selector)),
         PolicyFile::Tree(tree) => PolicySpec::tree("tree", *tree),
         PolicyFile::Network(policy) => Ok(PolicySpec::network("network", policy.named("network"))),
     }

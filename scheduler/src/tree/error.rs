@@ -26,7 +26,7 @@ pub enum TreeError {
     #[error("the policy file is not of the expected form: {0}")]
     Json(String),
     /// The file is of another kind.
-    #[error("the file says format \"{found}\"; a policy file says \"{expected}\"")]
+    #[error("the file says format \"{found}\"; a policy file says \"{expected}\"{}", of_removed(found))]
     Format {
         /// What the file says.
         found: String,
@@ -168,33 +168,6 @@ pub enum NodeError {
         /// What was found.
         found: String,
     },
-    /// Neither a split nor a leaf of a selector, or something of both.
-    #[error("a node of a selector has either feature, threshold, left and right, or leaf and rule; {found}")]
-    SelectorShape {
-        /// What was found.
-        found: String,
-    },
-    /// A selector asks what differs from candidate to candidate.
-    #[error(
-        "{name} is a feature of a candidate, and a selector asks about the cluster alone: split on one of {}",
-        allowed.join(", ")
-    )]
-    CandidateFeature {
-        /// The feature.
-        name: &'static str,
-        /// The features of the cluster.
-        allowed: Vec<&'static str>,
-    },
-    /// A leaf of a selector names no heuristic.
-    #[error("there is no heuristic \"{name}\": did you mean {nearest}? A leaf names one of {}", allowed.join(", "))]
-    UnknownRule {
-        /// The name.
-        name: String,
-        /// The known name that resembles it most.
-        nearest: &'static str,
-        /// All names.
-        allowed: &'static [&'static str],
-    },
     /// The stated place is not the place in the list.
     #[error("it calls itself node {stated}")]
     Place {
@@ -288,4 +261,14 @@ pub enum NodeError {
         /// The id.
         leaf: u32,
     },
+}
+
+/// What to say besides of a format that earlier versions had.
+fn of_removed(found: &str) -> &'static str {
+    match found {
+        "pleach-selector" => {
+            ". Selectors are gone: a tree that was searched is ahead of them (pleach distill --search)"
+        }
+        _ => "",
+    }
 }

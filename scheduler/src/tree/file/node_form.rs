@@ -6,7 +6,7 @@ use super::split_form::WrittenSplit;
 use crate::tree::error::NodeError;
 use crate::tree::node::Node;
 
-/// Every key that a node of a tree or of a selector may have.
+/// Every key that a node of a tree may have.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FileNode {
@@ -32,36 +32,11 @@ pub(crate) struct FileNode {
     samples: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     weight: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule: Option<String>,
-}
-
-/// A split as it runs.
-pub(crate) struct Split {
-    pub(crate) feature: u16,
-    pub(crate) threshold: f32,
-    pub(crate) left: u32,
-    pub(crate) right: u32,
 }
 
 impl FileNode {
-    /// The form of a split.
-    pub(crate) fn of_split(place: usize, split: &Split) -> FileNode {
-        let written = WrittenSplit::of(split.feature, split.threshold);
-        FileNode {
-            node: Some(place),
-            feature: Some(written.feature),
-            threshold: Some(split.threshold),
-            raw: written.raw,
-            unit: written.unit,
-            left: Some(split.left),
-            right: Some(split.right),
-            ..FileNode::default()
-        }
-    }
-
     /// Refuses a node that stands in another place than it says.
-    pub(crate) fn check_place(&self, place: usize) -> Result<(), NodeError> {
+    fn check_place(&self, place: usize) -> Result<(), NodeError> {
         match self.node.filter(|stated| *stated != place) {
             Some(stated) => Err(NodeError::Place { stated }),
             None => Ok(()),
@@ -70,13 +45,13 @@ impl FileNode {
 
     /// The split, where it has the keys of one and no other. `are_as_written` says that no threshold was changed: then one that
     /// contradicts its raw value gives way to it.
-    pub(crate) fn split(&self, are_as_written: bool) -> Result<Option<Split>, NodeError> {
+    fn split(&self, are_as_written: bool) -> Result<Option<Node>, NodeError> {
         let (Some(feature), Some(threshold), Some(left), Some(right)) =
             (&self.feature, self.threshold, self.left, self.right)
         else {
             return Ok(None);
         };
-        if self.has_any(&["leaf", "score", "samples", "weight", "rule"]) {
+        if self.has_any(&["leaf", "score", "samples", "weight"]) {
             return Ok(None);
         }
         let written = WrittenSplit {
@@ -86,28 +61,12 @@ impl FileNode {
             unit: self.unit.clone(),
         };
         let (feature, threshold) = written.read(are_as_written)?;
-        Ok(Some(Split {
+        Ok(Some(Node::Split {
             feature,
             threshold,
             left,
             right,
         }))
-    }
-
-    /// The form of a leaf that names a rule.
-    pub(crate) fn of_rule(place: usize, id: u32, rule: &str) -> FileNode {
-        FileNode {
-            node: Some(place),
-            leaf: Some(id),
-            rule: Some(rule.to_owned()),
-            ..FileNode::default()
-        }
-    }
-
-    /// The id and the rule of a leaf, where it has these keys and no other.
-    pub(crate) fn rule(&self) -> Option<(u32, &str)> {
-        let found = self.leaf.zip(self.rule.as_deref());
-        found.filter(|_| self.keys() == ["leaf", "rule"])
     }
 
     fn has_any(&self, keys: &[&str]) -> bool {
@@ -127,14 +86,13 @@ impl FileNode {
             ("score", self.score.is_some()),
             ("samples", self.samples.is_some()),
             ("weight", self.weight.is_some()),
-            ("rule", self.rule.is_some()),
         ];
         let there = keys.into_iter().filter_map(|(key, there)| there.then_some(key));
         there.collect()
     }
 
     /// What a node that is neither split nor leaf has.
-    pub(crate) fn found(&self) -> String {
+    fn found(&self) -> String {
         format!("this one has [{}]", self.keys().join(", "))
     }
 }
@@ -147,15 +105,19 @@ pub(super) fn written(place: usize, node: &Node) -> FileNode {
             threshold,
             left,
             right,
-        } => FileNode::of_split(
-            place,
-            &Split {
-                feature,
-                threshold,
-                left,
-                right,
-            },
-        ),
+        } => {
+            let written = WrittenSplit::of(feature, threshold);
+            FileNode {
+                node: Some(place),
+                feature: Some(written.feature),
+                threshold: Some(threshold),
+                raw: written.raw,
+                unit: written.unit,
+                left: Some(left),
+                right: Some(right),
+                ..FileNode::default()
+            }
+        }
         Node::Leaf {
             id,
             score,
@@ -176,18 +138,7 @@ pub(super) fn written(place: usize, node: &Node) -> FileNode {
 pub(super) fn read_node(place: usize, node: &FileNode, are_as_written: bool) -> Result<Node, NodeError> {
     node.check_place(place)?;
     if let Some(split) = node.split(are_as_written)? {
-        let Split {
-            feature,
-            threshold,
-            left,
-            right,
-        } = split;
-        return Ok(Node::Split {
-            feature,
-            threshold,
-            left,
-            right,
-        });
+        return Ok(split);
     }
     match (node.leaf, node.score, node.samples, node.weight) {
         (Some(id), Some(score), Some(samples), Some(weight))

@@ -17,7 +17,7 @@ use pleach_experiments::sweep::policy_unit;
 
 use crate::commands::stop::Stop;
 use crate::commands::{
-    Context, bench, blend, calibrate, distill, evaluate, explain, export, index, manual, policies,
+    Context, bench, calibrate, distill, evaluate, explain, export, index, manual, policies,
     quickstart, reproduce, suite, sweep, tournament, train, workload,
 };
 use crate::flags::sweep::SweepCommand;
@@ -91,7 +91,6 @@ fn threads_of(command: &Command) -> Option<u16> {
             _ => None,
         },
         Command::Sweep(_)
-        | Command::Blend(_)
         | Command::Explain(_)
         | Command::Export(_)
         | Command::Policies(_)
@@ -121,7 +120,6 @@ fn json_of(command: &Command) -> Option<&Path> {
             _ => &None,
         },
         Command::Sweep(_)
-        | Command::Blend(_)
         | Command::Export(_)
         | Command::Index(_)
         | Command::Features
@@ -231,7 +229,6 @@ fn run_command(command: &Command, command_line: String) -> Result<u8, Error> {
     match command {
         Command::Quickstart(args) => quickstart::run(args, &mut context)?,
         Command::Train(args) => train::run(args, &mut context)?,
-        Command::Blend(args) => blend::run(args, &mut context)?,
         Command::Calibrate(args) => calibrate::run(args, &mut context)?,
         Command::Export(args) => export::run(args, &mut context)?,
         Command::Index(args) => index::run(args, &mut context)?,

@@ -4,7 +4,6 @@
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")
 )]
 
-mod blend;
 mod container;
 mod contract;
 mod decision_batch;
@@ -24,7 +23,6 @@ pub mod softmax;
 #[cfg(test)]
 mod fixtures;
 
-pub use blend::blend;
 pub use container::Container;
 pub use contract::{Contract, Standby};
 pub use decision_batch::{DecisionBatch, DecisionRef, action_of, choice_of};

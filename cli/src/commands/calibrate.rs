@@ -1,5 +1,7 @@
 //! `pleach calibrate`: the queue below which a heuristic decides in the place of a network.
 
+use std::path::Path;
+
 use pleach_experiments::calibrate::{Calibration, Tried, calibrate};
 use pleach_experiments::distill::parts::{PartRow, markdown};
 use pleach_experiments::error::Error;
@@ -7,7 +9,6 @@ use pleach_experiments::evaluate::workload_source::env_of;
 use pleach_experiments::train::fine_tuning::network_at;
 
 use crate::commands::Context;
-use crate::commands::blend::check_target;
 use crate::flags::CalibrateArgs;
 use crate::progress::bars;
 
@@ -30,6 +31,29 @@ pub fn run(args: &CalibrateArgs, context: &mut Context<'_>) -> Result<(), Error>
     }
     context.say(&words(&calibration))?;
     context.say(&format!("written to {}", args.to.display()))
+}
+
+/// Refuses a name that is not a checkpoint's, and a file that is there unless it may be replaced.
+fn check_target(to: &Path, force: bool) -> Result<(), Error> {
+    let hint = "pleach evaluate --policy NAME.ckpt compares it.";
+    if to.extension().is_none_or(|extension| extension != "ckpt") {
+        return Err(Error::config(
+            "to",
+            to.display(),
+            "a name that ends in .ckpt",
+            hint,
+        ));
+    }
+    if to.exists() && !force {
+        let hint = "Give another name, or --force to replace it.";
+        return Err(Error::config(
+            "to",
+            to.display(),
+            "a file that is not there yet",
+            hint,
+        ));
+    }
+    Ok(())
 }
 
 /// Standbys that are shown: the best few, and the network alone.

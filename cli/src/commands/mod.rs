@@ -2,7 +2,6 @@
 
 pub mod ablate;
 pub mod bench;
-pub mod blend;
 pub mod bundle;
 pub mod calibrate;
 pub mod check;

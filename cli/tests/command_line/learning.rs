@@ -1,4 +1,4 @@
-//! Commands that learn: quickstart, train, distill, suite, blend.
+//! Commands that learn: quickstart, train, distill, suite.
 
 use std::fs;
 
@@ -273,38 +273,6 @@ fn a_suite_trains_judges_and_reads_its_trainings_back() {
     let unknown = pleach(folder.path(), "suite --task Pleach/Phily");
     assert_eq!(unknown.status.code(), Some(2));
     assert!(text(&unknown.stderr).contains("Pleach/Synergy-v1"));
-}
-
-#[test]
-fn networks_are_blended_into_one_that_can_be_evaluated() {
-    let folder = tempfile::tempdir().unwrap();
-    let reference = concat!(env!("CARGO_MANIFEST_DIR"), "/../checkpoints/reference");
-    let both =
-        format!("blend --network {reference}/GavelMulti-v1.ckpt,{reference}/GavelMulti-v1-longer.ckpt");
-    let blend = pleach(folder.path(), &format!("{both} --weights 3,1 --to b.ckpt"));
-    assert_eq!(blend.status.code(), Some(0), "{}", text(&blend.stderr));
-    assert!(text(&blend.stdout).contains("75 % of"), "{}", text(&blend.stdout));
-    let line = "evaluate --workload Pleach/GavelMulti-v1 --num-jobs 30 --seeds 1 --policy sjf,b.ckpt";
-    let evaluate = pleach(folder.path(), line);
-    assert_eq!(evaluate.status.code(), Some(0), "{}", text(&evaluate.stderr));
-    for (line, word) in [
-        (format!("{both} --to b.ckpt"), "--force"),
-        (format!("{both} --to c.json"), ".ckpt"),
-        (format!("{both} --weights 1 --to c.ckpt"), "one for each"),
-        (
-            format!("{both},{reference}/Elastic-v1.ckpt --to c.ckpt"),
-            "expected",
-        ),
-    ] {
-        let refused = pleach(folder.path(), &line);
-        assert_eq!(
-            refused.status.code(),
-            Some(2),
-            "{line}: {}",
-            text(&refused.stderr)
-        );
-        assert!(text(&refused.stderr).contains(word), "{}", text(&refused.stderr));
-    }
 }
 
 #[test]

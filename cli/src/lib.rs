@@ -17,8 +17,8 @@ use pleach_experiments::sweep::policy_unit;
 
 use crate::commands::stop::Stop;
 use crate::commands::{
-    Context, bench, calibrate, distill, evaluate, explain, export, index, manual, policies,
-    quickstart, reproduce, suite, sweep, tournament, train, workload,
+    Context, bench, calibrate, distill, evaluate, explain, export, index, manual, policies, quickstart,
+    reproduce, suite, sweep, tournament, train, workload,
 };
 use crate::flags::sweep::SweepCommand;
 use crate::flags::workload::WorkloadCommand;

@@ -69,7 +69,7 @@ pub use metrics::{JobOutcome, Metrics};
 pub use random::{RandomActions, random_action};
 pub use reward::RewardConfig;
 pub use seed::Seed;
-pub use simulate::{SimConfig, SimResult, Task, simulate, simulate_all, simulate_planner};
+pub use simulate::{SimConfig, SimResult, simulate, simulate_planner};
 pub use vec_env::VecEnv;
 pub use vector::{AutoresetMode, Batch, BatchMut, ObservationMut, Spaces, Step, VectorEnv};
 pub use views::candidate_rows;

@@ -1,7 +1,5 @@
 //! Runs a policy on a workload from the first submission to the last finish.
 
-use std::sync::Mutex;
-
 use pleach_scheduler::cluster::{Capabilities, Cluster};
 use pleach_scheduler::pass::Pass;
 use pleach_scheduler::policy::Policy;
@@ -178,32 +176,4 @@ fn assert_littles_law(jobs_s: f64, jobs: &[JobOutcome]) {
         "{} jobs were in the system for {jobs_s} s and took {sum_jct_s} s: a job was lost or miscounted",
         jobs.len()
     );
-}
-
-/// One simulation to be run: a workload, its settings and a maker of its policy.
-pub type Task<'a> = (
-    &'a Workload,
-    SimConfig,
-    &'a (dyn Fn() -> Result<Box<dyn Policy>, Error> + Sync),
-);
-
-/// Runs many simulations over the threads of the present pool; results are in the order of the tasks whatever the
-/// number of threads. `progress` is called after each one.
-///
-/// # Errors
-/// The first error in the order of the tasks.
-pub fn simulate_all(tasks: &[Task<'_>], progress: &(dyn Fn(usize) + Sync)) -> Result<Vec<SimResult>, Error> {
-    use rayon::prelude::*;
-    let finished = Mutex::new(0);
-    let results: Vec<Result<SimResult, Error>> = tasks
-        .par_iter()
-        .map(|(workload, config, policy)| {
-            let result = policy().and_then(|mut policy| simulate(workload, config, &mut policy));
-            let mut finished = finished.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            *finished += 1;
-            progress(*finished);
-            result
-        })
-        .collect();
-    results.into_iter().collect()
 }

@@ -37,7 +37,7 @@ pub struct Patience {
 
 impl Patience {
     /// Tuned on the validation lists of `PhillyGang-v1` and `HeliosTenants-v1`: `cargo run --release -p pleach-experiments --example
-    /// tune_delay`.
+    /// tune_delay` at commit 996874d.
     pub const TUNED: Patience = Patience {
         short_s: 3600.0,
         wait_ratio: 0.5,
@@ -158,7 +158,8 @@ pub struct BestTypeDelay {
 }
 
 impl BestTypeDelay {
-    /// Tuned on the validation lists of `GavelMulti-v1`: `cargo run --release -p pleach-experiments --example tune_delay`.
+    /// Tuned on the validation lists of `GavelMulti-v1`: `cargo run --release -p pleach-experiments --example tune_delay` at
+    /// commit 996874d.
     pub const TUNED: BestTypeDelay = BestTypeDelay {
         margin: 0.1,
         patience: Patience::TUNED,

@@ -26,7 +26,10 @@ pub enum TreeError {
     #[error("the policy file is not of the expected form: {0}")]
     Json(String),
     /// The file is of another kind.
-    #[error("the file says format \"{found}\"; a policy file says \"{expected}\"{}", of_removed(found))]
+    #[error(
+        "the file says format \"{found}\"; a policy file says \"{expected}\"{}",
+        of_removed(found)
+    )]
     Format {
         /// What the file says.
         found: String,

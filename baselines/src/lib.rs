@@ -27,7 +27,7 @@
 //!
 //! # What is deliberately not here
 //! Simulation: a planner knows what a scheduler knows. Known bugs of released code: where a comparison needs them, the presets
-//! of other simulators reproduce them (`pleach-reproduce`). Learning.
+//! of other simulators reproduce them (tests of `pleach-reproduce`). Learning.
 #![cfg_attr(
     test,
     allow(clippy::disallowed_methods, reason = "tests hold results to the C library's")

@@ -1,5 +1,5 @@
 //! Contracts of the whole workspace: see `tests/`. Here is the one way in which tests of all crates come by published lists and
-//! recorded runs, which are not part of the project.
+//! recorded runs, which are not part of the project, and golden files ([`golden`]).
 //!
 //! They lie in `shared/data` beside the repository. Where one is missing, the test that asks for it fails under
 //! `PLEACH_REQUIRE_DATA=1`; otherwise it passes, and stands in `target/skipped-for-missing-data.txt`, which `./check.sh`
@@ -131,6 +131,7 @@ mod tests {
     }
 }
 
+pub mod golden;
 mod markup;
 
 pub use markup::assert_well_formed;

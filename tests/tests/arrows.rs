@@ -76,7 +76,6 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "pleach-agents",
             "pleach-distill",
             "pleach-experiments",
-            "pleach-reproduce",
         ],
     ),
 ];

@@ -7,10 +7,10 @@
 mod compare;
 mod read;
 
+use crate::presets::{Preset, helios, lucid, tiresias};
 use compare::{Comparison, print_heading};
 use pleach_env::Seed;
 use pleach_env::workload::JobSpec;
-use pleach_reproduce::simulators::{Preset, helios, lucid, tiresias};
 use pleach_tests::data;
 use rand::seq::SliceRandom;
 use read::{Row, VirtualCluster, table, virtual_clusters};

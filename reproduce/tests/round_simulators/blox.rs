@@ -1,12 +1,12 @@
 //! Blox: jobs of one GPU that keep it until a job before them in the order wants it.
 
+use crate::presets::blox::{Blox, CLOCK, Order};
+use crate::presets::in_rounds::run;
 use pleach_env::workload::{JobSpec, Outcome, Workload};
-use pleach_reproduce::simulators::blox::{Blox, CLOCK, Order};
-use pleach_reproduce::simulators::in_rounds::run;
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 
-use super::golden::{Comparison, Row, folder, number, rows};
+use super::recorded::{Comparison, Row, folder, number, rows};
 
 fn job(row: &Row) -> JobSpec {
     JobSpec {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::presets::gavel::{CLOCK, Gavel, GavelRules, PairSpeeds};
+use crate::presets::in_rounds::run;
 use pleach_baselines::rounds::{JobCombination, Targets};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
-use pleach_reproduce::simulators::gavel::{CLOCK, Gavel, GavelRules, PairSpeeds};
-use pleach_reproduce::simulators::in_rounds::run;
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::cluster_spec::{
     ClusterSpec, GpuTypeSpec, ModelClass, NodeGroup, Resources, TenantSpec,
@@ -14,7 +14,7 @@ use pleach_scheduler::cluster_spec::{
 use pleach_scheduler::physics::interference::PairEntry;
 use pleach_scheduler::{ClassId, GpuTypeId, JobId, Time};
 
-use super::golden::{Comparison, Row, folder, number, rows};
+use super::recorded::{Comparison, Row, folder, number, rows};
 
 /// In the order in which the simulator numbers its workers.
 const TYPES: [&str; 3] = ["k80", "p100", "v100"];

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::presets::gavel::PairSpeeds;
 use pleach_baselines::gavel::Common;
 use pleach_baselines::gavel::Snapshot;
 use pleach_baselines::gavel::{Claim, fairest};
@@ -14,12 +15,11 @@ use pleach_baselines::gavel::{TimeProgram, group_by};
 use pleach_baselines::gavel::{fifo, most_progress};
 use pleach_baselines::linear_program::Limits;
 use pleach_baselines::rounds::Targets;
-use pleach_reproduce::simulators::gavel::PairSpeeds;
 use pleach_scheduler::JobId;
 
 use super::gavel::{Run, pair_speeds, runs, speeds, targets, workload};
 use super::gavel_targets::{snapshot, speeds_under, steps};
-use super::golden::{folder, number, rows};
+use super::recorded::{folder, number, rows};
 
 /// One time at which targets were computed.
 struct Instant {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::presets::gavel::PairSpeeds;
 use pleach_baselines::gavel::group_by;
 use pleach_baselines::gavel::las_norms;
 use pleach_baselines::gavel::{Due, fill};
@@ -13,11 +14,10 @@ use pleach_baselines::gavel::{Kind, Snapshot};
 use pleach_baselines::linear_program::Limits;
 use pleach_baselines::rounds::Targets;
 use pleach_env::workload::Workload;
-use pleach_reproduce::simulators::gavel::PairSpeeds;
 use pleach_scheduler::{ClassId, GpuTypeId, JobId};
 
 use super::gavel::{Run, pair_speeds, runs, speeds, targets, workload};
-use super::golden::{folder, number, rows};
+use super::recorded::{folder, number, rows};
 
 /// The jobs that were there when targets were computed, with the kinds numbered by class.
 pub(super) fn snapshot(workload: &Workload, jobs: &[JobId], pairs: &PairSpeeds) -> Snapshot {

@@ -8,5 +8,5 @@ mod blox;
 mod gavel;
 mod gavel_objectives;
 mod gavel_targets;
-mod golden;
+mod recorded;
 mod synergy;

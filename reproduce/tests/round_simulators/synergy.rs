@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::presets::in_rounds::run;
+use crate::presets::synergy::{CLOCK, Grant, Ideal, Order, Sensitivity, Synergy};
 use pleach_env::workload::{JobSpec, Outcome, Workload};
-use pleach_reproduce::simulators::in_rounds::run;
-use pleach_reproduce::simulators::synergy::{CLOCK, Grant, Ideal, Order, Sensitivity, Synergy};
 use pleach_scheduler::Time;
 use pleach_scheduler::cluster::Slice;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_scheduler::physics::sensitivity::Sensitivity as Surface;
 
-use super::golden::{Comparison, Row, folder, number, rows};
+use super::recorded::{Comparison, Row, folder, number, rows};
 
 /// GPUs, CPU cores, memory (GiB).
 const SERVER: [f64; 3] = [8.0, 24.0, 500.0];

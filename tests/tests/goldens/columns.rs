@@ -9,7 +9,7 @@ use pleach_network::TrainedNetwork;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::tree::{Export, Tree};
 
-use super::golden::{Digest, Row, hold};
+use pleach_tests::golden::{Digest, Row, hold};
 
 /// Environments in which every column of a candidate varies.
 const IDS: [&str; 6] = [

@@ -2,7 +2,7 @@
 
 use pleach_env::{AutoresetMode, Batch, EnvConfig, Seed, VecEnv, VectorEnv, random_action};
 
-use super::golden::{Digest, Row, hold};
+use pleach_tests::golden::{Digest, Row, hold};
 
 const NUM_STEPS: usize = 1000;
 

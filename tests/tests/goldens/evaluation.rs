@@ -4,7 +4,7 @@ use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, generate};
 use pleach_env::{Seed, SimConfig};
 use pleach_experiments::{Instance, PolicySpec, Results, Runner};
 
-use super::golden::{Digest, Row, hold};
+use pleach_tests::golden::{Digest, Row, hold};
 
 #[test]
 fn a_comparison_gives_the_figures_it_did() {

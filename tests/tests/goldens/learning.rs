@@ -8,7 +8,7 @@ use pleach_env::{AutoresetMode, EnvConfig, Seed, SimConfig, VecEnv, WorkloadConf
 use pleach_network::{Contract, LearnedPolicy, NetworkConfig, Prior};
 use rayon::prelude::*;
 
-use super::golden::{Digest, Row, hold};
+use pleach_tests::golden::{Digest, Row, hold};
 
 const NUM_UPDATES: u64 = 3;
 

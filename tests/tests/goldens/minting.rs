@@ -1,6 +1,6 @@
 //! Every minting says why, in the file and in CHANGELOG.md.
 
-use super::golden::{Golden, digest_of};
+use pleach_tests::golden::{Golden, digest_of};
 
 /// Golden files, and nothing else lies in their folder.
 const FILES: [&str; 10] = [

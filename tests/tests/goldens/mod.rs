@@ -4,13 +4,11 @@
 //! CHANGELOG.md under *Changes results*:
 //!
 //! ```text
-//! PLEACH_MINT_GOLDENS='generators use portable functions' cargo test --workspace --test tests goldens
+//! PLEACH_MINT_GOLDENS='generators use portable functions' cargo test --workspace goldens
 //! ```
 //!
 //! The run that mints prints what moved and fails; the next one passes. The files are minted on x86-64 with AVX2 and FMA: another
 //! processor may round networks otherwise.
-
-mod golden;
 
 mod columns;
 mod environments;
@@ -18,7 +16,6 @@ mod evaluation;
 mod learning;
 mod networks;
 mod schedulers;
-mod simulators;
 mod trees;
 
 mod minting;

@@ -7,7 +7,7 @@ use pleach_network::LearnedPolicy;
 use pleach_scheduler::policy::Policy;
 use pleach_scheduler::tree::{Tree, TreePolicy};
 
-use super::golden::{Digest, Row, hold};
+use pleach_tests::golden::{Digest, Row, hold};
 
 const NUM_POINTS: usize = 200;
 const SEED: u64 = 11;

@@ -10,7 +10,7 @@ use pleach_env::{Seed, SimConfig, simulate_planner};
 use pleach_scheduler::{ActionKind, ActionSet, Planner, PolicyPlanner, heuristics};
 use serde_json::Value;
 
-use super::golden::{Digest, Row, hold};
+use pleach_tests::golden::{Digest, Row, hold};
 
 const RUN_TIME_S_MAX: f64 = 86_400.0;
 const NUM_JOBS: usize = 50;

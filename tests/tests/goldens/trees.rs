@@ -11,7 +11,7 @@ use pleach_scheduler::policy::{DecisionPoint, Policy};
 use pleach_scheduler::tree::{Tree, TreePolicy};
 use serde_json::Value;
 
-use super::golden::{Digest, Row, hold};
+use pleach_tests::golden::{Digest, Row, hold};
 
 /// Weighs size, waiting and what is left free.
 struct Teacher;

@@ -1,5 +1,7 @@
 //! A golden file: rows of name, digest and figures below a header that says why they were minted.
 
+#![allow(clippy::unwrap_used, reason = "tests alone come here")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -11,38 +13,54 @@ pub const MINT: &str = "PLEACH_MINT_GOLDENS";
 #[derive(Clone, Copy, Debug)]
 pub struct Digest(u64);
 
+impl Default for Digest {
+    fn default() -> Digest {
+        Digest::new()
+    }
+}
+
 impl Digest {
+    /// Of nothing.
+    #[must_use]
     pub fn new() -> Digest {
         Digest(0xcbf2_9ce4_8422_2325)
     }
 
+    /// Adds a word.
     pub fn word(&mut self, word: u64) {
         self.0 = (self.0 ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
     }
 
+    /// Adds a number, bit by bit.
     pub fn f64(&mut self, number: f64) {
         self.word(number.to_bits());
     }
 
+    /// Adds numbers.
     pub fn f64s(&mut self, numbers: &[f64]) {
         numbers.iter().for_each(|number| self.f64(*number));
     }
 
+    /// Adds numbers.
     pub fn f32s(&mut self, numbers: &[f32]) {
         numbers
             .iter()
             .for_each(|number| self.word(u64::from(number.to_bits())));
     }
 
+    /// Adds flags.
     pub fn bools(&mut self, flags: &[bool]) {
         flags.iter().for_each(|flag| self.word(u64::from(*flag)));
     }
 
+    /// Adds a text and its length.
     pub fn text(&mut self, text: &str) {
         text.bytes().for_each(|byte| self.word(u64::from(byte)));
         self.word(text.len() as u64);
     }
 
+    /// Sixteen digits.
+    #[must_use]
     pub fn hex(self) -> String {
         format!("{:016x}", self.0)
     }
@@ -51,11 +69,15 @@ impl Digest {
 /// One result: its name, and what it is (a digest and figures, or the figures alone).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
+    /// Its name, of which there is one in a file.
     pub name: String,
+    /// What it is.
     pub result: String,
 }
 
 impl Row {
+    /// A row of a digest and figures.
+    #[must_use]
     pub fn new(name: impl Into<String>, digest: Digest, figures: impl std::fmt::Display) -> Row {
         Row {
             name: name.into(),
@@ -67,20 +89,29 @@ impl Row {
 /// Why rows were minted, and the digest of those rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Minting {
+    /// The words of whoever minted.
     pub reason: String,
+    /// [`digest_of`] the rows.
     pub rows: String,
 }
 
+/// What a file holds.
 #[derive(Clone, Debug, Default)]
 pub struct Golden {
+    /// First to last.
     pub mintings: Vec<Minting>,
+    /// The rows of the last minting.
     pub rows: Vec<Row>,
 }
 
+/// The file of that name.
+#[must_use]
 pub fn path_of(file: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/goldens")).join(format!("{file}.txt"))
 }
 
+/// The digest of names and results.
+#[must_use]
 pub fn digest_of(rows: &[Row]) -> String {
     let mut digest = Digest::new();
     for row in rows {
@@ -92,6 +123,10 @@ pub fn digest_of(rows: &[Row]) -> String {
 
 impl Golden {
     /// An empty one where there is no file.
+    ///
+    /// # Panics
+    /// Where a line of a minting has no digest.
+    #[must_use]
     pub fn read(file: &str) -> Golden {
         let Ok(text) = std::fs::read_to_string(path_of(file)) else {
             return Golden::default();
@@ -150,6 +185,7 @@ fn differences(old: &[Row], new: &[Row]) -> String {
 }
 
 /// Whether [`hold`] would mint.
+#[must_use]
 pub fn is_minting(file: &str, rows: &[Row]) -> bool {
     std::env::var(MINT).is_ok() && Golden::read(file).rows != rows
 }
@@ -169,7 +205,7 @@ pub fn hold(file: &str, rows: Vec<Row>) {
     let Ok(reason) = std::env::var(MINT) else {
         panic!(
             "results are others than those of tests/goldens/{file}.txt (minted on x86-64 with AVX2 and FMA):\n{differences}\n\
-             Where that is meant: {MINT}='REASON' cargo test --workspace --test tests goldens"
+             Where that is meant: {MINT}='REASON' cargo test --workspace goldens"
         );
     };
     let reason = reason.trim();

@@ -4,25 +4,25 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use crate::presets::blox::{self, Blox};
+use crate::presets::gavel::{self, Gavel, GavelRules, PairSpeeds};
+use crate::presets::in_rounds::{RoundPreset, run};
+use crate::presets::synergy::{self, Grant, Ideal, Order, Sensitivity, Synergy};
+use crate::presets::{helios, lucid, tiresias};
 use pleach_baselines::rounds::{JobCombination, Targets};
 use pleach_env::workload::generate::{GavelConfig, GeneratorConfig, PhillyLikeConfig, generate};
 use pleach_env::workload::{JobSpec, Workload};
 use pleach_env::world::RoundClock;
 use pleach_env::{JobOutcome, Seed};
-use pleach_reproduce::simulators::blox::{self, Blox};
-use pleach_reproduce::simulators::gavel::{self, Gavel, GavelRules, PairSpeeds};
-use pleach_reproduce::simulators::in_rounds::{RoundPreset, run};
-use pleach_reproduce::simulators::synergy::{self, Grant, Ideal, Order, Sensitivity, Synergy};
-use pleach_reproduce::simulators::{helios, lucid, tiresias};
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass};
 use pleach_scheduler::physics::interference::PairEntry;
 use pleach_scheduler::physics::sensitivity::{Sensitivity as Surface, Share};
 use pleach_scheduler::{ClassId, GpuTypeId, JobId, Time};
 
-use super::golden::{Digest, Row, hold, is_minting};
+use pleach_tests::golden::{Digest, Row, hold, is_minting};
 
 /// The tests that compare the presets with recorded runs. In the whole workspace, so that its build is used again.
-const RECORDED: [&str; 3] = ["--workspace", "--test", "reproduce"];
+const RECORDED: [&str; 5] = ["--workspace", "--test", "reproduce", "--", "_simulators::"];
 
 /// Nodes of eight GPUs.
 const NUM_NODES: u32 = 4;
@@ -89,11 +89,10 @@ fn by_event() -> Vec<Row> {
     presets.extend(tiresias::POLICIES.map(|policy| ("Tiresias", policy, tiresias::preset(policy))));
     presets.extend(helios::POLICIES.map(|policy| ("Helios", policy, helios::preset(policy))));
     presets.extend(lucid::POLICIES.map(|policy| ("Lucid", policy, lucid::preset(policy))));
-    let play =
-        |(simulator, policy, preset): (&str, &str, Result<pleach_reproduce::simulators::Preset, _>)| {
-            let result = preset.unwrap().simulate(NUM_NODES, 8, &jobs).unwrap();
-            row(format!("{simulator}, {policy}"), &result.jobs)
-        };
+    let play = |(simulator, policy, preset): (&str, &str, Result<crate::presets::Preset, _>)| {
+        let result = preset.unwrap().simulate(NUM_NODES, 8, &jobs).unwrap();
+        row(format!("{simulator}, {policy}"), &result.jobs)
+    };
     presets.into_iter().map(play).collect()
 }
 

@@ -95,7 +95,6 @@ mod tests {
             "trained on: Pleach/PhillyGang-v1: 8 nodes, 64 GPUs, 300 jobs",
             "decides: corrects ",
             "candidates: the first ",
-            "sees besides: nothing",
             "several GPU types: no: it has met one",
             "hidden 16, context 16, heads 0; ",
             "learner: evolution strategies, ",

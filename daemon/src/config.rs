@@ -10,7 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::Commands;
 use crate::error::Error;
+use crate::files;
 use crate::source::node_list::expand;
+
+/// Largest configuration that is read, bytes.
+const SETTINGS_MAX: u64 = 1 << 20;
 
 /// Settings of the daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -297,13 +301,23 @@ impl Settings {
     /// Reads a file.
     ///
     /// # Errors
-    /// A file that cannot be read, an unknown key, a value out of range.
+    /// A file that cannot be read or is longer than 1 MiB, an unknown key, a value out of range.
     pub fn load(path: &Path) -> Result<Settings, Error> {
-        let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
-        let settings: Settings = toml::from_str(&text).map_err(|error| Error::Text {
-            path: path.to_owned(),
-            line: 0,
-            reason: error.to_string(),
+        let text = files::text(path, SETTINGS_MAX)?;
+        let settings: Settings = toml::from_str(&text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start.min(text.len()));
+            let line = text.as_bytes()[..at]
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count()
+                + 1;
+            let shown = text.lines().nth(line - 1).unwrap_or("").trim();
+            let shown: String = shown.chars().take(100).collect();
+            Error::Text {
+                path: path.to_owned(),
+                line,
+                reason: format!("{shown:?}: {}", error.message().trim_end().replace('\n', " ")),
+            }
         })?;
         settings.validate()?;
         Ok(settings)

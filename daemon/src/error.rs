@@ -69,7 +69,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// A file whose text is not what it should be.
-    #[error("{}, line {line}: {reason}", path.display())]
+    #[error("{}{}: {reason}", path.display(), in_line(*line))]
     Text {
         /// The file.
         path: PathBuf,
@@ -79,11 +79,28 @@ pub enum Error {
         reason: String,
     },
     /// Another process drives the cluster.
-    #[error("{}: another pleach-scheduler works with this folder; end it first, or name another state_dir", path.display())]
+    #[error("{}: another daemon works with this folder; end it first, or name another state_dir", path.display())]
     Busy {
         /// The lock.
         path: PathBuf,
     },
+    /// Jobs would be handed back while a daemon holds them.
+    #[error(
+        "{}: a daemon works with this folder and would hold the jobs again; end it first, or add --force",
+        path.display()
+    )]
+    Driven {
+        /// The lock.
+        path: PathBuf,
+    },
+}
+
+/// Where in a file, if it is one line.
+fn in_line(line: usize) -> String {
+    match line {
+        0 => String::new(),
+        line => format!(", line {line}"),
+    }
 }
 
 impl Error {

@@ -33,7 +33,7 @@ pub struct Metrics {
     registry: Registry,
     text: Arc<Mutex<String>>,
     address: Option<SocketAddr>,
-    counters: [Counter; 5],
+    counters: [Counter; 6],
     jobs: [Gauge; 3],
     last_round: Gauge,
     drift: Gauge<f64, AtomicU64>,
@@ -52,10 +52,17 @@ impl Metrics {
         let counters = [
             ("rounds", "Rounds since the daemon began"),
             ("rounds_failed", "Rounds that failed"),
-            ("rounds_by_fallback", "Rounds that the fallback answered"),
+            (
+                "rounds_by_fallback",
+                "Rounds that the fallback answered, or that the policy left to it",
+            ),
             (
                 "decisions_sent",
                 "Starts and preemptions that were sent; in shadow mode, decided",
+            ),
+            (
+                "decisions_by_fallback",
+                "Those of the decisions sent that the fallback made",
             ),
             ("log_lines_lost", "Lines that the decision log could not take"),
         ];
@@ -145,6 +152,7 @@ impl Metrics {
             status.num_failed,
             status.num_fallbacks,
             status.num_starts,
+            status.num_starts_by_fallback,
             status.num_lines_lost,
         ];
         for (counter, total) in self.counters.iter().zip(totals) {

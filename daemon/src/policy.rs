@@ -11,16 +11,21 @@ use pleach_scheduler::tree::{Bundle, Tree};
 use pleach_scheduler::{
     Capabilities, Cluster, DecisionPoint, PolicyError, Provenance, TreePolicy, heuristics,
 };
+use serde::de::IgnoredAny;
 
 use crate::config::{EstimateSettings, EstimatesFrom, RoundSettings};
 use crate::dealing::Dealing;
 use crate::error::Error;
+use crate::files;
 use crate::fleet;
 use crate::record::Planned;
 use crate::snapshot::Snapshot;
 
 /// Who answers where nobody says who.
 pub const FALLBACK: &str = "easy";
+
+/// Largest file of a tree or an index that is read, bytes; each has a bound of its own beside it.
+const JSON_MAX: u64 = 16 << 20;
 
 /// What stands before a policy by whose passes GPUs are dealt.
 pub const DEALT: &str = "deal:";
@@ -151,6 +156,10 @@ impl Loaded {
             return Loaded::tree(text, bundle.tree, capabilities);
         }
         if path.extension().is_some_and(|extension| extension == "json") {
+            // Whose text is no JSON cannot be told from one another.
+            let words = files::text(path, JSON_MAX)?;
+            serde_json::from_str::<IgnoredAny>(&words)
+                .map_err(|error| refuse(format!("no JSON, as a tree or an index is: {error}")))?;
             if Formula::is_in(path).map_err(|error| refuse(error.to_string()))? {
                 let formula = Formula::load(path).map_err(|error| refuse(error.to_string()))?;
                 let name = path

@@ -124,3 +124,60 @@ fn a_bundle_is_a_policy_and_is_refused_where_a_file_of_it_was_changed() {
         .to_string();
     assert!(refused.contains("bundle: tree.json: it has "), "{refused}");
 }
+
+#[test]
+fn where_a_policy_leaves_a_cluster_to_another_rule_is_known_when_it_is_read() {
+    use pleach_scheduler::cluster::NodeState;
+    let node = |name: &str, kind: &str| crate::snapshot::NodeSeen {
+        name: name.into(),
+        gpu_type: kind.into(),
+        num_gpus: 4,
+        // Whoever holds what, and whether it is up, are things of the moment.
+        num_gpus_used: 4,
+        num_cpus_free: 0,
+        state: NodeState::Down,
+        shared: None,
+    };
+    let of = |kinds: &[&str]| Snapshot {
+        version: crate::snapshot::VERSION,
+        taken_s: 0,
+        nodes: kinds.iter().map(|kind| node(kind, kind)).collect(),
+        jobs: Vec::new(),
+    };
+    let (one, two) = (of(&["a100"]), of(&["a100", "v100"]));
+    let settings = RoundSettings {
+        preemption: true,
+        ..RoundSettings::default()
+    };
+    let capabilities = crate::fleet::capabilities(&settings);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tree.json").display().to_string();
+    let tree = reference().with_fallback(Some("fifo".into())).unwrap();
+    tree.with_gpu_types_max(Some(1))
+        .unwrap()
+        .save(path.as_ref())
+        .unwrap();
+    for policy in [path.clone(), format!("deal:{path}")] {
+        let loaded = Loaded::of(&policy, capabilities).unwrap();
+        assert_eq!(loaded.aside_on(&one, &settings).unwrap(), None);
+        let why = loaded.aside_on(&two, &settings).unwrap().unwrap();
+        assert!(
+            why.starts_with("fifo decides: the cluster has 2 GPU types, and "),
+            "{why}"
+        );
+    }
+    let sjf = Loaded::of("sjf", capabilities).unwrap();
+    assert_eq!(sjf.aside_on(&two, &settings).unwrap(), None);
+    // A network that corrects a heuristic, and learned on one GPU type.
+    let network = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../checkpoints/reference/PhillyGang-v1.ckpt"
+    );
+    let narrow = pleach_network::TrainedNetwork::load(network.as_ref()).unwrap();
+    let loaded = Loaded::of(network, capabilities).unwrap();
+    let is_aside = loaded.aside_on(&two, &settings).unwrap().is_some();
+    assert_eq!(
+        is_aside,
+        narrow.contract.one_type && narrow.contract.prior.is_some()
+    );
+}

@@ -18,7 +18,7 @@ use crate::policy::Loaded;
 use crate::record::{Planned, RoundRecord};
 use crate::round::{self, Deciders};
 use crate::snapshot::{Phase, Snapshot};
-use crate::source::{accounting, ended, slurm as source};
+use crate::source::{accounting, ended, site, slurm as source};
 use crate::state::{self, State, Status};
 use crate::watch::Watch;
 
@@ -34,6 +34,8 @@ pub struct Service {
     partition: String,
     /// Nodes whose GPUs are given in shares.
     share_nodes: Vec<String>,
+    /// Whether it is known where the policy leaves the whole cluster to another rule.
+    is_judged: bool,
     is_shadow: bool,
     policy_text: String,
     policy: Loaded,
@@ -67,11 +69,8 @@ impl Service {
         let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
         let metrics = settings.metrics_port.map(Metrics::listen).transpose()?;
         let commands = settings.commands();
-        let partition = match &settings.partition {
-            Some(name) => name.clone(),
-            None => source::default_partition(&commands)?,
-        };
-        let (memory, complaint) = state.read_memory();
+        let partition = site::partition(&commands, settings.partition.as_deref())?;
+        let (memory, complaint) = state::read_memory(&settings.state_dir);
         let mut warnings = loaded.warnings_with(&settings.estimates);
         warnings.extend(complaint);
         warnings.extend(state.remind(&mut loaded));
@@ -92,10 +91,17 @@ impl Service {
             ..Status::default()
         };
         let watch = Watch::begin(&loaded, &rounds, &state, &mut status);
+        let share_nodes = settings.share_nodes();
+        // A Slurm that does not answer yet is the first round's to tell of.
+        let seen = source::observe(&commands, &partition, &share_nodes, 0).ok();
+        if let Some((snapshot, _)) = &seen {
+            status.warn_aside(loaded.aside_on(snapshot, &rounds)?);
+        }
         Ok(Service {
             commands,
             partition,
-            share_nodes: settings.share_nodes(),
+            share_nodes,
+            is_judged: seen.is_some(),
             is_shadow,
             policy_text: policy.to_owned(),
             policy: loaded,
@@ -119,11 +125,20 @@ impl Service {
         &self.status
     }
 
-    /// Reads the policy again. It takes the place of the present one as a whole, or not at all.
+    /// Reads the policy again. It takes the place of the present one as a whole, or not at all, which the status then says. The
+    /// settings are those of the start.
     ///
     /// # Errors
     /// A policy that does not fit; the present one stays.
     pub fn reload(&mut self) -> Result<(), Error> {
+        let read = self.try_reload();
+        if let Err(error) = &read {
+            self.status.refuse_reload(error);
+        }
+        read
+    }
+
+    fn try_reload(&mut self) -> Result<(), Error> {
         let rounds = self.settings.rounds();
         let capabilities = fleet::capabilities(&rounds);
         let mut loaded = Loaded::of(&self.policy_text, capabilities)?;
@@ -131,8 +146,8 @@ impl Service {
         self.status.warnings = loaded.warnings_with(&self.settings.estimates);
         loaded.goes_on_from(&self.policy);
         self.status.policy.clone_from(&loaded.name);
-        self.policy = loaded;
-        self.fallback = fallback;
+        (self.policy, self.fallback) = (loaded, fallback);
+        self.is_judged = false;
         self.watch = Watch::anew(&self.policy, &rounds, &self.state, &mut self.status);
         Ok(())
     }
@@ -143,7 +158,7 @@ impl Service {
         self.status.num_rounds += 1;
         self.status.at_s = now_s;
         self.status.last_error.clear();
-        let mut news = None;
+        let mut news = Vec::new();
         if let Err(error) = self.try_round(now_s, &mut notes, &mut news) {
             self.status.num_failed += 1;
             notes.push(error.to_string());
@@ -192,16 +207,22 @@ impl Service {
         &mut self,
         now_s: i64,
         notes: &mut Vec<String>,
-        news: &mut Option<String>,
+        news: &mut Vec<String>,
     ) -> Result<(), Error> {
         let began = Instant::now();
-        let mut snapshot = source::observe(&self.commands, &self.partition, &self.share_nodes, now_s)?;
+        let (mut snapshot, parts) =
+            source::observe(&self.commands, &self.partition, &self.share_nodes, now_s)?;
         self.memory.observe(&snapshot);
+        if !self.is_judged {
+            let why = self.policy.aside_on(&snapshot, &self.settings.rounds())?;
+            self.status.warn_aside(why);
+            self.is_judged = true;
+        }
         notes.extend(self.learn(&mut snapshot));
         self.status.observe_s = began.elapsed().as_secs_f64();
         self.count(&snapshot);
         if !self.is_shadow {
-            let kept = apply::keep(&self.commands, &snapshot, self.settings.release_limit_s);
+            let kept = apply::keep(&self.commands, &snapshot, &parts, self.settings.release_limit_s);
             notes.extend(kept.refused);
             notes.extend(kept.late.iter().map(|late| self.late(late, now_s)));
         }
@@ -220,12 +241,14 @@ impl Service {
             &mut || began.elapsed() > limit,
         )?;
         self.status.decide_s = began.elapsed().as_secs_f64();
-        *news = self
+        let told = self
             .watch
             .count(&snapshot, &plan.offered, &self.state, &mut self.status);
-        if let Some(why) = &plan.fallback {
-            self.status.num_fallbacks += 1;
-            notes.push(why.clone());
+        news.extend(told);
+        match self.status.decided(&plan) {
+            // What goes on for as long as the cluster is what it is.
+            Some(why) if plan.fallback.is_none() => news.push(why),
+            why => notes.extend(why),
         }
         let began = Instant::now();
         let before = self.memory.clone();
@@ -251,11 +274,9 @@ impl Service {
         }
         self.status.apply_s = began.elapsed().as_secs_f64();
         let sent = |outcome: &str| outcome == "sent" || outcome.is_empty();
-        let starts = plan
-            .decisions
-            .iter()
-            .filter(|planned| round::is_carried_out(planned) && sent(&planned.outcome));
-        self.status.num_starts += starts.count() as u64;
+        let is_done = |planned: &&Planned| round::is_carried_out(planned) && sent(&planned.outcome);
+        let num_done = plan.decisions.iter().filter(is_done).count();
+        self.status.carried_out(&plan, num_done as u64);
         let failed = plan.decisions.iter().filter(|planned| !sent(&planned.outcome));
         notes.extend(failed.map(|planned| format!("job {}: {}", planned.job(), planned.outcome)));
         // A round in which somebody is no longer running is written down too: the log then shows how long each job ran.

@@ -3,18 +3,22 @@
 //! Nothing in it is needed to go on: jobs, holds and decisions are Slurm's. So a full disk costs the log, not the scheduling.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-
-use serde::{Deserialize, Serialize};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::config::EstimateSettings;
 use crate::drift::Remembered;
 use crate::error::Error;
 use crate::history::History;
+use crate::journal::Journal;
 use crate::memory::Memory;
 use crate::policy::Loaded;
 use crate::record::RoundRecord;
+
+pub use crate::journal::{log_path, rounds_of};
+pub use crate::status::{Status, read_status};
 
 /// Largest memory that is read: what ten million jobs could leave.
 const MEMORY_MAX: u64 = 4 << 30;
@@ -25,56 +29,11 @@ const HISTORY_MAX: u64 = 256 << 20;
 /// Largest memory of drift that is read: a window over the largest tree.
 const DRIFT_MAX: u64 = 1 << 20;
 
-/// How the last round went, for `pleach-scheduler status` and for watchdogs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Status {
-    /// When it was written, Unix time, s.
-    pub at_s: i64,
-    /// Process id of the daemon.
-    pub pid: u32,
-    /// Whether nothing is carried out.
-    pub is_shadow: bool,
-    /// The partition.
-    pub partition: String,
-    /// Name of the policy.
-    pub policy: String,
-    /// What an operator should know of it.
-    pub warnings: Vec<String>,
-    /// Rounds since the daemon began.
-    pub num_rounds: u64,
-    /// Rounds that failed.
-    pub num_failed: u64,
-    /// Rounds that the fallback answered.
-    pub num_fallbacks: u64,
-    /// Starts that were sent; in shadow mode, that were decided.
-    pub num_starts: u64,
-    /// Jobs that wait for the daemon.
-    pub num_waiting: usize,
-    /// Jobs that run or were let go.
-    pub num_placed: usize,
-    /// Jobs that are left to Slurm.
-    pub num_foreign: usize,
-    /// Lines that the log could not take.
-    pub num_lines_lost: u64,
-    /// The last error; empty where there was none.
-    pub last_error: String,
-    /// Stability index of the last decisions; none until there is one, and for what is no sealed tree.
-    pub drift_psi: Option<f64>,
-    /// Time for observing in the last round, s.
-    pub observe_s: f64,
-    /// Time for deciding in the last round, s.
-    pub decide_s: f64,
-    /// Time for carrying out in the last round, s.
-    pub apply_s: f64,
-}
-
 /// The folder, for the one daemon that may write to it.
 #[derive(Debug)]
 pub struct State {
     folder: PathBuf,
-    bytes_max: u64,
-    log: Option<File>,
+    journal: Journal,
     _lock: File,
 }
 
@@ -98,10 +57,33 @@ impl State {
         }
         Ok(State {
             folder: folder.to_owned(),
-            bytes_max,
-            log: None,
+            journal: Journal::new(folder, bytes_max),
             _lock: lock,
         })
+    }
+
+    /// Takes the folder to hand jobs back, also from a daemon that is just ending: it is given `patience` for that. None with
+    /// `is_forced`, where a daemon works there and goes on, and where something is wrong with our own folder.
+    ///
+    /// # Errors
+    /// [`Error::Driven`] where a daemon works there, without `is_forced`.
+    pub fn take_to_hand_back(
+        folder: &Path,
+        bytes_max: u64,
+        is_forced: bool,
+        patience: Duration,
+    ) -> Result<Option<State>, Error> {
+        let end = Instant::now() + patience;
+        loop {
+            match State::take(folder, bytes_max) {
+                Ok(state) => return Ok(Some(state)),
+                Err(Error::Busy { .. }) if !is_forced && Instant::now() < end => {
+                    thread::sleep(Duration::from_millis(50));
+                }
+                Err(Error::Busy { path }) if !is_forced => return Err(Error::Driven { path }),
+                Err(_) => return Ok(None),
+            }
+        }
     }
 
     /// Appends a round to the log, whole; a log that has grown too long is put aside first.
@@ -109,38 +91,7 @@ impl State {
     /// # Errors
     /// What cannot be written; the line is lost and the log ends at the line before.
     pub fn append(&mut self, record: &RoundRecord) -> Result<(), Error> {
-        let path = log_path(&self.folder);
-        let mut line = serde_json::to_vec(record).map_err(|error| Error::Text {
-            path: path.clone(),
-            line: 0,
-            reason: error.to_string(),
-        })?;
-        line.push(b'\n');
-        let result = self.write_line(&path, &line);
-        if result.is_err() {
-            self.log = None;
-        }
-        result.map_err(Error::file(path))
-    }
-
-    fn write_line(&mut self, path: &Path, line: &[u8]) -> std::io::Result<()> {
-        let mut file = match self.log.take() {
-            Some(file) => file,
-            None => open_log(path)?,
-        };
-        let before = file.metadata()?.len();
-        if before > 0 && before + line.len() as u64 > self.bytes_max {
-            std::fs::rename(path, path.with_extension("jsonl.1"))?;
-            file = open_log(path)?;
-        }
-        let before = file.metadata()?.len();
-        if let Err(error) = file.write_all(line).and_then(|()| file.flush()) {
-            // A part of a line would spoil the next one.
-            let _ = file.set_len(before);
-            return Err(error);
-        }
-        self.log = Some(file);
-        Ok(())
+        self.journal.append(record)
     }
 
     /// Writes the status.
@@ -222,22 +173,6 @@ impl State {
         self.replace("heartbeat", now_s.to_string().as_bytes())
     }
 
-    /// Reads what was remembered; nothing where there is no such file or it cannot be understood, with the reason.
-    #[must_use]
-    pub fn read_memory(&self) -> (Memory, Option<String>) {
-        let path = self.folder.join("memory.json");
-        let Ok(file) = File::open(&path) else {
-            return (Memory::default(), None);
-        };
-        match serde_json::from_reader(BufReader::new(file.take(MEMORY_MAX))) {
-            Ok(memory) => (memory, None),
-            Err(error) => (
-                Memory::default(),
-                Some(format!("{}: {error}; begins anew", path.display())),
-            ),
-        }
-    }
-
     /// Replaces a file as a whole.
     fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let path = self.folder.join(name);
@@ -254,6 +189,22 @@ impl State {
             let _ = folder.sync_all();
         }
         Ok(())
+    }
+}
+
+/// What was remembered of jobs in a folder; nothing where there is no such file or it cannot be understood, with the reason.
+#[must_use]
+pub fn read_memory(folder: &Path) -> (Memory, Option<String>) {
+    let path = folder.join("memory.json");
+    let Ok(file) = File::open(&path) else {
+        return (Memory::default(), None);
+    };
+    match serde_json::from_reader(BufReader::new(file.take(MEMORY_MAX))) {
+        Ok(memory) => (memory, None),
+        Err(error) => (
+            Memory::default(),
+            Some(format!("{}: {error}; begins anew", path.display())),
+        ),
     }
 }
 
@@ -277,157 +228,41 @@ pub fn read_history(folder: &Path, settings: &EstimateSettings) -> (History, Opt
     }
 }
 
-/// The decision log of a folder.
-#[must_use]
-pub fn log_path(folder: &Path) -> PathBuf {
-    folder.join("decisions.jsonl")
-}
-
-/// Opens a log to go on with it, behind its last whole line.
-fn open_log(path: &Path) -> std::io::Result<File> {
-    let mut file = OpenOptions::new()
-        .create(true)
-        .read(true)
-        .append(true)
-        .open(path)?;
-    let mut end = file.metadata()?.len();
-    let mut byte = [0];
-    while end > 0 {
-        file.seek(SeekFrom::Start(end - 1))?;
-        file.read_exact(&mut byte)?;
-        if byte == *b"\n" {
-            break;
-        }
-        end -= 1;
-    }
-    file.set_len(end)?;
-    Ok(file)
-}
-
-/// The status of a folder.
-///
-/// # Errors
-/// A file that cannot be read or understood.
-pub fn read_status(folder: &Path) -> Result<Status, Error> {
-    let path = folder.join("status.json");
-    let text = std::fs::read_to_string(&path).map_err(Error::file(&path))?;
-    serde_json::from_str(&text).map_err(|error| Error::Text {
-        path,
-        line: 0,
-        reason: error.to_string(),
-    })
-}
-
-/// The last rounds of a log that decided about a job, newest last, at most `most`.
-///
-/// # Errors
-/// As [`crate::source::replay::Replay`].
-pub fn rounds_of(
-    folder: &Path,
-    job: pleach_scheduler::ExternalId,
-    most: usize,
-) -> Result<Vec<RoundRecord>, Error> {
-    let mut found = Vec::new();
-    let newest = log_path(folder);
-    let word = format!("\"{job}\"");
-    for path in [newest.with_extension("jsonl.1"), newest] {
-        let Ok(file) = File::open(&path) else { continue };
-        for (row, line) in BufReader::new(file).lines().enumerate() {
-            let line = line.map_err(Error::file(&path))?;
-            if !line.contains(&word) {
-                continue;
-            }
-            let record: RoundRecord = match serde_json::from_str(&line) {
-                Ok(record) => record,
-                Err(error) if error.is_eof() => break,
-                Err(error) => {
-                    return Err(Error::Text {
-                        path,
-                        line: row + 1,
-                        reason: error.to_string(),
-                    });
-                }
-            };
-            if record.decisions.iter().any(|planned| planned.job() == job) {
-                found.push(record);
-                if found.len() > most {
-                    found.remove(0);
-                }
-            }
-        }
-    }
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::{Snapshot, VERSION};
-    use crate::source::replay::Replay;
-
-    fn record(round: u64) -> RoundRecord {
-        RoundRecord {
-            round,
-            is_shadow: true,
-            policy: "fifo".into(),
-            fallback: None,
-            aside: None,
-            snapshot: Snapshot {
-                version: VERSION,
-                taken_s: 5,
-                nodes: Vec::new(),
-                jobs: Vec::new(),
-            },
-            memory: Memory::default(),
-            turn: None,
-            decisions: Vec::new(),
-            observe_s: 0.1,
-            decide_s: 0.2,
-            apply_s: 0.3,
-        }
-    }
 
     #[test]
-    fn a_log_is_bounded_and_goes_on_behind_its_last_whole_line() {
+    fn a_daemon_that_ends_is_waited_for_before_jobs_are_handed_back_and_one_that_works_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let mut state = State::take(folder.path(), 65_536).unwrap();
+        let state = State::take(folder.path(), 65_536).unwrap();
         assert!(matches!(
             State::take(folder.path(), 65_536),
             Err(Error::Busy { .. })
         ));
-        for round in 0..1000 {
-            state.append(&record(round)).unwrap();
-        }
-        let path = log_path(folder.path());
-        let bytes = |path: &Path| std::fs::metadata(path).unwrap().len();
-        assert!(bytes(&path) <= 65_536 && bytes(&path.with_extension("jsonl.1")) <= 65_536);
-        drop(state);
-        // A daemon that was killed in the middle of a line.
-        OpenOptions::new()
-            .append(true)
-            .open(&path)
-            .unwrap()
-            .write_all(b"{\"round\":9")
-            .unwrap();
-        let mut state = State::take(folder.path(), 65_536).unwrap();
-        state.append(&record(1000)).unwrap();
-        let rounds: Vec<u64> = Replay::open(&path)
-            .unwrap()
-            .map(|record| record.unwrap().round)
-            .collect();
-        assert_eq!(rounds.last(), Some(&1000));
-        assert!(rounds.windows(2).all(|pair| pair[1] == pair[0] + 1));
+        let take = |is_forced, ms| {
+            State::take_to_hand_back(folder.path(), 65_536, is_forced, Duration::from_millis(ms))
+        };
+        let said = take(false, 100).unwrap_err().to_string();
+        assert!(said.contains("--force") && !said.contains("pleach-"), "{said}");
+        assert!(take(true, 0).unwrap().is_none());
+        let ends = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(200));
+            drop(state);
+        });
+        assert!(take(false, 10_000).unwrap().is_some());
+        ends.join().unwrap();
     }
 
     #[test]
     fn memory_that_cannot_be_understood_is_begun_anew_and_said_so() {
         let folder = tempfile::tempdir().unwrap();
         let state = State::take(folder.path(), 65_536).unwrap();
-        assert_eq!(state.read_memory(), (Memory::default(), None));
+        assert_eq!(read_memory(folder.path()), (Memory::default(), None));
         state.write_memory(&Memory::default()).unwrap();
-        assert_eq!(state.read_memory(), (Memory::default(), None));
+        assert_eq!(read_memory(folder.path()), (Memory::default(), None));
         std::fs::write(folder.path().join("memory.json"), "{\"7\":").unwrap();
-        assert!(state.read_memory().1.unwrap().contains("memory.json"));
+        assert!(read_memory(folder.path()).1.unwrap().contains("memory.json"));
     }
 
     #[test]

@@ -16,6 +16,7 @@ arms=("$@")
 . "$here/slurm_cluster.sh"
 export PLEACH_SLURM_NODES="g1:a100:8 g2:a100:8 g3:a100:8 g4:a100:8"
 top=$(mktemp -d /tmp/pleach-compare.XXXXXX)
+chmod 755 "$top"
 mkdir -p "$out"
 helpers=()
 cleanup() {
@@ -45,7 +46,7 @@ for arm in "${arms[@]}"; do
     policy)
       scheduler=backfill$deep lua=$dir/first.lua
       printf 'partition = "main"\nstate_dir = "%s/pleach"\ntick_s = 0.25\n' "$dir" > "$dir/pleach.toml"
-      "$program" --config "$dir/pleach.toml" lua > "$lua"
+      "$program" --config "$dir/pleach.toml" lua --uid 0 > "$lua"
       ;;
     *) echo "ARM = $arm: allowed are fifo, backfill, backfill-rounded, policy" >&2; exit 2 ;;
   esac

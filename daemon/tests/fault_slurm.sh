@@ -75,7 +75,7 @@ submit() {
   until id=$(sbatch --parsable -p main -o /dev/null -e /dev/null "$@" 2>/dev/null); do sleep 0.2; done
   echo "$id" | tee -a "$dir/jobs"
 }
-"$program" --config "$dir/pleach.toml" lua > "$dir/first.lua"
+"$program" --config "$dir/pleach.toml" lua --uid 0 > "$dir/first.lua"
 slurm_start "$dir" "$dir/first.lua"
 start_daemon
 for _ in $(seq 100); do [ ! -s "$dir/pleach/heartbeat" ] || break; sleep 0.2; done

@@ -1,69 +1,16 @@
 #!/usr/bin/env bash
 # Drives a real Slurm on loopback: order, placement, completion, kills, a node that is lost, a controller that restarts,
-# hand-back, preemption, a dealer, estimates from ended jobs, shares of GPUs.
+# hand-back, preemption, a dealer, estimates from ended jobs, shares of GPUs, nodes that will not take a job.
 #   daemon/tests/real_slurm.sh PLEACH_SCHEDULER TREE [NUM_JOBS]
 # PLEACH_SCHEDULER is the built program, TREE a policy that takes the shortest job first (example `shortest_first_tree`). Needs root.
+# Controller and daemon run as the account of the unit, slurm; PLEACH_SLURM_USER=root makes both root's.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-program=$(realpath "$1") tree=$(realpath "$2") num_jobs=${3:-60}
+name=real_slurm program=$1 tree=$(realpath "$2") num_jobs=${3:-60}
 [ "$num_jobs" -ge 20 ] || { echo "NUM_JOBS = $num_jobs: allowed is 20 or more" >&2; exit 2; }
-# shellcheck source=daemon/tests/slurm_cluster.sh
-. "$here/slurm_cluster.sh"
-
-dir=$(mktemp -d /tmp/pleach-slurm.XXXXXX)
-daemon=
-fail() {
-  printf 'real_slurm: %s\n' "$*" >&2
-  printf -- '--- daemon\n' >&2; tail -20 "$dir/daemon.log" >&2 || true
-  printf -- '--- queue\n' >&2; squeue -a >&2 || true
-  exit 1
-}
-cleanup() {
-  [ -z "$daemon" ] || kill -9 "$daemon" 2>/dev/null || true
-  # Jobs end before the daemons that watch them, or their step daemons are left behind.
-  scancel -u "$(id -un)" 2>/dev/null || true
-  for _ in $(seq 50); do [ -n "$(squeue -h -a 2>/dev/null)" ] || break; sleep 0.2; done
-  slurm_stop "$dir"
-  [ "${PLEACH_KEEP:-0}" = 1 ] || rm -rf "$dir"
-}
-trap cleanup EXIT
-
-cat > "$dir/pleach.toml" <<CONF
-partition = "main"
-state_dir = "$dir/pleach"
-tick_s = 0.5
-release_limit_s = 15
-CONF
-cat > "$dir/job.sh" <<'JOB'
-#!/bin/bash
-echo "$SLURM_JOB_ID $(date +%s%N) $SLURM_JOB_NODELIST $SLURM_RESTART_COUNT" >> "$OUT/starts"
-# Who is killed has not ended: the shell may live a moment longer than its sleep.
-sleep "$1" || exit 1
-echo "$SLURM_JOB_ID" >> "$OUT/ends"
-JOB
-export OUT=$dir
-: > "$dir/starts"; : > "$dir/ends"; : > "$dir/daemon.log"
-scheduler() { "$program" --config "$dir/pleach.toml" "$@"; }
-# Without a shell between, which would be killed in the place of the daemon.
-start_daemon() {
-  "$program" --config "$dir/pleach.toml" run --policy "$tree" --live >> "$dir/daemon.log" 2>&1 &
-  daemon=$!
-}
-kill_daemon() { kill -9 "$daemon"; wait "$daemon" 2>/dev/null || true; daemon=; }
-submit() { sbatch --parsable -o /dev/null -e "$dir/err" "$@"; }
-wait_for() { # SECONDS WORDS COMMAND...
-  local end=$((SECONDS + $1)) what=$2; shift 2
-  until "$@"; do [ $SECONDS -lt $end ] || fail "not within time: $what"; sleep 0.2; done
-}
-queue_is_empty() { [ -z "$(squeue -h -a)" ]; }
-
-echo 'function slurm_job_submit() return slurm.SUCCESS end function slurm_job_modify() return slurm.SUCCESS end return slurm.SUCCESS' > "$dir/first.lua"
-slurm_start "$dir" "$dir/first.lua"
-# Slurm reads the script again where its time in whole seconds has changed.
-sleep 1.5
-scheduler lua --patience-s 10 > "$dir/etc/job_submit.lua.part"
-mv "$dir/etc/job_submit.lua.part" "$dir/etc/job_submit.lua"
-sleep 1.5
+# shellcheck source=daemon/tests/slurm_daemon.sh
+. "$here/slurm_daemon.sh"
+start_slurm
 
 echo '1. Shadow: nothing is touched'
 job=$(submit -H --gres=gpu:1 "$dir/job.sh" 0)
@@ -78,8 +25,15 @@ sleep 1
 submit --gres=gpu:v100:8 -t 9 "$dir/job.sh" 6 > /dev/null
 wait_for 30 'the first job runs' test -s "$dir/starts"
 declare -A expected=()
-for minutes in 70 20 50 10 80 30 60 40; do expected[$minutes]=$(submit --gres=gpu:v100:8 -t $minutes "$dir/job.sh" 0.2); done
+for minutes in 70 20 50 10 80 30 60 40; do
+  # The longest is a user's, as all of them are on a real cluster.
+  by=(); [ $minutes != 80 ] || by=("${as_user[@]}")
+  expected[$minutes]=$("${by[@]}" sbatch --parsable -D / -o /dev/null -e /dev/null --gres=gpu:v100:8 -t $minutes \
+    "$dir/job.sh" 0.2)
+done
 [ "$(squeue -h -t PD -O PriorityLong:\| | sort -u)" = '0|' ] || fail 'a job was not held at submission'
+told=$("${as_user[@]}" scontrol release "${expected[80]}" 2>&1) && fail 'a user released what waits for the daemon'
+grep -q 'Access/permission denied' <<< "$told" || fail "the user was told: $told"
 # A tree that explains: why the longest does not run.
 scheduler why-not --policy "$tree" "${expected[80]}" > "$dir/why-not.txt"
 wait_for 120 'eight jobs one by one' queue_is_empty
@@ -240,8 +194,7 @@ grep -q '"user":"root"' "$dir/pleach/history.json" || fail 'nothing was learned 
 echo '9. Shares: one node is set apart for them; the shortest first, on the GPUs that the daemon foresaw, and no GPU is both shared and whole'
 kill_daemon
 printf 'share_nodes = "g1"\n' | cat - "$dir/pleach.toml" > "$dir/pleach.toml.part" && mv "$dir/pleach.toml.part" "$dir/pleach.toml"
-scheduler lua --patience-s 10 > "$dir/etc/job_submit.lua.part"
-mv "$dir/etc/job_submit.lua.part" "$dir/etc/job_submit.lua"
+install_lua
 sed -i '/^\[estimates\]/,$d' "$dir/pleach.toml"
 cat > "$dir/part.sh" <<'JOB'
 #!/bin/bash
@@ -260,7 +213,7 @@ for minutes in 7 3 8 1 6 2 5 4; do order[$minutes]=$(submit --gres=shard:$((minu
 [ "$(squeue -h -t PD -O PriorityLong:\| | sort -u)" = '0|' ] || fail 'a share was not held at submission'
 never=$(submit --gres=shard:5 -t 1 "$dir/part.sh" 1)
 for number in 1 2 3 4; do submit --gres=gpu:a100:$number -t 1 "$dir/part.sh" 2 > /dev/null; done
-wait_for 20 'the one that is too large is seen' sh -c "$program --config $dir/pleach.toml why-not --policy $tree $never | grep 'no GPU has more than 4'"
+wait_for 20 'the one that is too large is seen' says_why "$never" 'no GPU has more than 4'
 wait_for 120 'all shares but one' sh -c "[ \$(squeue -h -a -o %i | wc -l) = 1 ]"
 scancel "$never"
 begun=$(awk '$1 == "+" && $3 == "g1" { print $2 }' "$dir/parts" | tail -n +5 | tr '\n' ' ')
@@ -283,8 +236,33 @@ while read -r _ job _ gpu shards; do
   num_foreseen=$((num_foreseen + 1))
 done < <(grep '^+' "$dir/parts")
 [ "$num_foreseen" = 12 ] || fail "only $num_foreseen shares were looked at"
-echo '10. The log as a list for the simulator'
-"$program" --config "$dir/pleach.toml" capture "$dir/pleach/decisions.jsonl" --to "$dir/week.csv" | tee "$dir/captured"
-num_captured=$(($(wc -l < "$dir/week.csv") - 1))
+echo '10. Nodes that will not take a job: its CPUs or its memory are taken, which GPUs do not show'
+kill_daemon
+sed -i '/^share_nodes/d; /^preemption/d; s/^release_limit_s.*/release_limit_s = 5/' "$dir/pleach.toml"
+install_lua
+start_daemon
+sleep 2
+busy=("$(submit -w g1 -n 16 -t 9 "$dir/job.sh" 90)" "$(submit -w g2 -n 1 --mem=63500 -t 9 "$dir/job.sh" 90)")
+wait_for 30 'both nodes are busy' sh -c "[ \$(squeue -h -t R | wc -l) = 2 ]"
+around=("$(submit --gres=gpu:1 -t 3 "$dir/job.sh" 0.2)" "$(submit --gres=gpu:1 -t 4 "$dir/job.sh" 0.2)")
+wait_for 20 'who refused, and why' says_why "${around[1]}" 'g1 refused it.*has 0 of 1 CPUs'
+wait_for 60 'both jobs beside the busy nodes' sh -c "[ \$(squeue -h | wc -l) = 2 ]"
+for job in "${around[@]}"; do grep -q "^$job .* g3 " "$dir/starts" || fail "job $job ran on $(grep "^$job " "$dir/starts")"; done
+grep -q 'was let go to g2 and did not start: Resources; not there again for 60 s' "$dir/daemon.log" ||
+  fail 'no word of the memory of g2'
+scancel "${busy[@]}"
+wait_for 60 'the busy nodes are free' queue_is_empty
+echo '11. Heterogeneous jobs are left to Slurm, and parts that an older script has held are given back'
+: > "$dir/ends"
+whole=$(sbatch --parsable -D / -o /dev/null -e /dev/null -t 1 --gres=gpu:1 : -t 1 --gres=gpu:2 "$dir/job.sh" 0.2)
+wait_for 30 'a heterogeneous job' grep -qx "$whole" "$dir/ends"
+lost=$(sbatch --parsable -H -D / -o /dev/null -e /dev/null -t 1 --gres=gpu:1 : -t 1 --gres=gpu:2 "$dir/job.sh" 0.2)
+for part in 0 1; do scontrol update "jobid=$lost+$part" admincomment=pleach:held; done
+wait_for 30 'one whose parts were held' grep -qx "$lost" "$dir/ends"
+wait_for 30 'nobody is left' queue_is_empty
+echo '12. The log as a list for the simulator'
+scheduler capture "$dir/pleach/decisions.jsonl" --to "$dir/pleach/week.csv" | tee "$dir/captured"
+num_captured=$(($(wc -l < "$dir/pleach/week.csv") - 1))
 [ "$num_captured" -ge 60 ] && grep -q "^$num_captured jobs that ended" "$dir/captured" || fail "$num_captured jobs were captured"
-echo "real_slurm: $((num_jobs + 57)) jobs on $(scontrol --version): all as expected ($num_placed placed by the daemon in step 3)"
+echo "real_slurm: $((num_jobs + 63)) jobs on $(scontrol --version), as $slurm_user: all as expected \
+($num_placed placed by the daemon in step 3)"

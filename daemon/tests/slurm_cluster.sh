@@ -1,11 +1,17 @@
 # A Slurm of virtual nodes with fake GPUs on loopback, in one folder. Sourced; needs root.
 #   slurm_start DIR [LUA]   starts it; sets SLURM_CONF
 #   slurm_stop DIR          ends the daemons that it started, by their process ids
+#   "${as_slurm[@]}" ...    runs a command as the account of the controller
 # Settings, from the environment:
+#   PLEACH_SLURM_USER       the account of the controller, SlurmUser; slurm, as distributions set it up, or root
 #   PLEACH_SLURM_PORT       the controller's port; the nodes' are the next ones
 #   PLEACH_SLURM_NODES      NAME:GPU_TYPE:NUM_GPUS of each node
 #   PLEACH_SLURM_SCHEDULER  Slurm's own scheduler, with more words for SchedulerParameters behind a comma; of a word that stands
 #                           there twice Slurm takes the first, so those below cannot be changed so
+
+slurm_user=${PLEACH_SLURM_USER:-slurm}
+as_slurm=()
+[ "$slurm_user" = root ] || as_slurm=(setpriv "--reuid=$slurm_user" "--regid=$slurm_user" --clear-groups)
 
 slurm_start() {
   local dir=$1 lua=${2:-} host port=${PLEACH_SLURM_PORT:-16817}
@@ -14,13 +20,14 @@ slurm_start() {
   host=$(hostname)
   mkdir -p "$dir"/{run,log,state,etc,dev,munge}
   chmod 755 "$dir" "$dir"/run "$dir"/log
+  chown "$slurm_user" "$dir"/{run,log,state}
   for i in 0 1 2 3 4 5 6 7; do [ -e "$dir/dev/nvidia$i" ] || mknod "$dir/dev/nvidia$i" c 1 3; done
   [ -e "$dir/munge/key" ] || dd if=/dev/urandom of="$dir/munge/key" bs=1 count=1024 status=none
   chown -R munge: "$dir/munge" && chmod 400 "$dir/munge/key"
   cat > "$dir/etc/slurm.conf" <<CONF
 ClusterName=pleach
 SlurmctldHost=$host(127.0.0.1)
-SlurmUser=root
+SlurmUser=$slurm_user
 SlurmdUser=root
 AuthType=auth/munge
 CredType=cred/munge
@@ -44,7 +51,7 @@ PriorityType=priority/basic
 SchedulerType=sched/${scheduler%%,*}
 SchedulerParameters=batch_sched_delay=0,sched_interval=2,sched_min_interval=0,bf_interval=2,bf_resolution=1${scheduler#"${scheduler%%,*}"}
 SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
+SelectTypeParameters=CR_Core_Memory
 GresTypes=gpu,shard
 ${lua:+JobSubmitPlugins=lua}
 DefMemPerCPU=1000

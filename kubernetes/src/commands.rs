@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use pleach_daemon::config::EstimatesFrom;
 use pleach_daemon::fleet;
 use pleach_daemon::memory::Memory;
+use pleach_daemon::output::say;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::state::{self, State};
 use pleach_kubernetes::api::Cluster;
@@ -16,7 +18,10 @@ use pleach_kubernetes::{Error, Settings, controller};
 use pleach_scheduler::ExternalId;
 
 use crate::arguments::{Check, HandBack, WhyNot};
-use crate::host::{now_s, say};
+use crate::host::now_s;
+
+/// Time for a controller that was told to end, before its pods are handed back. *Ours*: longer than one round of most sites.
+const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
 fn code(is_well: bool) -> ExitCode {
     if is_well {
@@ -28,39 +33,10 @@ fn code(is_well: bool) -> ExitCode {
 
 pub fn status(settings: &Settings) -> Result<ExitCode, Error> {
     let status = state::read_status(&settings.state_dir)?;
-    let age_s = now_s() - status.at_s;
-    let mode = if status.is_shadow { "shadow" } else { "live" };
-    let mut text = format!(
-        "{} on {} ({mode}), process {}\nlast round {age_s} s ago: {} jobs waiting, {} placed, {} left alone\n\
-         {} rounds, {} failed, {} by the fallback; {} starts and preemptions; {} lines of the log lost\n\
-         last round: observe {:.1} ms, decide {:.1} ms, apply {:.1} ms",
-        status.policy,
-        status.partition,
-        status.pid,
-        status.num_waiting,
-        status.num_placed,
-        status.num_foreign,
-        status.num_rounds,
-        status.num_failed,
-        status.num_fallbacks,
-        status.num_starts,
-        status.num_lines_lost,
-        status.observe_s * 1e3,
-        status.decide_s * 1e3,
-        status.apply_s * 1e3,
-    );
-    if let Some(psi) = status.drift_psi {
-        text += &format!("\ndrift: stability index {psi:.3}");
-    }
-    for warning in &status.warnings {
-        text += &format!("\nwarning: {warning}");
-    }
-    if !status.last_error.is_empty() {
-        text += &format!("\nlast note: {}", status.last_error);
-    }
-    say(&text);
+    let now_s = now_s();
+    say(&status.told(now_s, &status.partition, "kube-scheduler"))?;
     // A failed round is tried again; only silence is a reason for the kubelet to begin anew.
-    Ok(code(age_s <= 60))
+    Ok(code(now_s - status.at_s <= 60))
 }
 
 async fn look(settings: &Settings) -> Result<Observed, Error> {
@@ -89,11 +65,13 @@ pub async fn explain(settings: &Settings, text: &str) -> Result<ExitCode, Error>
     if rounds.is_empty() {
         say(&format!(
             "The log has no decision about {text} ({job}); `why-not {text}` tells why it does not run."
-        ));
+        ))?;
         return Ok(ExitCode::FAILURE);
     }
     for record in rounds {
-        record.told(job, text).iter().for_each(|told| say(told));
+        for told in record.told(job, text) {
+            say(&told)?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -119,20 +97,16 @@ pub async fn why_not(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Err
         &mut loaded,
         &settings.rounds,
         job,
-    )?);
+    )?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub async fn hand_back(settings: &Settings, args: &HandBack) -> Result<ExitCode, Error> {
-    let _lock = match State::take(&settings.state_dir, settings.log_bytes_max) {
-        Ok(state) => Some(state),
-        Err(error @ pleach_daemon::Error::Busy { .. }) if !args.force => return Err(error.into()),
-        // Pods are handed back whatever is wrong with our own folder.
-        Err(_) => None,
-    };
+    let (folder, bytes_max) = (&settings.state_dir, settings.log_bytes_max);
+    let _lock = State::take_to_hand_back(folder, bytes_max, args.force, ENDS_WITHIN)?;
     let cluster = Cluster::infer(settings).await?;
     let (num, refused) = controller::hand_back(&cluster, settings).await?;
-    say(&format!("{num} pods were given back to kube-scheduler"));
+    say(&format!("{num} pods were given back to kube-scheduler"))?;
     for text in &refused {
         tracing::warn!("{text}");
     }
@@ -141,23 +115,23 @@ pub async fn hand_back(settings: &Settings, args: &HandBack) -> Result<ExitCode,
 
 pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error> {
     settings.validate()?;
-    say("settings: well");
+    say("settings: well")?;
     if let Some(policy) = &args.policy {
         let loaded = Loaded::of(policy, fleet::capabilities(&settings.rounds))?;
-        say(&format!("policy: {}", loaded.name));
+        say(&format!("policy: {}", loaded.name))?;
         for warning in loaded.warnings_with(&settings.rounds.estimates) {
-            say(&format!("  warning: {warning}"));
+            say(&format!("  warning: {warning}"))?;
         }
     }
     match &settings.server {
-        None => say("server: none; no webhook holds pods, no extender answers"),
+        None => say("server: none; no webhook holds pods, no extender answers")?,
         Some(server) => {
             Pem::read(server)?.config()?;
             Shared::new(settings, "fifo", View::default(), std::sync::Arc::default(), true)?;
             say(&format!(
                 "server: {}, certificates and token well",
                 server.address
-            ));
+            ))?;
         }
     }
     let cluster = Cluster::infer(settings).await?;
@@ -182,7 +156,7 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
         } else {
             "NOT ALLOWED: see the ClusterRole in kubernetes/deploy"
         };
-        say(&format!("{verb} {what}: {mark}"));
+        say(&format!("{verb} {what}: {mark}"))?;
     }
     if !is_well {
         return Ok(ExitCode::FAILURE);
@@ -192,9 +166,9 @@ pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error>
         "{} nodes with GPUs, {} jobs that ask for some",
         observed.snapshot.nodes.len(),
         observed.snapshot.jobs.len()
-    ));
+    ))?;
     for note in &observed.notes {
-        say(&format!("  {note}"));
+        say(&format!("  {note}"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pleach_daemon::RoundSettings;
 use pleach_daemon::config::in_ranges;
+use pleach_daemon::files;
 use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +165,7 @@ impl Settings {
     /// # Errors
     /// A file that cannot be read, an unknown key, a value out of range.
     pub fn load(path: &Path) -> Result<Settings, Error> {
-        let text = crate::files::text(path, FILE_MAX)?;
+        let text = files::text(path, FILE_MAX)?;
         let settings: Settings = toml::from_str(&text).map_err(|error| Error::Text {
             path: path.to_owned(),
             reason: error.to_string(),

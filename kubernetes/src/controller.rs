@@ -61,7 +61,7 @@ impl Controller {
         let mut loaded = Loaded::of(policy, capabilities)?;
         let fallback = loaded.fallback(&settings.rounds, capabilities)?;
         let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
-        let (memory, complaint) = state.read_memory();
+        let (memory, complaint) = state::read_memory(&settings.state_dir);
         let mut warnings = loaded.warnings_with(&settings.rounds.estimates);
         warnings.extend(complaint);
         warnings.extend(state.remind(&mut loaded));
@@ -145,7 +145,7 @@ impl Controller {
         self.status.num_rounds += 1;
         self.status.at_s = now_s;
         self.status.last_error.clear();
-        let mut news = None;
+        let mut news = Vec::new();
         if let Err(error) = self.try_round(now_s, &mut notes, &mut news).await {
             self.status.num_failed += 1;
             notes.push(error.to_string());
@@ -177,7 +177,7 @@ impl Controller {
         &mut self,
         now_s: i64,
         notes: &mut Vec<String>,
-        news: &mut Option<String>,
+        news: &mut Vec<String>,
     ) -> Result<(), Error> {
         let began = Instant::now();
         let lists = self.cluster.lists().await?;
@@ -214,12 +214,14 @@ impl Controller {
             &mut || began.elapsed() > limit,
         )?;
         self.status.decide_s = began.elapsed().as_secs_f64();
-        *news = self
+        let told = self
             .watch
             .count(&observed.snapshot, &plan.offered, &self.state, &mut self.status);
-        if let Some(why) = &plan.fallback {
-            self.status.num_fallbacks += 1;
-            notes.push(why.clone());
+        news.extend(told);
+        match self.status.decided(&plan) {
+            // What goes on for as long as the cluster is what it is.
+            Some(why) if plan.fallback.is_none() => news.push(why),
+            why => notes.extend(why),
         }
         let began = Instant::now();
         let before = self.memory.clone();
@@ -256,7 +258,8 @@ impl Controller {
             .decisions
             .iter()
             .filter(|planned| round::is_carried_out(planned));
-        self.status.num_starts += carried_out.filter(|planned| is_sent(&planned.outcome)).count() as u64;
+        let num = carried_out.filter(|planned| is_sent(&planned.outcome)).count();
+        self.status.carried_out(&plan, num as u64);
         let name = |planned: &Planned| {
             let job = observed.jobs.get(&planned.job());
             job.map_or_else(|| planned.job().to_string(), |job| job.name.clone())

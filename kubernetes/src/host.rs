@@ -1,14 +1,8 @@
-//! What only a program may use: standard output, the clock, a runtime.
+//! What only a program may use: the clock, a runtime.
 
-use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pleach_kubernetes::Error;
-
-/// Text on standard output; a reader that has gone is none of our errors.
-pub fn say(text: &str) {
-    let _ = writeln!(io::stdout(), "{}", text.trim_end());
-}
 
 pub fn now_s() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);

@@ -8,7 +8,6 @@ pub mod constraint;
 pub mod controller;
 pub mod error;
 pub mod extender;
-pub mod files;
 pub mod gang;
 pub mod mark;
 pub mod names;

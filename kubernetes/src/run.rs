@@ -25,6 +25,8 @@ pub fn run(settings: Settings, args: &Run) -> Result<ExitCode, Error> {
 }
 
 async fn rounds(settings: Settings, args: &Run) -> Result<ExitCode, Error> {
+    // Before all else: a SIGHUP in the first moments would end the program.
+    let mut wishes = signals();
     let cluster = Cluster::infer(&settings).await?;
     let tick = Duration::from_secs_f64(settings.tick_s);
     let mut controller = Controller::new(settings.clone(), cluster, &args.policy, args.shadow)?;
@@ -43,7 +45,6 @@ async fn rounds(settings: Settings, args: &Run) -> Result<ExitCode, Error> {
     for warning in &status.warnings {
         tracing::warn!("{warning}");
     }
-    let mut wishes = signals();
     let mut last = Vec::new();
     loop {
         let began = Instant::now();
@@ -67,7 +68,10 @@ async fn rounds(settings: Settings, args: &Run) -> Result<ExitCode, Error> {
                 .reload()
                 .and_then(|()| shared.as_ref().map_or(Ok(()), Shared::reload))
             {
-                Ok(()) => tracing::info!("the policy was read again: {}", controller.status().policy),
+                Ok(()) => tracing::info!(
+                    "the policy was read again: {}; the configuration is that of the start",
+                    controller.status().policy
+                ),
                 Err(error) => tracing::error!("the policy stays: {error}"),
             },
             Some(Wish::End) => {
@@ -112,15 +116,10 @@ fn serve(shared: Shared) -> Result<(), Error> {
     Ok(())
 }
 
-fn signals() -> mpsc::Receiver<Wish> {
-    let (sender, receiver) = mpsc::channel(8);
-    tokio::spawn(hear(sender));
-    receiver
-}
-
 #[cfg(unix)]
-async fn hear(sender: mpsc::Sender<Wish>) {
+fn signals() -> mpsc::Receiver<Wish> {
     use tokio::signal::unix::{SignalKind, signal};
+    let (sender, receiver) = mpsc::channel(8);
     let kinds = [
         SignalKind::terminate(),
         SignalKind::interrupt(),
@@ -128,23 +127,30 @@ async fn hear(sender: mpsc::Sender<Wish>) {
     ];
     let [Ok(mut term), Ok(mut int), Ok(mut hup)] = kinds.map(signal) else {
         tracing::error!("signals cannot be heard");
-        return;
+        return receiver;
     };
-    loop {
-        let wish = tokio::select! {
-            _ = term.recv() => Wish::End,
-            _ = int.recv() => Wish::End,
-            _ = hup.recv() => Wish::Reload,
-        };
-        if sender.send(wish).await.is_err() {
-            return;
+    tokio::spawn(async move {
+        loop {
+            let wish = tokio::select! {
+                _ = term.recv() => Wish::End,
+                _ = int.recv() => Wish::End,
+                _ = hup.recv() => Wish::Reload,
+            };
+            if sender.send(wish).await.is_err() {
+                return;
+            }
         }
-    }
+    });
+    receiver
 }
 
 #[cfg(not(unix))]
-async fn hear(sender: mpsc::Sender<Wish>) {
-    if tokio::signal::ctrl_c().await.is_ok() {
-        let _ = sender.send(Wish::End).await;
-    }
+fn signals() -> mpsc::Receiver<Wish> {
+    let (sender, receiver) = mpsc::channel(8);
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            let _ = sender.send(Wish::End).await;
+        }
+    });
+    receiver
 }

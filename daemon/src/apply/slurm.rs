@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::mark::{Mark, PAUSE_S_MAX};
 use crate::record::Planned;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
+use crate::source::parts::is_name;
 use crate::source::reason::reasons;
 use crate::source::slurm::GIVE_BACK;
 
@@ -61,8 +62,9 @@ const REASONS_OF_NODES: [&str; 7] = [
     "NodeDown",
 ];
 
-/// Holds jobs that nobody holds, holds those again that did not start, gives back those that it cannot decide about.
-pub fn keep(commands: &Commands, snapshot: &Snapshot, release_limit_s: i64) -> Kept {
+/// Holds jobs that nobody holds, holds those again that did not start, gives back those that it cannot decide about: jobs of the
+/// snapshot, and parts of heterogeneous jobs by their names.
+pub fn keep(commands: &Commands, snapshot: &Snapshot, parts: &[String], release_limit_s: i64) -> Kept {
     let mut kept = Kept::default();
     let is_late = |job: &JobSeen| match job.phase {
         Phase::Released { since_s } => is_overdue(since_s, snapshot.taken_s, release_limit_s),
@@ -90,12 +92,18 @@ pub fn keep(commands: &Commands, snapshot: &Snapshot, release_limit_s: i64) -> K
                 )
             }
             Phase::Foreign { reason } if reason.starts_with(GIVE_BACK) => {
-                (&mut kept.num_given_back, give_back(commands, job.id))
+                (&mut kept.num_given_back, give_back(commands, &job.id.to_string()))
             }
             _ => continue,
         };
         match result {
             Ok(()) => *done += 1,
+            Err(error) => kept.refused.push(error.to_string()),
+        }
+    }
+    for part in parts {
+        match give_back(commands, part) {
+            Ok(()) => kept.num_given_back += 1,
             Err(error) => kept.refused.push(error.to_string()),
         }
     }
@@ -128,21 +136,23 @@ fn is_overdue(since_s: i64, now_s: i64, limit_s: i64) -> bool {
 
 /// The mark comes first: a held job without one would look like its user's.
 fn hold(commands: &Commands, job: ExternalId, mark: Mark) -> Result<(), Error> {
-    update(commands, job, &[&format!("admincomment={mark}")])?;
-    commands.run("scontrol", &["hold", &job.to_string()]).map(drop)
+    let job = job.to_string();
+    update(commands, &job, &[&format!("admincomment={mark}")])?;
+    commands.run("scontrol", &["hold", &job]).map(drop)
 }
 
-fn update(commands: &Commands, job: ExternalId, changes: &[&str]) -> Result<(), Error> {
+fn update(commands: &Commands, job: &str, changes: &[&str]) -> Result<(), Error> {
     let id = format!("jobid={job}");
     let mut args = vec!["update", id.as_str()];
     args.extend(changes);
     commands.run("scontrol", &args).map(drop)
 }
 
-fn give_back(commands: &Commands, job: ExternalId) -> Result<(), Error> {
+/// A job, a task of an array or a part of a heterogeneous job.
+fn give_back(commands: &Commands, job: &str) -> Result<(), Error> {
     // A pin that cannot be lifted is no reason to keep the job waiting.
     let _ = update(commands, job, &["reqnodelist="]);
-    commands.run("scontrol", &["release", &job.to_string()])?;
+    commands.run("scontrol", &["release", job])?;
     // Released first: whoever ends between the two leaves a job that runs, with a stale mark that the next round reads.
     let _ = update(commands, job, &["admincomment="]);
     Ok(())
@@ -253,10 +263,9 @@ fn start(commands: &Commands, job: &JobSeen, planned: &Planned, now_s: i64) -> R
         // on the same node is killed there ("Job credential revoked") and fails for good.
         changes.push("starttime=now+2");
     }
-    update(commands, job.id, &changes)?;
-    commands
-        .run("scontrol", &["release", &job.id.to_string()])
-        .map(drop)
+    let id = job.id.to_string();
+    update(commands, &id, &changes)?;
+    commands.run("scontrol", &["release", &id]).map(drop)
 }
 
 /// Gives every job that is held for the daemon back to Slurm's own scheduler, in the order of arrival: how many, and what was
@@ -284,10 +293,7 @@ pub fn hand_back(commands: &Commands) -> Result<(u32, Vec<String>), Error> {
         let Some((id, mark)) = line.trim_end_matches('|').split_once('|') else {
             continue;
         };
-        let Ok(id) = id.parse::<ExternalId>() else {
-            continue;
-        };
-        if matches!(Mark::read(mark), Mark::None | Mark::Off) {
+        if !is_name(id) || matches!(Mark::read(mark), Mark::None | Mark::Off) {
             continue;
         }
         match give_back(commands, id) {

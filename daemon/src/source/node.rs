@@ -92,7 +92,8 @@ pub(super) fn node_state(text: &str) -> NodeState {
     match word {
         _ if word.starts_with("down") || word == "unknown" || flags.contains('*') => NodeState::Down,
         "idle" | "mixed" | "allocated" | "completing" | "planned"
-            if flags.chars().all(|flag| "-+".contains(flag)) =>
+            // Slurm wakes a node that sleeps (`~`) or is waking up (`#`) for the job that is let go to it.
+            if flags.chars().all(|flag| "-+~#".contains(flag)) =>
         {
             NodeState::Up
         }

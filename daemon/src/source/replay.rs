@@ -1,10 +1,11 @@
 //! Snapshots from a decision log, in the order in which they were taken.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::files;
 use crate::record::{LINE_MAX, RoundRecord};
 
 /// Reads the rounds of a log one by one.
@@ -13,6 +14,7 @@ pub struct Replay {
     path: PathBuf,
     lines: BufReader<File>,
     line: usize,
+    text: String,
 }
 
 impl Replay {
@@ -26,19 +28,17 @@ impl Replay {
             path: path.to_owned(),
             lines: BufReader::new(file),
             line: 0,
+            text: String::new(),
         })
     }
 
     fn read(&mut self) -> Result<Option<RoundRecord>, Error> {
-        let mut text = String::new();
-        let mut bounded = (&mut self.lines).take(LINE_MAX as u64);
-        let num = bounded.read_line(&mut text).map_err(Error::file(&self.path))?;
-        self.line += 1;
-        // A line without its end is one that was being written when the daemon or the disk ended.
-        if num == 0 || !text.ends_with('\n') {
+        let is_whole = files::log_line(&mut self.lines, &mut self.text, LINE_MAX);
+        if !is_whole.map_err(Error::file(&self.path))? {
             return Ok(None);
         }
-        let record = serde_json::from_str(&text).map_err(|error| Error::Text {
+        self.line += 1;
+        let record = serde_json::from_str(&self.text).map_err(|error| Error::Text {
             path: self.path.clone(),
             line: self.line,
             reason: error.to_string(),

@@ -13,8 +13,10 @@ use pleach_scheduler::ExternalId;
 
 use super::node::{NODE_FIELDS, SINFO, node};
 use super::node_list::expand;
+use super::parts;
 use super::request::{asked, time_limit};
 use super::shares;
+use super::site::check_partition;
 use super::table::{fields, is_null, number};
 use crate::command::Commands;
 use crate::error::Error;
@@ -25,9 +27,11 @@ use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
 const JOB_FIELDS: &str = "JobArrayID:|,State:|,PriorityLong:|,tres-per-node:|,tres-per-job:|,tres-per-task:|,\
 tres-per-socket:|,NumNodes:|,NumCPUs:|,NodeList:|,ReqNodes:|,admin_comment:|,Reason:|,TimeLimit:|,SubmitTime:|,StartTime:|,\
 RestartCnt:|,OverSubscribe:|,Contiguous:|,Feature:|,Dependency:|,Reservation:|,Licenses:|,Partition:|,UserName:|,Account:|";
-const NUM_JOB_FIELDS: usize = 26;
+pub(super) const NUM_JOB_FIELDS: usize = 26;
+/// Fields before the mark.
+pub(super) const JOB_FIELDS_BEFORE_MARK: usize = 11;
 
-const SQUEUE: &str = "squeue";
+pub(super) const SQUEUE: &str = "squeue";
 
 /// Reasons for which Slurm itself would start a job later: it may be held and decided by the daemon.
 const OPEN_REASONS: [&str; 6] = [
@@ -39,7 +43,8 @@ const OPEN_REASONS: [&str; 6] = [
     "Cleaning",
 ];
 
-/// Slurm as it is now, for the jobs and nodes of one partition.
+/// Slurm as it is now, for the jobs and nodes of one partition; and the names of parts of heterogeneous jobs that are held for
+/// the daemon and have to be given back.
 ///
 /// # Errors
 /// A command that fails or takes too long, or output that it cannot have printed.
@@ -48,9 +53,13 @@ pub fn observe(
     partition: &str,
     share_nodes: &[String],
     now_s: i64,
-) -> Result<Snapshot, Error> {
+) -> Result<(Snapshot, Vec<String>), Error> {
     let jobs = commands.run("squeue", &["-h", "-r", "-a", "-O", JOB_FIELDS])?;
     let nodes = commands.run("sinfo", &["-h", "-N", "-p", partition, "-O", NODE_FIELDS])?;
+    if nodes.trim().is_empty() {
+        // Slurm says so little of a partition that is not there.
+        check_partition(commands, partition)?;
+    }
     let details = match share_nodes {
         [] => String::new(),
         _ => commands.run("scontrol", &["-o", "-d", "show", "job"])?,
@@ -59,7 +68,8 @@ pub fn observe(
         nodes: share_nodes,
         details: &details,
     };
-    read_with(&jobs, &nodes, partition, &shares, now_s)
+    let snapshot = read_with(&jobs, &nodes, partition, &shares, now_s)?;
+    Ok((snapshot, parts::held(&jobs)))
 }
 
 /// What is known of shares of GPUs: nothing, where none are given.
@@ -69,23 +79,6 @@ pub struct SharesText<'a> {
     pub nodes: &'a [String],
     /// What `scontrol -o -d show job` printed.
     pub details: &'a str,
-}
-
-/// The partition that Slurm calls the default one.
-///
-/// # Errors
-/// As [`observe`]; no default partition.
-pub fn default_partition(commands: &Commands) -> Result<String, Error> {
-    let text = commands.run("sinfo", &["-h", "-o", "%P"])?;
-    let found = text.lines().find_map(|line| line.trim().strip_suffix('*'));
-    found.map(str::to_owned).ok_or_else(|| {
-        Error::garbage(
-            SINFO,
-            1,
-            text.lines().next().unwrap_or(""),
-            "names no default partition; set `partition`",
-        )
-    })
 }
 
 /// The snapshot that two texts tell of.

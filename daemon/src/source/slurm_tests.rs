@@ -87,7 +87,10 @@ fn nodes_are_read_with_what_others_hold_and_nodes_without_gpus_are_left_out() {
     assert_eq!(node_state("down*"), NodeState::Down);
     assert_eq!(node_state("idle*"), NodeState::Down);
     assert_eq!(node_state("mixed-"), NodeState::Up);
-    assert_eq!(node_state("idle~"), NodeState::Draining);
+    // Asleep, and waking up: Slurm wakes it for who is let go to it. On its way to sleep it takes nobody.
+    assert_eq!(node_state("idle~"), NodeState::Up);
+    assert_eq!(node_state("mixed#"), NodeState::Up);
+    assert_eq!(node_state("idle%"), NodeState::Draining);
     assert_eq!(node_state("maint"), NodeState::Draining);
 }
 

@@ -1,7 +1,9 @@
 //! The program against a Slurm of shell scripts that keeps its state in files: order, placement, and every way to end badly.
 
+mod aside;
 mod fake;
 mod faults;
+mod hostile;
 mod learning;
 mod order;
 mod policies;

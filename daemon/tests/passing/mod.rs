@@ -127,7 +127,8 @@ impl Passing<'_> {
 
 fn scripts(folder: &Path) -> io::Result<()> {
     let squeue = "case \"$*\" in *EndTime*) exec cat \"$d/ended\" ;; *) exec cat \"$d/queue\" ;; esac";
-    for (name, text) in [("squeue", squeue), ("sinfo", "exec cat \"$d/nodes\"")] {
+    let sinfo = "case \"$*\" in *%P*) echo 'main*' ;; *) exec cat \"$d/nodes\" ;; esac";
+    for (name, text) in [("squeue", squeue), ("sinfo", sinfo)] {
         let path = folder.join(name);
         fs::write(&path, format!("#!/bin/sh\nd=$(dirname \"$0\")\n{text}\n"))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;

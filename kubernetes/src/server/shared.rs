@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pleach_daemon::files;
 use pleach_daemon::policy::Loaded;
 use tokio::sync::Semaphore;
 
 use crate::config::{ServerSettings, Settings};
 use crate::error::Error;
 use crate::extender;
-use crate::files;
 use crate::view::View;
 
 /// Largest token file, bytes.

@@ -7,9 +7,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 
+use pleach_daemon::files;
+
 use crate::config::ServerSettings;
 use crate::error::Error;
-use crate::files;
 
 /// Largest file of certificates or keys, bytes.
 const PEM_MAX: u64 = 1 << 20;

@@ -1,0 +1,121 @@
+//! The program's arguments.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, Parser, Subcommand};
+use pleach_daemon::log::LogForm;
+use pleach_scheduler::ExternalId;
+
+/// Drives a Slurm cluster with a scheduling policy.
+///
+/// Begin with `pleach-scheduler run --policy tree.json --shadow`: it decides and writes down, and touches nothing. Then
+/// `--live` on one partition. `hand-back` gives every waiting job back to Slurm's own scheduler.
+#[derive(Debug, Parser)]
+#[command(name = "pleach-scheduler", version)]
+pub struct Cli {
+    /// The configuration file (TOML); every key has a default.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Folder of log, status and memory, instead of the configuration's.
+    #[arg(long, global = true, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// The partition to drive, instead of the configuration's or Slurm's default one.
+    #[arg(long, global = true, value_name = "NAME")]
+    pub partition: Option<String>,
+    /// How messages are written to standard error.
+    #[arg(long = "log", global = true, value_enum, default_value = "text")]
+    pub log_form: LogForm,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Observe, decide and carry out, round after round, until SIGTERM. SIGHUP reads the policy again, not the configuration.
+    Run(Run),
+    /// How the last round went. Exit code 1 where it is older than a minute or failed.
+    Status,
+    /// Why a job was started, stopped or put off: its last decisions, from the log.
+    Explain(OfJob),
+    /// Why a job does not run: from Slurm as it is now.
+    WhyNot(WhyNot),
+    /// Release all jobs that are held for the daemon, in the order of arrival, to Slurm's own scheduler.
+    HandBack(HandBack),
+    /// Print the `job_submit.lua` that holds jobs at submission.
+    Lua(Lua),
+    /// Decide the rounds of a log again and compare.
+    Replay(ReplayArgs),
+    /// Write a log's jobs as a list for the simulator, `NAME.csv` with `NAME.cluster.toml`: for `pleach evaluate --workload
+    /// NAME.csv`, and to train and distil on what came here.
+    Capture(CaptureArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("mode").required(true).args(["shadow", "live"])))]
+pub struct Run {
+    /// A tree or an index (`.json`), the folder of a bundle, a network (`.ckpt`), or a name: a heuristic (`sjf`,
+    /// `easy`) or a dealer (`index`, `las-deal`, `belief-deal`, `srtf-deal`, `rate-deal`), which deals the GPUs of all jobs anew.
+    #[arg(long)]
+    pub policy: String,
+    /// Decide and write down; touch nothing.
+    #[arg(long)]
+    pub shadow: bool,
+    /// Hold, place and release jobs.
+    #[arg(long)]
+    pub live: bool,
+    /// End after so many rounds.
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub struct OfJob {
+    /// Its number, or ARRAY_TASK.
+    pub job: ExternalId,
+}
+
+#[derive(Debug, Args)]
+pub struct WhyNot {
+    /// Its number, or ARRAY_TASK.
+    pub job: ExternalId,
+    /// The policy, as for `run`.
+    #[arg(long)]
+    pub policy: String,
+}
+
+#[derive(Debug, Args)]
+pub struct HandBack {
+    /// Also while a daemon works, which will hold the jobs again. Without it such a daemon is given five seconds to end.
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Lua {
+    /// Hold nothing once the daemon was silent for so long, s.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(5..=86_400))]
+    pub patience_s: u32,
+    /// Number of the account as which the daemon runs, where that is neither root nor Slurm's `SlurmUser`, who are let release
+    /// jobs anyway. With it nothing is asked of Slurm.
+    #[arg(long, value_name = "NUMBER")]
+    pub uid: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The log, `decisions.jsonl`.
+    pub log: PathBuf,
+    /// The policy, as for `run`.
+    #[arg(long)]
+    pub policy: String,
+}
+
+#[derive(Debug, Args)]
+pub struct CaptureArgs {
+    /// The log, `decisions.jsonl`; several in the order in which they were written.
+    #[arg(required = true)]
+    pub logs: Vec<PathBuf>,
+    /// The list to write, NAME.csv.
+    #[arg(long, value_name = "FILE")]
+    pub to: PathBuf,
+}

@@ -1,0 +1,65 @@
+//! Files of the operator and of the daemon itself. Every read is bounded, whatever the name leads to.
+
+use std::fs::File;
+use std::io::{BufRead, Read};
+use std::path::Path;
+
+use crate::error::Error;
+
+/// The bytes of a file of at most `most` bytes.
+///
+/// # Errors
+/// A file that cannot be read, or is longer.
+pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(path)?.take(most + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().map_err(Error::file(path))?;
+    if bytes.len() as u64 > most {
+        return Err(refuse(path, format!("longer than {most} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// The text of a file of at most `most` bytes.
+///
+/// # Errors
+/// As [`bytes`]; bytes that are no UTF-8.
+pub fn text(path: &Path, most: u64) -> Result<String, Error> {
+    String::from_utf8(bytes(path, most)?).map_err(|error| refuse(path, error.to_string()))
+}
+
+fn refuse(path: &Path, reason: String) -> Error {
+    Error::Text {
+        path: path.to_owned(),
+        line: 0,
+        reason,
+    }
+}
+
+/// Reads the next line of a log into `line`; false where there is no further whole line. What begins with anything but a brace is
+/// no line of a log, and is found out by its first byte.
+///
+/// # Errors
+/// What cannot be read; a line of more than `most` bytes; what is no line of a log.
+pub(crate) fn log_line(lines: &mut impl BufRead, line: &mut String, most: usize) -> std::io::Result<bool> {
+    let bad = |words: String| Err(std::io::Error::new(std::io::ErrorKind::InvalidData, words));
+    line.clear();
+    match lines.fill_buf()?.first() {
+        None => return Ok(false),
+        Some(b'{') => {}
+        Some(byte) => {
+            return bad(format!(
+                "a line of the log begins with a brace, not with the byte {byte}"
+            ));
+        }
+    }
+    lines.take(most as u64 + 1).read_line(line)?;
+    if line.len() > most {
+        return bad(format!("a line of more than {most} bytes"));
+    }
+    // A line without its end is one that was being written when the daemon or the disk ended.
+    Ok(line.ends_with('\n'))
+}

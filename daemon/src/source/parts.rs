@@ -1,0 +1,55 @@
+//! Parts of heterogeneous jobs (`sbatch ... : ...`), which start together and by Slurm's own scheduler alone.
+//!
+//! The script holds none of them. One that is held for the daemon all the same, by an older script or by hand, has to be given
+//! back: the daemon decides about none, so nobody else ever would.
+
+use super::slurm::{JOB_FIELDS_BEFORE_MARK, NUM_JOB_FIELDS, SQUEUE};
+use super::table::fields;
+use crate::mark::Mark;
+
+/// Names of parts that are held for the daemon, as `LEADER+PART`, from what `squeue` was asked for. Lines that cannot be read are
+/// none; who reads the jobs refuses them.
+pub(super) fn held(jobs: &str) -> Vec<String> {
+    let part = |(row, line): (usize, &str)| {
+        let (id, _) = line.split_once('|').filter(|(id, _)| id.contains('+'))?;
+        let fields = fields::<NUM_JOB_FIELDS>(SQUEUE, row + 1, line).ok()?;
+        let (state, priority, mark) = (fields[1], fields[2], fields[JOB_FIELDS_BEFORE_MARK]);
+        let is_ours = matches!(Mark::read(mark), Mark::Held { .. } | Mark::Decided { .. });
+        let is_held = state == "PENDING" && priority == "0" && is_ours;
+        (is_held && is_name(id)).then(|| id.to_owned())
+    };
+    jobs.lines().enumerate().filter_map(part).collect()
+}
+
+/// Whether a text is the name of a job, of a task or of a part, and of nothing else that `scontrol` understands.
+pub(crate) fn is_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_digit() || c == '_' || c == '+';
+    text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(id: &str, state: &str, priority: u32, mark: &str) -> String {
+        format!(
+            "{id}|{state}|{priority}|gres:gpu:1|N/A|N/A|N/A|1|1|||{mark}|JobHeldAdmin|10:00|1795000000|N/A|0|OK|0|(null)|(null)|\
+             (null)|(null)|main|u1|(null)|\n"
+        )
+    }
+
+    #[test]
+    fn parts_that_wait_for_nobody_are_found_and_no_others() {
+        let text = [
+            line("7", "PENDING", 0, "pleach:held"),
+            line("8+0", "PENDING", 0, "pleach:held tries=0 until=0"),
+            line("8+1", "PENDING", 0, "pleach:decided at=5 tries=0"),
+            line("9+0", "PENDING", 12, "pleach:held"),
+            line("9+1", "PENDING", 0, "(null)"),
+            line("10+0", "RUNNING", 0, "pleach:held"),
+            line("11+0; reboot", "PENDING", 0, "pleach:held"),
+        ];
+        assert_eq!(held(&text.concat()), ["8+0", "8+1"]);
+        assert!(held("12+0|PENDING|0|").is_empty() && held("slurm_load_jobs error").is_empty());
+    }
+}

@@ -1,0 +1,134 @@
+//! What is asked of Slurm once: its partitions, and the account as which its controller runs.
+
+use pleach_scheduler::ConfigError;
+
+use crate::command::Commands;
+use crate::error::Error;
+
+const SINFO: &str = "sinfo";
+
+/// Characters of a list of partitions that are shown.
+const LIST_MAX: usize = 300;
+
+/// The partition that is driven: the one of this name, where Slurm has it or does not answer; else the one that it calls the
+/// default.
+///
+/// # Errors
+/// A name that no partition has; as [`default_partition`].
+pub fn partition(commands: &Commands, named: Option<&str>) -> Result<String, Error> {
+    let Some(name) = named else {
+        return default_partition(commands);
+    };
+    // Where it does not answer, rounds fail until it does and is asked again.
+    if let Ok(names) = partitions(commands) {
+        check(name, &names)?;
+    }
+    Ok(name.to_owned())
+}
+
+/// The partition that Slurm calls the default one.
+///
+/// # Errors
+/// A command that fails or takes too long; no default partition.
+pub fn default_partition(commands: &Commands) -> Result<String, Error> {
+    let text = partitions(commands)?;
+    let found = text.iter().find_map(|name| name.strip_suffix('*'));
+    found.map(str::to_owned).ok_or_else(|| {
+        let first = text.first().map_or("", String::as_str);
+        Error::garbage(SINFO, 1, first, "names no default partition; set `partition`")
+    })
+}
+
+/// Whether there is a partition of this name.
+///
+/// # Errors
+/// There is none; a command that fails or takes too long.
+pub(super) fn check_partition(commands: &Commands, name: &str) -> Result<(), Error> {
+    check(name, &partitions(commands)?)
+}
+
+/// Names of partitions as `sinfo` prints them, the default one with a star.
+fn partitions(commands: &Commands) -> Result<Vec<String>, Error> {
+    let text = commands.run(SINFO, &["-h", "-a", "-o", "%P"])?;
+    read_partitions(&text)
+}
+
+fn read_partitions(text: &str) -> Result<Vec<String>, Error> {
+    let is_name =
+        |name: &str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '|' || c == ':');
+    let name = |(row, line): (usize, &str)| match line.trim() {
+        name if is_name(name) => Ok(name.to_owned()),
+        _ => Err(Error::garbage(SINFO, row + 1, line, "names no partition")),
+    };
+    text.lines().enumerate().map(name).collect()
+}
+
+fn check(name: &str, names: &[String]) -> Result<(), Error> {
+    let names: Vec<&str> = names.iter().map(|name| name.trim_end_matches('*')).collect();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let list: String = names.join(", ").chars().take(LIST_MAX).collect();
+    let hint = "name one of Slurm's (`sinfo -a`), or none for its default one";
+    Err(ConfigError::new("partition", format!("{name:?}"), format!("one of {list}"), hint).into())
+}
+
+/// The number of the account as which Slurm's controller runs, `SlurmUser`.
+///
+/// # Errors
+/// A command that fails or takes too long; a configuration that names no such account.
+pub fn slurm_user(commands: &Commands) -> Result<u32, Error> {
+    let text = commands.run("scontrol", &["show", "config"])?;
+    read_slurm_user(&text).ok_or_else(|| {
+        let words = "names no SlurmUser with its number; name the account of the daemon by `--uid`";
+        Error::garbage(
+            "scontrol show config",
+            1,
+            text.lines().next().unwrap_or(""),
+            words,
+        )
+    })
+}
+
+/// From a line `SlurmUser               = slurm(64030)`.
+fn read_slurm_user(text: &str) -> Option<u32> {
+    let line = |line: &str| {
+        let (key, value) = line.split_once('=')?;
+        (key.trim() == "SlurmUser").then(|| value.trim().to_owned())
+    };
+    let value = text.lines().find_map(line)?;
+    let (_, number) = value.strip_suffix(')')?.rsplit_once('(')?;
+    number.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_account_of_the_controller_is_read_by_its_number() {
+        let text = "Configuration data as of 2026-01-01T00:00:00\nSlurmUser               = slurm(64030)\n\
+                    SlurmdUser              = root(0)\n";
+        assert_eq!(read_slurm_user(text), Some(64_030));
+        for text in [
+            "",
+            "SlurmUser = slurm",
+            "SlurmUser = slurm()",
+            "SlurmdUser = root(0)",
+        ] {
+            assert_eq!(read_slurm_user(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_partition_that_is_not_there_is_refused_with_those_that_are() {
+        let names = read_partitions("debug\nmain*\n").unwrap();
+        assert!(read_partitions("slurm_load_partitions: Zero Bytes were transmitted").is_err());
+        assert!(check("main", &names).is_ok() && check("debug", &names).is_ok());
+        let said = check("gpu", &names).unwrap_err().to_string();
+        assert!(
+            said.contains("partition = \"gpu\"") && said.contains("one of debug, main"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! How the last round went: what a daemon writes into `status.json` after each one, and what an operator reads of it.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::files;
+use crate::round::Plan;
+
+/// Largest status that is read, bytes: its warnings are sentences.
+const STATUS_MAX: u64 = 1 << 20;
+
+/// Begins the warning about a policy that was not taken over.
+const REFUSED: &str = "the last reload was refused: ";
+
+/// Begins the warning about a policy that leaves this cluster to another rule.
+const ASIDE: &str = "it steps aside: ";
+
+/// How the last round went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Status {
+    /// When it was written, Unix time, s.
+    pub at_s: i64,
+    /// Process id of the daemon.
+    pub pid: u32,
+    /// Whether nothing is carried out.
+    pub is_shadow: bool,
+    /// The partition.
+    pub partition: String,
+    /// Name of the policy.
+    pub policy: String,
+    /// What an operator should know of it.
+    pub warnings: Vec<String>,
+    /// Rounds since the daemon began.
+    pub num_rounds: u64,
+    /// Rounds that failed.
+    pub num_failed: u64,
+    /// Rounds that the fallback answered, and those that the policy itself left to it.
+    pub num_fallbacks: u64,
+    /// Starts that were sent; in shadow mode, that were decided.
+    pub num_starts: u64,
+    /// Those of them that the fallback decided.
+    pub num_starts_by_fallback: u64,
+    /// Why the policy left the last round in which there was something to decide to another rule; none where it decided.
+    pub aside: Option<String>,
+    /// Jobs that wait for the daemon.
+    pub num_waiting: usize,
+    /// Jobs that run or were let go.
+    pub num_placed: usize,
+    /// Jobs that are left to Slurm.
+    pub num_foreign: usize,
+    /// Lines that the log could not take.
+    pub num_lines_lost: u64,
+    /// The last error; empty where there was none.
+    pub last_error: String,
+    /// Stability index of the last decisions; none until there is one, and for what is no sealed tree.
+    pub drift_psi: Option<f64>,
+    /// Time for observing in the last round, s.
+    pub observe_s: f64,
+    /// Time for deciding in the last round, s.
+    pub decide_s: f64,
+    /// Time for carrying out in the last round, s.
+    pub apply_s: f64,
+}
+
+impl Status {
+    /// Takes in who decided a round; what an operator should know of that.
+    pub fn decided(&mut self, plan: &Plan) -> Option<String> {
+        let is_asked = plan.aside.is_some() || !plan.decisions.is_empty();
+        if is_asked && plan.fallback.is_none() {
+            self.aside.clone_from(&plan.aside);
+        }
+        let aside = || Some(format!("{} steps aside: {}", self.policy, plan.aside.as_ref()?));
+        let why = plan.fallback.clone().or_else(aside)?;
+        self.num_fallbacks += 1;
+        Some(why)
+    }
+
+    /// Counts what was carried out of a plan, `num` starts and preemptions.
+    pub fn carried_out(&mut self, plan: &Plan, num: u64) {
+        self.num_starts += num;
+        if plan.fallback.is_some() || plan.aside.is_some() {
+            self.num_starts_by_fallback += num;
+        }
+    }
+
+    /// Notes that the policy would leave the cluster to another rule.
+    pub fn warn_aside(&mut self, why: Option<String>) {
+        self.warnings.retain(|text| !text.starts_with(ASIDE));
+        self.warnings.extend(why.map(|why| ASIDE.to_owned() + &why));
+    }
+
+    /// Notes that a policy was not taken over, and why; the present one goes on.
+    pub fn refuse_reload(&mut self, error: &dyn std::fmt::Display) {
+        self.warnings.retain(|text| !text.starts_with(REFUSED));
+        self.warnings
+            .push(format!("{REFUSED}{error}; {} goes on", self.policy));
+    }
+
+    /// What an operator reads at Unix time `now_s`; `place` is what is driven, `left` who has the jobs that are left alone.
+    #[must_use]
+    pub fn told(&self, now_s: i64, place: &str, left: &str) -> String {
+        let age_s = now_s - self.at_s;
+        let mode = if self.is_shadow { "shadow" } else { "live" };
+        let mut text = format!(
+            "{} on {place} ({mode}), process {}\n\
+             last round {age_s} s ago: {} waiting, {} placed, {} left to {left}\n\
+             {} rounds, {} failed, {} by the fallback; {} starts and preemptions, {} by the fallback; {} lines of the log lost\n\
+             last round: observe {:.1} ms, decide {:.1} ms, apply {:.1} ms",
+            self.policy,
+            self.pid,
+            self.num_waiting,
+            self.num_placed,
+            self.num_foreign,
+            self.num_rounds,
+            self.num_failed,
+            self.num_fallbacks,
+            self.num_starts,
+            self.num_starts_by_fallback,
+            self.num_lines_lost,
+            self.observe_s * 1e3,
+            self.decide_s * 1e3,
+            self.apply_s * 1e3,
+        );
+        if let Some(psi) = self.drift_psi {
+            text += &format!("\ndrift: stability index {psi:.3}");
+        }
+        if let Some(why) = &self.aside {
+            text += &format!("\nit does not decide itself: {why}");
+        }
+        for warning in &self.warnings {
+            text += &format!("\nwarning: {warning}");
+        }
+        if !self.last_error.is_empty() {
+            text += &format!("\nlast error: {}", self.last_error);
+        }
+        text
+    }
+}
+
+/// The status of a folder.
+///
+/// # Errors
+/// A file that cannot be read or understood, or is longer than 1 MiB.
+pub fn read_status(folder: &Path) -> Result<Status, Error> {
+    let path = folder.join("status.json");
+    let text = files::text(&path, STATUS_MAX)?;
+    serde_json::from_str(&text).map_err(|error| Error::Text {
+        path,
+        line: error.line(),
+        reason: error.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_reload_is_a_warning_until_the_next_one_and_stepping_aside_is_one_too() {
+        let mut status = Status {
+            policy: "tree".into(),
+            ..Status::default()
+        };
+        status.refuse_reload(&"no such file");
+        status.refuse_reload(&"no file");
+        status.warn_aside(Some("fifo decides".into()));
+        status.warn_aside(Some("fifo decides still".into()));
+        assert_eq!(
+            status.warnings,
+            [
+                "the last reload was refused: no file; tree goes on",
+                "it steps aside: fifo decides still"
+            ]
+        );
+        let told = status.told(7, "partition main", "Slurm");
+        assert!(told.starts_with("tree on partition main (live)") && told.contains("7 s ago"));
+        assert!(told.contains("warning: the last reload was refused: no file"));
+        status.warn_aside(None);
+        assert_eq!(status.warnings.len(), 1);
+    }
+}

@@ -43,6 +43,8 @@ pub struct Controller {
     status: Status,
     metrics: Metrics,
     view: View,
+    /// Whether it is known where the policy leaves the whole cluster to another rule.
+    is_judged: bool,
 }
 
 impl Controller {
@@ -101,6 +103,7 @@ impl Controller {
             status,
             metrics: Metrics::silent(),
             view: View::default(),
+            is_judged: false,
         })
     }
 
@@ -122,19 +125,29 @@ impl Controller {
         self.metrics.text()
     }
 
-    /// Reads the policy again. It takes the place of the present one as a whole, or not at all.
+    /// Reads the policy again. It takes the place of the present one as a whole, or not at all, which the status then says. The
+    /// settings are those of the start.
     ///
     /// # Errors
     /// A policy that does not fit; the present one stays.
     pub fn reload(&mut self) -> Result<(), Error> {
+        let read = self.try_reload();
+        if let Err(error) = &read {
+            self.status.refuse_reload(error);
+        }
+        read
+    }
+
+    fn try_reload(&mut self) -> Result<(), Error> {
         let rounds = &self.settings.rounds;
         let capabilities = fleet::capabilities(rounds);
         let mut loaded = Loaded::of(&self.policy_text, capabilities)?;
+        let fallback = loaded.fallback(rounds, capabilities)?;
         loaded.goes_on_from(&self.policy);
-        self.fallback = loaded.fallback(rounds, capabilities)?;
         self.status.warnings = loaded.warnings_with(&rounds.estimates);
         self.status.policy.clone_from(&loaded.name);
-        self.policy = loaded;
+        (self.policy, self.fallback) = (loaded, fallback);
+        self.is_judged = false;
         self.watch = Watch::anew(&self.policy, rounds, &self.state, &mut self.status);
         Ok(())
     }
@@ -193,6 +206,11 @@ impl Controller {
         self.status.observe_s = began.elapsed().as_secs_f64();
         self.view.show(Arc::clone(&observed));
         self.count(&observed.snapshot);
+        if !self.is_judged {
+            let why = self.policy.aside_on(&observed.snapshot, &self.settings.rounds)?;
+            self.status.warn_aside(why);
+            self.is_judged = true;
+        }
         notes.extend(observed.notes.iter().cloned());
         let policy = self.policy.name.clone();
         let mut hands = Hands::new(&self.cluster, &self.settings, &observed, &policy);

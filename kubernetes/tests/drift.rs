@@ -149,3 +149,38 @@ async fn where_it_is_asked_for_the_fallback_decides_through_restarts_until_the_p
     // What was forgotten stays so.
     assert_eq!(num_drifts(&shop.controller().status().warnings), 0);
 }
+
+#[tokio::test]
+async fn a_tree_that_steps_aside_says_so_and_a_refused_reload_stands_in_the_status() {
+    let mut shop = Shop::open(OnDrift::Warn).await;
+    let path = shop.folder.path().join("tree.json");
+    let tree = Tree::load(&path)
+        .unwrap()
+        .with_fallback(Some("sjf".into()))
+        .unwrap();
+    tree.with_gpu_types_max(Some(1)).unwrap().save(&path).unwrap();
+    let mut other = node("n3", 8);
+    other["metadata"]["labels"]["nvidia.com/gpu.product"] = "V100-SXM2-32GB".into();
+    shop.fake.world.lock().unwrap().add_node(other);
+    let mut controller = shop.controller();
+    let notes = shop.round(&mut controller).await;
+    let why = "sjf decides: the cluster has 2 GPU types, and ";
+    assert!(notes.iter().any(|note| note.contains(why)), "{notes:?}");
+    let status = controller.status();
+    assert!(
+        status.warnings.iter().any(|text| text.contains(why)),
+        "{status:?}"
+    );
+    assert!(status.aside.as_ref().unwrap().starts_with(why));
+    assert_eq!((status.num_failed, status.num_fallbacks), (0, 1));
+    assert_eq!(status.num_starts_by_fallback, status.num_starts);
+    std::fs::write(&path, "{").unwrap();
+    controller.reload().unwrap_err();
+    let warnings = &controller.status().warnings;
+    assert!(
+        warnings
+            .iter()
+            .any(|text| text.starts_with("the last reload was refused: ")),
+        "{warnings:?}"
+    );
+}

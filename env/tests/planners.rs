@@ -2,7 +2,7 @@
 //! walls between tenants, fractions, CPU and memory, elastic jobs, failures, nodes that come and go. Every instant is
 //! checked, every job ends, work is conserved, and a second run is the same.
 
-use crate::parts::over_all_planners;
+use crate::parts::{over_all_planners, settings};
 use crate::scenario;
 use pleach_baselines::Entry;
 use pleach_env::failures::OutcomeModel;
@@ -13,7 +13,6 @@ use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::{ActionKind, Planner, PolicyError, Time};
 use proptest::prelude::*;
-use serde_json::Value;
 
 /// A planner that is watched: the cluster is whole after every plan, and it does not plan for ever.
 struct Watched {
@@ -56,7 +55,7 @@ fn num_plans_max(workload: &Workload) -> u64 {
 
 fn run(entry: &Entry, workload: &Workload, config: &SimConfig) -> SimResult {
     let mut planner = Watched {
-        inner: (entry.make)(&Value::Null).unwrap(),
+        inner: (entry.make)(&settings(entry)).unwrap(),
         num_plans: 0,
         num_plans_max: num_plans_max(workload),
     };

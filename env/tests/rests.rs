@@ -1,7 +1,7 @@
 //! Rounds in which nothing changes are jumped over: a run that jumps is, to the last bit, the run that walks through every
 //! round, and long jobs take no more plans than short ones.
 
-use crate::parts::over_all_planners;
+use crate::parts::{over_all_planners, settings};
 use pleach_baselines::Entry;
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::failures::OutcomeModel;
@@ -11,7 +11,6 @@ use pleach_env::{Seed, SimConfig, SimResult, simulate_planner};
 use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 use pleach_scheduler::{Planner, PolicyError, Time};
-use serde_json::Value;
 
 /// Planners whose rounds are jumped over where nobody waits and, for some, on one GPU type.
 const RESTING: [&str; 11] = [
@@ -60,7 +59,7 @@ impl Planner for Counted {
 /// What a run gave, how many plans it took, and whether it ever rested.
 fn run(entry: &Entry, workload: &Workload, config: &SimConfig, walks: bool) -> (SimResult, u64, bool) {
     let mut planner = Counted {
-        inner: (entry.make)(&Value::Null).unwrap(),
+        inner: (entry.make)(&settings(entry)).unwrap(),
         walks,
         num_plans: 0,
         has_rested: false,

@@ -228,7 +228,11 @@ fn a_suite_trains_judges_and_reads_its_trainings_back() {
     assert_eq!(text(&again.stdout), lines);
     assert_eq!(fs::read(folder.path().join("s.json")).unwrap(), bytes);
     assert_eq!(fs::read(folder.path().join(of_second)).unwrap(), trained);
-    // One stage, and a second one with settings of its own, which goes on from the same first.
+}
+
+#[test]
+fn a_suite_of_one_stage_goes_on_to_a_second_with_settings_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
     let of = "--task Pleach/GavelMulti-v1 --trainings 1 --workloads 2 --out runs/other";
     let one = pleach(
         folder.path(),
@@ -263,6 +267,11 @@ fn a_suite_trains_judges_and_reads_its_trainings_back() {
         ["GavelMulti-v1-0", "GavelMulti-v1-0-longer"].map(updates),
         [Some(3), Some(1)]
     );
+}
+
+#[test]
+fn a_suite_refuses_settings_of_its_tasks_and_names_the_tasks_that_there_are() {
+    let folder = tempfile::tempdir().unwrap();
     let of_task = pleach(folder.path(), "suite --smoke --set env.max_steps=9");
     assert_eq!(of_task.status.code(), Some(2));
     assert!(

@@ -8,4 +8,5 @@ mod documents;
 mod goldens;
 mod licences;
 mod programs;
+mod shared_artefacts;
 mod sizes;

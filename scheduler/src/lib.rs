@@ -50,6 +50,8 @@ mod estimate;
 mod external_id;
 pub mod features;
 mod guards;
+#[cfg(test)]
+mod guards_tests;
 pub mod heuristics;
 pub mod history;
 mod ids;

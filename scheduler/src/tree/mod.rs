@@ -17,6 +17,8 @@ mod aside;
 #[cfg(test)]
 mod aside_tests;
 mod boxes;
+#[cfg(test)]
+mod boxes_tests;
 mod bundle;
 mod certificate;
 mod certify;

@@ -132,25 +132,25 @@ impl Checkpoint {
     /// [`Error::Io`] where it cannot be read; [`Error::Checkpoint`] where it is cut short, altered, of another version
     /// or does not fit itself.
     pub fn load(path: &Path) -> Result<Checkpoint, Error> {
-        let container = Container::load(path, &[(MAGIC, FORMAT_VERSION)])?;
-        let header = serde_json::from_slice(&container.header);
-        let header = header.map_err(|error| refuse(path, format!("header: {error}")))?;
-        Checkpoint::assemble(header, &container, path)
-    }
-
-    fn assemble(header: Header, container: &Container, path: &Path) -> Result<Checkpoint, Error> {
+        let opened = Container::open(path, &[(MAGIC, FORMAT_VERSION)])?;
+        let header = serde_json::from_slice(&opened.header);
+        let header: Header = header.map_err(|error| {
+            let reason = format!("header: {error}; the file is damaged or of another version");
+            refuse(path, reason)
+        })?;
         header.config.check().map_err(|error| refuse(path, error))?;
         let layout = Layout::new(header.config.network, header.contract.spaces)
             .map_err(|error| refuse(path, error))?;
-        let count = header.num_parameters;
+        let (count, fits) = (header.num_parameters, layout.num_parameters());
+        if count != fits {
+            let reason = format!("{count} parameters in its header; the network has {fits}");
+            return Err(refuse(path, reason));
+        }
         let num_lists = 3 + usize::from(header.behaviour_normaliser.is_some());
-        let fits = count == layout.num_parameters() && count <= Container::MAX_NUMBERS;
+        let container = opened.read(fits, num_lists)?;
         let held = container.num_numbers().unwrap_or(0);
-        if !fits || held != num_lists * count {
-            let reason = format!(
-                "{count} parameters in {held} numbers; the network has {}",
-                layout.num_parameters()
-            );
+        if held != num_lists * count {
+            let reason = format!("{held} numbers; {num_lists} lists of {count} are expected");
             return Err(refuse(path, reason));
         }
         let mut numbers = container.numbers();

@@ -26,8 +26,6 @@ const CHECKSUM_BYTES: usize = 32;
 const PREFIX_BYTES: usize = 8 + 4 + 8;
 /// Largest header that is read, bytes: one of 10,000 columns is below 1 MB.
 const HEADER_BYTES_MAX: u64 = 1 << 24;
-/// Lists of `num_parameters` numbers in a file, at most: parameters, two of an optimiser, and another network's.
-const LISTS_MAX: usize = 4;
 
 /// What a file holds, checksum verified.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,9 +41,6 @@ pub struct Container {
 }
 
 impl Container {
-    /// Numbers in the longest list that is read, so that a damaged header cannot ask for all memory.
-    pub const MAX_NUMBERS: usize = 1 << 28;
-
     /// The bytes of a file.
     #[must_use]
     pub fn encode(magic: [u8; 8], version: u32, header: &[u8], lists: &[&[f32]]) -> Vec<u8> {
@@ -87,19 +82,43 @@ impl Container {
         Ok(())
     }
 
-    /// Reads a file of one of these kinds: `kinds` are magics and the version of each that is read. What does not begin as
-    /// one costs eight bytes; no file costs more than its header, and the numbers that the header counts in
-    /// `num_parameters`.
+    /// Opens a file of one of these kinds: `kinds` are magics and the version of each that is read. What does not begin as
+    /// one costs eight bytes; no file costs more than its header before [`Opened::read`] is told how many numbers follow.
     ///
     /// # Errors
-    /// [`Error::Io`] where it cannot be read; [`Error::File`] where it is of another kind or version, cut short, altered or
-    /// too large.
-    pub fn load(path: &Path, kinds: &[([u8; 8], u32)]) -> Result<Container, Error> {
+    /// [`Error::Io`] where it cannot be read; [`Error::File`] where it is of another kind or version, or cut short in its header.
+    pub fn open<'a>(path: &'a Path, kinds: &[([u8; 8], u32)]) -> Result<Opened<'a>, Error> {
         let file = File::open(path).map_err(Error::io(path))?;
-        Container::read(file, path, kinds)
+        Opened::of(file, path, kinds)
     }
 
-    fn read(file: impl Read, path: &Path, kinds: &[([u8; 8], u32)]) -> Result<Container, Error> {
+    /// Numbers in all lists together; None where bytes are left over.
+    #[must_use]
+    pub fn num_numbers(&self) -> Option<usize> {
+        let whole = self.payload.len().is_multiple_of(4);
+        whole.then_some(self.payload.len() / 4)
+    }
+
+    /// All numbers, list after list.
+    pub fn numbers(&self) -> impl Iterator<Item = f32> + '_ {
+        let (chunks, _) = self.payload.as_chunks::<4>();
+        chunks.iter().map(|bytes| f32::from_le_bytes(*bytes))
+    }
+}
+
+/// A file as far as its header. Nothing of it is verified yet.
+#[derive(Debug)]
+pub struct Opened<'a, R = File> {
+    /// Which kind of file it is.
+    pub magic: [u8; 8],
+    /// JSON.
+    pub header: Vec<u8>,
+    version: u32,
+    source: Source<'a, R>,
+}
+
+impl<'a, R: Read> Opened<'a, R> {
+    fn of(file: R, path: &'a Path, kinds: &[([u8; 8], u32)]) -> Result<Opened<'a, R>, Error> {
         let mut source = Source {
             file,
             path,
@@ -127,31 +146,39 @@ impl Container {
             return Err(Error::file(path, reason));
         }
         let header = source.next(length)?.to_vec();
-        let counted: Counted = serde_json::from_slice(&header).map_err(|error| {
-            let reason = format!("header: {error}; the file is damaged or of another version");
-            Error::file(path, reason)
-        })?;
-        if counted.contract.entity_hash.is_some() {
+        let former = serde_json::from_slice::<Headed>(&header).unwrap_or_default();
+        if former.contract.entity_hash.is_some() {
             return Err(Error::file(path, ENTITIES_LEFT));
         }
-        if counted.num_parameters > Container::MAX_NUMBERS {
-            let reason = format!(
-                "{} parameters; allowed is up to {}",
-                counted.num_parameters,
-                Container::MAX_NUMBERS
-            );
-            return Err(Error::file(path, reason));
-        }
-        let payload_bytes_max = (LISTS_MAX * 4 * counted.num_parameters) as u64;
-        source.up_to(payload_bytes_max + CHECKSUM_BYTES as u64 + 1)?;
+        Ok(Opened {
+            magic,
+            header,
+            version,
+            source,
+        })
+    }
+
+    /// Reads the rest, which must not be longer than `num_lists_max` lists of `num_parameters` numbers, and verifies the checksum.
+    /// Whoever calls has worked out that number from what the header says of the network, and not from a count in it: no file
+    /// costs more than the largest network does.
+    ///
+    /// # Errors
+    /// As [`Container::open`]; [`Error::File`] where it is altered or too large.
+    pub fn read(self, num_parameters: usize, num_lists_max: usize) -> Result<Container, Error> {
+        let Opened {
+            magic,
+            header,
+            version,
+            mut source,
+        } = self;
+        let path = source.path;
+        let payload_bytes_max = (num_lists_max.saturating_mul(num_parameters) as u64).saturating_mul(4);
+        source.up_to(payload_bytes_max.saturating_add(CHECKSUM_BYTES as u64 + 1))?;
         let body = source.bytes.len().checked_sub(CHECKSUM_BYTES);
         let body = body.filter(|end| *end >= PREFIX_BYTES + header.len());
         let body = body.ok_or_else(|| source.cut_short())?;
         if (body - PREFIX_BYTES - header.len()) as u64 > payload_bytes_max {
-            let reason = format!(
-                "longer than the {} parameters of its header",
-                counted.num_parameters
-            );
+            let reason = format!("longer than the {num_parameters} parameters of its network");
             return Err(Error::file(path, reason));
         }
         let (body, checksum) = source.bytes.split_at(body);
@@ -166,26 +193,12 @@ impl Container {
             header,
         })
     }
-
-    /// Numbers in all lists together; None where bytes are left over.
-    #[must_use]
-    pub fn num_numbers(&self) -> Option<usize> {
-        let whole = self.payload.len().is_multiple_of(4);
-        whole.then_some(self.payload.len() / 4)
-    }
-
-    /// All numbers, list after list.
-    pub fn numbers(&self) -> impl Iterator<Item = f32> + '_ {
-        let (chunks, _) = self.payload.as_chunks::<4>();
-        chunks.iter().map(|bytes| f32::from_le_bytes(*bytes))
-    }
 }
 
-/// What every header says, whatever else it holds.
-#[derive(Deserialize)]
-struct Counted {
-    num_parameters: usize,
-    #[serde(default)]
+/// What is looked for in every header; whoever opened the file reads the rest.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Headed {
     contract: Former,
 }
 
@@ -200,6 +213,7 @@ const ENTITIES_LEFT: &str = "the network also sees running jobs and groups of no
                              because they were worth nothing; train it anew without";
 
 /// A file as far as it has been read.
+#[derive(Debug)]
 struct Source<'a, R> {
     file: R,
     path: &'a Path,
@@ -266,13 +280,10 @@ mod tests {
         let good = Container::encode(KIND.0, KIND.1, br#"{"num_parameters":100,"more":1}"#, &[&numbers]);
         let mut long_header = good[..PREFIX_BYTES].to_vec();
         long_header[12..].copy_from_slice(&u64::MAX.to_le_bytes());
-        let many = Container::encode(KIND.0, KIND.1, br#"{"num_parameters":99999999999}"#, &[]);
         for (start, then, words) in [
             (&[][..], 0, "does not begin with PLEACHXX"),
             (&[][..], b'P', "does not begin with PLEACHXX"),
             (&long_header[..], 0, "allowed is up to 16777216"),
-            (&good[..PREFIX_BYTES + 10], 0, "damaged"),
-            (&many[..], 0, "99999999999 parameters; allowed is up to"),
             (&good[..], 0, "longer than the 100 parameters"),
         ] {
             let num_read = Cell::new(0);
@@ -281,14 +292,16 @@ mod tests {
                 then,
                 num_read: &num_read,
             };
-            let reason = Container::read(endless, Path::new("a"), &[KIND])
+            let opened = Opened::of(endless, Path::new("a"), &[KIND]);
+            let reason = opened
+                .and_then(|opened| opened.read(100, 4))
                 .unwrap_err()
                 .to_string();
             assert!(reason.contains(words), "{reason}");
-            let most = (good.len() + (LISTS_MAX - 1) * 400 + 1) as u64;
+            let most = (good.len() + 3 * 400 + 1) as u64;
             assert!(num_read.get() <= most, "{} bytes read: {reason}", num_read.get());
         }
-        let read = Container::read(good.as_slice(), Path::new("a"), &[KIND]).unwrap();
-        assert_eq!(read.num_numbers(), Some(100));
+        let opened = Opened::of(good.as_slice(), Path::new("a"), &[KIND]).unwrap();
+        assert_eq!(opened.read(100, 4).unwrap().num_numbers(), Some(100));
     }
 }

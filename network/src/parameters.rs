@@ -26,8 +26,9 @@ use crate::error::Error;
 /// Widths that the plain inference works on at once; layer widths are multiples of it.
 pub(crate) const LANES: usize = 8;
 
-/// Features of a candidate, and global ones, at most; so that no file can ask for all memory. *Assumed.*
-const MAX_FEATURES: usize = 1 << 20;
+/// Features of a candidate, and global ones, at most: with the widest layers a network then has 64 million
+/// parameters or fewer, so no file can ask for all memory. *Assumed.*
+const MAX_FEATURES: usize = 1 << 13;
 
 /// Sizes of the set network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,11 +138,11 @@ impl Layout {
             return Err(Error::config(
                 "num_features",
                 f,
-                "an observation has 1 to 1048576 features of a candidate",
+                "an observation has 1 to 8192 features of a candidate",
             ));
         }
         if g > MAX_FEATURES {
-            let allowed = "an observation has at most 1048576 global features";
+            let allowed = "an observation has at most 8192 global features";
             return Err(Error::config("num_global", g, allowed));
         }
         let arrays: [(&'static str, [usize; 2]); 17] = [

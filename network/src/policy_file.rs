@@ -143,23 +143,30 @@ impl TrainedNetwork {
     /// [`Error::Io`] where it cannot be read; [`Error::File`] where it is cut short, altered, of another version or does not
     /// fit itself.
     pub fn load(path: &Path) -> Result<TrainedNetwork, Error> {
-        let container = Container::load(path, &[(MAGIC, FORMAT_VERSION), TRAINING])?;
-        let is_training = container.magic == TRAINING.0;
-        let refuse = |error: serde_json::Error| Error::file(path, format!("header: {error}"));
+        let opened = Container::open(path, &[(MAGIC, FORMAT_VERSION), TRAINING])?;
+        let is_training = opened.magic == TRAINING.0;
+        let refuse = |error: serde_json::Error| {
+            let reason = format!("header: {error}; the file is damaged or of another version");
+            Error::file(path, reason)
+        };
         let header = match is_training {
-            true => serde_json::from_slice(&container.header).map(TrainingHeader::into_header),
-            false => serde_json::from_slice::<Header>(&container.header),
+            true => serde_json::from_slice(&opened.header).map(TrainingHeader::into_header),
+            false => serde_json::from_slice::<Header>(&opened.header),
         };
         let header = header.map_err(refuse)?;
         let layout = Layout::new(header.network, header.contract.spaces);
         let layout = layout.map_err(|error| Error::file(path, error))?;
         let (count, fits) = (header.num_parameters, layout.num_parameters());
+        if count != fits {
+            let reason = format!("{count} parameters in its header; the network has {fits}");
+            return Err(Error::file(path, reason));
+        }
         // A training checkpoint also holds two lists of the optimiser, and one of whoever plays where that is another network.
         let num_lists = if is_training { [3, 4] } else { [1, 1] };
+        let container = opened.read(fits, num_lists[1])?;
         let held = container.num_numbers().unwrap_or(0);
-        let is_whole = |num_lists: usize| count <= Container::MAX_NUMBERS && held == num_lists * count;
-        if count != fits || !num_lists.into_iter().any(is_whole) {
-            let reason = format!("{count} parameters in {held} numbers; the network has {fits}");
+        if !num_lists.into_iter().any(|num_lists| held == num_lists * count) {
+            let reason = format!("{held} numbers, and the network has {fits} parameters");
             return Err(Error::file(path, reason));
         }
         let parameters: Vec<f32> = container.numbers().take(count).collect();
@@ -282,6 +289,36 @@ mod tests {
         wrong.save(&path).unwrap();
         let said = TrainedNetwork::load(&path).unwrap_err().to_string();
         assert!(said.contains("not finite"), "{said}");
+    }
+
+    #[test]
+    fn a_header_that_asks_for_more_than_a_network_has_costs_no_more_than_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, network) = (folder.path().join("network.ckpt"), network());
+        let refused = |header: &Value| {
+            let bytes = Container::encode(TRAINING.0, TRAINING.1, header.to_string().as_bytes(), &[]);
+            std::fs::write(&path, bytes).unwrap();
+            // A body of 5 GB that takes no room on the disk.
+            std::fs::File::options()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .set_len(5 << 30)
+                .unwrap();
+            TrainedNetwork::load(&path).unwrap_err().to_string()
+        };
+        let mut header = training_header(&network);
+        header["num_parameters"] = json!(1 << 28);
+        let said = refused(&header);
+        assert!(
+            said.contains("268435456 parameters in its header; the network has"),
+            "{said}"
+        );
+        // Nor does one whose network would have as many.
+        header["config"]["network"] = json!({"hidden": 256, "context": 8, "heads": 0});
+        header["contract"]["spaces"]["num_features"] = json!(1 << 20);
+        let said = refused(&header);
+        assert!(said.contains("1 to 8192 features"), "{said}");
     }
 
     #[test]

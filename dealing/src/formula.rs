@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::belief::Belief;
+use super::once::Once;
 use super::order::{Order, service_s};
 use super::rules::DealingRules;
 use super::sizes::Step;
@@ -143,21 +144,30 @@ pub struct Formula {
 }
 
 impl Formula {
-    /// Whether a file looks like a formula: an object with `weights` and `rules`.
+    /// Whether a file looks like a formula: an object with `weights`, which no tree has.
     ///
     /// # Errors
     /// A file that cannot be read, that is larger than any formula, or that is no JSON.
     pub fn is_in(path: &Path) -> Result<bool, ConfigError> {
         let value: serde_json::Value = read(path)?;
-        Ok(value.get("weights").is_some() && value.get("rules").is_some())
+        Ok(value.get("weights").is_some())
+    }
+
+    /// What a file holds, as it stands there.
+    ///
+    /// # Errors
+    /// As [`Formula::is_in`]; a key that stands twice.
+    pub fn value_in(path: &Path) -> Result<serde_json::Value, ConfigError> {
+        read::<Once>(path).map(|once| once.0)
     }
 
     /// Reads a whole formula.
     ///
     /// # Errors
-    /// As [`Formula::is_in`]; what is no formula of this version.
+    /// As [`Formula::value_in`]; what is no formula of this version.
     pub fn load(path: &Path) -> Result<Formula, ConfigError> {
-        let formula: Formula = read(path)?;
+        let formula = serde_json::from_value(Formula::value_in(path)?);
+        let formula: Formula = formula.map_err(|error| refuse(path, error.to_string()))?;
         formula.validate(&path.display().to_string())?;
         Ok(formula)
     }
@@ -182,6 +192,9 @@ impl Formula {
             let ok = (-100.0..=100.0).contains(weight);
             check(name, &format!("weights.{key}"), weight, ok, "-100 to 100")?;
         }
+        let weighs = self.weights.values().any(|weight| *weight != 0.0);
+        let allowed = "one weight other than 0 or more: without any all jobs are alike";
+        check(name, "weights", "none", weighs, allowed)?;
         self.rules.validate(name)
     }
 
@@ -213,13 +226,17 @@ impl Formula {
 /// Largest file that is read, bytes: thirty weights, each on a line.
 const FILE_MAX: u64 = 1 << 20;
 
-fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
-    let refuse = |reason: String| ConfigError {
+fn refuse(path: &Path, reason: String) -> ConfigError {
+    ConfigError {
         key: "formula".into(),
         value: path.display().to_string(),
         allowed: "a file that `pleach index` wrote".into(),
         hint: format!("{reason}."),
-    };
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
+    let refuse = |reason: String| refuse(path, reason);
     let file = File::open(path).map_err(|error| refuse(error.to_string()))?;
     let mut text = String::new();
     let size = file.take(FILE_MAX + 1).read_to_string(&mut text);

@@ -36,6 +36,7 @@ pub mod demand;
 mod formula;
 pub mod gittins;
 mod guests;
+mod once;
 mod order;
 pub mod pair_speeds;
 mod passes;

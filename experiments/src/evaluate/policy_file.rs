@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
+use pleach_baselines::dealing::Formula;
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
 
@@ -43,8 +44,8 @@ impl PolicyFile {
             refused(error.to_string(), if is_mendable { MEND_IT } else { MAKE_ANEW })
         };
         if first == Some(b'{') {
-            if let Some(formula) = formula_in(path) {
-                return Ok(PolicyFile::Formula(formula));
+            if Formula::is_in(path).unwrap_or(false) {
+                return Ok(PolicyFile::Formula(Formula::value_in(path)?));
             }
             let tree = Tree::load(path).map_err(refused_tree)?;
             return Ok(PolicyFile::Tree(Box::new(tree)));
@@ -52,15 +53,6 @@ impl PolicyFile {
         let policy = LearnedPolicy::load(path).map_err(|error| refused(error.to_string(), MAKE_ANEW))?;
         Ok(PolicyFile::Network(Box::new(policy)))
     }
-}
-
-/// What a file holds if it is the formula of an index: an object with weights, which no tree has.
-fn formula_in(path: &Path) -> Option<serde_json::Value> {
-    let mut text = String::new();
-    let file = File::open(path).ok()?;
-    file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
-    let value: serde_json::Value = serde_json::from_str(&text).ok()?;
-    value.get("weights").is_some().then_some(value)
 }
 
 /// The first byte of a file that is not blank; none where there is none in what a policy file may hold.
@@ -78,7 +70,36 @@ fn first_byte(path: &Path) -> std::io::Result<Option<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::EXIT_CONFIG;
     use crate::evaluate::policy_spec::PolicySpec;
+
+    #[test]
+    fn a_formula_with_a_key_twice_or_without_weights_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("formula.json");
+        for (text, words) in [
+            (
+                r#"{"version": 1, "weights": {"rest": 1.0}, "weights": {}}"#,
+                "`weights` stands twice",
+            ),
+            (
+                r#"{"version": 1, "weights": {"rest": 1.0, "gang": 2.0, "rest": -1.0}}"#,
+                "`rest` stands twice",
+            ),
+            (r#"{"version": 1, "weights": {}}"#, "weights = none"),
+            (r#"{"version": 1, "weights": {"rest": 0.0}}"#, "weights = none"),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            let refused = PolicySpec::open(file.to_str().unwrap()).unwrap_err();
+            assert!(refused.to_string().contains(words), "{text}: {refused}");
+            assert_eq!(refused.exit_code(), EXIT_CONFIG);
+        }
+        std::fs::write(&file, r#"{"version": 1, "weights": {"rest": 1.0}}"#).unwrap();
+        assert_eq!(
+            PolicySpec::open(file.to_str().unwrap()).unwrap()[0].name(),
+            "index"
+        );
+    }
 
     #[test]
     #[cfg(unix)]

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::evaluate::metric::{Better, METRICS};
-use crate::train::objective::{FLOOR, known_metrics};
+use crate::train::objective::{FLOOR, LN_MAX, known_metrics};
 use crate::train::teachers::check_heuristic;
 
 /// Bounds on metrics over a baseline's.
@@ -101,6 +101,13 @@ impl Constraint {
             if more_is_better { -ratio } else { ratio }
         };
         self.metrics.iter().map(of).collect()
+    }
+
+    /// Largest absolute excess that a run can have over any of the bounds.
+    #[must_use]
+    pub fn excess_max(&self) -> f64 {
+        let widest = self.metrics.values().map(|bound| ln(*bound).abs());
+        2.0 * LN_MAX + widest.fold(0.0, f64::max)
     }
 
     /// The multipliers after a generation whose present policy had this excess; none before the first generation.

@@ -23,6 +23,7 @@ mod imitation;
 mod kept;
 mod learn;
 mod memory;
+mod part;
 mod population;
 mod run;
 mod selection;
@@ -32,6 +33,8 @@ mod tests;
 mod trained;
 mod unit;
 mod units;
+#[cfg(test)]
+mod units_tests;
 
 pub use self::curve::CurvePoint;
 pub use self::extend::differences_from_whole;

@@ -108,6 +108,16 @@ pub fn loss(objective: &Objective, of: impl Fn(&str) -> f64) -> f64 {
     objective.iter().filter_map(term).sum()
 }
 
+/// Largest absolute logarithm of a metric with its floor. Times are whole microseconds in 63 bits and counts are below 2^64, so a
+/// metric is below 2^64 = e^44.4, and [`FLOOR`] is e^-6.9.
+pub(crate) const LN_MAX: f64 = 45.0;
+
+/// Largest absolute loss that a run can have.
+#[must_use]
+pub fn loss_max(objective: &Objective) -> f64 {
+    LN_MAX * objective.values().sum::<f64>()
+}
+
 /// What one run costs over another on the same workload: the ratio of `exp(loss)`; of the average JCT alone that of the JCTs, as
 /// tables show it. Both functions give a metric by its key.
 #[must_use]

@@ -1,7 +1,5 @@
 //! What the members of a population are worth: whole episodes, played as deployed policies play them.
 
-use std::ops::Range;
-
 use pleach_env::{EnvConfig, Seed, SimConfig, Source, simulate};
 use pleach_network::LearnedPolicy;
 use pleach_scheduler::policy::Policy;
@@ -61,6 +59,11 @@ pub(crate) struct Generation<'a> {
 }
 
 impl Generation<'_> {
+    /// The numbers of all plays.
+    pub(crate) fn all(&self) -> Vec<usize> {
+        (0..self.num_plays()).collect()
+    }
+
     /// Plays in all: every player on every workload, the present policy last.
     pub(crate) fn num_plays(&self) -> usize {
         (self.members.len() + usize::from(self.bounded.is_some())) * self.num_workloads
@@ -70,7 +73,7 @@ impl Generation<'_> {
     ///
     /// # Errors
     /// The first workload or run, in order, that fails.
-    pub(crate) fn plays(&self, numbers: Range<usize>) -> Result<Vec<Play>, Error> {
+    pub(crate) fn plays(&self, numbers: &[usize]) -> Result<Vec<Play>, Error> {
         let num_workloads = self.num_workloads;
         let seeds: Vec<Seed> = (0..num_workloads as u64)
             .map(|index| self.seed.child("workload", index))
@@ -97,7 +100,7 @@ impl Generation<'_> {
         };
         let present = bounded.map(|bounded| bounded.present);
         let players: Vec<&LearnedPolicy> = self.members.iter().chain(present).collect();
-        let plays = numbers.into_par_iter().map(|number| {
+        let plays = numbers.par_iter().map(|&number| {
             let workload = number % num_workloads;
             let (metrics, num_passes) = play(workload, &mut players[number / num_workloads].clone())?;
             let excess = bounded.map_or_else(Vec::new, |bounded| {

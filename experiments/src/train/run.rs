@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
             };
             let plays = match (units, checkpoint) {
                 (Some(units), Some(checkpoint)) => units.play(&generation, &checkpoint, clock)?,
-                _ => generation.plays(0..generation.num_plays())?,
+                _ => generation.plays(&generation.all())?,
             };
             let judged = generation.judge(&plays);
             excess = judged.excess;

@@ -83,7 +83,7 @@ fn latest(folder: &Path) -> Checkpoint {
 }
 
 /// A learner that moves in each of a few small updates.
-fn moving(learner: Learner) -> TrainSettings {
+pub(super) fn moving(learner: Learner) -> TrainSettings {
     let mut settings = settings(learner);
     settings.checkpoint_every = 1;
     settings.keep_last = 9;

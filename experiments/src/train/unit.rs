@@ -7,11 +7,13 @@ use pleach_agents::{Checkpoint, Trainer};
 use pleach_env::{EnvConfig, Source};
 use serde::Serialize;
 
+use super::part::Part;
 use super::population::{Bounded, Generation, Play};
 use super::settings::TrainSettings;
 use super::settings_file;
 use super::units::{
-    Begun, EXCHANGE_BYTES_MAX, POLL, Part, STATE_FILE, TASK_FILE, Task, UNITS, begun_file, part_file,
+    Begun, EXCHANGE_BYTES_MAX, Headed, POLL, STATE_FILE, TASK_FILE, Task, UNITS, begun_file, part_file,
+    program,
 };
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;
@@ -85,7 +87,7 @@ impl Known {
                 task.num_plays
             )));
         }
-        generation.plays(task.part(unit))
+        generation.plays(&task.part(unit).collect::<Vec<_>>())
     }
 }
 
@@ -93,7 +95,8 @@ impl Known {
 /// ended. Gives the number of parts played.
 ///
 /// # Errors
-/// Settings that cannot be read or that are no longer the run's, a unit that the training does not have, a run that fails;
+/// Settings that cannot be read or that are no longer the run's, a training by another version of the program, a unit that the
+/// training does not have, a run that fails;
 /// [`Error::Temporary`] where no training process has given work for ten minutes; [`Error::Stopped`] where `watcher` asked.
 pub fn play_unit(
     folder: &Path,
@@ -116,8 +119,7 @@ pub fn play_unit(
                 ),
             });
         }
-        let task: Option<Task> = atomic_file::read_json(&exchange.join(TASK_FILE), EXCHANGE_BYTES_MAX).ok();
-        let Some(task) = task.filter(|task| played.as_ref() != Some(&task.state)) else {
+        let Some(task) = task_in(&exchange)?.filter(|task| played.as_ref() != Some(&task.state)) else {
             if clock() - since_s > IDLE_S {
                 let (folder, limit) = (folder.display(), IDLE_S);
                 let message =
@@ -149,13 +151,27 @@ pub fn play_unit(
         };
         put(&exchange, &begun_file(&exchange, unit), &begun)?;
         let plays = known.play(&task, unit, checkpoint)?;
-        put(
-            &exchange,
-            &part_file(&exchange, unit),
-            &Part::of(&task.state, &plays),
-        )?;
+        put(&exchange, &part_file(&exchange, unit), &Part::of(&task, &plays))?;
         played = Some(task.state);
         num_played += 1;
+    }
+}
+
+/// What is to be played; none where nothing can be read.
+fn task_in(exchange: &Path) -> Result<Option<Task>, Error> {
+    let Ok(text) = atomic_file::read_text(&exchange.join(TASK_FILE), EXCHANGE_BYTES_MAX) else {
+        return Ok(None);
+    };
+    match serde_json::from_str::<Headed>(&text) {
+        Ok(headed) if headed.program != program() => Err(Error::Contract {
+            what: "program of the training".to_string(),
+            expected: program(),
+            found: headed.program,
+            hint: "Units play with the program of their training: start this one with that version."
+                .to_string(),
+        }),
+        Ok(_) => Ok(serde_json::from_str(&text).ok()),
+        Err(_) => Ok(None),
     }
 }
 

@@ -3,7 +3,12 @@
 //! The training process writes the state before the generation to `units/` in the run's folder, plays its part, and reads those
 //! of the others. It plays every part that does not come itself: a unit that is killed costs time and nothing else, and the
 //! bytes of the run are those of one process. Nothing but the folder is shared, so units may run wherever it can be seen.
+//!
+//! An answer is checked and a share of it is played again ([`part`](super::part)): a unit of another program, with other settings
+//! or on a machine that computes otherwise ends the training with an error. This is against mishaps. Whoever can write to the
+//! folder can write its checkpoints too.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -12,6 +17,7 @@ use std::time::Duration;
 use pleach_agents::Checkpoint;
 use serde::{Deserialize, Serialize};
 
+use super::part::{self, Limits, Part};
 use super::population::{Generation, Play};
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;
@@ -37,10 +43,35 @@ const BEGIN_S: f64 = 2.0;
 const PATIENCE: f64 = 3.0;
 const PATIENCE_MIN_S: f64 = 10.0;
 
+/// Version of the exchange: counted up where a play, its number or its figures come to mean something else.
+const EXCHANGE_VERSION: u32 = 2;
+
+/// The program that plays, by its version and that of the exchange.
+pub(super) fn program() -> String {
+    format!(
+        "pleach {}, exchange {EXCHANGE_VERSION}",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+fn first_version() -> String {
+    "the first version of the exchange".to_string()
+}
+
+/// Of what program a task is; read before the rest of it, which another version may not know.
+#[derive(Debug, Deserialize)]
+pub(super) struct Headed {
+    /// As in the [`Task`].
+    #[serde(default = "first_version")]
+    pub(super) program: String,
+}
+
 /// What is to be played.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Task {
+    /// See [`program`].
+    pub(super) program: String,
     /// Generations made before.
     pub(super) generation: u64,
     /// Hex SHA-256 of the state.
@@ -68,37 +99,6 @@ impl Task {
 #[serde(deny_unknown_fields)]
 pub(super) struct Begun {
     pub(super) state: String,
-}
-
-/// A part that was played. Figures are the bits of their numbers, so that none is rounded on the way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Part {
-    pub(super) state: String,
-    /// Loss, passes, excess over each bound.
-    plays: Vec<(u64, u64, Vec<u64>)>,
-}
-
-impl Part {
-    pub(super) fn of(state: &str, plays: &[Play]) -> Part {
-        let bits = |play: &Play| {
-            let excess = play.excess.iter().map(|value| value.to_bits()).collect();
-            (play.loss.to_bits(), play.num_passes, excess)
-        };
-        Part {
-            state: state.to_string(),
-            plays: plays.iter().map(bits).collect(),
-        }
-    }
-
-    fn into_plays(self) -> Vec<Play> {
-        let play = |(loss, num_passes, excess): (u64, u64, Vec<u64>)| Play {
-            loss: f64::from_bits(loss),
-            num_passes,
-            excess: excess.into_iter().map(f64::from_bits).collect(),
-        };
-        self.plays.into_iter().map(play).collect()
-    }
 }
 
 /// The file in which a unit says that it has begun.
@@ -166,7 +166,8 @@ impl Units {
     /// All plays of a generation, in order.
     ///
     /// # Errors
-    /// As [`Generation::plays`]; a folder that cannot be written.
+    /// As [`Generation::plays`]; a folder that cannot be written; [`Error::Contract`] where a unit's answer is not one to this
+    /// task, has a figure that cannot be, or differs from what is played again.
     pub(super) fn play(
         &mut self,
         generation: &Generation<'_>,
@@ -177,6 +178,7 @@ impl Units {
         checkpoint.save(&file)?;
         let (_, state) = hash_file(&file).map_err(|source| Error::io("read", &file, source))?;
         let task = Task {
+            program: program(),
             generation: checkpoint.update,
             state,
             settings: self.settings.clone(),
@@ -186,36 +188,45 @@ impl Units {
         };
         atomic_file::write_compact_json(&self.folder.join(TASK_FILE), &task)?;
         let started_s = clock();
-        let mut plays = generation.plays(task.part(0))?;
+        let own: Vec<usize> = task.part(0).collect();
+        let again = |unit: usize| part::replayed(task.part(unit), generation.seed, unit);
+        let again: Vec<usize> = (1..task.num_units).flat_map(again).collect();
+        let mut plays = generation.plays(&[&own[..], &again].concat())?;
         let own_s = clock() - started_s;
+        let replays = again.into_iter().zip(plays.split_off(own.len()));
+        let replays: BTreeMap<usize, Play> = replays.collect();
+        let constraint = generation.bounded.map(|bounded| bounded.constraint);
+        let limits = Limits::of(generation.objective, constraint);
         for unit in 1..task.num_units {
-            let part = self.wait_for(&task, unit, own_s, clock);
-            plays.extend(match part {
-                Some(part) => part,
-                None => generation.plays(task.part(unit))?,
+            let numbers = task.part(unit);
+            plays.extend(match self.wait_for(&task, unit, own_s, clock) {
+                Some(part) => {
+                    let checked = part.checked(&task, unit, &limits).and_then(|plays| {
+                        let replays = replays.range(numbers.clone());
+                        for (number, own) in replays {
+                            part::compare(unit, *number, own, &plays[number - numbers.start])?;
+                        }
+                        Ok(plays)
+                    });
+                    // What was refused would be refused again when the run goes on; where it stays, its name is in the error.
+                    checked.inspect_err(|_| drop(std::fs::remove_file(part_file(&self.folder, unit))))?
+                }
+                None => generation.plays(&numbers.collect::<Vec<_>>())?,
             });
         }
         Ok(plays)
     }
 
     /// The part of a unit; none where it does not come.
-    fn wait_for(
-        &mut self,
-        task: &Task,
-        unit: usize,
-        own_s: f64,
-        clock: &dyn Fn() -> f64,
-    ) -> Option<Vec<Play>> {
+    fn wait_for(&mut self, task: &Task, unit: usize, own_s: f64, clock: &dyn Fn() -> f64) -> Option<Part> {
         let since_s = clock();
         loop {
             // A file that is damaged or of another state is as good as none.
             let part: Option<Part> =
                 atomic_file::read_json(&part_file(&self.folder, unit), EXCHANGE_BYTES_MAX).ok();
-            let part =
-                part.filter(|part| part.state == task.state && part.plays.len() == task.part(unit).len());
-            if let Some(part) = part {
+            if let Some(part) = part.filter(|part| part.state == task.state) {
                 self.is_here[unit] = true;
-                return Some(part.into_plays());
+                return Some(part);
             }
             let begun: Option<Begun> =
                 atomic_file::read_json(&begun_file(&self.folder, unit), EXCHANGE_BYTES_MAX).ok();

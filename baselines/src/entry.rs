@@ -32,4 +32,11 @@ impl Entry {
         }
         ActionSet::NONE
     }
+
+    /// Whether its jobs train as several copies at once whose steps add up (HadarE). A lower bound of a workload takes a job to
+    /// run once at a time, and such a planner can be below it.
+    #[must_use]
+    pub fn copies_jobs(&self) -> bool {
+        self.info.name == "hadare"
+    }
 }

@@ -84,7 +84,7 @@ impl<'a> Runner<'a> {
     /// number of threads.
     ///
     /// # Errors
-    /// The first run, in that order, that failed.
+    /// The first run, in that order, that failed, or that was better than its workload's lower bound.
     pub fn run(&self, instances: &[Instance], policies: &[PolicySpec]) -> Result<Vec<PolicyRun>, Error> {
         let runs = self.run_timed(instances, policies, &|| Duration::ZERO)?;
         Ok(runs.into_iter().map(|timed| timed.run).collect())
@@ -121,11 +121,11 @@ impl<'a> Runner<'a> {
         in_parallel(self.label, watcher, &pairs, |(instance, bounds, policy)| {
             let timed = self.run_one(instance, policy, stopwatch, watcher)?;
             Ok(match bounds {
-                Some(bounds) => TimedRun {
-                    run: timed.run.against(*bounds),
+                Some(bounds) if !policy.copies_jobs() => TimedRun {
+                    run: timed.run.against(*bounds)?,
                     ..timed
                 },
-                None => timed,
+                _ => timed,
             })
         })
     }

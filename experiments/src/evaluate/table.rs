@@ -1,7 +1,9 @@
 //! A table for the terminal and for Markdown: aligned columns, human units, the best of each column marked.
 
+use std::collections::BTreeMap;
+
 use crate::evaluate::metric::{Better, MAIN_METRIC, METRICS, Metric, show_plain, show_seconds};
-use crate::evaluate::results::{Results, Summary};
+use crate::evaluate::results::{GAP_KEYS, Results, Summary};
 use crate::evaluate::stats::Ratio;
 
 /// Mark of the best value of a column. Not a colour, so that it survives a pipe and a colour-blind reader.
@@ -61,7 +63,7 @@ impl Table {
                 let label = results.stand_in(name);
                 let mut row = vec![label.map_or(name.to_string(), |label| format!("{name} ({label})"))];
                 for (metric, best) in metrics.iter().zip(&best) {
-                    row.push(cell(summary, metric, *best));
+                    row.push(cell(&summary.metrics, metric, *best));
                 }
                 row.extend(reference.map(|reference| ratio_cell(name, reference, summary)));
                 row
@@ -190,10 +192,18 @@ fn best_of(results: &Results, metric: &Metric) -> Option<f64> {
     }
 }
 
+/// What stands where a policy lacks a metric of which others have values: a gap where its runs have no lower bound.
+pub(crate) fn absent(metric: &Metric) -> &'static str {
+    match GAP_KEYS.contains(&metric.key) {
+        true => "no bound",
+        false => "-",
+    }
+}
+
 /// A value with the mark or a space in its place, so that numbers stay aligned.
-fn cell(summary: &Summary, metric: &Metric, best: Option<f64>) -> String {
-    match summary.metrics.get(metric.key) {
-        None => "- ".to_string(),
+fn cell(metrics: &BTreeMap<String, f64>, metric: &Metric, best: Option<f64>) -> String {
+    match metrics.get(metric.key) {
+        None => format!("{} ", absent(metric)),
         Some(&value) => format!(
             "{}{}",
             metric.show(value),
@@ -304,7 +314,7 @@ mod tests {
         };
         let runs = [("fifo", 4500.0), ("tree", 3600.0)].map(|(name, avg_jct_s)| {
             let run = run(name, "w", 0, avg_jct_s).with("makespan_s", 7200.0);
-            run.against(bounds)
+            run.against(bounds).unwrap()
         });
         let results = Results::new("evaluate", runs.into(), None).unwrap();
         let text = Table::compare(&results, &["avg_jct_s", "avg_jct_gap", "makespan_gap"]).to_terminal();

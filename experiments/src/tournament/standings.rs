@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::evaluate::metric::{METRICS, show_plain};
 use crate::evaluate::results::Results;
 use crate::evaluate::run::TimedRun;
-use crate::evaluate::table::Table;
+use crate::evaluate::table::{Table, absent};
 
 /// Columns of a table, with the time of a plan after them.
 pub const COLUMNS: [&str; 7] = [
@@ -96,7 +96,13 @@ pub fn table(standings: &[Standing]) -> Table {
         let mut row = vec![standing.policy.clone(), ratio];
         row.extend(columns.iter().map(|metric| {
             let value = standing.metrics.get(metric.key);
-            value.map_or_else(|| "-".to_string(), |value| metric.show(*value))
+            let is_known = |row: &Standing| row.metrics.contains_key(metric.key);
+            let absent = if standings.iter().any(is_known) {
+                absent(metric)
+            } else {
+                "-"
+            };
+            value.map_or_else(|| absent.to_string(), |value| metric.show(*value))
         }));
         row.push(show_plain(standing.plan_ms));
         row

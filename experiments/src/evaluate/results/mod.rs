@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use self::csv_file::csv_of_runs;
 pub(crate) use self::csv_file::csv_text;
+pub(crate) use self::run::GAP_KEYS;
 pub use self::run::PolicyRun;
 use self::run::check_runs;
 pub use self::summary::{RatioVsReference, Summary};
@@ -125,7 +126,7 @@ impl Results {
                 )
             })
             .collect();
-        let lower_bounds = order.first().and_then(|name| mean_bounds(&of(name)));
+        let lower_bounds = order.iter().find_map(|name| mean_bounds(&of(name)));
         let workloads: BTreeSet<&str> = common.iter().map(|pair| pair.0).collect();
         let seeds: BTreeSet<u64> = common.iter().map(|pair| pair.1).collect();
         Ok(Results {
@@ -212,7 +213,7 @@ impl Results {
         self.num_pairs
     }
 
-    /// What no schedule can beat, mean over the common pairs; none where the runs were not measured against bounds.
+    /// What no schedule can beat, mean over the common pairs; none where no runs were measured against bounds.
     #[must_use]
     pub(crate) fn lower_bounds(&self) -> Option<LowerBounds> {
         self.lower_bounds

@@ -25,25 +25,40 @@ pub struct PolicyRun {
     pub utilisation: Vec<(f64, f64)>,
 }
 
+/// By how much a run may be below its bound, as a part of it: rounding. *Assumed*: a thousand times the 1e-9 to which bounds are
+/// exact.
+const GAP_TOLERANCE: f64 = 1e-6;
+
+/// Keys of the metrics that are gaps to a lower bound.
+pub(crate) const GAP_KEYS: [&str; 2] = ["avg_jct_gap", "makespan_gap"];
+
 /// Keys of the lower bounds in a run's metrics.
 pub(super) const BOUND_KEYS: [&str; 2] = ["avg_jct_bound_s", "makespan_bound_s"];
 
 impl PolicyRun {
     /// The same run with its workload's lower bounds and its gaps to them; a bound of zero gives no gap.
-    #[must_use]
-    pub fn against(mut self, bounds: LowerBounds) -> PolicyRun {
-        for (key, gap, bound_key, bound_s) in [
-            ("avg_jct_s", "avg_jct_gap", BOUND_KEYS[0], bounds.avg_jct_s),
-            ("makespan_s", "makespan_gap", BOUND_KEYS[1], bounds.makespan_s),
+    ///
+    /// # Errors
+    /// [`Error::Failed`] where the run is below a bound: then either the bound or the run is wrong.
+    pub fn against(mut self, bounds: LowerBounds) -> Result<PolicyRun, Error> {
+        for (key, gap_key, bound_key, bound_s) in [
+            ("avg_jct_s", GAP_KEYS[0], BOUND_KEYS[0], bounds.avg_jct_s),
+            ("makespan_s", GAP_KEYS[1], BOUND_KEYS[1], bounds.makespan_s),
         ] {
             if let Some(found_s) = self.metrics.get(key).copied().filter(|_| bound_s > 0.0) {
-                // The bound is exact but for rounding; below zero there is nothing to see.
-                self.metrics
-                    .insert(gap.into(), (found_s / bound_s - 1.0).max(0.0));
+                let gap = found_s / bound_s - 1.0;
+                if gap < -GAP_TOLERANCE {
+                    let (policy, workload, seed) = (&self.policy, &self.workload, self.seed);
+                    return Err(Error::Failed(format!(
+                        "{policy} on {workload} with seed {seed}: {key} is {found_s}, below the {bound_s} that no schedule can \
+                         beat. The bound or the simulation is wrong: please report it with the command"
+                    )));
+                }
+                self.metrics.insert(gap_key.into(), gap.max(0.0));
                 self.metrics.insert(bound_key.into(), bound_s);
             }
         }
-        self
+        Ok(self)
     }
 }
 

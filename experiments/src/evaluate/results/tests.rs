@@ -1,7 +1,12 @@
 //! Comparisons worked by hand, and a run with one number for the tests of this crate.
 
 use super::*;
+use crate::evaluate::instances::{episodes, seeds};
 use crate::evaluate::metric::{MAIN_METRIC, METRICS};
+use crate::evaluate::policy_spec::PolicySpec;
+use crate::evaluate::run::{Grants, Runner};
+use crate::evaluate::table::Table;
+use crate::evaluate::workload_source::env_of;
 
 /// A run with one number, for tests of this crate.
 pub(crate) fn run(policy: &str, workload: &str, seed: u64, avg_jct_s: f64) -> PolicyRun {
@@ -62,8 +67,8 @@ fn gaps_are_measured_pair_by_pair_against_the_bound_of_each() {
         makespan_s: 0.0,
     };
     let runs = vec![
-        run("fifo", "w", 0, 100.0).against(bounds(80.0)),
-        run("fifo", "w", 1, 300.0).against(bounds(100.0)),
+        run("fifo", "w", 0, 100.0).against(bounds(80.0)).unwrap(),
+        run("fifo", "w", 1, 300.0).against(bounds(100.0)).unwrap(),
     ];
     let plain = Results::new("evaluate", vec![run("fifo", "w", 0, 1.0)], None).unwrap();
     assert_eq!(plain.lower_bounds(), None);
@@ -77,7 +82,8 @@ fn gaps_are_measured_pair_by_pair_against_the_bound_of_each() {
         avg_jct_s: 80.0,
         makespan_s: 50.0,
     };
-    let runs = vec![run("fifo", "w", 0, 100.0).with("makespan_s", 60.0).against(both)];
+    let fifo = run("fifo", "w", 0, 100.0).with("makespan_s", 60.0);
+    let runs = vec![fifo.against(both).unwrap()];
     let results = Results::new("evaluate", runs, None).unwrap();
     assert_eq!(results.lower_bounds(), Some(both));
     let text = results.csv().unwrap();
@@ -88,6 +94,50 @@ fn gaps_are_measured_pair_by_pair_against_the_bound_of_each() {
             .ends_with("avg_jct_bound_s,makespan_bound_s"),
         "{text}"
     );
+}
+
+#[test]
+fn a_run_below_its_bound_is_an_error_and_rounding_is_none() {
+    let bounds = LowerBounds {
+        avg_jct_s: 100.0,
+        makespan_s: 60.0,
+    };
+    let of = |avg_jct_s: f64, makespan_s: f64| {
+        run("hadar", "w", 7, avg_jct_s)
+            .with("makespan_s", makespan_s)
+            .against(bounds)
+    };
+    for (broken, key) in [
+        (of(99.9, 61.0), "avg_jct_s is 99.9"),
+        (of(101.0, 50.0), "makespan_s is 50"),
+    ] {
+        let said = broken.unwrap_err().to_string();
+        assert!(
+            said.contains("hadar on w with seed 7") && said.contains(key),
+            "{said}"
+        );
+    }
+    let rounded = of(100.0 * (1.0 - 1e-8), 60.0).unwrap();
+    assert_eq!(rounded.metrics["avg_jct_gap"], 0.0);
+}
+
+#[test]
+fn a_planner_that_copies_jobs_has_no_bound_and_the_others_keep_theirs() {
+    let env = env_of("Pleach/GavelMulti-v1", Some(12), Some(0.3)).unwrap();
+    let instances = episodes(&env, &seeds(0, "test", 2)).unwrap();
+    let policies = PolicySpec::open_all(&["hadare".into(), "hadar".into(), "sjf".into()]).unwrap();
+    let runner = Runner::new(&env.sim).granting(Grants::AsAsked);
+    let runs = runner.run(&instances, &policies).unwrap();
+    // It is below what would be the bound, as copies add up.
+    let (copied, own) = (runs[0].metrics["avg_jct_s"], runs[1].metrics["avg_jct_bound_s"]);
+    assert!(copied < own, "{copied} {own}");
+    let results = Results::new("evaluate", runs, None).unwrap();
+    assert!(results.lower_bounds().is_some());
+    let table = Table::compare(&results, &["avg_jct_s", "avg_jct_gap"]).to_terminal();
+    for (line, words) in [("hadare ", true), ("hadar ", false), ("sjf ", false)] {
+        let row = table.lines().find(|row| row.starts_with(line)).unwrap();
+        assert_eq!(row.contains("no bound"), words, "{table}");
+    }
 }
 
 #[test]

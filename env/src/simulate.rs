@@ -3,7 +3,7 @@
 use pleach_scheduler::cluster::{Capabilities, Cluster};
 use pleach_scheduler::pass::Pass;
 use pleach_scheduler::policy::Policy;
-use pleach_scheduler::{Planner, PolicyError, Time};
+use pleach_scheduler::{ConfigError, Planner, PolicyError, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::attribution::{Attribution, Waits};
@@ -79,8 +79,8 @@ pub fn simulate(
 ) -> Result<SimResult, Error> {
     let mut world = open(workload, config)?;
     world.set_tick(policy.needs().tick);
-    let mut pass = Pass::new();
-    run(world, |cluster| {
+    let (name, mut pass) = (policy.name().to_string(), Pass::new());
+    run(world, &name, |cluster| {
         if cluster.num_pending() > 0 {
             pass.run(cluster, policy)?;
         }
@@ -88,17 +88,23 @@ pub fn simulate(
     })
 }
 
+/// Plans in a row that a planner may ask for between two events of jobs. *Assumed*: with a plan every minute 19 years in which no
+/// job comes or goes, and some minutes of computing.
+const WAKES_MAX: f64 = 1e7;
+
 /// Simulates a planner to the end. It plans at every event, and when it asked to be woken, unless it rests: then rounds that
 /// change nothing are jumped over. A planner that asks to be woken for ever and starts nothing is simulated for ever.
 ///
 /// # Errors
-/// An invalid workload or cluster, or a planner that cannot decide.
+/// An invalid workload or cluster, a planner that cannot decide, or one whose rounds are so short, or jobs so long, that it would
+/// plan more than ten million times before anything happens.
 pub fn simulate_planner(
     workload: &Workload,
     config: &SimConfig,
     planner: &mut dyn Planner,
 ) -> Result<SimResult, Error> {
-    run(open(workload, config)?, |cluster| {
+    let name = planner.name().to_string();
+    run(open(workload, config)?, &name, |cluster| {
         planner.plan(cluster)?;
         // The account of occupancy sums from event to event, and its last places depend on how many there are.
         let rests = planner.rests() && !config.record_occupancy;
@@ -131,12 +137,60 @@ fn open(workload: &Workload, config: &SimConfig) -> Result<World, Error> {
     Ok(world)
 }
 
-/// Drives a world to its end; `plan` decides, and says when it wants to be woken.
+/// Plans after which their mean distance is taken for what it will be. *Assumed.*
+const WAKES_SEEN: u64 = 1000;
+
+/// Plans since a job came or went, that they may be foreseen to be too many.
+#[derive(Debug, Default)]
+struct Wakes {
+    num_plans: u64,
+    since: Time,
+    /// Jobs that had come and gone.
+    seen: usize,
+}
+
+impl Wakes {
+    /// Counts a plan, and refuses those to come where there would be too many of them before anything happens.
+    fn count(&mut self, world: &mut World, name: &str) -> Result<(), ConfigError> {
+        let (now, seen) = (world.cluster().now(), world.num_comings_and_goings());
+        if seen != self.seen || self.num_plans == 0 {
+            *self = Wakes {
+                num_plans: 1,
+                since: now,
+                seen,
+            };
+            return Ok(());
+        }
+        self.num_plans += 1;
+        if !self.num_plans.is_multiple_of(WAKES_SEEN) {
+            return Ok(());
+        }
+        let every_s = now.since(self.since).as_secs_f64() / (self.num_plans - 1) as f64;
+        let until_s = world
+            .next_of_jobs()
+            .map_or(0.0, |next| next.since(now).as_secs_f64());
+        if until_s <= WAKES_MAX * every_s {
+            return Ok(());
+        }
+        Err(ConfigError::new(
+            "run_time_s",
+            format!("{until_s:.0} s more until a job comes or goes"),
+            format!(
+                "{:.0} s where {name} plans every {every_s:.0} s",
+                WAKES_MAX * every_s
+            ),
+            "give shorter jobs, or the planner longer rounds (--policy-config)",
+        ))
+    }
+}
+
+/// Drives a world to its end; `plan` decides, and says when it wants to be woken. `name` is who plans.
 fn run(
     mut world: World,
+    name: &str,
     mut plan: impl FnMut(&mut Cluster) -> Result<Option<Time>, PolicyError>,
 ) -> Result<SimResult, Error> {
-    let (mut num_passes, mut wake) = (0, None);
+    let (mut num_passes, mut wake, mut wakes) = (0, None, Wakes::default());
     while !world.is_over() {
         world.wake_at(wake);
         // An idle cluster with jobs may not hold, so there is always a next event until the last finish. Were it not so,
@@ -152,6 +206,9 @@ fn run(
         num_passes += u64::from(world.cluster().num_pending() > 0);
         wake = plan(world.cluster_mut())?;
         world.carry_out();
+        if wake.is_some() {
+            wakes.count(&mut world, name)?;
+        }
     }
     let jobs: Vec<JobOutcome> = world.outcomes().copied().collect();
     assert_littles_law(world.integrals().jobs_s, &jobs);

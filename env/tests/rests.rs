@@ -190,3 +190,33 @@ fn jobs_of_thirty_years_take_as_few_plans_as_jobs_of_a_day() {
         );
     }
 }
+
+/// A planner whose search draws in every round cannot jump over one, and 17 million rounds of three jobs are hours of computing.
+#[test]
+fn jobs_of_thirty_years_are_refused_where_no_round_can_be_jumped_over() {
+    let entry = pleach_baselines::find("pollux").unwrap();
+    let workload = Workload {
+        jobs: (0..3)
+            .map(|index| job(index, 100.25 * index as f64, 2, 1e9))
+            .collect(),
+        ..sparse()
+    };
+    let mut config = SimConfig::default();
+    config.capabilities = config.capabilities.with_actions(entry.requirements);
+    let mut planner = Counted {
+        inner: (entry.make)(&Value::Null).unwrap(),
+        walks: false,
+        num_plans: 0,
+        has_rested: false,
+    };
+    let refused = simulate_planner(&workload, &config, &mut planner)
+        .unwrap_err()
+        .to_string();
+    let words = [
+        "run_time_s = 99",
+        "s more until a job comes or goes",
+        "600000000 s where pollux plans every 60 s",
+    ];
+    assert!(words.iter().all(|word| refused.contains(word)), "{refused}");
+    assert!(planner.num_plans < 2000, "{} plans", planner.num_plans);
+}

@@ -5,7 +5,7 @@
 //! sees the failure and its reason only then, and may stop retrying.
 //!
 //! # The process
-//! 1. End: by share of the gang's size ([`OutcomeModel`]).
+//! 1. End: by share of the gang's size, leaning on the run time ([`OutcomeModel`], [`lean`]).
 //! 2. An unsuccessful job has a [`reasons::Reason`], chosen by how many jobs of its size failed for it, and a number of failed
 //!    trials, geometric with the reason's trials per job (users and the scheduler try again what does not work).
 //! 3. A small part of the other jobs fails first and then recovers.
@@ -21,10 +21,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::seed::Seed;
 
+pub mod lean;
 pub mod reasons;
 #[cfg(test)]
 mod tests;
 
+use lean::{Chances, Lean};
 use reasons::{REASONS, pick_reason, size_of};
 
 /// How jobs of a size end.
@@ -45,6 +47,9 @@ pub struct EndShares {
 pub struct OutcomeModel {
     /// Shares by gang size, smallest first.
     pub ends: Vec<EndShares>,
+    /// How the ends of a size fall on its longer and shorter jobs; without, whatever their run times.
+    #[serde(default, skip_serializing_if = "Lean::is_none")]
+    pub lean: Lean,
     /// Part of the jobs with failed trials that pass or are killed in the end, [0, 1).
     pub recovers: f64,
     /// Most failed trials of a job, 1 or more.
@@ -83,15 +88,17 @@ impl OutcomeModel {
                 killed: 0.0,
                 unsuccessful: 0.0,
             }],
+            lean: Lean::default(),
             recovers: 0.0,
             max_failed_trials: 1,
         }
     }
 
-    /// Philly: 69.3 % passed, 13.5 % killed, 17.2 % unsuccessful.
+    /// Philly: 69.3 % passed, 13.5 % killed, 17.2 % unsuccessful, with 44.5, 37.7 and 17.8 % of the GPU time.
     ///
     /// # Source
-    /// Table 6 for the totals. By size: jobs with a failed trial (table 7, split by its trials on 1, 2 to 4 and more
+    /// Table 6 for the totals; the lean is fitted so that on `philly-like` lists, at their own pace, the ends have its
+    /// parts of the GPU time. By size: jobs with a failed trial (table 7, split by its trials on 1, 2 to 4 and more
     /// GPUs) over jobs of that size (82.4, 9.6 and 8.0 % of 96,260) are 13.3, 41.2 and 41.5 %. Table 7 counts 17,577
     /// jobs with failed trials and table 6 16,568 unsuccessful ones, so 5.7 % recover (a job with two reasons counts
     /// twice, so at most). Of the jobs that are not unsuccessful 16.3 % are killed, at every size (assumed).
@@ -112,6 +119,10 @@ impl OutcomeModel {
         };
         OutcomeModel {
             ends: sizes.into_iter().enumerate().map(shares).collect(),
+            lean: Lean {
+                killed: 0.485,
+                unsuccessful: 0.48,
+            },
             recovers: RECOVERS,
             max_failed_trials: 100,
         }
@@ -139,6 +150,7 @@ impl OutcomeModel {
         };
         OutcomeModel {
             ends: rows.map(row).into(),
+            lean: Lean::default(),
             ..OutcomeModel::philly()
         }
     }
@@ -194,6 +206,7 @@ impl OutcomeModel {
                 );
             }
         }
+        self.lean.validate()?;
         if !(self.recovers >= 0.0 && self.recovers < 1.0) {
             let hint = "0 = whoever fails once is given up in the end";
             return fail(
@@ -219,23 +232,22 @@ impl OutcomeModel {
         *row.unwrap_or(&self.ends[self.ends.len() - 1])
     }
 
-    /// The fate of job number `job` with this many GPUs. The same arguments always give the same fate.
+    /// The fate of job number `job` with this many GPUs and chances. The same arguments always give the same fate.
     #[must_use]
-    pub(crate) fn fate(&self, seed: Seed, job: u64, num_gpus: u32) -> Fate {
+    pub(crate) fn fate(&self, seed: Seed, job: u64, num_gpus: u32, chances: Chances) -> Fate {
         let mut rng = seed.stream("fate", job);
-        let shares = self.shares(num_gpus);
         let end_at: f64 = rng.random();
         let killed_at: f64 = rng.random();
-        let end = if end_at < shares.unsuccessful {
+        let end = if end_at < chances.unsuccessful {
             End::Unsuccessful
-        } else if end_at < shares.unsuccessful + shares.killed {
+        } else if end_at < chances.unsuccessful + chances.killed {
             End::Killed(killed_at.clamp(1e-9, 1.0 - 1e-9))
         } else {
             End::Passed
         };
         // Jobs that fail at all are unsuccessful / (1 - recovers); of the others this part fails first.
-        let fails = shares.unsuccessful / (1.0 - self.recovers);
-        let fails_first = (fails - shares.unsuccessful) / (1.0 - shares.unsuccessful).max(1e-12);
+        let fails = chances.unsuccessful / (1.0 - self.recovers);
+        let fails_first = (fails - chances.unsuccessful) / (1.0 - chances.unsuccessful).max(1e-12);
         let recovery: f64 = rng.random();
         if end != End::Unsuccessful && recovery >= fails_first {
             return Fate {

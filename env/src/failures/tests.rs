@@ -1,7 +1,14 @@
 use super::reasons::*;
 use super::*;
+use crate::workload::Workload;
+use crate::workload::generate::{GeneratorConfig, PhillyLikeConfig, generate};
 
 const SEED: Seed = Seed(20_170_807);
+
+/// The fate of a job of this size in a list whose jobs are all equally long.
+fn of_size(model: &OutcomeModel, job: u64, num_gpus: u32) -> Fate {
+    model.fate(SEED, job, num_gpus, model.shares(num_gpus).into())
+}
 
 #[test]
 fn ends_of_a_philly_mix_have_the_published_shares() {
@@ -20,7 +27,7 @@ fn ends_of_a_philly_mix_have_the_published_shares() {
             824..920 => 4,
             _ => 8,
         };
-        let end = match model.fate(SEED, job, num_gpus).end {
+        let end = match of_size(&model, job, num_gpus).end {
             End::Passed => 0,
             End::Killed(at) => {
                 assert!(at > 0.0 && at < 1.0);
@@ -37,6 +44,102 @@ fn ends_of_a_philly_mix_have_the_published_shares() {
     }
 }
 
+/// Parts of the jobs and of the GPU time that passed, were killed and were given up, of jobs that run at their own pace with
+/// nothing to pay.
+fn parts(model: &OutcomeModel, lists: &[Workload]) -> [[f64; 3]; 2] {
+    let mut sums = [[0.0; 3]; 2];
+    for (number, workload) in lists.iter().enumerate() {
+        let jobs: Vec<(u32, f64)> = workload
+            .jobs
+            .iter()
+            .map(|job| (job.num_gpus, job.run_time_s))
+            .collect();
+        let seed = SEED.child("list", number as u64);
+        for ((job, (gang, run_time_s)), chances) in (0..).zip(&jobs).zip(model.chances(&jobs)) {
+            let fate = model.fate(seed, job, *gang, chances);
+            let trial = |trial| {
+                let reason = fate.reason.unwrap_or_default();
+                runtime_to_failure(seed, job, trial, reason).as_secs_f64()
+            };
+            let (end, held_s) = match fate.end {
+                End::Passed => (0, *run_time_s),
+                End::Killed(part) => (1, part * run_time_s),
+                End::Unsuccessful => {
+                    let failing_s: f64 = (0..fate.num_failed_trials).map(trial).sum();
+                    (2, failing_s.min(*run_time_s))
+                }
+            };
+            sums[0][end] += 1.0;
+            sums[1][end] += held_s * f64::from(*gang);
+        }
+    }
+    sums.map(|sums| sums.map(|sum| sum / sums.iter().sum::<f64>()))
+}
+
+fn philly_like(run_time_s_max: f64, num_lists: u64) -> Vec<Workload> {
+    let config = PhillyLikeConfig {
+        num_jobs: 2000,
+        run_time_s_max,
+        ..PhillyLikeConfig::default()
+    };
+    let generator = GeneratorConfig::PhillyLike(config);
+    let seeds = (0..num_lists).map(|list| SEED.child("workload", list));
+    seeds.map(|seed| generate(&generator, seed).unwrap()).collect()
+}
+
+#[test]
+fn killed_and_given_up_jobs_have_the_published_parts_of_the_gpu_time() {
+    let lists = philly_like(PhillyLikeConfig::default().run_time_s_max, 40);
+    let [jobs, gpu_time] = parts(&OutcomeModel::philly(), &lists);
+    // Philly (ATC'19), table 6.
+    for (found, published, slack) in [
+        (jobs, [0.693, 0.135, 0.172], 0.02),
+        (gpu_time, [0.4453, 0.3769, 0.1776], 0.03),
+    ] {
+        for (found, published) in found.iter().zip(published) {
+            assert!((found - published).abs() < slack, "{jobs:?} {gpu_time:?}");
+        }
+    }
+}
+
+#[test]
+fn a_lean_moves_ends_to_longer_jobs_and_leaves_their_shares() {
+    let model = OutcomeModel::philly();
+    let jobs: Vec<(u32, f64)> = (0..900)
+        .map(|job| ([1, 4, 8][job % 3], 10.0 * 1.01_f64.powi(job as i32)))
+        .collect();
+    let chances = model.chances(&jobs);
+    for row in &model.ends {
+        let own = || {
+            let all = jobs.iter().zip(&chances);
+            all.filter(|((gang, _), _)| model.shares(*gang) == *row)
+                .map(|(_, chances)| chances)
+        };
+        let mean = |of: fn(&Chances) -> f64| own().map(of).sum::<f64>() / 300.0;
+        assert!((mean(|chances| chances.killed) - row.killed).abs() < 1e-8);
+        assert!((mean(|chances| chances.unsuccessful) - row.unsuccessful).abs() < 1e-8);
+        assert!(own().all(|chances| chances.killed + chances.unsuccessful <= 1.0));
+        let killed: Vec<f64> = own().map(|chances| chances.killed).collect();
+        assert!(
+            killed[299] > 1.5 * row.killed && killed[0] < 0.7 * row.killed,
+            "{killed:?}"
+        );
+    }
+    // Jobs of one length, and models without a lean, have the shares of their size.
+    for (model, jobs) in [
+        (model.clone(), vec![(4, 60.0); 50]),
+        (OutcomeModel::helios(), jobs),
+    ] {
+        for (chances, (gang, _)) in model.chances(&jobs).iter().zip(&jobs) {
+            let shares = Chances::from(model.shares(*gang));
+            assert!(
+                (chances.killed - shares.killed).abs() < 1e-9,
+                "{chances:?} {shares:?}"
+            );
+        }
+    }
+}
+
 #[test]
 fn trials_have_the_published_reasons_and_repeats() {
     let model = OutcomeModel::philly();
@@ -49,7 +152,7 @@ fn trials_have_the_published_reasons_and_repeats() {
             824..920 => 2,
             _ => 16,
         };
-        let fate = model.fate(SEED, job, num_gpus);
+        let fate = of_size(&model, job, num_gpus);
         assert_eq!(fate.reason.is_some(), fate.num_failed_trials > 0);
         assert!(fate.end != End::Unsuccessful || fate.num_failed_trials > 0);
         if let Some(reason) = fate.reason {
@@ -192,7 +295,7 @@ fn a_fate_repeats_and_does_not_depend_on_other_jobs() {
     let model = OutcomeModel::helios();
     model.validate().unwrap();
     for job in 0..200 {
-        assert_eq!(model.fate(SEED, job, 8), model.fate(SEED, job, 8));
+        assert_eq!(of_size(&model, job, 8), of_size(&model, job, 8));
     }
     assert_ne!(
         runtime_to_failure(SEED, 1, 0, 1),
@@ -204,14 +307,14 @@ fn a_fate_repeats_and_does_not_depend_on_other_jobs() {
     );
     let none = OutcomeModel::from_name("none").unwrap();
     none.validate().unwrap();
-    assert!((0..1000).all(|job| none.fate(SEED, job, 4).end == End::Passed));
+    assert!((0..1000).all(|job| of_size(&none, job, 4).end == End::Passed));
 }
 
 #[test]
 fn large_helios_gangs_are_mostly_killed() {
     let model = OutcomeModel::helios();
     let killed = (0..10_000)
-        .filter(|job| matches!(model.fate(SEED, *job, 64).end, End::Killed(_)))
+        .filter(|job| matches!(of_size(&model, *job, 64).end, End::Killed(_)))
         .count();
     assert!((killed as f64 / 10_000.0 - 0.685).abs() < 0.015, "{killed}");
 }
@@ -222,7 +325,7 @@ fn trials_stop_at_the_limit() {
         max_failed_trials: 2,
         ..OutcomeModel::philly()
     };
-    assert!((0..5_000).all(|job| model.fate(SEED, job, 1).num_failed_trials <= 2));
+    assert!((0..5_000).all(|job| of_size(&model, job, 1).num_failed_trials <= 2));
 }
 
 #[test]
@@ -231,6 +334,15 @@ fn broken_models_are_refused_by_name() {
     model.ends[1].killed = 0.9;
     let text = model.validate().unwrap_err().to_string();
     assert!(text.contains("outcomes.ends[1]"), "{text}");
+    let steep = OutcomeModel {
+        lean: Lean {
+            killed: 5.0,
+            ..Lean::default()
+        },
+        ..OutcomeModel::philly()
+    };
+    let text = steep.validate().unwrap_err().to_string();
+    assert!(text.contains("outcomes.lean.killed = 5"), "{text}");
     model.ends[1].up_to_gpus = 1;
     assert!(model.validate().unwrap_err().to_string().contains("up_to_gpus"));
     let text = OutcomeModel::from_name("acme").unwrap_err().to_string();

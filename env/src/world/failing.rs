@@ -4,6 +4,7 @@ use pleach_scheduler::cluster::last_checkpoint_s;
 use pleach_scheduler::{ConfigError, JobId};
 
 use super::World;
+use super::truth::Truth;
 use crate::availability::{Availability, AvailabilityConfig, NodeChange};
 use crate::failures::reasons::runtime_to_failure;
 use crate::failures::{End, OutcomeModel};
@@ -17,8 +18,10 @@ impl World {
     pub(crate) fn set_outcomes(&mut self, model: &OutcomeModel, seed: Seed) -> Result<(), ConfigError> {
         model.validate()?;
         self.outcome_seed = seed;
-        for (number, truth) in self.truth.iter_mut().enumerate() {
-            let fate = model.fate(seed, number as u64, truth.submission.num_gpus);
+        let size = |truth: &Truth| (truth.submission.num_gpus, truth.work_s);
+        let chances = model.chances(&self.truth.iter().map(size).collect::<Vec<_>>());
+        for ((number, truth), chances) in self.truth.iter_mut().enumerate().zip(chances) {
+            let fate = model.fate(seed, number as u64, truth.submission.num_gpus, chances);
             if let End::Killed(part) = fate.end {
                 truth.rest_s *= part;
                 truth.work_s = truth.rest_s;
@@ -61,11 +64,13 @@ impl World {
     /// Lets nodes come and go. Call it before the first event.
     ///
     /// # Errors
-    /// Settings out of their ranges, a node that does not exist, planned changes after which a job could never run.
+    /// Settings out of their ranges, a node that does not exist, planned changes after which a job could never run, failures so often
+    /// that jobs would not come to their end.
     pub fn set_capacity(&mut self, config: &AvailabilityConfig, seed: Seed) -> Result<(), ConfigError> {
         self.capacity = Availability::new(config, seed, self.cluster.nodes().len())?;
         let requests = self.truth.iter().map(|truth| &truth.submission);
-        self.capacity.check_all_can_run(&self.cluster, requests)
+        self.capacity.check_all_can_run(&self.cluster, requests)?;
+        self.check_failures(config)
     }
 
     /// A failure took the job's GPUs: what its last checkpoint does not hold is lost.

@@ -9,6 +9,7 @@ mod batch;
 mod delays;
 mod ending;
 mod failing;
+mod failure_bound;
 mod integrals;
 mod lease;
 mod results;
@@ -376,6 +377,19 @@ impl World {
             self.push_finish(*id);
         }
         self.touched = touched;
+    }
+
+    /// Jobs that have come and jobs that have left, together.
+    pub(crate) fn num_comings_and_goings(&self) -> usize {
+        self.next_arrival + self.num_left
+    }
+
+    /// When a job next comes, ends or fails by itself, as far as is known now.
+    pub(crate) fn next_of_jobs(&mut self) -> Option<Time> {
+        self.drop_stale();
+        let finish = self.finishes.peek().map(|Reverse((time, ..))| *time);
+        let arrival = self.truth.get(self.next_arrival).map(|truth| truth.submit);
+        finish.into_iter().chain(arrival).min()
     }
 
     /// Moves to the next instant at which anything happens and lets it happen.

@@ -252,7 +252,10 @@ fn killed_jobs_stop_early_failed_trials_are_tried_again_and_hopeless_jobs_are_gi
     assert!(world.is_over());
     let mut ends = [0; 3];
     for (number, job) in world.outcomes().enumerate() {
-        let fate = OutcomeModel::philly().fate(Seed(3), number as u64, 1);
+        // All are equally long, so nobody is likelier than others to be killed.
+        let model = OutcomeModel::philly();
+        let chances = model.chances(&[(1, 500.0); 300])[number];
+        let fate = model.fate(Seed(3), number as u64, 1, chances);
         let retries = fate.num_failed_trials - u32::from(fate.end == End::Unsuccessful);
         assert_eq!(job.num_failures, retries, "job {number}");
         match job.outcome {
@@ -385,6 +388,47 @@ fn the_work_lost_to_node_failures_is_what_the_exponential_says() {
         (job.held_s - job.lost_s - 2e7).abs() < 1.0,
         "what is held is work or lost"
     );
+}
+
+#[test]
+fn nodes_that_fail_before_a_job_gets_on_are_refused_with_the_least_time_that_is_enough() {
+    let refused = |mtbf_s: f64, restart_cost_s: f64, checkpoint_interval_s: Option<f64>, run_time_s: f64| {
+        let workload = workload(vec![job("a", 0.0, 8, run_time_s)]);
+        let capabilities = Capabilities {
+            restart_cost_s,
+            checkpoint_interval_s,
+            ..Capabilities::default()
+        };
+        let mut world = World::new(&workload, capabilities, &[known(run_time_s)]).unwrap();
+        let config = AvailabilityConfig {
+            node_mtbf_s: Some(mtbf_s),
+            ..AvailabilityConfig::default()
+        };
+        world
+            .set_capacity(&config, Seed(0))
+            .err()
+            .map(|error| error.to_string())
+    };
+    // A restart of half a minute between failures a second and a half apart, a checkpoint that is never reached, and a job of
+    // thirty years that is stopped every second.
+    let said = refused(1.5, 30.0, None, 1000.0).unwrap();
+    assert!(said.contains("capacity.node_mtbf_s = 1.5: allowed is "), "{said}");
+    let least_s: f64 = said
+        .split("allowed is ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert_eq!(refused(1.01 * least_s, 30.0, None, 1000.0), None);
+    assert!(refused(60.0, 0.0, Some(3600.0), 7200.0).is_some());
+    assert!(refused(1.0, 0.0, None, 1e9).is_some());
+    // What a cluster can be: failures every hour, restarts of a minute, checkpoints every ten.
+    assert_eq!(refused(3600.0, 60.0, Some(600.0), 1e6), None);
+    // A job shorter than the checkpoint only has to come through once.
+    assert_eq!(refused(60.0, 0.0, Some(3600.0), 100.0), None);
 }
 
 fn known(value: f64) -> Estimate {

@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use pleach_scheduler::Time;
-use pleach_scheduler::cluster_spec::{ClusterSpec, LocalityFactors, ModelClass, Resources};
+use pleach_scheduler::cluster_spec::{ClusterSpec, ModelClass, Resources};
 
 use super::{REQUIRED, RESOURCE_COLUMNS, Sidecar, sidecar_path};
 use crate::error::Error;
@@ -36,11 +36,11 @@ pub(crate) fn read_draft(path: &Path, options: &ImportOptions) -> Result<Draft, 
             ));
         }
     };
+    // Nothing is known of the jobs, so nothing is assumed: they are as fast on every type and on every placement.
     let classes = if classes.is_empty() {
         vec![ModelClass {
             name: "any".into(),
             speed: vec![1.0; cluster.gpu_types.len()],
-            locality: LocalityFactors::PHILLY,
             ..ModelClass::default()
         }]
     } else {

@@ -1,10 +1,11 @@
 use std::io::Write as _;
 
-use pleach_scheduler::Time;
 use pleach_scheduler::cluster_spec::{ClusterSpec, Resources, TenantSpec};
+use pleach_scheduler::{Time, heuristics};
 use proptest::prelude::*;
 
 use super::sidecar_path;
+use crate::simulate::{SimConfig, simulate};
 use crate::workload::import::{ImportOptions, import};
 use crate::workload::tests::{job, workload};
 use crate::workload::{Outcome, Workload};
@@ -159,6 +160,16 @@ fn three_columns_and_a_cluster_from_the_caller_are_enough() {
     assert_eq!(workload.jobs[0].run_time_s, 7.0);
     assert_eq!(workload.jobs[1].submit, Time(2_500_000));
     assert_eq!(report.rows_of("submitted before the row above it"), 1, "{report}");
+}
+
+#[test]
+fn a_list_without_classes_says_nothing_of_placement_and_nothing_is_assumed() {
+    // Two gangs of three on two nodes of four leave one GPU on each: the gang of two runs over both nodes, as fast as on one.
+    let rows = b"submit_s,num_gpus,run_time_s\n0,3,5000\n0,3,5000\n1,2,1000\n";
+    let (workload, _) = refusal_or_jobs(rows).unwrap();
+    let mut policy = heuristics::by_name("fifo-skip").unwrap();
+    let result = simulate(&workload, &SimConfig::default(), &mut *policy).unwrap();
+    assert_eq!(result.jobs[2].jct_s(), 1000.0);
 }
 
 #[test]

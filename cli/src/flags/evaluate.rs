@@ -124,7 +124,7 @@ pub struct SchedulingFlags {
     #[arg(long)]
     pub mixed_types: bool,
     /// What policies believe about lengths: oracle, user, history (learned from ended jobs), lognormal:SIGMA or
-    /// lognormal:SIGMA:BIAS [default: the environment's, else oracle]
+    /// lognormal:SIGMA:BIAS, or a table as grids have it [default: the environment's, else oracle]
     #[arg(long, value_name = "SOURCE")]
     pub estimates: Option<EstimateSource>,
     /// Seconds that a job loses whenever it starts again [default: the environment's, else 30]

@@ -21,7 +21,7 @@ pub struct StabilityArgs {
     /// Whom to learn from: a training run, a policy file, or a heuristic's name
     #[arg(long, value_name = "NAME|PATH")]
     pub teacher: String,
-    /// How often to fit, from the seed of --seed on
+    /// How often to fit, each time with a seed drawn from --seed
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(2..=100))]
     pub fits: u16,
     /// Sizes in leaves to grow and choose among before pruning, repeated or with commas [default: 4,8,16,32]

@@ -40,8 +40,7 @@ fn a_sweep_without_results_cannot_be_gathered() {
 #[test]
 fn a_sweep_runs_and_is_gathered() {
     let folder = tempfile::tempdir().unwrap();
-    let grid =
-        "name = 's'\nseeds = 2\n[base]\nnum_jobs = 40\n[grid]\npolicy = ['fifo', 'sjf']\nload = [0.6, 1.2]\n";
+    let grid = "name = 's'\nseeds = 2\n[base]\nnum_jobs = 40\n[grid]\npolicy = ['fifo', 'srtf']\nload = [0.6, 1.2]\n";
     fs::write(folder.path().join("grid.toml"), grid).unwrap();
     succeed(folder.path(), "sweep plan --config grid.toml --out s/sweep.json");
     succeed(folder.path(), "sweep unit --manifest s/sweep.json --index 3");
@@ -57,6 +56,10 @@ fn a_sweep_runs_and_is_gathered() {
     succeed(folder.path(), "sweep gather --manifest s/sweep.json");
     let table = fs::read_to_string(folder.path().join("s/results.csv")).unwrap();
     assert_eq!(table.lines().count(), 1 + 8, "{table}");
+    // Nobody may be stopped: a table that gave sjf's figures as srtf's would say nothing of srtf.
+    assert_eq!(table.matches("as sjf: no preemption").count(), 4, "{table}");
+    let page = fs::read_to_string(folder.path().join("s/results.html")).unwrap();
+    assert!(page.contains("policy = srtf (as sjf: no preemption)"));
     assert_eq!(
         pleach(folder.path(), "sweep unit --manifest s/sweep.json --index 99")
             .status

@@ -15,7 +15,6 @@ use super::instances::Instance;
 use super::metric::Metric;
 use super::policy_spec::PolicySpec;
 use super::results::Results;
-use super::sim_config::model;
 use super::table::{Table, show_interval};
 use crate::error::Error;
 use crate::progress::Watcher;
@@ -79,7 +78,7 @@ impl Ablation {
             Ablation::Preemption => can.preemption = false,
             Ablation::Estimates => {
                 sim.estimates = match sim.estimates {
-                    EstimateModel::Oracle => model(EstimateSource::History),
+                    EstimateModel::Oracle => EstimateSource::History.model(),
                     _ => EstimateModel::Oracle,
                 };
             }

@@ -2,7 +2,7 @@
 //! run's folder.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use pleach_baselines::Entry;
@@ -153,6 +153,12 @@ impl PolicySpec {
     #[must_use]
     pub fn is_planner(&self) -> bool {
         matches!(self.kind, Kind::Planner(..) | Kind::Dealt(_))
+    }
+
+    /// Whether no lower bound of a workload holds for it, see [`Entry::copies_jobs`].
+    #[must_use]
+    pub fn copies_jobs(&self) -> bool {
+        matches!(&self.kind, Kind::Planner(entry, _) if entry.copies_jobs())
     }
 
     /// Name of the heuristic that it is, whatever its label; none of other kinds.
@@ -315,9 +321,9 @@ impl PolicySpec {
         let nearest = heuristics::nearest_of(&known, place).unwrap_or("fifo");
         Err(Error::config(
             "policy",
-            place,
+            format!("{place} (there is no such name or file)"),
             allowed,
-            format!("There is no such file. Did you mean {nearest}?"),
+            format!("Did you mean {nearest}?"),
         ))
     }
 
@@ -347,22 +353,33 @@ impl PolicySpec {
         Ok(())
     }
 
-    /// Opens several; none given means all heuristics. Names are made unique by a number at the end.
+    /// Opens several; none given means all heuristics. Files without a label whose policies have the same name are named by their
+    /// folders ([`own_names`]); what is the same even then gets a number at its end.
     ///
     /// # Errors
-    /// As [`PolicySpec::open`].
+    /// As [`PolicySpec::open`]; the same one twice.
     pub fn open_all(specs: &[String]) -> Result<Vec<PolicySpec>, Error> {
-        let mut all: Vec<PolicySpec> = Vec::new();
         if specs.is_empty() {
-            all = heuristics::names()
-                .iter()
-                .map(|name| PolicySpec::heuristic(name))
-                .collect::<Result<_, _>>()?;
+            let named = |name: &&str| PolicySpec::heuristic(name);
+            return heuristics::names().iter().map(named).collect();
         }
-        for spec in specs {
-            for policy in PolicySpec::open(spec)? {
-                policy.join(&mut all);
+        let mut opened: Vec<(PolicySpec, Vec<String>)> = Vec::new();
+        for (place, spec) in specs.iter().enumerate() {
+            if specs[..place].contains(spec) {
+                let hint = format!("To play it twice, give it a name of its own: again={spec}.");
+                return Err(Error::config("policy", spec, "each policy once", hint));
             }
+            let policies = PolicySpec::open(spec)?;
+            let is_one_of_several = policies.len() > 1;
+            let with_words = policies.into_iter().map(|policy| {
+                let words = words_of(spec, is_one_of_several.then_some(policy.name()));
+                (policy, words)
+            });
+            opened.extend(with_words);
+        }
+        let mut all = Vec::new();
+        for policy in own_names(opened) {
+            policy.join(&mut all);
         }
         Ok(all)
     }
@@ -417,6 +434,74 @@ pub fn label_and_place(spec: &str) -> (Option<&str>, &str) {
     }
 }
 
+/// By what a policy from a file can be told from others of its name: the last folders of its path, and its file where that has a
+/// name of its own. `kind` comes after them, for one of several policies of a folder. Nothing for what has a label or is no file.
+fn words_of(spec: &str, kind: Option<&str>) -> Vec<String> {
+    let (label, place) = label_and_place(spec);
+    let place = Path::new(place.strip_prefix(DEALT).unwrap_or(place));
+    if label.is_some() || !place.exists() {
+        return Vec::new();
+    }
+    let parts = place.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+        _ => None,
+    });
+    let mut words: Vec<String> = parts.collect();
+    if place.is_file()
+        && words
+            .last()
+            .is_some_and(|name| IN_FOLDERS.contains(&name.as_str()))
+    {
+        words.pop();
+    } else if place.is_file() {
+        let stem = place
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        words.pop();
+        words.push(stem);
+    }
+    words.extend(kind.map(str::to_string));
+    words
+}
+
+/// Names policies that share a name with another by as many of their words, from the end, as tell all of them apart.
+fn own_names(opened: Vec<(PolicySpec, Vec<String>)>) -> Vec<PolicySpec> {
+    let shares = |name: &str| opened.iter().filter(|(other, _)| other.name == name).count() > 1;
+    let renamed = |(policy, words): &(PolicySpec, Vec<String>)| !words.is_empty() && shares(&policy.name);
+    let is_renamed: Vec<bool> = opened.iter().map(renamed).collect();
+    let longest = opened.iter().map(|(_, words)| words.len()).max().unwrap_or(0);
+    let names_of = |num_words: usize| -> Vec<String> {
+        let name = |((policy, words), is_renamed): (&(PolicySpec, Vec<String>), &bool)| {
+            if !is_renamed {
+                return policy.name.clone();
+            }
+            let tail = words[words.len().saturating_sub(num_words)..].join("/");
+            let dealt = if policy.name.starts_with(DEALT) { DEALT } else { "" };
+            format!("{dealt}{tail}")
+        };
+        opened.iter().zip(&is_renamed).map(name).collect()
+    };
+    let are_apart = |names: &Vec<String>| {
+        let count = |name: &String| names.iter().filter(|other| *other == name).count();
+        let mut own = names
+            .iter()
+            .zip(&is_renamed)
+            .filter(|(_, is_renamed)| **is_renamed);
+        own.all(|(name, _)| count(name) == 1)
+    };
+    let own = (1..=longest).map(names_of).find(are_apart);
+    let policies = opened.into_iter().map(|(policy, _)| policy);
+    match own {
+        Some(names) => policies
+            .zip(names)
+            .map(|(policy, name)| policy.named(Some(&name)))
+            .collect(),
+        None => policies.collect(),
+    }
+}
+
 /// The policy of a file.
 fn open_file(path: &Path) -> Result<PolicySpec, Error> {
     match PolicyFile::open(path)? {
@@ -429,6 +514,7 @@ fn open_file(path: &Path) -> Result<PolicySpec, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::EXIT_CONFIG;
 
     #[test]
     fn what_deals_is_made_of_what_chooses_among_candidates_and_of_no_planner() {
@@ -494,14 +580,60 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_the_same_kind_are_named_by_their_folders() {
+        let tree = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../checkpoints/reference/PhillyShare-v1-tree.json"
+        );
+        let root = tempfile::tempdir().unwrap();
+        let put = |place: &str| {
+            let file = root.path().join(place);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::copy(tree, &file).unwrap();
+        };
+        let names = |specs: &[&str]| -> Vec<String> {
+            let full = |spec: &&str| spec.replace('@', &root.path().display().to_string());
+            let specs: Vec<String> = specs.iter().map(full).collect();
+            let all = PolicySpec::open_all(&specs).unwrap();
+            all.iter().map(|policy| policy.name().to_string()).collect()
+        };
+        for place in ["a/tree.json", "b/tree.json", "b/small.json", "c/a/tree.json"] {
+            put(place);
+        }
+        assert_eq!(names(&["@/a"]), ["tree"]);
+        assert_eq!(
+            names(&["fifo", "@/a", "@/b/tree.json", "@/b/small.json"]),
+            ["fifo", "a", "b", "small"]
+        );
+        assert_eq!(
+            names(&["deal:@/a", "deal:@/b", "mine=@/b"]),
+            ["deal:a", "deal:b", "mine"]
+        );
+        // As many folders as it takes; all of them where the last ones are the same.
+        let [one, other] = &names(&["@/a", "@/c/a"])[..] else {
+            panic!("two policies");
+        };
+        assert!(one.ends_with("/a") && other == "c/a", "{one} {other}");
+    }
+
+    #[test]
     fn no_policies_means_all_heuristics_and_names_stay_unique() {
         assert_eq!(
             PolicySpec::open_all(&[]).unwrap().len(),
             heuristics::names().len()
         );
-        let twice = PolicySpec::open_all(&["fifo".into(), "fifo".into(), "mine=sjf".into()]).unwrap();
+        let named = ["fifo", "fifo=sjf", "again=fifo"].map(str::to_string);
+        let twice = PolicySpec::open_all(&named).unwrap();
         let names: Vec<&str> = twice.iter().map(PolicySpec::name).collect();
-        assert_eq!(names, ["fifo", "fifo-2", "mine"]);
+        assert_eq!(names, ["fifo", "fifo-2", "again"]);
+        let refused = PolicySpec::open_all(&["sjf".into(), "fifo".into(), "sjf".into()]).unwrap_err();
+        assert_eq!(refused.exit_code(), EXIT_CONFIG);
+        assert!(
+            refused
+                .to_string()
+                .contains("policy = sjf: allowed is each policy once"),
+            "{refused}"
+        );
     }
 
     #[test]

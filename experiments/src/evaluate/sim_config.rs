@@ -7,7 +7,6 @@ use pleach_env::SimConfig;
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::batch_system::BatchSystem;
 use pleach_env::failures::OutcomeModel;
-use pleach_env::workload::estimates::EstimateModel;
 use pleach_scheduler::cluster::{Capabilities, Sharing};
 use pleach_scheduler::physics::overheads::Overheads;
 use serde::{Deserialize, Serialize};
@@ -18,8 +17,6 @@ use crate::evaluate::named_env::env_named;
 
 /// Seconds of a day.
 pub(crate) const DAY_S: f64 = 86_400.0;
-/// Time limit of a job whose list has none, s. *Assumed*: a day, a common default of batch systems.
-const DEFAULT_LIMIT_S: f64 = 86_400.0;
 
 /// What the scheduler may do, and what it knows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -99,7 +96,7 @@ impl SchedulingConfig {
         let mut sim = SimConfig {
             estimates: self
                 .estimates
-                .map(model)
+                .map(EstimateSource::model)
                 .or_else(|| agreed(&own, |sim| sim.estimates))
                 .unwrap_or_default(),
             ..whole
@@ -151,22 +148,11 @@ fn agreed<T: PartialEq>(own: &[SimConfig], of: impl Fn(&SimConfig) -> T) -> Opti
     own.iter().all(|sim| of(sim) == first).then_some(first)
 }
 
-/// The model of a source of estimates.
-pub(crate) fn model(source: EstimateSource) -> EstimateModel {
-    match source {
-        EstimateSource::Oracle => EstimateModel::Oracle,
-        EstimateSource::User => EstimateModel::UserLimit {
-            default_s: DEFAULT_LIMIT_S,
-        },
-        EstimateSource::Lognormal { sigma, bias } => EstimateModel::LogNormal { sigma, bias },
-        EstimateSource::History => EstimateModel::HISTORY,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use pleach_env::EnvConfig;
+    use pleach_env::workload::estimates::EstimateModel;
 
     fn sim(names: &[&str], args: &SchedulingConfig) -> SimConfig {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::collect::{GatheredUnit, collect, show};
 use super::manifest::Manifest;
 use super::page::{self, PlotConfig};
+use super::unit::clear_temporaries;
 use crate::error::Error;
 use crate::evaluate::results::csv_text;
 use crate::run_folder::atomic_file;
@@ -32,6 +33,7 @@ pub struct GatherConfig {
 /// # Errors
 /// As `collect`, and [`Error::Io`], [`Error::Config`] where the plot asks for what is not there.
 pub fn gather(manifest: &Manifest, out: &Path, config: &GatherConfig) -> Result<Vec<PathBuf>, Error> {
+    clear_temporaries(out)?;
     let units = collect(manifest, out, config.partial)?;
     let csv = to_csv(&units)?;
     let json = to_json(manifest, &units);

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::collect::{GatheredUnit, show};
 use super::manifest::Manifest;
+use super::policy_unit::STAND_IN;
 use crate::error::Error;
 use crate::evaluate::metric::{MAIN_METRIC, Metric, show_plain};
 use crate::evaluate::stats::mean;
@@ -138,7 +139,11 @@ fn group(units: &[GatheredUnit<'_>], metric: &str, x: Option<&str>) -> Cells {
         let name: Vec<String> = others
             .map(|(key, value)| format!("{key} = {}", show(value)))
             .collect();
-        let line = cells.entry(name.join(", ")).or_default();
+        let mut name = name.join(", ");
+        if let Some(other) = unit.scalars.get(STAND_IN) {
+            name = format!("{name} ({})", show(other)).trim_start().to_string();
+        }
+        let line = cells.entry(name).or_default();
         match line.iter_mut().find(|(other, _)| *other == place) {
             Some((_, values)) => values.push(value),
             None => line.push((place, vec![value])),
@@ -281,6 +286,25 @@ mod tests {
         // load 1 with policy a: units 0 and 1, values 100 and 101.
         let cells = group(&units, "m.avg_jct_s", Some("load"));
         assert_eq!(cells["policy = <a>"][0], (1.0, vec![100.0, 101.0]));
+    }
+
+    #[test]
+    fn who_decides_as_another_is_labelled_so() {
+        let grid: Grid =
+            toml::from_str("name = 'x'\n[grid]\nload = [1, 2]\npolicy = ['sjf', 'srtf']").unwrap();
+        let manifest = grid.plan().unwrap();
+        let mut units = gathered(&manifest);
+        for unit in &mut units {
+            if unit.unit.params["policy"] == "srtf" {
+                unit.scalars
+                    .insert(STAND_IN.into(), json!("as sjf: no preemption"));
+            }
+        }
+        let html = page(&manifest, &units, &PlotConfig::default()).unwrap();
+        assert!(html.contains("policy = srtf (as sjf: no preemption)"), "{html}");
+        let cells = group(&units, "m.avg_jct_s", Some("load"));
+        let names: Vec<&str> = cells.keys().map(String::as_str).collect();
+        assert_eq!(names, ["policy = sjf", "policy = srtf (as sjf: no preemption)"]);
     }
 
     #[test]

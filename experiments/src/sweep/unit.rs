@@ -16,6 +16,7 @@ use super::unit_error::UnitError;
 use crate::error::{EXIT_DONE, Error};
 use crate::run_folder::atomic_file::{read_json, write_json};
 use crate::run_folder::hash::hash_json;
+use crate::run_folder::remove_temporaries;
 
 /// Name of a result in the folder of its unit.
 pub(crate) const RESULT_FILE: &str = "result.json";
@@ -115,6 +116,7 @@ pub(crate) fn unit_folder(out: &Path, index: usize) -> PathBuf {
 /// [`Error::Io`] where the result or the reason of a failure cannot be written.
 pub fn run_unit(spec: &UnitSpec, out: &Path, work: &Work<'_>) -> Result<Ending, Error> {
     let folder = unit_folder(out, spec.index);
+    clear_temporaries(&folder)?;
     if matches!(read_result(&folder, spec.index, &spec.hash), ResultState::Done(_)) {
         remove_error(&folder)?;
         return Ok(Ending::Skipped);
@@ -154,6 +156,15 @@ pub fn run_unit(spec: &UnitSpec, out: &Path, work: &Work<'_>) -> Result<Ending, 
             write_json(&folder.join("error.json"), &failure)?;
             Ok(Ending::Failed(error))
         }
+    }
+}
+
+/// Removes what writers that were killed left in a folder, if there is one. A writer is at work for the moment of a small file only,
+/// so of another process that runs the same unit there is nothing to take away.
+pub(super) fn clear_temporaries(folder: &Path) -> Result<(), Error> {
+    match remove_temporaries(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("read", folder, error)),
+        _ => Ok(()),
     }
 }
 
@@ -295,5 +306,11 @@ mod tests {
             run_unit(&spec, out.path(), &|_| Ok(json!(1))).unwrap(),
             Ending::Done
         );
+        // And nothing is left of it.
+        let names: Vec<_> = fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert_eq!(names, ["result.json"]);
     }
 }

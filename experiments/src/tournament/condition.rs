@@ -6,7 +6,6 @@ use pleach_scheduler::physics::overheads::Overheads;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluate::estimate_source::EstimateSource;
-use crate::evaluate::sim_config::model;
 
 /// What the schedulers know and what moving a job costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,11 +73,11 @@ impl Condition {
                 }),
                 ..Capabilities::DEFAULT
             },
-            estimates: model(if guesses {
-                EstimateSource::History
+            estimates: if guesses {
+                EstimateSource::History.model()
             } else {
-                EstimateSource::Oracle
-            }),
+                EstimateSource::Oracle.model()
+            },
             ..SimConfig::default()
         }
     }

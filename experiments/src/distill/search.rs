@@ -105,6 +105,7 @@ pub fn search_tree(
     let kinds = kinds_of(env, &SEARCHED);
     let config = settled(&input.config, kinds.len(), seed);
     config.validate()?;
+    let kept = kept_in(state)?;
     let rules = hand_rules(env, input.deals);
     let ground = Ground {
         env,
@@ -117,17 +118,29 @@ pub fn search_tree(
     let of_each = config.num_lists() / kinds.len().max(1);
     let drawn = (seed, "search/race");
     let race = Lists::draw(env, &kinds, drawn, of_each, input.rivals(), watcher)?;
-    let kept: Option<SearchState> = if state.exists() {
-        Some(atomic_file::read_json(state, STATE_BYTES_MAX)?)
-    } else {
-        None
-    };
     let starts = match &kept {
         Some(_) => Vec::new(),
         None => ground.starts(input, rules)?,
     };
     let found = ground.raced(starts, &race, &config, (kept, state))?;
     ground.finished(input, &config, (found, &race.best))
+}
+
+/// The state of a search that was broken off; none where none was.
+fn kept_in(state: &Path) -> Result<Option<SearchState>, Error> {
+    if !state.exists() {
+        return Ok(None);
+    }
+    let kept = atomic_file::read_json(state, STATE_BYTES_MAX);
+    kept.map(Some).map_err(|error| Error::Contract {
+        what: "state of the search".into(),
+        expected: "what this version of the program wrote after a batch".into(),
+        found: error.to_string(),
+        hint: format!(
+            "Put the file back as it was, or remove {}: the search then begins anew, with the same result.",
+            state.display()
+        ),
+    })
 }
 
 /// The settings with what this ground decides: the parts, and rungs that are multiples of them.

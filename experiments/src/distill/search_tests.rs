@@ -129,3 +129,18 @@ fn what_may_be_luck_or_loses_somewhere_is_refused() {
         "{words}"
     );
 }
+
+#[test]
+fn a_damaged_state_is_refused_before_anything_is_played_and_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = state_file(folder.path());
+    std::fs::write(&state, "{\"half\": ").unwrap();
+    let env = env_of("Pleach/GavelMulti-v1", Some(40), Some(2.0)).unwrap();
+    let refused = search_tree(&env, &input(10), 3, &state, &Watcher::nobody()).unwrap_err();
+    assert_eq!(refused.exit_code(), crate::error::EXIT_CONFIG);
+    let said = refused.to_string();
+    assert!(
+        said.contains("search-state.json") && said.contains("or remove "),
+        "{said}"
+    );
+}

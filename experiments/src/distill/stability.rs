@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use pleach_distill::DistillConfig;
-use pleach_env::{EnvConfig, SimConfig, simulate_planner};
+use pleach_env::{EnvConfig, Seed, SimConfig, simulate_planner};
 use pleach_scheduler::policy::{Policy, choice_of};
 use pleach_scheduler::tree::{Tree, TreePolicy};
 use pleach_scheduler::{DecisionPoint, PolicyError, PolicyPlanner, Watched};
@@ -78,7 +78,7 @@ pub struct StabilityReport {
     pub features: Vec<(&'static str, usize)>,
 }
 
-/// Distils the teacher once for each seed from `seed` on and sets the trees beside each other on lists of their own. The trees come
+/// Distils the teacher once for each of as many seeds, drawn from `seed`, and sets the trees beside each other on lists of their own. The trees come
 /// in the order of the rows.
 ///
 /// # Errors
@@ -90,7 +90,7 @@ pub fn stability(
     watcher: &Watcher,
 ) -> Result<(StabilityReport, Vec<Tree>), Error> {
     let mut trees = Vec::new();
-    let seeds = (0..input.num_fits as u64).map(|fit| seed.wrapping_add(fit));
+    let seeds = (0..input.num_fits as u64).map(|fit| Seed(seed).child("distill/fit", fit).0);
     for (fit, seed) in seeds.clone().enumerate() {
         let validation = Validation::new(env, seed, NUM_VALIDATION)?;
         let distilled = watcher.part(&format!("fit {}", fit + 1), 0, || {
@@ -264,10 +264,8 @@ mod tests {
         let env = env_of("Pleach/GavelMulti-v1", Some(40), Some(2.0)).unwrap();
         let found = stability(&env, &input(3), 5, &Watcher::nobody()).unwrap();
         let (report, trees) = &found;
-        assert_eq!(
-            report.fits.iter().map(|fit| fit.seed).collect::<Vec<_>>(),
-            [5, 6, 7]
-        );
+        let drawn = [0, 1, 2].map(|fit| Seed(5).child("distill/fit", fit).0);
+        assert_eq!(report.fits.iter().map(|fit| fit.seed).collect::<Vec<_>>(), drawn);
         assert!(report.num_decisions > 100);
         for (place, row) in report.agreement.iter().enumerate() {
             assert_eq!(row[place], 1.0);
@@ -280,7 +278,8 @@ mod tests {
         assert!(report.fits.iter().all(|fit| fit.agreement <= best));
         // Another seed, another tree: else nothing would be shown here.
         assert!(trees.windows(2).any(|pair| pair[0].nodes() != pair[1].nodes()));
-        assert!(report.markdown().contains("| 5 | "), "{}", report.markdown());
+        let row = format!("| {} | ", drawn[2]);
+        assert!(report.markdown().contains(&row), "{}", report.markdown());
         let again = stability(&env, &input(3), 5, &Watcher::nobody()).unwrap();
         assert_eq!(again.0, report.clone());
     }

@@ -19,7 +19,7 @@ const MEND: &str = "Put the run's own file back, or remove this one: --resume th
 /// What to do with a folder that holds a run already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// Refuse if it is finished or of another configuration; go on in a broken-off one.
+    /// Refuse if it is finished or of another configuration; go on in a broken-off one, and take over one without results.
     Refuse,
     /// Go on in it, finished or not; its configuration must be the same.
     Resume,
@@ -95,6 +95,10 @@ pub(super) fn prepare(
     if existing == Existing::Renew && &found != wanted {
         return clear(path);
     }
+    // What was refused before it made anything must not stand in the way of the corrected command.
+    if existing == Existing::Refuse && &found != wanted && holds_no_results(path)? {
+        return remove_if_there(&path.join(SETTINGS_FILE));
+    }
     if &found != wanted {
         return Err(Error::Contract {
             what: format!("the run in {shown}"),
@@ -117,6 +121,19 @@ pub(super) fn prepare(
     }
     verify(path, &[], MEND)?;
     remove_if_there(&path.join(ARTEFACTS_FILE))
+}
+
+/// Whether a run's folder has nothing but what says which run it is.
+fn holds_no_results(path: &Path) -> Result<bool, Error> {
+    let failed = |source| Error::io("read", path, source);
+    for entry in fs::read_dir(path).map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        let says_which = [RUN_FILE, CONFIG_FILE, SETTINGS_FILE, LOCK_FILE];
+        if !says_which.iter().any(|own| name == *own) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// What differs from the run that is there, key by key, and how to have the same; empty where that is not known.

@@ -59,7 +59,7 @@ fn collect_files(root: &Path, folder: &Path, files: &mut Vec<String>) -> Result<
 
 /// Removes what writers that were killed left in `folder`. A run that was killed at its first file is thereby as good as
 /// none.
-pub(super) fn remove_temporaries(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn remove_temporaries(folder: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if atomic_file::is_temporary(&entry.file_name()) && entry.file_type()?.is_file() {

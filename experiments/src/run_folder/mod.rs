@@ -28,6 +28,7 @@ mod verify;
 
 pub use self::description::{Artefact, RunDescription};
 pub use self::existing::Existing;
+pub(crate) use self::files::remove_temporaries;
 pub use self::folder::RunFolder;
 pub(crate) use self::names::ARTEFACTS_FILE;
 pub use self::names::{CONFIG_FILE, SETTINGS_FILE};

@@ -79,7 +79,9 @@ fn a_finished_run_is_refused_resumed_or_replaced() {
 #[test]
 fn a_run_of_another_configuration_is_not_resumed() {
     let root = tempfile::tempdir().unwrap();
-    open(root.path(), 0.8, Existing::Refuse).unwrap();
+    let run = open(root.path(), 0.8, Existing::Refuse).unwrap();
+    run.write("first.csv", b"1").unwrap();
+    drop(run);
     assert!(matches!(
         open(root.path(), 0.9, Existing::Resume),
         Err(Error::Contract { .. })
@@ -90,6 +92,26 @@ fn a_run_of_another_configuration_is_not_resumed() {
     ));
     // Broken off, and of the same configuration: goes on.
     open(root.path(), 0.8, Existing::Refuse).unwrap();
+}
+
+#[test]
+fn a_run_that_was_refused_before_it_made_anything_does_not_block_the_corrected_one() {
+    let root = tempfile::tempdir().unwrap();
+    let out = root.path().join("look");
+    let refused = open(&out, 0.8, Existing::Refuse).unwrap();
+    refused.write(SETTINGS_FILE, b"of a training").unwrap();
+    drop(refused);
+    // To go on in it is something else.
+    assert!(open(&out, 0.9, Existing::Resume).is_err());
+    let run = open(&out, 0.9, Existing::Refuse).unwrap();
+    let files: Vec<String> = run
+        .finish()
+        .unwrap()
+        .into_iter()
+        .map(|found| found.file)
+        .collect();
+    assert_eq!(files, [CONFIG_FILE, RUN_FILE]);
+    assert_eq!(fs::read_to_string(out.join(CONFIG_FILE)).unwrap(), "load = 0.9\n");
 }
 
 #[test]

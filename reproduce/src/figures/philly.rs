@@ -215,7 +215,7 @@ fn endings(effort: &Effort) -> Result<Reproduction, Error> {
         .zip(0..)
         .map(|(workload, number)| {
             let sim = SimConfig {
-                seed: effort.seed.wrapping_add(number),
+                seed: Seed(effort.seed).child("endings", number).0,
                 ..sim.clone()
             };
             Run::new(workload, &sim, "philly")

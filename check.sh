@@ -74,6 +74,14 @@ install_python_tools() {
   timeout 600 "$venv/bin/pip" install -q --only-binary :all: pygame || true
   timeout 600 "$venv/bin/pip" install -q --only-binary :all: onnxruntime || true
 }
+# What `kubectl apply -k` does to folders, for the test of the manifests: a kubectl, or kustomize by its Go module, once into the
+# cache. This version is in the kubectl of Kubernetes 1.27, and the Go of Debian 12 compiles it.
+find_kustomize() {
+  [ -z "$(command -v kubectl kustomize || true)" ] || return 0
+  local folder=${PLEACH_KUBERNETES_CACHE:-$HOME/.cache/pleach}/kustomize-5.0.3
+  [ -x "$folder/kustomize" ] || GOBIN="$folder" timeout 900 go install sigs.k8s.io/kustomize/kustomize/v5@v5.0.3 || return 1
+  export PATH="$PATH:$folder"
+}
 has_python_tools=
 find_programs() {
   local missing package
@@ -91,6 +99,7 @@ find_programs() {
     printf 'not here: what Debian has in %s\n' "$(printf '%s\n' "$missing" | paste -sd ' ')"
     printf 'Tests that need it are skipped, and named at the end. Run as root with apt-get, ./check.sh installs it.\n'
   fi
+  find_kustomize || echo 'not here: kubectl or kustomize, and no Go that could make one'
   if python_ok && install_python_tools >/dev/null 2>&1; then has_python_tools=1; fi
 }
 
@@ -220,7 +229,7 @@ else
 fi
 kubernetes_skipped=
 if ! find_kubernetes; then
-  kubernetes_skipped='PLEACH_CHECK_KUBERNETES=1 ./check.sh builds it (as root, Debian 12: eight minutes of processor time, once) and runs them'
+  kubernetes_skipped='PLEACH_CHECK_KUBERNETES=1 ./check.sh builds it (with Go 1.26: seven minutes of processor time, once) and runs them'
   skip 'tests on a real control plane of Kubernetes' "$kubernetes_skipped"
   [ "${PLEACH_CHECK_KUBERNETES:-0}" != 1 ] || { echo 'PLEACH_CHECK_KUBERNETES=1: that is an error' >&2; exit 1; }
 else

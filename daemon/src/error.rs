@@ -79,19 +79,23 @@ pub enum Error {
         reason: String,
     },
     /// Another process drives the cluster.
-    #[error("{}: another daemon works with this folder; end it first, or name another state_dir", path.display())]
+    #[error("{}: {holder} works with this folder; end it first, or name another state_dir", path.display())]
     Busy {
         /// The lock.
         path: PathBuf,
+        /// Who has it, as it wrote into the lock: program and process.
+        holder: String,
     },
     /// Jobs would be handed back while a daemon holds them.
     #[error(
-        "{}: a daemon works with this folder and would hold the jobs again; end it first, or add --force",
+        "{}: {holder} works with this folder and would hold the jobs again; end it first, or add --force",
         path.display()
     )]
     Driven {
         /// The lock.
         path: PathBuf,
+        /// As in [`Error::Busy`].
+        holder: String,
     },
 }
 

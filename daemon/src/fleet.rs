@@ -23,7 +23,7 @@ use crate::bars::Bars;
 use crate::config::RoundSettings;
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::snapshot::{JobSeen, Phase, SharedNode, Snapshot};
+use crate::snapshot::{JobSeen, NodeSeen, Phase, SharedNode, Snapshot};
 
 /// Tables made from a snapshot.
 #[derive(Debug)]
@@ -120,8 +120,11 @@ pub fn build_without(
         }
         let mask = masks_of(job, &kinds, &sizes);
         let Some(class) = masks.iter().position(|other| *other == mask) else {
-            let reason = "no node has so many GPUs beside what jobs hold that are left alone";
-            fleet.left_out.insert(job.id, reason.into());
+            let reason = match never_fits(job, &snapshot.nodes) {
+                Some(reason) => format!("it {reason}"),
+                None => "no node has so many GPUs beside what jobs hold that are left alone".into(),
+            };
+            fleet.left_out.insert(job.id, reason);
             continue;
         };
         let mut record = record(job, snapshot.taken_s, class, memory, settings);
@@ -213,22 +216,62 @@ fn offers(snapshot: &Snapshot) -> (Vec<Offer<'_>>, Vec<Kind<'_>>) {
     (offers, kinds)
 }
 
-/// The GPU types on which a job can run on one node or on whole nodes, as a mask; 0: on none, now.
-fn masks_of(job: &JobSeen, kinds: &[Kind<'_>], sizes: &[u32]) -> u64 {
-    let named = |kind: &str| {
-        job.gpu_type.as_deref().is_none_or(|asked| asked == kind)
-            && (job.gpu_types.is_empty() || job.gpu_types.iter().any(|asked| asked == kind))
-    };
-    let fits = |size: u32| match job.num_nodes {
+/// Whether a job may run on a GPU type by its own word.
+fn names(job: &JobSeen, kind: &str) -> bool {
+    job.gpu_type.as_deref().is_none_or(|asked| asked == kind)
+        && (job.gpu_types.is_empty() || job.gpu_types.iter().any(|asked| asked == kind))
+}
+
+/// Whether a job can run on one node with so many GPUs, or on whole ones.
+fn fits(job: &JobSeen, size: u32) -> bool {
+    match job.num_nodes {
         1 => job.gpus_per_node <= size,
         // One node, or whole ones, which whole pods must fill.
         _ if job.is_packed => job.num_gpus() <= size || size.is_multiple_of(job.gpus_per_node.max(1)),
         _ => job.gpus_per_node == size,
-    };
+    }
+}
+
+/// Why a job gets no place even where all GPUs of these nodes are free, as what "it" does; none where it may get one, and where no
+/// node is of a type that it asks for.
+#[must_use]
+pub fn never_fits(job: &JobSeen, nodes: &[NodeSeen]) -> Option<String> {
+    // As in the tables: what counts of a type is its largest node.
+    let mut sizes: BTreeMap<&str, u32> = BTreeMap::new();
+    for node in nodes {
+        if node.shared.is_some() == job.share.is_some() && names(job, &node.gpu_type) {
+            let size = sizes.entry(&node.gpu_type).or_default();
+            *size = node.num_gpus.max(*size);
+        }
+    }
+    if sizes.values().any(|size| fits(job, *size)) {
+        return None;
+    }
+    let most = *sizes.values().max()?;
+    let (num, each) = (job.num_nodes, job.gpus_per_node);
+    match (num, job.is_packed) {
+        (1, _) => Some(format!(
+            "asks for {each} GPUs on one node, and the largest that it may have has {most}"
+        )),
+        (_, true) if each > most => Some(format!(
+            "has pods of {each} GPUs, and the largest node that they may have has {most}"
+        )),
+        (_, true) => Some(format!(
+            "has {num} pods of {each} GPUs: more than the {most} of the largest node that they may have, and whole nodes are not \
+             filled by pods of {each}"
+        )),
+        _ => Some(format!(
+            "asks for {each} GPUs on each of {num} nodes: jobs of several nodes get whole ones, and none that it may have is of {each}"
+        )),
+    }
+}
+
+/// The GPU types on which a job can run on one node or on whole nodes, as a mask; 0: on none, now.
+fn masks_of(job: &JobSeen, kinds: &[Kind<'_>], sizes: &[u32]) -> u64 {
     let mut mask = 0;
     for (at, ((kind, is_shared), size)) in kinds.iter().zip(sizes).enumerate().take(64) {
         let is_for_it = *is_shared == job.share.is_some();
-        mask |= u64::from(named(kind) && is_for_it && (fits(*size) || job.is_placed())) << at;
+        mask |= u64::from(names(job, kind) && is_for_it && (fits(job, *size) || job.is_placed())) << at;
     }
     mask
 }

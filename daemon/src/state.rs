@@ -29,6 +29,9 @@ const HISTORY_MAX: u64 = 256 << 20;
 /// Largest memory of drift that is read: a window over the largest tree.
 const DRIFT_MAX: u64 = 1 << 20;
 
+/// Most bytes of a lock that are read: a program and a process.
+const HOLDER_MAX: u64 = 300;
+
 /// The folder, for the one daemon that may write to it.
 #[derive(Debug)]
 pub struct State {
@@ -45,16 +48,24 @@ impl State {
     pub fn take(folder: &Path, bytes_max: u64) -> Result<State, Error> {
         std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
         let path = folder.join("lock");
-        let lock = OpenOptions::new()
+        let mut lock = OpenOptions::new()
             .create(true)
             .append(true)
+            .read(true)
             .open(&path)
             .map_err(Error::file(&path))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(Error::Busy { path }),
+            Err(TryLockError::WouldBlock) => {
+                let holder = holder(lock);
+                return Err(Error::Busy { path, holder });
+            }
             Err(TryLockError::Error(source)) => return Err(Error::File { path, source }),
         }
+        // For whoever is refused; a full disk is no reason to drive nothing.
+        let _ = lock
+            .set_len(0)
+            .and_then(|()| writeln!(lock, "{} (process {})", program(), std::process::id()));
         Ok(State {
             folder: folder.to_owned(),
             journal: Journal::new(folder, bytes_max),
@@ -80,7 +91,9 @@ impl State {
                 Err(Error::Busy { .. }) if !is_forced && Instant::now() < end => {
                     thread::sleep(Duration::from_millis(50));
                 }
-                Err(Error::Busy { path }) if !is_forced => return Err(Error::Driven { path }),
+                Err(Error::Busy { path, holder }) if !is_forced => {
+                    return Err(Error::Driven { path, holder });
+                }
                 Err(_) => return Ok(None),
             }
         }
@@ -208,6 +221,26 @@ pub fn read_memory(folder: &Path) -> (Memory, Option<String>) {
     }
 }
 
+/// The name of the running program: two of them work with such folders.
+fn program() -> String {
+    let path = std::env::current_exe().ok();
+    let name = path.as_deref().and_then(Path::file_name);
+    name.map_or("another program".into(), |name| {
+        name.to_string_lossy().into_owned()
+    })
+}
+
+/// Who has a lock, as it wrote into it.
+fn holder(lock: File) -> String {
+    let mut bytes = Vec::new();
+    let _ = lock.take(HOLDER_MAX).read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    match text.lines().next().unwrap_or_default().trim() {
+        "" => "another process".into(),
+        line => line.chars().filter(|letter| !letter.is_control()).collect(),
+    }
+}
+
 /// What was learned of run times in a folder, within the bounds of the settings; nothing yet where there is no such file or it
 /// cannot be understood, with the reason.
 #[must_use]
@@ -236,15 +269,17 @@ mod tests {
     fn a_daemon_that_ends_is_waited_for_before_jobs_are_handed_back_and_one_that_works_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let state = State::take(folder.path(), 65_536).unwrap();
-        assert!(matches!(
-            State::take(folder.path(), 65_536),
-            Err(Error::Busy { .. })
-        ));
+        let own = format!("{} (process {})", program(), std::process::id());
+        let refused = State::take(folder.path(), 65_536).unwrap_err();
+        assert!(
+            matches!(refused, Error::Busy { .. }) && refused.to_string().contains(&own),
+            "{refused}"
+        );
         let take = |is_forced, ms| {
             State::take_to_hand_back(folder.path(), 65_536, is_forced, Duration::from_millis(ms))
         };
         let said = take(false, 100).unwrap_err().to_string();
-        assert!(said.contains("--force") && !said.contains("pleach-"), "{said}");
+        assert!(said.contains("--force") && said.contains(&own), "{said}");
         assert!(take(true, 0).unwrap().is_none());
         let ends = thread::spawn(move || {
             thread::sleep(Duration::from_millis(200));

@@ -22,7 +22,7 @@ use crate::config::Settings;
 use crate::error::Error;
 use crate::names;
 use crate::observe::Lists;
-use crate::pod::PodSeen;
+use crate::pod::{self, PodSeen};
 
 /// Who changes pods, for the API server's own notes about fields.
 const MANAGER: &str = "pleach-kubernetes";
@@ -36,6 +36,7 @@ pub struct Cluster {
     limit: Duration,
     page: u32,
     objects_max: u32,
+    tenant_label: Option<String>,
 }
 
 impl Debug for Cluster {
@@ -80,6 +81,7 @@ impl Cluster {
             limit,
             page: settings.page,
             objects_max: settings.objects_max,
+            tenant_label: settings.tenant_label.clone(),
         })
     }
 
@@ -88,11 +90,14 @@ impl Cluster {
     /// # Errors
     /// A list that cannot be had, or is too long.
     pub async fn lists(&self) -> Result<Lists, Error> {
-        let live = "status.phase!=Succeeded,status.phase!=Failed";
         Ok(Lists {
-            nodes: self.list("nodes", ListParams::default()).await?,
-            pods: self.list("pods", ListParams::default().fields(live)).await?,
-            jobs: self.list::<Job>("jobs", ListParams::default()).await?,
+            nodes: self.nodes().await?,
+            pods: self.pods().await?,
+            jobs: self
+                .list("jobs", ListParams::default(), |job: &mut Job| {
+                    bare(&mut job.metadata)
+                })
+                .await?,
         })
     }
 
@@ -102,7 +107,8 @@ impl Cluster {
     /// As [`Cluster::lists`].
     pub async fn pods(&self) -> Result<Vec<Pod>, Error> {
         let live = "status.phase!=Succeeded,status.phase!=Failed";
-        self.list("pods", ListParams::default().fields(live)).await
+        let trim = |pod: &mut Pod| pod::trim(pod, self.tenant_label.as_deref());
+        self.list("pods", ListParams::default().fields(live), trim).await
     }
 
     /// All nodes.
@@ -110,10 +116,12 @@ impl Cluster {
     /// # Errors
     /// As [`Cluster::lists`].
     pub async fn nodes(&self) -> Result<Vec<Node>, Error> {
-        self.list("nodes", ListParams::default()).await
+        let trim = |node: &mut Node| bare(&mut node.metadata);
+        self.list("nodes", ListParams::default(), trim).await
     }
 
-    async fn list<K>(&self, what: &str, params: ListParams) -> Result<Vec<K>, Error>
+    /// All pages of a list; of each object what `trim` leaves is kept.
+    async fn list<K>(&self, what: &str, params: ListParams, trim: impl Fn(&mut K)) -> Result<Vec<K>, Error>
     where
         K: Clone + DeserializeOwned + Debug + Resource<DynamicType = ()>,
     {
@@ -123,7 +131,8 @@ impl Cluster {
         let mut items: Vec<K> = Vec::new();
         // With a selector pages may be empty and yet not the last ones.
         for _ in 0..=self.objects_max {
-            let page = self.ask(&what, api.list(&params)).await?;
+            let mut page = self.ask(&what, api.list(&params)).await?;
+            page.items.iter_mut().for_each(&trim);
             items.extend(page.items);
             if items.len() > self.objects_max as usize {
                 break;
@@ -260,6 +269,11 @@ impl Cluster {
             }),
         }
     }
+}
+
+/// Takes off what nobody here reads of nodes and Jobs.
+fn bare(meta: &mut ObjectMeta) {
+    (meta.annotations, meta.managed_fields) = (None, None);
 }
 
 /// How a gate is lifted.

@@ -19,12 +19,46 @@ use crate::mark::Decided;
 use crate::node::node_of;
 use crate::observe::{Host, JobPods, Observed};
 use crate::pod::PodSeen;
-use crate::stand::{Duty, rest};
+use crate::seats::rest;
+use crate::stand::Duty;
 
 /// Pause between two looks whether a pod is bound.
 const LOOK: Duration = Duration::from_millis(20);
 /// Requests without an answer, one after the other, after which a round sends no more.
 const SILENCE_MAX: u32 = 3;
+
+/// What was done before the decisions of a round.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// What an operator should know of it.
+    pub notes: Vec<String>,
+    /// Nodes that did not get pods which were let go to them.
+    pub late: Vec<Late>,
+}
+
+/// A node that did not get a pod in time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// The job of the pod.
+    pub job: ExternalId,
+    /// Its name.
+    pub name: String,
+    /// The unit.
+    pub unit: String,
+    /// Why, in the words of kube-scheduler.
+    pub reason: String,
+}
+
+impl Late {
+    /// For the log: it is not sent there again for so long, s.
+    #[must_use]
+    pub fn told(&self, lasts_s: i64) -> String {
+        let Late {
+            name, unit, reason, ..
+        } = self;
+        format!("{name} did not get to {unit}: {reason}; it is not sent there again for {lasts_s} s")
+    }
+}
 
 /// What a round does to pods.
 #[derive(Debug)]
@@ -76,27 +110,54 @@ impl<'a> Hands<'a> {
     }
 
     /// Finishes releases that were cut short, gives back what the policy cannot be told of, makes pods anew that cannot be bound.
-    /// What an operator should know of it.
-    pub async fn keep(&mut self, now_s: i64) -> Vec<String> {
-        let mut notes = Vec::new();
+    pub async fn keep(&mut self, now_s: i64) -> Kept {
+        let mut kept = Kept::default();
+        let notes = &mut kept.notes;
         for job in &self.observed.snapshot.jobs {
             let Some(pods) = self.observed.jobs.get(&job.id) else {
                 continue;
             };
             let result = match (&pods.duty, &job.phase) {
-                (Duty::Finish, _) => self.finish(pods, now_s).await,
-                (Duty::GiveBack, Phase::Foreign { reason }) => self.give_back(pods, reason).await,
-                (_, Phase::Released { since_s }) if self.is_overdue(*since_s, now_s) => {
-                    notes.push(self.overdue_note(pods, now_s - since_s));
-                    self.make_anew(pods).await
+                (Duty::Finish, phase) => self.finish(pods, *phase == Phase::Running, now_s).await,
+                (Duty::GiveBack, Phase::Foreign { reason }) => {
+                    let given = self.give_back(pods, reason).await;
+                    given.map(|()| Some(format!("{} is left to kube-scheduler: it {reason}", pods.name)))
                 }
+                (_, Phase::Released { since_s }) if self.is_overdue(*since_s, now_s) => {
+                    notes.push(self.overdue_note(&pods.name, &pods.pods, now_s - since_s));
+                    kept.late.extend(late(job.id, pods));
+                    self.make_anew(&pods.pods).await.map(|()| None)
+                }
+                // The others of a gang that runs stay where they are, whatever becomes of one that came back.
+                (_, Phase::Running) => self.make_stuck_anew(pods, now_s).await,
                 _ => continue,
             };
-            if let Err(error) = result {
-                notes.push(error.to_string());
+            match result {
+                Ok(note) => notes.extend(note),
+                Err(error) => notes.push(error.to_string()),
             }
         }
-        notes
+        kept
+    }
+
+    /// Pods of a running gang that were let go and are not bound in time; none is the rule.
+    async fn make_stuck_anew(&mut self, job: &JobPods, now_s: i64) -> Result<Option<String>, Error> {
+        let at_s = |pod: &PodSeen| match (&pod.node, &pod.decided) {
+            (None, Some(mark)) if !pod.is_held() => Some(mark.at_s),
+            _ => None,
+        };
+        let is_stuck = |pod: &&PodSeen| at_s(pod).is_some_and(|at_s| self.is_overdue(at_s, now_s));
+        let stuck: Vec<PodSeen> = job.pods.iter().filter(is_stuck).cloned().collect();
+        let Some(first_s) = stuck.iter().filter_map(at_s).min() else {
+            return Ok(None);
+        };
+        let names: Vec<&str> = stuck.iter().map(|pod| pod.name.as_str()).collect();
+        let note = self.overdue_note(
+            &format!("{}, of {}", names.join(", "), job.name),
+            &stuck,
+            now_s - first_s,
+        );
+        self.make_anew(&stuck).await.map(|()| Some(note))
     }
 
     /// Time since a release; one that lies in the future comes from a clock that was set back, and is over.
@@ -105,24 +166,31 @@ impl<'a> Hands<'a> {
         now_s - since_s > limit_s || since_s > now_s + limit_s
     }
 
-    fn overdue_note(&self, job: &JobPods, age_s: i64) -> String {
-        let end = match self.settings.recreate && job.pods.iter().all(|pod| pod.is_owned) {
+    fn overdue_note(&self, name: &str, pods: &[PodSeen], age_s: i64) -> String {
+        let end = match self.settings.recreate && pods.iter().all(|pod| pod.is_owned) {
             true => "its pods are evicted, and made anew by their controller",
             false => "its pods must be deleted by hand: nobody would make them anew",
         };
-        format!(
-            "{} was let go {age_s} s ago and is not bound to its node; {end}",
-            job.name
-        )
+        format!("{name} was let go {age_s} s ago and is not bound to its node; {end}")
     }
 
-    async fn finish(&mut self, job: &JobPods, now_s: i64) -> Result<(), Error> {
-        for (pod, seat) in rest(&job.pods, &job.seats, self.settings) {
+    /// Lets the rest of a gang go, to what it was given. One that runs already waits where its node lacks something for a pod that
+    /// came back: pinned there, it could only be evicted again.
+    async fn finish(&mut self, job: &JobPods, is_running: bool, now_s: i64) -> Result<Option<String>, Error> {
+        let rest = rest(&job.pods, &job.seats, self.settings);
+        let places = rest.iter().map(|(pod, seat)| (*pod, seat.as_str()));
+        if is_running && let Some((_, why)) = self.lacking(places) {
+            return Ok(Some(format!(
+                "{}: a pod that came back is put off: {why}",
+                job.name
+            )));
+        }
+        for (pod, seat) in rest {
             if pod.other_gate().is_none() {
                 self.let_go(pod, &seat, &job.seats, now_s).await?;
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     async fn give_back(&mut self, job: &JobPods, reason: &str) -> Result<(), Error> {
@@ -133,15 +201,15 @@ impl<'a> Hands<'a> {
         Ok(())
     }
 
-    async fn make_anew(&mut self, job: &JobPods) -> Result<(), Error> {
-        if self.settings.recreate && job.pods.iter().all(|pod| pod.is_owned) {
-            self.evict(job).await?;
+    async fn make_anew(&mut self, pods: &[PodSeen]) -> Result<(), Error> {
+        if self.settings.recreate && pods.iter().all(|pod| pod.is_owned) {
+            self.evict(pods).await?;
         }
         Ok(())
     }
 
-    async fn evict(&mut self, job: &JobPods) -> Result<(), Error> {
-        for pod in &job.pods {
+    async fn evict(&mut self, pods: &[PodSeen]) -> Result<(), Error> {
+        for pod in pods {
             match self.cluster.evict(pod).await {
                 Err(error) if error.code() == Some(404) => {}
                 sent => self.hear(sent)?,
@@ -167,7 +235,7 @@ impl<'a> Hands<'a> {
         now_s: i64,
     ) -> Result<(), Error> {
         let node = node_of(seat);
-        let mark = self.text_of_mark(seat, seats, now_s);
+        let mark = self.text_of_mark(pod, seat, seats, now_s);
         let hostname = self.hosts.get(node).map(|host| host.hostname.clone());
         let Some(hostname) = hostname.filter(|name| !name.is_empty()) else {
             return Err(Error::Unknown {
@@ -185,14 +253,14 @@ impl<'a> Hands<'a> {
         Ok(())
     }
 
-    fn text_of_mark(&self, seat: &str, seats: &[(String, u32)], now_s: i64) -> String {
+    fn text_of_mark(&self, pod: &PodSeen, seat: &str, seats: &[(String, u32)], now_s: i64) -> String {
         let mark = Decided {
             at_s: now_s,
             seat: seat.to_owned(),
             seats: seats.to_vec(),
             by: self.policy.to_owned(),
         };
-        mark.text()
+        mark.text(&pod.uid, &self.settings.marks)
     }
 
     /// Lets a gang go: every pod is marked before the first one is free, for who begins anew must know where the rest goes even if
@@ -207,7 +275,7 @@ impl<'a> Hands<'a> {
         let mut marked: Vec<PodSeen> = pods.to_vec();
         if pods.len() > 1 {
             for (pod, seat) in marked.iter_mut().zip(places) {
-                let mark = self.text_of_mark(seat, seats, now_s);
+                let mark = self.text_of_mark(pod, seat, seats, now_s);
                 let sent = self.cluster.mark(pod, &mark).await;
                 match self.hear(sent) {
                     Ok(version) => pod.resource_version = version,
@@ -248,7 +316,7 @@ impl<'a> Hands<'a> {
                 continue;
             }
             planned.outcome = if planned.decision.action == Action::Preempt {
-                match self.evict(pods).await {
+                match self.evict(&pods.pods).await {
                     Ok(()) => {
                         self.emptied
                             .extend(planned.nodes.iter().map(|unit| node_of(unit).to_owned()));
@@ -269,7 +337,7 @@ impl<'a> Hands<'a> {
         stopped
     }
 
-    async fn start(&mut self, job: &JobSeen, pods: &JobPods, planned: &Planned, now_s: i64) -> String {
+    async fn start(&mut self, job: &JobSeen, pods: &JobPods, planned: &mut Planned, now_s: i64) -> String {
         let seats = match seats(job, pods, planned) {
             Ok(seats) => seats,
             Err(why) => return format!("put off: {why}"),
@@ -278,7 +346,10 @@ impl<'a> Hands<'a> {
             .iter()
             .flat_map(|(unit, num)| std::iter::repeat_n(unit.as_str(), *num as usize))
             .collect();
-        if let Some(why) = self.lacking(pods, &places) {
+        let each = pods.pods.iter().zip(places.iter().copied());
+        if let Some((node, why)) = self.lacking(each) {
+            let units = planned.nodes.iter().filter(|unit| node_of(unit) == node);
+            planned.refused_by = units.cloned().collect();
             return format!("put off: {why}");
         }
         for (unit, _) in &seats {
@@ -304,24 +375,25 @@ impl<'a> Hands<'a> {
         "sent".into()
     }
 
-    /// What of CPUs and host memory the nodes lack for pods that go there; the tables do not know of them.
-    fn lacking(&self, pods: &JobPods, places: &[&str]) -> Option<String> {
+    /// The first node that lacks CPUs or host memory for pods that go there, and what; the tables do not know of them.
+    fn lacking<'b>(&self, places: impl Iterator<Item = (&'b PodSeen, &'b str)>) -> Option<(String, String)> {
         let mut needed: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        for (pod, seat) in pods.pods.iter().zip(places) {
+        for (pod, seat) in places {
             let entry = needed.entry(node_of(seat)).or_default();
             entry.0 = entry.0.saturating_add(pod.cpu_milli);
             entry.1 = entry.1.saturating_add(pod.memory_bytes);
         }
         for (node, (cpu_milli, memory_bytes)) in needed {
             let Some(host) = self.hosts.get(node) else {
-                return Some(format!("{node} is not there"));
+                return Some((node.to_owned(), format!("{node} is not there")));
             };
             let is_short = host.cpu_milli_free < cpu_milli || host.memory_bytes_free < memory_bytes;
             if is_short && !self.emptied.contains(node) {
-                return Some(format!(
+                let why = format!(
                     "{node} has {} of {cpu_milli} thousandths of CPUs and {} of {memory_bytes} bytes of memory",
                     host.cpu_milli_free, host.memory_bytes_free
-                ));
+                );
+                return Some((node.to_owned(), why));
             }
         }
         None
@@ -354,6 +426,30 @@ impl<'a> Hands<'a> {
         }
         None
     }
+}
+
+/// Units that did not get pods of a job which were let go to them.
+fn late(job: ExternalId, pods: &JobPods) -> Vec<Late> {
+    let mut late: Vec<Late> = Vec::new();
+    for pod in pods
+        .pods
+        .iter()
+        .filter(|pod| pod.node.is_none() && !pod.is_held())
+    {
+        let Some(mark) = &pod.decided else { continue };
+        if late.iter().all(|other| other.unit != mark.seat) {
+            late.push(Late {
+                job,
+                name: pods.name.clone(),
+                unit: mark.seat.clone(),
+                reason: pod
+                    .unbound
+                    .clone()
+                    .unwrap_or_else(|| "kube-scheduler gives no reason".into()),
+            });
+        }
+    }
+    late
 }
 
 /// Pods on each unit of a placement.

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use pleach_daemon::config::EstimatesFrom;
 use pleach_daemon::fleet;
-use pleach_daemon::memory::Memory;
 use pleach_daemon::output::say;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::state::{self, State};
 use pleach_kubernetes::api::Cluster;
+use pleach_kubernetes::mark::Key;
 use pleach_kubernetes::observe::{Observed, observe};
 use pleach_kubernetes::server::{Pem, Shared};
 use pleach_kubernetes::view::View;
@@ -40,8 +40,15 @@ pub fn status(settings: &Settings) -> Result<ExitCode, Error> {
 }
 
 async fn look(settings: &Settings) -> Result<Observed, Error> {
-    let cluster = Cluster::infer(settings).await?;
-    Ok(observe(&cluster.lists().await?, settings, now_s()))
+    let mut settings = settings.clone();
+    settings.marks = Key::find(&settings)?;
+    if settings.marks == Key::default() {
+        tracing::warn!(
+            "no key of marks is here (mark_key, or state_dir of the controller): jobs that were let go count as left alone"
+        );
+    }
+    let cluster = Cluster::infer(&settings).await?;
+    Ok(observe(&cluster.lists().await?, &settings, now_s()))
 }
 
 /// The job of a pod that is named NAMESPACE/POD.
@@ -83,7 +90,9 @@ pub async fn why_not(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Err
         Ok(job) => job,
         Err(_) => job_of(&observed, &args.job)?,
     };
-    let mut memory = Memory::default();
+    // Where the controller's folder is not here, it is not known which nodes would not take the job.
+    let (mut memory, complaint) = state::read_memory(&settings.state_dir);
+    complaint.iter().for_each(|text| tracing::warn!("{text}"));
     memory.observe(&observed.snapshot);
     let rounds = &settings.rounds;
     if rounds.estimates.from == EstimatesFrom::History {
@@ -98,6 +107,9 @@ pub async fn why_not(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Err
         &settings.rounds,
         job,
     )?)?;
+    if let Some(remark) = observed.jobs.get(&job).and_then(|job| job.remark.as_deref()) {
+        say(remark)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -115,6 +127,7 @@ pub async fn hand_back(settings: &Settings, args: &HandBack) -> Result<ExitCode,
 
 pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error> {
     settings.validate()?;
+    Key::find(settings)?;
     say("settings: well")?;
     if let Some(policy) = &args.policy {
         let loaded = Loaded::of(policy, fleet::capabilities(&settings.rounds))?;

@@ -12,6 +12,7 @@ use pleach_scheduler::ConfigError;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::mark::Key;
 
 /// Largest configuration file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
@@ -58,8 +59,17 @@ pub struct Settings {
     pub release_limit_s: i64,
     /// Whether such pods are evicted where a controller owns them, which then makes new ones.
     pub recreate: bool,
+    /// A gang that runs and is short of pods keeps the seats of those for so long, for the pods that its controller makes anew,
+    /// s, 0 to 86,400.
+    pub seat_limit_s: i64,
     /// Folder of the log, the status and what is remembered of jobs.
     pub state_dir: PathBuf,
+    /// A file with 32 letters or more that marks on pods are signed with: what others write there is not believed. None: a key
+    /// that the controller makes in `state_dir`, whose loss loses the marks of jobs that were let go.
+    pub mark_key: Option<PathBuf>,
+    /// The key itself, once it was read.
+    #[serde(skip)]
+    pub marks: Key,
     /// Size at which the decision log is put aside, bytes, at least 65,536.
     pub log_bytes_max: u64,
     /// Webhook, extender and metrics; none: nobody listens.
@@ -86,13 +96,14 @@ pub struct ServerSettings {
     /// Largest body of a request, bytes, 1024 to 1 GiB.
     #[serde(default = "body_bytes_max")]
     pub body_bytes_max: usize,
-    /// Most connections at once, 1 to 100,000; others wait to be accepted.
+    /// Most connections at once of clients that have shown who they are, 1 to 100,000; others wait for a place for
+    /// `request_limit_s`. Those that have not shown it yet have room of their own, of which the last 256 keep theirs.
     #[serde(default = "connections_max")]
     pub connections_max: usize,
     /// Most requests that are read and answered at once, 1 to 10,000; others are told 503.
     #[serde(default = "requests_max")]
     pub requests_max: usize,
-    /// Longest time for a handshake, for the head of a request and for its body and answer, s, 1 to 60.
+    /// Longest time for the head of a request and for its body and answer, s, 1 to 60. A handshake has 2 s.
     #[serde(default = "request_limit_s")]
     pub request_limit_s: u32,
     /// The webhook holds nothing once the controller was silent for so long, s, 5 to 86,400.
@@ -152,7 +163,11 @@ impl Default for Settings {
             bind_wait_s: 1.0,
             release_limit_s: 60,
             recreate: true,
+            // A Job makes a pod anew after 10, 20, 40 and 80 s: three failures in a row find their seats. Assumed.
+            seat_limit_s: 120,
             state_dir: "/var/lib/pleach".into(),
+            mark_key: None,
+            marks: Key::default(),
             log_bytes_max: 256 << 20,
             server: None,
         }
@@ -197,6 +212,7 @@ impl Settings {
             ("gang_limit_s", self.gang_limit_s as f64, 1.0, 1e7),
             ("bind_wait_s", self.bind_wait_s, 0.0, 60.0),
             ("release_limit_s", self.release_limit_s as f64, 1.0, 86_400.0),
+            ("seat_limit_s", self.seat_limit_s as f64, 0.0, 86_400.0),
             ("log_bytes_max", self.log_bytes_max as f64, 65_536.0, 1e15),
         ])?;
         if self.gpu_resources.is_empty() || self.gpu_resources.iter().any(|name| !name.contains('/')) {

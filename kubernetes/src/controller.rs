@@ -15,6 +15,7 @@ use pleach_daemon::round::{self, Deciders, Plan};
 use pleach_daemon::snapshot::{Phase, Snapshot};
 use pleach_daemon::state::{self, State, Status};
 use pleach_daemon::watch::Watch;
+use pleach_scheduler::ExternalId;
 use pleach_scheduler::decision::Action;
 
 use crate::api::{Cluster, Lift};
@@ -22,8 +23,10 @@ use crate::apply::Hands;
 use crate::arrival::by_name;
 use crate::config::Settings;
 use crate::error::Error;
+use crate::mark::Key;
 use crate::observe::{self, Observed};
 use crate::pod;
+use crate::seats::Lost;
 use crate::view::View;
 
 /// A controller between two rounds.
@@ -37,6 +40,8 @@ pub struct Controller {
     fallback: Loaded,
     watch: Watch,
     memory: Memory,
+    /// Places that running gangs have lost.
+    lost: BTreeMap<ExternalId, Lost>,
     /// None where estimates are time limits.
     history: Option<History>,
     state: State,
@@ -53,7 +58,7 @@ impl Controller {
     /// # Errors
     /// A policy that does not fit, a folder that another controller has.
     pub fn new(
-        settings: Settings,
+        mut settings: Settings,
         cluster: Cluster,
         policy: &str,
         is_shadow: bool,
@@ -63,6 +68,7 @@ impl Controller {
         let mut loaded = Loaded::of(policy, capabilities)?;
         let fallback = loaded.fallback(&settings.rounds, capabilities)?;
         let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
+        settings.marks = Key::take(&settings)?;
         let (memory, complaint) = state::read_memory(&settings.state_dir);
         let mut warnings = loaded.warnings_with(&settings.rounds.estimates);
         warnings.extend(complaint);
@@ -98,6 +104,7 @@ impl Controller {
             fallback,
             watch,
             memory,
+            lost: BTreeMap::new(),
             history,
             state,
             status,
@@ -111,6 +118,12 @@ impl Controller {
     #[must_use]
     pub fn status(&self) -> &Status {
         &self.status
+    }
+
+    /// The settings, with the key of marks.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// What the server shows of it: the last view.
@@ -194,7 +207,8 @@ impl Controller {
     ) -> Result<(), Error> {
         let began = Instant::now();
         let lists = self.cluster.lists().await?;
-        let mut observed = observe::observe(&lists, &self.settings, now_s);
+        let mut observed = observe::observe_after(&self.lost, &lists, &self.settings, now_s);
+        self.lost.clone_from(&observed.lost);
         drop(lists);
         self.memory.observe(&observed.snapshot);
         if let Some(history) = &mut self.history {
@@ -215,7 +229,11 @@ impl Controller {
         let policy = self.policy.name.clone();
         let mut hands = Hands::new(&self.cluster, &self.settings, &observed, &policy);
         if !self.is_shadow {
-            notes.extend(hands.keep(now_s).await);
+            let kept = hands.keep(now_s).await;
+            notes.extend(kept.notes);
+            for late in kept.late {
+                notes.push(late.told(self.memory.refused(late.job, &late.unit, &late.reason, now_s)));
+            }
         }
         let began = Instant::now();
         let limit = Duration::from_secs_f64(self.settings.rounds.deadline_s);
@@ -247,6 +265,7 @@ impl Controller {
             let stopped = hands.apply(&mut plan.decisions, now_s).await;
             self.remember(&plan, &stopped);
             self.policy.hear(&plan.decisions, now_s);
+            self.memory.hear(&plan.decisions, now_s);
         }
         self.status.apply_s = began.elapsed().as_secs_f64();
         self.write(&observed, plan, before, notes);
@@ -254,7 +273,7 @@ impl Controller {
     }
 
     /// What is remembered of what was sent.
-    fn remember(&mut self, plan: &Plan, stopped: &[pleach_scheduler::ExternalId]) {
+    fn remember(&mut self, plan: &Plan, stopped: &[ExternalId]) {
         for planned in &plan.decisions {
             match (&plan.fleet, planned.decision.action) {
                 (Some(fleet), Action::Preempt) if stopped.contains(&planned.job()) => {

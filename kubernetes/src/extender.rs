@@ -122,7 +122,7 @@ impl Args {
 pub fn filter(args: Args, observed: Option<&Observed>, settings: &Settings) -> FilterResult {
     let mut result = FilterResult::default();
     let seen = pod::read(&args.pod, settings);
-    let free = observed.map(free);
+    let free = observed.map(|observed| &observed.free);
     let mut why_not = |name: &str| -> bool {
         let why = match (&seen, &free) {
             (Some(seen), Some(free)) => why_not(seen, name, free, settings),
@@ -151,7 +151,7 @@ pub fn filter(args: Args, observed: Option<&Observed>, settings: &Settings) -> F
     }
 }
 
-fn why_not(seen: &PodSeen, name: &str, free: &BTreeMap<&str, u32>, settings: &Settings) -> Option<String> {
+fn why_not(seen: &PodSeen, name: &str, free: &BTreeMap<String, u32>, settings: &Settings) -> Option<String> {
     if let Some(mark) = &seen.decided {
         let node = node_of(&mark.seat);
         return (node != name).then(|| format!("the pod was let go to {node}"));
@@ -163,27 +163,6 @@ fn why_not(seen: &PodSeen, name: &str, free: &BTreeMap<&str, u32>, settings: &Se
             seen.num_gpus
         )
     })
-}
-
-/// GPUs of each unit that nobody holds and that no job was let go to.
-fn free(observed: &Observed) -> BTreeMap<&str, u32> {
-    let nodes = observed.snapshot.nodes.iter();
-    let mut free: BTreeMap<&str, u32> = nodes
-        .map(|node| {
-            (
-                node.name.as_str(),
-                node.num_gpus.saturating_sub(node.num_gpus_used),
-            )
-        })
-        .collect();
-    for pod in observed.jobs.values().flat_map(|job| &job.pods) {
-        if let (None, Some(mark), false) = (&pod.node, &pod.decided, pod.is_held())
-            && let Some(num) = free.get_mut(mark.seat.as_str())
-        {
-            *num = num.saturating_sub(pod.num_gpus);
-        }
-    }
-    free
 }
 
 /// Scores of nodes for a pod: 10 for the node that the policy chooses, and less for others the more GPUs would stay free there.
@@ -205,8 +184,8 @@ pub fn prioritize(
     let (Some(seen), Some(observed)) = (pod::read(&args.pod, settings), observed) else {
         return Ok(names.into_iter().map(|name| score(name, 0)).collect());
     };
-    let free = free(observed);
-    let chosen = choose(&seen, &names, observed, &free, policy, settings, is_late)?;
+    let free = &observed.free;
+    let chosen = choose(&seen, &names, observed, policy, settings, is_late)?;
     let scores = names.into_iter().map(|name| {
         let unit = unit_name(name, &seen.resource, settings);
         let left = free
@@ -226,7 +205,6 @@ fn choose(
     seen: &PodSeen,
     names: &[&str],
     observed: &Observed,
-    free: &BTreeMap<&str, u32>,
     policy: &mut Loaded,
     settings: &Settings,
     is_late: &mut dyn FnMut() -> bool,
@@ -238,8 +216,9 @@ fn choose(
     // Only free GPUs of offered nodes: what others hold makes no difference to a job that is alone.
     let node = |node: &NodeSeen| NodeSeen {
         num_gpus_used: node.num_gpus
-            - free
-                .get(node.name.as_str())
+            - observed
+                .free
+                .get(&node.name)
                 .copied()
                 .unwrap_or(0)
                 .min(node.num_gpus),

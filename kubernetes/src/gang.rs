@@ -38,6 +38,8 @@ pub struct Membership {
     pub created_s: Option<i64>,
     /// What its owner allows it to run, s.
     pub limit_s: Option<i64>,
+    /// What its user should know; none where there is nothing to be said.
+    pub remark: Option<String>,
 }
 
 /// Jobs by namespace and name, and the pods of each JobSet.
@@ -106,6 +108,7 @@ impl<'a> Jobs<'a> {
             size: own_size.or(size),
             created_s,
             limit_s,
+            remark: None,
         };
         for by in [
             names::GANG,
@@ -143,6 +146,7 @@ impl<'a> Jobs<'a> {
             size: Some(1),
             created_s: created_s.filter(|_| seen.index.is_some()),
             limit_s,
+            remark: job.and_then(|job| split(job)),
         }
     }
 }
@@ -185,6 +189,21 @@ fn is_gang(job: &Job) -> bool {
     let Some(spec) = &job.spec else { return false };
     let indexed = spec.completion_mode.as_deref() == Some("Indexed");
     indexed && parallelism(job) > 1 && spec.completions == spec.parallelism
+}
+
+/// What is to be said of a Job whose pods at once are decided about one by one, though nobody asked for that: an Indexed one
+/// with more completions says that its indexes are tasks.
+fn split(job: &Job) -> Option<String> {
+    let is_indexed = job.spec.as_ref()?.completion_mode.as_deref() == Some("Indexed");
+    let (num, name) = (parallelism(job), job.metadata.name.as_deref()?);
+    let namespace = job.metadata.namespace.as_deref()?;
+    (num > 1 && !is_indexed).then(|| {
+        format!(
+            "Job {namespace}/{name} runs {num} pods at once and is not Indexed: each of them is a job of its own, and some may run \
+             while others wait; `completionMode: Indexed` with as many completions, or the label {} on its pods, makes them a gang",
+            names::GANG
+        )
+    })
 }
 
 /// Whether a pod of it asks for any extended resource.

@@ -16,8 +16,10 @@ pub mod observe;
 pub mod pod;
 pub mod quantity;
 pub mod reach;
+pub mod seats;
 pub mod server;
 pub mod stand;
+pub mod usage;
 pub mod view;
 pub mod webhook;
 

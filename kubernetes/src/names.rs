@@ -17,6 +17,34 @@ pub const GANG_SIZE: &str = "pleach/gang-size";
 /// Annotation: the run time that the user believes in, s.
 pub const ESTIMATE_S: &str = "pleach/estimate-s";
 
+/// Longest label or annotation that is read, bytes; a longer one counts as not there. [`DECIDED`] has a bound of its own.
+///
+/// # Source
+/// The longest name of an object (RFC 1123, as the API server checks it); labels have at most 63 letters.
+pub const WORD_MAX: usize = 253;
+
+/// Whether an annotation of a pod is one of those that are read.
+#[must_use]
+pub fn is_read(annotation: &str) -> bool {
+    [
+        DECIDED,
+        DRIVE,
+        GANG,
+        GANG_SIZE,
+        ESTIMATE_S,
+        JOB_NAME,
+        JOB_NAME_OLD,
+        JOB_INDEX,
+        JOBSET_NAME,
+        POD_GROUP,
+        POD_GROUP_OLD,
+        VOLCANO_GROUP,
+        KUEUE_GROUP,
+        KUEUE_TOTAL,
+    ]
+    .contains(&annotation)
+}
+
 /// What a node selector pins a pod with.
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 /// Label of the pods of a Job.

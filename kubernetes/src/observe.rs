@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
+use pleach_daemon::fleet;
 use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
 use pleach_scheduler::ExternalId;
+use pleach_scheduler::cluster::NodeState;
 
 use crate::arrival::by_name;
 use crate::config::Settings;
@@ -17,7 +19,12 @@ use crate::names;
 use crate::node::{self, Unit, unit_name};
 use crate::pod::{self, PodSeen};
 use crate::reach::Reach;
-use crate::stand::{self, Duty, Stand};
+use crate::seats::{Lost, Seats};
+use crate::stand::{self, Duty, Gang, Stand};
+use crate::usage::Usage;
+
+/// Most Jobs of a look that something is said about.
+const REMARKS_MAX: usize = 100;
 
 /// What the API server showed.
 #[derive(Clone, Debug, Default)]
@@ -49,9 +56,11 @@ pub struct JobPods {
     /// Its pods in the order of their ranks; those that are ending only where there are no others.
     pub pods: Vec<PodSeen>,
     /// Pods on each unit, as decided; empty where nothing was.
-    pub seats: Vec<(String, u32)>,
+    pub seats: Seats,
     /// What is to be done about its gates, whatever the policy says.
     pub duty: Duty,
+    /// What its user or an operator should know of it.
+    pub remark: Option<String>,
 }
 
 /// A round's view of the cluster.
@@ -63,24 +72,109 @@ pub struct Observed {
     pub jobs: BTreeMap<ExternalId, JobPods>,
     /// Nodes by name.
     pub hosts: BTreeMap<String, Host>,
+    /// GPUs of each unit that nobody holds and that are promised to nobody.
+    pub free: BTreeMap<String, u32>,
+    /// Places that running gangs have lost, for the next look.
+    pub lost: BTreeMap<ExternalId, Lost>,
     /// What an operator should know.
     pub notes: Vec<String>,
 }
 
-/// Makes the view.
+/// Makes the view of somebody who has not looked before.
 #[must_use]
 pub fn observe(lists: &Lists, settings: &Settings, now_s: i64) -> Observed {
+    observe_after(&BTreeMap::new(), lists, settings, now_s)
+}
+
+/// Makes the view; `before` is [`Observed::lost`] of the last one.
+#[must_use]
+pub fn observe_after(
+    before: &BTreeMap<ExternalId, Lost>,
+    lists: &Lists,
+    settings: &Settings,
+    now_s: i64,
+) -> Observed {
     let (units, mut notes) = node::units(&lists.nodes, settings);
     let mut hosts = hosts(&lists.nodes);
-    let mut used: BTreeMap<String, u32> = BTreeMap::new();
+    let mut usage = Usage::default();
     for pod in lists.pods.iter().filter(|pod| !pod::has_ended(pod)) {
-        count(pod, settings, &mut hosts, &mut used);
+        count(pod, settings, &mut hosts, &mut usage);
     }
-    let nodes = units
-        .iter()
-        .map(|unit| seen(unit, lists, &hosts, &used))
-        .collect();
+    let up = units.iter().filter(|unit| unit.state == NodeState::Up);
+    let up: BTreeSet<&str> = up.map(|unit| unit.name.as_str()).collect();
+    let mut nodes: Vec<NodeSeen> = units.iter().map(|unit| seen(unit, lists, &hosts)).collect();
     let index = Jobs::new(&lists.jobs);
+    let groups = groups(lists, &index, settings);
+    let mut sight = Sight {
+        reach: Reach::new(&units, &lists.nodes, settings),
+        takes_jobs: &|unit| up.contains(unit),
+        nodes: &nodes,
+        settings,
+        now_s,
+    };
+    let mut jobs = BTreeMap::new();
+    let mut list = Vec::new();
+    let mut lost = BTreeMap::new();
+    let mut remarks: BTreeSet<String> = BTreeSet::new();
+    for group in groups.into_values() {
+        let id = group.member.id;
+        let Look {
+            job,
+            pods,
+            lost: seats,
+            ending,
+        } = job(group, before.get(&id).map_or(&[], Vec::as_slice), &mut sight);
+        if jobs.contains_key(&id) {
+            notes.push(format!(
+                "{} has the id of another job and is left alone",
+                pods.name
+            ));
+            continue;
+        }
+        usage.add_job(&job.phase, &pods, &ending, settings);
+        if !seats.is_empty() {
+            lost.insert(id, seats);
+        }
+        remarks.extend(pods.remark.clone());
+        list.push((job.submit_s, pods.name.clone(), job));
+        jobs.insert(id, pods);
+    }
+    list.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| by_name(&a.1, &b.1)));
+    notes.extend(some(remarks));
+    let mut free = BTreeMap::new();
+    for node in &mut nodes {
+        node.num_gpus_used = usage.in_tables(&node.name).min(node.num_gpus);
+        free.insert(node.name.clone(), usage.left(&node.name, node.num_gpus));
+    }
+    Observed {
+        snapshot: Snapshot {
+            version: VERSION,
+            taken_s: now_s,
+            nodes,
+            jobs: list.into_iter().map(|(_, _, job)| job).collect(),
+        },
+        jobs,
+        hosts,
+        free,
+        lost,
+        notes,
+    }
+}
+
+/// The first of many remarks, and how many more there are.
+fn some(remarks: BTreeSet<String>) -> Vec<String> {
+    let num_more = remarks.len().saturating_sub(REMARKS_MAX);
+    let mut some: Vec<String> = remarks.into_iter().take(REMARKS_MAX).collect();
+    if num_more > 0 {
+        some.push(format!(
+            "the same or the like of {num_more} more: `why-not` tells"
+        ));
+    }
+    some
+}
+
+/// Pods that are driven, by the jobs that they are part of.
+fn groups<'a>(lists: &'a Lists, index: &Jobs<'_>, settings: &Settings) -> BTreeMap<Key, Group<'a>> {
     let mut groups: BTreeMap<Key, Group<'_>> = BTreeMap::new();
     for pod in lists.pods.iter().filter(|pod| !pod::has_ended(pod)) {
         let Some(seen) = pod::read(pod, settings) else {
@@ -98,41 +192,30 @@ pub fn observe(lists: &Lists, settings: &Settings, now_s: i64) -> Observed {
         });
         group.pods.push((seen, pod));
     }
-    let mut reach = Reach::new(&units, &lists.nodes, settings);
-    let mut jobs = BTreeMap::new();
-    let mut list = Vec::new();
-    for group in groups.into_values() {
-        let (job, pods) = job(group, settings, &mut reach, now_s);
-        if jobs.contains_key(&job.id) {
-            notes.push(format!(
-                "{} has the id of another job and is left alone",
-                pods.name
-            ));
-            continue;
-        }
-        list.push((job.submit_s, pods.name.clone(), job));
-        jobs.insert(
-            list.last().map_or(ExternalId::number(0), |(_, _, job)| job.id),
-            pods,
-        );
-    }
-    list.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| by_name(&a.1, &b.1)));
-    Observed {
-        snapshot: Snapshot {
-            version: VERSION,
-            taken_s: now_s,
-            nodes,
-            jobs: list.into_iter().map(|(_, _, job)| job).collect(),
-        },
-        jobs,
-        hosts,
-        notes,
-    }
+    groups
 }
 
 struct Group<'a> {
     member: Membership,
     pods: Vec<(PodSeen, &'a Pod)>,
+}
+
+/// What jobs are looked at with.
+struct Sight<'a> {
+    reach: Reach<'a>,
+    takes_jobs: &'a dyn Fn(&str) -> bool,
+    nodes: &'a [NodeSeen],
+    settings: &'a Settings,
+    now_s: i64,
+}
+
+/// A job as it was seen.
+struct Look {
+    job: JobSeen,
+    pods: JobPods,
+    lost: Lost,
+    /// Units of its pods that are ending while others are there.
+    ending: Vec<String>,
 }
 
 fn hosts(nodes: &[Node]) -> BTreeMap<String, Host> {
@@ -159,19 +242,13 @@ fn hosts(nodes: &[Node]) -> BTreeMap<String, Host> {
 }
 
 /// Takes what a pod holds from its node.
-fn count(
-    pod: &Pod,
-    settings: &Settings,
-    hosts: &mut BTreeMap<String, Host>,
-    used: &mut BTreeMap<String, u32>,
-) {
+fn count(pod: &Pod, settings: &Settings, hosts: &mut BTreeMap<String, Host>, usage: &mut Usage) {
     let Some(spec) = &pod.spec else { return };
     let Some(node) = spec.node_name.as_deref().filter(|name| !name.is_empty()) else {
         return;
     };
     for (resource, num) in pod::gpus(spec, settings) {
-        let entry = used.entry(unit_name(node, &resource, settings)).or_default();
-        *entry = entry.saturating_add(num);
+        usage.add_pod(&unit_name(node, &resource, settings), num);
     }
     if let Some(host) = hosts.get_mut(node) {
         let (cpu_milli, memory_bytes) = pod::host(spec);
@@ -180,19 +257,15 @@ fn count(
     }
 }
 
-fn seen(
-    unit: &Unit,
-    lists: &Lists,
-    hosts: &BTreeMap<String, Host>,
-    used: &BTreeMap<String, u32>,
-) -> NodeSeen {
+/// A unit as if nobody held GPUs of it.
+fn seen(unit: &Unit, lists: &Lists, hosts: &BTreeMap<String, Host>) -> NodeSeen {
     let name = lists.nodes[unit.row].metadata.name.as_deref().unwrap_or_default();
     let cpu_milli_free = hosts.get(name).map_or(0, |host| host.cpu_milli_free);
     NodeSeen {
         name: unit.name.clone(),
         gpu_type: unit.gpu_type.clone(),
         num_gpus: unit.num_gpus,
-        num_gpus_used: used.get(&unit.name).copied().unwrap_or(0).min(unit.num_gpus),
+        num_gpus_used: 0,
         num_cpus_free: u32::try_from(cpu_milli_free / 1000).unwrap_or(u32::MAX),
         state: unit.state,
         shared: None,
@@ -204,29 +277,47 @@ fn began_s(pod: &PodSeen) -> i64 {
     pod.start_s.or(decided_s).unwrap_or(pod.created_s)
 }
 
-fn job(group: Group<'_>, settings: &Settings, reach: &mut Reach<'_>, now_s: i64) -> (JobSeen, JobPods) {
+/// Where its pods may run, or where it stands instead of waiting.
+fn types(pods: &[(PodSeen, &Pod)], reach: &mut Reach<'_>) -> Result<Vec<String>, Phase> {
+    let specs = pods.iter().filter_map(|(_, pod)| pod.spec.as_ref());
+    let keys: BTreeSet<String> = specs.map(crate::constraint::key).collect();
+    match (
+        pods.first()
+            .and_then(|(seen, pod)| Some((seen, pod.spec.as_ref()?))),
+        keys.len(),
+    ) {
+        (Some((first, spec)), 1) => reach.types(spec, &first.resource),
+        _ => Err(Phase::Foreign {
+            reason: "has pods that may run on different nodes".into(),
+        }),
+    }
+}
+
+fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<'_>) -> Look {
     let Group { member, mut pods } = group;
+    let (settings, now_s) = (sight.settings, sight.now_s);
     pods.sort_by(|(a, _), (b, _)| {
         (a.index, a.name.len(), &a.name, &a.uid).cmp(&(b.index, b.name.len(), &b.name, &b.uid))
     });
     let has_live = pods.iter().any(|(seen, _)| !seen.is_ending);
-    pods.retain(|(seen, _)| seen.is_ending != has_live);
+    let is_out = |seen: &PodSeen| seen.is_ending == has_live;
+    let out = pods.iter().filter(|(seen, _)| is_out(seen));
+    let ending = out
+        .filter_map(|(seen, _)| Some(unit_name(seen.node.as_deref()?, &seen.resource, settings)))
+        .collect();
+    pods.retain(|(seen, _)| !is_out(seen));
     let seen: Vec<PodSeen> = pods.iter().map(|(seen, _)| seen.clone()).collect();
-    let mut stand = stand::of(&seen, member.size, settings, now_s);
+    let gang = Gang {
+        size: member.size,
+        lost: before,
+        takes_jobs: sight.takes_jobs,
+        settings,
+        now_s,
+    };
+    let mut stand = stand::of(&seen, &gang);
     let mut gpu_types = Vec::new();
-    if let (Phase::Waiting | Phase::Loose, Some((first, pod))) = (&stand.phase, pods.first()) {
-        let specs: BTreeSet<String> = pods
-            .iter()
-            .filter_map(|(_, pod)| pod.spec.as_ref())
-            .map(crate::constraint::key)
-            .collect();
-        let found = match (&pod.spec, specs.len()) {
-            (Some(spec), 1) => reach.types(spec, &first.resource),
-            _ => Err(Phase::Foreign {
-                reason: "has pods that may run on different nodes".into(),
-            }),
-        };
-        match found {
+    if matches!(stand.phase, Phase::Waiting | Phase::Loose) {
+        match types(&pods, &mut sight.reach) {
             Ok(types) => gpu_types = types,
             Err(phase) => stand = Stand::without_seats(phase, &seen),
         }
@@ -252,14 +343,15 @@ fn job(group: Group<'_>, settings: &Settings, reach: &mut Reach<'_>, now_s: i64)
         .fold(0_u64, |sum, pod| sum.saturating_add(pod.cpu_milli));
     let created_s = seen.iter().map(|pod| pod.created_s).min();
     let limit_s = seen.iter().filter_map(|pod| pod.limit_s).max().or(member.limit_s);
-    let job = JobSeen {
+    let mut duty = stand.duty;
+    let mut job = JobSeen {
         id: member.id,
         start_s: match stand.phase {
             // Whose kubelet has told nothing yet began when it was let go.
-            Phase::Running => seen.iter().map(began_s).max(),
+            Phase::Running => seen.iter().filter(|pod| pod.node.is_some()).map(began_s).max(),
             _ => None,
         },
-        phase: stand.phase,
+        phase: stand.phase.clone(),
         account,
         user: String::new(),
         submit_s: member.created_s.or(created_s).unwrap_or(now_s),
@@ -281,11 +373,41 @@ fn job(group: Group<'_>, settings: &Settings, reach: &mut Reach<'_>, now_s: i64)
         not_before_s: 0,
         predicted_s: None,
     };
-    let pods = JobPods {
-        name: format!("{}/{}", member.key.namespace, member.key.name),
-        pods: seen,
-        seats: stand.seats,
-        duty: stand.duty,
-    };
-    (job, pods)
+    // What no cluster of these nodes could give it by the tables' rules is not held for something that never comes.
+    if matches!(job.phase, Phase::Waiting | Phase::Loose)
+        && let Some(reason) = fleet::never_fits(&job, sight.nodes)
+    {
+        let stand = Stand::without_seats(Phase::Foreign { reason }, &seen);
+        (job.phase, duty) = (stand.phase, stand.duty);
+    }
+    let name = format!("{}/{}", member.key.namespace, member.key.name);
+    let remark = member
+        .remark
+        .or_else(|| remark(&name, &job, &stand.seats, &seen, settings));
+    Look {
+        pods: JobPods {
+            name,
+            pods: seen,
+            seats: stand.seats,
+            duty,
+            remark,
+        },
+        job,
+        lost: stand.lost,
+        ending,
+    }
+}
+
+/// What is to be said of a gang that runs without all its pods.
+fn remark(name: &str, job: &JobSeen, seats: &Seats, pods: &[PodSeen], settings: &Settings) -> Option<String> {
+    let num_seats = seats
+        .iter()
+        .fold(0_usize, |sum, (_, num)| sum.saturating_add(*num as usize));
+    let num_bound = pods.iter().filter(|pod| pod.node.is_some()).count();
+    (job.phase == Phase::Running && num_seats > num_bound).then(|| {
+        format!(
+            "{name} runs with {num_bound} of {num_seats} pods: the places of the others are kept for {} s",
+            settings.seat_limit_s
+        )
+    })
 }

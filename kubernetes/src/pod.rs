@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::config::Settings;
 use crate::constraint;
-use crate::mark::Decided;
+use crate::mark::{Decided, TEXT_MAX};
 use crate::names;
 use crate::quantity;
 
@@ -38,6 +38,10 @@ pub struct PodSeen {
     pub node: Option<String>,
     /// When it began to run there, Unix time, s.
     pub start_s: Option<i64>,
+    /// When it was bound, by the clock of the API server, Unix time, s.
+    pub bound_s: Option<i64>,
+    /// Why kube-scheduler did not bind it when it last tried, at most [`names::WORD_MAX`] letters.
+    pub unbound: Option<String>,
     /// What was decided about it.
     pub decided: Option<Decided>,
     /// Whether it is being deleted.
@@ -74,14 +78,33 @@ pub fn has_ended(pod: &Pod) -> bool {
     matches!(phase, Some("Succeeded" | "Failed"))
 }
 
-/// A label, or an annotation of the same name.
+/// A label, or an annotation of the same name, of at most [`names::WORD_MAX`] bytes.
 #[must_use]
 pub fn word<'a>(pod: &'a Pod, name: &str) -> Option<&'a str> {
     let of = |map: &'a Option<BTreeMap<String, String>>| map.as_ref().and_then(|map| map.get(name));
     of(&pod.metadata.labels)
         .or_else(|| of(&pod.metadata.annotations))
         .map(String::as_str)
-        .filter(|text| !text.is_empty())
+        .filter(|text| (1..=names::WORD_MAX).contains(&text.len()))
+}
+
+/// Takes off what nobody here reads: users may write a quarter of a megabyte of annotations on each pod.
+pub fn trim(pod: &mut Pod, tenant_label: Option<&str>) {
+    pod.metadata.managed_fields = None;
+    let Some(annotations) = &mut pod.metadata.annotations else {
+        return;
+    };
+    annotations.retain(|name, text| match name.as_str() {
+        names::DECIDED => text.len() <= TEXT_MAX,
+        name => text.len() <= names::WORD_MAX && (names::is_read(name) || tenant_label == Some(name)),
+    });
+}
+
+/// The mark of a controller with the key of the settings.
+fn decided(pod: &Pod, settings: &Settings) -> Option<Decided> {
+    let meta = &pod.metadata;
+    let text = meta.annotations.as_ref()?.get(names::DECIDED)?;
+    Decided::read(text, meta.uid.as_deref()?, &settings.marks)
 }
 
 /// A time, Unix s.
@@ -174,7 +197,7 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
         return None;
     }
     let is_held = gates.iter().any(|gate| gate == names::GATE);
-    let decided = word(pod, names::DECIDED).and_then(Decided::read);
+    let decided = decided(pod, settings);
     let (resource, num_gpus) = gpus
         .first_key_value()
         .map_or((String::new(), 0), |(name, num)| (name.clone(), *num));
@@ -193,12 +216,14 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
     } else {
         constraint::strange(spec, decided.is_some() && !is_held)
     };
-    let bound = status.and_then(|status| status.conditions.as_ref());
-    let bound = bound
-        .into_iter()
-        .flatten()
-        .find(|one| one.type_ == "PodScheduled" && one.status == "True");
-    let start = status.and_then(|status| status.start_time.as_ref());
+    let conditions = status.and_then(|status| status.conditions.as_ref());
+    let mut conditions = conditions.into_iter().flatten();
+    let scheduled = conditions.find(|one| one.type_ == "PodScheduled");
+    let bound = scheduled.filter(|one| one.status == "True");
+    let unbound = scheduled.filter(|one| one.status != "True" && !is_held);
+    let unbound = unbound.and_then(|one| one.message.as_ref());
+    let bound_s = seconds(bound.and_then(|one| one.last_transition_time.as_ref()));
+    let start_s = seconds(status.and_then(|status| status.start_time.as_ref()));
     Some(PodSeen {
         namespace: meta.namespace.clone().unwrap_or_default(),
         name: meta.name.clone()?,
@@ -211,7 +236,9 @@ pub fn read(pod: &Pod, settings: &Settings) -> Option<PodSeen> {
         memory_bytes,
         gates,
         node: spec.node_name.clone().filter(|name| !name.is_empty()),
-        start_s: seconds(start.or(bound.and_then(|one| one.last_transition_time.as_ref()))),
+        start_s: start_s.or(bound_s),
+        bound_s: bound_s.or(start_s),
+        unbound: unbound.map(|text| text.chars().take(names::WORD_MAX).collect()),
         decided,
         is_ending: meta.deletion_timestamp.is_some(),
         is_owned: meta

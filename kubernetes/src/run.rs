@@ -29,9 +29,15 @@ async fn rounds(settings: Settings, args: &Run) -> Result<ExitCode, Error> {
     let mut wishes = signals();
     let cluster = Cluster::infer(&settings).await?;
     let tick = Duration::from_secs_f64(settings.tick_s);
-    let mut controller = Controller::new(settings.clone(), cluster, &args.policy, args.shadow)?;
+    let mut controller = Controller::new(settings, cluster, &args.policy, args.shadow)?;
     let text = controller.metrics_text();
-    let shared = Shared::new(&settings, &args.policy, controller.view(), text, args.shadow)?;
+    let shared = Shared::new(
+        controller.settings(),
+        &args.policy,
+        controller.view(),
+        text,
+        args.shadow,
+    )?;
     if let Some(shared) = &shared {
         serve(shared.clone())?;
     }

@@ -4,8 +4,8 @@ use pleach_daemon::snapshot::Phase;
 
 use crate::config::Settings;
 use crate::mark::Decided;
-use crate::node::unit_name;
 use crate::pod::PodSeen;
+use crate::seats::{self, Lost, Seats, rest};
 
 /// What is to be done about the gates of a job before a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +23,27 @@ pub enum Duty {
 pub struct Stand {
     /// For the policy.
     pub phase: Phase,
-    /// Pods on each unit, where it runs or was let go to.
-    pub seats: Vec<(String, u32)>,
+    /// Pods on each unit, where it runs or was let go to, with the places that are kept for pods that were lost.
+    pub seats: Seats,
     /// For the controller.
     pub duty: Duty,
+    /// Places of a running gang that no pod has any more.
+    pub lost: Lost,
+}
+
+/// What is known of a gang beside its pods.
+#[derive(Clone, Copy)]
+pub struct Gang<'a> {
+    /// Pods that it should have; none where nobody tells.
+    pub size: Option<u32>,
+    /// Places that were lost by the last look.
+    pub lost: &'a [(String, i64)],
+    /// Whether a unit takes jobs.
+    pub takes_jobs: &'a dyn Fn(&str) -> bool,
+    /// The settings.
+    pub settings: &'a Settings,
+    /// The time, Unix, s.
+    pub now_s: i64,
 }
 
 impl Stand {
@@ -42,13 +59,14 @@ impl Stand {
             phase,
             seats: Vec::new(),
             duty,
+            lost: Vec::new(),
         }
     }
 }
 
-/// Where the pods stand of a job that should have `size` of them.
+/// Where the pods of a job stand.
 #[must_use]
-pub fn of(pods: &[PodSeen], size: Option<u32>, settings: &Settings, now_s: i64) -> Stand {
+pub fn of(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
     let foreign = |reason: &str| Phase::Foreign {
         reason: reason.into(),
     };
@@ -69,7 +87,7 @@ pub fn of(pods: &[PodSeen], size: Option<u32>, settings: &Settings, now_s: i64) 
     let num = |is: &dyn Fn(&PodSeen) -> bool| pods.iter().filter(|pod| is(pod)).count();
     let num_held = num(&PodSeen::is_held);
     if num_held == 0 {
-        return not_held(pods, size, settings, now_s);
+        return not_held(pods, gang);
     }
     let has_gone = pods
         .iter()
@@ -81,16 +99,22 @@ pub fn of(pods: &[PodSeen], size: Option<u32>, settings: &Settings, now_s: i64) 
         .map(Decided::num_pods)
         .max();
     if has_gone || num_seats.is_some_and(|num| num > pods.len() as u64) {
-        return half_released(pods, settings);
+        return half_released(pods, gang);
     }
     if num_held < pods.len() {
         return Stand::without_seats(foreign("has pods that were never held"), pods);
     }
-    Stand::without_seats(whole(pods, size, settings, now_s).unwrap_or(Phase::Waiting), pods)
+    Stand::without_seats(whole(pods, gang).unwrap_or(Phase::Waiting), pods)
 }
 
 /// What keeps a gang from being decided: gates of others, pods that are still missing.
-fn whole(pods: &[PodSeen], size: Option<u32>, settings: &Settings, now_s: i64) -> Option<Phase> {
+fn whole(pods: &[PodSeen], gang: &Gang<'_>) -> Option<Phase> {
+    let Gang {
+        size,
+        settings,
+        now_s,
+        ..
+    } = *gang;
     let blocked = |reason: String| Some(Phase::Blocked { reason });
     if let Some(gate) = pods.iter().find_map(PodSeen::other_gate) {
         return blocked(format!("waits for the scheduling gate {gate} of somebody else"));
@@ -114,7 +138,8 @@ fn whole(pods: &[PodSeen], size: Option<u32>, settings: &Settings, now_s: i64) -
 }
 
 /// Pods that nobody of us holds.
-fn not_held(pods: &[PodSeen], size: Option<u32>, settings: &Settings, now_s: i64) -> Stand {
+fn not_held(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
+    let Gang { settings, now_s, .. } = *gang;
     let foreign = |reason: &str| Phase::Foreign {
         reason: reason.into(),
     };
@@ -126,11 +151,7 @@ fn not_held(pods: &[PodSeen], size: Option<u32>, settings: &Settings, now_s: i64
         .map(|mark| mark.at_s)
         .max();
     if is_bound && (!settings.rounds.preemption || is_decided && pods.iter().all(|pod| pod.is_owned)) {
-        return Stand {
-            phase: Phase::Running,
-            seats: seats(pods, settings),
-            duty: Duty::None,
-        };
+        return running(pods, gang);
     }
     if is_bound && !pods.iter().all(|pod| pod.is_owned) {
         return Stand::without_seats(
@@ -142,40 +163,83 @@ fn not_held(pods: &[PodSeen], size: Option<u32>, settings: &Settings, now_s: i64
         // Nobody who was not started by the policy may be stopped by it.
         return Stand::without_seats(foreign("was not started by the policy"), pods);
     }
+    if is_decided && seats::has_come_back(pods) {
+        return running(pods, gang);
+    }
     if is_decided {
         return Stand {
             phase: Phase::Released {
                 since_s: since_s.unwrap_or(now_s),
             },
-            seats: seats(pods, settings),
+            seats: seats::of(pods, settings),
             duty: Duty::None,
+            lost: Vec::new(),
         };
     }
     if pods.iter().any(|pod| pod.node.is_some() || pod.decided.is_some()) {
         return Stand::without_seats(foreign("has pods that were never held"), pods);
     }
-    Stand::without_seats(whole(pods, size, settings, now_s).unwrap_or(Phase::Loose), pods)
+    Stand::without_seats(whole(pods, gang).unwrap_or(Phase::Loose), pods)
+}
+
+/// A gang that runs. Places of pods that were lost are kept for a while, for those that are made in their stead.
+fn running(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
+    let Gang { settings, now_s, .. } = *gang;
+    let mut gone = pods.iter().filter(|pod| !pod.is_held());
+    let mut seats = seats::of(gone.clone(), settings);
+    let num_held = pods.iter().filter(|pod| pod.is_held()).count();
+    let mark = seats::newest(pods).filter(|_| gone.all(|pod| pod.decided.is_some()));
+    let lost = mark.map_or_else(Vec::new, |mark| {
+        seats::lost(&mark.seats, pods, gang.lost, settings, now_s)
+    });
+    // Of what nobody makes anew no place has to be kept.
+    let num_all = match pods.iter().all(|pod| pod.is_owned) {
+        true => gang.size.map_or(usize::MAX, |size| size as usize),
+        false => 0,
+    };
+    let num_missing = num_all
+        .saturating_sub(pods.len())
+        .min(lost.len().saturating_sub(num_held));
+    let kept = seats::kept(&lost, num_held + num_missing, gang.takes_jobs, settings, now_s);
+    if kept.len() < num_held {
+        let reason = match lost.iter().all(|(unit, _)| (gang.takes_jobs)(unit)) {
+            _ if lost.len() < num_held => "has more pods than were decided about",
+            true => "has pods that were made anew after their places were given to others",
+            false => "has pods that were made anew, and the nodes of the lost ones take no jobs",
+        };
+        let reason = reason.into();
+        return Stand {
+            lost,
+            ..Stand::without_seats(Phase::Foreign { reason }, pods)
+        };
+    }
+    kept.into_iter().for_each(|unit| seats::add(&mut seats, unit));
+    Stand {
+        phase: Phase::Running,
+        seats,
+        duty: if num_held > 0 { Duty::Finish } else { Duty::None },
+        lost,
+    }
 }
 
 /// A gang of which some pods were let go: the controller ended in the middle, or pods were made anew.
-fn half_released(pods: &[PodSeen], settings: &Settings) -> Stand {
+fn half_released(pods: &[PodSeen], gang: &Gang<'_>) -> Stand {
     let gone: Vec<&PodSeen> = pods.iter().filter(|pod| !pod.is_held()).collect();
-    let mark = pods
-        .iter()
-        .filter_map(|pod| pod.decided.as_ref())
-        .max_by_key(|mark| mark.at_s);
     let num_held = pods.len() - gone.len();
     let foreign = |reason: &str| {
         let reason = reason.into();
         Stand::without_seats(Phase::Foreign { reason }, pods)
     };
-    let Some(mark) = mark else {
+    let Some(mark) = seats::newest(pods) else {
         return foreign("has pods that were never held");
     };
     if gone.iter().any(|pod| pod.decided.is_none()) {
         return foreign("has pods that were never held");
     }
-    if rest(pods, &mark.seats, settings).len() < num_held {
+    if seats::has_come_back(pods) {
+        return running(pods, gang);
+    }
+    if rest(pods, &mark.seats, gang.settings).len() < num_held {
         return foreign("has more pods than were decided about");
     }
     let is_bound = !gone.is_empty() && gone.iter().all(|pod| pod.node.is_some());
@@ -187,57 +251,6 @@ fn half_released(pods: &[PodSeen], settings: &Settings) -> Stand {
         },
         seats: mark.seats.clone(),
         duty: Duty::Finish,
+        lost: Vec::new(),
     }
-}
-
-/// Where a pod is, or goes.
-fn seat(pod: &PodSeen, settings: &Settings) -> Option<String> {
-    match (&pod.node, &pod.decided) {
-        (Some(node), _) => Some(unit_name(node, &pod.resource, settings)),
-        (None, Some(mark)) => Some(mark.seat.clone()),
-        (None, None) => None,
-    }
-}
-
-fn seats(pods: &[PodSeen], settings: &Settings) -> Vec<(String, u32)> {
-    let mut seats: Vec<(String, u32)> = Vec::new();
-    for unit in pods.iter().filter_map(|pod| seat(pod, settings)) {
-        match seats.iter_mut().find(|(other, _)| *other == unit) {
-            Some((_, num)) => *num += 1,
-            None => seats.push((unit, 1)),
-        }
-    }
-    seats
-}
-
-/// Where the pods go that are still held of a gang with these seats: each to the seat of its own mark, those without one to what
-/// is left. Pods beyond the seats have none.
-#[must_use]
-pub fn rest<'a>(
-    pods: &'a [PodSeen],
-    seats: &[(String, u32)],
-    settings: &Settings,
-) -> Vec<(&'a PodSeen, String)> {
-    let mut left: Vec<(String, u32)> = seats.to_vec();
-    let mut take = |unit: &str| {
-        let found = left.iter_mut().find(|(other, num)| other == unit && *num > 0);
-        found.map(|(_, num)| *num -= 1).is_some()
-    };
-    let gone = pods.iter().filter(|pod| !pod.is_held());
-    for unit in gone.filter_map(|pod| seat(pod, settings)) {
-        take(&unit);
-    }
-    let held = pods.iter().filter(|pod| pod.is_held());
-    let mut own: Vec<(&PodSeen, Option<String>)> = held
-        .map(|pod| (pod, seat(pod, settings).filter(|unit| take(unit))))
-        .collect();
-    for (_, place) in own.iter_mut().filter(|(_, place)| place.is_none()) {
-        if let Some((unit, num)) = left.iter_mut().find(|(_, num)| *num > 0) {
-            *num -= 1;
-            *place = Some(unit.clone());
-        }
-    }
-    own.into_iter()
-        .filter_map(|(pod, place)| Some((pod, place?)))
-        .collect()
 }

@@ -1,18 +1,14 @@
 //! Bodies of the webhook and the extender: what kube-apiserver and kube-scheduler send, and what nobody should.
 
-use crate::objects::{NOW_S, lists, node, pod};
+use crate::objects::{NOW_S, lists, mark, node, pod, settings};
 use k8s_openapi::ByteString;
 use pleach_daemon::policy::Loaded;
 use pleach_kubernetes::observe::{Observed, observe};
-use pleach_kubernetes::{Settings, extender, webhook};
+use pleach_kubernetes::{extender, webhook};
 use serde_json::{Value, json};
 
 const ARGS: &str = include_str!("golden/extender_args.json");
 const REVIEW: &str = include_str!("golden/admission_review.json");
-
-fn settings() -> Settings {
-    Settings::default()
-}
 
 /// The operations of the answer's patch.
 fn patch(review: &Value) -> Vec<Value> {
@@ -89,7 +85,7 @@ fn only_new_pods_with_gpus_for_our_scheduler_are_held_and_marks_of_users_are_tak
 fn seen() -> Observed {
     let mut released = pod("r", 6);
     released["spec"]["schedulingGates"] = json!([]);
-    let mark = json!({ "at_s": NOW_S, "seat": "g1", "seats": [["g1", 1]] }).to_string();
+    let mark = mark(&released, NOW_S, "g1", &[("g1", 1)]);
     released["metadata"]["annotations"] = json!({ "pleach/decided": mark });
     let nodes = [node("g1", 8), node("g2", 4), node("g3", 2)];
     observe(&lists(&nodes, &[released], &[]), &settings(), NOW_S)
@@ -161,8 +157,8 @@ fn the_captured_request_is_answered_in_both_forms_of_its_nodes() {
 #[test]
 fn a_pod_that_was_let_go_has_one_node_left() {
     let mut args: Value = serde_json::from_str(ARGS).unwrap();
-    let mark = json!({ "at_s": NOW_S, "seat": "g1", "seats": [["g1", 1]] }).to_string();
-    args["Pod"]["metadata"]["annotations"] = json!({ "pleach/decided": mark });
+    let signed = mark(&args["Pod"], NOW_S, "g1", &[("g1", 1)]);
+    args["Pod"]["metadata"]["annotations"] = json!({ "pleach/decided": signed });
     let args = extender::read(args.to_string().as_bytes()).unwrap();
     let result = extender::filter(args, Some(&seen()), &settings());
     assert_eq!(result.node_names.unwrap(), ["g1"]);

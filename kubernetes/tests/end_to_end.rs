@@ -7,7 +7,7 @@ use crate::fake::{Fake, World, owned};
 use crate::objects::{node, pod, uid};
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::controller::{Controller, hand_back};
-use pleach_kubernetes::mark::Decided;
+use pleach_kubernetes::mark::{Decided, Key};
 use serde_json::{Value, json};
 
 fn now_s() -> i64 {
@@ -283,11 +283,69 @@ async fn pods_that_were_pinned_to_a_node_that_is_lost_are_made_anew_elsewhere() 
             .any(|note| note.contains("team/g") && note.contains("evicted")),
         "{notes:?}"
     );
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.starts_with(&format!("team/g did not get to {lost}"))),
+        "{notes:?}"
+    );
     until_all_ended(&fake, &mut controller).await;
     let world = fake.world.lock().unwrap();
     assert_eq!(world.num_evicted, 2);
     assert!(
         world.binds.iter().all(|(_, node)| *node != lost),
+        "{:?}",
+        world.binds
+    );
+}
+
+#[tokio::test]
+async fn a_node_without_cpus_for_a_pod_is_not_chosen_for_it_again_and_why_not_tells_the_reason() {
+    use pleach_daemon::policy::Loaded;
+    let folder = tempfile::tempdir().unwrap();
+    let mut world = world(&[("n1", 4), ("n2", 4)]);
+    world.life_ms = 60_000;
+    let mut cpus = with(pod("cpus", 0), json!({}));
+    cpus["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": "62" } });
+    cpus["spec"]["schedulingGates"] = json!([]);
+    cpus["spec"]["nodeName"] = json!("n1");
+    cpus["status"] = json!({ "phase": "Running" });
+    world.add_pod(cpus);
+    // Bound, and not by the toy scheduler.
+    world.ends.insert(uid("cpus"), Instant::now() + LIMIT * 10);
+    for name in ["a", "b"] {
+        world.add_pod(pod(name, 2));
+    }
+    let fake = Fake::start(world).await;
+    let settings = settings(&folder);
+    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
+    let begin_s = now_s();
+    let notes = controller.round(begin_s).await;
+    assert!(notes[0].contains("put off: n1 has 2000 of 4000"), "{notes:?}");
+    assert_eq!(controller.status().num_starts, 0);
+    // The reason stands there for whoever asks.
+    let lists = fake.cluster(&settings).lists().await.unwrap();
+    let observed = pleach_kubernetes::observe::observe(&lists, &settings, begin_s + 1);
+    let (mut memory, _) = pleach_daemon::state::read_memory(&settings.state_dir);
+    memory.observe(&observed.snapshot);
+    let job = observed.snapshot.jobs[0].id;
+    let mut fifo = Loaded::heuristic("fifo").unwrap();
+    let rounds = settings.rounds.clone();
+    let told = pleach_daemon::why_not::answer(&observed.snapshot, &memory, &mut fifo, &rounds, job).unwrap();
+    assert!(
+        told.contains("n1 refused it: put off: n1 has 2000 of 4000"),
+        "{told}"
+    );
+    // And the pods go elsewhere at once, not when the node has CPUs again.
+    controller.round(begin_s + 2).await;
+    let begin = Instant::now();
+    while fake.world.lock().unwrap().binds.len() < 2 {
+        assert!(begin.elapsed() < LIMIT, "{:?}", controller.status());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let world = fake.world.lock().unwrap();
+    assert!(
+        world.binds.iter().all(|(_, node)| node == "n2"),
         "{:?}",
         world.binds
     );
@@ -362,7 +420,9 @@ async fn a_gang_that_is_marked_and_then_handed_back_loses_its_marks() {
     }
     world.life_ms = 60_000;
     let fake = Fake::start(world).await;
-    let settings = settings(&folder);
+    let mut settings = settings(&folder);
+    std::fs::create_dir(&settings.state_dir).unwrap();
+    settings.marks = Key::take(&settings).unwrap();
     let cluster = fake.cluster(&settings);
     let marks = || {
         let world = fake.world.lock().unwrap();
@@ -378,7 +438,10 @@ async fn a_gang_that_is_marked_and_then_handed_back_loses_its_marks() {
             seats: vec![("n1".into(), 2), ("n2".into(), 1)],
             by: "fifo".into(),
         };
-        cluster.mark(&pod, &mark.text()).await.unwrap();
+        cluster
+            .mark(&pod, &mark.text(&pod.uid, &settings.marks))
+            .await
+            .unwrap();
     }
     assert_eq!((marks(), fake.world.lock().unwrap().lifted.len()), (3, 0));
     assert_eq!(hand_back(&cluster, &settings).await.unwrap(), (3, Vec::new()));

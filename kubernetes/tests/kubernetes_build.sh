@@ -1,16 +1,14 @@
 #!/usr/bin/env bash
-# Makes kube-apiserver, kube-scheduler and kubectl from the distribution's source package (Debian 12: 1.20.2), with the scheduling
-# gates of 1.27 put in, once into a folder of the cache; about eight minutes of processor time. Needs root, for the packages.
+# Makes kube-apiserver, kube-scheduler, kubectl and etcd from their public Go modules, unpatched, once into a folder of the cache:
+# about seven minutes of processor time and 260 MB. Needs Go (1.26, or 1.21 and later with GOTOOLCHAIN=auto, which fetches it).
 #   kubernetes/tests/kubernetes_build.sh --where     prints the folder; fails where the programs are not there yet
 #   kubernetes/tests/kubernetes_build.sh             builds if need be, and prints the folder
 # Settings, from the environment:
 #   PLEACH_KUBERNETES_BIN    a folder with programs of Kubernetes 1.27 or later: nothing is built
 #   PLEACH_KUBERNETES_CACHE  where the folder is made (default: ~/.cache/pleach)
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-gates=$here/real/gates-1.20.2.sh
-# A version, and what is put into it: other gates are another folder.
-folder=${PLEACH_KUBERNETES_CACHE:-$HOME/.cache/pleach}/kubernetes-1.20.2-$(sha256sum "$gates" | cut -c1-12)
+version=1.36.3 etcd=3.6.16
+folder=${PLEACH_KUBERNETES_CACHE:-$HOME/.cache/pleach}/kubernetes-$version-etcd-$etcd
 folder=${PLEACH_KUBERNETES_BIN:-$folder}
 
 is_there() {
@@ -21,39 +19,41 @@ if is_there; then echo "$folder"; exit 0; fi
 [ "${1:-}" != --where ] || exit 1
 fail() { echo "kubernetes_build: $*" >&2; exit 1; }
 [ -z "${PLEACH_KUBERNETES_BIN:-}" ] || fail "PLEACH_KUBERNETES_BIN=$folder has not all of kube-apiserver, kube-scheduler, kubectl, etcd"
-[ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || fail 'needs root and apt-get (Debian 12)'
+command -v go >/dev/null || fail 'needs Go 1.26 (go.dev/dl), or 1.21 and later with GOTOOLCHAIN=auto'
 
 work=$(mktemp -d /tmp/pleach-kubernetes-build.XXXXXX)
-trap 'chmod -R u+w "$work" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'rm -rf "$work"' EXIT
+export GOFLAGS=-mod=mod CGO_ENABLED=0
 {
-  timeout 300 apt-get -q update
-  timeout 600 apt-get -qy install --no-install-recommends golang-1.19-go rsync jq dpkg-dev make gcc libc6-dev
-  # The list of sources stays out of the machine's own.
-  mkdir -p "$work"/{sources,lists/partial,cache/archives/partial}
-  for list in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
-    case $list in *.list | *.sources) [ ! -f "$list" ] || sed -E 's/^Types:.*/Types: deb-src/; s/^deb /deb-src /' "$list" \
-      > "$work/sources/$(basename "$list")" ;; esac
-  done
-  printf '%s\n' 'Dir::Etc::sourcelist "/dev/null";' "Dir::Etc::sourceparts \"$work/sources\";" "Dir::State::lists \"$work/lists\";" \
-    "Dir::Cache \"$work/cache\";" 'APT::Sandbox::User "root";' > "$work/apt.conf"
-  cd "$work"
-  # Lists without sources are none of our errors.
-  APT_CONFIG=$work/apt.conf timeout 300 apt-get -q update || true
-  APT_CONFIG=$work/apt.conf timeout 300 apt-get -q source --download-only kubernetes
-  # Taken out of its package: installed, it would be started as a service.
-  timeout 300 apt-get -q -o APT::Sandbox::User=root download etcd-server
-  dpkg -x etcd-server_*.deb etcd
-  mkdir tree && tar xzf kubernetes_*really1.20.2.orig.tar.gz -C tree --strip-components 1
-  cd tree
-  "$gates"
-  mkdir -p .go/src/k8s.io && ln -s ../../.. .go/src/k8s.io/kubernetes
-  printf 'KUBE_GIT_%s\n' COMMIT=gates TREE_STATE=clean VERSION=v1.20.2+gates MAJOR=1 MINOR=20 > "$work/version"
-  # Everything that it needs is in its own folder `vendor`.
-  env HOME="$work" GOPATH="$PWD/.go" GOCACHE="$work/go" GOFLAGS=-mod=vendor GOPROXY=off CGO_ENABLED=0 \
-    PATH="/usr/lib/go-1.19/bin:$PATH" KUBE_GIT_VERSION_FILE="$work/version" make WHAT='cmd/kube-apiserver cmd/kube-scheduler cmd/kubectl'
-  mkdir -p "$folder.part"
-  cp _output/bin/{kube-apiserver,kube-scheduler,kubectl} ../etcd/usr/bin/etcd "$folder.part/"
-  rm -rf "$folder"
+  mkdir "$work/plane" "$work/etcd" "$work/bin"
+  cd "$work/plane"
+  # As a dependency Kubernetes needs the parts that its own go.mod takes from its folder `staging`, as they are published.
+  own=$(go mod download -json "k8s.io/kubernetes@v$version" | sed -nE 's/^\s*"GoMod": "(.*)",$/\1/p')
+  {
+    echo 'module plane'
+    grep '^go ' "$own"
+    echo "require k8s.io/kubernetes v$version"
+    sed -nE "s#^\s*(k8s\.io/\S+) => \./staging/src/\S+#replace \1 => \1 v0.${version#1.}#p" "$own"
+  } > go.mod
+  {
+    printf '//go:build tools\n\npackage plane\n\nimport (\n'
+    printf '\t_ "k8s.io/kubernetes/cmd/%s"\n' kube-apiserver kube-scheduler kubectl
+    echo ')'
+  } > tools.go
+  go mod tidy
+  # Without a version the API server says that it is v0.0.0.
+  of=k8s.io/component-base/version
+  minor=${version#1.} minor=${minor%%.*}
+  flags="-s -w -X $of.gitVersion=v$version -X $of.gitMajor=1 -X $of.gitMinor=$minor"
+  go build -ldflags "$flags" -o "$work/bin/" k8s.io/kubernetes/cmd/{kube-apiserver,kube-scheduler,kubectl}
+  cd "$work/etcd"
+  printf 'module etcd\n\n%s\n\nrequire go.etcd.io/etcd/server/v3 v%s\n' "$(grep '^go ' "$own")" "$etcd" > go.mod
+  printf 'package main\n\nimport (\n\t"os"\n\n\t"go.etcd.io/etcd/server/v3/etcdmain"\n)\n\nfunc main() { etcdmain.Main(os.Args) }\n' > main.go
+  go mod tidy
+  go build -ldflags '-s -w' -o "$work/bin/etcd" .
+  mkdir -p "$(dirname "$folder")"
+  rm -rf "$folder" "$folder.part"
+  cp -r "$work/bin" "$folder.part"
   mv "$folder.part" "$folder"
 } >&2
 is_there || fail "$folder is not whole"

@@ -6,6 +6,7 @@ mod bodies;
 mod drift;
 mod end_to_end;
 mod fake;
+mod gangs;
 mod manifests;
 mod objects;
 mod observe;

@@ -1,6 +1,8 @@
-//! The manifests of `kubernetes/deploy` are what the API takes: every document, with unknown fields refused.
+//! The manifests of `kubernetes/deploy` are what the API takes: every document, with unknown fields refused, and what
+//! `kubectl apply -k` makes of each folder.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -57,11 +59,11 @@ fn of_kind(name: &str, kind: &str) -> Value {
 fn every_document_is_of_a_type_of_the_api_and_nothing_in_it_is_unknown() {
     let mut kinds = Vec::new();
     for name in [
-        "namespace.yaml",
-        "rbac.yaml",
-        "config.yaml",
-        "deployment.yaml",
-        "service.yaml",
+        "shadow/namespace.yaml",
+        "shadow/rbac.yaml",
+        "shadow/config.yaml",
+        "shadow/deployment.yaml",
+        "shadow/service.yaml",
         "live/webhook.yaml",
     ] {
         for document in documents(name) {
@@ -82,19 +84,100 @@ fn every_document_is_of_a_type_of_the_api_and_nothing_in_it_is_unknown() {
         }
     }
     assert_eq!(kinds.len(), 9, "{kinds:?}");
-    // What kustomize takes.
-    for (folder, name) in [("", "kustomization.yaml"), ("live", "live/kustomization.yaml")] {
-        let resources = documents(name)[0]["resources"].clone();
-        for resource in resources.as_array().unwrap() {
-            let path = deploy().join(folder).join(resource.as_str().unwrap());
-            assert!(path.exists(), "{}", path.display());
+}
+
+/// The resources of a folder's `kustomization.yaml` and of those that it names, as files. No folder may contain one that was
+/// visited on the way to it.
+///
+/// # Source
+/// `errIfArgEqualOrHigher` and `errIfGitContainmentViolation` of kustomize's `api/internal/loader`: "cycle detected: candidate
+/// root contains visited root".
+fn accumulate(folder: &Path, visited: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let folder = folder.canonicalize().map_err(|error| error.to_string())?;
+    if let Some(other) = visited.iter().find(|other| other.starts_with(&folder)) {
+        return Err(format!(
+            "cycle detected: {} contains {}",
+            folder.display(),
+            other.display()
+        ));
+    }
+    let text =
+        std::fs::read_to_string(folder.join("kustomization.yaml")).map_err(|error| error.to_string())?;
+    let document: Value = serde_saphyr::from_str(&text).unwrap();
+    let mut files = Vec::new();
+    for resource in document["resources"].as_array().unwrap() {
+        let path = folder.join(resource.as_str().unwrap());
+        if path.is_dir() {
+            files.extend(accumulate(
+                &path,
+                &[visited, std::slice::from_ref(&folder)].concat(),
+            )?);
+        } else {
+            // Without --load-restrictor=LoadRestrictionsNone files come from the folder alone.
+            let path = path.canonicalize().map_err(|error| error.to_string())?;
+            assert!(path.starts_with(&folder), "{}", path.display());
+            files.push(path);
         }
     }
+    Ok(files)
+}
+
+/// Kinds of what `kubectl kustomize FOLDER` (or `kustomize build FOLDER`) prints, sorted, and the arguments of the container.
+fn kustomized(program: &Path, folder: &Path) -> (Vec<String>, Vec<String>) {
+    let is_kubectl = program.file_name().is_some_and(|name| name == "kubectl");
+    let output = Command::new(program)
+        .arg(if is_kubectl { "kustomize" } else { "build" })
+        .arg(folder)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{}: {errors}", program.display());
+    let documents: Vec<Value> =
+        serde_saphyr::from_multiple(std::str::from_utf8(&output.stdout).unwrap()).unwrap();
+    let mut kinds = Vec::new();
+    let mut args = Vec::new();
+    for document in documents {
+        if document["kind"] == "Deployment" {
+            let deployment: Deployment = read(&document);
+            args = deployment.spec.template.spec.unwrap().containers[0]
+                .args
+                .clone()
+                .unwrap();
+        }
+        kinds.push(document["kind"].as_str().unwrap().to_owned());
+    }
+    kinds.sort();
+    (kinds, args)
+}
+
+#[test]
+fn both_folders_are_what_kubectl_apply_takes_and_the_second_drives() {
+    let number = |folder: &str| accumulate(&deploy().join(folder), &[]).map(|files| files.len());
+    assert_eq!((number("shadow"), number("live")), (Ok(5), Ok(6)));
+    // The rule is kustomize's: a folder that lies in the one that it asks for.
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("live");
+    std::fs::create_dir(&inner).unwrap();
+    std::fs::write(folder.path().join("kustomization.yaml"), "resources: []").unwrap();
+    std::fs::write(inner.join("kustomization.yaml"), "resources: [..]").unwrap();
+    assert!(accumulate(&inner, &[]).unwrap_err().contains("cycle detected"));
+
+    let Some(program) = pleach_tests::program(&["kubectl", "kustomize"]) else {
+        return;
+    };
+    let (kinds, args) = kustomized(&program, &deploy().join("shadow"));
+    assert_eq!((kinds.len(), args[7].as_str()), (8, "--shadow"), "{kinds:?}");
+    let (kinds, args) = kustomized(&program, &deploy().join("live"));
+    assert_eq!((kinds.len(), args[7].as_str()), (9, "--live"), "{kinds:?}");
+    assert!(
+        kinds.iter().any(|kind| kind == "MutatingWebhookConfiguration"),
+        "{kinds:?}"
+    );
 }
 
 #[test]
 fn the_container_has_no_rights_and_the_program_takes_its_arguments() {
-    let deployment: Deployment = read(&of_kind("deployment.yaml", "Deployment"));
+    let deployment: Deployment = read(&of_kind("shadow/deployment.yaml", "Deployment"));
     let pod = deployment.spec.template.spec.unwrap();
     assert_eq!(pod.security_context.unwrap().run_as_non_root, Some(true));
     let container = &pod.containers[0];
@@ -112,7 +195,7 @@ fn the_container_has_no_rights_and_the_program_takes_its_arguments() {
     assert!(overlay.contains("/spec/template/spec/containers/0/args/7") && overlay.contains("--live"));
     // The program refuses other arguments before it looks at any file.
     let program = |args: &[String]| {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_pleach-kubernetes"))
+        let output = Command::new(env!("CARGO_BIN_EXE_pleach-kubernetes"))
             .args(args)
             .env("KUBECONFIG", "/nonexistent")
             .output()
@@ -136,7 +219,7 @@ fn the_container_has_no_rights_and_the_program_takes_its_arguments() {
 
 #[test]
 fn the_rights_are_the_ones_that_the_program_uses() {
-    let role: ClusterRole = read(&of_kind("rbac.yaml", "ClusterRole"));
+    let role: ClusterRole = read(&of_kind("shadow/rbac.yaml", "ClusterRole"));
     let mut rights: Vec<String> = Vec::new();
     for rule in role.rules.unwrap() {
         for resource in rule.resources.unwrap() {
@@ -157,7 +240,7 @@ fn the_rights_are_the_ones_that_the_program_uses() {
 
 #[test]
 fn the_settings_in_the_config_map_are_settings() {
-    let map: ConfigMap = read(&of_kind("config.yaml", "ConfigMap"));
+    let map: ConfigMap = read(&of_kind("shadow/config.yaml", "ConfigMap"));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pleach.toml");
     std::fs::write(&path, &map.data.unwrap()["pleach.toml"]).unwrap();
@@ -165,6 +248,21 @@ fn the_settings_in_the_config_map_are_settings() {
     let server = settings.server.unwrap();
     assert!(server.client_authority.is_some() && server.token.is_none());
     assert!(!settings.rounds.preemption);
+    // The key of marks comes from a secret: the state folder ends with the pod.
+    let deployment: Deployment = read(&of_kind("shadow/deployment.yaml", "Deployment"));
+    let pod = deployment.spec.template.spec.unwrap();
+    let mounts = pod.containers[0].volume_mounts.clone().unwrap();
+    let key = settings.mark_key.unwrap();
+    let mount = mounts
+        .iter()
+        .find(|mount| key.starts_with(&mount.mount_path))
+        .unwrap();
+    let mut volumes = pod.volumes.unwrap().into_iter();
+    let volume = volumes.find(|volume| volume.name == mount.name).unwrap();
+    assert_eq!(
+        volume.secret.unwrap().secret_name.as_deref(),
+        Some("pleach-marks")
+    );
 }
 
 #[test]
@@ -181,7 +279,7 @@ fn the_webhook_fails_open_and_sees_only_namespaces_that_ask_for_it() {
         (service.path.as_deref(), service.name.as_str()),
         (Some("/webhook"), "pleach")
     );
-    let own: Service = read(&of_kind("service.yaml", "Service"));
+    let own: Service = read(&of_kind("shadow/service.yaml", "Service"));
     assert_eq!(own.spec.unwrap().ports.unwrap()[0].port, service.port.unwrap());
 }
 

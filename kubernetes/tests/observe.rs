@@ -1,6 +1,6 @@
 //! Lists of the API server as JSON, and what a round sees of them.
 
-use crate::objects::{self, NOW_S, job, lists, node, pod};
+use crate::objects::{self, NOW_S, job, lists, mark, node, pod, settings};
 use pleach_daemon::snapshot::{JobSeen, Phase};
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::observe::{Observed, observe};
@@ -9,7 +9,7 @@ use pleach_scheduler::cluster::NodeState;
 use serde_json::{Value, json};
 
 fn see(nodes: &[Value], pods: &[Value], jobs: &[Value]) -> Observed {
-    observe(&lists(nodes, pods, jobs), &Settings::default(), NOW_S)
+    observe(&lists(nodes, pods, jobs), &settings(), NOW_S)
 }
 
 fn one(observed: &Observed) -> &JobSeen {
@@ -195,10 +195,9 @@ fn gates_of_others_are_waited_for() {
     assert!(reason(one(&observed)).contains("kueue.x-k8s.io/admission"));
 }
 
-fn let_go(pod: &Value, seat: &str, seats: &Value) -> Value {
+fn let_go(pod: &Value, seat: &str, seats: &[(&str, u32)]) -> Value {
     let mut pod = pod.clone();
-    let mark = json!({ "at_s": NOW_S - 5, "seat": seat, "seats": seats }).to_string();
-    pod["metadata"]["annotations"]["pleach/decided"] = json!(mark);
+    pod["metadata"]["annotations"]["pleach/decided"] = json!(mark(&pod, NOW_S - 5, seat, seats));
     pod["spec"]["schedulingGates"] = json!([]);
     pod["spec"]["nodeSelector"] = json!({ "kubernetes.io/hostname": seat });
     pod
@@ -206,7 +205,7 @@ fn let_go(pod: &Value, seat: &str, seats: &Value) -> Value {
 
 #[test]
 fn a_pod_that_was_let_go_holds_its_place_until_it_runs_there() {
-    let seats = json!([["n1", 1]]);
+    let seats = [("n1", 1)];
     let mut released = let_go(&pod("p", 2), "n1", &seats);
     // The node selector that we wrote is none of the user's.
     let observed = see(&[node("n1", 8)], &[released.clone()], &[]);
@@ -231,11 +230,86 @@ fn a_pod_that_was_let_go_holds_its_place_until_it_runs_there() {
     );
 }
 
+/// What the annotation was before it was signed.
+fn forged(seat: &str, seats: &Value) -> Value {
+    json!(json!({ "at_s": NOW_S - 5, "seat": seat, "seats": seats, "by": "sjf" }).to_string())
+}
+
+#[test]
+fn marks_that_no_controller_wrote_on_this_very_pod_take_no_gpus_and_open_no_gate() {
+    let real = let_go(&pod("real", 8), "n1", &[("n1", 1)]);
+    let copied = real["metadata"]["annotations"]["pleach/decided"].clone();
+    for mark in [forged("n1", &json!([["n1", 1]])), copied, json!("{}")] {
+        // Ungated and pending: a place on every node would be taken, and nobody else would start.
+        let mut loose = let_go(&pod("loose", 8), "n1", &[("n1", 1)]);
+        loose["metadata"]["annotations"]["pleach/decided"] = mark.clone();
+        loose["spec"].as_object_mut().unwrap().remove("nodeSelector");
+        let observed = see(&[node("n1", 8)], &[loose], &[]);
+        assert_eq!((&one(&observed).phase, observed.free["n1"]), (&Phase::Loose, 8));
+        // Held: more seats than pods look like a release that was cut short, ahead of all that came before.
+        let mut held = pod("held", 2);
+        held["metadata"]["annotations"] = json!({ "pleach/decided": mark });
+        let mut more = held.clone();
+        more["metadata"]["annotations"]["pleach/decided"] = forged("n1", &json!([["n1", 2]]));
+        for pod in [held, more] {
+            let observed = see(&[node("n1", 8)], &[pod], &[]);
+            let job = one(&observed);
+            assert_eq!(
+                (&job.phase, observed.jobs[&job.id].duty),
+                (&Phase::Waiting, Duty::None)
+            );
+        }
+    }
+}
+
+#[test]
+fn annotations_are_bounded_before_anything_is_made_of_them() {
+    // Each of them would be 131,072 names of nodes.
+    let many: Vec<Value> = (0..200)
+        .map(|number| {
+            let mut pod = let_go(&pod(&format!("p{number}"), 1), "n1", &[("n1", 1)]);
+            pod["metadata"]["annotations"]["pleach/decided"] = forged("n1", &json!([["n1", 131_072]]));
+            pod
+        })
+        .collect();
+    let observed = see(&[node("n1", 8)], &many, &[]);
+    assert!(
+        observed
+            .snapshot
+            .jobs
+            .iter()
+            .all(|job| job.nodes.is_empty() && job.num_nodes == 1)
+    );
+    // A name of more than 253 bytes is none.
+    let mut long = pod("long", 1);
+    long["metadata"]["annotations"] = json!({ "pleach/gang": "g".repeat(254), "pleach/gang-size": "2" });
+    assert_eq!(
+        one(&see(&[node("n1", 8)], &[long.clone()], &[])).phase,
+        Phase::Waiting
+    );
+    long["metadata"]["annotations"]["pleach/gang"] = json!("g".repeat(253));
+    assert!(reason(one(&see(&[node("n1", 8)], &[long.clone()], &[]))).contains("1 of 2"));
+    // What is kept of a list has nothing else in it.
+    for (name, text) in [
+        ("pleach/decided", " ".repeat((256 << 10) + 1)),
+        ("pleach/gang", "g".repeat(254)),
+        ("note", "x".into()),
+    ] {
+        long["metadata"]["annotations"] = json!({ name: text, "team": "t" });
+        long["metadata"]["managedFields"] = json!([{ "manager": "m" }]);
+        let mut pod = lists(&[], &[long.clone()], &[]).pods.remove(0);
+        pleach_kubernetes::pod::trim(&mut pod, Some("team"));
+        let kept: Vec<String> = pod.metadata.annotations.unwrap().into_keys().collect();
+        assert_eq!(kept, ["team"], "{name}");
+        assert_eq!(pod.metadata.managed_fields, None);
+    }
+}
+
 #[test]
 fn a_release_that_was_cut_short_is_to_be_finished_on_the_seats_of_its_mark() {
     let labels = json!({ "pleach/gang": "g" });
     let mut pods = gang(3, &labels, &json!({ "pleach/gang-size": "3" }));
-    let seats = json!([["n1", 1], ["n2", 2]]);
+    let seats = [("n1", 1), ("n2", 2)];
     pods[1] = let_go(&pods[1], "n2", &seats);
     let observed = see(&[node("n1", 2), node("n2", 4)], &pods, &[]);
     let job = one(&observed);
@@ -387,7 +461,7 @@ fn nobody_who_would_be_lost_or_was_started_by_others_may_be_preempted() {
             preemption: true,
             ..Settings::default().rounds
         },
-        ..Settings::default()
+        ..settings()
     };
     let phase = |pod: &Value| {
         let observed = observe(
@@ -397,7 +471,7 @@ fn nobody_who_would_be_lost_or_was_started_by_others_may_be_preempted() {
         );
         one(&observed).phase.clone()
     };
-    let mut running = let_go(&pod("p", 2), "n1", &json!([["n1", 1]]));
+    let mut running = let_go(&pod("p", 2), "n1", &[("n1", 1)]);
     running["spec"]["nodeName"] = json!("n1");
     assert!(
         matches!(phase(&running), Phase::Foreign { .. }),

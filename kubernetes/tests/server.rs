@@ -326,6 +326,31 @@ async fn a_client_cannot_make_it_read_or_wait_without_end() {
     );
 }
 
+#[tokio::test]
+async fn whoever_connects_and_says_nothing_keeps_nobody_out() {
+    // With client certificates and with a token: silent in TCP, and, where TLS asks for no certificate, silent after it.
+    for with_token in [false, true] {
+        let running = start(with_token).await;
+        let mut silent = Vec::new();
+        for _ in 0..300 {
+            silent.push(TcpStream::connect(running.address).await.unwrap());
+        }
+        let (client, head) = match with_token {
+            true => (None, format!("POST /token/{TOKEN}/webhook")),
+            false => (Some("ours"), "POST /webhook".to_owned()),
+        };
+        let mut guests = Vec::new();
+        for _ in 0..if with_token { 12 } else { 0 } {
+            guests.push(running.connect(None).await.unwrap());
+        }
+        // Eight places, a second for each: in turn it would be half a minute. The API server waits 2 s for a webhook.
+        let began = Instant::now();
+        let (code, _) = running.ask(client, &head, &review(&ungated())).await.unwrap();
+        assert_eq!(code, 200, "{with_token}");
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    }
+}
+
 /// A request whose body is begun and not ended.
 async fn begun(running: &Running, body: &str) -> TlsStream<TcpStream> {
     let mut stream = running.connect(Some("ours")).await.unwrap();

@@ -1,6 +1,7 @@
 //! The server of the webhook, the extender and the metrics: TLS only, one address, and a bound on everything that a client can
 //! make it do.
 
+mod room;
 mod routes;
 mod shared;
 mod tls;
@@ -8,20 +9,24 @@ mod tls;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
+use crate::config::ServerSettings;
 use crate::error::Error;
+
+use self::room::{Guest, Room};
 
 pub use shared::Shared;
 pub use tls::Pem;
 
+/// Longest time for a handshake of TLS: a client in the same cluster needs some milliseconds. Assumed.
+const HANDSHAKE: Duration = Duration::from_secs(2);
 /// How long a connection may wait for its next request.
 const IDLE: Duration = Duration::from_secs(60);
 /// Largest head of a request, bytes.
@@ -78,24 +83,22 @@ impl Server {
     /// Serves for ever.
     pub async fn run(mut self) {
         let router = routes::router(self.shared.clone());
-        let connections = Arc::new(Semaphore::new(self.shared.server.connections_max));
-        let limit = Duration::from_secs(u64::from(self.shared.server.request_limit_s));
+        let room = Room::new(self.shared.server.connections_max);
         let mut look = tokio::time::interval(LOOK);
         loop {
-            // Whoever is over the bound stays in the system's own queue.
-            let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
-                return;
-            };
-            let tcp = loop {
-                tokio::select! {
-                    accepted = self.listener.accept() => match accepted {
-                        Ok((tcp, _)) => break tcp,
-                        Err(error) => {
-                            tracing::warn!(%error, "no client can be accepted");
-                            tokio::time::sleep(PAUSE).await;
-                        }
-                    },
-                    _ = look.tick() => self.renew(),
+            let tcp = tokio::select! {
+                accepted = self.listener.accept() => match accepted {
+                    Ok((tcp, _)) => tcp,
+                    Err(error) => {
+                        tracing::warn!(%error, "no client can be accepted");
+                        room.make_space();
+                        tokio::time::sleep(PAUSE).await;
+                        continue;
+                    }
+                },
+                _ = look.tick() => {
+                    self.renew();
+                    continue;
                 }
             };
             // An answer of several segments must not wait for the client's word about the first ones.
@@ -103,11 +106,8 @@ impl Server {
             let acceptor = TlsAcceptor::from(Arc::clone(
                 &self.config.read().unwrap_or_else(PoisonError::into_inner),
             ));
-            let router = router.clone();
-            tokio::spawn(async move {
-                serve(tcp, &acceptor, router, limit).await;
-                drop(permit);
-            });
+            let (router, server) = (router.clone(), Arc::clone(&self.shared.server));
+            room.enter(|guest| serve(tcp, acceptor, router, server, guest));
         }
     }
 
@@ -126,16 +126,32 @@ impl Server {
     }
 }
 
-async fn serve(tcp: TcpStream, acceptor: &TlsAcceptor, router: Router, limit: Duration) {
+/// Serves one client. Until it has shown who it is, by a certificate or by a token, it is a guest, of whom the next ones take the
+/// place.
+async fn serve(
+    tcp: TcpStream,
+    acceptor: TlsAcceptor,
+    router: Router,
+    server: Arc<ServerSettings>,
+    guest: Arc<Guest>,
+) {
     // A client without a certificate, and one that is too slow, are none of our errors.
-    let Ok(Ok(stream)) = tokio::time::timeout(limit, acceptor.accept(tcp)).await else {
+    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(tcp)).await else {
         return;
     };
+    let limit = Duration::from_secs(u64::from(server.request_limit_s));
+    let is_known = server.client_authority.is_some();
+    if is_known && !guest.stay(limit).await {
+        return;
+    }
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(IDLE)
+        .header_read_timeout(if is_known { IDLE } else { limit })
         .max_buf_size(HEAD_MAX)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
+        .serve_connection(
+            TokioIo::new(stream),
+            TowerToHyperService::new(router.layer(Extension(guest))),
+        );
     if let Err(error) = connection.await {
         tracing::debug!(%error, "a connection ended");
     }

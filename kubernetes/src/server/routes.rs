@@ -1,18 +1,19 @@
 //! What is answered where, and to whom.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use serde::Serialize;
 use subtle::ConstantTimeEq;
 
+use super::room::Guest;
 use super::shared::Shared;
 use crate::{extender, webhook};
 
@@ -39,14 +40,22 @@ pub fn router(shared: Shared) -> Router {
 }
 
 /// Lets in who proves who he is, and as many at once as there is room for; reads the body, within bounds of size and time.
-async fn guard(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+async fn guard(
+    State(shared): State<Shared>,
+    Extension(guest): Extension<Arc<Guest>>,
+    request: Request,
+    next: Next,
+) -> Response {
     if !is_let_in(&shared, &request) {
         return StatusCode::UNAUTHORIZED.into_response();
+    }
+    let limit = Duration::from_secs(u64::from(shared.server.request_limit_s));
+    if !guest.stay(limit).await {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     let Ok(_permit) = shared.requests.try_acquire() else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
-    let limit = Duration::from_secs(u64::from(shared.server.request_limit_s));
     let answer = async {
         let (head, body) = request.into_parts();
         match to_bytes(body, shared.server.body_bytes_max).await {

@@ -23,6 +23,13 @@ use pleach_kubernetes::api::Cluster;
 use serde_json::{Value, json};
 pub use world::{World, owned};
 
+/// A time as the API server writes it.
+fn time(unix_s: i64) -> String {
+    k8s_openapi::jiff::Timestamp::from_second(unix_s)
+        .unwrap()
+        .to_string()
+}
+
 /// The server and what it knows.
 pub struct Fake {
     pub world: Arc<Mutex<World>>,

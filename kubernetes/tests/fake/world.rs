@@ -29,6 +29,8 @@ pub struct World {
     pub num_evicted: u64,
     /// Pods that vanish when they are patched next.
     pub vanish: BTreeSet<String>,
+    /// The time of the API server, Unix, s, where pods are to be bound and made with one.
+    pub now_s: Option<i64>,
     pub version: u64,
     pub number: u64,
     pub ends: BTreeMap<String, Instant>,
@@ -178,6 +180,9 @@ impl World {
         pod["spec"].as_object_mut().unwrap().remove("nodeSelector");
         pod["spec"].as_object_mut().unwrap().remove("nodeName");
         pod["status"] = json!({ "phase": "Pending" });
+        if let Some(now_s) = self.now_s {
+            pod["metadata"]["creationTimestamp"] = json!(super::time(now_s));
+        }
         self.add_pod(pod);
     }
 
@@ -199,10 +204,30 @@ impl World {
             "{uid} is bound twice"
         );
         self.binds.push((uid.to_owned(), name.clone()));
+        let now = self.now_s.map(super::time);
         self.change(key, |pod| {
             pod["spec"]["nodeName"] = json!(name);
             pod["status"]["phase"] = json!("Running");
+            if let Some(now) = now {
+                pod["status"]["conditions"] =
+                    json!([{ "type": "PodScheduled", "status": "True", "lastTransitionTime": now }]);
+            }
         });
+    }
+
+    /// A pod fails, and its Job makes another one.
+    pub fn fail(&mut self, name: &str) {
+        let key = ("team".to_owned(), name.to_owned());
+        self.change(&key, |pod| pod["status"]["phase"] = json!("Failed"));
+        self.make_anew(self.pods[&key].clone());
+    }
+
+    /// The node of a pod, by the first letters of its name, of those that have not ended.
+    pub fn node_of(&self, start: &str) -> Option<&str> {
+        let lives = |pod: &&Value| !matches!(text(pod, "/status/phase"), "Succeeded" | "Failed");
+        let mut pods = self.pods.values().filter(lives);
+        let pod = pods.find(|pod| text(pod, "/metadata/name").starts_with(start))?;
+        Some(text(pod, "/spec/nodeName")).filter(|name| !name.is_empty())
     }
 
     /// GPUs of a node that no pod holds.

@@ -1,12 +1,34 @@
 //! Objects of the API server for tests, as it writes them.
 
 use k8s_openapi::jiff::Timestamp;
+use pleach_kubernetes::Settings;
+use pleach_kubernetes::mark::{Decided, Key};
 use pleach_kubernetes::observe::Lists;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// When lists are read, Unix time, s.
 pub const NOW_S: i64 = 1_795_000_000;
+
+/// Default settings, with a key of marks.
+pub fn settings() -> Settings {
+    Settings {
+        marks: Key::of(b"the key of all tests"),
+        ..Settings::default()
+    }
+}
+
+/// The annotation that a controller with that key writes on a pod.
+pub fn mark(pod: &Value, at_s: i64, seat: &str, seats: &[(&str, u32)]) -> String {
+    let seats = seats.iter().map(|(unit, num)| ((*unit).to_owned(), *num));
+    let mark = Decided {
+        at_s,
+        seat: seat.to_owned(),
+        seats: seats.collect(),
+        by: "sjf".into(),
+    };
+    mark.text(pod["metadata"]["uid"].as_str().unwrap(), &settings().marks)
+}
 
 /// A time as the API server writes it.
 pub fn time(unix_s: i64) -> String {

@@ -51,15 +51,14 @@ class Plane:
 
     def __init__(self, folder, binaries, program):
         self.folder, self.binaries, self.program = Path(folder), Path(binaries), str(program)
-        self.etcd_port, self.peer_port, self.api_port, self.ours_port, self.health_port = free_ports(5)
+        self.etcd_port, self.peer_port, self.api_port, self.ours_port = free_ports(4)
         self.processes = {}
         for name in ("run", "log", "pki", "etc"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         text = subprocess.run([self.binary("kube-apiserver"), "--version"], capture_output=True, text=True, check=True).stdout
         self.version = text.split()[-1]
-        self.minor = int(re.match(r"v1\.(\d+)", self.version).group(1))
-        # A server that has the gates by our patch alone keeps them in JSON: its protobuf code was not made anew.
-        self.is_patched = self.minor < 27
+        if int(re.match(r"v1\.(\d+)", self.version).group(1)) < 27:
+            raise Failed(f"Kubernetes {self.version} has no scheduling gates: 1.27 or later is needed")
         self.keys()
         self.files()
 
@@ -104,7 +103,7 @@ class Plane:
 
     def files(self):
         etc = self.folder / "etc"
-        # The controller comes as its ServiceAccount would, with the rights of kubernetes/deploy/rbac.yaml.
+        # The controller comes as its ServiceAccount would, with the rights of kubernetes/deploy/shadow/rbac.yaml.
         etc.joinpath("tokens.csv").write_text(
             f'{ADMIN},admin,admin,"system:masters"\n'
             f'{SCHEDULER},system:kube-scheduler,scheduler\n'
@@ -131,12 +130,7 @@ class Plane:
             text, num = re.subn(rf"{key}: .*", f"{key}: {value}", text)
             if num != 1:
                 raise Failed(f"scheduler-config.yaml has {num} lines with {key}")
-        if self.minor < 25:
-            text = text.replace("kubescheduler.config.k8s.io/v1\n", "kubescheduler.config.k8s.io/v1beta1\n")
-            # That version would listen everywhere.
-            text += "".join(f"{of}BindAddress: 127.0.0.1:{self.health_port}\n" for of in ("healthz", "metrics"))
-        kind = "\n  contentType: application/json" if self.is_patched else ""
-        text += f"\nleaderElection:\n  leaderElect: false\nclientConnection:\n  kubeconfig: {self.scheduler_kubeconfig}{kind}\n"
+        text += f"\nleaderElection:\n  leaderElect: false\nclientConnection:\n  kubeconfig: {self.scheduler_kubeconfig}\n"
         path = self.folder / "etc" / "scheduler.yaml"
         path.write_text(text)
         self.scheduler_config = str(path)
@@ -206,8 +200,6 @@ class Plane:
                  "--endpoint-reconciler-type=none", f"--admission-control-config-file={etc / 'admission.json'}",
                  # Nobody makes service accounts here, and no kubelet takes taints away.
                  "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition", f"--cert-dir={self.folder / 'pki'}"]
-        if self.is_patched:
-            words.append("--storage-media-type=application/json")
         self.start("kube-apiserver", self.binary("kube-apiserver"), *words)
 
     def start_scheduler(self):

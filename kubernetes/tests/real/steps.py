@@ -32,8 +32,7 @@ class Steps:
         plane.start_etcd()
         plane.start_api()
         self.wait_for_api()
-        for name in ("namespace", "rbac", "config", "deployment", "service"):
-            plane.kubectl("apply", "-f", str(DEPLOY / f"{name}.yaml"))
+        self.apply_manifests()
         for name, labels in ((TEAM, {"pleach/drive": "true"}), (OTHER, {})):
             client.must("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
         for name, num in NODES.items():
@@ -44,6 +43,14 @@ class Steps:
         self.watcher.start()
         self.kubelet.start()
         self.add_webhook()
+
+    def apply_manifests(self):
+        """Both steps of the documented way into production, the second one without effect: it names a service that is not here."""
+        self.plane.kubectl("apply", "-k", str(DEPLOY / "shadow"))
+        text = self.plane.kubectl("apply", "--dry-run=server", "-o", "json", "-k", str(DEPLOY / "live"))
+        objects = json.loads(text)["items"]
+        args = [one["spec"]["template"]["spec"]["containers"][0]["args"] for one in objects if one["kind"] == "Deployment"]
+        expect(len(objects) == 9 and "--live" in args[0], f"apply -k live: {[one['kind'] for one in objects]}, {args}")
 
     def wait_for_api(self):
         wait_for("the API server is ready", lambda: self.client.ask("GET", "/readyz")[0] == 200)
@@ -236,8 +243,7 @@ class Steps:
         self.plane.write_settings(rounds="preemption = true\nrestart_cost_s = 1.0")
         self.start_ours(policy="srtf")
         budget = {"metadata": {"name": "keep"}, "spec": {"minAvailable": 3, "selector": {"matchLabels": {"kind": "long"}}}}
-        group = "policy/v1beta1" if self.plane.minor < 21 else "policy/v1"
-        path = f"/apis/{group}/namespaces/{TEAM}/poddisruptionbudgets"
+        path = f"/apis/policy/v1/namespaces/{TEAM}/poddisruptionbudgets"
         self.client.must("POST", path, budget)
         self.allow(path, 0)
         before = self.kubelet.anew
@@ -286,6 +292,45 @@ class Steps:
         self.plane.write_settings()
         self.start_ours()
 
+    def without_place(self):
+        """Gangs and pods that fill no node go to kube-scheduler at once, with the reason."""
+        names = [self.add("odd", 5, life_s=0.3, gang=("odd", 2)) for _ in range(2)]
+        self.until_all_ended()
+        for name in names:
+            left = notes(self.watcher.named(name)).get("pleach/left", "")
+            expect("not filled by pods of 5" in left, f"{name} was left for: {left}")
+        name = self.add("huge", 16)
+        wait_for("the pod of 16 is given back", lambda: "16 GPUs on one node" in notes(self.client.pod(name)).get("pleach/left", ""))
+        self.client.must("DELETE", f"/api/v1/namespaces/{TEAM}/pods/{name}")
+        self.until_all_ended()
+
+    def lost_pod(self):
+        """A gang loses a pod while others wait for its node: the pod that is made anew goes there, and nobody is evicted."""
+        gang = [self.add("lose", 8, life_s=6, estimate_s=1, gang=("lose", 3), is_owned=True) for _ in range(3)]
+        wait_for("the gang runs", lambda: all(self.watcher.node_of(name) for name in gang))
+        others = [self.add("next", 8, life_s=0.2, estimate_s=1) for _ in range(2)]
+        time.sleep(1.1)  # clocks of pods count whole seconds
+        node, before = self.watcher.node_of(gang[1]), self.kubelet.anew
+        self.client.must("DELETE", f"/api/v1/namespaces/{TEAM}/pods/{gang[1]}")
+        wait_for("the pod is made anew", lambda: self.kubelet.anew > before)
+        again = f"{gang[1]}.{self.kubelet.anew}"
+        wait_for("it is bound", lambda: self.watcher.node_of(again))
+        expect(self.watcher.node_of(again) == node, f"{again} is on {self.watcher.node_of(again)}, not on {node}")
+        expect(all(self.watcher.is_held(name) for name in others), "somebody else got the node")
+        self.until_all_ended()
+        expect(self.kubelet.anew == before + 1, "a pod of the gang was evicted")
+
+    def forged(self):
+        """Marks that a user writes take no node and open no gate."""
+        mark = json.dumps({"at_s": int(time.time()), "seat": "g1", "seats": [["g1", 1], ["g2", 1]], "by": "user"})
+        loose = [self.client.add_pod(f"forged-{name}", 1, namespace=OTHER, annotations={"pleach/decided": mark},
+                                     spec={"nodeSelector": {"nowhere": "yes"}}) for name in NODES]
+        names = [self.add("honest", 8, life_s=0.3) for _ in range(3)]
+        wait_for("honest pods run", lambda: all(self.watcher.node_of(name) for name in names))
+        for pod in loose:
+            self.client.must("DELETE", f"/api/v1/namespaces/{OTHER}/pods/{pod['metadata']['name']}")
+        self.until_all_ended()
+
     def handed_back(self):
         """Without a controller pods wait; `hand-back` gives all of them to kube-scheduler, and takes the marks of a gang off."""
         wide = [self.add("wide", 8, life_s=1, estimate_s=1) for _ in range(3)]
@@ -328,6 +373,9 @@ def main():
             ("a controller that hangs", steps.hangs),
             ("preemption, and a disruption budget that forbids it", steps.preemption),
             ("a node that is lost after pods were pinned to it", steps.lost_node),
+            ("gangs and pods that the tables have no place for", steps.without_place),
+            ("a gang that loses a pod", steps.lost_pod),
+            ("marks that users write", steps.forged),
             ("hand-back", steps.handed_back),
         ), 1):
             print(f"{number}. {words}", flush=True)

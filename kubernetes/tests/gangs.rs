@@ -1,0 +1,419 @@
+//! Gangs that the tables have no place for, gangs that lose a pod, and Jobs that are none: on hand-worked lists, and on an API
+//! server in memory.
+
+use std::time::{Duration, Instant};
+
+use crate::fake::{Fake, World, owned};
+use crate::objects::{NOW_S, job, lists, mark, node, pod, settings, time};
+use pleach_daemon::memory::Memory;
+use pleach_daemon::policy::Loaded;
+use pleach_daemon::snapshot::{JobSeen, Phase};
+use pleach_kubernetes::Settings;
+use pleach_kubernetes::controller::Controller;
+use pleach_kubernetes::observe::{Observed, observe, observe_after};
+use pleach_kubernetes::stand::Duty;
+use serde_json::{Value, json};
+
+/// Pods of a gang with owners, which came 100 s ago.
+fn gang(num: usize, gpus: u32) -> Vec<Value> {
+    let annotations = json!({ "pleach/gang": "g", "pleach/gang-size": num.to_string() });
+    let of = |rank: usize| {
+        let mut pod = owned(pod(&format!("w-{rank}"), gpus));
+        pod["metadata"]["annotations"] = annotations.clone();
+        pod
+    };
+    (0..num).map(of).collect()
+}
+
+fn of_gang(observed: &Observed) -> &JobSeen {
+    let mut jobs = observed.snapshot.jobs.iter();
+    jobs.find(|job| observed.jobs[&job.id].name.starts_with("team/g") || job.num_nodes > 1)
+        .unwrap()
+}
+
+fn why_not(observed: &Observed, job: &JobSeen) -> String {
+    let mut fifo = Loaded::heuristic("fifo").unwrap();
+    let rounds = Settings::default().rounds;
+    pleach_daemon::why_not::answer(&observed.snapshot, &Memory::default(), &mut fifo, &rounds, job.id)
+        .unwrap()
+}
+
+#[test]
+fn what_the_tables_have_no_place_for_on_empty_nodes_is_given_back_with_the_true_reason() {
+    let nodes = ["n1", "n2", "n3", "n4"].map(|name| node(name, 8));
+    for (num, gpus, words) in [
+        (2, 5, "has 2 pods of 5 GPUs: more than the 8 of the largest node"),
+        (2, 6, "has 2 pods of 6 GPUs: more than the 8 of the largest node"),
+        (2, 7, "not filled by pods of 7"),
+        (3, 3, "not filled by pods of 3"),
+        (4, 3, "has 4 pods of 3 GPUs"),
+        (
+            2,
+            9,
+            "has pods of 9 GPUs, and the largest node that they may have has 8",
+        ),
+        (
+            1,
+            16,
+            "asks for 16 GPUs on one node, and the largest that it may have has 8",
+        ),
+    ] {
+        let mut pods = gang(num, gpus);
+        let observed = observe(&lists(&nodes, &pods, &[]), &settings(), NOW_S);
+        let job = of_gang(&observed);
+        let told = why_not(&observed, job);
+        assert!(
+            told.contains("is left alone: it ") && told.contains(words),
+            "{told}"
+        );
+        assert_eq!(observed.jobs[&job.id].duty, Duty::GiveBack, "{num} x {gpus}");
+        // Once its gates are lifted it is still nothing that waits for the policy.
+        for pod in &mut pods {
+            pod["spec"]["schedulingGates"] = json!([]);
+        }
+        let observed = observe(&lists(&nodes, &pods, &[]), &settings(), NOW_S);
+        let job = of_gang(&observed);
+        assert!(matches!(job.phase, Phase::Foreign { .. }), "{:?}", job.phase);
+        assert_eq!(observed.jobs[&job.id].duty, Duty::None);
+    }
+    // The rest finds its place, however full the nodes are at present.
+    let mut full = pod("full", 8);
+    full["spec"]["nodeName"] = json!("n1");
+    full["spec"]["schedulingGates"] = json!([]);
+    for (num, gpus) in [(1, 8), (2, 4), (2, 8), (4, 2), (3, 4), (8, 4), (5, 1), (9, 2)] {
+        let pods = [gang(num, gpus), vec![full.clone()]].concat();
+        let observed = observe(&lists(&nodes, &pods, &[]), &settings(), NOW_S);
+        let jobs = &observed.snapshot.jobs;
+        assert!(
+            jobs.iter().any(|job| job.phase == Phase::Waiting),
+            "{num} x {gpus}: {jobs:?}"
+        );
+    }
+    // The largest node of a type counts, whatever its state, and of types only those that a pod may have.
+    let mut big = node("n5", 16);
+    big["spec"]["unschedulable"] = json!(true);
+    let nodes = [node("n1", 8), big];
+    let waits = |pods: &[Value]| {
+        of_gang(&observe(&lists(&nodes, pods, &[]), &settings(), NOW_S))
+            .phase
+            .clone()
+    };
+    assert_eq!(waits(&gang(2, 5)), Phase::Waiting);
+    assert!(matches!(waits(&gang(2, 9)), Phase::Foreign { .. }));
+}
+
+/// A pod of a gang that was let go `age_s` ago and bound a second later.
+fn bound(pod: &Value, node: &str, seats: &[(&str, u32)], age_s: i64) -> Value {
+    let mut pod = pod.clone();
+    pod["metadata"]["annotations"]["pleach/decided"] = json!(mark(&pod, NOW_S - age_s, node, seats));
+    pod["spec"]["schedulingGates"] = json!([]);
+    pod["spec"]["nodeSelector"] = json!({ "kubernetes.io/hostname": node });
+    pod["spec"]["nodeName"] = json!(node);
+    pod["status"] = json!({ "phase": "Running", "conditions": [{
+        "type": "PodScheduled", "status": "True", "lastTransitionTime": time(NOW_S - age_s + 1) }] });
+    pod
+}
+
+/// Used in the tables, and free for those that nobody decided about: GPUs of n1, then of n2.
+fn gpus(observed: &Observed) -> [(u32, u32); 2] {
+    let used = |row: usize| observed.snapshot.nodes[row].num_gpus_used;
+    [(used(0), observed.free["n1"]), (used(1), observed.free["n2"])]
+}
+
+#[test]
+fn a_gang_that_lost_a_pod_keeps_its_place_for_a_while_and_finds_it_again() {
+    let nodes = [node("n1", 8), node("n2", 8)];
+    let seats = [("n1", 1), ("n2", 1)];
+    let whole: Vec<Value> = std::iter::zip(gang(2, 8), ["n1", "n2"])
+        .map(|(pod, node)| bound(&pod, node, &seats, 50))
+        .collect();
+    let look = |before: &Observed, pods: &[Value], now_s: i64| {
+        observe_after(&before.lost, &lists(&nodes, pods, &[]), &settings(), now_s)
+    };
+    let begin = observe(&lists(&nodes, &whole, &[]), &settings(), NOW_S);
+    assert_eq!((gpus(&begin), begin.lost.len()), ([(8, 0), (8, 0)], 0));
+    // The second one is gone: its node is still the gang's, and somebody is told.
+    let short = look(&begin, &whole[..1], NOW_S);
+    let job = of_gang(&short);
+    assert_eq!((&job.phase, job.nodes.len()), (&Phase::Running, 2));
+    assert_eq!(gpus(&short), [(8, 0), (8, 0)]);
+    assert!(
+        short.notes[0].contains("1 of 2 pods") && short.notes[0].contains("120 s"),
+        "{:?}",
+        short.notes
+    );
+    // Another one is made, and goes there.
+    let mut anew = gang(2, 8).remove(1);
+    anew["metadata"]["name"] = json!("w-1-again");
+    anew["metadata"]["creationTimestamp"] = json!(time(NOW_S + 10));
+    let both = [whole[0].clone(), anew.clone()];
+    let again = look(&short, &both, NOW_S + 10);
+    let job = of_gang(&again);
+    assert_eq!(
+        (&job.phase, again.jobs[&job.id].duty),
+        (&Phase::Running, Duty::Finish)
+    );
+    assert_eq!(
+        (job.nodes.join(","), gpus(&again)),
+        ("n1,n2".into(), [(8, 0), (8, 0)])
+    );
+    // Pinned there and not bound yet, it makes the gang none that is about to start.
+    let mut pinned = bound(&anew, "n2", &seats, -10);
+    pinned["spec"].as_object_mut().unwrap().remove("nodeName");
+    pinned["status"] = json!({ "phase": "Pending" });
+    let going = look(&again, &[whole[0].clone(), pinned], NOW_S + 12);
+    assert_eq!(of_gang(&going).phase, Phase::Running);
+    assert_eq!(gpus(&going), [(8, 0), (8, 0)]);
+    // Nobody came in time: the place is given up, and who comes later is left to kube-scheduler.
+    let late = look(&short, &whole[..1], NOW_S + 121);
+    assert_eq!(
+        (of_gang(&late).nodes.join(","), gpus(&late)),
+        ("n1".into(), [(8, 0), (0, 8)])
+    );
+    let later = look(&late, &both, NOW_S + 200);
+    let job = of_gang(&later);
+    assert!(why_not(&later, job).contains("made anew after their places were given to others"));
+    assert_eq!(later.jobs[&job.id].duty, Duty::GiveBack);
+}
+
+#[test]
+fn places_are_kept_for_pods_that_come_again_and_for_no_others() {
+    let seats = [("n1", 1), ("n2", 1)];
+    let mut nodes = [node("n1", 8), node("n2", 8)];
+    let mut jobs = [job("train", 2, &json!({}))];
+    let indexed = |rank: usize, node: &str| {
+        let mut pod = bound(&owned(pod(&format!("t-{rank}"), 8)), node, &seats, 50);
+        pod["metadata"]["labels"] = json!({ "batch.kubernetes.io/job-name": "train" });
+        pod
+    };
+    let first = [indexed(0, "n1")];
+    let used = |nodes: &[Value], pods: &[Value], jobs: &[Value]| {
+        gpus(&observe(&lists(nodes, pods, jobs), &settings(), NOW_S))[1]
+    };
+    assert_eq!(used(&nodes, &first, &jobs), (8, 0), "it failed");
+    // An index that has succeeded does not come again.
+    jobs[0]["status"] = json!({ "succeeded": 1 });
+    assert_eq!(used(&nodes, &first, &jobs), (0, 8));
+    jobs[0]["status"] = json!({});
+    // Nor does a pod that nobody owns, nor one to a node that takes no jobs.
+    let mut alone = first.clone();
+    alone[0]["metadata"]
+        .as_object_mut()
+        .unwrap()
+        .remove("ownerReferences");
+    assert_eq!(used(&nodes, &alone, &jobs), (0, 8));
+    nodes[1]["spec"]["unschedulable"] = json!(true);
+    assert_eq!(used(&nodes, &first, &jobs), (0, 8));
+    // Whoever is ending still holds the very place that is kept.
+    nodes[1]["spec"] = json!({});
+    let mut ending = indexed(1, "n2");
+    ending["metadata"]["deletionTimestamp"] = json!(time(NOW_S));
+    assert_eq!(used(&nodes, &[first[0].clone(), ending], &jobs), (8, 0));
+    // A gang that is about to start holds its places as a whole, and none of them twice.
+    let mut pinned = indexed(1, "n2");
+    pinned["spec"].as_object_mut().unwrap().remove("nodeName");
+    pinned["status"] = json!({ "phase": "Pending" });
+    let observed = observe(
+        &lists(&nodes, &[first[0].clone(), pinned], &jobs),
+        &settings(),
+        NOW_S,
+    );
+    assert_eq!(of_gang(&observed).phase, Phase::Released { since_s: NOW_S - 50 });
+    assert_eq!(gpus(&observed), [(0, 0), (0, 0)]);
+}
+
+#[test]
+fn a_job_that_is_not_indexed_is_told_once_that_its_pods_are_no_gang() {
+    let mut queue = job("queue", 2, &json!({}));
+    queue["spec"]["completionMode"] = json!("NonIndexed");
+    let pods: Vec<Value> = (0..2)
+        .map(|number| {
+            let mut pod = pod(&format!("q-{number}"), 8);
+            pod["metadata"]["labels"] = json!({ "batch.kubernetes.io/job-name": "queue" });
+            pod
+        })
+        .collect();
+    let nodes = [node("n1", 8)];
+    let see = |job: &Value| {
+        observe(
+            &lists(&nodes, &pods, std::slice::from_ref(job)),
+            &settings(),
+            NOW_S,
+        )
+    };
+    let observed = see(&queue);
+    assert_eq!((observed.snapshot.jobs.len(), observed.notes.len()), (2, 1));
+    let note = &observed.notes[0];
+    assert!(
+        note.contains("Job team/queue runs 2 pods at once and is not Indexed"),
+        "{note}"
+    );
+    assert!(
+        observed
+            .jobs
+            .values()
+            .all(|job| job.remark.as_ref() == Some(note)),
+        "why-not says it too"
+    );
+    // One that runs one after the other, one that is a gang, and one of tasks have nothing to be told.
+    for (key, value) in [
+        ("parallelism", json!(1)),
+        ("completionMode", json!("Indexed")),
+        ("completions", json!(7)),
+    ] {
+        let mut other = queue.clone();
+        other["spec"][key] = value;
+        if key == "completions" {
+            other["spec"]["completionMode"] = json!("Indexed");
+        }
+        assert_eq!(see(&other).notes, Vec::<String>::new(), "{key}");
+    }
+}
+
+/// A world at `NOW_S` where nothing ends of itself.
+fn world(nodes: &[&str]) -> World {
+    let mut world = World {
+        life_ms: 1_000_000,
+        now_s: Some(NOW_S),
+        ..World::default()
+    };
+    nodes.iter().for_each(|name| world.add_node(node(name, 8)));
+    world
+}
+
+struct Shop {
+    fake: Fake,
+    controller: Controller,
+    _folder: tempfile::TempDir,
+}
+
+impl Shop {
+    async fn open(world: World) -> Shop {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings {
+            state_dir: folder.path().join("state"),
+            bind_wait_s: 0.0,
+            ..Settings::default()
+        };
+        let fake = Fake::start(world).await;
+        let controller = Controller::new(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
+        Shop {
+            fake,
+            controller,
+            _folder: folder,
+        }
+    }
+
+    /// A round at `NOW_S + after_s`, and time for the toy scheduler until what is asked for holds.
+    async fn round(&mut self, after_s: i64, is_so: impl Fn(&World) -> bool) -> Vec<String> {
+        self.fake.world.lock().unwrap().now_s = Some(NOW_S + after_s);
+        let notes = self.controller.round(NOW_S + after_s).await;
+        let begin = Instant::now();
+        while !is_so(&self.fake.world.lock().unwrap()) {
+            assert!(
+                begin.elapsed() < Duration::from_secs(60),
+                "after {after_s} s: {notes:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+        notes
+    }
+}
+
+#[tokio::test]
+async fn gangs_without_a_place_are_left_to_kube_scheduler_at_once_and_counted() {
+    let mut world = world(&["n1", "n2"]);
+    gang(2, 5).into_iter().for_each(|pod| world.add_pod(pod));
+    let mut shop = Shop::open(world).await;
+    let notes = shop.round(0, |world| world.binds.len() == 2).await;
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.starts_with("team/g is left to kube-scheduler: it has 2 pods of 5 GPUs")),
+        "{notes:?}"
+    );
+    {
+        let world = shop.fake.world.lock().unwrap();
+        for pod in world.pods.values() {
+            let left = pod["metadata"]["annotations"]["pleach/left"].as_str().unwrap();
+            assert!(left.contains("not filled by pods of 5"), "{left}");
+        }
+    }
+    let status = shop.controller.status();
+    assert_eq!((status.num_foreign, status.num_waiting), (1, 0));
+}
+
+#[tokio::test]
+async fn a_gang_that_loses_a_pod_gets_it_back_on_its_node_and_nothing_of_it_is_evicted() {
+    let mut world = world(&["n1", "n2"]);
+    gang(2, 8).into_iter().for_each(|pod| world.add_pod(pod));
+    let mut shop = Shop::open(world).await;
+    shop.round(0, |world| world.binds.len() == 2).await;
+    let node = {
+        let mut world = shop.fake.world.lock().unwrap();
+        // It came first, and is not of the gang.
+        world.add_pod(pod("single", 8));
+        world.now_s = Some(NOW_S + 20);
+        let node = world.node_of("w-1").unwrap().to_owned();
+        world.fail("w-1");
+        node
+    };
+    shop.round(20, |world| world.node_of("w-1") == Some(node.as_str()))
+        .await;
+    for after_s in [22, 90, 190, 300] {
+        let notes = shop.round(after_s, |_| true).await;
+        assert!(!notes.iter().any(|note| note.contains("evicted")), "{notes:?}");
+    }
+    let mut world = shop.fake.world.lock().unwrap();
+    assert_eq!((world.num_evicted, world.node_of("single")), (0, None));
+    world.life_ms = 0;
+}
+
+#[tokio::test]
+async fn a_pod_that_comes_back_too_late_goes_where_kube_scheduler_finds_room_and_the_others_run_on() {
+    let mut world = world(&["n1", "n2", "n3"]);
+    gang(2, 8).into_iter().for_each(|pod| world.add_pod(pod));
+    let mut shop = Shop::open(world).await;
+    shop.round(0, |world| world.binds.len() == 2).await;
+    let late = {
+        let mut world = shop.fake.world.lock().unwrap();
+        for name in ["one", "two"] {
+            world.add_pod(owned(pod(name, 8)));
+        }
+        world.fail("w-1");
+        // Its Job takes its time.
+        let key = world
+            .pods
+            .keys()
+            .find(|(_, name)| name.starts_with("w-1x"))
+            .unwrap()
+            .clone();
+        world.pods.remove(&key).unwrap()
+    };
+    // One of the two gets the third node, and the other one the place that was kept, once it is given up.
+    shop.round(10, |world| world.binds.len() == 3).await;
+    shop.round(131, |world| world.binds.len() == 4).await;
+    {
+        let mut world = shop.fake.world.lock().unwrap();
+        let mut late = late;
+        late["metadata"]["creationTimestamp"] = json!(time(NOW_S + 140));
+        world.add_pod(late);
+    }
+    let notes = shop.round(140, |world| world.lifted.len() == 5).await;
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.contains("made anew after their places were given")),
+        "{notes:?}"
+    );
+    for after_s in [150, 220, 400] {
+        shop.round(after_s, |_| true).await;
+    }
+    assert_eq!(shop.fake.world.lock().unwrap().num_evicted, 0);
+    assert_eq!(
+        shop.controller.status().num_failed,
+        0,
+        "{}",
+        shop.controller.status().last_error
+    );
+}

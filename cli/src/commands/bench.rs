@@ -157,10 +157,12 @@ fn environment_of(args: &BenchArgs, context: &mut Context<'_>, measured: &mut Me
         measured.key(format!("{key}_num_candidates"), json!(speed.num_candidates));
     }
     let num_envs = args.num_envs;
-    let [one, two] = figures.threads.map(|speed| speed.steps_per_s);
+    let one = figures.together.steps_per_s;
     measured.row(format!("{num_envs} environments, one thread"), one, "steps/s");
-    measured.row(format!("{num_envs} environments, two threads"), two, "steps/s");
-    measured.key("env_two_threads_ratio", json!(two / one));
+    if let Some(two) = figures.two_threads.map(|speed| speed.steps_per_s) {
+        measured.row(format!("{num_envs} environments, two threads"), two, "steps/s");
+        measured.key("env_two_threads_ratio", json!(two / one));
+    }
     let (written_per_s, bytes) = (figures.written_bytes_per_s, figures.observation_bytes);
     measured.row("memory, writing", written_per_s / 1e6, "MB/s");
     measured.row("floor: writing observations", written_per_s / bytes, "steps/s");

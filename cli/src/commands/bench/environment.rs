@@ -1,4 +1,5 @@
-//! What a step of the environment costs: one core, all environments on one thread and on two, and the floor.
+//! What a step of the environment costs: one core, all environments on one thread and, where there are more, on two, and the
+//! floor.
 
 use pleach_env::{AutoresetMode, Batch, EnvConfig, Seed, VecEnv, VectorEnv, random_action};
 
@@ -13,8 +14,10 @@ pub(super) struct Figures {
     pub one: Speed,
     /// The same where jobs are only started.
     pub starts: Speed,
-    /// All environments on one thread and on two.
-    pub threads: [Speed; 2],
+    /// All environments on one thread.
+    pub together: Speed,
+    /// The same on two; none where there is one thread (`--threads 1`).
+    pub two_threads: Option<Speed>,
     /// Bytes of one observation: all rows, also those that are only set to zero.
     pub observation_bytes: f64,
     /// Bytes per second that one core writes into memory larger than any cache.
@@ -41,10 +44,10 @@ pub(super) fn measure(args: &BenchArgs, context: &Context<'_>) -> Result<Figures
     Ok(Figures {
         one: speed(args, context, true, (1, 1))?,
         starts: speed(args, context, false, (1, 1))?,
-        threads: [
-            speed(args, context, true, (num_envs, 1))?,
-            speed(args, context, true, (num_envs, 2))?,
-        ],
+        together: speed(args, context, true, (num_envs, 1))?,
+        two_threads: (rayon::current_num_threads() > 1)
+            .then(|| speed(args, context, true, (num_envs, 2)))
+            .transpose()?,
         observation_bytes: (floats * size_of::<f32>() + spaces.num_candidates) as f64,
         written_bytes_per_s: memory(args, context)?,
     })

@@ -3,6 +3,7 @@
 //! Those of version 1 are the tasks of the suite: clusters with a queue, where order and placement matter.
 
 use pleach_scheduler::cluster::Sharing;
+use pleach_scheduler::heuristics::nearest_of;
 use pleach_scheduler::physics::overheads::Overheads;
 use pleach_scheduler::{ActionKind, ConfigError};
 
@@ -115,12 +116,17 @@ impl EnvConfig {
     pub fn registered(id: &str) -> Result<EnvConfig, Error> {
         match ALL.iter().find(|(known, ..)| *known == id) {
             Some((_, _, config)) => Ok(config()),
-            None => Err(Error::Config(ConfigError::new(
-                "env id",
-                id,
-                EnvConfig::ids().collect::<Vec<_>>().join(", "),
-                "ids carry a version, for example -v0",
-            ))),
+            None => {
+                let known: Vec<&str> = EnvConfig::ids().collect();
+                let nearest = nearest_of(&known, id).unwrap_or_default();
+                let hint = format!("did you mean {nearest}?");
+                Err(Error::Config(ConfigError::new(
+                    "env id",
+                    id,
+                    known.join(", "),
+                    hint,
+                )))
+            }
         }
     }
 
@@ -338,6 +344,18 @@ mod tests {
             }
         }
         assert!(num_costs > 40, "only {num_costs} classes were looked at");
+    }
+
+    #[test]
+    fn a_name_that_is_misspelt_is_refused_with_the_nearest_id() {
+        for (name, nearest) in [
+            ("Pleach/GavelMulti-v9", "Pleach/GavelMulti-v0"),
+            ("gavelshare", "Pleach/GavelShare-v1"),
+            ("Pleach/philly-v0", "Pleach/Philly-v0"),
+        ] {
+            let text = EnvConfig::registered(name).unwrap_err().to_string();
+            assert!(text.contains(&format!("did you mean {nearest}?")), "{text}");
+        }
     }
 
     #[test]

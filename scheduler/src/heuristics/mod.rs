@@ -139,7 +139,9 @@ fn nearest(name: &str) -> &'static str {
 #[must_use]
 pub fn nearest_of(known: &[&'static str], name: &str) -> Option<&'static str> {
     let lower = name.to_lowercase();
-    let best = known.iter().min_by_key(|known| edit_distance(known, &lower));
+    let best = known
+        .iter()
+        .min_by_key(|known| edit_distance(&known.to_lowercase(), &lower));
     best.copied()
 }
 

@@ -1,5 +1,6 @@
 //! The presets by name: one variant each, its numbers of jobs and load, its checks.
 
+use pleach_scheduler::heuristics::nearest_of;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -90,7 +91,9 @@ impl GeneratorConfig {
             "pollux" => GeneratorConfig::Pollux(PolluxConfig::default()),
             _ => {
                 let allowed = format!("one of {}", GeneratorConfig::PRESETS.join(", "));
-                return Err(config("preset", name, &allowed, "see docs/workloads.md"));
+                let nearest = nearest_of(&GeneratorConfig::PRESETS, name).unwrap_or_default();
+                let hint = format!("did you mean {nearest}?");
+                return Err(config("preset", name, &allowed, &hint));
             }
         })
     }

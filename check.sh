@@ -175,7 +175,7 @@ check_python() {
   (cd python && CARGO_TARGET_DIR="$PWD/../target" timeout 3600 "$venv/bin/maturin" build --locked -q -o ../target/wheels)
   "$venv/bin/pip" install -q --force-reinstall --no-deps target/wheels/pleach-*.whl
   (cd python/tests && timeout 1800 "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider .)
-  (cd python/tests && "$venv/bin/python" -m mypy --strict typed_use.py)
+  (cd python && "$venv/bin/python" -m mypy --strict pleach tests/typed_use.py)
 }
 check_python_libs() {
   timeout 3600 "$venv/bin/pip" install -q torch stable-baselines3 sb3-contrib 'ray[rllib]' nbclient ipykernel matplotlib moviepy

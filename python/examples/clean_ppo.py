@@ -3,7 +3,6 @@
 import argparse
 
 import gymnasium
-import numpy as np
 import torch
 from torch import nn
 
@@ -29,13 +28,12 @@ class SetNetwork(nn.Module):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name, value in [("steps", 200_000), ("num-jobs", 30), ("envs", 16), ("rollout", 128), ("epochs", 4), ("seeds", 10)]:
+    for name, value in [("steps", 200_000), ("num-jobs", 300), ("envs", 16), ("rollout", 128), ("epochs", 4), ("seeds", 10)]:
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--env", default="Pleach/GavelMulti-v1")
-    parser.add_argument("--load", type=float, default=1.5)
     args = parser.parse_args()
     torch.manual_seed(1)
-    settings = {"num_jobs": args.num_jobs, "load": args.load}
+    settings = {"num_jobs": args.num_jobs}
     mode = gymnasium.vector.AutoresetMode.SAME_STEP
     envs = gymnasium.make_vec(args.env, num_envs=args.envs, vectorization_mode="vector_entry_point", autoreset_mode=mode, **settings)
     tensor = lambda seen: {key: torch.from_numpy(value) for key, value in seen.items()}
@@ -71,8 +69,10 @@ def main():
                 loss.backward()
                 nn.utils.clip_grad_norm_(network.parameters(), 0.5)
                 adam.step()
-    learned = lambda one: network({key: torch.from_numpy(np.expand_dims(value, 0)) for key, value in one.items()})[0].logits[0].detach()
-    print(pleach.evaluate({"fifo": "fifo", "sjf-best-type": "sjf-best-type", "PPO": learned}, args.env, seeds=args.seeds, num_threads=1, **settings))
+    chances = lambda one: network({key: torch.from_numpy(value[None]) for key, value in one.items()})[0]
+    learned = {"PPO": lambda one: chances(one).logits[0].detach(), "PPO, drawn": lambda one: int(chances(one).sample())}
+    rules = {"sjf": "sjf", "fifo": "fifo", "best-type-delay": "best-type-delay"}
+    print(pleach.evaluate({**rules, **learned}, args.env, seeds=args.seeds, num_threads=1, **settings))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def main():
         return scores
 
     comparison = pleach.evaluate(
-        {args.expert: args.expert, "forest": student, "fifo": "fifo"}, args.env, num_jobs=args.num_jobs, seeds=args.seeds
+        {args.expert: args.expert, "forest": student, "sjf": "sjf", "fifo": "fifo"}, args.env, num_jobs=args.num_jobs, seeds=args.seeds
     )
     print(f"{len(rows)} rows, {taken.sum()} of them taken")
     print(comparison)

@@ -14,12 +14,11 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--env", default="Pleach/GavelMulti-v1")
     parser.add_argument("--steps", type=int, default=200_000)
-    parser.add_argument("--num-jobs", type=int, default=30)
-    parser.add_argument("--load", type=float, default=1.5)
+    parser.add_argument("--num-jobs", type=int, default=300)
     parser.add_argument("--envs", type=int, default=8)
     parser.add_argument("--seeds", type=int, default=10)
     args = parser.parse_args()
-    settings = {"num_jobs": args.num_jobs, "load": args.load}
+    settings = {"num_jobs": args.num_jobs}
 
     def make():
         return pleach.wrappers.FlatObservation(gymnasium.make(args.env, disable_env_checker=True, **settings))
@@ -46,7 +45,7 @@ def main():
     def random(observation, rng=np.random.default_rng(1)):
         return int(rng.choice(np.flatnonzero(observation["mask"])))
 
-    policies = {"fifo": "fifo", "sjf-best-type": "sjf-best-type", "random": random, "MaskablePPO": learned}
+    policies = {"sjf": "sjf", "fifo": "fifo", "best-type-delay": "best-type-delay", "random": random, "MaskablePPO": learned}
     print(pleach.evaluate(policies, args.env, seeds=args.seeds, num_threads=1, **settings))
 
 

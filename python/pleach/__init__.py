@@ -3,7 +3,7 @@
 import gymnasium
 
 from pleach import policies, wrappers
-from pleach._pleach import env_ids, workload_names
+from pleach._pleach import __version__, env_ids, workload_names
 from pleach.comparison import Comparison, Distilled, distill, evaluate
 from pleach.env import PleachEnv
 from pleach.policies import Policy, load
@@ -20,6 +20,7 @@ __all__ = [
     "Simulation",
     "TENANT_INTEGRALS",
     "Workload",
+    "__version__",
     "distill",
     "env_ids",
     "evaluate",

@@ -6,14 +6,15 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from functools import lru_cache
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary
 
-from pleach._pleach import Envs
-from pleach._settings import checked_num_threads, checked_whole, to_json
+from pleach._pleach import Envs, setting_names
+from pleach._settings import checked_num_threads, checked_whole, merged, to_json
 from pleach.workloads import as_workload
 
 # Encoded values may differ from the encoded ends of their range in the last bits.
@@ -31,12 +32,22 @@ def open_envs(
     by_tenant: bool = False,
 ) -> Envs:
     """The environments in Rust."""
+    unknown = [name for name in settings if name not in _known()]
+    if unknown:
+        # In the words of Python, which libraries look for when they try keywords.
+        allowed = ", ".join(_known())
+        raise TypeError(f"an environment got an unexpected keyword argument '{unknown[0]}': allowed are the settings {allowed}")
     num_envs, num_threads = checked_whole("num_envs", num_envs, 1, 65_536), checked_num_threads(num_threads)
     with with_jobs(settings) as settings:
         envs = Envs(env_id, to_json(settings), num_envs, mode, inadmissible, num_threads)
     if by_tenant:
         envs.record_tenants()
     return envs
+
+
+@lru_cache(maxsize=1)
+def _known() -> tuple[str, ...]:
+    return (*setting_names(), "jobs", "cluster")
 
 
 @contextmanager
@@ -56,6 +67,15 @@ def with_jobs(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         file = {"path": path, "num_jobs": settings.pop("num_jobs", len(jobs))}
         settings["workload"] = {"file": file}
         yield settings
+
+
+def made_of_settings(env: Any) -> tuple[str, dict[str, Any]] | None:
+    """The id and the present settings of an environment, below its wrappers; None for what is none of ours."""
+    own: Any = getattr(env, "unwrapped", None)
+    if not hasattr(own, "_made_of"):
+        return None
+    place = own._made_of[0]
+    return (place[0] if isinstance(place, tuple) else place), dict(own._present)
 
 
 def spaces_of(envs: Envs) -> tuple[Any, Any, dict[str, list[tuple[str, str]]]]:
@@ -80,15 +100,24 @@ def spaces_of(envs: Envs) -> tuple[Any, Any, dict[str, list[tuple[str, str]]]]:
 
 
 def views_of(envs: Envs, num_envs: int) -> dict[str, npt.NDArray[Any]]:
-    """Read-only views of the buffers in their shapes; the mask as int8, as ``Discrete.sample`` asks."""
+    """Views of the buffers in their shapes, which nobody can make writeable; the mask as int8, as ``Discrete.sample`` asks."""
     _, num_candidates, num_features = envs.sizes()
     shapes: dict[str, tuple[int, ...]] = {"global": (num_envs, -1), "candidates": (num_envs, num_candidates, num_features), "mask": (num_envs, num_candidates)}
     views = {}
     for name, array in envs.arrays().items():
-        view = array.reshape(shapes[name])
-        view.flags.writeable = False
-        views[name] = view
+        views[name] = np.frombuffer(memoryview(cast(Any, array)).toreadonly(), array.dtype).reshape(shapes[name])
     return views
+
+
+def changed(settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as the options of a reset change them."""
+    unknown = [name for name in options if name not in _known()]
+    if unknown:
+        raise ValueError(f"options {', '.join(unknown)}: allowed are the settings {', '.join(_known())}")
+    if "jobs" in options:
+        # A list takes the place of whatever else said which jobs.
+        settings = {key: value for key, value in settings.items() if key not in ("workload", "num_jobs", "load", "jobs", "cluster")}
+    return merged(settings, options)
 
 
 def checked_actions(actions: Any, num_envs: int) -> npt.NDArray[np.int64]:

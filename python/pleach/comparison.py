@@ -6,9 +6,10 @@ import json
 from typing import Any, Iterable, Mapping, Union
 
 from pleach import _pleach
-from pleach._settings import checked_num_threads, checked_seed, merged, to_json
-from pleach._spaces import with_jobs
-from pleach.policies import Policy, PolicyLike, as_inner, load
+from pleach._html import html_table
+from pleach._settings import checked_num_threads, checked_seed, checked_whole, merged, to_json
+from pleach._spaces import made_of_settings, with_jobs
+from pleach.policies import Environment, Policy, PolicyLike, as_inner, load
 from pleach.workloads import Jobs, Workload, as_arrow, as_pandas, as_workload
 
 Policies = Union[Mapping[str, PolicyLike], Iterable[PolicyLike]]
@@ -48,6 +49,10 @@ class Comparison:
             lines.append(f"{name:20} average JCT {jct_s:12.1f} s{beside}")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        shown = ("policy", "avg_jct_s", "p99_jct_s", "avg_slowdown", "utilisation", "ratio", "ratio_low", "ratio_high")
+        return html_table(f"ratios to {self.reference}", {key: self.table[key] for key in shown})
+
 
 def _row(name: str, summary: dict[str, Any]) -> dict[str, Any]:
     ratio = summary.get("ratio_vs_reference") or {}
@@ -68,7 +73,7 @@ def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 def evaluate(
     policies: Policies,
-    workload: str | Jobs | list[Workload] = "Pleach/Philly-v0",
+    workload: str | Environment | Jobs | list[Workload] = "Pleach/Philly-v0",
     *,
     seeds: int = 10,
     seed: int = 0,
@@ -82,10 +87,12 @@ def evaluate(
 ) -> Comparison:
     """Compares policies, each a name, a path, a :class:`pleach.Policy` or a function ``observation -> scores or index``.
 
-    ``policies`` is a list, or a dict with the names to show. ``workload`` is the name of a generator or an environment, drawn with
-    ``seeds`` seeds of the test stream, or jobs (a path, a table with ``cluster``, a :class:`pleach.Workload`, a list of these; those of
-    one name have seeds ``seed``, ``seed`` + 1, ...). The first policy is the reference unless another is named. ``scheduling`` as in
-    :func:`pleach.simulate`. The same bytes at any ``num_threads``.
+    ``policies`` is a list, or a dict with the names to show. ``workload`` is the name of a generator or an environment, or an
+    environment with settings of its own, drawn with ``seeds`` seeds of the test stream; or jobs (a path, a table with ``cluster``, a
+    :class:`pleach.Workload`, a list of these; those of one name have seeds ``seed``, ``seed`` + 1, ...). A function chooses among the
+    candidates that the environment shows; on generators and jobs among the default ones, and shares of GPUs where ``sharing`` says so.
+    The first policy is the reference unless another is named. ``scheduling`` as in :func:`pleach.simulate`. The same bytes at any
+    ``num_threads``.
     """
     named = policies.items() if isinstance(policies, Mapping) else ((None, policy) for policy in policies)
     inner = [as_inner(policy, name) for name, policy in named]
@@ -93,6 +100,18 @@ def evaluate(
         raise ValueError("no policies: give at least one")
     seed, num_threads = checked_seed(seed), checked_num_threads(num_threads)
     config: dict[str, Any] = {"seeds": seeds, "seed": seed, "metric": metric, "scheduling": scheduling}
+    if reference is not None:
+        config["reference"] = reference
+    first = reference or inner[0].name
+    if (made_of := made_of_settings(workload)) is not None:
+        own = {"num_jobs": num_jobs, "load": load, "cluster": cluster, **scheduling}
+        beside = [name for name, value in own.items() if value is not None]
+        if beside:
+            raise ValueError(f"{', '.join(beside)} beside an environment, which has its own: make it with these settings")
+        config["seeds"] = checked_whole("seeds", seeds, 1, 10_000)
+        with with_jobs(made_of[1]) as settings:
+            found = _pleach.evaluate(inner, to_json(config), [], (made_of[0], to_json(settings)), num_threads)
+        return _comparison(found, first)
     lists: list[_pleach.Workload] = []
     # Beside a cluster a string is the path of jobs.
     names = (*_pleach.workload_names(), *_pleach.env_ids())
@@ -105,10 +124,11 @@ def evaluate(
             raise ValueError("num_jobs and load are for workloads by name: jobs that are given stay as they are")
         given = workload if isinstance(workload, list) else [workload]
         lists = [as_workload(one, cluster)._inner for one in given]
-    if reference is not None:
-        config["reference"] = reference
-    results, runs = _pleach.evaluate(inner, to_json(config), lists, num_threads)
-    return Comparison(json.loads(results), json.loads(runs), reference or inner[0].name)
+    return _comparison(_pleach.evaluate(inner, to_json(config), lists, None, num_threads), first)
+
+
+def _comparison(found: tuple[str, str], reference: str) -> Comparison:
+    return Comparison(json.loads(found[0]), json.loads(found[1]), reference)
 
 
 class Distilled:
@@ -134,7 +154,7 @@ class Distilled:
 
 def distill(
     teacher: PolicyLike,
-    env: str | Any = "Pleach/GavelMulti-v1",
+    env: str | Environment = "Pleach/GavelMulti-v1",
     *,
     seed: int = 0,
     num_threads: int = 0,
@@ -143,19 +163,15 @@ def distill(
 ) -> Distilled:
     """Distils a teacher, of ours or a function, into a tree: the same file as ``pleach distill`` for the same teacher.
 
-    A function chooses among the candidates of the environment; :meth:`Policy.of` can give it others.
+    A function chooses among the candidates that the environment shows; :meth:`Policy.of` can give it others.
     ``env`` is an id or an environment; ``settings`` are its settings (``num_jobs``, ``load``, ``sim``, ...). ``config`` is what
     ``pleach distill --config`` takes: ``leaves``, ``rounds``, ``episodes``, ``cart``, ``target``, ``prune``, ...
     """
 
     seed, num_threads = checked_seed(seed), checked_num_threads(num_threads)
-    own: Mapping[str, Any] = {}
-    if not isinstance(env, str):
-        env_id, _, own = env.unwrapped._made_of
-        env = env_id[0] if isinstance(env_id, tuple) else env_id
-    changes = merged(dict(own), dict(settings or {}))
-    with with_jobs(changes) as changes:
-        if callable(teacher) and not isinstance(teacher, Policy):
-            teacher = Policy.of(teacher, candidates=json.loads(_pleach.candidates_of(env, to_json(changes))))
-        found = _pleach.distill(as_inner(teacher), env, to_json(changes), to_json(config), seed, num_threads)
+    env_id, own = (env, {}) if isinstance(env, str) else made_of_settings(env) or (None, {})
+    if env_id is None:
+        raise ValueError(f"env is a {type(env).__name__}: allowed are an id and an environment of this package")
+    with with_jobs(merged(own, dict(settings or {}))) as changes:
+        found = _pleach.distill(as_inner(teacher), env_id, to_json(changes), to_json(config), seed, num_threads)
     return Distilled(found[0], found[1], json.loads(found[2]))

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
-from pleach._settings import are_same, checked_seed, kept, merged
+from pleach._settings import are_same, checked_seed, kept
 from pleach._spaces import (
     OBSERVATION,
+    changed,
     checked_action,
     checked_reward,
     open_envs,
@@ -73,22 +74,17 @@ class PleachEnv(gymnasium.Env[Observation, Any]):
         }
         self._made_of = (env_id, arguments, settings)
         self._closed, self._return, self._length = False, 0.0, 0
-        self._sizes: tuple[int, int, int] | None = None
         self._open({})
 
     def _open(self, options: Mapping[str, Any]) -> None:
         env_id, arguments, settings = self._made_of
-        if "jobs" in options:
-            # A list takes the place of whatever else said which jobs.
-            settings = {key: value for key, value in settings.items() if key not in ("workload", "num_jobs", "load", "jobs", "cluster")}
-        own, by_tenant = merged(settings, options), arguments["by_tenant"]
+        own, by_tenant = changed(settings, options), arguments["by_tenant"]
         envs = open_envs(env_id, own, 1, "disabled", arguments["inadmissible"], 1, by_tenant)
-        if self._sizes not in (None, envs.sizes()):
-            raise ValueError("options change the shape of observations: make another environment for them")
         self.observation_space, self.action_space, self.features = spaces_of(envs)
         if self.render_mode in ("rgb_array", "human"):
             envs.record()
-        self._envs, self._views, self._sizes = envs, views_of(envs, 1), envs.sizes()
+        self._envs, self._views = envs, views_of(envs, 1)
+        self._present = own
         # A copy, so that a caller who changes his own dict is heard.
         self._options = kept(options)
         self._rows = {name: self._views[name][0] for name in OBSERVATION}

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Union
+from typing import Any, Callable, Mapping, Union
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
 
 from pleach import _pleach
 from pleach._settings import checked_whole, to_json
 
-if TYPE_CHECKING:
-    from pleach.env import PleachEnv
-    from pleach.vector import PleachVectorEnv
-
 Observation = Mapping[str, npt.NDArray[Any]]
+#: An environment of this package, one or N, also in wrappers of Gymnasium's.
+Environment = Union["gymnasium.Env[Any, Any]", "gymnasium.vector.VectorEnv[Any, Any, Any]"]
 #: Scores ``[C]`` of an observation's candidates, of which the largest admissible one wins, or the index of one.
 PolicyFunction = Callable[[Observation], Any]
 PolicyLike = Union["Policy", str, "os.PathLike[str]", PolicyFunction]
@@ -44,14 +43,15 @@ class Policy:
     ) -> Policy:
         """A function ``observation -> scores [C] or index`` as a policy.
 
-        ``candidates`` are the settings of the same name of an environment: what there is to choose among; or a policy that chooses
-        among the same. ``tie_key`` orders candidates of equal score: ``index`` (where ``candidates`` is no policy, which has its own),
+        Without ``candidates`` it chooses among those of the environment it plays in. Others are given as the settings of the same name
+        (``heads``, ``fitting``, ``templates``, ``reserve``, ``preempt``, ``share``, ``sizes``, ``cores``, ``wait_for_type``), or as a
+        policy that chooses among the same. ``tie_key`` orders candidates of equal score: ``index`` (where ``candidates`` is no policy, which has its own),
         ``arrival``, ``shortest-estimate``, ``smallest-gpu-time``. The function is called from other threads, one at a time.
         """
         own = str(getattr(function, "__name__", type(function).__name__))
         like = candidates._inner if isinstance(candidates, Policy) else None
-        settings = {} if candidates is None or isinstance(candidates, Policy) else dict(candidates)
-        return cls(_pleach.Policy.of_callable(name or own, function, to_json(settings), tie_key, like))
+        settings = None if candidates is None or isinstance(candidates, Policy) else to_json(candidates)
+        return cls(_pleach.Policy.of_callable(name or own, function, settings, tie_key, like))
 
     @property
     def name(self) -> str:
@@ -72,7 +72,7 @@ class Policy:
         """The same policy under another name."""
         return Policy(self._inner.named(name), self._place)
 
-    def score(self, seen: Observation | PleachEnv | PleachVectorEnv) -> npt.NDArray[np.float32]:
+    def score(self, seen: Observation | Environment) -> npt.NDArray[np.float32]:
         """Scores of the candidates, float32 [C]; those that are masked are minus infinity.
 
         Of an observation a tree can be asked, a network that corrects no heuristic, and a function; of an environment every policy but
@@ -94,7 +94,7 @@ class Policy:
             np.ascontiguousarray(observation["global"]), np.ascontiguousarray(observation["candidates"]), mask
         )
 
-    def act(self, seen: Observation | PleachEnv | PleachVectorEnv) -> Any:
+    def act(self, seen: Observation | Environment) -> Any:
         """The candidate that is chosen: an int, or int64 [N]. Of an environment the policy's own order breaks ties; of an observation
         the lowest index, for the rest of the order is not in it."""
         envs = _envs_of(seen)
@@ -103,7 +103,7 @@ class Policy:
         scores = self.score(seen)
         return int(scores.argmax()) if scores.ndim == 1 else scores.argmax(axis=1)
 
-    def explain(self, env: PleachEnv | PleachVectorEnv, action: int | None = None, index: int = 0) -> str:
+    def explain(self, env: Environment, action: int | None = None, index: int = 0) -> str:
         """Why a tree gives a candidate its score, in words: what it chooses itself, or ``action``. ``index`` is the environment of N."""
         envs = _envs_of(env)
         if envs is None:

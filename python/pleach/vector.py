@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from pleach._settings import checked_seed
+from pleach._settings import are_same, checked_seed, kept
 from pleach._spaces import (
     OBSERVATION,
+    changed,
     checked_actions,
     checked_reward,
     open_envs,
@@ -54,7 +55,9 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
         mode = AutoresetMode(autoreset_mode)
         if max_episode_steps is not None:
             settings["max_steps"] = max_episode_steps
-        self._mode, self._copy, self._reward_fn = mode, copy, reward_fn
+        # Libraries look for the mode in one of two places.
+        self._mode = self.autoreset_mode = mode
+        self._copy, self._reward_fn = copy, reward_fn
         self._made_of = (
             (env_id, num_envs),
             {
@@ -67,19 +70,29 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
             },
             settings,
         )
-        self._envs = open_envs(env_id, settings, num_envs, _WORDS[mode], inadmissible, num_threads, by_tenant)
+        self._open({})
         self.num_envs = int(num_envs)
         self.metadata = {"render_modes": [], "autoreset_mode": mode}
         self.single_observation_space, self.single_action_space, self.features = spaces_of(self._envs)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._views = views_of(self._envs, self.num_envs)
         # Steps so far, and how many there were when each episode began.
         self._num_steps, self._begun = 0, np.zeros(self.num_envs, np.int64)
         # Sums of what `reward_fn` made; those of our own rewards are kept in Rust.
         self._returns = np.zeros(self.num_envs)
         self._all = np.ones(self.num_envs, bool)
         self._all.flags.writeable = False
+
+    def _open(self, options: Mapping[str, Any]) -> None:
+        (env_id, num_envs), settings = self._made_of[0], self._made_of[2]
+        arguments: dict[str, Any] = self._made_of[1]
+        own, word = changed(settings, options), _WORDS[self._mode]
+        envs = open_envs(
+            env_id, own, num_envs, word, arguments["inadmissible"], arguments["num_threads"], arguments["by_tenant"]
+        )
+        self._envs, self._views = envs, views_of(envs, int(num_envs))
+        # A copy of the options, so that a caller who changes his own dict is heard.
+        self._present, self._options = own, kept(options)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # State within episodes is not kept: the copy begins with ``reset``.
@@ -95,28 +108,28 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
             return dict(views)
         return {"global": views["global"].copy(), "candidates": views["candidates"].copy(), "mask": views["mask"].copy()}
 
+    def _fresh_seeds(self) -> list[int]:
+        return [int(seed) for seed in self.np_random.integers(2**63, size=self.num_envs)]
+
     def _seeds(self, seed: int | Sequence[int | None] | None, begins: npt.NDArray[np.bool_]) -> list[int | None]:
         if seed is None:
-            fresh = self.np_random.integers(2**63, size=self.num_envs).tolist()
-            seeds = fresh
-        elif isinstance(seed, (int, np.integer)) or np.ndim(seed) == 0:
+            seeds = self._fresh_seeds()
+        elif isinstance(seed, (int, np.integer)) or np.ndim(cast(Any, seed)) == 0:
             first = checked_seed(seed)
             super().reset(seed=first)
             seeds = [checked_seed(first + index) for index in range(self.num_envs)]
         else:
             if len(seed) != self.num_envs:
                 raise ValueError(f"{len(seed)} seeds: allowed is one number, or {self.num_envs} of them")
-            fresh = self.np_random.integers(2**63, size=self.num_envs).tolist()
-            seeds = [new if one is None else checked_seed(one) for one, new in zip(seed, fresh)]
+            seeds = [new if one is None else checked_seed(one) for one, new in zip(seed, self._fresh_seeds())]
         return [one if begin else None for one, begin in zip(seeds, begins)]
 
     def _reset_mask(self, options: dict[str, Any] | None) -> npt.NDArray[np.bool_]:
-        options = dict(options or {})
-        mask = options.pop("reset_mask", None)
-        if options:
-            raise ValueError(f"options {sorted(options)}: allowed is reset_mask; settings go to make_vec")
-        if mask is None:
+        if options is None or "reset_mask" not in options:
             return self._all
+        mask = options["reset_mask"]
+        if len(options) > 1:
+            raise ValueError("reset_mask beside settings: settings hold for all environments, so all begin; leave out the mask")
         if not isinstance(mask, np.ndarray) or mask.dtype != bool or mask.shape != (self.num_envs,) or not mask.any():
             raise ValueError(f"reset_mask = {mask!r}: allowed is a bool array of shape ({self.num_envs},) with a true value")
         return mask
@@ -124,10 +137,14 @@ class PleachVectorEnv(VectorEnv[Observation, Any, npt.NDArray[Any]]):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
-        """Begins episodes, with seeds seed, seed + 1, ...; ``options={"reset_mask": bool [N]}`` begins only those."""
+        """Begins episodes, with seeds seed, seed + 1, ...; ``options={"reset_mask": bool [N]}`` begins only those. Other options are
+        settings of all environments, that hold until a later reset gives others."""
         self._check_open()
         begins = self._reset_mask(options)
-        self._envs.reset(self._seeds(seed, begins))
+        seeds = self._seeds(seed, begins)
+        if options is not None and "reset_mask" not in options and not are_same(options, self._options):
+            self._open(options)
+        self._envs.reset(seeds)
         self._returns[begins], self._begun[begins] = 0.0, self._num_steps
         observation = self._observation()
         return observation, self._info(observation, np.zeros(self.num_envs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import json
 import math
 import os
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pleach import _pleach
+from pleach._html import html_table
 from pleach._settings import checked_seed, checked_whole, to_json
 from pleach.policies import PolicyLike, as_inner
 
@@ -39,21 +41,25 @@ class Workload:
     def from_table(cls, table: Any, cluster: Mapping[str, Any] | Workload | None) -> Workload:
         """Jobs of a table: columns ``submit_s`` (s), ``num_gpus`` and ``run_time_s`` (s), and any of those that :attr:`columns` gives.
 
-        ``cluster`` is a dict as :attr:`cluster` gives it, or the workload whose cluster is meant.
+        ``cluster`` is a dict as :attr:`cluster` gives it, or the workload whose cluster and classes of models are meant.
         """
         columns = _columns_of(table)
-        if isinstance(cluster, Workload):
-            cluster = cluster.cluster
         if cluster is None:
             raise ValueError("a table of jobs needs a cluster: give cluster=, for example pleach.workload('philly-like').cluster")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "table.csv")
+            options: dict[str, Any] = {}
+            if isinstance(cluster, Workload):
+                # What lies beside its jobs says more than a cluster: which classes of models they are.
+                cluster.write(path)
+            else:
+                options["cluster"] = dict(cluster)
             with open(path, "w", newline="", encoding="utf-8") as file:
                 writer = csv.writer(file)
                 writer.writerow(columns)
                 writer.writerows(zip(*columns.values()))
             try:
-                return read(path, format="canonical", cluster=dict(cluster))
+                return read(path, format="canonical", **options)
             except ValueError as error:
                 raise ValueError(str(error).replace(folder + os.sep, "")) from None
 
@@ -108,6 +114,9 @@ class Workload:
     def __repr__(self) -> str:
         return f"<pleach.Workload {self.name}: {len(self)} jobs on {self.num_gpus} GPUs>"
 
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), self.columns)
+
 
 def _unpickled(text: str, report: str) -> Workload:
     return Workload(_pleach.Workload.from_json(text), report)
@@ -133,7 +142,8 @@ class Simulation:
     """What became of a workload."""
 
     def __init__(self, found: dict[str, Any]) -> None:
-        #: One row per job, column by column, in the order of the workload; times in s.
+        #: One row per job, column by column, in the order of the workload; times in s. ``nodes`` are those of its last start, as
+        #: ``3:8 4:8`` for eight GPUs on each of the nodes 3 and 4, counted from 0 over the groups of the cluster.
         self.jobs: Columns = found["jobs"]
         #: Figures over all jobs, as ``info["episode"]`` of an environment.
         self.metrics: dict[str, float] = found["metrics"]
@@ -150,6 +160,9 @@ class Simulation:
 
     def __repr__(self) -> str:
         return f"<pleach.Simulation {self.metrics['num_jobs']:.0f} jobs, average JCT {self.metrics['avg_jct_s']:.0f} s>"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), self.jobs)
 
 
 def simulate(
@@ -219,6 +232,8 @@ def _columns_of(table: Any) -> dict[str, list[Any]]:
     unknown = [name for name in columns if name not in (*REQUIRED, *OPTIONAL)]
     if unknown:
         raise ValueError(f"columns {', '.join(unknown)}: allowed are {', '.join((*REQUIRED, *OPTIONAL))}")
+    for name, column in columns.items():
+        _check_no_times(name, column)
     lists = {name: np.asarray(column).tolist() if not isinstance(column, list) else column for name, column in columns.items()}
     lengths = {name: len(column) for name, column in lists.items()}
     if len(set(lengths.values())) != 1:
@@ -234,6 +249,19 @@ def _columns_of(table: Any) -> dict[str, list[Any]]:
             if name == "num_gpus" and not isinstance(value, int):
                 raise ValueError(f"column num_gpus, row {row} is {value!r}: allowed are whole numbers")
     return lists
+
+
+def _check_no_times(name: str, column: Any) -> None:
+    """Refuses points in time and durations, which would be read as whole numbers of nanoseconds."""
+    kind = getattr(getattr(column, "dtype", None), "kind", "")
+    first = next((value for value in column if not _is_missing(value)), None)
+    if kind == "M" or isinstance(first, (datetime.date, np.datetime64)):
+        raise ValueError(
+            f"column {name} holds points in time ({first}): allowed are seconds, for example "
+            f"(frame.{name} - frame.{name}.min()).dt.total_seconds()"
+        )
+    if kind == "m" or isinstance(first, (datetime.timedelta, np.timedelta64)):
+        raise ValueError(f"column {name} holds durations ({first}): allowed are seconds, for example frame.{name}.dt.total_seconds()")
 
 
 def _is_missing(value: Any) -> bool:

@@ -3,24 +3,35 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use numpy::{PyArray1, PyArrayMethods};
+use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use pleach_scheduler::Guards;
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
 use pleach_scheduler::key_weight::KeyWeight;
 use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, ObservationRef};
-use pleach_scheduler::policy::{ChoiceRule, DecisionPoint, Needs, Policy, TieKey};
+use pleach_scheduler::policy::{CandidateConfig, ChoiceRule, DecisionPoint, Needs, Policy, TieKey};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::errors::of_experiment;
+
 /// What the function raised, kept for its caller: errors of policies are small and say no more than that.
 pub(crate) type Failure = Arc<Mutex<Option<PyErr>>>;
+
+/// What functions choose among on these workloads; on lists of jobs where there are none.
+pub(crate) fn offered(workloads: &WorkloadSource, scheduling: &SchedulingConfig) -> PyResult<CandidateConfig> {
+    workloads.candidates(scheduling).map_err(of_experiment)
+}
 
 /// A function `observation -> scores [C] or index`.
 #[derive(Clone)]
 pub(crate) struct Callable {
     pub(crate) name: String,
     pub(crate) function: Arc<Py<PyAny>>,
+    /// The candidates that it was given; none for what is offered where it plays.
+    pub(crate) own: Option<Needs>,
+    /// The candidates that it chooses among.
     pub(crate) needs: Needs,
     pub(crate) tie_key: TieKey,
     pub(crate) key_weights: Vec<KeyWeight>,
@@ -29,6 +40,12 @@ pub(crate) struct Callable {
 }
 
 impl Callable {
+    /// The same where these are offered.
+    pub(crate) fn among(mut self, offered: &CandidateConfig) -> Callable {
+        self.needs = self.own.unwrap_or_else(|| offered.needs());
+        self
+    }
+
     fn ask(&self, py: Python<'_>, seen: ObservationRef<'_>, scores: &mut [f32]) -> PyResult<()> {
         let answer = self.function.call1(py, (observation(py, seen)?,))?.into_bound(py);
         if let Ok(index) = answer.extract::<i64>() {

@@ -3,16 +3,20 @@
 use std::collections::BTreeMap;
 
 use pleach_distill::DistillConfig;
+use pleach_env::workload::generate::generate;
+use pleach_env::{EnvConfig, Seed, Source, WorkloadConfig};
 use pleach_experiments::distill::prune;
-use pleach_experiments::evaluate::evaluation::{Evaluation, EvaluationConfig};
+use pleach_experiments::evaluate::instances::seeds;
 use pleach_experiments::evaluate::metric::Metric;
-use pleach_experiments::evaluate::policy_spec::PolicySpec;
-use pleach_experiments::evaluate::results::Results;
 use pleach_experiments::train::validation::Validation;
-use pleach_experiments::{Error, Instance, Runner};
+use pleach_experiments::{
+    Error, Evaluation, EvaluationConfig, Instance, PolicySpec, Results, Runner, Watcher, WorkloadSource,
+};
+use pleach_scheduler::policy::CandidateConfig;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 
+use crate::callable::offered;
 use crate::errors::{of_env, of_experiment, refused};
 use crate::interrupt::{self, Wish};
 use crate::policy::Policy;
@@ -22,8 +26,8 @@ use crate::workload::Workload;
 /// Workloads on which a tree is chosen: as many as on the command line.
 const NUM_VALIDATION: usize = 32;
 
-fn read<T: DeserializeOwned>(key: &str, text: &str) -> PyResult<T> {
-    serde_json::from_str(text).map_err(|error| refused(key, error, "its keys", "See docs/python.md."))
+fn read<T: DeserializeOwned>(key: &str, text: &str, hint: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| refused(key, error, "its keys", hint))
 }
 
 /// The exception of a function of Python where one was raised, else ours.
@@ -32,45 +36,44 @@ fn raised(policies: &[PyRef<'_, Policy>], error: Error) -> PyErr {
     own.unwrap_or_else(|| of_experiment(error))
 }
 
-/// Compares policies by a configuration in JSON, or on workloads that are there: the results, and one object for each run, in
-/// JSON.
-#[pyfunction]
-pub(crate) fn evaluate(
-    py: Python<'_>,
-    policies: Vec<PyRef<'_, Policy>>,
-    config: &str,
-    workloads: Vec<PyRef<'_, Workload>>,
-    num_threads: usize,
-) -> PyResult<(String, String)> {
-    let config: EvaluationConfig = read("config", config)?;
-    let mut specs: Vec<PolicySpec> = Vec::new();
-    for policy in &policies {
-        policy.spec.clone().join(&mut specs);
-    }
-    // Of lists with one name each has a seed of its own, as draws of a generator have: runs are told apart by both.
-    let mut seeds: BTreeMap<&str, u64> = BTreeMap::new();
-    let instances: Vec<Instance> = workloads
-        .iter()
-        .map(|workload| {
-            let next = seeds.entry(&workload.0.name).or_insert(config.seed);
-            let seed = *next;
-            *next = next.wrapping_add(1);
-            Instance {
-                workload: (*workload.0).clone(),
-                seed,
-            }
-        })
-        .collect();
-    let wish = Wish::default();
-    let watcher = wish.watcher();
-    let done = interrupt::run(py, num_threads, &wish, move || -> Result<Results, Error> {
-        if instances.is_empty() {
-            let evaluation = Evaluation::of(&config, specs)?;
-            let drawn = evaluation.instances(&mut |_| {})?;
-            return evaluation.run(&drawn, &watcher);
+/// Where policies meet.
+enum Arena {
+    /// Workloads by name, in the conditions of the configuration.
+    Named,
+    /// Lists that are there, in the conditions of the configuration.
+    Lists(Vec<Instance>),
+    /// An environment by its id and its settings: its episodes, in its own conditions.
+    Env(String, Box<EnvConfig>),
+}
+
+impl Arena {
+    /// What functions choose among.
+    fn offered(&self, config: &EvaluationConfig) -> PyResult<CandidateConfig> {
+        match self {
+            Arena::Named => offered(&config.workload, &config.scheduling),
+            Arena::Lists(_) => offered(&WorkloadSource::default(), &config.scheduling),
+            Arena::Env(_, env) => Ok(env.candidates),
         }
-        config.scheduling.check()?;
-        let sim = config.scheduling.sim(&[]);
+    }
+
+    fn run(
+        self,
+        config: &EvaluationConfig,
+        specs: Vec<PolicySpec>,
+        watcher: &Watcher,
+    ) -> Result<Results, Error> {
+        let (instances, sim) = match self {
+            Arena::Named => {
+                let evaluation = Evaluation::of(config, specs)?;
+                let drawn = evaluation.instances(&mut |_| {})?;
+                return evaluation.run(&drawn, watcher);
+            }
+            Arena::Lists(instances) => {
+                config.scheduling.check()?;
+                (instances, config.scheduling.sim(&[]))
+            }
+            Arena::Env(id, env) => (episodes(&env, &id, config)?, env.sim),
+        };
         for spec in &specs {
             spec.check(sim.capabilities)?;
         }
@@ -78,10 +81,81 @@ pub(crate) fn evaluate(
             .ok_or_else(|| Error::config("metric", &config.metric, "a metric", "avg_jct_s is usual."))?;
         let first = specs.first().map(|spec| spec.name().to_owned());
         let runs = Runner::new(&sim)
-            .watched("evaluate", &watcher)
+            .watched("evaluate", watcher)
             .run(&instances, &specs)?;
         let reference = config.reference.clone().or(first);
         Results::by(metric, "evaluate", runs, reference.as_deref())
+    }
+}
+
+/// Episodes of an environment, the same as by its id where it has no other settings; one where all would be the same.
+fn episodes(env: &EnvConfig, id: &str, config: &EvaluationConfig) -> Result<Vec<Instance>, Error> {
+    let source = Source::open(env)?;
+    let draw = |seed: Seed| -> Result<Instance, Error> {
+        let mut workload = match &env.workload {
+            WorkloadConfig::Generate(generator) => generate(generator, seed)?,
+            WorkloadConfig::File { .. } | WorkloadConfig::Mixture(_) => source.workload(env, seed)?,
+        };
+        id.clone_into(&mut workload.name);
+        Ok(Instance {
+            workload,
+            seed: seed.0,
+        })
+    };
+    let seeds = seeds(config.seed, "test", config.seeds as usize);
+    let mut drawn: Vec<Instance> = seeds.into_iter().map(draw).collect::<Result<_, _>>()?;
+    let is_drawn = WorkloadSource::default().is_drawn(&env.sim)?;
+    if !is_drawn && drawn.iter().all(|one| one.workload == drawn[0].workload) {
+        drawn.truncate(1);
+    }
+    Ok(drawn)
+}
+
+/// Lists with their seeds: of lists with one name each has a seed of its own, as draws of a generator have, for runs are told
+/// apart by both.
+fn lists(workloads: &[PyRef<'_, Workload>], seed: u64) -> Vec<Instance> {
+    let mut seeds: BTreeMap<&str, u64> = BTreeMap::new();
+    let instances = workloads.iter().map(|workload| {
+        let next = seeds.entry(&workload.0.name).or_insert(seed);
+        let seed = *next;
+        *next = next.wrapping_add(1);
+        Instance {
+            workload: (*workload.0).clone(),
+            seed,
+        }
+    });
+    instances.collect()
+}
+
+/// Compares policies by a configuration in JSON, on workloads that are there, or in an environment (id and settings): the
+/// results, and one object for each run, in JSON.
+#[pyfunction]
+pub(crate) fn evaluate(
+    py: Python<'_>,
+    policies: Vec<PyRef<'_, Policy>>,
+    config: &str,
+    workloads: Vec<PyRef<'_, Workload>>,
+    env: Option<(String, String)>,
+    num_threads: usize,
+) -> PyResult<(String, String)> {
+    let config: EvaluationConfig = read("config", config, "help(pleach.evaluate) names them.")?;
+    let arena = match env {
+        Some((id, changes)) => {
+            let env = settings(&id, &changes).map_err(of_env)?;
+            Arena::Env(id, Box::new(env))
+        }
+        None if workloads.is_empty() => Arena::Named,
+        None => Arena::Lists(lists(&workloads, config.seed)),
+    };
+    let offered = arena.offered(&config)?;
+    let mut specs: Vec<PolicySpec> = Vec::new();
+    for policy in &policies {
+        policy.among(&offered).join(&mut specs);
+    }
+    let wish = Wish::default();
+    let watcher = wish.watcher();
+    let done = interrupt::run(py, num_threads, &wish, move || {
+        arena.run(&config, specs, &watcher)
     })?;
     let results = done.map_err(|error| raised(&policies, error))?;
     let text = |value: Result<String, serde_json::Error>| {
@@ -91,13 +165,6 @@ pub(crate) fn evaluate(
         text(serde_json::to_string(&results))?,
         text(serde_json::to_string(results.runs()))?,
     ))
-}
-
-/// Settings of the candidates of an environment with these changes, in JSON.
-#[pyfunction]
-pub(crate) fn candidates_of(id: &str, changes: &str) -> PyResult<String> {
-    let env = settings(id, changes).map_err(of_env)?;
-    serde_json::to_string(&env.candidates).map_err(|error| of_experiment(Error::Failed(error.to_string())))
 }
 
 /// Distils a teacher on the episodes of an environment: the tree's file, the tree in words, the report in JSON.
@@ -112,8 +179,8 @@ pub(crate) fn distill(
     num_threads: usize,
 ) -> PyResult<(String, String, String)> {
     let env = settings(id, changes).map_err(of_env)?;
-    let config: DistillConfig = read("config", config)?;
-    let spec = teacher.spec.clone();
+    let config: DistillConfig = read("config", config, "help(pleach.distill) names them.")?;
+    let spec = teacher.among(&env.candidates);
     spec.check(env.sim.capabilities).map_err(of_experiment)?;
     let wish = Wish::default();
     let watcher = wish.watcher();

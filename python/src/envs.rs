@@ -73,7 +73,7 @@ fn autoreset(mode: &str) -> PyResult<AutoresetMode> {
             "autoreset_mode",
             other,
             "same-step, next-step, disabled",
-            "See docs/python.md.",
+            "gymnasium.vector.AutoresetMode has them.",
         )),
     }
 }
@@ -371,16 +371,7 @@ impl Envs {
     /// The cluster of environment `index` in one line.
     fn text(&self, index: usize) -> String {
         let cluster = self.envs.envs().nth(index).and_then(|env| env.cluster());
-        cluster.map_or_else(String::new, |cluster| {
-            format!(
-                "t = {:.0} s: {} jobs wait, {} run, {} of {} GPUs are free",
-                cluster.now().as_secs_f64(),
-                cluster.num_pending(),
-                cluster.num_running(),
-                cluster.num_free(),
-                cluster.num_gpus()
-            )
-        })
+        cluster.map_or_else(String::new, figures::line)
     }
 
     /// Features of an observation: global ones, then those of a candidate.

@@ -3,6 +3,7 @@
 use numpy::{PyArray1, PyArrayMethods};
 use pleach_env::world::TenantIntegrals;
 use pleach_env::{Batch, Metrics, Spaces, VecEnv};
+use pleach_scheduler::cluster::Cluster;
 use pleach_scheduler::features::{Feature, FeatureSchema};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -71,6 +72,18 @@ pub(crate) fn last_observation<'py>(
     let mask = mask.iter().map(|admissible| i8::from(*admissible));
     last.set_item("mask", PyArray1::from_vec(py, mask.collect()))?;
     Ok(last)
+}
+
+/// A cluster in one line.
+pub(crate) fn line(cluster: &Cluster) -> String {
+    format!(
+        "t = {:.0} s: {} jobs wait, {} run, {} of {} GPUs are free",
+        cluster.now().as_secs_f64(),
+        cluster.num_pending(),
+        cluster.num_running(),
+        cluster.num_free(),
+        cluster.num_gpus()
+    )
 }
 
 /// Features of an observation: global ones, then those of a candidate.

@@ -52,13 +52,14 @@ fn _pleach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<envs::Envs>()?;
     module.add_class::<policy::Policy>()?;
     module.add_class::<workload::Workload>()?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(env_ids, module)?)?;
+    module.add_function(wrap_pyfunction!(settings::setting_names, module)?)?;
     module.add_function(wrap_pyfunction!(workload_names, module)?)?;
     module.add_function(wrap_pyfunction!(policy::policy_names, module)?)?;
     module.add_function(wrap_pyfunction!(command_line, module)?)?;
     module.add_function(wrap_pyfunction!(fault, module)?)?;
     module.add_function(wrap_pyfunction!(workload::simulate, module)?)?;
     module.add_function(wrap_pyfunction!(compare::evaluate, module)?)?;
-    module.add_function(wrap_pyfunction!(compare::candidates_of, module)?)?;
     module.add_function(wrap_pyfunction!(compare::distill, module)?)
 }

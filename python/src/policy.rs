@@ -21,24 +21,36 @@ use crate::errors::{guarded, of_experiment, refused};
 #[pyclass(module = "pleach._pleach", frozen)]
 pub(crate) struct Policy {
     pub(crate) spec: PolicySpec,
-    /// What a function of Python raised.
-    failure: Failure,
+    /// The function, where it is one of Python.
+    function: Option<Callable>,
     /// One that is ready to be asked.
     ready: Mutex<Option<Box<dyn pleach_scheduler::policy::Policy>>>,
 }
 
 impl Policy {
-    fn of(spec: PolicySpec, failure: Failure) -> Policy {
+    fn of(spec: PolicySpec, function: Option<Callable>) -> Policy {
         Policy {
             spec,
-            failure,
+            function,
             ready: Mutex::new(None),
         }
     }
 
     /// The exception of a function of Python, if it raised one since this was last asked.
     pub(crate) fn take_failure(&self) -> Option<PyErr> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let failure = &self.function.as_ref()?.failure;
+        failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The policy as it plays where these are offered: a function chooses among them unless it was given others.
+    pub(crate) fn among(&self, offered: &CandidateConfig) -> PolicySpec {
+        match &self.function {
+            None => self.spec.clone(),
+            Some(function) => {
+                let function = function.clone().among(offered);
+                PolicySpec::made(self.spec.name(), move || Box::new(function.clone()))
+            }
+        }
     }
 
     /// Calls `ask` with a policy that is ready; one that panics is not asked again.
@@ -78,16 +90,16 @@ impl Policy {
         let spec = found
             .pop()
             .ok_or_else(|| PyRuntimeError::new_err("no policy was found"))?;
-        Ok(Policy::of(spec, Failure::default()))
+        Ok(Policy::of(spec, None))
     }
 
-    /// A function of Python as a policy that chooses among the candidates of these settings (JSON), or among those of a policy
-    /// that is there, whose order of equal scores it has too where none is named.
+    /// A function of Python as a policy that chooses among what is offered where it plays, among the candidates of these
+    /// settings (JSON), or among those of a policy that is there, whose order of equal scores it has too where none is named.
     #[staticmethod]
     fn of_callable(
         name: &str,
         function: Py<PyAny>,
-        candidates: &str,
+        candidates: Option<&str>,
         tie_key: Option<&str>,
         like: Option<PyRef<'_, Policy>>,
     ) -> PyResult<Policy> {
@@ -110,36 +122,29 @@ impl Policy {
         let guards = like
             .as_ref()
             .map_or(Guards::NONE, |like| like.choice_rule().guards);
-        let candidates: CandidateConfig = serde_json::from_str(candidates).map_err(|error| {
-            refused(
-                "candidates",
-                error,
-                "the keys of candidates",
-                "See docs/python.md.",
-            )
-        })?;
-        candidates
-            .validate()
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let failure = Failure::default();
-        let callable = Callable {
+        let own = match (like, candidates) {
+            (Some(like), _) => Some(like.needs()),
+            (None, Some(text)) => Some(candidates_of(text)?.needs()),
+            (None, None) => None,
+        };
+        let function = Callable {
             name: name.to_owned(),
             function: Arc::new(function),
-            needs: like.map_or_else(|| candidates.needs(), |like| like.needs()),
+            own,
+            needs: own.unwrap_or_else(|| CandidateConfig::default().needs()),
             tie_key,
             key_weights,
             guards,
-            failure: Arc::clone(&failure),
+            failure: Failure::default(),
         };
-        Ok(Policy::of(
-            PolicySpec::made(name, move || Box::new(callable.clone())),
-            failure,
-        ))
+        let copy = function.clone();
+        let spec = PolicySpec::made(name, move || Box::new(copy.clone()));
+        Ok(Policy::of(spec, Some(function)))
     }
 
     /// The same policy under another name.
     fn named(&self, name: &str) -> Policy {
-        Policy::of(self.spec.clone().named(Some(name)), Arc::clone(&self.failure))
+        Policy::of(self.spec.clone().named(Some(name)), self.function.clone())
     }
 
     #[getter]
@@ -214,6 +219,18 @@ impl Policy {
         scores.resize(mask.len(), 0.0);
         Ok(PyArray1::from_vec(py, masked(scores, mask)))
     }
+}
+
+/// Candidates of settings in JSON.
+fn candidates_of(text: &str) -> PyResult<CandidateConfig> {
+    let candidates: CandidateConfig = serde_json::from_str(text).map_err(|error| {
+        let hint = "help(pleach.Policy.of) says what candidates are.";
+        refused("candidates", error, "the keys of candidates", hint)
+    })?;
+    candidates
+        .validate()
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(candidates)
 }
 
 /// Refuses arrays of other widths than observations have.

@@ -4,6 +4,8 @@ use pleach_env::Error;
 use pleach_env::workload::generate::GeneratorConfig;
 use pleach_env::{EnvConfig, WorkloadConfig};
 use pleach_scheduler::ConfigError;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
 use serde_json::{Map, Value};
 
 fn refused(value: impl ToString, allowed: impl ToString) -> Error {
@@ -11,7 +13,7 @@ fn refused(value: impl ToString, allowed: impl ToString) -> Error {
         key: "settings of the environment".into(),
         value: value.to_string(),
         allowed: allowed.to_string(),
-        hint: "see docs/python.md".into(),
+        hint: "help(pleach.PleachEnv) names them".into(),
     })
 }
 
@@ -44,6 +46,18 @@ pub(crate) fn settings(id: &str, text: &str) -> Result<EnvConfig, Error> {
     config.workload = config.workload.resized(num_jobs.map(|num| num as usize), load)?;
     config.validate()?;
     Ok(config)
+}
+
+/// The keys of settings, those that [`settings`] takes for short among them.
+///
+/// # Errors
+/// None in practice: settings can be written.
+#[pyfunction]
+pub(crate) fn setting_names() -> PyResult<Vec<String>> {
+    let whole = serde_json::to_value(EnvConfig::default());
+    let whole = whole.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let keys = whole.as_object().into_iter().flat_map(Map::keys).cloned();
+    Ok(keys.chain(["num_jobs", "load"].map(String::from)).collect())
 }
 
 fn take<T>(

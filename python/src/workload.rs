@@ -14,11 +14,13 @@ use pleach_scheduler::Planner;
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::Resources;
 use pleach_scheduler::Time;
-use pleach_scheduler::cluster::Cluster;
+use pleach_scheduler::cluster::{Cluster, Placement};
+use pleach_scheduler::decision::Action;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::callable::offered;
 use crate::errors::{of_env, of_experiment, refused};
 use crate::interrupt::{self, Wish};
 use crate::policy::Policy;
@@ -53,8 +55,14 @@ impl Workload {
     /// Reads a list of jobs; the second result is what the importer has to say. `options` are those of imports, in JSON.
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf, options: &str) -> PyResult<(Workload, String)> {
-        let options: ImportOptions = serde_json::from_str(options)
-            .map_err(|error| refused("options", error, "the options of imports", "See docs/python.md."))?;
+        let options: ImportOptions = serde_json::from_str(options).map_err(|error| {
+            refused(
+                "options",
+                error,
+                "the options of imports",
+                "help(pleach.read) names them.",
+            )
+        })?;
         let read = interrupt::run(py, 1, &Wish::default(), move || import(&path, &options))?;
         let (jobs, report) = read.map_err(of_env)?;
         Ok((Workload(Arc::new(jobs)), report.to_string()))
@@ -141,7 +149,8 @@ impl Workload {
                 let values = jobs.iter().map(|job| value(&job.resources));
                 PyArray1::from_vec(py, values.collect())
             };
-            columns.set_item("gpu_milli", column(|asked| f64::from(asked.gpu_milli)))?;
+            let milli = jobs.iter().map(|job| u32::from(job.resources.gpu_milli));
+            columns.set_item("gpu_milli", PyArray1::from_vec(py, milli.collect()))?;
             columns.set_item("gpu_memory_gib", column(|asked| asked.gpu_memory_gib))?;
             columns.set_item("cpu_cores", column(|asked| asked.cpu_cores))?;
             columns.set_item("memory_gib", column(|asked| asked.memory_gib))?;
@@ -150,10 +159,12 @@ impl Workload {
     }
 }
 
-/// A planner that stops when it is asked to.
+/// A planner that stops when it is asked to, and what it started where.
 struct Stoppable {
     inner: Box<dyn Planner>,
     wish: Wish,
+    /// GPUs of the last start of each job, by the numbers of their nodes; empty for one that was not started.
+    placed: Vec<Placement>,
 }
 
 impl Planner for Stoppable {
@@ -165,7 +176,14 @@ impl Planner for Stoppable {
         if self.wish.is_made() {
             return Err(PolicyError::Stopped);
         }
-        self.inner.plan(cluster)
+        let before = cluster.num_decisions();
+        self.inner.plan(cluster)?;
+        for decision in &cluster.decisions()[before..] {
+            if decision.action == Action::Start {
+                self.placed[decision.row.index()].clone_from(&decision.placement);
+            }
+        }
+        Ok(())
     }
 
     fn wake_at(&self, cluster: &Cluster) -> Option<Time> {
@@ -184,7 +202,7 @@ pub(crate) fn scheduling(text: &str) -> PyResult<SchedulingConfig> {
             "scheduling",
             error,
             "the keys of scheduling",
-            "See docs/python.md.",
+            "help(pleach.simulate) names them.",
         )
     })?;
     config.check().map_err(of_experiment)?;
@@ -200,34 +218,50 @@ pub(crate) fn simulate<'py>(
     settings: &str,
     seed: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let scheduling = scheduling(settings)?;
     let sim = SimConfig {
         seed,
         record_utilisation: true,
-        ..scheduling(settings)?.sim(&[])
+        ..scheduling.sim(&[])
     };
-    policy.spec.check(sim.capabilities).map_err(of_experiment)?;
+    let spec = policy.among(&offered(&WorkloadSource::default(), &scheduling)?);
+    spec.check(sim.capabilities).map_err(of_experiment)?;
     let wish = Wish::default();
     let mut planner = Stoppable {
-        inner: policy.spec.make_planner().map_err(of_experiment)?,
+        inner: spec.make_planner().map_err(of_experiment)?,
         wish: wish.clone(),
+        placed: vec![Placement::new(); workload.0.jobs.len()],
     };
     let jobs = Arc::clone(&workload.0);
     let own = Arc::clone(&jobs);
-    let done = interrupt::run(py, 1, &wish, move || simulate_planner(&own, &sim, &mut planner))?;
-    let result = done.map_err(|error| policy.take_failure().unwrap_or_else(|| of_env(error)))?;
+    let done = interrupt::run(py, 1, &wish, move || {
+        Ok((simulate_planner(&own, &sim, &mut planner)?, planner.placed))
+    })?;
+    let (result, placed) = done.map_err(|error| policy.take_failure().unwrap_or_else(|| of_env(error)))?;
     let found = PyDict::new(py);
     let metrics = PyDict::new(py);
     for (key, value) in result.metrics.fields() {
         metrics.set_item(key, value)?;
     }
     found.set_item("metrics", metrics)?;
-    found.set_item("jobs", outcomes(py, &jobs, &result)?)?;
+    let columns = outcomes(py, &jobs, &result)?;
+    columns.set_item("nodes", placed.iter().map(nodes).collect::<Vec<String>>())?;
+    found.set_item("jobs", columns)?;
     let (times, held): (Vec<f64>, Vec<f64>) = result.utilisation.into_iter().unzip();
     let utilisation = PyDict::new(py);
     utilisation.set_item("time_s", times.into_pyarray(py))?;
     utilisation.set_item("held_gpus", held.into_pyarray(py))?;
     found.set_item("utilisation", utilisation)?;
     Ok(found)
+}
+
+/// A placement in words: `3:8 4:8` for eight GPUs on each of the nodes 3 and 4, counted from 0 over the groups of the cluster.
+fn nodes(placement: &Placement) -> String {
+    let slices = placement.iter();
+    let words: Vec<String> = slices
+        .map(|slice| format!("{}:{}", slice.node.index(), slice.num_gpus()))
+        .collect();
+    words.join(" ")
 }
 
 /// What became of the jobs, column by column.

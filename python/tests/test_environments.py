@@ -151,8 +151,11 @@ def test_the_first_reset_begins_all():
 def test_views_are_read_only_and_outlive_their_environment():
     envs = vector(copy=False)
     observation, _ = envs.reset(seed=1)
-    with pytest.raises(ValueError):
-        observation["mask"][0, 0] = 1
+    for view in observation.values():
+        with pytest.raises(ValueError, match="read-only"):
+            view[0, 0] = 1
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            view.flags.writeable = True
     kept = observation["candidates"].copy()
     envs.step(lasts(observation))
     assert (observation["candidates"] != kept).any()
@@ -185,7 +188,7 @@ def test_actions_of_another_kind_are_refused(bad):
 @pytest.mark.parametrize(
     "settings, words",
     [
-        ({"job": 3}, "unknown field `job`"),
+        ({"sim": {"job": 3}}, "unknown field `job`"),
         ({"jobs": 3}, "a table is a int"),
         ({"num_jobs": 0}, "at least 1"),
         ({"load": "high"}, "0.01 to 10"),
@@ -202,6 +205,13 @@ def test_bad_settings_are_value_errors(settings, words):
         pleach.PleachEnv(ID, **settings)
     with pytest.raises(ValueError):
         pleach.PleachEnv("Pleach/None-v0")
+
+
+@pytest.mark.parametrize("make", [pleach.PleachEnv, lambda *id, **own: gymnasium.make(*id, **own), lambda id, **own: pleach.PleachVectorEnv(id, 2, **own)])
+def test_a_keyword_that_nobody_knows_is_a_type_error_in_the_words_of_python(make):
+    # TorchRL tries `frameskip` and goes on without it where these words come back.
+    with pytest.raises(TypeError, match="unexpected keyword argument 'frameskip'.*num_jobs, load, jobs, cluster"):
+        make(ID, frameskip=1)
 
 
 CALLS = {
@@ -266,8 +276,35 @@ def test_options_change_settings_until_others_are_given():
         rewards.append(reward)
         ended = terminated or truncated
     assert info["episode"]["num_jobs"] == 12 and min(rewards) >= 0 and sum(rewards) > 0
-    with pytest.raises(ValueError, match="unknown field"):
+    with pytest.raises(ValueError, match="options speed: allowed are the settings"):
         env.reset(options={"speed": 3})
+
+
+def test_options_of_many_are_settings_of_all_until_others_are_given():
+    envs, harder = vector(num_envs=2, num_jobs=20), vector(num_envs=2, num_jobs=20, load=2.0)
+
+    def seconds(some, options=None):
+        """Simulated time of each of the first 20 steps."""
+        observation, _ = some.reset(seed=1, options=options)
+        found = []
+        for _ in range(20):
+            observation, *_, info = some.step(lasts(observation))
+            found.append(info["dt_s"].tolist())
+        return found
+
+    plain = seconds(envs)
+    assert plain != seconds(harder) == seconds(envs, {"load": 2}) == seconds(envs)
+    assert seconds(envs, {}) == plain
+    jobs = pleach.workload("philly-like", num_jobs=12, seed=3)
+    envs.reset(seed=1, options={"jobs": jobs})
+    assert [len(tenants) for tenants in envs.tenants] == [len(jobs.cluster["tenants"])] * 2
+    for options, words in (
+        ({"reset_mask": np.ones(2, bool), "load": 2}, "reset_mask beside settings"),
+        ({"speed": 3}, "options speed: allowed are the settings"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            envs.reset(options=options)
+    assert envs.autoreset_mode == envs.metadata["autoreset_mode"]
 
 
 def test_a_reward_function_sees_what_a_step_has_gained():

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +11,16 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "examples"
 TINY = {
-    "imitate.py": ("sklearn", ["--steps", "60", "--num-jobs", "20", "--seeds", "2"]),
+    "distil.py": ("numpy", ["--seeds", "4"]),
+    "imitate.py": ("sklearn", ["--steps", "200", "--num-jobs", "200", "--seeds", "2"]),
     "maskable_ppo.py": ("sb3_contrib", ["--steps", "4096", "--num-jobs", "10", "--seeds", "2"]),
     "clean_ppo.py": ("torch", ["--steps", "4096", "--num-jobs", "10", "--seeds", "2"]),
     "rllib_ppo.py": ("ray", ["--updates", "1", "--num-jobs", "10"]),
 }
+
+
+#: Functions that need no long training, and are held to shortest job first.
+HELD = {"distil.py": ["linear", "tree"], "imitate.py": ["forest"]}
 
 
 def is_there(module):
@@ -22,15 +28,21 @@ def is_there(module):
 
 
 @pytest.mark.parametrize("name", TINY)
-def test_an_example_runs(name):
+def test_an_example_runs(name, tmp_path):
     module, words = TINY[name]
     if not is_there(module):
         if os.environ.get("PLEACH_CHECK_PYTHON_LIBS") == "1":
             pytest.fail(f"{module} is not installed")
         pytest.skip(f"{module} is not installed")
-    done = subprocess.run([sys.executable, str(FOLDER / name), *words], capture_output=True, text=True, timeout=1200)
+    done = subprocess.run([sys.executable, str(FOLDER / name), *words], cwd=tmp_path, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip()
+    jct_s = dict(re.findall(r"^(\S+) +average JCT +([0-9.]+) s", done.stdout, re.MULTILINE))
+    jct_s = {policy: float(seconds) for policy, seconds in jct_s.items()}
+    for policy in HELD.get(name, []):
+        assert jct_s[policy] <= 1.05 * jct_s["sjf"], done.stdout
+    if name == "distil.py":
+        assert jct_s["tree"] < jct_s["linear"], done.stdout
 
 
 def test_examples_are_short():

@@ -4,6 +4,8 @@ import ast
 import inspect
 from pathlib import Path
 
+import pytest
+
 import pleach
 from pleach import _pleach
 
@@ -38,6 +40,46 @@ def test_the_package_is_typed_and_knows_its_integrals():
     env = pleach.PleachEnv("Pleach/Philly-v0", num_jobs=5)
     env.reset(seed=1)
     assert tuple(env.gained()) == pleach.INTEGRALS
+
+
+def test_the_package_says_its_version_and_the_wheel_what_it_is():
+    from importlib.metadata import metadata
+
+    own = metadata("pleach")
+    assert pleach.__version__ == own["Version"]
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    assert own["Description-Content-Type"].startswith("text/markdown") and own.get_payload().strip() == readme.strip()
+    assert {"Programming Language :: Rust", "Typing :: Typed"} <= set(own.get_all("Classifier"))
+
+
+def test_errors_send_nobody_to_documents_that_the_package_does_not_hold():
+    env = pleach.PleachEnv("Pleach/Philly-v0", num_jobs=5)
+    calls = (
+        lambda: pleach.PleachEnv("Pleach/Philly-v0", sim={"x": 1}),
+        lambda: pleach.PleachEnv("Pleach/Philly-v0", workload="phily"),
+        lambda: pleach.evaluate(["sjf"], "philly-like", preemptions=True),
+        lambda: pleach.evaluate(["sjf"], "no-such-list"),
+        lambda: pleach.distill("sjf", env, leafs=[2]),
+        lambda: pleach.simulate(pleach.workload("philly-like", num_jobs=5), "sjf", speed=2),
+        lambda: pleach.read("jobs.csv", format="slurm"),
+        lambda: pleach.Policy.of(lambda seen: 0, candidates={"head": 1}),
+    )
+    for call in calls:
+        with pytest.raises(ValueError) as error:
+            call()
+        assert "docs/" not in str(error.value), error.value
+
+
+def test_notebooks_show_tables():
+    jobs = pleach.workload("philly-like", num_jobs=12, seed=3)
+    comparison = pleach.evaluate({"<mine>": "sjf", "fifo": "fifo"}, jobs)
+    for shown, words in (
+        (jobs, ("12 jobs on", "<th>run_time_s</th>", "and 2 more")),
+        (pleach.simulate(jobs, "sjf"), ("average JCT", "<th>nodes</th>")),
+        (comparison, ("ratios to &lt;mine&gt;", "<td>&lt;mine&gt;</td>", "<th>ratio</th>")),
+    ):
+        text = shown._repr_html_()
+        assert text.startswith("<table>") and text.endswith("</table>") and all(word in text for word in words), text
 
 
 def test_the_page_of_names_is_up_to_date():

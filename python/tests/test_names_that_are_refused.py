@@ -23,6 +23,15 @@ def test_an_unknown_environment(call, name):
     assert name in text and all(known in text for known in pleach.env_ids()), text
 
 
+@pytest.mark.parametrize("call", CALLS)
+def test_the_nearest_name_is_offered(call):
+    with pytest.raises(ValueError, match="[Dd]id you mean Pleach/GavelMulti-v[01]\\?"):
+        CALLS[call]("Pleach/GavelMuti-v1")
+    if call in ("workload", "evaluate"):
+        with pytest.raises(ValueError, match=r"Did you mean gavel-multi\?"):
+            CALLS[call]("gavelmulti")
+
+
 @pytest.mark.parametrize("call", ["evaluate", "workload"])
 def test_generators_are_named_too(call):
     with pytest.raises(ValueError) as error:

@@ -28,6 +28,17 @@ def test_a_workload_goes_to_a_table_and_back(jobs):
     assert pickle.loads(pickle.dumps(jobs)) == jobs
 
 
+@pytest.mark.parametrize("name", ["gavel-multi", "synergy-multi", "pollux", "sia-philly"])
+def test_a_table_beside_its_workload_keeps_the_classes_of_models(name):
+    jobs = pleach.workload(name, num_jobs=30, seed=3)
+    again = pleach.Workload.from_table(jobs.to_pandas(), jobs)
+    assert len(set(jobs.columns["class"])) > 1 and again.columns["class"] == jobs.columns["class"]
+    runs = [pleach.simulate(one, "sjf-best-type").jobs["finish_s"] for one in (jobs, again)]
+    np.testing.assert_array_equal(*runs)
+    few = pleach.Workload.from_table(jobs.to_pandas().head(7), jobs)
+    assert len(few) == 7 and few.cluster == jobs.cluster
+
+
 @pytest.mark.parametrize("name", ["jobs.csv", "jobs.csv.gz", "jobs.parquet"])
 def test_files_hold_all_of_it(jobs, tmp_path, name):
     jobs.write(tmp_path / name)
@@ -63,6 +74,21 @@ def test_tables_that_cannot_be_used_are_refused_with_column_and_row(jobs):
     ):
         with pytest.raises(ValueError, match=words):
             pleach.Workload.from_table({**good, **change}, alone)
+    days = pandas.to_datetime(["2017-10-03 00:00", "2017-10-03 00:01"])
+    for change, words in (
+        ({"submit_s": days}, r"column submit_s holds points in time.*\(frame.submit_s - frame.submit_s.min\(\)\).dt.total_seconds\(\)"),
+        ({"submit_s": days.tz_localize("UTC")}, "points in time"),
+        ({"submit_s": list(days.to_pydatetime())}, "points in time"),
+        ({"submit_s": [days[0].date(), days[1].date()]}, "points in time"),
+        ({"run_time_s": days - days[0]}, "column run_time_s holds durations.*frame.run_time_s.dt.total_seconds"),
+        ({"run_time_s": np.array([5, 6], "m8[s]")}, "durations"),
+    ):
+        for table in ({**good, **change}, pandas.DataFrame({**good, **change})):
+            with pytest.raises(ValueError, match=words):
+                pleach.Workload.from_table(table, alone)
+    mended = pandas.DataFrame({**good, "submit_s": days})
+    mended.submit_s = (mended.submit_s - mended.submit_s.min()).dt.total_seconds()
+    assert pleach.Workload.from_table(mended, alone).columns["submit_s"].tolist() == [0.0, 60.0]
     with pytest.raises(ValueError, match="needs a cluster"):
         pleach.Workload.from_table(good, None)
     with pytest.raises(ValueError, match="philly-like"):
@@ -77,6 +103,17 @@ def test_a_simulation_gives_every_job_and_the_curve(jobs):
     assert len(frame) == 40 and list(frame["job_id"]) == jobs.columns["job_id"]
     assert frame["jct_s"].mean() == pytest.approx(found.metrics["avg_jct_s"])
     assert (frame["finish_s"] - frame["submit_s"]).equals(frame["jct_s"])
+    nodes = [dict(tuple(map(int, slice.split(":"))) for slice in text.split()) for text in frame["nodes"]]
+    assert [sum(one.values()) for one in nodes] == frame["num_gpus"].tolist()
+    groups = jobs.cluster["node_groups"]
+    assert max(max(one) for one in nodes) < sum(group["count"] for group in groups)
+    # Nobody is stopped here, so a job is where it was put from its start to its end: no node has more than all of its GPUs.
+    for at_s in frame["first_start_s"]:
+        held_on = {}
+        for one in [nodes[row] for row in np.flatnonzero((frame["first_start_s"] <= at_s) & (at_s < frame["finish_s"]))]:
+            for node, num in one.items():
+                held_on[node] = held_on.get(node, 0) + num
+        assert max(held_on.values()) <= groups[0]["gpus_per_node"]
     held = found.utilisation["held_gpus"]
     assert held.max() <= jobs.num_gpus and (np.diff(found.utilisation["time_s"]) >= 0).all()
     mean = pleach.evaluate(["sjf"], jobs).table["avg_jct_s"][0]

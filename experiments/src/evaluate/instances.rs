@@ -73,7 +73,7 @@ impl WorkloadSource {
     ///
     /// # Errors
     /// As [`WorkloadSource::check`].
-    pub(crate) fn is_drawn(&self, sim: &SimConfig) -> Result<bool, Error> {
+    pub fn is_drawn(&self, sim: &SimConfig) -> Result<bool, Error> {
         for name in &self.workload {
             if matches!(self.source(name)?, Source::Generated(_) | Source::Drawn(_)) {
                 return Ok(true);

@@ -11,6 +11,8 @@ use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
 use pleach_env::{EnvConfig, Seed, WorkloadConfig};
 use pleach_scheduler::ActionKind;
 use pleach_scheduler::cluster_spec::ClusterSpec;
+use pleach_scheduler::heuristics::nearest_of;
+use pleach_scheduler::policy::CandidateConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -90,12 +92,9 @@ impl WorkloadSource {
         }
         let known: Vec<&str> = EnvConfig::ids().chain(GeneratorConfig::PRESETS).collect();
         let allowed = format!("{}, or a file with jobs", known.join(", "));
-        Err(Error::config(
-            "workload",
-            name,
-            allowed,
-            "There is no such file; see docs/workloads.md.",
-        ))
+        let nearest = nearest_of(&known, name).unwrap_or_default();
+        let hint = format!("There is no such file. Did you mean {nearest}?");
+        Err(Error::config("workload", name, allowed, hint))
     }
 
     /// Refuses what would only be found out after the work: an unknown name, a workload that is listed twice, and flags
@@ -331,19 +330,26 @@ impl WorkloadSource {
                 }
             }
         };
-        let sim = scheduling.sim(&self.workload);
-        let mut config = EnvConfig {
+        Ok(EnvConfig {
             workload,
-            sim,
-            // What a registered environment offers (sizes, cores) is offered here too.
-            candidates: EnvConfig::registered(name)
-                .map(|own| own.candidates)
-                .unwrap_or_default(),
+            sim: scheduling.sim(&self.workload),
+            candidates: self.candidates(scheduling)?,
             ..EnvConfig::default()
-        };
-        let shares = config.sim.capabilities.actions().contains(ActionKind::Share);
-        config.candidates.actions = config.candidates.actions.set(ActionKind::Share, shares);
-        Ok(config)
+        })
+    }
+
+    /// What whoever reads features chooses among on these workloads: what the first of them offers where it is an environment
+    /// (sizes, cores), else the default; and to share GPUs where the cluster can.
+    ///
+    /// # Errors
+    /// Settings of a training that cannot be read.
+    pub fn candidates(&self, scheduling: &SchedulingConfig) -> Result<CandidateConfig, Error> {
+        let own = self.workload.first().map(|name| env_named(name)).transpose()?;
+        let mut candidates = own.flatten().unwrap_or_default().candidates;
+        let can = scheduling.sim(&self.workload).capabilities;
+        let shares = can.actions().contains(ActionKind::Share);
+        candidates.actions = candidates.actions.set(ActionKind::Share, shares);
+        Ok(candidates)
     }
 
     /// An environment whose episodes are of several kinds in turn by chance.
@@ -417,6 +423,40 @@ mod tests {
         WorkloadSource {
             workload: vec![name.to_string()],
             ..WorkloadSource::default()
+        }
+    }
+
+    #[test]
+    fn candidates_are_those_of_the_environment_and_elsewhere_the_default() {
+        let plain = SchedulingConfig::default();
+        for id in EnvConfig::ids() {
+            let own = EnvConfig::registered(id).unwrap().candidates;
+            assert_eq!(source(id).candidates(&plain).unwrap(), own, "{id}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("settings.toml");
+        std::fs::write(&path, "[env.candidates]\nheads = 4\ncores = true\n").unwrap();
+        let trained = source(path.to_str().unwrap()).candidates(&plain).unwrap();
+        assert!(trained.heads == 4 && trained.actions.contains(ActionKind::GrantCores));
+        let shared = SchedulingConfig {
+            sharing: Some(pleach_scheduler::cluster::Sharing::Mps),
+            ..plain.clone()
+        };
+        for list in [source("philly-like"), WorkloadSource::default()] {
+            assert_eq!(list.candidates(&plain).unwrap(), CandidateConfig::default());
+            let actions = CandidateConfig::default().actions.with(ActionKind::Share);
+            assert_eq!(list.candidates(&shared).unwrap().actions, actions);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_misspelt_is_refused_with_the_nearest_one() {
+        for (name, nearest) in [
+            ("gavelmulti", "gavel-multi"),
+            ("Pleach/Sinergy-v1", "Pleach/Synergy-v1"),
+        ] {
+            let text = source(name).check().unwrap_err().to_string();
+            assert!(text.contains(&format!("Did you mean {nearest}?")), "{text}");
         }
     }
 

@@ -261,6 +261,11 @@ impl Cluster {
     pub fn num_decisions(&self) -> usize {
         self.decisions.len()
     }
+    /// The same themselves, in order, for whoever looks on and leaves them.
+    #[must_use]
+    pub fn decisions(&self) -> &[Decision] {
+        &self.decisions
+    }
     /// All jobs that wait or run, by arrival.
     #[must_use]
     pub fn active(&self) -> Vec<JobId> {

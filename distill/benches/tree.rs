@@ -11,13 +11,14 @@ use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::{Seed, SimConfig, simulate};
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
+use pleach_scheduler::features::DECISION_1;
 use pleach_scheduler::features::FeatureSchema;
-use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef};
+use pleach_scheduler::observation::ObservationRef;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy, TieKey};
 use pleach_scheduler::tree::{Tree, TreeMeta, TreePolicy};
 
 const NUM_ROWS: usize = 300_000;
-const NUM_FEATURES: usize = NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES;
+const NUM_FEATURES: usize = DECISION_1.len;
 
 /// A smooth score of several features, so that a tree has something to do.
 struct Smooth;
@@ -67,7 +68,7 @@ fn table(data: &Dataset) -> (Vec<f32>, Vec<f32>, Vec<f32>) {
     let mut rows = Vec::with_capacity(NUM_ROWS * NUM_FEATURES);
     for &index in &points {
         let point = data.point(index);
-        for candidate in point.candidates.chunks_exact(NUM_CANDIDATE_FEATURES) {
+        for candidate in point.candidates.chunks_exact(DECISION_1.num_row) {
             rows.extend_from_slice(candidate);
             rows.extend_from_slice(point.global);
         }
@@ -95,7 +96,7 @@ fn benches(criterion: &mut Criterion) {
     for index in 0..data.num_points() {
         candidates.extend_from_slice(data.point(index).candidates);
     }
-    let width = MAX_CANDIDATES * NUM_CANDIDATE_FEATURES;
+    let width = MAX_CANDIDATES * DECISION_1.num_row;
     let num_sets = candidates.len() / width;
     for leaves in [8, 32, 256] {
         let meta = TreeMeta {
@@ -116,6 +117,7 @@ fn benches(criterion: &mut Criterion) {
                 let observation = ObservationRef {
                     global: data.point(next).global,
                     candidates: &candidates[next * width..(next + 1) * width],
+                    width: DECISION_1.num_row,
                     mask: &[true; MAX_CANDIDATES],
                 };
                 policy.leaves(black_box(&observation), &mut found).unwrap();

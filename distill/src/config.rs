@@ -3,12 +3,12 @@
 use pleach_env::Seed;
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
+use pleach_scheduler::features::{Feature, FeatureSchema, Relation, View};
 use pleach_scheduler::policy::TieKey;
-use pleach_scheduler::tree::{Property, Relation};
+use pleach_scheduler::tree::Property;
 use serde::{Deserialize, Serialize};
 
 use crate::cart::{CartConfig, MAX_LEAVES, MAX_ROWS, Trend};
-use crate::dataset::NUM_FEATURES;
 use crate::target::TargetConfig;
 
 /// All settings; the defaults follow the recipe of `docs/distilling.md`.
@@ -112,15 +112,19 @@ impl Default for DistillConfig {
 impl DistillConfig {
     /// How the score may move with each feature of a joined row; empty where it may move as it likes with all.
     #[must_use]
-    pub(crate) fn trends(&self) -> Vec<Trend> {
+    pub(crate) fn trends(&self, schema: &FeatureSchema, view: View) -> Vec<Trend> {
         if self.monotone.is_empty() {
             return Vec::new();
         }
-        (0..NUM_FEATURES).map(|feature| self.trend(feature)).collect()
+        schema.features[..view.len]
+            .iter()
+            .map(|feature| self.trend(feature))
+            .collect()
     }
 
-    fn trend(&self, feature: usize) -> Trend {
-        let trend_of = |monotone: &Monotone| match monotone.property().relation(feature) {
+    fn trend(&self, feature: &Feature) -> Trend {
+        let relation = |monotone: &Monotone| Some(feature.relation(monotone.property().stimulus()?));
+        let trend_of = |monotone: &Monotone| match relation(monotone) {
             None | Some(Relation::Equal) => Trend::Free,
             Some(Relation::Up) => Trend::Rising,
             Some(Relation::Down) => Trend::Falling,

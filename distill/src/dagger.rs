@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use crate::cart::{Binned, Grown, grow};
 use crate::config::DistillConfig;
-use crate::dataset::{Dataset, NUM_FEATURES};
+use crate::dataset::Dataset;
 use crate::error::Error;
 use crate::fidelity::Fidelity;
 use crate::prune::{Judged, by_simulation, judged, smallest_good, without_idle_splits};
@@ -201,7 +201,7 @@ pub fn distill<E>(
         let points = points_for_fidelity(&dataset, config);
         for (leaves, grown) in fit(&dataset, &learn, config) {
             for meta in &metas {
-                let tree = Tree::new(meta.clone(), &grown.nodes_with(leaves))?;
+                let tree = Tree::over(dataset.schema(), meta.clone(), &grown.nodes_with(leaves))?;
                 let policy = TreePolicy::new(tree);
                 let fidelity =
                     Fidelity::of(&dataset, &points, policy.flat(), meta.tie_key, config.target.span);
@@ -296,7 +296,7 @@ fn select<E>(
 
 /// Fits a tree of each size on some points; a size that cannot be reached is left out. Each comes with the number of its
 /// leaves.
-fn fit(dataset: &Dataset, points: &[usize], config: &DistillConfig) -> Vec<(usize, Grown)> {
+pub(crate) fn fit(dataset: &Dataset, points: &[usize], config: &DistillConfig) -> Vec<(usize, Grown)> {
     let mut targets = Targets::of(dataset, points, &config.target);
     let places: Vec<(usize, usize)> = targets
         .point
@@ -308,11 +308,11 @@ fn fit(dataset: &Dataset, points: &[usize], config: &DistillConfig) -> Vec<(usiz
         let (point, row) = places[index];
         dataset.value(point, row, feature)
     };
-    let data = Binned::new(places.len(), NUM_FEATURES, config.cart.bins, value);
+    let data = Binned::new(places.len(), dataset.view().len, config.cart.bins, value);
     let mut sizes = config.leaves.clone();
     sizes.sort_unstable();
     sizes.dedup();
-    let trends = config.trends();
+    let trends = config.trends(dataset.schema(), dataset.view());
     let grow_to = |targets: &Targets, leaves| {
         grow(
             &data,

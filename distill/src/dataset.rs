@@ -10,21 +10,25 @@
 
 use ndarray::ArrayView2;
 use pleach_env::Seed;
+use pleach_scheduler::Rows;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
+use pleach_scheduler::features::{Among, DECISION_1, Feature, FeatureSchema, Group, View};
 use pleach_scheduler::policy::{DecisionPoint, TieKey, choose};
 use pleach_scheduler::tree::FlatTree;
 use rand::Rng as _;
 use rand_chacha::ChaCha8Rng;
 
-/// Length of the joined row: a candidate's features, then the global ones.
-pub(crate) const NUM_FEATURES: usize = NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES;
 /// Number of tie keys that are kept for each row.
 const NUM_KEYS: usize = TieKey::ALL.len();
 
 /// Decision points with the teacher's scores.
 #[derive(Clone, Debug)]
 pub struct Dataset {
+    schema: &'static FeatureSchema,
+    /// The columns that are kept of each row.
+    view: View,
+    /// Whether each is of the row, and its place there or in the context.
+    places: Vec<(Group, usize)>,
     /// `[R, F]`
     candidates: Vec<f32>,
     /// `[P, G]`
@@ -49,6 +53,8 @@ pub struct Dataset {
 /// One recorded decision point.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a> {
+    schema: &'static FeatureSchema,
+    view: View,
     /// `[n, F]`
     pub candidates: &'a [f32],
     /// `[G]`
@@ -73,38 +79,38 @@ impl Point<'_> {
         self.teacher.is_empty()
     }
 
-    /// Whether a candidate is to hold.
+    /// Whether a candidate is about no job, as its flag says.
     #[must_use]
     pub fn is_hold(&self, index: usize) -> bool {
-        // The first feature of a candidate.
-        self.candidates_view()[[index, 0]] == 1.0
+        let is_its_flag = |feature: &Feature| match feature.among {
+            Among::Flag(kind) => !self.schema.kinds[kind].is_about_a_job,
+            Among::Varies(_) => false,
+        };
+        let flag = self.schema.features[..self.view.len].iter().position(is_its_flag);
+        flag.is_some_and(|flag| self.candidates_view()[[index, self.schema.place(flag)]] == 1.0)
     }
 
     /// The candidates, without a copy. `[n, F]`
     #[must_use]
     pub fn candidates_view(&self) -> ArrayView2<'_, f32> {
-        rows_of_width::<NUM_CANDIDATE_FEATURES>(self.candidates)
+        rows_of_width(self.candidates, self.view.num_row)
     }
 
     /// What a tree would choose here under a tie key.
     #[must_use]
     pub fn choice_of(&self, tree: &FlatTree, key: TieKey) -> usize {
-        let mut row = [0.0_f32; NUM_FEATURES];
-        row[NUM_CANDIDATE_FEATURES..].copy_from_slice(self.global);
         let mut scores = [0.0_f32; MAX_CANDIDATES];
-        for (score, candidate) in scores
-            .iter_mut()
-            .zip(self.candidates.chunks_exact(NUM_CANDIDATE_FEATURES))
-        {
-            row[..NUM_CANDIDATE_FEATURES].copy_from_slice(candidate);
-            *score = tree.score_of(tree.leaf_of(&row));
-        }
+        let all = [true; MAX_CANDIDATES];
+        let rows = Rows {
+            schema: self.schema,
+            rows: self.candidates,
+            width: self.view.num_row,
+            context: self.global,
+            mask: &all[..self.len()],
+        };
+        tree.walk(&rows, |index, leaf| scores[index] = tree.score_of(leaf));
         let column = TieKey::ALL.iter().position(|other| *other == key).unwrap_or(0);
-        let mask = [true; MAX_CANDIDATES];
-        choose(&scores[..self.len()], &mask[..self.len()], |index| {
-            self.keys[index][column]
-        })
-        .unwrap_or(0)
+        choose(&scores[..self.len()], rows.mask, |index| self.keys[index][column]).unwrap_or(0)
     }
 }
 
@@ -112,7 +118,19 @@ impl Dataset {
     /// An empty dataset for at most `max_rows` candidates, at least [`MAX_CANDIDATES`].
     #[must_use]
     pub fn new(seed: Seed, max_rows: usize) -> Dataset {
+        Dataset::of(FeatureSchema::current(), DECISION_1, seed, max_rows)
+    }
+
+    /// The same of the columns of a view.
+    #[must_use]
+    pub fn of(schema: &'static FeatureSchema, view: View, seed: Seed, max_rows: usize) -> Dataset {
+        let group = |number: usize| schema.features[number].group;
         Dataset {
+            schema,
+            view,
+            places: (0..view.len)
+                .map(|number| (group(number), schema.place(number)))
+                .collect(),
             candidates: Vec::new(),
             global: Vec::new(),
             first_row: vec![0],
@@ -133,14 +151,27 @@ impl Dataset {
     /// # Panics
     /// If the observation was not filled or `scores` has another length.
     pub fn offer(&mut self, point: &DecisionPoint<'_>, scores: &[f32], choice: usize) {
-        let observation = &point.observation;
-        assert_eq!(scores.len(), observation.mask.len(), "one score per candidate");
+        let keys = |index| TieKey::ALL.map(|key| key.of(point.cluster, point.candidates, index));
+        self.offer_rows(&point.observation.as_rows(), (scores, choice), keys);
+    }
+
+    /// The same with rows of any schema, and with the tie keys of each, in the order of [`TieKey::ALL`].
+    ///
+    /// # Panics
+    /// If a row lacks columns of the view, or `scores` has another length.
+    pub fn offer_rows(
+        &mut self,
+        rows: &Rows<'_>,
+        (scores, choice): (&[f32], usize),
+        keys: impl Fn(usize) -> [f64; NUM_KEYS],
+    ) {
+        assert_eq!(scores.len(), rows.mask.len(), "one score per candidate");
         assert_eq!(
-            observation.candidates.len(),
-            scores.len() * NUM_CANDIDATE_FEATURES,
+            rows.rows.len(),
+            scores.len() * rows.width,
             "the observation is filled"
         );
-        let num_admissible = observation.mask.iter().filter(|admissible| **admissible).count();
+        let num_admissible = rows.mask.iter().filter(|admissible| **admissible).count();
         if num_admissible < 2 {
             return;
         }
@@ -149,22 +180,23 @@ impl Dataset {
         if priority > self.threshold {
             return;
         }
-        for index in (0..scores.len()).filter(|index| observation.mask[*index]) {
+        for index in (0..scores.len()).filter(|index| rows.mask[*index]) {
             if index == choice {
                 let row = self.teacher.len() - self.num_rows();
                 self.choice.push(row as u32);
             }
-            self.candidates.extend_from_slice(observation.row(index));
+            let row = &rows.row(index)[..self.view.num_row];
+            self.candidates.extend_from_slice(row);
             self.teacher.push(scores[index]);
-            self.keys
-                .push(TieKey::ALL.map(|key| key.of(point.cluster, point.candidates, index)));
+            self.keys.push(keys(index));
         }
         assert_eq!(
             self.choice.len(),
             self.first_row.len(),
             "the choice is admissible"
         );
-        self.global.extend_from_slice(observation.global);
+        self.global
+            .extend_from_slice(&rows.context[..self.view.num_context]);
         self.priority.push(priority);
         self.first_row.push(self.teacher.len());
         while self.num_rows() > self.max_rows {
@@ -181,12 +213,12 @@ impl Dataset {
                 continue;
             }
             let (start, end) = (self.first_row[point], self.first_row[point + 1]);
-            let width = NUM_CANDIDATE_FEATURES;
+            let width = self.view.num_row;
             self.candidates
                 .copy_within(start * width..end * width, rows * width);
             self.teacher.copy_within(start..end, rows);
             self.keys.copy_within(start..end, rows);
-            let width = NUM_GLOBAL_FEATURES;
+            let width = self.view.num_context;
             self.global
                 .copy_within(point * width..(point + 1) * width, points * width);
             self.choice[points] = self.choice[point];
@@ -196,10 +228,10 @@ impl Dataset {
             rows += end - start;
             points += 1;
         }
-        self.candidates.truncate(rows * NUM_CANDIDATE_FEATURES);
+        self.candidates.truncate(rows * self.view.num_row);
         self.teacher.truncate(rows);
         self.keys.truncate(rows);
-        self.global.truncate(points * NUM_GLOBAL_FEATURES);
+        self.global.truncate(points * self.view.num_context);
         self.choice.truncate(points);
         self.priority.truncate(points);
         self.first_row.truncate(points);
@@ -236,22 +268,27 @@ impl Dataset {
     /// ```
     #[must_use]
     pub fn candidates_view(&self) -> ArrayView2<'_, f32> {
-        rows_of_width::<NUM_CANDIDATE_FEATURES>(&self.candidates)
+        rows_of_width(&self.candidates, self.view.num_row)
     }
 
     /// Features of the cluster and its queue at all points, without a copy. `[P, G]`
     #[must_use]
     pub fn global_view(&self) -> ArrayView2<'_, f32> {
-        rows_of_width::<NUM_GLOBAL_FEATURES>(&self.global)
+        rows_of_width(&self.global, self.view.num_context)
     }
 
     /// One decision point.
     #[must_use]
     pub fn point(&self, point: usize) -> Point<'_> {
         let (start, end) = (self.first_row[point], self.first_row[point + 1]);
+        let View {
+            num_row, num_context, ..
+        } = self.view;
         Point {
-            candidates: &self.candidates[start * NUM_CANDIDATE_FEATURES..end * NUM_CANDIDATE_FEATURES],
-            global: &self.global[point * NUM_GLOBAL_FEATURES..(point + 1) * NUM_GLOBAL_FEATURES],
+            schema: self.schema,
+            view: self.view,
+            candidates: &self.candidates[start * num_row..end * num_row],
+            global: &self.global[point * num_context..(point + 1) * num_context],
             teacher: &self.teacher[start..end],
             choice: self.choice[point] as usize,
             keys: &self.keys[start..end],
@@ -271,15 +308,27 @@ impl Dataset {
         self.first_row[point]..self.first_row[point + 1]
     }
 
-    /// One number of a joined row.
+    /// Its schema.
+    #[must_use]
+    pub fn schema(&self) -> &'static FeatureSchema {
+        self.schema
+    }
+
+    /// The columns that are kept of each row.
+    #[must_use]
+    pub fn view(&self) -> View {
+        self.view
+    }
+
+    /// One number of a joined row, by the number of its column.
     pub(crate) fn value(&self, point: usize, row: usize, feature: usize) -> f32 {
-        match feature.checked_sub(NUM_CANDIDATE_FEATURES) {
-            None => self.candidates[row * NUM_CANDIDATE_FEATURES + feature],
-            Some(feature) => self.global[point * NUM_GLOBAL_FEATURES + feature],
+        match self.places[feature] {
+            (Group::Row, place) => self.candidates[row * self.view.num_row + place],
+            (Group::Context, place) => self.global[point * self.view.num_context + place],
         }
     }
 }
 
-fn rows_of_width<const WIDTH: usize>(numbers: &[f32]) -> ArrayView2<'_, f32> {
-    ArrayView2::from(numbers.as_chunks::<WIDTH>().0)
+fn rows_of_width(numbers: &[f32], width: usize) -> ArrayView2<'_, f32> {
+    ArrayView2::from_shape((numbers.len() / width.max(1), width), numbers).expect("rows are whole")
 }

@@ -142,7 +142,7 @@ pub fn merged(tree: &Tree, place: usize) -> Result<Tree, TreeError> {
             *right = moved(*right);
         }
     }
-    Tree::new(tree.meta().clone(), &smaller)
+    Tree::over(tree.schema(), tree.meta().clone(), &smaller)
 }
 
 /// Splits that change no order: both sides always have the same score. Merges them all.

@@ -19,7 +19,7 @@ pub fn without_leaf(tree: &Tree, place: usize) -> Result<Option<Tree>, TreeError
     };
     let mut kept = Vec::new();
     copy(nodes, 0, (parent, place), &mut kept);
-    let smaller = Tree::new(tree.meta().clone(), &kept)?
+    let smaller = Tree::over(tree.schema(), tree.meta().clone(), &kept)?
         .with_guards(tree.guards())?
         .with_fallback(tree.fallback().map(str::to_owned))?
         .with_gpu_types_max(tree.gpu_types_max())?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pleach_scheduler::ConfigError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
-use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
+use pleach_scheduler::features::DECISION_1;
 use pleach_scheduler::policy::CandidateConfig;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
@@ -152,7 +152,7 @@ impl EnvConfig {
     /// Sizes of an observation; the same for all settings of this version.
     #[must_use]
     pub fn spaces(&self) -> Spaces {
-        Spaces::new(NUM_GLOBAL_FEATURES, MAX_CANDIDATES, NUM_CANDIDATE_FEATURES)
+        Spaces::of(&DECISION_1, MAX_CANDIDATES)
     }
 }
 

@@ -180,8 +180,9 @@ impl Env {
             candidates,
             mask,
         } = observation;
+        let rows = (&mut *candidates, self.spaces.num_features);
         self.writer
-            .write(world.cluster(), set, self.pass.reservation(), global, candidates);
+            .write(world.cluster(), set, self.pass.reservation(), global, rows);
         // Rows that come in masked are zero: what was written there last time is all that there is to wipe out.
         let rows = set.len();
         let written = mask

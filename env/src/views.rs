@@ -1,7 +1,7 @@
 //! Observations as arrays with shapes, for whoever looks at them outside the step path.
 
 use ndarray::ArrayView2;
-use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, ObservationRef};
+use pleach_scheduler::observation::ObservationRef;
 
 /// The candidates of an observation, without a copy. `[num_candidates, num_features]`; no rows where the policy did not ask for
 /// features.
@@ -19,7 +19,8 @@ use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, ObservationRef};
 ///     }
 ///
 ///     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
-///         let wait = FeatureSchema::current().joined_index("wait_ratio").unwrap_or(0);
+///         let schema = FeatureSchema::current();
+///         let wait = schema.joined_index("wait_ratio").map_or(0, |number| schema.place(number));
 ///         for (score, row) in scores.iter_mut().zip(candidate_rows(&point.observation).rows()) {
 ///             *score = row[wait];
 ///         }
@@ -34,6 +35,7 @@ use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, ObservationRef};
 /// ```
 #[must_use]
 pub fn candidate_rows<'a>(observation: &ObservationRef<'a>) -> ArrayView2<'a, f32> {
-    let (rows, _) = observation.candidates.as_chunks::<NUM_CANDIDATE_FEATURES>();
-    ArrayView2::from(rows)
+    let width = observation.width.max(1);
+    let shape = (observation.candidates.len() / width, width);
+    ArrayView2::from_shape(shape, observation.candidates).unwrap_or_else(|_| ArrayView2::from(&[[0.0; 0]; 0]))
 }

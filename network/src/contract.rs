@@ -1,7 +1,7 @@
 //! What a network was trained to see and to choose among. A policy is only right about observations of that kind, so
 //! this travels in every file of a network.
 
-use pleach_scheduler::features::FeatureSchema;
+use pleach_scheduler::features::{FeatureSchema, View};
 use pleach_scheduler::observation::Spaces;
 use pleach_scheduler::policy::CandidateConfig;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use crate::prior::Prior;
 pub struct Contract {
     /// Sizes of an observation.
     pub spaces: Spaces,
-    /// Features that observations are made of, [`FeatureSchema::hash`].
+    /// Hash of the view that observations show: the columns that it reads.
     pub schema_hash: String,
     /// Candidates that the policy chooses among.
     pub candidates: CandidateConfig,
@@ -44,13 +44,15 @@ pub struct Standby {
 }
 
 impl Contract {
-    /// Observations of the present feature schema.
+    /// Observations of the view that is as wide as these spaces; of the first one for other widths, as toys have.
     #[must_use]
     pub fn current(spaces: Spaces, candidates: CandidateConfig, trained_on: impl Into<String>) -> Contract {
-        let schema_hash = FeatureSchema::current().hash().to_owned();
+        let schema = FeatureSchema::current();
+        let is_shown = |view: &&View| Spaces::of(view, spaces.num_candidates) == spaces;
+        let view = schema.views.iter().find(is_shown).unwrap_or(&schema.views[0]);
         Contract {
             spaces,
-            schema_hash,
+            schema_hash: schema.hash_of(view).to_owned(),
             candidates,
             trained_on: trained_on.into(),
             prior: None,
@@ -59,7 +61,27 @@ impl Contract {
         }
     }
 
-    /// Refuses another feature schema.
+    /// Refuses a view that this program does not have. Columns beyond it do not matter.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] with the hash of the file and those of all views.
+    pub fn check_view(&self) -> Result<(), Error> {
+        let schema = FeatureSchema::current();
+        if schema.view_of_hash(&self.schema_hash).is_some() {
+            return Ok(());
+        }
+        let views = schema.views.iter();
+        let known: Vec<String> = views
+            .map(|view| format!("{} ({})", schema.hash_of(view), view.name))
+            .collect();
+        Err(Error::contract(
+            "feature schema",
+            known.join(" or "),
+            &self.schema_hash,
+        ))
+    }
+
+    /// Refuses another view than this one.
     ///
     /// # Errors
     /// [`Error::Contract`] with both hashes.

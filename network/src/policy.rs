@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use pleach_scheduler::PolicyError;
 use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
+use pleach_scheduler::{PolicyError, Rows, Scorer};
 
 use crate::contract::{Contract, Standby};
 use crate::decision_batch::DecisionRef;
@@ -53,10 +53,10 @@ impl LearnedPolicy {
     /// The policy of a network.
     ///
     /// # Errors
-    /// [`Error::Contract`] where the network was trained on another feature schema than this program's, [`Error::Config`] for a
+    /// [`Error::Contract`] where the network was trained on a view that this program does not have, [`Error::Config`] for a
     /// standby that cannot be.
     pub fn new(contract: &Contract, inference: Inference) -> Result<LearnedPolicy, Error> {
-        contract.check_schema(FeatureSchema::current().hash())?;
+        contract.check_view()?;
         let num_candidates = contract.spaces.num_candidates;
         let prior = contract.prior.as_ref().map(PriorPolicy::new).transpose()?;
         let prior = prior.map(|prior| (prior, vec![0.0; num_candidates]));
@@ -99,30 +99,41 @@ impl LearnedPolicy {
     pub fn layout(&self) -> &Layout {
         self.inference.layout()
     }
+}
 
-    /// Scores of the admissible candidates; the masked ones get the smallest finite number.
-    fn score_rows(
-        &mut self,
-        global: &[f32],
-        candidates: &[f32],
-        mask: &[bool],
-        scores: &mut [f32],
-    ) -> Result<(), PolicyError> {
+impl Scorer for LearnedPolicy {
+    fn schema(&self) -> &'static FeatureSchema {
+        FeatureSchema::current()
+    }
+
+    /// Scores of the admissible candidates; the masked ones get the smallest finite number. Of a row and of the context it reads as
+    /// many columns as its view has.
+    fn score_rows(&mut self, rows: Rows<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        let Rows {
+            rows: candidates,
+            width,
+            context: global,
+            mask,
+            ..
+        } = rows;
         let (g, f) = (
             self.inference.layout().num_global,
             self.inference.layout().num_features,
         );
-        let (expected, found) = (g + f * mask.len(), global.len() + candidates.len());
-        if expected != found || global.len() != g || scores.len() != mask.len() {
+        let (rows, found) = (mask.len(), global.len() + candidates.len());
+        let is_wide = width >= f && global.len() >= g;
+        if !is_wide || candidates.len() != width * rows || scores.len() != rows {
+            let expected = g + f * rows;
             return Err(PolicyError::Shape { expected, found });
         }
+        let global = &global[..g];
         self.admissible.clear();
         for (row, _) in candidates
-            .chunks_exact(f)
+            .chunks_exact(width)
             .zip(mask)
             .filter(|(_, admissible)| **admissible)
         {
-            self.admissible.extend_from_slice(row);
+            self.admissible.extend_from_slice(&row[..f]);
         }
         let num_candidates = self.admissible.len() / f;
         self.logits.resize(num_candidates, 0.0);
@@ -198,12 +209,7 @@ impl Policy for LearnedPolicy {
                 return PolicyError::check_finite(scores);
             }
         }
-        self.score_rows(
-            observation.global,
-            observation.candidates,
-            observation.mask,
-            scores,
-        )
+        self.score_rows(observation.as_rows(), scores)
     }
 }
 
@@ -220,6 +226,16 @@ mod tests {
         LearnedPolicy::from_network(&network).unwrap()
     }
 
+    fn rows<'a>(context: &'a [f32], rows: &'a [f32], mask: &'a [bool]) -> Rows<'a> {
+        Rows {
+            schema: FeatureSchema::current(),
+            rows,
+            width: 3,
+            context,
+            mask,
+        }
+    }
+
     #[test]
     fn masked_candidates_do_not_change_the_scores_of_the_others() {
         let mut policy = policy();
@@ -233,21 +249,30 @@ mod tests {
         let (global, candidates) = ([0.5, -0.5], [0.1, 0.2, 0.3, 9.0, 9.0, 9.0, 0.4, 0.5, 0.6]);
         let (mut with, mut without) = ([0.0; 3], [0.0; 2]);
         policy
-            .score_rows(&global, &candidates, &[true, false, true], &mut with)
+            .score_rows(rows(&global, &candidates, &[true, false, true]), &mut with)
             .unwrap();
         let kept = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
         policy
-            .score_rows(&global, &kept, &[true, true], &mut without)
+            .score_rows(rows(&global, &kept, &[true, true]), &mut without)
             .unwrap();
         assert_eq!(with, [without[0], f32::MIN, without[1]]);
         assert_ne!(without[0], without[1]);
+        // Columns beyond its view do not matter.
+        let wide = [0.1, 0.2, 0.3, 7.0, 0.4, 0.5, 0.6, 7.0];
+        let (mut beyond, context) = ([0.0; 2], [0.5, -0.5, 7.0]);
+        let wide = Rows {
+            width: 4,
+            ..rows(&context, &wide, &[true, true])
+        };
+        policy.score_rows(wide, &mut beyond).unwrap();
+        assert_eq!(beyond, without);
     }
 
     #[test]
     fn an_observation_without_features_is_refused() {
         let mut policy = policy();
         let error = policy
-            .score_rows(&[0.0; 2], &[], &[true, true], &mut [0.0; 2])
+            .score_rows(rows(&[0.0; 2], &[], &[true, true]), &mut [0.0; 2])
             .unwrap_err();
         assert_eq!(
             error,

@@ -7,8 +7,9 @@ use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use pleach_scheduler::Guards;
 use pleach_scheduler::PolicyError;
 use pleach_scheduler::candidate::MAX_CANDIDATES;
+use pleach_scheduler::features::DECISION_1;
 use pleach_scheduler::key_weight::KeyWeight;
-use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, ObservationRef};
+use pleach_scheduler::observation::ObservationRef;
 use pleach_scheduler::policy::{CandidateConfig, ChoiceRule, DecisionPoint, Needs, Policy, TieKey};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -118,19 +119,21 @@ impl Policy for Callable {
 
 /// The observation as environments show it: rows beyond the present candidates are zero and masked.
 fn observation<'py>(py: Python<'py>, seen: ObservationRef<'_>) -> PyResult<Bound<'py, PyDict>> {
-    let mut candidates = vec![0.0; MAX_CANDIDATES * NUM_CANDIDATE_FEATURES];
-    candidates[..seen.candidates.len()].copy_from_slice(seen.candidates);
+    // Whoever scores outside is shown the columns of the first view, as environments show them.
+    let (num_global, num_features) = (DECISION_1.num_context, DECISION_1.num_row);
+    let mut candidates = vec![0.0; MAX_CANDIDATES * num_features];
+    let rows = seen.candidates.chunks_exact(seen.width.max(1));
+    for (to, from) in candidates.chunks_exact_mut(num_features).zip(rows) {
+        to.copy_from_slice(&from[..num_features]);
+    }
     let mut mask = vec![0_i8; MAX_CANDIDATES];
     for (to, from) in mask.iter_mut().zip(seen.mask) {
         *to = i8::from(*from);
     }
     let dict = PyDict::new(py);
-    dict.set_item("global", PyArray1::from_slice(py, seen.global))?;
+    dict.set_item("global", PyArray1::from_slice(py, &seen.global[..num_global]))?;
     let candidates = PyArray1::from_vec(py, candidates);
-    dict.set_item(
-        "candidates",
-        candidates.reshape([MAX_CANDIDATES, NUM_CANDIDATE_FEATURES])?,
-    )?;
+    dict.set_item("candidates", candidates.reshape([MAX_CANDIDATES, num_features])?)?;
     dict.set_item("mask", PyArray1::from_vec(py, mask))?;
     Ok(dict)
 }

@@ -4,7 +4,7 @@ use numpy::{PyArray1, PyArrayMethods};
 use pleach_env::world::TenantIntegrals;
 use pleach_env::{Batch, Metrics, Spaces, VecEnv};
 use pleach_scheduler::cluster::Cluster;
-use pleach_scheduler::features::{Feature, FeatureSchema};
+use pleach_scheduler::features::{DECISION_1, Feature, FeatureSchema, Group};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -93,5 +93,9 @@ pub(crate) fn features() -> [Vec<FeatureRow>; 2] {
         let (low, high) = (feature.encode(feature.min), feature.encode(feature.max));
         (feature.name, feature.unit, low, high)
     };
-    [schema.global, schema.candidate].map(|group| group.iter().map(row).collect())
+    let of_view = &schema.features[..DECISION_1.len];
+    [Group::Context, Group::Row].map(|group| {
+        let of_group = of_view.iter().filter(|feature| feature.group == group);
+        of_group.map(row).collect()
+    })
 }

@@ -9,7 +9,8 @@ use pleach_experiments::PolicySpec;
 use pleach_scheduler::Guards;
 use pleach_scheduler::candidate::{CandidateSet, MAX_CANDIDATES};
 use pleach_scheduler::cluster::{Capabilities, Cluster};
-use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef};
+use pleach_scheduler::features::{FeatureSchema, View};
+use pleach_scheduler::observation::ObservationRef;
 use pleach_scheduler::policy::{CandidateConfig, DecisionPoint, TieKey};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -199,7 +200,7 @@ impl Policy {
                 "It looks at the cluster, which an observation does not hold: give the environment instead.",
             ));
         }
-        check_widths(global.len(), candidates.shape(), mask.len())?;
+        let view = check_widths(global.len(), candidates.shape(), mask.len())?;
         let (global, candidates, mask) = (global.as_slice()?, candidates.as_slice()?, mask.as_slice()?);
         let rows = mask
             .iter()
@@ -210,7 +211,8 @@ impl Policy {
             candidates: &CandidateSet::default(),
             observation: ObservationRef {
                 global,
-                candidates: &candidates[..rows * NUM_CANDIDATE_FEATURES],
+                candidates: &candidates[..rows * view.num_row],
+                width: view.num_row,
                 mask: &mask[..rows],
             },
         };
@@ -233,23 +235,28 @@ fn candidates_of(text: &str) -> PyResult<CandidateConfig> {
     Ok(candidates)
 }
 
-/// Refuses arrays of other widths than observations have.
-fn check_widths(num_global: usize, candidates: &[usize], num_mask: usize) -> PyResult<()> {
+/// The view that is as wide as these arrays.
+fn check_widths(num_global: usize, candidates: &[usize], num_mask: usize) -> PyResult<&'static View> {
     let hint = "An observation is as observation_space says.";
-    if num_global != NUM_GLOBAL_FEATURES {
-        return Err(refused("length of global", num_global, NUM_GLOBAL_FEATURES, hint));
+    let views = FeatureSchema::current().views;
+    let widths = |of: fn(&View) -> usize| -> String {
+        let mut widths: Vec<usize> = views.iter().map(of).collect();
+        widths.dedup();
+        let widths: Vec<String> = widths.iter().map(ToString::to_string).collect();
+        widths.join(" or ")
+    };
+    let allowed = widths(|view| view.num_context);
+    if views.iter().all(|view| view.num_context != num_global) {
+        return Err(refused("length of global", num_global, allowed, hint));
     }
     let &[num_candidates, num_features] = candidates else {
         return Err(refused("dimensions of candidates", candidates.len(), 2, hint));
     };
-    if num_features != NUM_CANDIDATE_FEATURES {
-        return Err(refused(
-            "width of candidates",
-            num_features,
-            NUM_CANDIDATE_FEATURES,
-            hint,
-        ));
-    }
+    let is_so_wide = |view: &&View| (view.num_context, view.num_row) == (num_global, num_features);
+    let Some(view) = views.iter().find(is_so_wide) else {
+        let allowed = widths(|view| view.num_row);
+        return Err(refused("width of candidates", num_features, allowed, hint));
+    };
     if !(1..=MAX_CANDIDATES).contains(&num_candidates) {
         let allowed = format!("1 to {MAX_CANDIDATES}");
         return Err(refused("number of candidates", num_candidates, allowed, hint));
@@ -257,7 +264,7 @@ fn check_widths(num_global: usize, candidates: &[usize], num_mask: usize) -> PyR
     if num_mask != num_candidates {
         return Err(refused("length of mask", num_mask, num_candidates, hint));
     }
-    Ok(())
+    Ok(view)
 }
 
 /// Minus infinity where a candidate is masked.

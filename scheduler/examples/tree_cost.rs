@@ -9,8 +9,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use pleach_scheduler::candidate::MAX_CANDIDATES;
+use pleach_scheduler::features::DECISION_1;
 use pleach_scheduler::features::FeatureSchema;
-use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef};
+use pleach_scheduler::observation::ObservationRef;
 use pleach_scheduler::tree::{Tree, TreePolicy};
 
 /// Decisions that are walked in turn, so that no branch is learned by heart.
@@ -23,12 +24,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let rounds: usize = rounds.parse()?;
     let policy = TreePolicy::new(Tree::load(Path::new(&file))?);
-    let candidates = drawn(NUM_DECISIONS * MAX_CANDIDATES, 0..NUM_CANDIDATE_FEATURES);
+    let candidates = drawn(NUM_DECISIONS * MAX_CANDIDATES, 0..DECISION_1.num_row);
     let globals = drawn(
         NUM_DECISIONS,
-        NUM_CANDIDATE_FEATURES..NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES,
+        DECISION_1.num_row..DECISION_1.num_row + DECISION_1.num_context,
     );
-    let (width, mask) = (MAX_CANDIDATES * NUM_CANDIDATE_FEATURES, [true; MAX_CANDIDATES]);
+    let (width, mask) = (MAX_CANDIDATES * DECISION_1.num_row, [true; MAX_CANDIDATES]);
     let mut leaves = [0_u32; MAX_CANDIDATES];
     let mut decision_ns = Vec::new();
     for _ in 0..rounds {
@@ -36,11 +37,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         while start.elapsed().as_millis() < 200 {
             for (candidates, global) in candidates
                 .chunks_exact(width)
-                .zip(globals.chunks_exact(NUM_GLOBAL_FEATURES))
+                .zip(globals.chunks_exact(DECISION_1.num_context))
             {
                 let observation = ObservationRef {
                     global,
                     candidates,
+                    width: DECISION_1.num_row,
                     mask: &mask,
                 };
                 policy.leaves(black_box(&observation), &mut leaves)?;

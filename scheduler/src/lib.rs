@@ -63,6 +63,7 @@ pub mod physics;
 mod planner;
 pub mod policy;
 pub mod portable_math;
+mod rows;
 pub mod tree;
 mod watched;
 
@@ -79,5 +80,6 @@ pub use ids::{ClassId, GpuTypeId, JobId, NodeId, RackId, TenantId, Time};
 pub use lens::{Lens, LensSet};
 pub use planner::{Planner, PolicyPlanner};
 pub use policy::{DecisionPoint, Policy};
+pub use rows::{Rows, Scorer};
 pub use tree::TreePolicy;
 pub use watched::Watched;

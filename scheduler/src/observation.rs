@@ -1,21 +1,26 @@
 //! The observation: the facts of a decision point as numbers, row by row in the order of the candidates.
 //!
-//! One writer serves everyone who looks: the environment writes into its caller's buffers, [`Observation`] into its own.
+//! One writer serves everyone who looks: the environment writes the columns of its view into its caller's buffers, [`Observation`]
+//! all columns into its own. What is written where is said in the table of columns, `features/decision.rs`; here is the order in which
+//! facts are gathered.
 
-use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES, OpportunityCost};
+use crate::candidate::{Candidate, CandidateSet, MAX_CANDIDATES, OpportunityCost};
 use crate::cluster::Cluster;
-use crate::features::FeatureSchema;
-use crate::features::column::{self, Candidate as C, Global as G};
-use crate::ids::{JobId, Time};
-use crate::lens::{Lens, oldest_two};
+use crate::features::decision::{self, FEATURES, Id};
+use crate::features::{CONTEXT_WIDTH, DECISION_1, FeatureSchema, ROW_WIDTH};
+use crate::ids::JobId;
+use crate::lens::oldest_two;
 use crate::pass::reservation::Reservation;
+use crate::rows::Rows;
 
+pub(crate) mod facts;
 mod jobs;
 mod spaces;
 
-use jobs::{Column, JobTable};
+use facts::{ActionFacts, ContextFacts, RowFacts, TimeFacts};
+use jobs::JobTable;
 
-pub use spaces::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, Spaces};
+pub use spaces::Spaces;
 
 /// A filled observation. All values are finite and scaled as the schema says.
 #[derive(Clone, Copy, Debug)]
@@ -24,15 +29,30 @@ pub struct ObservationRef<'a> {
     pub global: &'a [f32],
     /// `[n, F]`, row-major; row 0 is hold.
     pub candidates: &'a [f32],
+    /// F: numbers of a candidate.
+    pub width: usize,
     /// `[n]`, true where the candidate is admissible.
     pub mask: &'a [bool],
 }
 
-impl ObservationRef<'_> {
+impl<'a> ObservationRef<'a> {
     /// Features of one candidate. `[F]`
     #[must_use]
-    pub fn row(&self, index: usize) -> &[f32] {
-        &self.candidates[index * NUM_CANDIDATE_FEATURES..(index + 1) * NUM_CANDIDATE_FEATURES]
+    pub fn row(&self, index: usize) -> &'a [f32] {
+        self.as_rows().row(index)
+    }
+
+    /// The numbers alone, as a [`Scorer`](crate::Scorer) reads them.
+    #[must_use]
+    #[inline]
+    pub fn as_rows(&self) -> Rows<'a> {
+        Rows {
+            schema: FeatureSchema::current(),
+            rows: self.candidates,
+            width: self.width,
+            context: self.global,
+            mask: self.mask,
+        }
     }
 }
 
@@ -49,30 +69,29 @@ pub struct Observation {
 
 impl Default for Observation {
     fn default() -> Observation {
-        Observation::new(FeatureSchema::current())
-    }
-}
-
-impl Observation {
-    /// Empty buffers for the most candidates that there can be.
-    #[must_use]
-    pub fn new(schema: &FeatureSchema) -> Observation {
         Observation {
-            global: vec![0.0; schema.num_global()],
-            candidates: vec![0.0; MAX_CANDIDATES * schema.num_candidate()],
+            global: vec![0.0; CONTEXT_WIDTH],
+            candidates: vec![0.0; MAX_CANDIDATES * ROW_WIDTH],
             mask: vec![true; MAX_CANDIDATES],
             len: 0,
             filled: false,
             scratch: WriterScratch::default(),
         }
     }
+}
 
-    /// Writes the facts of a decision point.
+impl Observation {
+    /// Writes the facts of a decision point, all columns.
     pub fn fill(&mut self, cluster: &Cluster, set: &CandidateSet, reservation: Option<&Reservation>) {
         self.clear(set);
         self.filled = true;
-        self.scratch
-            .write(cluster, set, reservation, &mut self.global, &mut self.candidates);
+        self.scratch.write_rows::<ROW_WIDTH>(
+            cluster,
+            set,
+            reservation,
+            &mut self.global,
+            &mut self.candidates,
+        );
     }
 
     /// Notes the number of candidates without features, for policies that read only typed facts.
@@ -88,7 +107,8 @@ impl Observation {
         let rows = if self.filled { self.len } else { 0 };
         ObservationRef {
             global: &self.global,
-            candidates: &self.candidates[..rows * NUM_CANDIDATE_FEATURES],
+            candidates: &self.candidates[..rows * ROW_WIDTH],
+            width: ROW_WIDTH,
             mask: self.mask(),
         }
     }
@@ -106,15 +126,14 @@ pub struct WriterScratch {
     jobs: JobTable,
     /// Where the numbers of each candidate are.
     places: [Place; MAX_CANDIDATES],
-    /// Times of the candidates, s: of each one its duration, and behind that the other one if it has any.
-    times_s: [f32; 2 * MAX_CANDIDATES],
+    /// Times of the candidates, s, those of one after those of the other.
+    times_s: [f32; TIMES_MAX],
     /// The same, scaled.
-    times: [f32; 2 * MAX_CANDIDATES],
-    best_type_wait_s: Column,
-    best_type_waits: Column,
-    /// Scaled numbers of victims, by number.
-    num_victims: Column,
+    times: [f32; TIMES_MAX],
 }
+
+/// Most times of all candidates: each has a duration, one of its kind at most, and the wait for its best type.
+const TIMES_MAX: usize = 3 * MAX_CANDIDATES;
 
 /// Where the numbers of a candidate are.
 #[derive(Clone, Copy, Debug, Default)]
@@ -123,26 +142,45 @@ struct Place {
     job: u8,
     /// Its first time.
     time: u8,
+    /// The times that it has, a bit for each column of that kind.
+    has_times: u8,
 }
 
 impl Default for WriterScratch {
     fn default() -> WriterScratch {
-        let num_victims = |number: usize| column::CANDIDATE[C::NumVictims as usize].encode(number as f32);
         WriterScratch {
             jobs: JobTable::default(),
             places: [Place::default(); MAX_CANDIDATES],
-            times_s: [0.0; 2 * MAX_CANDIDATES],
-            times: [0.0; 2 * MAX_CANDIDATES],
-            best_type_wait_s: [0.0; MAX_CANDIDATES],
-            best_type_waits: [0.0; MAX_CANDIDATES],
-            num_victims: std::array::from_fn(num_victims),
+            times_s: [0.0; TIMES_MAX],
+            times: [0.0; TIMES_MAX],
         }
     }
 }
 
 impl WriterScratch {
-    /// Writes one observation: `global` is `[G]`, the first n rows of `candidates` are written, the rest is left alone.
+    /// Writes one observation of a view with so many columns of a candidate: `global` has its columns of the context, the first n
+    /// rows of `candidates` are written, the rest is left alone.
+    ///
+    /// # Panics
+    /// If no view is so wide.
     pub fn write(
+        &mut self,
+        cluster: &Cluster,
+        set: &CandidateSet,
+        reservation: Option<&Reservation>,
+        global: &mut [f32],
+        (candidates, width): (&mut [f32], usize),
+    ) {
+        // A writer for each width, so that columns beyond it cost nothing.
+        const FIRST: usize = DECISION_1.num_row;
+        if width == FIRST {
+            return self.write_rows::<FIRST>(cluster, set, reservation, global, candidates);
+        }
+        assert_eq!(width, ROW_WIDTH, "no view has so many columns of a candidate");
+        self.write_rows::<ROW_WIDTH>(cluster, set, reservation, global, candidates);
+    }
+
+    fn write_rows<const W: usize>(
         &mut self,
         cluster: &Cluster,
         set: &CandidateSet,
@@ -151,40 +189,47 @@ impl WriterScratch {
         candidates: &mut [f32],
     ) {
         let oldest = oldest_two(cluster);
-        write_global(cluster, reservation, oldest[0], global);
+        let context = ContextFacts {
+            cluster,
+            reservation,
+            oldest: oldest[0],
+        };
+        decision::write_context(&context, global);
         self.gather(cluster, set);
-        let (free, slack) = (cluster.num_free(), Slack::of(cluster, oldest));
-        let num_gpus = cluster.num_gpus() as f32;
+        let (free, oldest) = (cluster.num_free(), Oldest::of(cluster, oldest));
+        let row_facts = |job, num_left: u32| RowFacts {
+            num_left: num_left as f32,
+            oldest_other_gpus: oldest.other_than(job),
+            cluster_gpus: cluster.num_gpus() as f32,
+        };
         // Candidates of one job stand together and share what is said of the job.
-        let mut shared = [0.0; NUM_CANDIDATE_FEATURES];
-        write_opportunity_cost(&OpportunityCost::PLAIN, &mut shared);
-        put(&mut shared, C::PartnerRate, 1.0);
+        let mut shared = [0.0; W];
+        decision::write_cost(&OpportunityCost::PLAIN, &mut shared);
         let mut known = None;
         let num = set.rows.len().min(MAX_CANDIDATES);
-        let (rows, _) = candidates.as_chunks_mut::<NUM_CANDIDATE_FEATURES>();
+        let (rows, _) = candidates.as_chunks_mut::<W>();
         let rows = set.rows[..num].iter().zip(&self.places).zip(rows);
         for (index, ((candidate, place), row)) in rows.enumerate() {
+            let flag = decision::FLAGS[candidate.kind as usize];
             let Some(job) = candidate.job else {
                 row.fill(0.0);
-                put(row, C::IsHold, 1.0);
-                put(row, C::Leftover, free as f32 / num_gpus);
-                put(row, C::OldestSlack, slack.after(None, free));
+                decision::write(row, flag, 1.0);
+                decision::write_any(&row_facts(None, free), row);
                 continue;
             };
             if known != Some(place.job) {
                 known = Some(place.job);
-                self.jobs.write(usize::from(place.job), num_gpus, &mut shared);
+                self.jobs.write(usize::from(place.job), &mut shared);
             }
             *row = shared;
+            decision::write(row, flag, 1.0);
             self.write_action(candidate, *place, row);
             if let Some(cost) = set.opportunity_costs.get(index) {
-                write_opportunity_cost(cost, row);
-                row[C::BestTypeWaitS as usize] = self.best_type_waits[index];
+                decision::write_cost(cost, row);
             }
             let taken = candidate.facts.map_or(0, |facts| facts.num_gpus);
             let left = (free + candidate.stopped.num_gpus).saturating_sub(taken);
-            put(row, C::Leftover, left as f32 / num_gpus);
-            put(row, C::OldestSlack, slack.after(Some(job), left));
+            decision::write_any(&row_facts(Some(job), left), row);
         }
     }
 
@@ -192,208 +237,92 @@ impl WriterScratch {
     fn gather(&mut self, cluster: &Cluster, set: &CandidateSet) {
         self.jobs.clear();
         let (mut at, mut last, mut num_times) = (0, None, 0);
-        for (candidate, place) in set.rows.iter().zip(&mut self.places) {
+        for (index, (candidate, place)) in set.rows.iter().zip(&mut self.places).enumerate() {
             let Some(job) = candidate.job else { continue };
             if last != Some(job) {
                 last = Some(job);
                 at = self.jobs.read(cluster, job);
             }
-            *place = Place {
-                job: at as u8,
-                time: num_times as u8,
-            };
+            let first = num_times;
             let rate = candidate
                 .facts
                 .as_ref()
                 .map_or(self.jobs.best_speed(at), |facts| facts.rate);
-            let duration_s = self.jobs.resume_cost_s(at) + self.jobs.remaining_s(at) / rate as f32;
-            let other_s = match (candidate.kind, candidate.partner) {
-                (CandidateKind::Reserve, _) => Some(candidate.wait_to_fit_s),
-                (CandidateKind::Preempt, _) => Some(candidate.stopped.remaining_s_min),
-                (_, Some(partner)) => Some(cluster.job(partner).remaining_s_at(cluster.now())),
-                (_, None) => None,
+            let times = TimeFacts {
+                candidate,
+                cluster,
+                duration_s: self.jobs.resume_cost_s(at) + self.jobs.remaining_s(at) / rate as f32,
+                cost: set.opportunity_costs.get(index),
             };
-            self.times_s[num_times] = duration_s;
-            num_times += 1;
-            if let Some(other_s) = other_s {
-                self.times_s[num_times] = other_s as f32;
+            let has_times = decision::read_times(&times, |seconds| {
+                self.times_s[num_times] = seconds;
                 num_times += 1;
-            }
+            });
+            *place = Place {
+                job: at as u8,
+                time: first as u8,
+                has_times,
+            };
         }
         self.jobs.encode();
-        let feature = &column::CANDIDATE[C::DurationS as usize];
+        let feature = &FEATURES[Id::DurationS as usize];
         jobs::encode(feature, &self.times_s, &mut self.times, num_times);
-        if !set.opportunity_costs.is_empty() {
-            for (wait_s, cost) in self.best_type_wait_s.iter_mut().zip(&set.opportunity_costs) {
-                *wait_s = cost.best_type_wait_s as f32;
-            }
-            let feature = &column::CANDIDATE[C::BestTypeWaitS as usize];
-            let (raw, scaled) = (&self.best_type_wait_s, &mut self.best_type_waits);
-            jobs::encode(feature, raw, scaled, set.len());
-        }
     }
 
     #[inline]
-    fn write_action(&self, candidate: &Candidate, place: Place, row: &mut [f32; NUM_CANDIDATE_FEATURES]) {
-        let at = usize::from(place.time);
-        row[C::DurationS as usize] = self.times[at];
-        match candidate.kind {
-            CandidateKind::Hold => row[C::IsHold as usize] = 1.0,
-            CandidateKind::Start => row[C::IsStart as usize] = 1.0,
-            CandidateKind::Reserve => {
-                row[C::IsReserve as usize] = 1.0;
-                row[C::WaitToFitS as usize] = self.times[at + 1];
-            }
-            CandidateKind::Preempt => {
-                row[C::IsPreempt as usize] = 1.0;
-                row[C::VictimsRemainingS as usize] = self.times[at + 1];
-                let number = candidate.victims.len();
-                match self.num_victims.get(number) {
-                    Some(scaled) => row[C::NumVictims as usize] = *scaled,
-                    None => put(row, C::NumVictims, number as f32),
-                }
-            }
-        }
-        if let Some(facts) = &candidate.facts {
+    fn write_action<const W: usize>(&self, candidate: &Candidate, place: Place, row: &mut [f32; W]) {
+        decision::write_times(place.has_times, &self.times[usize::from(place.time)..], row);
+        let facts = ActionFacts { candidate };
+        if let Some(found) = candidate.facts {
             let best = self.jobs.best_speed(usize::from(place.job));
-            put(row, C::Speed, (facts.rate / best) as f32);
-            put(row, C::Locality, facts.locality as f32);
-            put(
-                row,
-                C::NodesRatio,
-                facts.num_nodes as f32 / facts.num_nodes_min as f32,
-            );
-            put(row, C::NumLeft, facts.num_left as f32);
+            decision::write_place(&(found, best), row);
         }
-        if candidate.partner.is_some() {
-            row[C::IsBeside as usize] = 1.0;
-            put(row, C::PartnerRate, candidate.partner_rate_ratio as f32);
-            row[C::PartnerRemainingS as usize] = self.times[at + 1];
+        if !candidate.victims.is_empty() {
+            decision::write_stop(&facts, row);
         }
-        for (lens, column) in [
-            (Lens::Arrival, C::HeadArrival),
-            (Lens::Shortest, C::HeadShortest),
-            (Lens::SmallestGpuTime, C::HeadGpuTime),
-        ] {
-            row[column as usize] = f32::from(candidate.heads.contains(lens));
-        }
+        decision::write_action(&facts, row);
     }
 }
 
-/// Free GPUs less the gang of the oldest pending job other than one, over all GPUs.
-struct Slack {
-    oldest: Option<JobId>,
-    /// Gangs of the oldest and of the second oldest pending job; 0 without one.
+/// Gangs of the oldest and of the second oldest pending job.
+struct Oldest {
+    job: Option<JobId>,
+    /// 0 without one.
     gangs: [f32; 2],
-    num_gpus: f32,
 }
 
-impl Slack {
-    fn of(cluster: &Cluster, oldest: [Option<JobId>; 2]) -> Slack {
+impl Oldest {
+    fn of(cluster: &Cluster, oldest: [Option<JobId>; 2]) -> Oldest {
         let gang = |job: Option<JobId>| job.map_or(0, |job| cluster.job(job).request.num_gpus) as f32;
-        Slack {
-            oldest: oldest[0],
+        Oldest {
+            job: oldest[0],
             gangs: oldest.map(gang),
-            num_gpus: cluster.num_gpus() as f32,
         }
     }
 
-    /// With so many GPUs free after a candidate that is about `taken`.
-    fn after(&self, taken: Option<JobId>, free: u32) -> f32 {
-        let is_oldest = taken.is_some() && taken == self.oldest;
-        (free as f32 - self.gangs[usize::from(is_oldest)]) / self.num_gpus
+    /// Gang of the oldest pending job that is not this one.
+    fn other_than(&self, job: Option<JobId>) -> f32 {
+        self.gangs[usize::from(job.is_some() && job == self.job)]
     }
 }
 
-/// Clamps, scales and writes a value; with the column known where this is compiled, a few instructions.
-#[inline(always)]
-fn put(row: &mut [f32; NUM_CANDIDATE_FEATURES], feature: C, raw: f32) {
-    row[feature as usize] = column::CANDIDATE[feature as usize].encode(raw);
-}
-
-/// Writes what a candidate is worth beside what else its job could have, but for the logarithmic column.
-#[inline]
-fn write_opportunity_cost(cost: &OpportunityCost, row: &mut [f32; NUM_CANDIDATE_FEATURES]) {
-    put(row, C::EndGain, cost.end_gain as f32);
-    put(row, C::TypeAdvantage, cost.type_advantage as f32);
-    put(row, C::SizeRatio, cost.size_ratio as f32);
-    put(row, C::GpuEfficiency, cost.gpu_efficiency as f32);
-    put(row, C::CoresRatio, cost.cores_ratio as f32);
-    put(row, C::DemandRate, cost.demand_rate_ratio as f32);
-}
-
-fn ratio(num_gpus: u32, cluster: &Cluster) -> f32 {
-    num_gpus as f32 / cluster.num_gpus() as f32
-}
-
-fn write_global(
-    cluster: &Cluster,
-    reservation: Option<&Reservation>,
-    oldest: Option<JobId>,
-    row: &mut [f32],
-) {
-    row.fill(0.0);
-    let mut put = |feature: G, raw: f32| row[feature as usize] = column::GLOBAL[feature as usize].encode(raw);
-    let now = cluster.now();
-    let seconds_to = |time: Time| time.since(now).as_secs_f64().max(0.0) as f32;
-    let kinds = || cluster.types_in(u64::MAX >> (64 - cluster.num_types()));
-    put(G::Free, ratio(cluster.num_free(), cluster));
-    let node_max = kinds()
-        .map(|kind| cluster.node_gpus_max_of(kind))
-        .max()
-        .unwrap_or(1);
-    let largest = kinds()
-        .map(|kind| cluster.largest_free_of(kind))
-        .max()
-        .unwrap_or(0);
-    put(G::LargestFree, largest as f32 / node_max as f32);
-    let empty: u32 = kinds().map(|kind| cluster.num_empty_nodes_of(kind)).sum();
-    put(G::EmptyNodes, empty as f32 / cluster.nodes().len() as f32);
-    put(G::NumPending, cluster.num_pending() as f32);
-    put(
-        G::PendingGpus,
-        cluster.num_pending_gpus() as f32 / cluster.num_gpus() as f32,
-    );
-    put(G::NumRunning, cluster.num_running() as f32);
-    let next = kinds()
-        .filter_map(|kind| cluster.running_of(kind).first())
-        .map(|(end, _)| *end)
-        .min();
-    put(G::NextFinishS, next.map_or(0.0, seconds_to));
-    if let Some(reservation) = reservation {
-        put(G::IsReserved, 1.0);
-        put(G::ReservationS, seconds_to(reservation.shadow));
-        put(G::ReservationExtra, ratio(reservation.extra, cluster));
-    }
-    put(G::SmallestGpuTime, cluster.smallest_pending_gpu_s() as f32);
-    put(
-        G::OldestWaitS,
-        oldest.map_or(0.0, |job| (now - cluster.job(job).submit).as_secs_f64() as f32),
-    );
-    let fastest = cluster.fastest_type();
-    put(
-        G::FreeFastest,
-        cluster.num_free_of(fastest) as f32 / cluster.num_gpus_of(fastest).max(1) as f32,
-    );
-    put(
-        G::BelievedDrainS,
-        (cluster.pending_gpu_s() / f64::from(cluster.num_gpus())) as f32,
-    );
-}
-
+#[cfg(test)]
+mod direction_tests;
 #[cfg(test)]
 mod opportunity_tests;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::candidate::CandidateKind;
     use crate::cluster::tests::{cluster_of, submit};
     use crate::cluster_spec::ClusterSpec;
+    use crate::features::decision::{Id as C, place};
+    use crate::ids::Time;
     use crate::pass::Pass;
     use crate::policy::Needs;
 
     fn value(row: &[f32], column: C) -> f32 {
-        row[column as usize]
+        row[place(column)]
     }
 
     #[test]
@@ -439,9 +368,9 @@ mod tests {
         assert!((value(row, C::WaitToFitS) - 51_f32.log10() / 6.0).abs() < 1e-6);
         assert_eq!(value(row, C::RankRemaining), 1.0);
         let global = observation.global;
-        assert_eq!(global[G::Free as usize], 5.0 / 8.0);
-        assert_eq!(global[G::LargestFree as usize], 1.0);
-        assert_eq!(global[G::EmptyNodes as usize], 0.5);
-        assert!((global[G::SmallestGpuTime as usize] - 401_f32.log10() / 8.0).abs() < 1e-6);
+        assert_eq!(global[place(C::Free)], 5.0 / 8.0);
+        assert_eq!(global[place(C::LargestFree)], 1.0);
+        assert_eq!(global[place(C::EmptyNodes)], 0.5);
+        assert!((global[place(C::SmallestGpuTime)] - 401_f32.log10() / 8.0).abs() < 1e-6);
     }
 }

@@ -8,7 +8,7 @@ use crate::cluster::{Cluster, Template};
 use crate::error::{ConfigError, PolicyError};
 use crate::guards::Guards;
 use crate::ids::Time;
-use crate::key_weight::{KeyWeight, weighted_sum};
+use crate::key_weight::{KeyWeight, weighted_sum_of_row};
 use crate::lens::LensSet;
 use crate::observation::ObservationRef;
 
@@ -347,7 +347,7 @@ pub fn choice_of<P: Policy + ?Sized>(policy: &P, point: &DecisionPoint<'_>, scor
     let sum = |index| {
         let is_about_a_job = point.candidates.get(index).is_some_and(|row| row.job.is_some());
         if is_about_a_job {
-            weighted_sum(weights, point.observation.row(index))
+            weighted_sum_of_row(weights, point.observation.row(index))
         } else {
             f64::INFINITY
         }

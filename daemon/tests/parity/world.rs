@@ -32,8 +32,7 @@ pub fn network() -> Box<dyn Policy> {
         context: 16,
         heads: 0,
     };
-    let schema = pleach_scheduler::features::FeatureSchema::current();
-    let spaces = Spaces::new(schema.num_global(), 64, schema.num_candidate());
+    let spaces = Spaces::of(&pleach_scheduler::features::DECISION_1, 64);
     let mut numbers = Numbers(7);
     let num = Layout::new(config, spaces).unwrap().num_parameters();
     let network = TrainedNetwork {

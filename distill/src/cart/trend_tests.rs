@@ -2,10 +2,9 @@
 
 use super::*;
 use crate::config::{DistillConfig, Monotone};
-use crate::dataset::NUM_FEATURES;
 use crate::prune::{merged, weakest_links};
 use crate::test_trees::meta;
-use pleach_scheduler::features::FeatureSchema;
+use pleach_scheduler::features::{DECISION_1, FeatureSchema};
 use pleach_scheduler::tree::{Property, Tree, Verdict};
 use proptest::prelude::*;
 
@@ -76,7 +75,7 @@ proptest! {
         let config = DistillConfig { monotone, ..DistillConfig::default() };
         let target: Vec<f32> = rows.iter().map(|row| row.1).collect();
         let rows: Vec<Vec<f32>> = rows.iter().map(|row| spread(row.0)).collect();
-        let grown = fit(&rows, &target, &config.trends(), leaves);
+        let grown = fit(&rows, &target, &config.trends(FeatureSchema::current(), DECISION_1), leaves);
         let mut tree = Tree::new(meta(), &grown.nodes_with(leaves)).unwrap();
         proved(&tree, &config)?;
         // And so are the smaller trees that pruning makes of it, whichever pair goes next.
@@ -118,7 +117,7 @@ fn spread(bits: u64) -> Vec<f32> {
         let (least, most) = (feature.encode(feature.min), feature.encode(feature.max));
         least + (most - least) * (mixed >> 61) as f32 / 8.0
     };
-    (0..NUM_FEATURES).map(of).collect()
+    (0..DECISION_1.len).map(of).collect()
 }
 
 #[test]

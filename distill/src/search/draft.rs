@@ -234,7 +234,7 @@ impl Draft {
             estimates: meta.estimates.clone(),
             trained_by: meta.trained_by.clone(),
         };
-        Tree::new(meta, &nodes)
+        Tree::over(rows.schema(), meta, &nodes)
     }
 
     /// What nothing is said of beside the draft: a tree of this name.

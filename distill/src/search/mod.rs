@@ -77,3 +77,5 @@ pub fn search<E>(
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod toy_tests;

@@ -1,7 +1,6 @@
 //! Small changes of a tree.
 
 use pleach_scheduler::features::FeatureSchema;
-use pleach_scheduler::observation::NUM_CANDIDATE_FEATURES;
 use pleach_scheduler::policy::TieKey;
 use pleach_scheduler::portable_math::exp;
 use rand::RngExt as _;
@@ -11,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use super::config::SearchConfig;
 use super::draft::{Branch, Draft};
 use super::rows::{Rows, rank_of, threshold_at};
-use crate::dataset::NUM_FEATURES;
 
 /// A kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -198,15 +196,16 @@ fn move_threshold(
 fn cut(root: &Branch, place: usize, rows: &Rows, rng: &mut ChaCha8Rng) -> Option<(u16, f32)> {
     let reaching = rows.reaching(&root.path(place));
     for _ in 0..8 {
-        let feature = if rng.random::<f64>() < 2.0 / 3.0 {
-            rng.random_range(0..NUM_CANDIDATE_FEATURES)
+        let columns = if rng.random::<f64>() < 2.0 / 3.0 {
+            rows.of_rows()
         } else {
-            rng.random_range(NUM_CANDIDATE_FEATURES..NUM_FEATURES)
+            rows.of_context()
         };
-        let sorted = rows.sorted(&reaching, feature as u16);
+        let feature = columns[rng.random_range(0..columns.len())];
+        let sorted = rows.sorted(&reaching, feature);
         let rank = rng.random_range(0..=sorted.len());
         if let Some(threshold) = threshold_at(&sorted, rank) {
-            return Some((feature as u16, threshold));
+            return Some((feature, threshold));
         }
     }
     None
@@ -294,7 +293,7 @@ fn weigh(draft: &mut Draft, rows: &Rows, config: &SearchConfig, rng: &mut ChaCha
         return Some(());
     }
     let all: Vec<u32> = (0..rows.num_rows() as u32).collect();
-    let feature = rng.random_range(0..NUM_CANDIDATE_FEATURES) as u16;
+    let feature = rows.of_rows()[rng.random_range(0..rows.of_rows().len())];
     let sorted = rows.sorted(&all, feature);
     let (first, last) = (sorted.first().copied()?, sorted.last().copied()?);
     if first == last || draft.key.iter().any(|(other, _)| *other == feature) {

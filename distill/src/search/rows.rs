@@ -1,18 +1,30 @@
 //! Candidates as they come, by which splits and thresholds are chosen: a threshold moves by ranks among the rows that come to its
 //! node, so that a step means as much where values are dense as where they are thin.
 
-use pleach_scheduler::observation::NUM_CANDIDATE_FEATURES;
+use pleach_scheduler::features::{DECISION_1, FeatureSchema, Group, View};
 
-use crate::dataset::{Dataset, NUM_FEATURES};
+use crate::dataset::Dataset;
 
 /// One condition of a path: feature, threshold, whether the path goes left.
 pub(super) type Condition = (u16, f32, bool);
 
 /// Joined rows: a candidate's features, then the global ones.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Rows {
+    schema: &'static FeatureSchema,
+    view: View,
     /// `[R, F]`
     values: Vec<f32>,
+    /// Numbers of the columns of a row.
+    of_rows: Vec<u16>,
+    /// Numbers of the columns of the context.
+    of_context: Vec<u16>,
+}
+
+impl Default for Rows {
+    fn default() -> Rows {
+        Rows::none(FeatureSchema::current(), DECISION_1)
+    }
 }
 
 impl Rows {
@@ -20,14 +32,17 @@ impl Rows {
     #[must_use]
     pub fn of(dataset: &Dataset, rows_max: usize) -> Rows {
         let every = dataset.num_rows().div_ceil(rows_max.max(1)).max(1);
-        let mut rows = Rows::default();
+        let mut rows = Rows::none(dataset.schema(), dataset.view());
+        let View { len, num_row, .. } = rows.view;
         let mut number = 0;
         for index in 0..dataset.num_points() {
             let point = dataset.point(index);
-            for candidate in point.candidates.chunks_exact(NUM_CANDIDATE_FEATURES) {
+            for candidate in point.candidates.chunks_exact(num_row) {
                 if number % every == 0 {
-                    rows.values.extend_from_slice(candidate);
-                    rows.values.extend_from_slice(point.global);
+                    let start = rows.values.len();
+                    rows.values.resize(start + len, 0.0);
+                    let joined = &mut rows.values[start..];
+                    rows.schema.join(candidate, point.global, joined);
                 }
                 number += 1;
             }
@@ -35,19 +50,56 @@ impl Rows {
         rows
     }
 
+    /// No rows of a view.
+    #[must_use]
+    pub fn none(schema: &'static FeatureSchema, view: View) -> Rows {
+        let of = |group: Group| -> Vec<u16> {
+            let numbers = 0..view.len as u16;
+            numbers
+                .filter(|number| schema.features[usize::from(*number)].group == group)
+                .collect()
+        };
+        Rows {
+            schema,
+            view,
+            values: Vec::new(),
+            of_rows: of(Group::Row),
+            of_context: of(Group::Context),
+        }
+    }
+
     #[cfg(test)]
     pub(super) fn with(values: Vec<f32>) -> Rows {
-        Rows { values }
+        Rows {
+            values,
+            ..Rows::default()
+        }
+    }
+
+    /// The columns of its rows.
+    #[must_use]
+    pub fn schema(&self) -> &'static FeatureSchema {
+        self.schema
+    }
+
+    /// Numbers of the columns of a row.
+    pub(super) fn of_rows(&self) -> &[u16] {
+        &self.of_rows
+    }
+
+    /// Numbers of the columns of the context.
+    pub(super) fn of_context(&self) -> &[u16] {
+        &self.of_context
     }
 
     /// R.
     #[must_use]
     pub fn num_rows(&self) -> usize {
-        self.values.len() / NUM_FEATURES
+        self.values.len() / self.view.len
     }
 
     pub(super) fn value(&self, row: u32, feature: u16) -> f32 {
-        self.values[row as usize * NUM_FEATURES + usize::from(feature)]
+        self.values[row as usize * self.view.len + usize::from(feature)]
     }
 
     /// The rows that meet all conditions of a path.

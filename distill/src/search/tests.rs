@@ -21,7 +21,7 @@ fn draft(root: Branch) -> Draft {
 
 /// Rows in which every feature goes through its range in 200 steps, each in an order of its own.
 fn rows() -> Rows {
-    let width = crate::dataset::NUM_FEATURES;
+    let width = pleach_scheduler::features::DECISION_1.len;
     let schema = FeatureSchema::current();
     let mut values = Vec::new();
     for row in 0..200_usize {

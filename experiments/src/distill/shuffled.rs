@@ -8,8 +8,9 @@
 
 use pleach_env::Seed;
 use pleach_scheduler::PolicyError;
-use pleach_scheduler::key_weight::weighted_sum;
-use pleach_scheduler::observation::{NUM_CANDIDATE_FEATURES, ObservationRef};
+use pleach_scheduler::features::Group;
+use pleach_scheduler::key_weight::weighted_sum_of_row;
+use pleach_scheduler::observation::ObservationRef;
 use pleach_scheduler::policy::{ChoiceRule, DecisionPoint, Needs, Policy};
 use pleach_scheduler::tree::TreePolicy;
 use rand::seq::SliceRandom as _;
@@ -46,14 +47,16 @@ impl Shuffled {
         self.global.extend_from_slice(point.observation.global);
         self.candidates.clear();
         self.candidates.extend_from_slice(point.observation.candidates);
-        let Some(global) = self.feature.checked_sub(NUM_CANDIDATE_FEATURES) else {
+        let schema = self.tree.tree().schema();
+        let place = schema.place(self.feature);
+        if schema.features[self.feature].group == Group::Row {
             let about_jobs = point
                 .candidates
                 .iter()
                 .enumerate()
                 .filter(|(_, row)| row.job.is_some());
             let places: Vec<usize> = about_jobs
-                .map(|(row, _)| row * NUM_CANDIDATE_FEATURES + self.feature)
+                .map(|(row, _)| row * point.observation.width + place)
                 .collect();
             let mut values: Vec<f32> = places.iter().map(|place| self.candidates[*place]).collect();
             values.shuffle(&mut self.rng);
@@ -61,10 +64,10 @@ impl Shuffled {
                 self.candidates[place] = value;
             }
             return;
-        };
-        let own = self.global[global];
+        }
+        let own = self.global[place];
         let drawn = self.rng.random_range(0..=self.earlier.len());
-        self.global[global] = self.earlier.get(drawn).copied().unwrap_or(own);
+        self.global[place] = self.earlier.get(drawn).copied().unwrap_or(own);
         if self.earlier.len() < KEPT {
             self.earlier.push(own);
         } else if let Some(kept) = self.earlier.get_mut(drawn) {
@@ -106,7 +109,7 @@ impl Policy for Shuffled {
         }
         // The least sum first inside a tier; what is about no job after all others of its tier.
         let key = |index: usize| match point.candidates.get(index) {
-            Some(row) if row.job.is_some() => weighted_sum(weights, point.observation.row(index)),
+            Some(row) if row.job.is_some() => weighted_sum_of_row(weights, point.observation.row(index)),
             _ => f64::INFINITY,
         };
         let mut order: Vec<(f32, f64, usize)> = scores

@@ -8,7 +8,6 @@
 //! A score of -0 comes out as 0, which is equal to it. A feature that is no number goes right, as in the tree
 //! (`nodes_missing_value_tracks_true` is 0); in a key it stays none, and the scheduler's infinity is the caller's part.
 
-use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::tree::{Node, Tree};
 use prost::Message as _;
 
@@ -30,7 +29,6 @@ pub(super) const ML_DOMAIN: &str = "ai.onnx.ml";
 
 /// The bytes of a file.
 pub(super) fn model(tree: &Tree) -> Vec<u8> {
-    let schema = FeatureSchema::current();
     let remark = |key: &str, value: String| StringStringEntryProto {
         key: Some(key.into()),
         value: Some(value),
@@ -49,8 +47,8 @@ pub(super) fn model(tree: &Tree) -> Vec<u8> {
         doc_string: Some(tree.to_text()),
         graph: Some(graph(tree)),
         metadata_props: vec![
-            remark("features", columns().join(",")),
-            remark("features_hash", schema.hash().to_string()),
+            remark("features", columns(tree).join(",")),
+            remark("features_hash", tree.features_hash()),
             remark("tie_key", tie_key.as_str().unwrap_or_default().to_string()),
         ],
     };
@@ -65,7 +63,7 @@ fn graph(tree: &Tree) -> GraphProto {
         node: nodes,
         name: Some(tree.meta().name.clone()),
         initializer: constants,
-        input: vec![value("rows", DataType::Float, columns().len())],
+        input: vec![value("rows", DataType::Float, columns(tree).len())],
         output: vec![
             value("score", DataType::Float, 1),
             value("key", DataType::Double, 1),

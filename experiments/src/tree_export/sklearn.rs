@@ -5,7 +5,6 @@
 //! leaves under it by their weights, for readers and plots, and `impurity`, which nothing in the file says, is 0.
 
 use super::columns::columns;
-use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::TieKey;
 use pleach_scheduler::tree::{Node, Tree};
 use serde::Serialize;
@@ -19,7 +18,7 @@ const UNDEFINED: i64 = -2;
 #[derive(Serialize)]
 struct Arrays<'a> {
     name: &'a str,
-    features_hash: &'a str,
+    features_hash: String,
     features: Vec<&'static str>,
     max_depth: usize,
     children_left: Vec<i64>,
@@ -36,12 +35,11 @@ struct Arrays<'a> {
 /// The text of `tree_sklearn.json`.
 pub(super) fn arrays(tree: &Tree) -> String {
     let count = tree.nodes().len();
-    let schema = FeatureSchema::current();
     let key = tree.meta().key_weights.iter();
     let mut arrays = Arrays {
         name: &tree.meta().name,
-        features_hash: schema.hash(),
-        features: columns(),
+        features_hash: tree.features_hash(),
+        features: columns(tree),
         max_depth: tree.depth(),
         children_left: vec![NO_CHILD; count],
         children_right: vec![NO_CHILD; count],

@@ -8,10 +8,9 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use super::columns::columns;
 use super::messages::{AttributeProto, AttributeType, DataType, ModelProto, NodeProto};
 use super::*;
-use pleach_scheduler::features::FeatureSchema;
+use pleach_scheduler::features::{DECISION_1, FeatureSchema};
 
 /// Rows of each tree.
 const NUM_ROWS: usize = 500;
@@ -50,7 +49,7 @@ fn random_tree(num_splits: u32, key: &[(&str, f32)], seed: u64) -> Tree {
         let is_leaf = |place: &usize| matches!(nodes[*place], Node::Leaf { .. });
         let leaves: Vec<usize> = (0..nodes.len()).filter(is_leaf).collect();
         let place = leaves[rng.random_range(0..leaves.len())];
-        let index = rng.random_range(0..columns().len());
+        let index = rng.random_range(0..DECISION_1.len);
         let feature = FeatureSchema::current().joined(index).unwrap();
         let (min, max) = (feature.encode(feature.min), feature.encode(feature.max));
         let old = std::mem::replace(
@@ -202,7 +201,7 @@ fn an_onnx_graph_read_by_its_words_answers_bit_for_bit_as_the_tree() {
             );
             num_rows += 1;
         }
-        let nothing = vec![f32::NAN; columns().len()];
+        let nothing = vec![f32::NAN; DECISION_1.len];
         assert_eq!(interpret(&model, &nothing).0, answer(&tree, &nothing).0);
     }
     assert_eq!(num_rows, 14 * NUM_ROWS);
@@ -238,7 +237,13 @@ fn an_onnx_file_says_its_versions_shapes_and_columns() {
         .iter()
         .map(|own| (own.key(), own.value()))
         .collect();
-    assert_eq!(remarks["features"].split(',').collect::<Vec<_>>(), columns());
+    assert_eq!(
+        remarks["features"].split(',').collect::<Vec<_>>(),
+        FeatureSchema::current().features[..DECISION_1.len]
+            .iter()
+            .map(|feature| feature.name)
+            .collect::<Vec<_>>()
+    );
     assert_eq!(remarks["features_hash"], FeatureSchema::current().hash());
     assert_eq!(remarks["tie_key"], "shortest-estimate");
     let graph = model.graph.as_ref().unwrap();
@@ -266,7 +271,7 @@ fn an_onnx_file_says_its_versions_shapes_and_columns() {
     assert_eq!(
         kinds,
         [
-            &format!("rows Float Named(\"N\") x Known({})", columns().len())[..],
+            &format!("rows Float Named(\"N\") x Known({})", DECISION_1.len)[..],
             "score Float Named(\"N\") x Known(1)",
             "key Double Named(\"N\") x Known(1)",
         ]
@@ -306,7 +311,7 @@ fn arrays_walked_as_scikit_learn_walks_them_answer_bit_for_bit_as_the_tree() {
     for tree in trees() {
         let arrays: Value = serde_json::from_slice(&file(Form::Sklearn, &tree, "tree_sklearn.json")).unwrap();
         let at = |name: &str, place: usize| arrays[name][place].as_f64().unwrap();
-        assert_eq!(arrays["features"].as_array().unwrap().len(), columns().len());
+        assert_eq!(arrays["features"].as_array().unwrap().len(), DECISION_1.len);
         assert_eq!(arrays["max_depth"], tree.depth());
         for row in tree.golden_rows(NUM_ROWS) {
             let mut place = 0;

@@ -8,7 +8,7 @@ mod parts;
 
 use std::fmt::Write as _;
 
-use pleach_scheduler::features::{Feature, FeatureSchema, Scale};
+use pleach_scheduler::features::{Feature, Scale};
 use pleach_scheduler::tree::{Node, Outline, Tree};
 use serde_json::{Value, json};
 
@@ -167,7 +167,7 @@ fn data(tree: &Tree, outline: &Outline) -> Value {
     let weights = tree.meta().key_weights.iter();
     let key = weights.map(|term| json!([place_of(term.feature), f64::from(term.weight)]));
     json!({
-        "schema": FeatureSchema::current().hash(),
+        "schema": tree.features_hash(),
         "num_tiers": tree.tiers().len(),
         "nodes": nodes.collect::<Vec<_>>(),
         "features": outline.features.iter().map(feature).collect::<Vec<_>>(),

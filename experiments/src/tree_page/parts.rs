@@ -214,10 +214,7 @@ pub(super) fn provenance(tree: &Tree) -> String {
     let meta = tree.meta();
     let mut rows: Vec<(String, String)> = vec![
         ("hash of the tree".into(), tree.hash()),
-        (
-            "hash of the features".into(),
-            FeatureSchema::current().hash().into(),
-        ),
+        ("hash of the features".into(), tree.features_hash()),
         ("estimates that it was trained with".into(), {
             let estimates = json!(meta.estimates);
             let names = estimates.as_array().into_iter().flatten();

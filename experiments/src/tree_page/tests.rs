@@ -3,6 +3,7 @@ use std::path::Path;
 use std::process::Command;
 
 use pleach_scheduler::Provenance;
+use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::key_weight::{KeyWeight, weighted_sum};
 use pleach_scheduler::policy::{Needs, TieKey};
 use pleach_scheduler::tree::TreeMeta;

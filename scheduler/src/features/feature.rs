@@ -1,5 +1,8 @@
 //! One number that a policy may read: its unit and range, and how it becomes the input of a network or a tree.
 
+use serde::Serialize;
+
+use crate::action_set::ActionKind;
 use crate::portable_math::pow;
 
 /// How a raw value becomes a network's input.
@@ -56,6 +59,134 @@ pub fn log10_1p(x: f32) -> f32 {
     exponent as f32 * std::f32::consts::LOG10_2 + ln * std::f32::consts::LOG10_E
 }
 
+/// Who could make a feature another number: what a reader of a counterfactual wants to know first.
+///
+/// # Source
+/// The division is ours, *assumed*: a user chooses what is asked for and how long it is said to take, an operator sets quotas
+/// and grants, and nobody else turns a knob. After the actionable and the immutable features of algorithmic recourse (Ustun,
+/// Spangher and Liu, FAT*'19).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Control {
+    /// Whoever submits the job: its size, and the length that is believed of it.
+    User,
+    /// Whoever runs the cluster: quotas, and what comes with a GPU.
+    Operator,
+    /// Nobody: it grows by itself.
+    Time,
+    /// Nobody: it has happened.
+    History,
+    /// Nobody: which GPUs are free, and which jobs hold the others.
+    Cluster,
+    /// Nobody: which other jobs wait.
+    Queue,
+    /// What the candidate is, or what belongs to all candidates: it cannot differ for this one alone.
+    Fixed,
+}
+
+impl Control {
+    /// For sentences: `the user`, `nobody, it is time that passes`.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Control::User => "the user's choice",
+            Control::Operator => "the operator's choice",
+            Control::Time => "nobody's choice: it comes with time",
+            Control::History => "nobody's choice: it has happened",
+            Control::Cluster => "nobody's choice: it hangs on the free GPUs",
+            Control::Queue => "nobody's choice: it hangs on the other jobs that wait",
+            Control::Fixed => "nobody's choice",
+        }
+    }
+}
+
+/// Whether a number is of one row, or of all rows of a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Of one candidate.
+    Row,
+    /// Of what all candidates have around them.
+    Context,
+}
+
+impl Group {
+    /// As files and pages have it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Group::Row => "candidate",
+            Group::Context => "global",
+        }
+    }
+}
+
+/// A kind of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowKind {
+    /// Name, for texts.
+    pub name: &'static str,
+    /// What choosing such a row does, as a sentence without its capital and its full stop.
+    pub does: &'static str,
+    /// The kind of action that has to be wanted for such rows to be offered; none where they always are.
+    pub action: Option<ActionKind>,
+    /// Whether such a row is about a job; one that is not comes last of its tier.
+    pub is_about_a_job: bool,
+}
+
+/// A set of kinds of rows, by their places in [`FeatureSchema::kinds`](super::FeatureSchema::kinds); at most 16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds(u16);
+
+impl Kinds {
+    /// These kinds.
+    #[must_use]
+    pub const fn of(kinds: &[usize]) -> Kinds {
+        let (mut bits, mut at) = (0, 0);
+        while at < kinds.len() {
+            bits |= 1 << kinds[at];
+            at += 1;
+        }
+        Kinds(bits)
+    }
+
+    /// Whether a kind is among them.
+    #[must_use]
+    pub const fn has(self, kind: usize) -> bool {
+        self.0 >> kind & 1 == 1
+    }
+}
+
+/// What a feature is among rows of each kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Among {
+    /// 1 among rows of one kind and 0 among all others.
+    Flag(usize),
+    /// Any number of its range among rows of these kinds and 0 among all others.
+    Varies(Kinds),
+}
+
+/// How a feature of the second of two rows stands to that of the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// The same.
+    Equal,
+    /// The same or more.
+    Up,
+    /// The same or less.
+    Down,
+    /// Nothing is known.
+    Any,
+}
+
+/// What may befall a job, for each of which a feature says how it moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stimulus {
+    /// It has waited longer, all else being equal.
+    Waiting,
+    /// Its estimate is shorter, all else being equal.
+    Estimate,
+}
+
 /// One number that a policy may read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Feature {
@@ -71,9 +202,56 @@ pub struct Feature {
     pub scale: Scale,
     /// What it says.
     pub doc: &'static str,
+    /// Of one row or of all.
+    pub group: Group,
+    /// What it is among rows of each kind. Certificates rest on it.
+    pub among: Among,
+    /// How it moves under each [`Stimulus`]. Certificates rest on it: a wrong one makes them unsound.
+    pub moves: [Relation; 2],
+    /// Who could make it another number.
+    pub control: Control,
+    /// Whole numbers; so are flags.
+    pub is_whole: bool,
 }
 
 impl Feature {
+    /// All that defines it for whoever reads it, as files have it: `candidate wait_s [s] 0 100000000 Log(6.0)`.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let Feature {
+            name,
+            unit,
+            min,
+            max,
+            scale,
+            group,
+            ..
+        } = self;
+        format!("{} {name} [{unit}] {min} {max} {scale:?}", group.word())
+    }
+
+    /// Whether it is 0 or 1.
+    #[must_use]
+    pub fn is_flag(&self) -> bool {
+        self.is_whole && (self.min, self.max) == (0.0, 1.0)
+    }
+
+    /// Least and largest scaled value among rows of a kind.
+    #[must_use]
+    pub fn range_among(&self, kind: usize) -> (f32, f32) {
+        match self.among {
+            Among::Flag(own) if own == kind => (1.0, 1.0),
+            Among::Varies(kinds) if kinds.has(kind) => (self.encode(self.min), self.encode(self.max)),
+            Among::Flag(_) | Among::Varies(_) => (0.0, 0.0),
+        }
+    }
+
+    /// How it stands in the second of two rows of one job, which a stimulus tells apart.
+    #[must_use]
+    pub const fn relation(&self, stimulus: Stimulus) -> Relation {
+        self.moves[stimulus as usize]
+    }
+
     /// Clamps and scales a raw value. NaN becomes the least value.
     #[must_use]
     #[inline]

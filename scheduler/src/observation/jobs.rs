@@ -1,57 +1,18 @@
 //! What is said of the offered jobs, column by column: numbers of many jobs are ranked and scaled side by side, in the
 //! vector units of any machine, with the same bits as one by one.
 
+use super::facts::JobFacts;
 use crate::candidate::MAX_CANDIDATES;
 use crate::cluster::Cluster;
-use crate::features::column::{self, Candidate as C};
+use crate::features::decision::{self, FEATURES, JOB_COLUMNS, RANK_COLUMNS};
 use crate::features::{Feature, Scale, log10_1p};
 use crate::ids::JobId;
-
-use super::spaces::NUM_CANDIDATE_FEATURES;
 
 /// One number of each offered job or candidate.
 pub(super) type Column = [f32; MAX_CANDIDATES];
 
 /// Numbers of a column that are scaled or ranked side by side.
 const LANES: usize = 8;
-
-/// Raw numbers, from which encoded ones and ranks are made.
-#[derive(Clone, Copy, Debug)]
-enum Raw {
-    NumGpus,
-    RemainingS,
-    GpuTime,
-    WaitS,
-    WaitRatio,
-    Attained,
-    TenantUse,
-    NumPreemptions,
-    Arrival,
-}
-
-const NUM_RAW: usize = Raw::Arrival as usize + 1;
-
-/// Which raw number is encoded in which feature.
-const ENCODED: [(Raw, C); 8] = [
-    (Raw::NumGpus, C::NumGpus),
-    (Raw::RemainingS, C::RemainingS),
-    (Raw::GpuTime, C::GpuTime),
-    (Raw::WaitS, C::WaitS),
-    (Raw::WaitRatio, C::WaitRatio),
-    (Raw::Attained, C::Attained),
-    (Raw::TenantUse, C::TenantUse),
-    (Raw::NumPreemptions, C::NumPreemptions),
-];
-
-/// Which raw number is ranked in which feature.
-const RANKED: [(Raw, C); 6] = [
-    (Raw::RemainingS, C::RankRemaining),
-    (Raw::GpuTime, C::RankGpuTime),
-    (Raw::Arrival, C::RankArrival),
-    (Raw::Attained, C::RankAttained),
-    (Raw::NumGpus, C::RankNumGpus),
-    (Raw::TenantUse, C::Deficit),
-];
 
 /// Facts of the offered jobs, gathered once for all their candidates.
 #[derive(Clone, Debug)]
@@ -61,9 +22,12 @@ pub(super) struct JobTable {
     best_speed: [f64; MAX_CANDIDATES],
     /// What the next start of each job costs, s.
     resume_cost_s: Column,
-    raw: [Column; NUM_RAW],
-    encoded: [Column; ENCODED.len()],
-    ranks: [Column; RANKED.len()],
+    /// Believed rest of each job, s.
+    remaining_s: Column,
+    raw: [Column; JOB_COLUMNS.len()],
+    encoded: [Column; JOB_COLUMNS.len()],
+    ranked: [Column; RANK_COLUMNS.len()],
+    ranks: [Column; RANK_COLUMNS.len()],
 }
 
 impl Default for JobTable {
@@ -72,9 +36,11 @@ impl Default for JobTable {
             num: 0,
             best_speed: [0.0; MAX_CANDIDATES],
             resume_cost_s: [0.0; MAX_CANDIDATES],
-            raw: [[0.0; MAX_CANDIDATES]; NUM_RAW],
-            encoded: [[0.0; MAX_CANDIDATES]; ENCODED.len()],
-            ranks: [[0.0; MAX_CANDIDATES]; RANKED.len()],
+            remaining_s: [0.0; MAX_CANDIDATES],
+            raw: [[0.0; MAX_CANDIDATES]; JOB_COLUMNS.len()],
+            encoded: [[0.0; MAX_CANDIDATES]; JOB_COLUMNS.len()],
+            ranked: [[0.0; MAX_CANDIDATES]; RANK_COLUMNS.len()],
+            ranks: [[0.0; MAX_CANDIDATES]; RANK_COLUMNS.len()],
         }
     }
 }
@@ -88,45 +54,35 @@ impl JobTable {
     /// Reads the facts of one more job and returns its row. At most [`MAX_CANDIDATES`] jobs.
     #[inline]
     pub(super) fn read(&mut self, cluster: &Cluster, id: JobId) -> usize {
-        let (at, now, job) = (self.num, cluster.now(), cluster.job(id));
+        let (at, facts) = (self.num, JobFacts::of(cluster, id));
         self.num += 1;
-        let remaining_s = job.remaining_s_at(now) as f32;
-        let num_gpus = job.request.num_gpus as f32;
-        let wait_s = now.since(job.submit).as_secs_f64() as f32;
-        self.best_speed[at] = cluster.best_speed_of(job.request.class);
+        self.best_speed[at] = cluster.best_speed_of(cluster.job(id).request.class);
         self.resume_cost_s[at] = cluster.resume_cost_s(id) as f32;
-        let mut put = |raw: Raw, value: f32| self.raw[raw as usize][at] = value;
-        put(Raw::NumGpus, num_gpus);
-        put(Raw::RemainingS, remaining_s);
-        put(Raw::GpuTime, remaining_s * num_gpus);
-        put(Raw::WaitS, wait_s);
-        put(Raw::WaitRatio, (wait_s + remaining_s) / remaining_s);
-        put(Raw::Attained, job.attained_gpu_s_at(now) as f32);
-        put(
-            Raw::TenantUse,
-            cluster.tenant(job.request.tenant).use_ratio() as f32,
+        self.remaining_s[at] = facts.remaining_s;
+        let (raw, ranked) = (&mut self.raw, &mut self.ranked);
+        decision::read_job(
+            &facts,
+            |slot, value| raw[slot][at] = value,
+            |slot, value| ranked[slot][at] = value,
         );
-        put(Raw::NumPreemptions, job.num_preemptions as f32);
-        put(Raw::Arrival, id.0 as f32);
         at
     }
 
     /// Scales and ranks what was read.
     pub(super) fn encode(&mut self) {
         let num = self.num;
-        for ((raw, feature), encoded) in ENCODED.into_iter().zip(&mut self.encoded) {
-            let feature = &column::CANDIDATE[feature as usize];
-            encode(feature, &self.raw[raw as usize], encoded, num);
+        for ((column, raw), encoded) in JOB_COLUMNS.iter().zip(&self.raw).zip(&mut self.encoded) {
+            encode(&FEATURES[*column as usize], raw, encoded, num);
         }
         let others = num.saturating_sub(1).max(1) as f32;
-        for ((raw, _), ranks) in RANKED.into_iter().zip(&mut self.ranks) {
-            rank(&self.raw[raw as usize], num, others, ranks);
+        for (ranked, ranks) in self.ranked.iter().zip(&mut self.ranks) {
+            rank(ranked, num, others, ranks);
         }
     }
 
     /// Believed rest of a job, s.
     pub(super) fn remaining_s(&self, at: usize) -> f32 {
-        self.raw[Raw::RemainingS as usize][at]
+        self.remaining_s[at]
     }
 
     /// What the next start of a job costs, s.
@@ -139,18 +95,15 @@ impl JobTable {
         self.best_speed[at]
     }
 
-    /// Writes what is said of a job into a row that is zero elsewhere. `[F]`
+    /// Writes what is said of a job, over what was said of another. `[F]`
     #[inline]
-    pub(super) fn write(&self, at: usize, num_gpus: f32, row: &mut [f32; NUM_CANDIDATE_FEATURES]) {
-        for ((_, feature), encoded) in ENCODED.into_iter().zip(&self.encoded) {
-            row[feature as usize] = encoded[at];
+    pub(super) fn write<const W: usize>(&self, at: usize, row: &mut [f32; W]) {
+        for (column, encoded) in JOB_COLUMNS.into_iter().zip(&self.encoded) {
+            decision::write(row, column, encoded[at]);
         }
-        for ((_, feature), ranks) in RANKED.into_iter().zip(&self.ranks) {
-            row[feature as usize] = ranks[at];
+        for (column, ranks) in RANK_COLUMNS.into_iter().zip(&self.ranks) {
+            decision::write(row, column, ranks[at]);
         }
-        let fraction = C::GpuFraction as usize;
-        let part = self.raw[Raw::NumGpus as usize][at] / num_gpus;
-        row[fraction] = column::CANDIDATE[fraction].encode(part);
     }
 }
 
@@ -199,9 +152,9 @@ mod tests {
         #[test]
         fn a_column_at_once_has_the_bits_of_one_value_after_the_other(
             values in proptest::collection::vec(prop_oneof![0.0_f32..1e9, 0.0_f32..10.0, Just(0.0), Just(f32::NAN)], 1..64),
-            feature in 0..column::CANDIDATE.len(),
+            feature in 0..FEATURES.len(),
         ) {
-            let feature = &column::CANDIDATE[feature];
+            let feature = &FEATURES[feature];
             let (mut all, mut encoded) = ([0.0; MAX_CANDIDATES], [0.0; MAX_CANDIDATES]);
             all[..values.len()].copy_from_slice(&values);
             encode(feature, &all, &mut encoded, values.len());

@@ -2,10 +2,12 @@
 
 use super::*;
 use crate::action_set::ActionKind;
+use crate::candidate::CandidateKind;
 use crate::cluster::{Capabilities, Sharing, Submission};
 use crate::cluster_spec::{ClusterSpec, ElasticJob, GpuTypeSpec, Load, ModelClass, Resources};
 use crate::estimate::{Estimate, Provenance};
-use crate::ids::{ClassId, TenantId};
+use crate::features::decision::{Id as C, place};
+use crate::ids::{ClassId, TenantId, Time};
 use crate::pass::Pass;
 use crate::physics::goodput::Elastic;
 use crate::physics::sensitivity::Sensitivity;
@@ -77,13 +79,13 @@ fn start(cluster: &mut Cluster, wanted: impl Fn(&Candidate) -> bool) {
 
 /// A column of a candidate in its unit.
 fn raw(pass: &Pass, index: usize, column: C) -> f64 {
-    let value = pass.observation().as_ref().row(index)[column as usize];
-    column::CANDIDATE[column as usize].scale.invert(value)
+    let value = pass.observation().as_ref().row(index)[place(column)];
+    FEATURES[column as usize].scale.invert(value)
 }
 
-fn global(pass: &Pass, column: G) -> f64 {
-    let value = pass.observation().as_ref().global[column as usize];
-    column::GLOBAL[column as usize].scale.invert(value)
+fn global(pass: &Pass, column: C) -> f64 {
+    let value = pass.observation().as_ref().global[place(column)];
+    FEATURES[column as usize].scale.invert(value)
 }
 
 fn close(found: f64, expected: f64) {
@@ -108,13 +110,13 @@ fn a_start_on_a_slow_type_says_when_the_fast_one_is_free_and_what_waiting_gains(
     close(raw(&pass, here, C::EndGain), -1.0);
     // 4 of a mean of 2.5 for it, 2.5 of a mean of 1.75 for the average class.
     close(raw(&pass, here, C::TypeAdvantage), (4.0 / 2.5) / (2.5 / 1.75));
-    close(global(&pass, G::FreeFastest), 1.0);
+    close(global(&pass, C::FreeFastest), 1.0);
     start(&mut cluster, on(first, 1));
     let patient = submit(&mut cluster, 0, 2, 800.0, 0.0);
     let even = submit(&mut cluster, 1, 2, 800.0, 0.0);
     cluster.advance(Time::from_secs_f64(20.0));
     let pass = look(&cluster);
-    close(global(&pass, G::FreeFastest), 0.0);
+    close(global(&pass, C::FreeFastest), 0.0);
     let here = find(&pass, on(patient, 0));
     // New GPUs are free in 80 s, where 800 s take 200: 280 s against 800 s here.
     close(raw(&pass, here, C::BestTypeWaitS), 80.0);
@@ -127,7 +129,7 @@ fn a_start_on_a_slow_type_says_when_the_fast_one_is_free_and_what_waiting_gains(
     close(raw(&pass, here, C::TypeAdvantage), 1.0 / (1.0 / 1.75));
     close(raw(&pass, here, C::SizeRatio), 1.0);
     // 2 GPUs x 800 s twice, over 8 GPUs.
-    close(global(&pass, G::BelievedDrainS), 400.0);
+    close(global(&pass, C::BelievedDrainS), 400.0);
 }
 
 #[test]
@@ -260,6 +262,6 @@ fn jobs_that_can_have_nothing_else_look_plain() {
         close(raw(&pass, 1, column), expected);
         assert_eq!(raw(&pass, 0, column), 0.0, "nothing of this is said of hold");
     }
-    close(global(&pass, G::FreeFastest), 1.0);
-    close(global(&pass, G::BelievedDrainS), 25.0);
+    close(global(&pass, C::FreeFastest), 1.0);
+    close(global(&pass, C::BelievedDrainS), 25.0);
 }

@@ -2,12 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::features::column;
-
-/// F, the number of features of a candidate.
-pub const NUM_CANDIDATE_FEATURES: usize = column::CANDIDATE.len();
-/// G, the number of global features.
-pub const NUM_GLOBAL_FEATURES: usize = column::GLOBAL.len();
+use crate::features::View;
 
 /// Sizes of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,5 +24,11 @@ impl Spaces {
             num_candidates,
             num_features,
         }
+    }
+
+    /// The columns of a view, for at most C candidates.
+    #[must_use]
+    pub const fn of(view: &View, num_candidates: usize) -> Spaces {
+        Spaces::new(view.num_context, num_candidates, view.num_row)
     }
 }

@@ -24,7 +24,6 @@ use crate::candidate::{CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::decision::HeldBack;
 use crate::cluster::{Cluster, Demand};
 use crate::error::PolicyError;
-use crate::features::FeatureSchema;
 use crate::observation::Observation;
 use crate::policy::{DecisionPoint, Needs, Policy, choice_of};
 
@@ -63,7 +62,7 @@ impl Pass {
             set: CandidateSet::default(),
             scratch: Scratch::default(),
             reservation: None,
-            observation: Observation::new(FeatureSchema::current()),
+            observation: Observation::default(),
             scores: vec![0.0; MAX_CANDIDATES],
             leaf: None,
         }

@@ -7,24 +7,19 @@
 //! are rounded to 32 bits and their logarithms to six digits, so these products are held to a part in ten thousand: what is left
 //! out is empty for certain.
 
+use super::Tree;
 use super::reach::leaf_ranges;
-#[cfg(test)]
-use super::reach::range;
-use super::{Tree, feature_of};
-use crate::candidate::CandidateKind;
-use crate::features::column::{Candidate as C, Global as G};
-use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
+use crate::features::{FeatureSchema, Law, Relation};
 
-pub(super) const NUM_FEATURES: usize = NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES;
-/// Place of the longest wait of all in a row.
-const OLDEST_WAIT: usize = NUM_CANDIDATE_FEATURES + G::OldestWaitS as usize;
 /// Relative slack of products of features.
 const SLACK: f64 = 1e-4;
 
 /// Rows of one kind that end in one leaf.
 #[derive(Clone, Debug)]
 pub(super) struct LeafBox {
-    pub(super) kind: CandidateKind,
+    schema: &'static FeatureSchema,
+    /// Place in the kinds of the schema.
+    pub(super) kind: usize,
     /// Place of the leaf.
     pub(super) place: usize,
     /// Least and largest scaled value of each feature. `[F + G]`
@@ -32,21 +27,22 @@ pub(super) struct LeafBox {
 }
 
 impl LeafBox {
-    /// The boxes of all leaves that candidates of a kind can come to.
-    pub(super) fn of(tree: &Tree, kind: CandidateKind) -> Vec<LeafBox> {
+    /// The boxes of all leaves that rows of a kind can come to.
+    pub(super) fn of(tree: &Tree, kind: usize) -> Vec<LeafBox> {
+        let schema = tree.schema();
         let all = leaf_ranges(tree, kind).into_iter();
-        let boxes = all.map(|(place, ranges)| LeafBox { kind, place, ranges });
+        let boxes = all.map(|(place, ranges)| LeafBox {
+            schema,
+            kind,
+            place,
+            ranges,
+        });
         boxes.filter(LeafBox::has_a_row).collect()
     }
 
-    /// Raw bounds of a feature of candidates.
-    fn raw(&self, column: C) -> (f64, f64) {
-        self.raw_at(column as usize)
-    }
-
     /// Raw bounds of a feature; unbounded where its range ends, for there it was clamped.
-    fn raw_at(&self, index: usize) -> (f64, f64) {
-        let feature = feature_of(index as u16);
+    fn raw(&self, index: usize) -> (f64, f64) {
+        let feature = &self.schema.features[index];
         let (low, high) = self.ranges[index];
         let is_clamped = high >= feature.encode(feature.max);
         let raw = |scaled: f32| feature.scale.invert(scaled);
@@ -59,41 +55,47 @@ impl LeafBox {
         ((raw(low) - SLACK * (1.0 + raw(low))).max(0.0), top)
     }
 
-    /// Whether its candidates are about jobs that wait.
-    fn is_waiting(&self) -> bool {
-        matches!(self.kind, CandidateKind::Start | CandidateKind::Reserve)
+    fn is_about_a_job(&self) -> bool {
+        self.schema.kinds[self.kind].is_about_a_job
     }
 
-    /// Whether some row of a candidate could lie here; true where nothing is known against it.
+    /// Whether some row could lie here; true where nothing is known against it.
     pub(super) fn has_a_row(&self) -> bool {
         if self.ranges.iter().any(|(low, high)| low > high) {
             return false;
         }
-        if self.kind == CandidateKind::Hold {
-            return true;
-        }
-        // Nobody who waits has waited longer than the oldest who waits.
-        if self.is_waiting() && self.raw(C::WaitS).0 > self.raw_at(OLDEST_WAIT).1 {
-            return false;
-        }
-        let (rest, gpus) = (self.raw(C::RemainingS), self.raw(C::NumGpus));
-        let (gpu_time, wait, ratio) = (self.raw(C::GpuTime), self.raw(C::WaitS), self.raw(C::WaitRatio));
+        !self.is_about_a_job() || self.schema.laws.iter().all(|law| self.may_hold(*law))
+    }
+
+    /// Whether a law could hold here.
+    fn may_hold(&self, law: Law) -> bool {
         let touches = |least: f64, most: f64, own: (f64, f64)| {
             least * (1.0 - SLACK) - SLACK <= own.1 && most * (1.0 + SLACK) + SLACK >= own.0
         };
-        let most_gpu_time = product(rest.1, gpus.1);
-        let least_ratio = 1.0
-            + if rest.1.is_infinite() {
-                0.0
-            } else {
-                wait.0 / rest.1.max(1e-9)
-            };
-        let most_ratio = if rest.0 > 0.0 {
-            1.0 + wait.1 / rest.0
-        } else {
-            f64::INFINITY
-        };
-        touches(rest.0 * gpus.0, most_gpu_time, gpu_time) && touches(least_ratio, most_ratio, ratio)
+        match law {
+            Law::Product { out, factors } => {
+                let (a, b) = (self.raw(factors[0]), self.raw(factors[1]));
+                touches(a.0 * b.0, product(a.1, b.1), self.raw(out))
+            }
+            Law::OnePlusRatio { out, over, under } => {
+                let (over, under) = (self.raw(over), self.raw(under));
+                let least = if under.1.is_infinite() {
+                    0.0
+                } else {
+                    over.0 / under.1.max(1e-9)
+                };
+                let most = if under.0 > 0.0 {
+                    1.0 + over.1 / under.0
+                } else {
+                    f64::INFINITY
+                };
+                touches(1.0 + least, most, self.raw(out))
+            }
+            Law::AtMost { least, most, among } => {
+                !among.has(self.kind) || self.raw(least).0 <= self.raw(most).1
+            }
+            Law::Follows { .. } => true,
+        }
     }
 
     /// A row in the box, from the ends and middles of its intervals, in which what belongs together fits exactly; `fixed` are
@@ -106,8 +108,7 @@ impl LeafBox {
             .collect();
         for (index, (low, high)) in self.ranges.iter().enumerate() {
             // Flags are 0 or 1.
-            let feature = feature_of(index as u16);
-            if feature.name.starts_with("is_") {
+            if self.schema.features[index].is_flag() {
                 base[index] = if *low > 0.0 || *high >= 1.0 && *low > 0.5 {
                     1.0
                 } else {
@@ -115,50 +116,71 @@ impl LeafBox {
                 };
             }
         }
-        // Room for any wait of a job.
-        base[OLDEST_WAIT] = self.ranges[OLDEST_WAIT].1;
+        for law in self.schema.laws {
+            if let Law::AtMost { most, .. } = *law {
+                // Room for any of those that it bounds.
+                base[most] = self.ranges[most].1;
+            }
+        }
         for (index, value) in fixed {
             base[*index] = *value;
         }
-        if self.kind == CandidateKind::Hold {
+        if !self.is_about_a_job() {
             return vec![base];
         }
-        let is_fixed = |column: C| fixed.iter().any(|(index, _)| *index == column as usize);
-        let choices = |column: C| -> Vec<f32> {
-            let (low, high) = self.ranges[column as usize];
-            if is_fixed(column) {
-                return vec![base[column as usize]];
+        let choices = |index: usize| -> Vec<f32> {
+            let (low, high) = self.ranges[index];
+            if fixed.iter().any(|(fixed, _)| *fixed == index) {
+                return vec![base[index]];
             }
             let part = |share: f32| low + (high - low) * share;
             vec![part(0.5), low, high, part(0.1), part(0.25), part(0.75), part(0.9)]
         };
-        let mut found = Vec::new();
-        for rest in choices(C::RemainingS) {
-            for gpus in choices(C::NumGpus) {
-                for wait in choices(C::WaitS) {
-                    let mut row = base.clone();
-                    row[C::RemainingS as usize] = rest;
-                    row[C::NumGpus as usize] = gpus;
-                    row[C::WaitS as usize] = wait;
-                    let raw = |column: C| {
-                        feature_of(column as u16)
-                            .scale
-                            .invert(row[column as usize])
-                            .max(0.0)
-                    };
-                    let (rest_s, wait_s) = (raw(C::RemainingS), raw(C::WaitS));
-                    let gpu_time = rest_s * raw(C::NumGpus);
-                    let ratio = (wait_s + rest_s) / rest_s.max(1e-9);
-                    row[C::GpuTime as usize] = feature_of(C::GpuTime as u16).encode(gpu_time as f32);
-                    row[C::WaitRatio as usize] = feature_of(C::WaitRatio as u16).encode(ratio as f32);
-                    let oldest_s = feature_of(OLDEST_WAIT as u16).scale.invert(row[OLDEST_WAIT]);
-                    if self.holds(&row) && (!self.is_waiting() || wait_s <= oldest_s) {
-                        found.push(row);
-                    }
-                }
-            }
+        // Every choice for the first root with every one for the next, and so on.
+        let mut rows = vec![base.clone()];
+        for root in roots(self.schema) {
+            let choices = choices(root);
+            let with = |row: &Vec<f32>, value: f32| {
+                let mut row = row.clone();
+                row[root] = value;
+                row
+            };
+            rows = rows
+                .iter()
+                .flat_map(|row| choices.iter().map(|value| with(row, *value)))
+                .collect();
         }
-        found
+        let follows = rows.into_iter().map(|mut row| {
+            self.follow(&mut row);
+            row
+        });
+        follows
+            .filter(|row| self.holds(row) && self.bounds_hold(row))
+            .collect()
+    }
+
+    /// Makes what follows from the roots fit them.
+    fn follow(&self, row: &mut [f32]) {
+        for law in self.schema.laws {
+            let raw = |index: usize| self.schema.features[index].scale.invert(row[index]).max(0.0);
+            let (out, value) = match *law {
+                Law::Product { out, factors } => (out, raw(factors[0]) * raw(factors[1])),
+                Law::OnePlusRatio { out, over, under } => {
+                    (out, (raw(over) + raw(under)) / raw(under).max(1e-9))
+                }
+                Law::AtMost { .. } | Law::Follows { .. } => continue,
+            };
+            row[out] = self.schema.features[out].encode(value as f32);
+        }
+    }
+
+    /// Whether what is bounded by another is.
+    fn bounds_hold(&self, row: &[f32]) -> bool {
+        let raw = |index: usize| self.schema.features[index].scale.invert(row[index]);
+        self.schema.laws.iter().all(|law| match *law {
+            Law::AtMost { least, most, among } => !among.has(self.kind) || raw(least).max(0.0) <= raw(most),
+            Law::Product { .. } | Law::OnePlusRatio { .. } | Law::Follows { .. } => true,
+        })
     }
 
     /// Whether a row lies in the box.
@@ -173,17 +195,29 @@ fn product(a: f64, b: f64) -> f64 {
     if a == 0.0 || b == 0.0 { 0.0 } else { a * b }
 }
 
-/// How a feature of the second of two candidates stands to that of the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
-    /// The same.
-    Equal,
-    /// The same or more.
-    Up,
-    /// The same or less.
-    Down,
-    /// Nothing is known.
-    Any,
+/// What a schema's laws derive other features from, each once, as the laws name them.
+fn roots(schema: &FeatureSchema) -> Vec<usize> {
+    let laws = || schema.laws.iter();
+    let is_out = |index: usize| {
+        laws().any(|law| match *law {
+            Law::Product { out, .. } | Law::OnePlusRatio { out, .. } => out == index,
+            Law::AtMost { .. } | Law::Follows { .. } => false,
+        })
+    };
+    let mut roots = Vec::new();
+    for law in laws() {
+        let inputs = match *law {
+            Law::Product { factors, .. } => factors,
+            Law::OnePlusRatio { over, under, .. } => [under, over],
+            Law::AtMost { .. } | Law::Follows { .. } => continue,
+        };
+        for input in inputs {
+            if !is_out(input) && !roots.contains(&input) {
+                roots.push(input);
+            }
+        }
+    }
+    roots
 }
 
 /// The two boxes cut to the rows that have a partner in the other; none where there is no such pair.
@@ -193,7 +227,7 @@ pub(super) fn partners(
     relation: impl Fn(usize) -> Relation,
 ) -> Option<(LeafBox, LeafBox)> {
     let (mut first, mut second) = (first.clone(), second.clone());
-    for index in 0..NUM_FEATURES {
+    for index in 0..first.ranges.len() {
         let (a, b) = (first.ranges[index], second.ranges[index]);
         match relation(index) {
             Relation::Equal => {
@@ -213,10 +247,4 @@ pub(super) fn partners(
         }
     }
     (first.has_a_row() && second.has_a_row()).then_some((first, second))
-}
-
-/// The range of every feature of candidates of a kind, for tests that draw rows.
-#[cfg(test)]
-pub(super) fn ranges_of(kind: CandidateKind) -> Vec<(f32, f32)> {
-    (0..NUM_FEATURES).map(|index| range(kind, index)).collect()
 }

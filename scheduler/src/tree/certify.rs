@@ -12,77 +12,58 @@
 
 use std::collections::BTreeMap;
 
-use super::boxes::{LeafBox, NUM_FEATURES, Relation, partners};
+use super::boxes::{LeafBox, partners};
 use super::certificate::{Certificate, Property, Verdict, Witness};
-use super::reach::kinds_of;
 use super::text::quantity;
-use super::{Node, Tree, feature_of};
+use super::{Node, Tree};
 use crate::candidate::CandidateKind;
-use crate::features::column::{Candidate as C, Global as G};
+use crate::features::decision::Id;
+use crate::features::{FeatureSchema, Group, Law, Relation, Stimulus};
 use crate::key_weight::weighted_sum;
-use crate::observation::NUM_CANDIDATE_FEATURES;
 
 /// Waiting times that are asked about if nobody says which, s: a day against an hour. *Assumed*.
 const OUTRANKS: Property = Property::WaitingOutranks {
     at_least_s: 86_400.0,
     at_most_s: 3_600.0,
 };
-fn global(column: G) -> usize {
-    NUM_CANDIDATE_FEATURES + column as usize
+
+/// Which two rows a property compares.
+#[derive(Clone, Copy, Debug)]
+enum Pair {
+    /// Of one job, before a stimulus and after it.
+    OfOneJob(Stimulus),
+    /// Of one decision: the context is the same.
+    OfOneMoment,
 }
 
-/// How features move when a job waits longer.
-fn while_waiting(index: usize) -> Relation {
-    let grows = [C::WaitS as usize, C::WaitRatio as usize, global(G::OldestWaitS)];
-    if grows.contains(&index) {
-        Relation::Up
-    } else {
-        Relation::Equal
+impl Pair {
+    /// How a feature stands in the second of the two.
+    fn relation(self, schema: &FeatureSchema, index: usize) -> Relation {
+        let feature = &schema.features[index];
+        match self {
+            Pair::OfOneJob(stimulus) => feature.relation(stimulus),
+            Pair::OfOneMoment if feature.group == Group::Row => Relation::Any,
+            Pair::OfOneMoment => Relation::Equal,
+        }
     }
-}
 
-/// How features move when the estimate of a job is shorter. Nobody knows how `end_gain` moves, nor whether the job now is the first
-/// of some order.
-fn with_shorter_estimate(index: usize) -> Relation {
-    let falls = [
-        C::RemainingS as usize,
-        C::DurationS as usize,
-        C::GpuTime as usize,
-        C::RankRemaining as usize,
-        C::RankGpuTime as usize,
-        global(G::SmallestGpuTime),
-        global(G::BelievedDrainS),
-    ];
-    let grows = [
-        C::WaitRatio as usize,
-        C::HeadShortest as usize,
-        C::HeadGpuTime as usize,
-    ];
-    match index {
-        index if falls.contains(&index) => Relation::Down,
-        index if grows.contains(&index) => Relation::Up,
-        index if index == C::EndGain as usize => Relation::Any,
-        _ => Relation::Equal,
-    }
-}
-
-/// Two candidates of one decision: the cluster is the same.
-fn at_one_moment(index: usize) -> Relation {
-    if index < NUM_CANDIDATE_FEATURES {
-        Relation::Any
-    } else {
-        Relation::Equal
+    /// The same, what is unknown being equal where the two are of one job.
+    fn known(self, schema: &FeatureSchema, index: usize) -> Relation {
+        match (self, self.relation(schema, index)) {
+            (Pair::OfOneJob(_), Relation::Any) => Relation::Equal,
+            (_, relation) => relation,
+        }
     }
 }
 
 impl Property {
-    /// How feature `index` of a joined row stands in the second of the two candidates that the property compares; the second may not
-    /// come later. None for a property that compares no such candidates.
+    /// The stimulus under which it compares two rows of one job, of which the second may not come later; none for a property
+    /// that compares no such rows. How a feature then stands is [`Feature::relation`](crate::features::Feature::relation).
     #[must_use]
-    pub fn relation(self, index: usize) -> Option<Relation> {
+    pub fn stimulus(self) -> Option<Stimulus> {
         match self {
-            Property::MonotoneInWaiting => Some(while_waiting(index)),
-            Property::MonotoneInEstimate => Some(with_shorter_estimate(index)),
+            Property::MonotoneInWaiting => Some(Stimulus::Waiting),
+            Property::MonotoneInEstimate => Some(Stimulus::Estimate),
             _ => None,
         }
     }
@@ -93,12 +74,10 @@ impl Tree {
     /// hour, starts before holding, bounds of the scores, and each leaf that nothing can come to.
     #[must_use]
     pub fn certify(&self) -> Vec<Certificate> {
-        let mut properties = vec![
-            Property::MonotoneInWaiting,
-            Property::MonotoneInEstimate,
-            OUTRANKS,
-            Property::StartsBeforeHolding,
-        ];
+        let mut properties = vec![Property::MonotoneInWaiting, Property::MonotoneInEstimate];
+        if self.is_of_decisions() {
+            properties.extend([OUTRANKS, Property::StartsBeforeHolding]);
+        }
         let reached = self.reached();
         let scores = || reached.iter().map(|place| self.score_at(*place));
         properties.push(Property::ScoresWithin {
@@ -125,16 +104,19 @@ impl Tree {
     #[must_use]
     pub fn verdict(&self, property: Property) -> Verdict {
         match property {
-            Property::MonotoneInWaiting => self.with_key(self.about_jobs(while_waiting)),
-            Property::MonotoneInEstimate => self.about_jobs(with_shorter_estimate),
+            Property::MonotoneInWaiting => self.with_key(self.about_jobs(Stimulus::Waiting)),
+            Property::MonotoneInEstimate => self.about_jobs(Stimulus::Estimate),
+            Property::WaitingOutranks { .. } | Property::StartsBeforeHolding if !self.is_of_decisions() => {
+                Verdict::Open("it is about decisions of a pass".into())
+            }
             Property::WaitingOutranks {
                 at_least_s,
                 at_most_s,
             } => self.outranks(at_least_s, at_most_s),
             Property::StartsBeforeHolding => {
-                let holds = LeafBox::of(self, CandidateKind::Hold);
-                let starts = LeafBox::of(self, CandidateKind::Start);
-                self.broken(&holds, &starts, at_one_moment, |hold, start| start < hold)
+                let holds = LeafBox::of(self, CandidateKind::Hold as usize);
+                let starts = LeafBox::of(self, CandidateKind::Start as usize);
+                self.broken(&holds, &starts, Pair::OfOneMoment, |hold, start| start < hold)
             }
             Property::ScoresWithin { min, max } => {
                 let is_within = |place: &usize| (min..=max).contains(&self.score_at(*place));
@@ -173,14 +155,10 @@ impl Tree {
         }
     }
 
-    /// Kinds of candidates that it chooses among and that are about a job.
-    fn kinds_about_jobs(&self) -> impl Iterator<Item = CandidateKind> {
-        kinds_of(&self.meta().needs).filter(|kind| *kind != CandidateKind::Hold)
-    }
-
     /// Places of the leaves that some candidate may come to.
     fn reached(&self) -> Vec<usize> {
-        let mut places: Vec<usize> = kinds_of(&self.meta().needs)
+        let mut places: Vec<usize> = self
+            .kinds_of_rows()
             .flat_map(|kind| LeafBox::of(self, kind))
             .map(|leaf| leaf.place)
             .collect();
@@ -190,11 +168,12 @@ impl Tree {
     }
 
     /// That the second of two rows of one job, which stand to each other as said, is never in a worse tier.
-    fn about_jobs(&self, relation: impl Fn(usize) -> Relation + Copy) -> Verdict {
+    fn about_jobs(&self, stimulus: Stimulus) -> Verdict {
+        let pair = Pair::OfOneJob(stimulus);
         let mut open = None;
         for kind in self.kinds_about_jobs() {
             let boxes = LeafBox::of(self, kind);
-            match self.broken(&boxes, &boxes, relation, |first, second| second < first) {
+            match self.broken(&boxes, &boxes, pair, |first, second| second < first) {
                 Verdict::Proved => {}
                 Verdict::Open(reason) => open = Some(reason),
                 refuted @ Verdict::Refuted(_) => return refuted,
@@ -205,8 +184,9 @@ impl Tree {
 
     /// The same for the order within a tier, in which only what grows with waiting can differ.
     fn with_key(&self, tiers: Verdict) -> Verdict {
+        let pair = Pair::OfOneJob(Stimulus::Waiting);
         let grows = |term: &&crate::key_weight::KeyWeight| {
-            while_waiting(term.feature.into()) == Relation::Up && term.weight > 0.0
+            pair.relation(self.schema(), term.feature.into()) == Relation::Up && term.weight > 0.0
         };
         let Some(term) = self.meta().key_weights.iter().find(grows) else {
             return tiers;
@@ -221,7 +201,7 @@ impl Tree {
                 for first in &rows {
                     let later = rows.iter().find(|second| {
                         let key = |row: &[f32]| weighted_sum(&self.meta().key_weights, row);
-                        stand(first, second, while_waiting) && key(second) > key(first)
+                        self.stand(first, second, pair) && key(second) > key(first)
                     });
                     if let Some(second) = later {
                         return Verdict::Refuted(self.witness(first, second));
@@ -229,16 +209,16 @@ impl Tree {
                 }
             }
         }
-        let name = feature_of(term.feature).name;
+        let name = self.feature(term.feature).name;
         Verdict::Open(format!(
             "the key puts more {name} later, and no pair of candidates was found that shows it"
         ))
     }
 
     fn outranks(&self, at_least_s: f32, at_most_s: f32) -> Verdict {
-        let wait = C::WaitS as usize;
-        let encode = |raw: f32| feature_of(wait as u16).encode(raw);
-        let starts = || LeafBox::of(self, CandidateKind::Start).into_iter();
+        let wait = Id::WaitS as usize;
+        let encode = |raw: f32| self.schema().features[wait].encode(raw);
+        let starts = || LeafBox::of(self, CandidateKind::Start as usize).into_iter();
         let long = starts().map(|mut leaf| {
             leaf.ranges[wait].0 = leaf.ranges[wait].0.max(encode(at_least_s));
             leaf
@@ -249,7 +229,7 @@ impl Tree {
         });
         let long: Vec<LeafBox> = long.filter(LeafBox::has_a_row).collect();
         let short: Vec<LeafBox> = short.filter(LeafBox::has_a_row).collect();
-        self.broken(&long, &short, at_one_moment, |long, short| short >= long)
+        self.broken(&long, &short, Pair::OfOneMoment, |long, short| short >= long)
     }
 
     /// That no two rows that stand to each other as said have scores that break the property.
@@ -257,7 +237,7 @@ impl Tree {
         &self,
         firsts: &[LeafBox],
         seconds: &[LeafBox],
-        relation: impl Fn(usize) -> Relation + Copy,
+        pair: Pair,
         breaks: impl Fn(f32, f32) -> bool,
     ) -> Verdict {
         let mut open = None;
@@ -266,10 +246,11 @@ impl Tree {
                 if !breaks(self.score_at(first.place), self.score_at(second.place)) {
                     continue;
                 }
+                let relation = |index| pair.relation(self.schema(), index);
                 let Some((first, second)) = partners(first, second, relation) else {
                     continue;
                 };
-                match self.shown(&first, &second, relation) {
+                match self.shown(&first, &second, pair) {
                     Some(witness) => return Verdict::Refuted(witness),
                     None => {
                         open = Some(format!(
@@ -285,27 +266,18 @@ impl Tree {
     }
 
     /// Two rows of the boxes that stand to each other as said, what is unknown being equal where a property is about one job.
-    fn shown(
-        &self,
-        first: &LeafBox,
-        second: &LeafBox,
-        relation: impl Fn(usize) -> Relation + Copy,
-    ) -> Option<Witness> {
-        let is_of_one_job = relation(C::NumGpus as usize) == Relation::Equal;
-        let known = |index: usize| match relation(index) {
-            Relation::Any if is_of_one_job => Relation::Equal,
-            relation => relation,
-        };
+    fn shown(&self, first: &LeafBox, second: &LeafBox, pair: Pair) -> Option<Witness> {
+        let known = |index: usize| pair.known(self.schema(), index);
         let (first, second) = partners(first, second, known)?;
         for own in first.rows(&[]) {
-            let same: Vec<(usize, f32)> = (0..NUM_FEATURES)
+            let same: Vec<(usize, f32)> = (0..own.len())
                 .filter(|index| known(*index) == Relation::Equal)
                 .map(|index| (index, own[index]))
                 .collect();
             let others = second.rows(&same);
             let partner = others
                 .iter()
-                .find(|other| stand(&own, other, known) && moves_together(&own, other, is_of_one_job));
+                .find(|other| self.stand(&own, other, pair) && self.moves_together(&own, other, pair));
             if let Some(other) = partner {
                 let ends = (self.walk(&own), self.walk(other));
                 if ends == (first.place, second.place) {
@@ -316,8 +288,31 @@ impl Tree {
         None
     }
 
+    /// Whether the second row stands to the first as the pair says, what is unknown being equal in rows of one job.
+    fn stand(&self, first: &[f32], second: &[f32], pair: Pair) -> bool {
+        let values = first.iter().zip(second).enumerate();
+        values.into_iter().all(
+            |(index, (first, second))| match pair.known(self.schema(), index) {
+                Relation::Equal => first == second,
+                Relation::Up => first <= second,
+                Relation::Down => first >= second,
+                Relation::Any => true,
+            },
+        )
+    }
+
+    /// Whether nothing that follows from another moves where that one stays.
+    fn moves_together(&self, first: &[f32], second: &[f32], pair: Pair) -> bool {
+        let moves = |index: usize| first[index] != second[index];
+        let mut laws = self.schema().laws.iter();
+        laws.all(|law| match (*law, pair) {
+            (Law::Follows { out, from }, Pair::OfOneJob(_)) => moves(from) || !moves(out),
+            _ => true,
+        })
+    }
+
     fn witness(&self, first: &[f32], second: &[f32]) -> Witness {
-        let schema = crate::features::FeatureSchema::current();
+        let schema = self.schema();
         let shown = |row: &[f32]| -> BTreeMap<String, f32> {
             let names = self.features().into_iter();
             let values = names.filter_map(|name| Some((name.to_string(), row[schema.joined_index(name)?])));
@@ -337,7 +332,7 @@ impl Certificate {
     pub fn in_words(&self) -> String {
         let property = &self.property;
         let shown = |values: &BTreeMap<String, f32>| -> String {
-            let schema = crate::features::FeatureSchema::current();
+            let schema = FeatureSchema::current();
             let known = values.iter().filter_map(|(name, scaled)| {
                 let found = schema.joined(schema.joined_index(name)?)?;
                 Some(format!(
@@ -360,22 +355,6 @@ impl Certificate {
             ),
         }
     }
-}
-
-/// Whether the second row stands to the first as said.
-fn stand(first: &[f32], second: &[f32], relation: impl Fn(usize) -> Relation) -> bool {
-    (0..NUM_FEATURES).all(|index| match relation(index) {
-        Relation::Equal => first[index] == second[index],
-        Relation::Up => first[index] <= second[index],
-        Relation::Down => first[index] >= second[index],
-        Relation::Any => true,
-    })
-}
-
-/// Whether the duration, which has no more than the rest to follow, does not stay where the rest moves, nor moves where it stays.
-fn moves_together(first: &[f32], second: &[f32], is_of_one_job: bool) -> bool {
-    let moves = |column: C| first[column as usize] != second[column as usize];
-    !is_of_one_job || moves(C::RemainingS) || !moves(C::DurationS)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::error::{KeyError, NodeError, TreeError};
 use super::{MAX_DEPTH, MAX_NODES, Node};
 use crate::action_set::ActionKind;
-use crate::features::FeatureSchema;
+use crate::features::{FeatureSchema, Group};
 use crate::guards::Guards;
 use crate::heuristics;
 use crate::key_weight::{KeyWeight, MAX_KEY_WEIGHTS};
@@ -60,7 +60,7 @@ pub(super) fn gpu_types_max(most: u32, fallback: Option<&str>) -> Result<(), Tre
 }
 
 /// Refuses weights that order nothing or that nobody could read; returns them in the order of the features.
-pub(super) fn key_weights(terms: &[KeyWeight]) -> Result<Vec<KeyWeight>, TreeError> {
+pub(super) fn key_weights(schema: &FeatureSchema, terms: &[KeyWeight]) -> Result<Vec<KeyWeight>, TreeError> {
     let fail = |term, reason| Err(TreeError::Key { term, reason });
     if terms.len() > MAX_KEY_WEIGHTS {
         return fail(
@@ -71,14 +71,13 @@ pub(super) fn key_weights(terms: &[KeyWeight]) -> Result<Vec<KeyWeight>, TreeErr
             },
         );
     }
-    let schema = FeatureSchema::current();
     for (place, term) in terms.iter().enumerate() {
         let Some(feature) = schema.joined(term.feature.into()) else {
             let name = format!("number {}", term.feature);
             return fail(place, KeyError::Unknown { name });
         };
         let name = feature.name;
-        if usize::from(term.feature) >= schema.num_candidate() {
+        if feature.group == Group::Context {
             return fail(place, KeyError::Global { name });
         }
         if !term.weight.is_finite() {
@@ -141,8 +140,8 @@ pub(super) fn guards(guards: Guards, needs: &Needs) -> Result<(), TreeError> {
 }
 
 /// Checks the condition of a split.
-pub(crate) fn split(feature: u16, threshold: f32) -> Result<(), NodeError> {
-    let Some(found) = FeatureSchema::current().joined(feature.into()) else {
+pub(crate) fn split(schema: &FeatureSchema, feature: u16, threshold: f32) -> Result<(), NodeError> {
+    let Some(found) = schema.joined(feature.into()) else {
         return Err(NodeError::UnknownFeature {
             name: format!("number {feature}"),
         });
@@ -158,11 +157,11 @@ pub(crate) fn split(feature: u16, threshold: f32) -> Result<(), NodeError> {
 }
 
 /// Checks what can be seen of one node alone.
-pub(super) fn node(node: &Node) -> Result<(), NodeError> {
+pub(super) fn node(schema: &FeatureSchema, node: &Node) -> Result<(), NodeError> {
     match *node {
         Node::Split {
             feature, threshold, ..
-        } => split(feature, threshold)?,
+        } => split(schema, feature, threshold)?,
         Node::Leaf { score, weight, .. } => {
             if !score.is_finite() {
                 return Err(NodeError::NotFinite { what: "score" });

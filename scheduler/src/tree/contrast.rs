@@ -9,11 +9,10 @@ use std::fmt;
 use serde::Serialize;
 
 use super::reach::tier_of;
-use super::runtime::check_shape;
 use super::text::{condition, quantity};
-use super::{Node, Tree, TreePolicy, feature_of};
+use super::{Node, Tree, TreePolicy};
 use crate::error::PolicyError;
-use crate::key_weight::weighted_sum;
+use crate::key_weight::weighted_sum_of_row;
 use crate::policy::{DecisionPoint, TieKey};
 
 /// The split where two paths part.
@@ -64,7 +63,7 @@ impl Tree {
             let (value, others) = (row[usize::from(feature)], other[usize::from(feature)]);
             let holds = value <= threshold;
             if holds != (others <= threshold) {
-                let found = feature_of(feature);
+                let found = self.feature(feature);
                 let said = |value: f32| quantity(found.scale.invert(value), found.unit);
                 return Some(Parting {
                     feature: found.name,
@@ -92,10 +91,9 @@ impl TreePolicy {
         point: &DecisionPoint<'_>,
         (first, other): (usize, usize),
     ) -> Result<Contrast, PolicyError> {
-        check_shape(&point.observation, point.candidates.len())?;
+        self.check_shape(&point.observation, point.candidates.len())?;
         let tree = self.tree();
-        let row = |index: usize| [point.observation.row(index), point.observation.global].concat();
-        let rows = (row(first), row(other));
+        let rows = (self.joined_row(point, first), self.joined_row(point, other));
         let tiers = tree.tiers();
         let tier = |row: &[f32]| match tree.nodes()[tree.walk(row)] {
             Node::Leaf { score, .. } => tier_of(score, &tiers),
@@ -131,7 +129,7 @@ impl TreePolicy {
         }
         let weights = &meta.key_weights;
         if !weights.is_empty() {
-            let sum = |index: usize| weighted_sum(weights, point.observation.row(index));
+            let sum = |index: usize| weighted_sum_of_row(weights, point.observation.row(index));
             let (own, others) = (sum(first), sum(other));
             if own != others {
                 return format!("the least weighted key, {own:.4} against {others:.4}");

@@ -14,14 +14,13 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::TreePolicy;
 use super::boxes::LeafBox;
 use super::reach::tier_of;
-use super::runtime::check_shape;
 use super::text::{quantity, span};
-use super::{TreePolicy, feature_of};
 use crate::error::PolicyError;
-use crate::features::column::Candidate as C;
-use crate::features::{Control, control_of};
+use crate::features::Control;
+use crate::features::decision::{FEATURES, Id as C};
 use crate::policy::DecisionPoint;
 
 mod key;
@@ -79,7 +78,7 @@ impl TreePolicy {
         (own, rival): (usize, usize),
         allowed: &dyn Fn(Control) -> bool,
     ) -> Result<Option<Counterfactual>, PolicyError> {
-        check_shape(&point.observation, point.candidates.len())?;
+        self.check_shape(&point.observation, point.candidates.len())?;
         let (Some(candidate), true) = (point.candidates.get(own), rival < point.candidates.len()) else {
             panic!("candidates {own} and {rival} of {}", point.candidates.len());
         };
@@ -93,7 +92,7 @@ impl TreePolicy {
             || point.cluster.best_speed_of(point.cluster.job(job).request.class),
             |facts| facts.rate,
         );
-        let row = [point.observation.row(own), point.observation.global].concat();
+        let row = self.joined_row(point, own);
         let ranks = (Rank::of(self, point, own), Rank::of(self, point, rival));
         let search = Search::new(self.tree(), &row, candidate.kind, rate, ranks, allowed);
         Ok(search.nearest().and_then(|found| self.verified(&search, &found)))
@@ -107,7 +106,7 @@ impl TreePolicy {
             return None;
         }
         let change = |index: usize| {
-            let feature = feature_of(index as u16);
+            let feature = &FEATURES[index];
             let raw = |row: &[f32]| {
                 let raw = feature.scale.invert(row[index]);
                 // A gang is a whole number; its logarithm is not.
@@ -123,7 +122,7 @@ impl TreePolicy {
                 from: quantity(from, feature.unit),
                 to: quantity(to, feature.unit),
                 raw: (from, to),
-                control: control_of(index),
+                control: feature.control,
             }
         };
         let reads = tree.features();

@@ -6,12 +6,12 @@
 use std::fmt;
 
 use super::reach::tier_of;
-use super::runtime::check_shape;
 use super::text::{condition, count, quantity};
-use super::{Node, Tree, TreePolicy, feature_of};
+use super::{Node, Tree, TreePolicy};
 use crate::candidate::{Candidate, CandidateKind, CandidateSet};
 use crate::error::PolicyError;
-use crate::key_weight::weighted_sum;
+use crate::features::Feature;
+use crate::key_weight::weighted_sum_of_row;
 use crate::policy::{DecisionPoint, TieKey};
 
 /// One step of a path.
@@ -29,8 +29,7 @@ pub struct Condition {
 
 impl Condition {
     /// The side of a split that a scaled value takes.
-    pub(crate) fn met(feature: u16, threshold: f32, scaled: f32) -> Condition {
-        let found = feature_of(feature);
+    pub(crate) fn met(found: &'static Feature, threshold: f32, scaled: f32) -> Condition {
         Condition {
             feature: found.name,
             condition: condition(found, threshold, scaled <= threshold),
@@ -94,14 +93,14 @@ impl TreePolicy {
     pub fn explain(&self, point: &DecisionPoint<'_>, choice: usize) -> Result<Explanation, PolicyError> {
         let num_candidates = point.candidates.len();
         assert!(choice < num_candidates, "candidate {choice} of {num_candidates}");
-        check_shape(&point.observation, num_candidates)?;
+        self.check_shape(&point.observation, num_candidates)?;
         let mut leaves = vec![0; num_candidates];
         self.leaves(&point.observation, &mut leaves)?;
         let scores: Vec<f32> = leaves
             .iter()
             .map(|leaf| self.flat().score_of(*leaf as usize))
             .collect();
-        let row = [point.observation.row(choice), point.observation.global].concat();
+        let row = self.joined_row(point, choice);
         let (leaf, path) = self.tree().path(&row);
         let tiers = self.tree().tiers();
         let bare = Explanation {
@@ -125,7 +124,7 @@ impl TreePolicy {
         let weights = &self.tree().meta().key_weights;
         let is_about_a_job = |index: usize| point.candidates.get(index).is_some_and(|own| own.job.is_some());
         let key = weights.iter().filter(|_| is_about_a_job(choice)).map(|term| {
-            let (found, scaled) = (feature_of(term.feature), row[usize::from(term.feature)]);
+            let (found, scaled) = (self.tree().feature(term.feature), row[usize::from(term.feature)]);
             KeyTerm {
                 feature: found.name,
                 value: quantity(found.scale.invert(scaled), found.unit),
@@ -151,7 +150,7 @@ impl TreePolicy {
                 .filter(|index| {
                     !weights.is_empty() && is_about_a_job(*index) && scores[*index] == scores[choice]
                 })
-                .map(|index| weighted_sum(weights, point.observation.row(index)))
+                .map(|index| weighted_sum_of_row(weights, point.observation.row(index)))
                 .min_by(f64::total_cmp),
             ..bare
         })
@@ -178,7 +177,7 @@ impl Tree {
                     } else {
                         right as usize
                     };
-                    path.push(Condition::met(feature, threshold, scaled));
+                    path.push(Condition::met(self.feature(feature), threshold, scaled));
                 }
             }
         }

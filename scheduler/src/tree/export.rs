@@ -1,6 +1,6 @@
 //! A tree as source code of other languages, and as pages for readers.
 //!
-//! Every form has two functions over the joined row of a candidate (its features, then those of the cluster, scaled as the schema
+//! Every form has two functions over the joined row of a candidate (the columns by their numbers, scaled as the schema
 //! says): the score of its leaf, and its weighted key, 0 without one. The same answers bit for bit: thresholds and weights are 32-bit
 //! floats and are written so that each language reads exactly them, and the products of the key are exact in 64 bits, so that it does
 //! not matter whether a compiler fuses them with the sum, as Go's may. Rows are 32-bit floats; where a language has only 64 bits, they are the
@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 use super::reach::tier_of;
 use super::text::condition;
-use super::{Node, Tree, feature_of};
+use super::{Node, Tree};
 use crate::features::FeatureSchema;
 
 /// A form of export.
@@ -91,7 +91,7 @@ struct Language {
     /// Around a score.
     leaf: [&'static str; 2],
     number: fn(f32) -> String,
-    feature: fn(u16) -> String,
+    feature: fn(&FeatureSchema, u16) -> String,
 }
 
 /// The shortest decimal that 32 bits read as exactly this.
@@ -123,7 +123,7 @@ const C: Language = Language {
     branch: ["if (", ") {\n", "} else {\n", "}\n"],
     leaf: ["return ", ";\n"],
     number: |value| single(value) + "f",
-    feature: |index| format!("row[{index}]"),
+    feature: |_, index| format!("row[{index}]"),
 };
 const RUST: Language = Language {
     comment: "//",
@@ -131,7 +131,7 @@ const RUST: Language = Language {
     branch: ["if ", " {\n", "} else {\n", "}\n"],
     leaf: ["", "\n"],
     number: |value| single(value) + "_f32",
-    feature: |index| format!("row[{index}]"),
+    feature: |_, index| format!("row[{index}]"),
 };
 /// Laid out as gofmt does it. A constant without a type would be of 64 bits in a product.
 const GO: Language = Language {
@@ -140,7 +140,7 @@ const GO: Language = Language {
     branch: ["if ", " {\n", "} else {\n", "}\n"],
     leaf: ["return ", "\n"],
     number: |value| format!("float32({})", single(value)),
-    feature: |index| format!("row[{index}]"),
+    feature: |_, index| format!("row[{index}]"),
 };
 const PYTHON: Language = Language {
     comment: "#",
@@ -148,7 +148,7 @@ const PYTHON: Language = Language {
     branch: ["if ", ":\n", "else:\n", ""],
     leaf: ["return ", "\n"],
     number: double,
-    feature: |index| format!("row[{index}]"),
+    feature: |_, index| format!("row[{index}]"),
 };
 const LUA: Language = Language {
     comment: "--",
@@ -157,7 +157,7 @@ const LUA: Language = Language {
     leaf: ["return ", "\n"],
     number: double,
     // Tables of Lua begin at 1.
-    feature: |index| format!("row[{}]", index + 1),
+    feature: |_, index| format!("row[{}]", index + 1),
 };
 const SQL: Language = Language {
     comment: "--",
@@ -165,7 +165,7 @@ const SQL: Language = Language {
     branch: ["CASE WHEN ", " THEN\n", "ELSE\n", "END\n"],
     leaf: ["", "\n"],
     number: quotient,
-    feature: |index| format!("\"{}\"", FeatureSchema::current().joined_name(index.into())),
+    feature: |schema, index| format!("\"{}\"", schema.joined_name(index.into())),
 };
 
 impl Tree {
@@ -216,13 +216,13 @@ impl Tree {
         for line in self.to_text().lines() {
             let _ = writeln!(text, "{comment} {line}");
         }
-        let _ = writeln!(text, "{comment} features: {}\n", FeatureSchema::current().hash());
+        let _ = writeln!(text, "{comment} features: {}\n", self.features_hash());
         text.push_str(score);
         self.write_branch(language, 0, 1, &mut text);
         text.push_str(key);
         for own in &self.meta().key_weights {
             let weight = (language.number)(own.weight);
-            let feature = (language.feature)(own.feature);
+            let feature = (language.feature)(self.schema(), own.feature);
             text.push_str(&term.replace("WEIGHT", &weight).replace("FEATURE", &feature));
         }
         text.push_str(end);
@@ -243,7 +243,10 @@ impl Tree {
                 right,
             } => {
                 let [open, then, otherwise, close] = language.branch;
-                let (name, bound) = ((language.feature)(feature), (language.number)(threshold));
+                let (name, bound) = (
+                    (language.feature)(self.schema(), feature),
+                    (language.number)(threshold),
+                );
                 text.push_str(&format!("{indent}{open}{name} <= {bound}{then}"));
                 self.write_branch(language, left as usize, depth + 1, text);
                 text.push_str(&format!("{indent}{otherwise}"));
@@ -271,7 +274,7 @@ impl Tree {
                     right,
                 } => {
                     // The two signs are of the language's own.
-                    let words = condition(feature_of(feature), threshold, true).replace("<=", "≤");
+                    let words = condition(self.feature(feature), threshold, true).replace("<=", "≤");
                     let _ = writeln!(text, "    n{place}{{\"{words}\"}}");
                     let _ = writeln!(
                         text,

@@ -1,10 +1,11 @@
 //! The policy file: a tree as JSON that one can read, diff and roll back. `docs/policy-file.md` describes it.
 //!
-//! The reader trusts nothing. It bounds the size, refuses unknown keys, other versions and other feature schemas, and
+//! The reader trusts nothing. It bounds the size, refuses unknown keys, other versions, columns that are others here, and
 //! whatever is not a tree. Numbers that are there for the human reader (the raw threshold, its unit, the node's own
 //! number) are checked against those that run, so that the file cannot say one thing and do another. A hash over the scaled
 //! thresholds tells which of the two a person changed: where it still agrees, it was the raw one, and that is what runs.
 
+pub(crate) mod columns;
 pub(crate) mod disk;
 pub(crate) mod node_form;
 mod sealed;
@@ -22,7 +23,7 @@ use self::sealed::{FileGolden, FileVisits};
 use super::certificate::{Certificate, Property};
 use super::error::{KeyError, TreeError};
 use super::needs::WrittenNeeds;
-use super::{Node, Tree, TreeMeta, feature_of};
+use super::{Node, Tree, TreeMeta};
 use crate::estimate::Provenance;
 use crate::features::FeatureSchema;
 use crate::guards::Guards;
@@ -33,9 +34,10 @@ use crate::policy::TieKey;
 pub const FORMAT: &str = "pleach-tree";
 /// Newest version that is read. What is written says 1 where it has nothing that came with 2, so that the same tree has the same
 /// bytes as ever and programs from before can read it.
-pub(crate) const VERSION: u64 = 2;
-/// Most lines of differences in a refusal.
-const MAX_DIFFERENCES: usize = 24;
+pub(crate) const VERSION: u64 = 3;
+/// Newest version in which columns are those of the first view, all of them listed. Later ones list those that are read.
+const VERSION_OF_VIEWS: u64 = 2;
+
 #[derive(Deserialize)]
 struct Header {
     format: String,
@@ -49,7 +51,15 @@ struct Document {
     _format: String,
     #[serde(rename = "version")]
     _version: u64,
-    schema_hash: String,
+    /// Up to version 2.
+    #[serde(default)]
+    schema_hash: Option<String>,
+    /// From version 3 on; absent = the decisions of a pass.
+    #[serde(default)]
+    rows: Option<String>,
+    /// From version 3 on: the columns that it reads.
+    #[serde(default)]
+    reads: Option<Vec<String>>,
     name: String,
     tie_key: TieKey,
     /// From version 2 on; absent = none.
@@ -67,7 +77,9 @@ struct Document {
     gpu_types_max: Option<u32>,
     estimates: Vec<Provenance>,
     trained_by: std::collections::BTreeMap<String, serde_json::Value>,
-    schema: Vec<String>,
+    /// Up to version 2.
+    #[serde(default)]
+    schema: Option<Vec<String>>,
     /// Absent in files of earlier versions.
     #[serde(default)]
     thresholds_hash: Option<String>,
@@ -81,6 +93,36 @@ struct Document {
     /// From version 2 on; absent = none.
     #[serde(default, deserialize_with = "sealed::visits")]
     visits: Option<FileVisits>,
+}
+
+impl Document {
+    /// That the columns that it reads are those of this program.
+    fn check_columns(&self, schema: &FeatureSchema, version: u64) -> Result<(), TreeError> {
+        let of_nodes = self.nodes.iter().filter_map(FileNode::feature);
+        let of_key = self
+            .key_weights
+            .iter()
+            .flatten()
+            .map(|term| term.feature.as_str());
+        let names = of_nodes.chain(of_key);
+        if version <= VERSION_OF_VIEWS {
+            let reason = "from version 3 on: say \"version\": 3";
+            columns::absent(
+                &[("rows", self.rows.is_some()), ("reads", self.reads.is_some())],
+                reason,
+            )?;
+            let hash = columns::needed("schema_hash", self.schema_hash.as_ref())?;
+            let lines = columns::needed("schema", self.schema.as_ref())?;
+            return columns::check_listed(schema, hash, lines, names);
+        }
+        let old = [
+            ("schema_hash", self.schema_hash.is_some()),
+            ("schema", self.schema.is_some()),
+        ];
+        columns::absent(&old, "up to version 2: list what is read under reads")?;
+        columns::check_rows(schema, self.rows.as_deref())?;
+        columns::check_read(schema, columns::needed("reads", self.reads.as_ref())?, names)
+    }
 }
 
 /// What a file says about its tree, and what a reader checks.
@@ -108,7 +150,7 @@ impl Tree {
     /// The policy file. The same tree always gives the same bytes; nodes and features take one line each.
     #[must_use]
     pub fn to_json(&self) -> String {
-        let schema = FeatureSchema::current();
+        let schema = self.schema();
         let TreeMeta {
             name,
             tie_key,
@@ -124,13 +166,22 @@ impl Tree {
             && self.certificates.is_empty()
             && self.guards.is_none()
             && !self.is_sealed();
-        put("version", json(&if is_plain { 1 } else { VERSION }));
-        put("schema_hash", json(&schema.hash()));
+        let version = match (self.is_of_first_view(), is_plain) {
+            (true, true) => 1,
+            (true, false) => VERSION_OF_VIEWS,
+            (false, _) => VERSION,
+        };
+        put("version", json(&version));
+        if version <= VERSION_OF_VIEWS {
+            put("schema_hash", json(&schema.hash()));
+        } else if !self.is_of_decisions() {
+            put("rows", json(&schema.name));
+        }
         put("name", json(name));
         put("tie_key", json(tie_key));
         if !key_weights.is_empty() {
             let written = |term: &KeyWeight| FileKeyWeight {
-                feature: feature_of(term.feature).name.into(),
+                feature: self.feature(term.feature).name.into(),
                 weight: term.weight,
             };
             put(
@@ -150,16 +201,18 @@ impl Tree {
         }
         put("estimates", json(estimates));
         put("trained_by", json(trained_by));
-        put(
-            "schema",
-            lines(schema.canonical().lines().map(|line| json(&line))),
-        );
+        if version <= VERSION_OF_VIEWS {
+            let canonical = schema.canonical();
+            put("schema", lines(canonical.lines().map(|line| json(&line))));
+        } else {
+            put("reads", lines(self.lines_read().iter().map(json)));
+        }
         put("thresholds_hash", json(&thresholds_hash(self.thresholds())));
         let nodes = self
             .nodes
             .iter()
             .enumerate()
-            .map(|(place, node)| json(&written(place, node)));
+            .map(|(place, node)| json(&written(self.schema(), place, node)));
         text.push_str(&format!("  \"nodes\": {}", lines(nodes)));
         if !self.certificates.is_empty() {
             let list = lines(self.certificates.iter().map(json));
@@ -179,11 +232,12 @@ impl Tree {
         text
     }
 
-    /// Hex SHA-256 over what decides: candidates, guards, where it steps aside, key, weights and nodes as they are written, and the hash of the features.
+    /// Hex SHA-256 over what decides: candidates, guards, where it steps aside, key, weights and nodes as they are written, and the columns: the first view's, or
+    /// those that it reads.
     #[must_use]
     pub fn hash(&self) -> String {
         let mut digest = Sha256::new();
-        digest.update(FeatureSchema::current().hash());
+        digest.update(self.features_hash());
         digest.update(json(&WrittenNeeds::from(&self.meta.needs)));
         digest.update(json(&self.meta.tie_key));
         if !self.guards.is_none() {
@@ -196,10 +250,10 @@ impl Tree {
             ));
         }
         for term in &self.meta.key_weights {
-            digest.update(format!("{} {}\n", feature_of(term.feature).name, term.weight));
+            digest.update(format!("{} {}\n", self.feature(term.feature).name, term.weight));
         }
         for (place, node) in self.nodes.iter().enumerate() {
-            digest.update(json(&written(place, node)));
+            digest.update(json(&written(self.schema(), place, node)));
         }
         hex(digest)
     }
@@ -245,7 +299,15 @@ impl Tree {
     /// # Errors
     /// Whatever [`TreeError`] lists; no input makes it panic.
     pub fn from_json(text: &str) -> Result<Tree, TreeError> {
-        let (mut tree, claims) = Tree::read(text)?;
+        Tree::from_json_over(FeatureSchema::current(), text)
+    }
+
+    /// Reads a policy file over the columns of another schema than a pass's.
+    ///
+    /// # Errors
+    /// As [`Tree::from_json`].
+    pub fn from_json_over(schema: &'static FeatureSchema, text: &str) -> Result<Tree, TreeError> {
+        let (mut tree, claims) = Tree::read(schema, text)?;
         if let Some(found) = claims.certificates {
             tree.check_certificates(&found)?;
             tree = tree.with_certificates(found.list);
@@ -265,16 +327,16 @@ impl Tree {
     /// # Errors
     /// As [`Tree::from_json`].
     pub fn from_json_uncertified(text: &str) -> Result<Tree, TreeError> {
-        let (mut tree, claims) = Tree::read(text)?;
+        let (mut tree, claims) = Tree::read(FeatureSchema::current(), text)?;
         tree.golden = claims.golden.and_then(|found| found.read(&tree).ok());
         tree.visits = claims.visits.and_then(|found| found.read(&tree).ok());
         Ok(tree)
     }
 
-    fn read(text: &str) -> Result<(Tree, Claims), TreeError> {
+    fn read(schema: &'static FeatureSchema, text: &str) -> Result<(Tree, Claims), TreeError> {
         let version = checked_version(text, FORMAT, VERSION)?;
         let document: Document = serde_json::from_str(text).map_err(syntax)?;
-        check_schema(&document.schema_hash, &document.schema)?;
+        document.check_columns(schema, version)?;
         if version == 1 && document.certificates.is_some() {
             let reason = "a file of version 1 has none".into();
             return Err(TreeError::Certificate {
@@ -289,14 +351,15 @@ impl Tree {
                     reason: KeyError::Version,
                 });
             }
-            found => read_key_weights(&found.unwrap_or_default())?,
+            found => read_key_weights(schema, &found.unwrap_or_default())?,
         };
         let thresholds = document.nodes.iter().filter_map(|node| node.threshold);
         let are_as_written = document.thresholds_hash == Some(thresholds_hash(thresholds));
         let mut nodes = Vec::with_capacity(document.nodes.len());
         for (node, found) in document.nodes.into_iter().enumerate() {
             nodes.push(
-                read_node(node, &found, are_as_written).map_err(|reason| TreeError::Node { node, reason })?,
+                read_node(schema, node, &found, are_as_written)
+                    .map_err(|reason| TreeError::Node { node, reason })?,
             );
         }
         let meta = TreeMeta {
@@ -328,7 +391,7 @@ impl Tree {
                 ("visits", claims.visits.is_some()),
             ])?;
         }
-        let tree = Tree::new(meta, &nodes)?
+        let tree = Tree::over(schema, meta, &nodes)?
             .with_guards(guards)?
             .with_fallback(document.fallback)?
             .with_gpu_types_max(document.gpu_types_max)?;
@@ -396,9 +459,9 @@ pub(crate) fn lines(items: impl Iterator<Item = String>) -> String {
     format!("[\n{}\n  ]", items.join(",\n"))
 }
 
-fn read_key_weights(terms: &[FileKeyWeight]) -> Result<Vec<KeyWeight>, TreeError> {
+fn read_key_weights(schema: &FeatureSchema, terms: &[FileKeyWeight]) -> Result<Vec<KeyWeight>, TreeError> {
     let read = |(term, found): (usize, &FileKeyWeight)| {
-        let Some(feature) = FeatureSchema::current().joined_index(&found.feature) else {
+        let Some(feature) = schema.joined_index(&found.feature) else {
             let name = found.feature.chars().take(60).collect();
             return Err(TreeError::Key {
                 term,
@@ -423,38 +486,6 @@ pub(crate) fn thresholds_hash(thresholds: impl Iterator<Item = f32>) -> String {
 pub(crate) fn hex(digest: Sha256) -> String {
     let digest: [u8; 32] = digest.finalize().into();
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Refuses a file that was made for other features and shows every line that is in one of the two only.
-pub(crate) fn check_schema(hash: &str, file: &[String]) -> Result<(), TreeError> {
-    let schema = FeatureSchema::current();
-    let canonical = schema.canonical();
-    let program: Vec<&str> = canonical.lines().collect();
-    if hash == schema.hash() && program.iter().eq(file.iter()) {
-        return Ok(());
-    }
-    let clip = |line: &str| line.chars().take(120).collect::<String>();
-    let only_file = file.iter().filter(|line| !program.contains(&line.as_str()));
-    let only_program = program
-        .iter()
-        .filter(|line| !file.iter().any(|other| other == *line));
-    let mut differences: Vec<String> = only_file
-        .map(|line| format!("  only in the file:    {}", clip(line)))
-        .chain(only_program.map(|line| format!("  only in the program: {}", clip(line))))
-        .collect();
-    if differences.is_empty() {
-        differences.push("  the same features in another order, or a hash that is not theirs".into());
-    }
-    let rest = differences.len().saturating_sub(MAX_DIFFERENCES);
-    differences.truncate(MAX_DIFFERENCES);
-    if rest > 0 {
-        differences.push(format!("  and {rest} more"));
-    }
-    Err(TreeError::Schema {
-        file: clip(hash),
-        program: schema.hash().into(),
-        differences: differences.join("\n") + "\n",
-    })
 }
 
 #[cfg(test)]

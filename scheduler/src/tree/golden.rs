@@ -10,10 +10,7 @@ use sha2::{Digest, Sha256};
 use super::error::TreeError;
 use super::{FlatTree, Node, Tree};
 use crate::key_weight::weighted_sum;
-use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
 
-/// Length of a row.
-const NUM_FEATURES: usize = NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES;
 /// The rule by which rows are made.
 pub const GOLDEN_RULE: u64 = 1;
 /// Fewest and most rows of a file. Fewest: ours, *assumed*. Most: three for each of 1,023 splits and as many again fit.
@@ -78,16 +75,16 @@ fn aims(tree: &Tree) -> Vec<Aim> {
 }
 
 impl Tree {
-    /// The first `num` golden rows, by [`GOLDEN_RULE`]: joined features, scaled. `[num, F + G]`
+    /// The first `num` golden rows, by [`GOLDEN_RULE`]: joined features, scaled. `[num, width]`
     #[must_use]
     pub fn golden_rows(&self, num: usize) -> Vec<Vec<f32>> {
-        let aims = aims(self);
+        let (aims, width) = (aims(self), self.width());
         let mut draws = Draws(1);
         (0..num)
             .map(|number| {
                 // From -1 to 3 in steps of 2^-22, which holds most of every feature's scaled range; exact in 32 bits.
                 let value = |draw: u32| (f64::from(draw) / 4_194_304.0 - 1.0) as f32;
-                let mut row: Vec<f32> = (0..NUM_FEATURES).map(|_| value(draws.next())).collect();
+                let mut row: Vec<f32> = (0..width).map(|_| value(draws.next())).collect();
                 match aims.get(number / ROWS_OF_A_SPLIT) {
                     Some(aim) => aim.apply(number % ROWS_OF_A_SPLIT, &mut row),
                     None => near_thresholds(&aims, &mut draws, &mut row),

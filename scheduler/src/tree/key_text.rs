@@ -1,7 +1,7 @@
 //! The weighted key of a tree as a sentence.
 
-use super::{Tree, feature_of};
-use crate::features::Scale;
+use super::Tree;
+use crate::features::{FeatureSchema, Scale};
 use crate::key_weight::KeyWeight;
 
 impl Tree {
@@ -12,7 +12,7 @@ impl Tree {
         let tie_key = serde_json::to_value(self.meta().tie_key).unwrap_or_default();
         let tie_key = tie_key.as_str().unwrap_or("index");
         (!weights.is_empty()).then(|| {
-            let words = key_in_words(weights);
+            let words = words_of(self.schema(), weights);
             format!(
                 "Inside a tier first comes what has {words}, weighed together; among equals by {tie_key}."
             )
@@ -24,15 +24,19 @@ impl Tree {
 /// grows by a factor of ten (of 1 more than its raw value: its scale is a logarithm) or by 1, the sum changes by the number.
 #[must_use]
 pub fn key_in_words(weights: &[KeyWeight]) -> String {
-    let terms: Vec<String> = weights.iter().map(term_in_words).collect();
+    words_of(FeatureSchema::current(), weights)
+}
+
+fn words_of(schema: &FeatureSchema, weights: &[KeyWeight]) -> String {
+    let terms: Vec<String> = weights.iter().map(|term| term_in_words(schema, term)).collect();
     match terms.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => terms.concat(),
     }
 }
 
-fn term_in_words(term: &KeyWeight) -> String {
-    let feature = feature_of(term.feature);
+fn term_in_words(schema: &FeatureSchema, term: &KeyWeight) -> String {
+    let feature = &schema.features[usize::from(term.feature)];
     let which = if term.weight > 0.0 { "less" } else { "more" };
     let (divisor, step) = match feature.scale {
         Scale::Linear(divisor) => (divisor, "1"),

@@ -41,11 +41,12 @@ mod outline;
 mod reach;
 pub(crate) mod runtime;
 pub(crate) mod text;
+#[cfg(test)]
+mod toy_tests;
 mod visits;
 
 use std::collections::BTreeMap;
 
-pub use boxes::Relation;
 pub use bundle::{
     BUNDLE_FORMAT, BUNDLE_VERSION, BUNDLED_TREE, Bundle, BundleError, BundledFile, MANIFEST_FILE, Manifest,
 };
@@ -93,6 +94,8 @@ pub struct TreeMeta {
 /// A valid tree in canonical order: depth first, left before right.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
+    /// The columns of its rows.
+    schema: &'static FeatureSchema,
     meta: TreeMeta,
     nodes: Vec<Node>,
     guards: Guards,
@@ -117,17 +120,30 @@ impl Tree {
     ///
     /// # Errors
     /// The first thing that is wrong, see [`TreeError`] and [`NodeError`].
-    pub fn new(mut meta: TreeMeta, nodes: &[Node]) -> Result<Tree, TreeError> {
+    pub fn new(meta: TreeMeta, nodes: &[Node]) -> Result<Tree, TreeError> {
+        Tree::over(FeatureSchema::current(), meta, nodes)
+    }
+
+    /// The same over the columns of another schema than a pass's.
+    ///
+    /// # Errors
+    /// As [`Tree::new`].
+    pub fn over(
+        schema: &'static FeatureSchema,
+        mut meta: TreeMeta,
+        nodes: &[Node],
+    ) -> Result<Tree, TreeError> {
         check::name(&meta.name)?;
         needs::check(&meta.needs)?;
         meta.needs.observation = true;
-        meta.key_weights = check::key_weights(&meta.key_weights)?;
+        meta.key_weights = check::key_weights(schema, &meta.key_weights)?;
         meta.estimates.sort_unstable();
         meta.estimates.dedup();
         for (node, found) in nodes.iter().enumerate() {
-            check::node(found).map_err(|reason| TreeError::Node { node, reason })?;
+            check::node(schema, found).map_err(|reason| TreeError::Node { node, reason })?;
         }
         Ok(Tree {
+            schema,
             meta,
             nodes: check::canonical(nodes)?,
             guards: Guards::NONE,
@@ -137,6 +153,39 @@ impl Tree {
             golden: None,
             visits: None,
         })
+    }
+
+    /// The columns of its rows.
+    #[must_use]
+    pub fn schema(&self) -> &'static FeatureSchema {
+        self.schema
+    }
+
+    /// The column with a number. Trees are valid, so one that they read is there.
+    pub(crate) fn feature(&self, number: u16) -> &'static Feature {
+        &self.schema.features[usize::from(number)]
+    }
+
+    /// Numbers of the columns that it reads, those of its key included, in their order.
+    #[must_use]
+    pub fn reads(&self) -> Vec<u16> {
+        let splits = self.nodes.iter().filter_map(|node| match node {
+            Node::Split { feature, .. } => Some(*feature),
+            Node::Leaf { .. } => None,
+        });
+        let mut numbers: Vec<u16> = splits
+            .chain(self.meta.key_weights.iter().map(|term| term.feature))
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// Length of the joined rows that it needs: the first view's, or as far as the last column that it reads.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        let last = self.reads().last().copied().unwrap_or(0);
+        self.schema.width_to(last.into())
     }
 
     /// What is said beside the nodes.
@@ -262,22 +311,8 @@ impl Tree {
     /// Names of the features that it reads, those of its key included, in the order of the joined row.
     #[must_use]
     pub fn features(&self) -> Vec<&'static str> {
-        let mut indexes: Vec<u16> = self
-            .nodes
-            .iter()
-            .filter_map(|node| match node {
-                Node::Split { feature, .. } => Some(*feature),
-                Node::Leaf { .. } => None,
-            })
-            .chain(self.meta.key_weights.iter().map(|term| term.feature))
-            .collect();
-        indexes.sort_unstable();
-        indexes.dedup();
-        let schema = FeatureSchema::current();
-        indexes
-            .into_iter()
-            .map(|index| schema.joined_name(index.into()))
-            .collect()
+        let numbers = self.reads().into_iter();
+        numbers.map(|number| self.feature(number).name).collect()
     }
 
     /// Scores of the tiers, best first: the distinct scores of the leaves.
@@ -320,19 +355,14 @@ impl Tree {
     }
 }
 
-/// The feature that a split reads. Trees are valid, so it is there.
-pub(crate) fn feature_of(index: u16) -> &'static Feature {
-    let schema = FeatureSchema::current();
-    schema.joined(index.into()).unwrap_or(&schema.candidate[0])
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
+    use crate::features::Group;
+    use crate::features::decision::FEATURES;
     use proptest::prelude::*;
 
-    const NUM_FEATURES: u16 = (NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES) as u16;
+    const NUM_FEATURES: u16 = FEATURES.len() as u16;
 
     pub(crate) fn meta() -> TreeMeta {
         TreeMeta {
@@ -397,7 +427,10 @@ pub(crate) mod tests {
 
     /// Random valid keys.
     pub(crate) fn any_key() -> impl Strategy<Value = Vec<KeyWeight>> {
-        let term = (0..NUM_CANDIDATE_FEATURES as u16, 0.001..3.0_f32, any::<bool>());
+        let of_rows: Vec<u16> = (0..NUM_FEATURES)
+            .filter(|number| FEATURES[usize::from(*number)].group == Group::Row)
+            .collect();
+        let term = (prop::sample::select(of_rows), 0.001..3.0_f32, any::<bool>());
         prop::collection::vec(term, 0..=4).prop_map(|terms| {
             let mut key: Vec<KeyWeight> = Vec::new();
             for (feature, weight, is_less) in terms {
@@ -420,7 +453,7 @@ pub(crate) mod tests {
                     .filter(|index| matches!(nodes[*index], Node::Leaf { .. }))
                     .collect();
                 let place = leaves[usize::from(which) % leaves.len()];
-                let found = feature_of(feature);
+                let found = &FEATURES[usize::from(feature)];
                 let (min, max) = (found.encode(found.min), found.encode(found.max));
                 let threshold = min + (max - min) * share * 0.999;
                 let (left, right) = (nodes.len() as u32, nodes.len() as u32 + 1);

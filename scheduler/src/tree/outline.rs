@@ -1,9 +1,9 @@
 //! A tree as parts with their words, for pages that are drawn elsewhere: the same words as in the text.
 
-use super::reach::{self, Reach, kinds_of, range, tier_of};
+use super::reach::{Reach, tier_of};
 use super::text::condition;
-use super::{Node, Tree, feature_of};
-use crate::features::{Feature, FeatureSchema};
+use super::{Node, Tree};
+use crate::features::Feature;
 use crate::policy::TieKey;
 
 /// A tree in words.
@@ -74,11 +74,8 @@ impl Tree {
     #[must_use]
     pub fn outline(&self) -> Outline {
         let reach = Reach::of(self);
-        let schema = FeatureSchema::current();
-        let features = self.features().into_iter().filter_map(|name| {
-            let index = schema.joined_index(name)?;
-            Some((index as u16, schema.joined(index)?))
-        });
+        let reads = self.reads().into_iter();
+        let features = reads.map(|number| (number, self.feature(number)));
         Outline {
             nodes: self.outline_nodes(&reach),
             rules: self.rules(),
@@ -116,7 +113,9 @@ impl Tree {
                     right,
                 } => OutlineNode {
                     samples: of(left).saturating_add(of(right)),
-                    sides: Some([true, false].map(|holds| condition(feature_of(feature), threshold, holds))),
+                    sides: Some(
+                        [true, false].map(|holds| condition(self.feature(feature), threshold, holds)),
+                    ),
                     leaf: None,
                 },
             });
@@ -146,7 +145,7 @@ impl Tree {
                 } => {
                     for (child, holds) in [(right, false), (left, true)] {
                         let mut conditions = conditions.clone();
-                        conditions.push(condition(feature_of(feature), threshold, holds));
+                        conditions.push(condition(self.feature(feature), threshold, holds));
                         stack.push((child as usize, conditions));
                     }
                 }
@@ -171,22 +170,17 @@ impl Tree {
     }
 
     fn kinds(&self) -> Vec<Kind> {
-        let schema = FeatureSchema::current();
-        let indexes: Vec<usize> = self
-            .features()
-            .into_iter()
-            .filter_map(|name| schema.joined_index(name))
-            .collect();
+        let reads = self.reads();
         let of = |kind| {
-            let fixed = indexes.iter().filter_map(|index| {
-                let (low, high) = range(kind, *index);
-                (low == high).then_some((*index as u16, low))
+            let fixed = reads.iter().filter_map(|number| {
+                let (low, high) = self.feature(*number).range_among(kind);
+                (low == high).then_some((*number, low))
             });
             fixed.collect()
         };
-        kinds_of(&self.meta().needs)
+        self.kinds_of_rows()
             .map(|kind| Kind {
-                name: reach::name(kind),
+                name: self.schema().kinds[kind].name,
                 fixed: of(kind),
             })
             .collect()

@@ -5,36 +5,38 @@
 //! What varies together (two features of one job) is taken as independent, so a leaf may be named that is never met; none is
 //! left out.
 
-use super::{Node, Tree, feature_of};
-use crate::action_set::ActionKind;
-use crate::candidate::CandidateKind;
-use crate::features::column::{CANDIDATE, Candidate as C};
-use crate::policy::Needs;
+use super::{Node, Tree};
+use crate::features::RowKind;
 
-/// Kinds of actions, in the order in which readers are told of them.
-const KINDS: [CandidateKind; 4] = [
-    CandidateKind::Start,
-    CandidateKind::Reserve,
-    CandidateKind::Preempt,
-    CandidateKind::Hold,
-];
+impl Tree {
+    /// The kinds of rows that it chooses among, in the order in which readers are told of them: those about a job first.
+    pub(super) fn kinds_of_rows(&self) -> impl Iterator<Item = usize> + use<> {
+        let (schema, actions) = (self.schema(), self.meta().needs.actions);
+        let all = move || 0..schema.kinds.len();
+        let about = move |is_about_a_job: bool| {
+            all().filter(move |kind| schema.kinds[*kind].is_about_a_job == is_about_a_job)
+        };
+        about(true).chain(about(false)).filter(move |kind| {
+            schema.kinds[*kind]
+                .action
+                .is_none_or(|action| actions.contains(action))
+        })
+    }
 
-/// The kinds of candidates that a tree chooses among, in that order.
-pub(super) fn kinds_of(needs: &Needs) -> impl Iterator<Item = CandidateKind> {
-    let actions = needs.actions;
-    KINDS.into_iter().filter(move |kind| match kind {
-        CandidateKind::Reserve => actions.contains(ActionKind::Reserve),
-        CandidateKind::Preempt => actions.contains(ActionKind::Preempt),
-        CandidateKind::Start | CandidateKind::Hold => true,
-    })
+    /// The same, of those that are about a job.
+    pub(super) fn kinds_about_jobs(&self) -> impl Iterator<Item = usize> + use<> {
+        let kinds = self.schema().kinds;
+        self.kinds_of_rows().filter(|kind| kinds[*kind].is_about_a_job)
+    }
 }
 
 /// What ends in the leaves of a tree.
 pub(super) struct Reach {
     /// The leaves of each kind, by their places in the list of nodes.
-    leaves: Vec<(CandidateKind, Vec<usize>)>,
-    /// Tiers that *hold* can be in, the best first.
+    leaves: Vec<(usize, Vec<usize>)>,
+    /// Tiers that *hold* can be in, the best first; none where every kind is about a job.
     hold_tiers: Vec<usize>,
+    kinds: &'static [RowKind],
 }
 
 /// How a tier stands to *hold*.
@@ -52,18 +54,24 @@ pub(super) enum Standing {
 
 impl Reach {
     pub(super) fn of(tree: &Tree) -> Reach {
-        let leaves: Vec<(CandidateKind, Vec<usize>)> = kinds_of(&tree.meta().needs)
+        let kinds = tree.schema().kinds;
+        let leaves: Vec<(usize, Vec<usize>)> = tree
+            .kinds_of_rows()
             .map(|kind| (kind, leaves_of(tree, kind)))
             .collect();
         let tiers = tree.tiers();
-        let of_hold = leaves.iter().filter(|(kind, _)| *kind == CandidateKind::Hold);
+        let of_hold = leaves.iter().filter(|(kind, _)| !kinds[*kind].is_about_a_job);
         let mut hold_tiers: Vec<usize> = of_hold
             .flat_map(|(_, leaves)| leaves)
             .map(|place| tier_at(tree, *place, &tiers))
             .collect();
         hold_tiers.sort_unstable();
         hold_tiers.dedup();
-        Reach { leaves, hold_tiers }
+        Reach {
+            leaves,
+            hold_tiers,
+            kinds,
+        }
     }
 
     /// How a tier stands to *hold*.
@@ -82,7 +90,7 @@ impl Reach {
     /// What ends in a leaf, and whether it is done: `start, reserve; below hold: waits`.
     pub(super) fn leaf(&self, place: usize, tier: usize) -> String {
         let kinds = self.leaves.iter().filter(|(_, leaves)| leaves.contains(&place));
-        let names: Vec<&str> = kinds.map(|(kind, _)| name(*kind)).collect();
+        let names: Vec<&str> = kinds.map(|(kind, _)| self.kinds[*kind].name).collect();
         match (names.is_empty(), self.standing(tier)) {
             (true, _) => "nothing comes here".to_string(),
             (false, Standing::Below) => format!("{}; below hold: waits", names.join(", ")),
@@ -95,7 +103,7 @@ impl Reach {
         let mut of_hold = self
             .leaves
             .iter()
-            .filter(|(kind, _)| *kind == CandidateKind::Hold);
+            .filter(|(kind, _)| !self.kinds[*kind].is_about_a_job);
         of_hold.any(|(_, leaves)| leaves.contains(&place))
     }
 
@@ -109,15 +117,17 @@ impl Reach {
                     leaves.iter().map(|place| tier_at(tree, *place, &tiers)).collect();
                 found.sort_unstable();
                 found.dedup();
-                match kind {
-                    CandidateKind::Hold => self.hold_line(),
-                    _ => self.line(*kind, &found),
+                let kind = &self.kinds[*kind];
+                if kind.is_about_a_job {
+                    self.line(kind, &found)
+                } else {
+                    self.hold_line(kind)
                 }
             })
             .collect()
     }
 
-    fn line(&self, kind: CandidateKind, tiers: &[usize]) -> String {
+    fn line(&self, kind: &RowKind, tiers: &[usize]) -> String {
         let of = |standing: &[Standing]| -> Vec<usize> {
             let tiers = tiers.iter().copied();
             tiers
@@ -140,24 +150,19 @@ impl Reach {
         if !below.is_empty() {
             parts.push(format!("never in {} while a job runs", numbered(&below)));
         }
-        let does = match kind {
-            CandidateKind::Reserve => {
-                "hold GPUs back for a job that does not fit yet; starts that do not delay it go on"
-            }
-            CandidateKind::Preempt => "stop running jobs and start one in their place",
-            CandidateKind::Start | CandidateKind::Hold => "start a job on free GPUs",
-        };
-        format!("{}: {}. {}", name(kind), parts.join(", "), sentence(does))
+        format!("{}: {}. {}", kind.name, parts.join(", "), sentence(kind.does))
     }
 
-    fn hold_line(&self) -> String {
+    fn hold_line(&self, kind: &RowKind) -> String {
         let order = match self.hold_tiers.len() {
             1 => ", the last of its tier",
             _ => ", by its features",
         };
         format!(
-            "hold: in {}{order}. Start nothing more until the next event; not offered where no job runs and one could start.",
-            numbered(&self.hold_tiers)
+            "{}: in {}{order}. {}",
+            kind.name,
+            numbered(&self.hold_tiers),
+            sentence(kind.does)
         )
     }
 }
@@ -165,15 +170,6 @@ impl Reach {
 fn sentence(text: &str) -> String {
     let (first, rest) = text.split_at(1);
     format!("{}{rest}.", first.to_uppercase())
-}
-
-pub(super) fn name(kind: CandidateKind) -> &'static str {
-    match kind {
-        CandidateKind::Hold => "hold",
-        CandidateKind::Start => "start",
-        CandidateKind::Reserve => "reserve",
-        CandidateKind::Preempt => "preempt",
-    }
 }
 
 fn numbered(tiers: &[usize]) -> String {
@@ -192,7 +188,7 @@ fn tier_at(tree: &Tree, place: usize, tiers: &[f32]) -> usize {
 }
 
 /// Places of the leaves that candidates of a kind can end in.
-fn leaves_of(tree: &Tree, kind: CandidateKind) -> Vec<usize> {
+fn leaves_of(tree: &Tree, kind: usize) -> Vec<usize> {
     leaf_ranges(tree, kind)
         .into_iter()
         .map(|(place, _)| place)
@@ -200,9 +196,9 @@ fn leaves_of(tree: &Tree, kind: CandidateKind) -> Vec<usize> {
 }
 
 /// Places of the leaves that candidates of a kind can end in, each with the least and largest scaled value of every feature there.
-pub(super) fn leaf_ranges(tree: &Tree, kind: CandidateKind) -> Vec<(usize, Vec<(f32, f32)>)> {
-    let num_features = crate::observation::NUM_CANDIDATE_FEATURES + crate::observation::NUM_GLOBAL_FEATURES;
-    let mut ranges: Vec<(f32, f32)> = (0..num_features).map(|index| range(kind, index)).collect();
+pub(super) fn leaf_ranges(tree: &Tree, kind: usize) -> Vec<(usize, Vec<(f32, f32)>)> {
+    let features = tree.schema().features.iter();
+    let mut ranges: Vec<(f32, f32)> = features.map(|feature| feature.range_among(kind)).collect();
     let mut found = Vec::new();
     walk(tree, 0, &mut ranges, &mut found);
     found
@@ -231,53 +227,16 @@ fn walk(tree: &Tree, place: usize, ranges: &mut [(f32, f32)], found: &mut Vec<(u
     ranges[index] = (low, high);
 }
 
-/// Least and largest scaled value of a feature among candidates of a kind.
-pub(super) fn range(kind: CandidateKind, index: usize) -> (f32, f32) {
-    let feature = feature_of(index as u16);
-    let whole = (feature.encode(feature.min), feature.encode(feature.max));
-    if index >= CANDIDATE.len() {
-        return whole;
-    }
-    let is = |columns: &[C]| columns.iter().any(|column| *column as usize == index);
-    let of_kind = match kind {
-        CandidateKind::Hold => C::IsHold,
-        CandidateKind::Start => C::IsStart,
-        CandidateKind::Reserve => C::IsReserve,
-        CandidateKind::Preempt => C::IsPreempt,
-    };
-    if is(&[of_kind]) {
-        return (1.0, 1.0);
-    }
-    let is_zero = is(&[C::IsHold, C::IsStart, C::IsReserve, C::IsPreempt])
-        || match kind {
-            // About no job.
-            CandidateKind::Hold => !is(&[C::Leftover, C::OldestSlack]),
-            CandidateKind::Start => is(&[C::WaitToFitS, C::NumVictims, C::VictimsRemainingS]),
-            // Without a placement.
-            CandidateKind::Reserve => is(&[
-                C::Speed,
-                C::Locality,
-                C::NodesRatio,
-                C::NumLeft,
-                C::NumVictims,
-                C::VictimsRemainingS,
-                C::IsBeside,
-                C::PartnerRemainingS,
-            ]),
-            CandidateKind::Preempt => is(&[C::WaitToFitS, C::IsBeside, C::PartnerRemainingS]),
-        };
-    if is_zero { (0.0, 0.0) } else { whole }
-}
-
 pub(super) fn tier_of(score: f32, tiers: &[f32]) -> usize {
     tiers.iter().filter(|other| **other > score).count() + 1
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::candidate::CandidateKind;
     use crate::cluster::tests::{cluster_of, submit};
     use crate::cluster_spec::ClusterSpec;
+    use crate::features::FeatureSchema;
     use crate::ids::Time;
     use crate::pass::{Pass, PassState};
     use crate::policy::Needs;
@@ -301,10 +260,11 @@ mod tests {
                 pass.observe(&cluster);
                 let rows = pass.observation().as_ref();
                 for (index, candidate) in pass.candidates().rows.iter().enumerate() {
-                    let row = [rows.row(index), rows.global].concat();
-                    for (feature, value) in row.iter().enumerate() {
-                        let (low, high) = range(candidate.kind, feature);
-                        let name = feature_of(feature as u16).name;
+                    let schema = FeatureSchema::current();
+                    let row = schema.joined_row(rows.row(index), rows.global);
+                    for (feature, value) in schema.features.iter().zip(&row) {
+                        let (low, high) = feature.range_among(candidate.kind as usize);
+                        let name = feature.name;
                         assert!(
                             (low..=high).contains(value),
                             "{:?}: {name} is {value}",
@@ -324,7 +284,12 @@ mod tests {
                 step += 1;
             }
         }
-        for kind in KINDS {
+        for kind in [
+            CandidateKind::Hold,
+            CandidateKind::Start,
+            CandidateKind::Reserve,
+            CandidateKind::Preempt,
+        ] {
             assert!(seen.contains(&kind), "no {kind:?} was offered");
         }
     }

@@ -2,18 +2,51 @@
 
 use super::{Node, Tree, aside};
 use crate::error::PolicyError;
+use crate::features::{FeatureSchema, Group, MAX_FEATURES};
 use crate::heuristics::Ranking;
-use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES, ObservationRef};
+use crate::observation::ObservationRef;
 use crate::policy::{ChoiceRule, DecisionPoint, Needs, Policy};
+use crate::rows::{Rows, Scorer};
 
-/// Length of the joined row: a candidate's features, then the global ones.
-const NUM_FEATURES: usize = NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES;
 /// Marks a child that is a leaf.
 const LEAF: u32 = 1 << 31;
+
+/// Neighbouring columns of a joined row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Part {
+    group: Group,
+    /// Where they are in the joined row.
+    at: usize,
+    /// Where they are in the row, or in the context.
+    from: usize,
+    len: usize,
+}
+
+/// The parts of a joined row of that width, in their order.
+fn parts(schema: &FeatureSchema, width: usize) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for (at, feature) in schema.features[..width].iter().enumerate() {
+        match parts.last_mut() {
+            Some(part) if part.group == feature.group => part.len += 1,
+            _ => parts.push(Part {
+                group: feature.group,
+                at,
+                from: schema.place(at),
+                len: 1,
+            }),
+        }
+    }
+    parts
+}
 
 /// A tree for walking: splits as arrays, leaves apart from them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlatTree {
+    schema: &'static FeatureSchema,
+    /// Length of the joined rows that it needs.
+    width: usize,
+    /// What of a joined row is of the row, and what of the context.
+    parts: Vec<Part>,
     /// `[num_splits]`
     feature: Vec<u16>,
     /// `[num_splits]`
@@ -44,7 +77,11 @@ impl FlatTree {
                 (*count - 1) | mark
             })
             .collect();
+        let (schema, width) = (tree.schema(), tree.width());
         let mut flat = FlatTree {
+            schema,
+            width,
+            parts: parts(schema, width),
             feature: Vec::new(),
             threshold: Vec::new(),
             children: Vec::new(),
@@ -106,15 +143,64 @@ impl FlatTree {
         self.score.len()
     }
 
-    /// Calls `visit` with each candidate's index and leaf.
-    fn walk(&self, observation: &ObservationRef<'_>, mut visit: impl FnMut(usize, usize)) {
-        let mut row = [0.0_f32; NUM_FEATURES];
-        row[NUM_CANDIDATE_FEATURES..].copy_from_slice(observation.global);
-        let candidates = observation.candidates.chunks_exact(NUM_CANDIDATE_FEATURES);
-        for (index, candidate) in candidates.enumerate() {
-            row[..NUM_CANDIDATE_FEATURES].copy_from_slice(candidate);
-            visit(index, self.leaf_of(&row));
+    /// Length of the joined rows that it needs.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Columns that it needs of a row and of the context.
+    #[must_use]
+    pub fn widths(&self) -> (usize, usize) {
+        self.schema.widths(self.width)
+    }
+
+    /// Calls `visit` with the index and the leaf of each row.
+    ///
+    /// # Panics
+    /// If rows or context are narrower than [`FlatTree::widths`].
+    #[inline]
+    pub fn walk(&self, rows: &Rows<'_>, mut visit: impl FnMut(usize, usize)) {
+        let mut joined = [0.0_f32; MAX_FEATURES];
+        let joined = &mut joined[..self.width];
+        let fill = |group: Group, from: &[f32], joined: &mut [f32]| {
+            for part in self.parts.iter().filter(|part| part.group == group) {
+                joined[part.at..part.at + part.len].copy_from_slice(&from[part.from..part.from + part.len]);
+            }
+        };
+        fill(Group::Context, rows.context, joined);
+        for (index, row) in rows.rows.chunks_exact(rows.width.max(1)).enumerate() {
+            fill(Group::Row, row, joined);
+            visit(index, self.leaf_of(joined));
         }
+    }
+
+    /// That there are so many rows and all columns that the tree reads.
+    pub(super) fn check(&self, rows: &Rows<'_>, num_rows: usize) -> Result<(), PolicyError> {
+        let (num_row, num_context) = self.widths();
+        let (width, found) = (rows.width, rows.rows.len());
+        if found != num_rows * width {
+            let expected = num_rows * width.max(num_row);
+            return Err(PolicyError::Shape { expected, found });
+        }
+        for (expected, found) in [(num_row, width), (num_context, rows.context.len())] {
+            if found < expected {
+                return Err(PolicyError::Shape { expected, found });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Scorer for FlatTree {
+    fn schema(&self) -> &'static FeatureSchema {
+        self.schema
+    }
+
+    fn score_rows(&mut self, rows: Rows<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
+        self.check(&rows, scores.len())?;
+        self.walk(&rows, |index, leaf| scores[index] = self.score[leaf]);
+        Ok(())
     }
 }
 
@@ -155,28 +241,33 @@ impl TreePolicy {
         self.tree.steps_aside(point.cluster)
     }
 
+    /// A candidate's features joined with the global ones.
+    pub(super) fn joined_row(&self, point: &DecisionPoint<'_>, index: usize) -> Vec<f32> {
+        let observation = &point.observation;
+        self.tree
+            .schema()
+            .joined_row(observation.row(index), observation.global)
+    }
+
+    /// That an observation has so many rows and all columns that the tree reads.
+    pub(super) fn check_shape(
+        &self,
+        observation: &ObservationRef<'_>,
+        num_rows: usize,
+    ) -> Result<(), PolicyError> {
+        self.flat.check(&observation.as_rows(), num_rows)
+    }
+
     /// Writes the leaf number of each candidate, whatever the cluster.
     ///
     /// # Errors
     /// As [`Policy::score`].
     pub fn leaves(&self, observation: &ObservationRef<'_>, leaves: &mut [u32]) -> Result<(), PolicyError> {
-        check_shape(observation, leaves.len())?;
+        self.check_shape(observation, leaves.len())?;
         self.flat
-            .walk(observation, |index, leaf| leaves[index] = leaf as u32);
+            .walk(&observation.as_rows(), |index, leaf| leaves[index] = leaf as u32);
         Ok(())
     }
-}
-
-pub(crate) fn check_shape(observation: &ObservationRef<'_>, num_rows: usize) -> Result<(), PolicyError> {
-    for (expected, found) in [
-        (NUM_GLOBAL_FEATURES, observation.global.len()),
-        (num_rows * NUM_CANDIDATE_FEATURES, observation.candidates.len()),
-    ] {
-        if expected != found {
-            return Err(PolicyError::Shape { expected, found });
-        }
-    }
-    Ok(())
 }
 
 impl Policy for TreePolicy {
@@ -197,26 +288,27 @@ impl Policy for TreePolicy {
     }
 
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
-        check_shape(&point.observation, scores.len())?;
+        self.check_shape(&point.observation, scores.len())?;
         if self.steps_aside(&point)
             && let Some(ranking) = &mut self.ranking
         {
             return aside::score(ranking, point, scores);
         }
-        self.flat.walk(&point.observation, |index, leaf| {
-            scores[index] = self.flat.score[leaf];
-        });
-        Ok(())
+        self.flat.score_rows(point.observation.as_rows(), scores)
     }
 
     fn leaf(&self, point: DecisionPoint<'_>, choice: usize) -> Option<u32> {
         if self.steps_aside(&point) {
             return None;
         }
-        let mut row = [0.0_f32; NUM_FEATURES];
-        row[..NUM_CANDIDATE_FEATURES].copy_from_slice(point.observation.row(choice));
-        row[NUM_CANDIDATE_FEATURES..].copy_from_slice(point.observation.global);
-        match self.tree.nodes()[self.flat.place_of(self.flat.leaf_of(&row))] {
+        let mut found = 0;
+        let all = point.observation.as_rows();
+        let rows = Rows {
+            rows: all.row(choice),
+            ..all
+        };
+        self.flat.walk(&rows, |_, leaf| found = leaf);
+        match self.tree.nodes()[self.flat.place_of(found)] {
             Node::Leaf { id, .. } => Some(id),
             Node::Split { .. } => None,
         }
@@ -229,6 +321,8 @@ mod tests {
     use super::*;
     use crate::cluster::tests::{cluster_of, submit};
     use crate::cluster_spec::ClusterSpec;
+    use crate::features::decision::FEATURES;
+    use crate::features::{CONTEXT_WIDTH, ROW_WIDTH};
     use crate::pass::Pass;
     use proptest::prelude::*;
 
@@ -236,7 +330,7 @@ mod tests {
     fn a_tree_with_one_leaf_scores_everything_alike() {
         let tree = Tree::new(meta(), &[leaf(3, 0.5)]).unwrap();
         let flat = FlatTree::of(&tree);
-        assert_eq!(flat.leaf_of(&[0.0; NUM_FEATURES]), 0);
+        assert_eq!(flat.leaf_of(&[0.0; FEATURES.len()]), 0);
         assert_eq!((flat.score_of(0), flat.num_leaves()), (0.5, 1));
     }
 
@@ -270,7 +364,7 @@ mod tests {
     fn slow_choice(tree: &Tree, rows: &ObservationRef<'_>, jobs: &[Option<f64>]) -> usize {
         let mut order: Vec<usize> = (0..jobs.len()).filter(|index| rows.mask[*index]).collect();
         let rank = |index: &usize| {
-            let row = [rows.row(*index), rows.global].concat();
+            let row = tree.schema().joined_row(rows.row(*index), rows.global);
             let Node::Leaf { score, .. } = tree.nodes()[tree.walk(&row)] else {
                 panic!("a walk ended in a split");
             };
@@ -328,8 +422,9 @@ mod tests {
         let mut pass = Pass::new();
         pass.open(&cluster, &policy.needs());
         let observation = ObservationRef {
-            global: &[0.0; NUM_GLOBAL_FEATURES],
+            global: &[0.0; CONTEXT_WIDTH],
             candidates: &[],
+            width: ROW_WIDTH,
             mask: &[true; 2],
         };
         let point = DecisionPoint {
@@ -338,7 +433,7 @@ mod tests {
             observation,
         };
         let error = policy.score(point, &mut [0.0; 2]).unwrap_err();
-        let expected = 2 * NUM_CANDIDATE_FEATURES;
+        let expected = 2 * ROW_WIDTH;
         assert_eq!(error, PolicyError::Shape { expected, found: 0 });
     }
 
@@ -355,7 +450,7 @@ mod tests {
         #[test]
         fn the_flat_walk_ends_where_the_slow_walk_ends(
             tree in any_tree(),
-            rows in prop::collection::vec(prop::collection::vec(-0.2..1.2_f32, NUM_FEATURES), 1..20),
+            rows in prop::collection::vec(prop::collection::vec(-0.2..1.2_f32, FEATURES.len()), 1..20),
         ) {
             let flat = FlatTree::of(&tree);
             for mut row in rows {

@@ -1,8 +1,8 @@
 //! A tree for readers: indented text and Graphviz, thresholds in raw units, leaves as tiers, with what is done in each and a legend.
 
 use super::reach::{Reach, Standing, tier_of};
-use super::{Node, Tree, feature_of};
-use crate::features::{Feature, FeatureSchema, Scale};
+use super::{Node, Tree};
+use crate::features::{Feature, Scale};
 
 impl Tree {
     /// The whole tree as indented text, and below it in which tiers each kind of action is taken, where *hold* lies, and what the
@@ -69,10 +69,9 @@ impl Tree {
 
     /// One line for each feature that it reads: name, unit, meaning.
     fn legend(&self) -> Vec<String> {
-        let schema = FeatureSchema::current();
-        let features = self.features().into_iter();
-        let known = features.filter_map(|name| schema.joined(schema.joined_index(name)?));
-        known
+        let reads = self.reads().into_iter();
+        reads
+            .map(|number| self.feature(number))
             .map(|feature| match feature.unit {
                 "" => format!("{}: {}", feature.name, feature.doc),
                 unit => format!("{} [{unit}]: {}", feature.name, feature.doc),
@@ -98,7 +97,7 @@ impl Tree {
                 left,
                 right,
             } => {
-                let words = condition(feature_of(feature), threshold, true);
+                let words = condition(self.feature(feature), threshold, true);
                 text.push_str(&format!("{indent}if {words}:\n"));
                 self.write_text(left as usize, depth + 1, read, text);
                 text.push_str(&format!("{indent}else:\n"));
@@ -147,7 +146,7 @@ impl Tree {
                     left,
                     right,
                 } => {
-                    let words = escaped(&condition(feature_of(feature), threshold, true));
+                    let words = escaped(&condition(self.feature(feature), threshold, true));
                     text.push_str(&format!("  n{place} [label=\"{words}\"];\n"));
                     text.push_str(&format!("  n{place} -> n{left} [label=\"yes\"];\n"));
                     text.push_str(&format!("  n{place} -> n{right} [label=\"no\"];\n"));

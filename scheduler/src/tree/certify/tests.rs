@@ -1,7 +1,6 @@
-use super::super::boxes::ranges_of;
 use super::super::tests::{any_tree, keyed_tree, leaf, meta, small_tree, split, weight};
 use super::*;
-use crate::observation::NUM_GLOBAL_FEATURES;
+use crate::features::decision::{FEATURES, Id as C};
 use proptest::prelude::*;
 
 fn verdict_of(tree: &Tree, property: Property) -> &'static str {
@@ -151,15 +150,15 @@ fn a_key_that_puts_those_who_waited_last_breaks_the_order_of_waiting() {
 }
 
 /// A row of a candidate of a kind as the program would fill it: what belongs together does.
-fn row_of(kind: CandidateKind, draws: &[f32]) -> Vec<f32> {
-    let ranges = ranges_of(kind);
+fn row_of(kind: usize, draws: &[f32]) -> Vec<f32> {
+    let ranges: Vec<(f32, f32)> = FEATURES.iter().map(|feature| feature.range_among(kind)).collect();
     let mut row: Vec<f32> = ranges
         .iter()
         .zip(draws)
         .map(|((low, high), draw)| low + (high - low) * draw)
         .collect();
     for (index, value) in row.iter_mut().enumerate() {
-        if feature_of(index as u16).name.starts_with("is_") {
+        if FEATURES[index].is_flag() {
             *value = value.round();
         }
     }
@@ -168,7 +167,7 @@ fn row_of(kind: CandidateKind, draws: &[f32]) -> Vec<f32> {
 }
 
 fn raw(row: &[f32], column: C) -> f32 {
-    feature_of(column as u16).scale.invert(row[column as usize]) as f32
+    FEATURES[column as usize].scale.invert(row[column as usize]) as f32
 }
 
 fn link(row: &mut [f32]) {
@@ -177,13 +176,13 @@ fn link(row: &mut [f32]) {
         raw(row, C::WaitS),
         raw(row, C::NumGpus),
     );
-    let mut put = |column: C, value: f32| row[column as usize] = feature_of(column as u16).encode(value);
+    let mut put = |column: C, value: f32| row[column as usize] = FEATURES[column as usize].encode(value);
     put(C::RemainingS, rest);
     put(C::GpuTime, rest * gpus);
     put(C::WaitRatio, (wait + rest) / rest);
     // Nobody waits longer than the oldest.
-    let oldest = global(G::OldestWaitS);
-    row[oldest] = row[oldest].max(feature_of(oldest as u16).encode(wait));
+    let oldest = C::OldestWaitS as usize;
+    row[oldest] = row[oldest].max(FEATURES[oldest as usize].encode(wait));
 }
 
 fn score(tree: &Tree, row: &[f32]) -> f32 {
@@ -206,7 +205,7 @@ fn contradicts_nothing(tree: &Tree, draws: &[Vec<f32>]) {
             continue;
         }
         let end = |values: &BTreeMap<String, f32>| {
-            let mut row = vec![0.0; NUM_FEATURES];
+            let mut row = vec![0.0; FEATURES.len()];
             for (name, value) in values {
                 row[crate::features::FeatureSchema::current()
                     .joined_index(name)
@@ -228,7 +227,7 @@ fn contradicts_nothing(tree: &Tree, draws: &[Vec<f32>]) {
             let (now, other) = (row_of(kind, &pair[0]), row_of(kind, &pair[1]));
             // The same job later.
             let mut later = now.clone();
-            for index in [C::WaitS as usize, global(G::OldestWaitS)] {
+            for index in [C::WaitS as usize, C::OldestWaitS as usize] {
                 later[index] = now[index].max(other[index]);
             }
             link(&mut later);
@@ -242,8 +241,8 @@ fn contradicts_nothing(tree: &Tree, draws: &[Vec<f32>]) {
                 C::DurationS as usize,
                 C::RankRemaining as usize,
                 C::RankGpuTime as usize,
-                global(G::SmallestGpuTime),
-                global(G::BelievedDrainS),
+                C::SmallestGpuTime as usize,
+                C::BelievedDrainS as usize,
             ] {
                 shorter[index] = now[index].min(other[index]);
             }
@@ -261,24 +260,28 @@ fn contradicts_nothing(tree: &Tree, draws: &[Vec<f32>]) {
                 }
             }
         }
-        let mut long = row_of(CandidateKind::Start, &pair[0]);
-        let mut short = row_of(CandidateKind::Start, &pair[1]);
-        let mut hold = row_of(CandidateKind::Hold, &pair[1]);
+        let mut long = row_of(CandidateKind::Start as usize, &pair[0]);
+        let mut short = row_of(CandidateKind::Start as usize, &pair[1]);
+        let mut hold = row_of(CandidateKind::Hold as usize, &pair[1]);
         hold[C::WaitRatio as usize] = 0.0;
         hold[C::RemainingS as usize] = 0.0;
         for row in [&mut short, &mut hold] {
-            row[NUM_CANDIDATE_FEATURES..].copy_from_slice(&long[NUM_CANDIDATE_FEATURES..]);
+            for (index, feature) in FEATURES.iter().enumerate() {
+                if feature.group == Group::Context {
+                    row[index] = long[index];
+                }
+            }
         }
         if is_proved(&Property::StartsBeforeHolding) {
             assert!(score(tree, &long) >= score(tree, &hold));
         }
-        let wait = feature_of(C::WaitS as u16);
+        let wait = &FEATURES[C::WaitS as usize];
         long[C::WaitS as usize] = long[C::WaitS as usize].max(wait.encode(86_400.0));
         short[C::WaitS as usize] = short[C::WaitS as usize].min(wait.encode(3_600.0));
         link(&mut long);
         link(&mut short);
         // One cluster, whose oldest is at least as old as both.
-        let oldest = global(G::OldestWaitS);
+        let oldest = C::OldestWaitS as usize;
         (long[oldest], short[oldest]) = (long[oldest].max(short[oldest]), long[oldest].max(short[oldest]));
         if is_proved(&OUTRANKS) {
             assert!(score(tree, &long) > score(tree, &short));
@@ -294,7 +297,7 @@ fn sensible_trees_contradict_no_verdict_in_many_decisions() {
         (state >> 8) as f32 / 16_777_216.0
     };
     let draws: Vec<Vec<f32>> = (0..20_000)
-        .map(|_| (0..NUM_FEATURES).map(|_| draw()).collect())
+        .map(|_| (0..FEATURES.len()).map(|_| draw()).collect())
         .collect();
     for tree in [small_tree(), keyed_tree(), by_wait(0.0, 1.0), by_wait(1.0, 0.0)] {
         contradicts_nothing(&tree, &draws);
@@ -307,7 +310,7 @@ proptest! {
     #[test]
     fn no_decision_contradicts_a_verdict_and_every_witness_reproduces(
         tree in any_tree(),
-        draws in prop::collection::vec(prop::collection::vec(0.0..1.0_f32, NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES), 2..40),
+        draws in prop::collection::vec(prop::collection::vec(0.0..1.0_f32, FEATURES.len()), 2..40),
     ) {
         contradicts_nothing(&tree, &draws);
     }

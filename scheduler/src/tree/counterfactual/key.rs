@@ -1,8 +1,8 @@
 //! A row that comes to a leaf of the rival's score and has to come first there by its weighted key.
 
 use super::LeafBox;
-use super::search::{Found, Search, is_whole, span};
-use crate::features::column::CANDIDATE;
+use super::search::{Found, Search, span};
+use crate::features::decision::FEATURES;
 use crate::key_weight::weighted_sum;
 
 /// Moves that lower the sum enough.
@@ -19,11 +19,11 @@ impl Search<'_> {
     /// those the cheapest.
     pub(super) fn lower_the_sum(&self, leaf: &LeafBox, found: &mut Found) -> Option<()> {
         let weights = &self.tree.meta().key_weights;
-        let too_much = weighted_sum(weights, &found.row[..CANDIDATE.len()]) - self.rival.sum + 1e-6;
+        let too_much = weighted_sum(weights, &found.row) - self.rival.sum + 1e-6;
         let mut terms: Vec<(usize, f64, f64)> = weights
             .iter()
             .map(|term| (usize::from(term.feature), f64::from(term.weight)))
-            .filter(|(index, _)| self.is_free(*index) && !is_whole(*index))
+            .filter(|(index, _)| self.is_free(*index) && !FEATURES[*index].is_whole)
             .map(|(index, weight)| {
                 let (low, high) = leaf.ranges[index];
                 let end = if weight > 0.0 { low } else { high };

@@ -1,6 +1,6 @@
 //! How candidates of one decision stand to each other.
 
-use crate::key_weight::weighted_sum;
+use crate::key_weight::weighted_sum_of_row;
 use crate::policy::DecisionPoint;
 use crate::tree::{Node, Tree, TreePolicy};
 
@@ -20,11 +20,11 @@ impl Rank {
         let (tree, own) = (policy.tree(), point.observation.row(index));
         let weights = &tree.meta().key_weights;
         let is_about_a_job = point.candidates.get(index).is_some_and(|row| row.job.is_some());
-        let row = [own, point.observation.global].concat();
+        let row = policy.joined_row(point, index);
         Rank {
             score: score_at(tree, tree.walk(&row)).0,
             sum: if is_about_a_job || weights.is_empty() {
-                weighted_sum(weights, own)
+                weighted_sum_of_row(weights, own)
             } else {
                 f64::INFINITY
             },

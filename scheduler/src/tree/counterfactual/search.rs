@@ -7,24 +7,21 @@
 
 use super::rank::{Rank, score_at};
 use crate::candidate::CandidateKind;
-use crate::features::column::Candidate as C;
-use crate::features::column::{CANDIDATE, Global as G};
-use crate::features::{Control, control_of};
+use crate::features::Control;
+use crate::features::decision::{FEATURES, Id as C};
 use crate::key_weight::weighted_sum;
 use crate::policy::TieKey;
+use crate::tree::Tree;
 use crate::tree::boxes::LeafBox;
-use crate::tree::{Node, Tree, feature_of};
 
 /// What features, rounded to 32 bits with six digits of their logarithms, may be off.
 const SLACK: f64 = 1e-4;
 /// Place of the longest wait of all in a row.
-const OLDEST_WAIT: usize = CANDIDATE.len() + G::OldestWaitS as usize;
+const OLDEST_WAIT: usize = C::OldestWaitS as usize;
 /// What changes by itself: size of the gang, believed rest, wait.
 const ROOTS: [C; 3] = [C::NumGpus, C::RemainingS, C::WaitS];
 /// What follows from those.
 const FOLLOW: [C; 4] = [C::GpuFraction, C::GpuTime, C::WaitRatio, C::DurationS];
-/// Whole numbers; so are flags.
-const WHOLE: [C; 3] = [C::NumPreemptions, C::NumVictims, C::NumLeft];
 /// Times that are tried beside the bounds where a weighted key reads them.
 const NUM_KEY_STEPS: u32 = 64;
 
@@ -69,11 +66,11 @@ pub(super) struct Search<'a> {
 
 /// Raw value of a feature in a row.
 fn raw(row: &[f32], index: usize) -> f64 {
-    feature_of(index as u16).scale.invert(row[index])
+    FEATURES[index].scale.invert(row[index])
 }
 
 pub(super) fn span(index: usize) -> f64 {
-    let feature = feature_of(index as u16);
+    let feature = &FEATURES[index];
     f64::from(feature.encode(feature.max)) - f64::from(feature.encode(feature.min))
 }
 
@@ -95,13 +92,8 @@ impl<'a> Search<'a> {
         let share = raw(row, C::GpuFraction as usize);
         let num_gpus = if share > 0.0 { (gpus / share).round() } else { gpus };
         let mut reads = vec![false; row.len()];
-        for node in tree.nodes() {
-            if let Node::Split { feature, .. } = node {
-                reads[usize::from(*feature)] = true;
-            }
-        }
-        for term in &tree.meta().key_weights {
-            reads[usize::from(term.feature)] = true;
+        for number in tree.reads() {
+            reads[usize::from(number)] = true;
         }
         let roots = Roots {
             gpus,
@@ -125,7 +117,7 @@ impl<'a> Search<'a> {
     /// The nearest row of all leaves that would do; none where there is none.
     pub(super) fn nearest(&self) -> Option<Found> {
         let mut best = None;
-        for leaf in LeafBox::of(self.tree, self.kind) {
+        for leaf in LeafBox::of(self.tree, self.kind as usize) {
             let (score, _) = score_at(self.tree, leaf.place);
             if score < self.rival.score {
                 continue;
@@ -161,7 +153,7 @@ impl<'a> Search<'a> {
             TieKey::SmallestGpuTime if !is_same => roots.rest_s * roots.gpus,
             _ => self.own.tie,
         };
-        let sum = weighted_sum(&meta.key_weights, &row[..CANDIDATE.len()]);
+        let sum = weighted_sum(&meta.key_weights, row);
         let own = Rank {
             score,
             sum,
@@ -179,7 +171,7 @@ impl<'a> Search<'a> {
     }
 
     fn may(&self, column: C) -> bool {
-        (self.allowed)(control_of(column as usize))
+        (self.allowed)(FEATURES[column as usize].control)
     }
 
     /// The sizes to try: its own, and all others where they matter to the tree.
@@ -209,7 +201,7 @@ impl<'a> Search<'a> {
 
     /// Ends and middle of a feature's range in a leaf, a little inside it, in raw units; nothing where it is unbounded.
     fn ends(&self, leaf: &LeafBox, column: C) -> Vec<f64> {
-        let feature = &CANDIDATE[column as usize];
+        let feature = &FEATURES[column as usize];
         let (low, high) = leaf.ranges[column as usize];
         let mut ends = Vec::new();
         let inside = |scaled: f32| feature.scale.invert(scaled);
@@ -288,7 +280,7 @@ impl<'a> Search<'a> {
     fn row_with(&self, roots: Roots) -> Option<Vec<f32>> {
         let mut row = self.row.to_vec();
         let mut put = |column: C, value: f64| {
-            row[column as usize] = CANDIDATE[column as usize].encode(value as f32);
+            row[column as usize] = FEATURES[column as usize].encode(value as f32);
         };
         let own = self.roots;
         let other = (
@@ -352,7 +344,7 @@ impl<'a> Search<'a> {
         for (column, (to, from)) in ROOTS.iter().zip(pairs) {
             if to != from {
                 let index = *column as usize;
-                found.cost += cost(index, self.row[index], CANDIDATE[index].encode(to as f32));
+                found.cost += cost(index, self.row[index], FEATURES[index].encode(to as f32));
                 found.changed.push(index);
             }
         }
@@ -387,7 +379,7 @@ impl<'a> Search<'a> {
     /// Whether a feature may have another number by itself.
     pub(super) fn is_free(&self, index: usize) -> bool {
         let is = |columns: &[C]| columns.iter().any(|column| *column as usize == index);
-        let control = control_of(index);
+        let control = FEATURES[index].control;
         control != Control::Fixed && (self.allowed)(control) && !is(&ROOTS) && !is(&FOLLOW)
     }
 
@@ -397,10 +389,10 @@ impl<'a> Search<'a> {
             return None;
         }
         let end = if value < low { low } else { high };
-        if !is_whole(index) {
+        if !FEATURES[index].is_whole {
             return Some(end);
         }
-        let feature = feature_of(index as u16);
+        let feature = &FEATURES[index];
         let exact = feature.scale.invert(end);
         let whole = if value < low {
             (exact - SLACK).ceil()
@@ -414,15 +406,10 @@ impl<'a> Search<'a> {
 
 /// Times over the whole range, s, in equal steps of their scale.
 fn key_steps() -> impl Iterator<Item = f64> {
-    let feature = &CANDIDATE[C::RemainingS as usize];
+    let feature = &FEATURES[C::RemainingS as usize];
     let most = f64::from(feature.encode(feature.max));
     (1..NUM_KEY_STEPS).map(move |number| {
         let share = f64::from(number) / f64::from(NUM_KEY_STEPS);
         feature.scale.invert((most * share) as f32)
     })
-}
-
-/// Flags and counts.
-pub(super) fn is_whole(index: usize) -> bool {
-    WHOLE.iter().any(|column| *column as usize == index) || feature_of(index as u16).name.starts_with("is_")
 }

@@ -10,10 +10,7 @@ use crate::candidate::CandidateKind;
 use crate::cluster::Cluster;
 use crate::cluster::tests::{cluster_of, submit};
 use crate::cluster_spec::ClusterSpec;
-use crate::features::column::CANDIDATE;
-use crate::features::column::Global as G;
 use crate::ids::Time;
-use crate::observation::{NUM_CANDIDATE_FEATURES, NUM_GLOBAL_FEATURES};
 use crate::pass::Pass;
 use crate::policy::Policy;
 
@@ -149,7 +146,7 @@ fn random_tree() -> impl Strategy<Value = Tree> {
                 C::WaitRatio => 100.0,
                 _ => 1.0,
             };
-            let found = &CANDIDATE[column as usize];
+            let found = &FEATURES[column as usize];
             let (left, right) = (nodes.len() as u32, nodes.len() as u32 + 1);
             let old = nodes[place];
             let low = found.encode(found.min);
@@ -170,8 +167,8 @@ fn random_tree() -> impl Strategy<Value = Tree> {
 
 /// A row of a start of `gpus` of 16 GPUs, all free.
 fn row_of(gpus: f32, rest_s: f32, wait_s: f32, speed: f32) -> Vec<f32> {
-    let mut row = vec![0.0; NUM_CANDIDATE_FEATURES + NUM_GLOBAL_FEATURES];
-    let mut put = |column: C, raw: f32| row[column as usize] = CANDIDATE[column as usize].encode(raw);
+    let mut row = vec![0.0; FEATURES.len()];
+    let mut put = |column: C, raw: f32| row[column as usize] = FEATURES[column as usize].encode(raw);
     put(C::IsStart, 1.0);
     put(C::NumGpus, gpus);
     put(C::GpuFraction, gpus / 16.0);
@@ -182,7 +179,7 @@ fn row_of(gpus: f32, rest_s: f32, wait_s: f32, speed: f32) -> Vec<f32> {
     put(C::WaitRatio, 1.0 + wait_s / rest_s);
     put(C::Speed, speed);
     put(C::Leftover, 1.0 - gpus / 16.0);
-    row[NUM_CANDIDATE_FEATURES + G::OldestWaitS as usize] = 1.0;
+    row[C::OldestWaitS as usize] = 1.0;
     row
 }
 
@@ -193,10 +190,10 @@ fn times() -> impl Iterator<Item = f64> {
 
 /// Changes of a row to a grid of others: how many, and how far.
 fn nearest_on_grid(tree: &Tree, row: &[f32], search: &Search<'_>, score: f32) -> Option<(usize, f64)> {
-    let raw = |column: C| CANDIDATE[column as usize].scale.invert(row[column as usize]);
+    let raw = |column: C| FEATURES[column as usize].scale.invert(row[column as usize]);
     let own = (raw(C::NumGpus).round(), raw(C::RemainingS), raw(C::WaitS));
     let span = |column: C| {
-        let feature = &CANDIDATE[column as usize];
+        let feature = &FEATURES[column as usize];
         f64::from(feature.encode(feature.max) - feature.encode(feature.min))
     };
     let mut best: Option<(usize, f64)> = None;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::split_form::WrittenSplit;
+use crate::features::FeatureSchema;
 use crate::tree::error::NodeError;
 use crate::tree::node::Node;
 
@@ -35,6 +36,11 @@ pub(crate) struct FileNode {
 }
 
 impl FileNode {
+    /// The name of the feature that it asks for.
+    pub(super) fn feature(&self) -> Option<&str> {
+        self.feature.as_deref()
+    }
+
     /// Refuses a node that stands in another place than it says.
     fn check_place(&self, place: usize) -> Result<(), NodeError> {
         match self.node.filter(|stated| *stated != place) {
@@ -45,7 +51,7 @@ impl FileNode {
 
     /// The split, where it has the keys of one and no other. `are_as_written` says that no threshold was changed: then one that
     /// contradicts its raw value gives way to it.
-    fn split(&self, are_as_written: bool) -> Result<Option<Node>, NodeError> {
+    fn split(&self, schema: &FeatureSchema, are_as_written: bool) -> Result<Option<Node>, NodeError> {
         let (Some(feature), Some(threshold), Some(left), Some(right)) =
             (&self.feature, self.threshold, self.left, self.right)
         else {
@@ -60,7 +66,7 @@ impl FileNode {
             raw: self.raw,
             unit: self.unit.clone(),
         };
-        let (feature, threshold) = written.read(are_as_written)?;
+        let (feature, threshold) = written.read(schema, are_as_written)?;
         Ok(Some(Node::Split {
             feature,
             threshold,
@@ -98,7 +104,7 @@ impl FileNode {
 }
 
 /// The form of a node in the file.
-pub(super) fn written(place: usize, node: &Node) -> FileNode {
+pub(super) fn written(schema: &FeatureSchema, place: usize, node: &Node) -> FileNode {
     match *node {
         Node::Split {
             feature,
@@ -106,7 +112,7 @@ pub(super) fn written(place: usize, node: &Node) -> FileNode {
             left,
             right,
         } => {
-            let written = WrittenSplit::of(feature, threshold);
+            let written = WrittenSplit::of(schema, feature, threshold);
             FileNode {
                 node: Some(place),
                 feature: Some(written.feature),
@@ -135,9 +141,14 @@ pub(super) fn written(place: usize, node: &Node) -> FileNode {
 }
 
 /// `are_as_written` as of [`FileNode::split`].
-pub(super) fn read_node(place: usize, node: &FileNode, are_as_written: bool) -> Result<Node, NodeError> {
+pub(super) fn read_node(
+    schema: &FeatureSchema,
+    place: usize,
+    node: &FileNode,
+    are_as_written: bool,
+) -> Result<Node, NodeError> {
     node.check_place(place)?;
-    if let Some(split) = node.split(are_as_written)? {
+    if let Some(split) = node.split(schema, are_as_written)? {
         return Ok(split);
     }
     match (node.leaf, node.score, node.samples, node.weight) {

@@ -2,7 +2,6 @@
 
 use crate::features::FeatureSchema;
 use crate::tree::error::NodeError;
-use crate::tree::feature_of;
 
 /// Relative difference between a raw threshold in a file and the one that runs; the writer rounds to six digits.
 const RAW_TOLERANCE: f64 = 1e-4;
@@ -26,8 +25,8 @@ fn rounded(value: f64) -> f64 {
 
 impl WrittenSplit {
     /// The form of a condition of a valid tree.
-    pub(crate) fn of(feature: u16, threshold: f32) -> WrittenSplit {
-        let found = feature_of(feature);
+    pub(crate) fn of(schema: &FeatureSchema, feature: u16, threshold: f32) -> WrittenSplit {
+        let found = &schema.features[usize::from(feature)];
         WrittenSplit {
             feature: found.name.into(),
             threshold,
@@ -41,21 +40,21 @@ impl WrittenSplit {
     ///
     /// # Errors
     /// An unknown feature, a number that is not finite, a raw threshold out of range or at odds with the scaled one.
-    pub(crate) fn read(self, are_as_written: bool) -> Result<(u16, f32), NodeError> {
+    pub(crate) fn read(self, schema: &FeatureSchema, are_as_written: bool) -> Result<(u16, f32), NodeError> {
         let WrittenSplit {
             feature: name,
             threshold,
             raw,
             unit,
         } = self;
-        let Some(index) = FeatureSchema::current().joined_index(&name) else {
+        let Some(index) = schema.joined_index(&name) else {
             let name = name.chars().take(60).collect();
             return Err(NodeError::UnknownFeature { name });
         };
         if !threshold.is_finite() {
             return Err(NodeError::NotFinite { what: "threshold" });
         }
-        let found = feature_of(index as u16);
+        let found = &schema.features[index];
         let meant = found.scale.invert(threshold);
         let differs = raw.is_some_and(|raw| (raw - meant).abs() > RAW_TOLERANCE * meant.abs() + 1e-6);
         let is_edited = differs && are_as_written;

@@ -43,8 +43,8 @@ fn each_refusal_names_its_reason() {
         ("pleach-tree", "oak", "format \"oak\""),
         (
             "\"version\": 1",
-            "\"version\": 3",
-            "version 3; this program reads versions 1 to 2",
+            "\"version\": 4",
+            "version 4; this program reads versions 1 to 3",
         ),
         ("\"name\": \"test\"", "\"name\": \"\"", "1 to 200 bytes"),
         ("gpu_time_gpu_s\"", "gpu_tyme\"", "no feature \"gpu_tyme\""),
@@ -237,7 +237,7 @@ fn either_number_of_a_threshold_can_be_changed_by_hand_and_both_at_once_must_agr
     };
     let meant = |raw: f32| {
         let index = FeatureSchema::current().joined_index("gpu_time_gpu_s").unwrap();
-        feature_of(index as u16).encode(raw)
+        FeatureSchema::current().features[index].encode(raw)
     };
     // The raw one alone: it is what runs, and what is written from then on is whole.
     let (threshold, shown) = threshold_of(&good.replace("\"raw\":3600.0", "\"raw\":7200.0"));
@@ -275,17 +275,17 @@ fn another_schema_is_refused_with_both_sides_printed() {
     let text = refusal(
         &good
             .replace(
-                "candidate num_gpus [] 0 10000 Log(2.0)",
-                "candidate num_gpus [] 0 500 Log(2.0)",
+                "candidate gpu_time_gpu_s [GPU s] 0 10000000000 Log(8.0)",
+                "candidate gpu_time_gpu_s [GPU s] 0 500 Log(8.0)",
             )
             .replace(FeatureSchema::current().hash(), &"0".repeat(64)),
     );
     assert!(
-        text.contains("only in the file:    candidate num_gpus [] 0 500"),
+        text.contains("only in the file:    candidate gpu_time_gpu_s [GPU s] 0 500"),
         "{text}"
     );
     assert!(
-        text.contains("only in the program: candidate num_gpus [] 0 10000"),
+        text.contains("only in the program: candidate gpu_time_gpu_s [GPU s] 0 10000000000"),
         "{text}"
     );
     assert!(
@@ -294,7 +294,65 @@ fn another_schema_is_refused_with_both_sides_printed() {
     );
     // A hash alone does not help.
     let text = refusal(&good.replace("0 10000 Log(2.0)", "0 500 Log(2.0)"));
-    assert!(text.contains("only in the program"), "{text}");
+    assert!(
+        text.contains("a hash that is not that of the columns listed"),
+        "{text}"
+    );
+}
+
+/// A column that the tree does not read may be another one in the file, or not there, if the list says so of itself.
+#[test]
+fn only_the_columns_that_are_read_have_to_be_the_same() {
+    let good = small_tree().to_json();
+    let schema = FeatureSchema::current();
+    let with = |change: &dyn Fn(&str) -> Option<String>| {
+        let (old, new): (String, String) = (
+            schema.canonical(),
+            schema
+                .canonical()
+                .lines()
+                .filter_map(|line| change(line).map(|line| line + "\n"))
+                .collect(),
+        );
+        let listed = |text: &str| {
+            text.lines()
+                .map(|line| format!("    \"{line}\""))
+                .collect::<Vec<_>>()
+                .join(",\n")
+        };
+        assert!(good.contains(&listed(&old)));
+        good.replace(&listed(&old), &listed(&new))
+            .replace(schema.hash(), &crate::features::hash_of(&new))
+    };
+    let is = |line: &str, name: &str| line.split(' ').nth(1) == Some(name);
+    for name in ["num_gpus", "believed_drain_s"] {
+        let other = with(&|line| {
+            Some(if is(line, name) {
+                line.replace("] 0 ", "] 1 ")
+            } else {
+                line.into()
+            })
+        });
+        let without = with(&|line| (!is(line, name)).then(|| line.into()));
+        let more = with(&|line| {
+            Some(if is(line, name) {
+                format!("{line}\ncandidate new [] 0 1 Linear(1.0)")
+            } else {
+                line.into()
+            })
+        });
+        for text in [other, without, more] {
+            let read = Tree::from_json(&text).unwrap();
+            assert_eq!(read, small_tree());
+            assert_eq!(read.to_json(), good, "it is written as ever");
+        }
+    }
+    let name = "gpu_time_gpu_s";
+    let text = refusal(&with(&|line| (!is(line, name)).then(|| line.into())));
+    assert!(
+        text.contains("only in the program: candidate gpu_time_gpu_s"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -33,6 +33,12 @@ pub enum Error {
         /// The other side.
         found: String,
     },
+    /// A network of operators that cannot be run.
+    #[error("the network's operators: {reason}")]
+    Graph {
+        /// Which operator, and what is wrong with it.
+        reason: String,
+    },
     /// A file that cannot be read or written.
     #[error("{path}: {source}")]
     Io {

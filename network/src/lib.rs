@@ -11,6 +11,7 @@ mod error;
 mod folding;
 mod forward;
 pub mod gradient;
+pub mod graph;
 mod matrix;
 mod normaliser;
 pub mod parameters;

@@ -13,7 +13,7 @@
 use std::array;
 
 use crate::parameters::LANES;
-use crate::simd::{Simd, Work};
+use crate::simd::{Simd, Work, on_this_processor};
 
 /// Rows of a product that are kept in registers, by sixteen columns: twelve sums that do not wait for each other.
 const TILE: usize = 6;
@@ -49,6 +49,11 @@ impl Panels {
             let rows = weights.chunks_exact(outputs);
             self.panels.extend(rows.map(|row| *lanes(row, column)));
         }
+    }
+
+    /// Rows and columns of the matrix.
+    pub(crate) fn shape(&self) -> (usize, usize) {
+        (self.inputs, self.outputs)
     }
 
     /// Takes in the first `rows` rows, a multiple of eight, of a row-major matrix of `columns` columns, transposed.
@@ -87,6 +92,18 @@ pub(crate) fn multiply<S: Simd>(simd: S, x: &[f32], weights: &Panels, rectify: b
         weights,
         start,
         rectify,
+        out,
+    });
+}
+
+/// `out += x weights` for the rows of `x`, on the best unit of this processor.
+pub(crate) fn product(x: &[f32], weights: &Panels, out: &mut [f32]) {
+    debug_assert_eq!(x.len() / weights.inputs, out.len() / weights.outputs);
+    on_this_processor(Multiply {
+        x,
+        weights,
+        start: None,
+        rectify: false,
         out,
     });
 }

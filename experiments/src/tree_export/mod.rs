@@ -8,7 +8,6 @@
 //! *hold* last of its tier, and breaks ties by the tie key.
 
 mod columns;
-mod messages;
 mod onnx;
 mod sklearn;
 

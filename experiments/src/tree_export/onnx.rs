@@ -12,7 +12,7 @@ use pleach_scheduler::tree::{Node, Tree};
 use prost::Message as _;
 
 use super::columns::columns;
-use super::messages::{
+use pleach_network::graph::onnx_messages::{
     AttributeProto, AttributeType, DataType, DimensionProto, GraphProto, Length, ModelProto, NodeProto,
     OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto,
     ValueInfoProto,

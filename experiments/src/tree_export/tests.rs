@@ -8,8 +8,8 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
-use super::messages::{AttributeProto, AttributeType, DataType, ModelProto, NodeProto};
 use super::*;
+use pleach_network::graph::onnx_messages::{AttributeProto, AttributeType, DataType, ModelProto, NodeProto};
 use pleach_scheduler::features::{DECISION_1, FeatureSchema};
 
 /// Rows of each tree.

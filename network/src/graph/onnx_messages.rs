@@ -1,11 +1,12 @@
-//! The messages of ONNX that a tree needs, with the field numbers of ONNX's public `onnx.proto` (IR version 8). Fields that we
-//! never write are left out: readers of protobuf take them as absent.
+//! The messages of ONNX that trees and networks need, with the field numbers of ONNX's public `onnx.proto` (IR version 8). Fields
+//! that we neither write nor read are left out: readers of protobuf pass over them.
+#![allow(missing_docs, reason = "named as in onnx.proto")]
 
 use prost::{Enumeration, Message, Oneof};
 
 /// A file: one graph and the operator sets that it is written in.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct ModelProto {
+pub struct ModelProto {
     #[prost(int64, optional, tag = "1")]
     pub ir_version: Option<i64>,
     #[prost(message, repeated, tag = "8")]
@@ -24,7 +25,7 @@ pub(super) struct ModelProto {
 
 /// A set of operators; the domain `ai.onnx` is written as none.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct OperatorSetIdProto {
+pub struct OperatorSetIdProto {
     #[prost(string, optional, tag = "1")]
     pub domain: Option<String>,
     #[prost(int64, optional, tag = "2")]
@@ -33,7 +34,7 @@ pub(super) struct OperatorSetIdProto {
 
 /// A remark for programs.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct StringStringEntryProto {
+pub struct StringStringEntryProto {
     #[prost(string, optional, tag = "1")]
     pub key: Option<String>,
     #[prost(string, optional, tag = "2")]
@@ -42,7 +43,7 @@ pub(super) struct StringStringEntryProto {
 
 /// Nodes in an order in which they can run, with constants, inputs and outputs.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct GraphProto {
+pub struct GraphProto {
     #[prost(message, repeated, tag = "1")]
     pub node: Vec<NodeProto>,
     #[prost(string, optional, tag = "2")]
@@ -57,7 +58,7 @@ pub(super) struct GraphProto {
 
 /// One application of an operator.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct NodeProto {
+pub struct NodeProto {
     #[prost(string, repeated, tag = "1")]
     pub input: Vec<String>,
     #[prost(string, repeated, tag = "2")]
@@ -74,9 +75,11 @@ pub(super) struct NodeProto {
 
 /// A setting of an operator. One value is set, which `type` names.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct AttributeProto {
+pub struct AttributeProto {
     #[prost(string, optional, tag = "1")]
     pub name: Option<String>,
+    #[prost(float, optional, tag = "2")]
+    pub f: Option<f32>,
     #[prost(int64, optional, tag = "3")]
     pub i: Option<i64>,
     #[prost(bytes = "vec", optional, tag = "4")]
@@ -97,9 +100,10 @@ pub(super) struct AttributeProto {
 /// Kinds of attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
-pub(super) enum AttributeType {
+pub enum AttributeType {
     /// None: not written.
     Undefined = 0,
+    Float = 1,
     Int = 2,
     String = 3,
     Tensor = 4,
@@ -111,7 +115,7 @@ pub(super) enum AttributeType {
 /// Kinds of numbers in a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
-pub(super) enum DataType {
+pub enum DataType {
     /// None: not written.
     Undefined = 0,
     Float = 1,
@@ -121,22 +125,26 @@ pub(super) enum DataType {
 
 /// A constant.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct TensorProto {
+pub struct TensorProto {
     #[prost(int64, repeated, packed = "false", tag = "1")]
     pub dims: Vec<i64>,
     #[prost(enumeration = "DataType", optional, tag = "2")]
     pub data_type: Option<i32>,
+    #[prost(float, repeated, tag = "4")]
+    pub float_data: Vec<f32>,
     #[prost(int64, repeated, tag = "7")]
     pub int64_data: Vec<i64>,
     #[prost(string, optional, tag = "8")]
     pub name: Option<String>,
+    #[prost(bytes = "vec", optional, tag = "9")]
+    pub raw_data: Option<Vec<u8>>,
     #[prost(double, repeated, tag = "10")]
     pub double_data: Vec<f64>,
 }
 
 /// Name and type of an input or output.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct ValueInfoProto {
+pub struct ValueInfoProto {
     #[prost(string, optional, tag = "1")]
     pub name: Option<String>,
     #[prost(message, optional, tag = "2")]
@@ -145,14 +153,14 @@ pub(super) struct ValueInfoProto {
 
 /// Type of a value; ours are tensors.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct TypeProto {
+pub struct TypeProto {
     #[prost(message, optional, tag = "1")]
     pub tensor_type: Option<TensorTypeProto>,
 }
 
 /// Kind and shape of a tensor.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct TensorTypeProto {
+pub struct TensorTypeProto {
     #[prost(enumeration = "DataType", optional, tag = "1")]
     pub elem_type: Option<i32>,
     #[prost(message, optional, tag = "2")]
@@ -161,21 +169,21 @@ pub(super) struct TensorTypeProto {
 
 /// A shape.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct TensorShapeProto {
+pub struct TensorShapeProto {
     #[prost(message, repeated, tag = "1")]
     pub dim: Vec<DimensionProto>,
 }
 
 /// One length of a shape.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct DimensionProto {
+pub struct DimensionProto {
     #[prost(oneof = "Length", tags = "1, 2")]
     pub value: Option<Length>,
 }
 
 /// A length that is known, or the name of one that is not.
 #[derive(Clone, PartialEq, Oneof)]
-pub(super) enum Length {
+pub enum Length {
     #[prost(int64, tag = "1")]
     Known(i64),
     #[prost(string, tag = "2")]

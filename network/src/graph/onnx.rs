@@ -1,0 +1,586 @@
+//! Graphs from and to ONNX files, so that a network of PyTorch or of another program decides in the simulator and in daemons.
+//!
+//! A model has the inputs `candidates` (32-bit floats, `[1, N, F]`: the admissible candidates alone, so no mask is needed) and
+//! `global` (`[1, G]`), in either order, and the outputs `scores` (N numbers) and, if it likes, `value`. They are named as the
+//! observations of the Python package are. `torch.onnx.export` writes such a file with `dynamic_axes` for N.
+//!
+//! # What it refuses
+//! Operators that are not listed in `op.rs`, other kinds of numbers, external data, subgraphs, and models beyond the bounds of
+//! graphs; each by its name.
+
+use std::collections::HashMap;
+
+use prost::Message as _;
+
+use super::builder::{Builder, Value};
+use super::onnx_messages::{
+    AttributeProto, AttributeType, DataType, DimensionProto, GraphProto, Length, ModelProto, NodeProto,
+    OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto, TypeProto,
+    ValueInfoProto,
+};
+use super::op::Op;
+use super::tensor::refuse;
+use super::{Graph, NODES_MAX};
+use crate::error::Error;
+
+/// Name of the input with the rows.
+const ROWS: &str = "candidates";
+/// Name of the input with the context.
+const CONTEXT: &str = "global";
+/// Version of the file's own format: the one that came with operator set 17.
+const IR_VERSION: i64 = 8;
+/// Operators of `ai.onnx`.
+const OPSET: i64 = 17;
+/// Operator sets that are read. Before 13 squeezes and sums had their axes elsewhere.
+const OPSETS: std::ops::RangeInclusive<i64> = 13..=21;
+
+/// The graph of a model, its parameters in the order of the file, and its remarks (`metadata_props`).
+///
+/// # Errors
+/// [`Error::Graph`] for bytes that are no model, and for whatever a graph cannot hold.
+pub fn from_onnx(bytes: &[u8]) -> Result<(Graph, Vec<f32>, Vec<(String, String)>), Error> {
+    let model = match ModelProto::decode(bytes) {
+        Ok(model) => model,
+        Err(error) => return refuse(format!("not an ONNX model: {error}")),
+    };
+    let is_main = |set: &&OperatorSetIdProto| set.domain.as_deref().unwrap_or("").is_empty();
+    let opset = model
+        .opset_import
+        .iter()
+        .find(is_main)
+        .and_then(|set| set.version);
+    if opset.is_none_or(|version| !OPSETS.contains(&version)) {
+        let found = opset.map_or("none".to_owned(), |version| version.to_string());
+        let (least, most) = (OPSETS.start(), OPSETS.end());
+        return refuse(format!(
+            "operator set {found}; versions {least} to {most} are read"
+        ));
+    }
+    let remarks = model.metadata_props.into_iter();
+    let remarks = remarks.map(|remark| (remark.key.unwrap_or_default(), remark.value.unwrap_or_default()));
+    let Some(graph) = model.graph else {
+        return refuse("an ONNX model without a graph");
+    };
+    if graph.node.len() > NODES_MAX || graph.initializer.len() > NODES_MAX {
+        return refuse(format!(
+            "{} operators; allowed is up to {NODES_MAX}",
+            graph.node.len()
+        ));
+    }
+    let (num_features, num_context) = (width(&graph, ROWS)?, width(&graph, CONTEXT)?);
+    let mut reader = Reader {
+        builder: Builder::new(num_features, num_context),
+        parameters: Vec::new(),
+        values: HashMap::new(),
+        integers: HashMap::new(),
+    };
+    reader.values.insert(ROWS.to_owned(), reader.builder.rows());
+    reader.values.insert(CONTEXT.to_owned(), reader.builder.context());
+    for initializer in &graph.initializer {
+        let name = initializer.name.clone().unwrap_or_default();
+        reader.constant(&name, initializer)?;
+    }
+    for node in &graph.node {
+        reader.node(node)?;
+    }
+    let scores = reader.value("scores")?;
+    let has_value = graph
+        .output
+        .iter()
+        .any(|output| output.name.as_deref() == Some("value"));
+    let value = if has_value {
+        Some(reader.value("value")?)
+    } else {
+        None
+    };
+    let graph = reader.builder.finish(scores, value);
+    graph.check()?;
+    Ok((graph, reader.parameters, remarks.collect()))
+}
+
+/// The last length of an input.
+fn width(graph: &GraphProto, name: &str) -> Result<usize, Error> {
+    let input = graph
+        .input
+        .iter()
+        .find(|input| input.name.as_deref() == Some(name));
+    let Some(input) = input else {
+        let names: Vec<_> = graph
+            .input
+            .iter()
+            .filter_map(|input| input.name.as_deref())
+            .collect();
+        let names = names.join(", ");
+        return refuse(format!(
+            "no input {name}; a model has the inputs {ROWS} and {CONTEXT}, this one: {names}"
+        ));
+    };
+    let tensor = input.r#type.as_ref().and_then(|kind| kind.tensor_type.as_ref());
+    let shape = tensor.and_then(|tensor| tensor.shape.as_ref());
+    match shape
+        .and_then(|shape| shape.dim.last())
+        .and_then(|dim| dim.value.as_ref())
+    {
+        Some(Length::Known(n)) if (1..1 << 20).contains(n) => Ok(*n as usize),
+        _ => refuse(format!(
+            "the last length of the input {name} is to be a number below {}",
+            1 << 20
+        )),
+    }
+}
+
+/// A model that is being read: names of values, and integers that are known.
+struct Reader {
+    builder: Builder,
+    parameters: Vec<f32>,
+    values: HashMap<String, Value>,
+    integers: HashMap<String, Vec<i64>>,
+}
+
+impl Reader {
+    fn value(&self, name: &str) -> Result<Value, Error> {
+        match self.values.get(name) {
+            Some(value) => Ok(*value),
+            None => refuse(format!("no value {name}")),
+        }
+    }
+
+    /// A constant: floats become a parameter, integers stay constants.
+    fn constant(&mut self, name: &str, tensor: &TensorProto) -> Result<(), Error> {
+        let lens = tensor.dims.iter().map(|n| usize::try_from(*n).ok());
+        let Some(shape) = lens.collect::<Option<Vec<usize>>>() else {
+            return refuse(format!("constant {name} has a negative length"));
+        };
+        let len = super::tensor::len_of(&shape)?;
+        let value = if tensor.data_type == Some(DataType::Float as i32) {
+            let floats = floats_of(tensor);
+            if floats.len() != len || floats.iter().any(|value| !value.is_finite()) {
+                return refuse(format!(
+                    "constant {name}: {} finite floats for shape {shape:?}",
+                    floats.len()
+                ));
+            }
+            self.parameters.extend(floats);
+            self.builder.parameter(name, &shape)
+        } else if tensor.data_type == Some(DataType::Int64 as i32) {
+            let integers = integers_of(tensor);
+            if integers.len() != len {
+                return refuse(format!(
+                    "constant {name}: {} integers for shape {shape:?}",
+                    integers.len()
+                ));
+            }
+            self.integers.insert(name.to_owned(), integers.clone());
+            self.builder.constant(shape, integers)
+        } else {
+            return refuse(format!(
+                "constant {name} is neither 32-bit floats (1) nor 64-bit integers (7)"
+            ));
+        };
+        self.values.insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    fn node(&mut self, node: &NodeProto) -> Result<(), Error> {
+        let kind = node.op_type.as_deref().unwrap_or_default();
+        let Some(output) = node.output.first() else {
+            return refuse(format!("{kind} without a result"));
+        };
+        if kind == "Constant" {
+            let value = node.attribute.iter().find_map(|attribute| attribute.t.as_ref());
+            return match value {
+                Some(tensor) => self.constant(output, tensor),
+                None => refuse("Constant: a tensor is understood"),
+            };
+        }
+        if node
+            .domain
+            .as_deref()
+            .is_some_and(|domain| !domain.is_empty() && domain != "ai.onnx")
+        {
+            return refuse(format!("operator {kind} of the domain {:?}", node.domain));
+        }
+        let names: Vec<&str> = node
+            .input
+            .iter()
+            .map(String::as_str)
+            .take_while(|name| !name.is_empty())
+            .collect();
+        let op = self.op(kind, node, &names)?;
+        // Axes of a reduction are settings of ours, and inputs from operator set 18 on.
+        let most = op.num_inputs().1;
+        let inputs: Result<Vec<Value>, Error> =
+            names.iter().take(most).map(|name| self.value(name)).collect();
+        let value = self.builder.apply(op, &inputs?);
+        self.values.insert(output.clone(), value);
+        Ok(())
+    }
+
+    fn op(&self, kind: &str, node: &NodeProto, inputs: &[&str]) -> Result<Op, Error> {
+        let find = |name: &str| {
+            node.attribute
+                .iter()
+                .find(|own| own.name.as_deref() == Some(name))
+        };
+        let int = |name: &str, or: i64| find(name).and_then(|own| own.i).unwrap_or(or);
+        let float = |name: &str, or: f32| find(name).and_then(|own| own.f).unwrap_or(or);
+        let axes = || match (find("axes"), inputs.get(1)) {
+            (Some(own), _) => Ok(own.ints.clone()),
+            (None, None) => Ok(Vec::new()),
+            (None, Some(name)) => match self.integers.get(*name) {
+                Some(axes) => Ok(axes.clone()),
+                None => refuse(format!("{kind}: axes that are computed")),
+            },
+        };
+        let keep = int("keepdims", 1) != 0;
+        Ok(match kind {
+            "Add" => Op::Add,
+            "Sub" => Op::Sub,
+            "Mul" => Op::Mul,
+            "Div" => Op::Div,
+            "Relu" => Op::Relu,
+            "Tanh" => Op::Tanh,
+            "Sigmoid" => Op::Sigmoid,
+            "Erf" => Op::Erf,
+            "Exp" => Op::Exp,
+            "Sqrt" => Op::Sqrt,
+            "Neg" => Op::Neg,
+            "Identity" | "Dropout" => Op::Identity,
+            "MatMul" => Op::MatMul,
+            "Gemm" => Op::Gemm {
+                alpha: float("alpha", 1.0),
+                beta: float("beta", 1.0),
+                trans_a: int("transA", 0) != 0,
+                trans_b: int("transB", 0) != 0,
+            },
+            "Softmax" => Op::Softmax {
+                axis: int("axis", -1),
+            },
+            "LayerNormalization" => Op::LayerNormalization {
+                axis: int("axis", -1),
+                epsilon: float("epsilon", 1e-5),
+            },
+            "ReduceMean" => Op::ReduceMean { axes: axes()?, keep },
+            "ReduceMax" => Op::ReduceMax { axes: axes()?, keep },
+            "ReduceSum" => Op::ReduceSum { axes: axes()?, keep },
+            "Concat" => Op::Concat { axis: int("axis", 0) },
+            "Gather" => Op::Gather { axis: int("axis", 0) },
+            "Transpose" => {
+                let order = find("perm").map(|own| own.ints.as_slice()).unwrap_or_default();
+                let order = order
+                    .iter()
+                    .map(|axis| usize::try_from(*axis).unwrap_or(usize::MAX));
+                Op::Transpose {
+                    order: order.collect(),
+                }
+            }
+            "Reshape" => Op::Reshape,
+            "Squeeze" => Op::Squeeze,
+            "Unsqueeze" => Op::Unsqueeze,
+            "Slice" => Op::Slice,
+            "Expand" => Op::Expand,
+            "Shape" => Op::Shape,
+            "Cast" => match int("to", 0) {
+                1 => Op::Cast { to_integers: false },
+                6 | 7 => Op::Cast { to_integers: true },
+                other => {
+                    return refuse(format!(
+                        "Cast to kind {other}; 1 (float), 6 and 7 (integers) are understood"
+                    ));
+                }
+            },
+            "ConstantOfShape" => {
+                let value = find("value").and_then(|own| own.t.as_ref()).map(floats_of);
+                let value = value.and_then(|floats| floats.first().copied());
+                Op::Fill {
+                    value: value.unwrap_or(0.0),
+                }
+            }
+            _ => {
+                return refuse(format!(
+                    "operator {kind} is not understood; docs/policy-file.md lists those that are"
+                ));
+            }
+        })
+    }
+}
+
+/// The floats of a constant, whichever way they are written.
+fn floats_of(tensor: &TensorProto) -> Vec<f32> {
+    match &tensor.raw_data {
+        Some(raw) => raw
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|bytes| f32::from_le_bytes(*bytes))
+            .collect(),
+        None => tensor.float_data.clone(),
+    }
+}
+
+/// The integers of a constant, whichever way they are written.
+fn integers_of(tensor: &TensorProto) -> Vec<i64> {
+    match &tensor.raw_data {
+        Some(raw) => raw
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|bytes| i64::from_le_bytes(*bytes))
+            .collect(),
+        None => tensor.int64_data.clone(),
+    }
+}
+
+/// A graph with its parameters as an ONNX model, with remarks.
+///
+/// # Errors
+/// As [`Graph::check`], and for another number of parameters.
+pub fn to_onnx(graph: &Graph, parameters: &[f32], remarks: &[(&str, String)]) -> Result<Vec<u8>, Error> {
+    graph.check()?;
+    if parameters.len() != graph.num_parameters() {
+        return Err(Error::contract(
+            "number of parameters",
+            graph.num_parameters(),
+            parameters.len(),
+        ));
+    }
+    let mut writer = Writer {
+        names: vec![ROWS.to_owned(), CONTEXT.to_owned()],
+        constants: Vec::new(),
+        nodes: Vec::new(),
+    };
+    let mut rest = parameters;
+    for parameter in &graph.parameters {
+        let (own, behind) = rest.split_at(parameter.len());
+        writer.floats(&parameter.name, &parameter.shape, own);
+        rest = behind;
+    }
+    for (index, integers) in graph.integers.iter().enumerate() {
+        writer.integers(&format!("integers.{index}"), &integers.shape, &integers.values);
+    }
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let end = graph.first_result() + index;
+        let name = match end {
+            end if end == graph.scores => "scores".to_owned(),
+            end if Some(end) == graph.value => "value".to_owned(),
+            _ => format!("result.{index}"),
+        };
+        let node = writer.node(&node.op, &node.inputs, name);
+        writer.nodes.push(node);
+    }
+    let mut output = vec![port("scores", &[Length::Known(1), Length::Named("N".into())])];
+    output.extend(graph.value.map(|_| port("value", &[Length::Known(1)])));
+    let rows = [
+        Length::Known(1),
+        Length::Named("N".into()),
+        Length::Known(graph.num_features as i64),
+    ];
+    let context = [Length::Known(1), Length::Known(graph.num_context as i64)];
+    let model = ModelProto {
+        ir_version: Some(IR_VERSION),
+        opset_import: vec![OperatorSetIdProto {
+            domain: None,
+            version: Some(OPSET),
+        }],
+        producer_name: Some("pleach".into()),
+        producer_version: Some(env!("CARGO_PKG_VERSION").into()),
+        doc_string: None,
+        graph: Some(GraphProto {
+            node: writer.nodes,
+            name: Some("network".into()),
+            initializer: writer.constants,
+            input: vec![port(ROWS, &rows), port(CONTEXT, &context)],
+            output,
+        }),
+        metadata_props: remarks
+            .iter()
+            .map(|(key, value)| StringStringEntryProto {
+                key: Some((*key).into()),
+                value: Some(value.clone()),
+            })
+            .collect(),
+    };
+    Ok(model.encode_to_vec())
+}
+
+/// A model that is being written: the name of each value so far.
+struct Writer {
+    names: Vec<String>,
+    constants: Vec<TensorProto>,
+    nodes: Vec<NodeProto>,
+}
+
+impl Writer {
+    fn floats(&mut self, name: &str, shape: &[usize], values: &[f32]) {
+        self.names.push(name.to_owned());
+        self.constants.push(TensorProto {
+            dims: shape.iter().map(|n| *n as i64).collect(),
+            data_type: Some(DataType::Float.into()),
+            raw_data: Some(values.iter().flat_map(|value| value.to_le_bytes()).collect()),
+            name: Some(name.to_owned()),
+            ..TensorProto::default()
+        });
+    }
+
+    fn integers(&mut self, name: &str, shape: &[usize], values: &[i64]) {
+        self.names.push(name.to_owned());
+        self.constants.push(integers(name, shape, values));
+    }
+
+    fn node(&mut self, op: &Op, inputs: &[usize], output: String) -> NodeProto {
+        let (kind, attribute) = attributes(op);
+        let mut input: Vec<String> = inputs.iter().map(|index| self.names[*index].clone()).collect();
+        if let Op::ReduceSum { axes, .. } = op
+            && !axes.is_empty()
+        {
+            // The axes of a sum are an input since operator set 13.
+            let name = format!("{output}.axes");
+            self.constants.push(integers(&name, &[axes.len()], axes));
+            input.push(name);
+        }
+        self.names.push(output.clone());
+        NodeProto {
+            input,
+            name: Some(format!("{kind} of {output}")),
+            output: vec![output],
+            op_type: Some(kind.into()),
+            attribute,
+            domain: None,
+        }
+    }
+}
+
+/// An operator's name and settings.
+fn attributes(op: &Op) -> (&'static str, Vec<AttributeProto>) {
+    let reduce = |name, axes: &[i64], keep: bool| {
+        let mut own = vec![int("keepdims", i64::from(keep))];
+        if name != "ReduceSum" && !axes.is_empty() {
+            own.push(ints("axes", axes.to_vec()));
+        }
+        (name, own)
+    };
+    match op {
+        Op::Add => ("Add", vec![]),
+        Op::Sub => ("Sub", vec![]),
+        Op::Mul => ("Mul", vec![]),
+        Op::Div => ("Div", vec![]),
+        Op::Relu => ("Relu", vec![]),
+        Op::Tanh => ("Tanh", vec![]),
+        Op::Sigmoid => ("Sigmoid", vec![]),
+        Op::Erf => ("Erf", vec![]),
+        Op::Exp => ("Exp", vec![]),
+        Op::Sqrt => ("Sqrt", vec![]),
+        Op::Neg => ("Neg", vec![]),
+        Op::Identity => ("Identity", vec![]),
+        Op::MatMul => ("MatMul", vec![]),
+        Op::Gemm {
+            alpha,
+            beta,
+            trans_a,
+            trans_b,
+        } => {
+            let turns = [
+                int("transA", i64::from(*trans_a)),
+                int("transB", i64::from(*trans_b)),
+            ];
+            (
+                "Gemm",
+                [float("alpha", *alpha), float("beta", *beta)]
+                    .into_iter()
+                    .chain(turns)
+                    .collect(),
+            )
+        }
+        Op::Softmax { axis } => ("Softmax", vec![int("axis", *axis)]),
+        Op::LayerNormalization { axis, epsilon } => (
+            "LayerNormalization",
+            vec![int("axis", *axis), float("epsilon", *epsilon)],
+        ),
+        Op::ReduceMean { axes, keep } => reduce("ReduceMean", axes, *keep),
+        Op::ReduceMax { axes, keep } => reduce("ReduceMax", axes, *keep),
+        Op::ReduceSum { axes, keep } => reduce("ReduceSum", axes, *keep),
+        Op::Concat { axis } => ("Concat", vec![int("axis", *axis)]),
+        Op::Gather { axis } => ("Gather", vec![int("axis", *axis)]),
+        Op::Transpose { order } if order.is_empty() => ("Transpose", vec![]),
+        Op::Transpose { order } => (
+            "Transpose",
+            vec![ints("perm", order.iter().map(|axis| *axis as i64).collect())],
+        ),
+        Op::Reshape => ("Reshape", vec![]),
+        Op::Squeeze => ("Squeeze", vec![]),
+        Op::Unsqueeze => ("Unsqueeze", vec![]),
+        Op::Slice => ("Slice", vec![]),
+        Op::Expand => ("Expand", vec![]),
+        Op::Shape => ("Shape", vec![]),
+        Op::Cast { to_integers } => ("Cast", vec![int("to", if *to_integers { 7 } else { 1 })]),
+        Op::Fill { value } => {
+            let one = TensorProto {
+                dims: vec![1],
+                data_type: Some(DataType::Float.into()),
+                raw_data: Some(value.to_le_bytes().to_vec()),
+                ..TensorProto::default()
+            };
+            let own = AttributeProto {
+                t: Some(one),
+                ..attribute("value", AttributeType::Tensor)
+            };
+            ("ConstantOfShape", vec![own])
+        }
+    }
+}
+
+fn integers(name: &str, shape: &[usize], values: &[i64]) -> TensorProto {
+    TensorProto {
+        dims: shape.iter().map(|n| *n as i64).collect(),
+        data_type: Some(DataType::Int64.into()),
+        raw_data: Some(values.iter().flat_map(|value| value.to_le_bytes()).collect()),
+        name: Some(name.to_owned()),
+        ..TensorProto::default()
+    }
+}
+
+fn attribute(name: &str, kind: AttributeType) -> AttributeProto {
+    AttributeProto {
+        name: Some(name.into()),
+        r#type: Some(kind.into()),
+        ..AttributeProto::default()
+    }
+}
+
+fn int(name: &str, value: i64) -> AttributeProto {
+    AttributeProto {
+        i: Some(value),
+        ..attribute(name, AttributeType::Int)
+    }
+}
+
+fn ints(name: &str, values: Vec<i64>) -> AttributeProto {
+    AttributeProto {
+        ints: values,
+        ..attribute(name, AttributeType::Ints)
+    }
+}
+
+fn float(name: &str, value: f32) -> AttributeProto {
+    AttributeProto {
+        f: Some(value),
+        ..attribute(name, AttributeType::Float)
+    }
+}
+
+/// An input or output of 32-bit floats.
+fn port(name: &str, lengths: &[Length]) -> ValueInfoProto {
+    let dim = lengths
+        .iter()
+        .cloned()
+        .map(|length| DimensionProto { value: Some(length) });
+    ValueInfoProto {
+        name: Some(name.into()),
+        r#type: Some(TypeProto {
+            tensor_type: Some(TensorTypeProto {
+                elem_type: Some(DataType::Float.into()),
+                shape: Some(TensorShapeProto { dim: dim.collect() }),
+            }),
+        }),
+    }
+}

@@ -1,0 +1,95 @@
+//! The operators, with their settings. Each means what ONNX's of the same name means in operator set 17.
+
+use serde::{Deserialize, Serialize};
+
+/// An operator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[allow(missing_docs, reason = "named as ONNX's")]
+pub enum Op {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Relu,
+    Tanh,
+    Sigmoid,
+    Erf,
+    Exp,
+    Sqrt,
+    Neg,
+    /// The same value; also `Dropout`, which does nothing where nothing is learned.
+    Identity,
+    MatMul,
+    /// `alpha A B + beta C`, with A and B transposed where said.
+    Gemm {
+        alpha: f32,
+        beta: f32,
+        trans_a: bool,
+        trans_b: bool,
+    },
+    Softmax {
+        axis: i64,
+    },
+    /// Normalises over `axis` and all behind it; then scale and bias.
+    LayerNormalization {
+        axis: i64,
+        epsilon: f32,
+    },
+    /// Over `axes`; over all where there are none.
+    ReduceMean {
+        axes: Vec<i64>,
+        keep: bool,
+    },
+    ReduceMax {
+        axes: Vec<i64>,
+        keep: bool,
+    },
+    ReduceSum {
+        axes: Vec<i64>,
+        keep: bool,
+    },
+    Concat {
+        axis: i64,
+    },
+    Gather {
+        axis: i64,
+    },
+    /// Without `order` all axes are reversed.
+    Transpose {
+        order: Vec<usize>,
+    },
+    /// The second input is the shape; 0 keeps a length and -1 is what is left.
+    Reshape,
+    Squeeze,
+    Unsqueeze,
+    /// Data, starts, ends, axes, steps (of 1).
+    Slice,
+    Expand,
+    /// The shape as integers.
+    Shape,
+    /// To 32-bit floats, or to integers.
+    Cast {
+        to_integers: bool,
+    },
+    /// So many of the first input's values, all equal (`ConstantOfShape`).
+    Fill {
+        value: f32,
+    },
+}
+
+impl Op {
+    /// Fewest and most inputs.
+    #[must_use]
+    pub fn num_inputs(&self) -> (usize, usize) {
+        match self {
+            Op::Add | Op::Sub | Op::Mul | Op::Div | Op::MatMul | Op::Gather { .. } => (2, 2),
+            Op::Reshape | Op::Unsqueeze | Op::Expand => (2, 2),
+            Op::Gemm { .. } | Op::LayerNormalization { .. } => (2, 3),
+            Op::Squeeze => (1, 2),
+            Op::Slice => (3, 5),
+            Op::Concat { .. } => (1, 64),
+            _ => (1, 1),
+        }
+    }
+}

@@ -15,12 +15,13 @@
 use std::path::{Path, PathBuf};
 
 use pleach_env::Seed;
-use pleach_network::{Container, Contract, Layout, Normaliser};
+use pleach_network::{Container, Contract, Normaliser};
 use serde::{Deserialize, Serialize};
 
 use crate::adam::Adam;
 use crate::behaviour::Behaviour;
 use crate::error::Error;
+use crate::networks;
 use crate::reward_rate::RewardRate;
 use crate::train_config::TrainConfig;
 
@@ -52,7 +53,7 @@ pub struct Checkpoint {
     pub reward_rate: RewardRate,
     /// Multipliers of the caller's constraints, see [`Trainer::multipliers`](crate::trainer::Trainer::multipliers).
     pub multipliers: Vec<f64>,
-    /// All parameters, in [`Layout`]'s order.
+    /// All parameters, in [`Layout`](pleach_network::Layout)'s order.
     pub parameters: Vec<f32>,
     /// The optimiser.
     pub adam: Adam,
@@ -139,7 +140,7 @@ impl Checkpoint {
             refuse(path, reason)
         })?;
         header.config.check().map_err(|error| refuse(path, error))?;
-        let layout = Layout::new(header.config.network, header.contract.spaces)
+        let layout = networks::layout(header.config.network, header.contract.spaces)
             .map_err(|error| refuse(path, error))?;
         let (count, fits) = (header.num_parameters, layout.num_parameters());
         if count != fits {

@@ -5,7 +5,6 @@
 //!
 //! A driver that is missing shows only at its first use, as a panic somewhere below. [`Device::probe`] finds it out beforehand.
 
-#[cfg(any(test, feature = "cuda", feature = "wgpu"))]
 use pleach_network::Layout;
 
 use crate::error::Error;
@@ -14,7 +13,6 @@ use crate::error::Error;
 ///
 /// # Source
 /// `maxStorageBufferRange` of the Vulkan specification, "Required Limits": at least 2^27 bytes.
-#[cfg(any(test, feature = "cuda", feature = "wgpu"))]
 const NUMBERS_MAX: usize = 1 << 24;
 
 /// A kind of device, whether this build has it or not.
@@ -59,7 +57,6 @@ impl Device {
         }
     }
 
-    #[cfg(any(test, feature = "cuda", feature = "wgpu"))]
     /// Decisions whose gradient a device that is not the CPU takes at once where none has more than `num_candidates`.
     pub(crate) fn decisions_at_once(layout: &Layout, num_candidates: usize) -> usize {
         let width = layout.config.hidden.max(layout.num_features);

@@ -1,11 +1,10 @@
-//! Gradients of a minibatch: plain Rust on the CPU, Burn on any other device.
+//! Gradients of a minibatch: plain Rust for the built-in network on the CPU, Burn for all others and on any other device.
 
 use pleach_network::{DecisionBatch, Layout, gradient};
 
 use crate::device::Device;
 use crate::error::Error;
-#[cfg(any(test, feature = "cuda", feature = "wgpu"))]
-use crate::padded::{OutputGradients, Outputs};
+use crate::networks::{self, OutputGradients, Outputs, PartGradient};
 
 pub use pleach_network::gradient::Workspace;
 
@@ -22,41 +21,16 @@ pub fn sum_of_gradients<'a, const N: usize>(
     decisions: &[usize],
     loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> (f32, [f64; N]) + Sync,
 ) -> Result<(&'a mut [f32], [f64; N]), Error> {
-    match device {
-        Device::Cpu => {
-            let on = (layout, workspace);
-            Ok(gradient::sum_of_gradients(on, parameters, rows, decisions, loss)?)
-        }
-        #[cfg(feature = "cuda")]
-        Device::Cuda => {
-            use burn::backend::{Autodiff, Cuda};
-            let part = crate::padded::gradient::<Autodiff<Cuda>>;
-            let sum = in_parts((layout, device), parameters, rows, decisions, loss, part)?;
-            Ok((workspace.hold(sum.0), sum.1))
-        }
-        #[cfg(feature = "wgpu")]
-        Device::Wgpu => {
-            use burn::backend::{Autodiff, Wgpu};
-            let part = crate::padded::gradient::<Autodiff<Wgpu>>;
-            let sum = in_parts((layout, device), parameters, rows, decisions, loss, part)?;
-            Ok((workspace.hold(sum.0), sum.1))
-        }
-        #[allow(unreachable_patterns)]
-        _ => Err(device.missing()),
+    if device == Device::Cpu && layout.graph.is_none() {
+        let on = (layout, workspace);
+        return Ok(gradient::sum_of_gradients(on, parameters, rows, decisions, loss)?);
     }
+    let part = networks::part_gradient(&layout.config, device)?;
+    let sum = in_parts((layout, device), parameters, rows, decisions, loss, part)?;
+    Ok((workspace.hold(sum.0), sum.1))
 }
 
-/// The gradient of a list of decisions, taken elsewhere.
-#[cfg(any(test, feature = "cuda", feature = "wgpu"))]
-type PartGradient = fn(
-    &Layout,
-    &[f32],
-    &DecisionBatch,
-    &mut dyn FnMut(&Outputs) -> OutputGradients,
-) -> Result<Vec<f32>, String>;
-
 /// The sum over parts of `decisions` that fit a device.
-#[cfg(any(test, feature = "cuda", feature = "wgpu"))]
 fn in_parts<const N: usize>(
     (layout, device): (&Layout, Device),
     parameters: &[f32],
@@ -101,7 +75,6 @@ fn in_parts<const N: usize>(
 mod tests {
     use super::*;
     use crate::test_networks::{network_of, rows};
-    use burn::backend::{Autodiff, Flex};
     use pleach_network::Inference;
 
     /// Burn's gradient on the CPU.
@@ -112,7 +85,7 @@ mod tests {
         decisions: &[usize],
         loss: impl Fn(usize, &[f32], f32, &mut [f32]) -> (f32, [f64; N]),
     ) -> (Vec<f32>, [f64; N]) {
-        let part = crate::padded::gradient::<Autodiff<Flex>>;
+        let part = networks::part_gradient(&layout.config, Device::Cpu).unwrap();
         in_parts((layout, Device::Cpu), parameters, rows, decisions, loss, part).unwrap()
     }
 
@@ -177,7 +150,7 @@ mod tests {
     fn a_decision_without_candidates_is_refused_before_a_device_sees_it() {
         let ((layout, parameters), mut rows) = (network_of(0), rows(1));
         rows.push(&[0.0; 3], &[0.0; 5], &[false]);
-        let part = crate::padded::gradient::<Autodiff<Flex>>;
+        let part = networks::part_gradient(&layout.config, Device::Cpu).unwrap();
         let on = (&layout, Device::Cpu);
         let error = in_parts(on, &parameters, &rows, &[0, 1], loss, part).unwrap_err();
         assert!(error.to_string().contains("decision 1"), "{error}");

@@ -75,6 +75,11 @@ pub(crate) fn bandit_share(overlap: bool, device: Device) -> f32 {
         overlap,
         ..config(30, 64)
     };
+    bandit_share_of(config, device)
+}
+
+/// The same of a training of these settings.
+pub(crate) fn bandit_share_of(config: TrainConfig, device: Device) -> f32 {
     let mut env = Many::<Bandit>::new(16);
     let mut trainer = trainer::<Bandit>(config).on(device);
     while !trainer.is_finished() {

@@ -38,8 +38,7 @@ pub mod gradients;
 mod histogram;
 mod imitation;
 mod log;
-#[cfg(any(test, feature = "cuda", feature = "wgpu"))]
-mod padded;
+pub mod networks;
 pub mod ppo;
 mod probe;
 mod random;

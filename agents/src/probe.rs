@@ -107,6 +107,7 @@ mod first_use {
             hidden: 8,
             context: 8,
             heads: 1,
+            ..NetworkConfig::default()
         };
         let layout = Layout::new(config, spaces)?;
         let parameters = initial_parameters(&layout, Seed(1));

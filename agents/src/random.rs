@@ -10,7 +10,7 @@ use pleach_network::{
 use rand::Rng;
 
 /// First parameters, from the stream `network` of `seed`: uniform with the variance `gain^2 / inputs`, gain sqrt 2
-/// before a rectifier, 0.01 at the end of the pointer; zero biases.
+/// before a rectifier, 0.01 at the end of the pointer; zero biases, scales of 1.
 ///
 /// # Source
 /// He et al., ICCV'15, for the variance; the small policy head as in Andrychowicz et al., ICLR'21 (section 3.2).
@@ -18,8 +18,13 @@ use rand::Rng;
 pub fn initial_parameters(layout: &Layout, seed: Seed) -> Vec<f32> {
     let mut parameters = vec![0.0; layout.num_parameters()];
     for (index, entry) in layout.entries.iter().enumerate() {
-        // Queries have a stream of their own, so that heads change no other first weight.
+        if entry.name.ends_with("scale") {
+            parameters[entry.range.clone()].fill(1.0);
+            continue;
+        }
+        // Queries of the built-in network have a stream of their own, so that heads change no other first weight.
         let mut random = match index.cmp(&at::QUERY) {
+            _ if layout.graph.is_some() => seed.stream("network", index as u64),
             Ordering::Less => seed.stream("network", index as u64),
             Ordering::Equal => seed.stream("network/attention", 0),
             Ordering::Greater => seed.stream("network", index as u64 - 1),
@@ -38,9 +43,9 @@ pub fn initial_parameters(layout: &Layout, seed: Seed) -> Vec<f32> {
 
 /// Deviation of an array's first weights over that of a plain layer.
 fn gain(entry: &Entry) -> f32 {
-    match entry.name {
+    match entry.name.as_ref() {
         _ if entry.is_bias() => 0.0,
-        "pointer.out.weight" => 0.01,
+        "pointer.out.weight" | "score.weight" => 0.01,
         "attention.query.weight" => 1.0,
         "pointer.candidate.weight" | "pointer.context.weight" | "value.out.weight" => 1.0,
         _ => std::f32::consts::SQRT_2,

@@ -12,6 +12,7 @@ pub(crate) fn network_of(heads: usize) -> (Layout, Vec<f32>) {
         hidden: 16,
         context: 24,
         heads,
+        ..NetworkConfig::default()
     };
     let layout = Layout::new(config, PLAIN).unwrap();
     let mut parameters = initial_parameters(&layout, Seed(3));

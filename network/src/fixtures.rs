@@ -40,6 +40,7 @@ pub(crate) fn network_of(spaces: Spaces, heads: usize) -> (Layout, Vec<f32>) {
         hidden: 16,
         context: 24,
         heads,
+        ..NetworkConfig::default()
     };
     let layout = Layout::new(config, spaces).unwrap();
     let parameters = parameters(&layout, 3);
@@ -88,6 +89,7 @@ pub(crate) fn trained(spaces: Spaces, schema_hash: &str) -> TrainedNetwork {
         hidden: 8,
         context: 8,
         heads: 0,
+        ..NetworkConfig::default()
     };
     let layout = Layout::new(config, spaces).unwrap();
     TrainedNetwork {
@@ -96,5 +98,6 @@ pub(crate) fn trained(spaces: Spaces, schema_hash: &str) -> TrainedNetwork {
         normaliser: Normaliser::default(),
         provenance: Provenance::default(),
         parameters: parameters(&layout, 7),
+        graph: None,
     }
 }

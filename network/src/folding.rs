@@ -88,8 +88,12 @@ fn widen(ranges: &mut [(f32, f32)], values: &[f32]) {
     }
 }
 
-/// Folds features that had one value into the biases of their layers.
+/// Folds features that had one value into the biases of their layers. A network of operators stays as it is: which of its
+/// products is a bias of which feature nobody knows.
 pub fn fold(layout: &Layout, parameters: &mut [f32], constants: &Constants) {
+    if layout.graph.is_some() {
+        return;
+    }
     // The context's layer reads the pooled codes first.
     let pooled = layout.num_codes();
     let layers = [
@@ -172,6 +176,7 @@ mod tests {
                 hidden: 8,
                 context: 8,
                 heads,
+                ..NetworkConfig::default()
             };
             let layout = Layout::new(config, spaces).unwrap();
             let parameters = fixtures::parameters(&layout, 5);

@@ -8,6 +8,7 @@
 
 use crate::decision_batch::DecisionRef;
 use crate::error::Error;
+use crate::graph::{self, Program};
 use crate::parameters::{LANES, Layout, at};
 use pleach_scheduler::portable_math::exp_f32;
 
@@ -140,12 +141,28 @@ pub struct Scratch {
     context: [Vec<f32>; 2],
     shared: Vec<f32>,
     value: Vec<f32>,
+    graph: graph::Workspace,
 }
 
-/// The set network, packed for inference.
+/// A network, packed for inference.
 #[derive(Clone, Debug)]
 pub struct Inference {
     layout: Layout,
+    kind: Kind,
+}
+
+/// How it computes.
+#[derive(Clone, Debug)]
+enum Kind {
+    Set(Box<SetNetwork>),
+    Graph(Box<Program>),
+}
+
+/// The set network.
+#[derive(Clone, Debug)]
+struct SetNetwork {
+    hidden: usize,
+    num_codes: usize,
     encoder: [Dense; 2],
     /// One query for each head, over the root of H. `[A, H]`
     queries: Vec<f32>,
@@ -162,8 +179,91 @@ impl Inference {
     /// Packs the flat list of parameters.
     ///
     /// # Errors
-    /// [`Error::Contract`] where `parameters` has another length than the layout.
+    /// [`Error::Contract`] where `parameters` has another length than the layout; as [`Program::new`] for operators.
     pub fn new(layout: &Layout, parameters: &[f32]) -> Result<Inference, Error> {
+        let kind = match &layout.graph {
+            Some(graph) => Kind::Graph(Box::new(Program::new(graph, parameters)?)),
+            None => Kind::Set(Box::new(SetNetwork::new(layout, parameters)?)),
+        };
+        Ok(Inference {
+            layout: layout.clone(),
+            kind,
+        })
+    }
+
+    /// Names and shapes of the parameters.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Buffers for decisions of up to `num_candidates` candidates; they grow where there are more.
+    #[must_use]
+    pub fn scratch(&self, num_candidates: usize) -> Scratch {
+        if self.layout.graph.is_some() {
+            return Scratch::default();
+        }
+        let (h, k) = (self.layout.config.hidden, self.layout.config.context);
+        Scratch {
+            first: vec![0.0; num_candidates * h],
+            encoded: vec![0.0; num_candidates * h],
+            attention: vec![0.0; num_candidates],
+            pooled: vec![0.0; self.layout.num_codes() + self.layout.num_global],
+            context: [vec![0.0; k], vec![0.0; k]],
+            shared: vec![0.0; h],
+            value: vec![0.0; k],
+            graph: graph::Workspace::default(),
+        }
+    }
+
+    /// Writes one logit per candidate into `logits` `[n]` and returns the value in the head's own (normalised) unit, which is 0
+    /// for a network that has none. Without candidates the value is that of an empty set. Operators that fail give no numbers,
+    /// which everybody who decides refuses.
+    pub fn forward(&self, row: DecisionRef<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
+        match &self.kind {
+            Kind::Set(network) => pulp::Arch::new().dispatch(ForwardPass {
+                network,
+                row,
+                scratch,
+                logits,
+            }),
+            Kind::Graph(program) => {
+                let logits = &mut logits[..row.num_candidates];
+                let ran = program.run(row.candidates, row.global, &mut scratch.graph, logits);
+                match ran {
+                    Ok(value) => {
+                        logits
+                            .iter_mut()
+                            .zip(row.prior)
+                            .for_each(|(logit, prior)| *logit += prior);
+                        value.unwrap_or(0.0)
+                    }
+                    Err(_) => {
+                        logits.fill(f32::NAN);
+                        f32::NAN
+                    }
+                }
+            }
+        }
+    }
+
+    /// As [`Inference::forward`] of the set network, compiled for any processor.
+    #[cfg(test)]
+    pub(crate) fn forward_anywhere(
+        &self,
+        row: DecisionRef<'_>,
+        scratch: &mut Scratch,
+        logits: &mut [f32],
+    ) -> f32 {
+        match &self.kind {
+            Kind::Set(network) => network.pass(row, scratch, logits),
+            Kind::Graph(_) => f32::NAN,
+        }
+    }
+}
+
+impl SetNetwork {
+    fn new(layout: &Layout, parameters: &[f32]) -> Result<SetNetwork, Error> {
         if parameters.len() != layout.num_parameters() {
             return Err(Error::contract(
                 "number of parameters",
@@ -180,7 +280,9 @@ impl Inference {
             )
         };
         let candidate = layout.slice(parameters, at::POINTER_CANDIDATE);
-        Ok(Inference {
+        Ok(SetNetwork {
+            hidden: layout.config.hidden,
+            num_codes: layout.num_codes(),
             encoder: [
                 dense(at::ENCODER_0, at::ENCODER_0_BIAS),
                 dense(at::ENCODER_1, at::ENCODER_1_BIAS),
@@ -196,56 +298,12 @@ impl Inference {
             value: dense(at::VALUE_0, at::VALUE_0_BIAS),
             value_out: layout.slice(parameters, at::VALUE_OUT).to_vec(),
             value_bias: layout.slice(parameters, at::VALUE_OUT_BIAS)[0],
-            layout: layout.clone(),
         })
-    }
-
-    /// Names and shapes of the parameters.
-    #[must_use]
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// Buffers for decisions of up to `num_candidates` candidates; they grow where there are more.
-    #[must_use]
-    pub fn scratch(&self, num_candidates: usize) -> Scratch {
-        let (h, k) = (self.layout.config.hidden, self.layout.config.context);
-        Scratch {
-            first: vec![0.0; num_candidates * h],
-            encoded: vec![0.0; num_candidates * h],
-            attention: vec![0.0; num_candidates],
-            pooled: vec![0.0; self.layout.num_codes() + self.layout.num_global],
-            context: [vec![0.0; k], vec![0.0; k]],
-            shared: vec![0.0; h],
-            value: vec![0.0; k],
-        }
-    }
-
-    /// Writes one logit per candidate into `logits` `[n]` and returns the value in the head's own (normalised) unit.
-    /// Without candidates the value is that of an empty set.
-    pub fn forward(&self, row: DecisionRef<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
-        pulp::Arch::new().dispatch(ForwardPass {
-            inference: self,
-            row,
-            scratch,
-            logits,
-        })
-    }
-
-    /// As [`Inference::forward`], compiled for any processor.
-    #[cfg(test)]
-    pub(crate) fn forward_anywhere(
-        &self,
-        row: DecisionRef<'_>,
-        scratch: &mut Scratch,
-        logits: &mut [f32],
-    ) -> f32 {
-        self.pass(row, scratch, logits)
     }
 
     #[inline(always)]
     fn pass(&self, row: DecisionRef<'_>, scratch: &mut Scratch, logits: &mut [f32]) -> f32 {
-        let (n, h) = (row.num_candidates, self.layout.config.hidden);
+        let (n, h) = (row.num_candidates, self.hidden);
         if scratch.encoded.len() < n * h {
             scratch.first.resize(n * h, 0.0);
             scratch.encoded.resize(n * h, 0.0);
@@ -254,7 +312,7 @@ impl Inference {
         let (first, encoded) = (&mut scratch.first[..n * h], &mut scratch.encoded[..n * h]);
         self.encoder[0].apply(row.candidates, &self.encoder[0].bias, true, first);
         self.encoder[1].apply(first, &self.encoder[1].bias, true, encoded);
-        let (pooled, global) = scratch.pooled.split_at_mut(self.layout.num_codes());
+        let (pooled, global) = scratch.pooled.split_at_mut(self.num_codes);
         pool(encoded, h, &self.queries, &mut scratch.attention, pooled);
         global.copy_from_slice(row.global);
         let [outer, context] = &mut scratch.context;
@@ -276,7 +334,7 @@ impl Inference {
 
 /// One forward pass, compiled once for each kind of vector unit and dispatched at run time.
 struct ForwardPass<'a> {
-    inference: &'a Inference,
+    network: &'a SetNetwork,
     row: DecisionRef<'a>,
     scratch: &'a mut Scratch,
     logits: &'a mut [f32],
@@ -287,7 +345,7 @@ impl pulp::WithSimd for ForwardPass<'_> {
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) -> f32 {
-        self.inference.pass(self.row, self.scratch, self.logits)
+        self.network.pass(self.row, self.scratch, self.logits)
     }
 }
 

@@ -1,7 +1,7 @@
-//! The parameters of the set network as one flat list of `f32`, in a fixed and documented order.
+//! The parameters of a network as one flat list of `f32`, in a fixed and documented order.
 //!
 //! Everything that stores, compares or optimises parameters works on the flat list: files, optimisers, the forward pass
-//! and the gradient. Weights are row-major `[inputs, outputs]`.
+//! and the gradient. Weights are row-major `[inputs, outputs]`. The built-in network has these:
 //!
 //! | name | shape | |
 //! |---|---|---|
@@ -16,12 +16,16 @@
 //! | `value.0.weight`, `value.0.bias` | `[K, K]`, `[K]` | |
 //! | `value.out.weight`, `value.out.bias` | `[K, 1]`, `[1]` | |
 
+use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
+use arrayvec::ArrayString;
 use pleach_scheduler::observation::Spaces;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::graph::Graph;
 
 /// Widths that the plain inference works on at once; layer widths are multiples of it.
 pub(crate) const LANES: usize = 8;
@@ -30,10 +34,17 @@ pub(crate) const LANES: usize = 8;
 /// parameters or fewer, so no file can ask for all memory. *Assumed.*
 const MAX_FEATURES: usize = 1 << 13;
 
-/// Sizes of the set network.
+/// Name of the built-in network: the set network of the table above.
+pub const SET: &str = "set";
+
+/// A network's architecture and sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkConfig {
+    /// Name of the architecture, up to 24 characters: the built-in [`SET`], or one that learners know. What the sizes below are
+    /// to another architecture, its own page says.
+    #[serde(skip_serializing_if = "is_set")]
+    pub architecture: ArrayString<24>,
     /// Width of a candidate's code, H: a multiple of 8, 8 to 1024.
     pub hidden: usize,
     /// Width of the context, K: a multiple of 8, 8 to 1024.
@@ -45,11 +56,16 @@ pub struct NetworkConfig {
 impl Default for NetworkConfig {
     fn default() -> Self {
         NetworkConfig {
+            architecture: ArrayString::from(SET).unwrap_or_default(),
             hidden: 32,
             context: 32,
             heads: 0,
         }
     }
+}
+
+fn is_set(architecture: &ArrayString<24>) -> bool {
+    architecture.as_str() == SET
 }
 
 impl NetworkConfig {
@@ -59,8 +75,11 @@ impl NetworkConfig {
     /// [`Error::Config`] for a width that is not a multiple of 8 from 8 to 1024, or more than 8 heads.
     pub fn check(&self) -> Result<(), Error> {
         for (key, value) in [("network.hidden", self.hidden), ("network.context", self.context)] {
-            if value == 0 || value % LANES != 0 || value > 1024 {
-                let allowed = "a multiple of 8, 8 to 1024";
+            if value == 0 || (is_set(&self.architecture) && value % LANES != 0) || value > 1024 {
+                let allowed = match is_set(&self.architecture) {
+                    true => "a multiple of 8, 8 to 1024",
+                    false => "1 to 1024",
+                };
                 return Err(Error::config(key, value, allowed));
             }
         }
@@ -75,8 +94,8 @@ impl NetworkConfig {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// Its name, as in the table above.
-    pub name: &'static str,
-    /// `[inputs, outputs]`; a bias has one input, the constant 1.
+    pub name: Cow<'static, str>,
+    /// `[inputs, outputs]`; a bias has one input, the constant 1. What has more axes has all but the last joined.
     pub shape: [usize; 2],
     /// Where it lies in the flat list.
     pub range: Range<usize>,
@@ -123,15 +142,25 @@ pub struct Layout {
     pub config: NetworkConfig,
     /// All arrays in flat order.
     pub entries: Vec<Entry>,
+    /// What computes an architecture that is not [`SET`].
+    pub graph: Option<Arc<Graph>>,
 }
 
 impl Layout {
-    /// The layout for observations of `spaces`. The number of candidates does not matter to the network.
+    /// The layout of the built-in network for observations of `spaces`. The number of candidates does not matter to it.
     ///
     /// # Errors
-    /// As [`NetworkConfig::check`], and [`Error::Config`] for an observation without candidate features.
+    /// As [`NetworkConfig::check`], and [`Error::Config`] for another architecture or an observation without candidate features.
     pub fn new(config: NetworkConfig, spaces: Spaces) -> Result<Layout, Error> {
         config.check()?;
+        if !is_set(&config.architecture) {
+            let allowed = "set: another architecture comes with its operators";
+            return Err(Error::config(
+                "network.architecture",
+                config.architecture,
+                allowed,
+            ));
+        }
         let (f, g) = (spaces.num_features, spaces.num_global);
         let (h, k, a) = (config.hidden, config.context, config.heads);
         if f == 0 || f > MAX_FEATURES {
@@ -169,7 +198,7 @@ impl Layout {
         for (name, shape) in arrays {
             let end = start + shape[0] * shape[1];
             entries.push(Entry {
-                name,
+                name: name.into(),
                 shape,
                 range: start..end,
             });
@@ -180,7 +209,70 @@ impl Layout {
             num_global: g,
             config,
             entries,
+            graph: None,
         })
+    }
+
+    /// The layout of a network of operators.
+    ///
+    /// # Errors
+    /// As [`Graph::check`].
+    pub fn of_graph(config: NetworkConfig, graph: Graph) -> Result<Layout, Error> {
+        graph.check()?;
+        let mut start = 0;
+        let entries = graph.parameters.iter().map(|parameter| {
+            let end = start + parameter.len();
+            let outputs = parameter.shape.last().copied().unwrap_or(1);
+            let entry = Entry {
+                name: parameter.name.clone().into(),
+                shape: [parameter.len() / outputs.max(1), outputs],
+                range: start..end,
+            };
+            start = end;
+            entry
+        });
+        Ok(Layout {
+            num_features: graph.num_features,
+            num_global: graph.num_context,
+            config,
+            entries: entries.collect(),
+            graph: Some(Arc::new(graph)),
+        })
+    }
+
+    /// Refuses a network of operators that learners cannot train: they scale the value's last layer, and leave its arrays alone
+    /// where the value decides nothing.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] where the value's arrays, named `value.*`, do not lie together or do not end in `value.out.weight` `[K, 1]`
+    /// and `value.out.bias` `[1]`.
+    pub fn check_learnable(&self) -> Result<(), Error> {
+        let is_value = |entry: &Entry| entry.name.starts_with("value.");
+        let first = self.entries.iter().position(is_value).unwrap_or(0);
+        let own: Vec<&Entry> = self.entries[first..]
+            .iter()
+            .take_while(|entry| is_value(entry))
+            .collect();
+        let all = self.entries.iter().filter(|entry| is_value(entry)).count();
+        let ends_so = match own[..] {
+            [.., weight, bias] => {
+                weight.name == "value.out.weight" && weight.shape[1] == 1 && bias.name == "value.out.bias"
+            }
+            _ => false,
+        };
+        if own.len() != all || !ends_so {
+            let reason = "the arrays of the value are to lie together and to end in value.out.weight [K, 1] and value.out.bias [1]";
+            return Err(Error::Graph {
+                reason: reason.to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The array of that name.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name)
     }
 
     /// What is pooled of candidates: mean, maximum and attended means; global features follow them in the context's input.
@@ -198,7 +290,15 @@ impl Layout {
     /// Where the value head lies: what decides nothing. Arrays of the policy are before and behind it.
     #[must_use]
     pub fn value_head(&self) -> Range<usize> {
-        self.entries[at::VALUE_0].range.start..self.entries[at::VALUE_OUT_BIAS].range.end
+        let mut own = self
+            .entries
+            .iter()
+            .filter(|entry| entry.name.starts_with("value."));
+        let start = own.next().map_or(0, |entry| entry.range.start);
+        start
+            ..self
+                .entry("value.out.bias")
+                .map_or(start, |entry| entry.range.end)
     }
 
     /// The array at `index` of a flat list.
@@ -219,7 +319,7 @@ mod tests {
             NetworkConfig {
                 hidden: 8,
                 context: 16,
-                heads: 0,
+                ..NetworkConfig::default()
             },
             SPACES,
         )

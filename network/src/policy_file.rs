@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! header    JSON: sizes of the network, contract (feature schema, candidates, prior), scale of the value head, provenance,
-//!           number of parameters
+//!           number of parameters, and the operators of an architecture that is not built in
 //! f32 ...   parameters
 //! ```
 //!
@@ -16,14 +16,18 @@
 //! Version 1 was one format for both, `PLEACHCK`, which training checkpoints still have. Its network part is read too.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use pleach_scheduler::observation::Spaces;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::container::Container;
 use crate::contract::Contract;
 use crate::error::Error;
+use crate::graph::Graph;
 use crate::normaliser::Normaliser;
+use crate::onnx_file;
 use crate::parameters::{Layout, NetworkConfig};
 
 /// What a network policy file begins with.
@@ -48,6 +52,8 @@ pub struct TrainedNetwork {
     pub provenance: Provenance,
     /// All parameters, in [`Layout`]'s order.
     pub parameters: Vec<f32>,
+    /// The operators of an architecture that is not built in.
+    pub graph: Option<Arc<Graph>>,
 }
 
 /// Where a network comes from. Nothing is decided by it, and what a file leaves out has its default.
@@ -78,6 +84,28 @@ struct Header {
     normaliser: Normaliser,
     provenance: Provenance,
     num_parameters: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    graph: Option<Graph>,
+}
+
+/// The layout of a network that comes with its operators, or of the built-in one.
+fn layout_of(config: NetworkConfig, spaces: Spaces, graph: Option<&Graph>) -> Result<Layout, Error> {
+    let Some(graph) = graph else {
+        return Layout::new(config, spaces);
+    };
+    let (own, seen) = (
+        (graph.num_context, graph.num_features),
+        (spaces.num_global, spaces.num_features),
+    );
+    if own != seen {
+        let text = |(g, f): (usize, usize)| format!("{g} global and {f} candidate features");
+        return Err(Error::contract(
+            "observations of the network",
+            text(seen),
+            text(own),
+        ));
+    }
+    Layout::of_graph(config, graph.clone())
 }
 
 /// The network part of a training checkpoint; whatever else is in it is passed over.
@@ -124,7 +152,19 @@ impl TrainingHeader {
                 settings: Value::Object(rest),
             },
             num_parameters: self.num_parameters,
+            graph: None,
         }
+    }
+}
+
+/// What a file begins with; none where it is empty.
+fn first_byte(path: &Path) -> Result<Option<u8>, Error> {
+    let mut byte = [0];
+    let file = std::fs::File::open(path).map_err(Error::io(path))?;
+    match std::io::Read::read(&mut &file, &mut byte) {
+        Ok(1) => Ok(Some(byte[0])),
+        Ok(_) => Ok(None),
+        Err(source) => Err(Error::io(path)(source)),
     }
 }
 
@@ -132,17 +172,20 @@ impl TrainedNetwork {
     /// The names and places of its parameters.
     ///
     /// # Errors
-    /// As [`Layout::new`].
+    /// As [`Layout::new`] and [`Layout::of_graph`].
     pub fn layout(&self) -> Result<Layout, Error> {
-        Layout::new(self.config, self.contract.spaces)
+        layout_of(self.config, self.contract.spaces, self.graph.as_deref())
     }
 
-    /// Reads a network policy file, or the network part of a training checkpoint.
+    /// Reads a network policy file, the network part of a training checkpoint, or an ONNX model.
     ///
     /// # Errors
     /// [`Error::Io`] where it cannot be read; [`Error::File`] where it is cut short, altered, of another version or does not
     /// fit itself.
     pub fn load(path: &Path) -> Result<TrainedNetwork, Error> {
+        if first_byte(path)? == Some(onnx_file::FIRST_BYTE) {
+            return onnx_file::load(path);
+        }
         let opened = Container::open(path, &[(MAGIC, FORMAT_VERSION), TRAINING])?;
         let is_training = opened.magic == TRAINING.0;
         let refuse = |error: serde_json::Error| {
@@ -154,7 +197,7 @@ impl TrainedNetwork {
             false => serde_json::from_slice::<Header>(&opened.header),
         };
         let header = header.map_err(refuse)?;
-        let layout = Layout::new(header.network, header.contract.spaces);
+        let layout = layout_of(header.network, header.contract.spaces, header.graph.as_ref());
         let layout = layout.map_err(|error| Error::file(path, error))?;
         let (count, fits) = (header.num_parameters, layout.num_parameters());
         if count != fits {
@@ -179,6 +222,7 @@ impl TrainedNetwork {
             normaliser: header.normaliser,
             provenance: header.provenance,
             parameters,
+            graph: header.graph.map(Arc::new),
         })
     }
 
@@ -198,6 +242,7 @@ impl TrainedNetwork {
             normaliser: self.normaliser,
             provenance: self.provenance.clone(),
             num_parameters: self.parameters.len(),
+            graph: self.graph.as_deref().cloned(),
         };
         let header = serde_json::to_vec(&header).map_err(|error| Error::file(path, error))?;
         Ok(Container::encode(

@@ -3,7 +3,7 @@
 use pleach_env::{Batch, Seed, Spaces};
 use pleach_network::{
     Contract, Inference, Layout, LearnedPolicy, NetworkConfig, Normaliser, PriorPolicy, Provenance,
-    TrainedNetwork, parameters::at,
+    TrainedNetwork,
 };
 
 use crate::adam::Adam;
@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::gradients::Workspace;
 use crate::histogram::Histogram;
 use crate::imitation::{Demonstrations, ImitationStats, clone_teacher};
+use crate::networks;
 use crate::random::initial_parameters;
 use crate::reward_rate::RewardRate;
 use crate::rollout::Rollout;
@@ -51,11 +52,14 @@ impl Trainer {
     /// [`Error::Config`] for a setting that is out of its range.
     pub fn new(config: TrainConfig, contract: Contract, seed: Seed) -> Result<Self, Error> {
         config.check()?;
-        let layout = Layout::new(config.network, contract.spaces)?;
+        let layout = networks::layout(config.network, contract.spaces)?;
+        networks::check(&layout, contract.spaces, seed)?;
         let mut parameters = initial_parameters(&layout, seed);
         if let Some(prior) = &contract.prior {
             PriorPolicy::new(prior)?;
-            parameters[layout.entries[at::POINTER_OUT].range.clone()].fill(0.0);
+            if let Some(last) = layout.entry("pointer.out.weight") {
+                parameters[last.range.clone()].fill(0.0);
+            }
         }
         Ok(Trainer {
             config,
@@ -188,6 +192,7 @@ impl Trainer {
                 settings: serde_json::to_value(self.config).unwrap_or_default(),
             },
             parameters: self.parameters.clone(),
+            graph: self.layout.graph.clone(),
         }
     }
 
@@ -239,12 +244,18 @@ impl Trainer {
     /// # Errors
     /// As [`Trainer::inference`].
     pub fn histograms(&self) -> Result<Vec<(String, Histogram)>, Error> {
-        let part = |name: &'static str| name.split('.').next().unwrap_or(name);
+        fn part(name: &str) -> &str {
+            name.split('.').next().unwrap_or(name)
+        }
         let mut histograms = Vec::new();
-        for entries in self.layout.entries.chunk_by(|a, b| part(a.name) == part(b.name)) {
+        for entries in self
+            .layout
+            .entries
+            .chunk_by(|a, b| part(&a.name) == part(&b.name))
+        {
             let range = entries[0].range.start..entries[entries.len() - 1].range.end;
             if let Some(histogram) = Histogram::of(self.parameters[range].iter().copied()) {
-                histograms.push((format!("parameters/{}", part(entries[0].name)), histogram));
+                histograms.push((format!("parameters/{}", part(&entries[0].name)), histogram));
             }
         }
         if let Some((rollout, _)) = &self.running {

@@ -1,7 +1,7 @@
 //! One update of PPO.
 
 use pleach_env::{Metrics, Spaces, VectorEnv};
-use pleach_network::{PriorPolicy, parameters::at};
+use pleach_network::PriorPolicy;
 use serde::{Deserialize, Serialize};
 
 use super::collection::Collection;
@@ -187,10 +187,11 @@ impl Trainer {
     fn observe_returns(&mut self, returns: &[f32]) {
         let old = self.normaliser;
         self.normaliser.observe(returns);
-        let (weight, bias) = (
-            &self.layout.entries[at::VALUE_OUT],
-            &self.layout.entries[at::VALUE_OUT_BIAS],
-        );
+        let last = [
+            self.layout.entry("value.out.weight"),
+            self.layout.entry("value.out.bias"),
+        ];
+        let [Some(weight), Some(bias)] = last else { return };
         let mut new_bias = self.parameters[bias.range.start];
         self.normaliser
             .preserve(&old, &mut self.parameters[weight.range.clone()], &mut new_bias);

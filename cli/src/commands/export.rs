@@ -1,5 +1,6 @@
-//! `pleach export`: a tree as code of other languages, and for other runtimes.
+//! `pleach export`: a tree as code of other languages and for other runtimes, a network for other runtimes.
 
+use pleach_network::TrainedNetwork;
 use pleach_scheduler::tree::Tree;
 
 use crate::commands::Context;
@@ -11,9 +12,13 @@ use pleach_experiments::tree_export::Form;
 /// Writes the files.
 ///
 /// # Errors
-/// An unknown form, a file that is no tree of this version, a folder that cannot be written.
+/// An unknown form, a file that is no tree and no network of this version, a form that networks do not have, a folder that cannot
+/// be written.
 pub fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let forms: Vec<Form> = args.to.iter().map(|name| form(name)).collect::<Result<_, _>>()?;
+    if let Ok(network) = TrainedNetwork::load(&args.file) {
+        return export_network(&network, &forms, args, context);
+    }
     let tree = Tree::load(&args.file).map_err(|error| Error::data(&args.file, error.to_string()))?;
     for form in forms {
         for (name, content) in form.files(&tree) {
@@ -26,6 +31,23 @@ pub fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<(), Error> {
         context.say("the tree's guards are not in these files: whoever calls the score has to obey them")?;
     }
     Ok(())
+}
+
+/// A network has one form.
+fn export_network(
+    network: &TrainedNetwork,
+    forms: &[Form],
+    args: &ExportArgs,
+    context: &mut Context<'_>,
+) -> Result<(), Error> {
+    if let Some(other) = forms.iter().find(|form| **form != Form::Onnx) {
+        let hint = "A network is no tree; pleach distill makes one of it.";
+        return Err(Error::config("to", other.name(), "onnx for a network", hint));
+    }
+    let model = network.to_onnx().map_err(|error| Error::data(&args.file, error.to_string()))?;
+    let place = args.out.join("network.onnx");
+    write(&place, &model)?;
+    context.say(&place.display().to_string())
 }
 
 pub(super) fn form(name: &str) -> Result<Form, Error> {

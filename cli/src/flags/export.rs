@@ -5,14 +5,17 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args};
 
 /// Writes a tree as source code of other languages, for the runtimes of ONNX and scikit-learn, or as pages for readers. What runs
-/// answers bit for bit as the tree; the rows are the features of docs/features.md, scaled.
+/// answers bit for bit as the tree; the rows are the features of docs/features.md, scaled. A network is written for the runtimes of
+/// ONNX, which round differently; such a file, ours or of another program, is a policy here too.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   pleach export runs/mine/tree.json --to c,python --out export
-  pleach export tree.json --to c,rust,go,python,lua,sql,onnx,sklearn,mermaid,markdown --out export")]
+  pleach export tree.json --to c,rust,go,python,lua,sql,onnx,sklearn,mermaid,markdown --out export
+  pleach export runs/mine/network.ckpt --to onnx
+  pleach evaluate --workload Pleach/Philly-v0 --policy sjf,network.onnx    a network of PyTorch decides as well as ours")]
 pub struct ExportArgs {
-    /// A policy file with a tree
+    /// A policy file with a tree, or a network
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Forms, repeated or with commas: c, rust, go, python, lua, sql, mermaid, markdown, onnx, sklearn

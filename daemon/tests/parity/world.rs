@@ -31,6 +31,7 @@ pub fn network() -> Box<dyn Policy> {
         hidden: 16,
         context: 16,
         heads: 0,
+        ..NetworkConfig::default()
     };
     let spaces = Spaces::of(&pleach_scheduler::features::DECISION_1, 64);
     let mut numbers = Numbers(7);
@@ -43,6 +44,7 @@ pub fn network() -> Box<dyn Policy> {
         parameters: (0..num)
             .map(|_| numbers.next(2001) as f32 / 2000.0 - 0.5)
             .collect(),
+        graph: None,
     };
     Box::new(LearnedPolicy::from_network(&network).unwrap())
 }

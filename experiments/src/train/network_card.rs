@@ -47,13 +47,20 @@ pub fn text(trained: &TrainedNetwork) -> String {
         ("several GPU types", elsewhere),
         (
             "network",
-            format!(
-                "hidden {}, context {}, heads {}; {} parameters",
-                network.hidden,
-                network.context,
-                network.heads,
-                trained.parameters.len()
-            ),
+            match &trained.graph {
+                None => format!(
+                    "hidden {}, context {}, heads {}; {} parameters",
+                    network.hidden,
+                    network.context,
+                    network.heads,
+                    trained.parameters.len()
+                ),
+                Some(graph) => format!(
+                    "{} operators; {} parameters",
+                    graph.nodes.len(),
+                    trained.parameters.len()
+                ),
+            },
         ),
         (
             "learner",

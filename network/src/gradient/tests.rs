@@ -9,6 +9,7 @@ fn network_and_rows(hidden: usize, heads: usize, num_decisions: usize) -> (Layou
         hidden,
         context: 24,
         heads,
+        ..NetworkConfig::default()
     };
     let layout = Layout::new(config, PLAIN).unwrap();
     let parameters = parameters(&layout, 11);

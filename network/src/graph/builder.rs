@@ -85,6 +85,11 @@ impl Builder {
         self.apply(Op::Add, &[product, bias])
     }
 
+    /// `by x`
+    pub fn scale(&mut self, x: Value, by: f32) -> Value {
+        self.apply(Op::Scale { by }, &[x])
+    }
+
     /// `max(x, 0)`
     pub fn relu(&mut self, x: Value) -> Value {
         self.apply(Op::Relu, &[x])

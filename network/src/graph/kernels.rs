@@ -52,6 +52,12 @@ pub(super) fn unary(x: &Tensor, of: fn(f32) -> f32) -> Result<Tensor, Error> {
     Ok(Tensor::floats(x.shape.clone(), values))
 }
 
+/// Each number times `by`.
+pub(super) fn scale(x: &Tensor, by: f32) -> Result<Tensor, Error> {
+    let values = x.as_floats()?.iter().map(|x| x * by).collect();
+    Ok(Tensor::floats(x.shape.clone(), values))
+}
+
 /// The hyperbolic tangent by the exponential, which is the same on every machine.
 pub(super) fn tanh(x: f32) -> f32 {
     let double = exp(2.0 * f64::from(x.clamp(-20.0, 20.0)));

@@ -22,6 +22,7 @@ mod onnx;
 pub mod onnx_messages;
 mod op;
 mod program;
+mod set;
 mod shape;
 mod tensor;
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use builder::{Builder, Value};
 pub use onnx::{from_onnx, to_onnx};
 pub use op::Op;
 pub use program::{Program, Workspace};
+pub use set::set_operators;
 
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,8 @@ use crate::error::Error;
 
 /// Operators in a graph, at most. *Assumed.*
 pub const NODES_MAX: usize = 2_000;
+/// Parameters of a graph, at most. *Assumed.*
+pub const PARAMETERS_MAX: usize = 1 << 24;
 /// Numbers in a constant of integers (shapes, axes, indices), at most. *Assumed.*
 pub const INTEGERS_MAX: usize = 4_096;
 /// Numbers in any value while a graph runs, at most. *Assumed:* 64 candidates that attend to each other under 64 heads are 2^18.
@@ -143,7 +147,7 @@ impl Graph {
                 .try_fold(1_usize, |product, factor| product.checked_mul(*factor))
         });
         let sum = lens.fold(Some(0_usize), |sum, len| sum?.checked_add(len?));
-        let most = crate::Container::MAX_NUMBERS;
+        let most = PARAMETERS_MAX;
         if sum.is_none_or(|sum| sum > most) || self.parameters.len() > NODES_MAX {
             return refuse(format!(
                 "too many parameters; allowed are {most} in {NODES_MAX} arrays"

@@ -413,13 +413,7 @@ struct Writer {
 impl Writer {
     fn floats(&mut self, name: &str, shape: &[usize], values: &[f32]) {
         self.names.push(name.to_owned());
-        self.constants.push(TensorProto {
-            dims: shape.iter().map(|n| *n as i64).collect(),
-            data_type: Some(DataType::Float.into()),
-            raw_data: Some(values.iter().flat_map(|value| value.to_le_bytes()).collect()),
-            name: Some(name.to_owned()),
-            ..TensorProto::default()
-        });
+        self.constants.push(floats(name, shape, values));
     }
 
     fn integers(&mut self, name: &str, shape: &[usize], values: &[i64]) {
@@ -436,6 +430,11 @@ impl Writer {
             // The axes of a sum are an input since operator set 13.
             let name = format!("{output}.axes");
             self.constants.push(integers(&name, &[axes.len()], axes));
+            input.push(name);
+        }
+        if let Op::Scale { by } = op {
+            let name = format!("{output}.by");
+            self.constants.push(floats(&name, &[], &[*by]));
             input.push(name);
         }
         self.names.push(output.clone());
@@ -462,7 +461,7 @@ fn attributes(op: &Op) -> (&'static str, Vec<AttributeProto>) {
     match op {
         Op::Add => ("Add", vec![]),
         Op::Sub => ("Sub", vec![]),
-        Op::Mul => ("Mul", vec![]),
+        Op::Mul | Op::Scale { .. } => ("Mul", vec![]),
         Op::Div => ("Div", vec![]),
         Op::Relu => ("Relu", vec![]),
         Op::Tanh => ("Tanh", vec![]),
@@ -526,6 +525,16 @@ fn attributes(op: &Op) -> (&'static str, Vec<AttributeProto>) {
             };
             ("ConstantOfShape", vec![own])
         }
+    }
+}
+
+fn floats(name: &str, shape: &[usize], values: &[f32]) -> TensorProto {
+    TensorProto {
+        dims: shape.iter().map(|n| *n as i64).collect(),
+        data_type: Some(DataType::Float.into()),
+        raw_data: Some(values.iter().flat_map(|value| value.to_le_bytes()).collect()),
+        name: Some(name.to_owned()),
+        ..TensorProto::default()
     }
 }
 

@@ -21,6 +21,10 @@ pub enum Op {
     /// The same value; also `Dropout`, which does nothing where nothing is learned.
     Identity,
     MatMul,
+    /// Times a number.
+    Scale {
+        by: f32,
+    },
     /// `alpha A B + beta C`, with A and B transposed where said.
     Gemm {
         alpha: f32,

@@ -232,6 +232,7 @@ pub(super) fn apply(
         Op::Sqrt => unary(f32::sqrt),
         Op::Neg => unary(|x| -x),
         Op::Identity => Ok(x.clone()),
+        Op::Scale { by } => kernels::scale(x, *by),
         Op::MatMul => product(x, inputs[1], packed, work),
         Op::Gemm { .. } => gemm(op, inputs, packed, work),
         Op::Softmax { axis } => kernels::softmax(x, *axis),
@@ -314,16 +315,12 @@ fn gemm(op: &Op, inputs: &[&Tensor], packed: Option<&Panels>, work: &mut u64) ->
         Some(_) => product(&a, inputs[1], packed, work)?,
         None => product(&a, &turned(inputs[1], *trans_b)?, None, work)?,
     };
-    let scaled = |x: &Tensor, by: f32| {
-        let values = x.as_floats()?.iter().map(|x| x * by).collect();
-        Ok::<_, Error>(Tensor::floats(x.shape.clone(), values))
-    };
     if *alpha != 1.0 {
-        out = scaled(&out, *alpha)?;
+        out = kernels::scale(&out, *alpha)?;
     }
     match inputs.get(2) {
         Some(c) if *beta == 1.0 => kernels::elementwise(&out, c, |a, b| a + b, |_, _| None),
-        Some(c) => kernels::elementwise(&out, &scaled(c, *beta)?, |a, b| a + b, |_, _| None),
+        Some(c) => kernels::elementwise(&out, &kernels::scale(c, *beta)?, |a, b| a + b, |_, _| None),
         None => Ok(out),
     }
 }

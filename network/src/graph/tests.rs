@@ -10,6 +10,7 @@ fn attention() -> Graph {
     let keys = graph.linear(rows, "keys", [2, 8]);
     let turned = graph.apply(Op::Transpose { order: vec![0, 2, 1] }, &[keys]);
     let products = graph.apply(Op::MatMul, &[keys, turned]);
+    let products = graph.scale(products, 0.25);
     let weights = graph.apply(Op::Softmax { axis: -1 }, &[products]);
     let mixed = graph.apply(Op::MatMul, &[weights, keys]);
     let sum = graph.apply(Op::Add, &[mixed, keys]);
@@ -238,7 +239,14 @@ fn graphs_that_cannot_run_are_refused_and_say_where() {
     let refused = |change: &dyn Fn(&mut Graph)| {
         let mut graph = graph.clone();
         change(&mut graph);
-        let parameters = vec![0.1; if graph.check().is_ok() { graph.num_parameters() } else { 0 }];
+        let parameters = vec![
+            0.1;
+            if graph.check().is_ok() {
+                graph.num_parameters()
+            } else {
+                0
+            }
+        ];
         Program::new(&graph, &parameters).unwrap_err().to_string()
     };
     let change = |graph: &mut Graph| graph.nodes[0].inputs[0] = 99;

@@ -1,0 +1,196 @@
+//! Architectures of networks: a module of Burn each, the same on every backend, and the list of operators that deploys it.
+//!
+//! Whoever learns sees a flat list of parameters, outputs, and a gradient; nothing else of a network. So PPO, imitation and
+//! evolution train every architecture of [`ARCHITECTURES`] on every device, and checkpoints, Adam and seeds are the same for all.
+//!
+//! # An architecture of one's own
+//! One file beside `attention.rs`, which is the example, and one line in [`ARCHITECTURES`]. The module says how a gradient is to
+//! be taken, and nobody writes one by hand; the operators say how rollouts and daemons compute the same in plain Rust. Before a
+//! training begins both are held to each other ([`check`]).
+
+mod attention;
+mod on_burn;
+mod set;
+#[cfg(test)]
+mod tests;
+
+use burn::module::Module;
+use burn::nn::{Initializer, Linear, LinearConfig};
+use burn::tensor::Tensor;
+use burn::tensor::backend::Backend;
+use pleach_env::{Seed, Spaces};
+use pleach_network::graph::Graph;
+use pleach_network::{DecisionBatch, Inference, Layout, NetworkConfig};
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::random::{initial_parameters, uniform};
+
+pub(crate) use on_burn::{OutputGradients, Outputs, PartGradient};
+
+/// Decisions padded to the same number of candidates.
+#[derive(Clone, Debug)]
+pub struct Rows<B: Backend> {
+    /// Features of the candidates, zero where there is none. `[D, C, F]`
+    pub rows: Tensor<B, 3>,
+    /// 1 where there is a candidate, 0 for padding. `[D, C]`
+    pub here: Tensor<B, 2>,
+    /// Global features. `[D, G]`
+    pub context: Tensor<B, 2>,
+}
+
+/// What a network says of decisions.
+#[derive(Clone, Debug)]
+pub struct Scored<B: Backend> {
+    /// A score for each candidate, larger being better; what stands at padding is not read. `[D, C]`
+    pub scores: Tensor<B, 2>,
+    /// What is expected of the decision, in the head's own unit. `[D, 1]`
+    pub value: Tensor<B, 2>,
+}
+
+/// A network over the rows of a decision.
+pub trait RowNetwork<B: Backend>: Module<B> {
+    /// Scores decisions. Padding must not change the scores of others.
+    fn forward(&self, rows: Rows<B>) -> Scored<B>;
+}
+
+/// A family of networks.
+pub trait Architecture: 'static {
+    /// The module on a backend.
+    type On<B: Backend>: RowNetwork<B>;
+
+    /// A module of these sizes for rows of F features and a context of G numbers. What its parameters begin with does not matter.
+    fn init<B: Backend>(config: NetworkConfig, spaces: Spaces, device: &B::Device) -> Self::On<B>;
+}
+
+/// `x W + b`, with zeros to begin with: parameters come from the run's own seed.
+pub fn linear<B: Backend>(inputs: usize, outputs: usize, device: &B::Device) -> Linear<B> {
+    let config = LinearConfig::new(inputs, outputs);
+    config.with_initializer(Initializer::Zeros).init(device)
+}
+
+/// A registered architecture.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
+    /// `network.architecture`
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub doc: &'static str,
+    /// Its list of operators; the built-in network's is `pleach_network`'s own code. Parameters come in the order in which the
+    /// module declares them, weights `[inputs, outputs]`. The value's last layer is named `value.out`, the other parameters of
+    /// the value begin with `value.`, and the scores' last layer without a bias, if there is one, is `pointer.out`.
+    operators: Option<fn(NetworkConfig, Spaces) -> Graph>,
+    gradient: fn(Device) -> Option<PartGradient>,
+}
+
+/// All architectures. *One line each.*
+pub const ARCHITECTURES: [Registered; 2] = [
+    registered::<set::SetNetwork>(
+        "set",
+        "encodes each candidate, pools them, scores by a pointer",
+        None,
+    ),
+    registered::<attention::Family>(
+        "attention",
+        "candidates attend to each other",
+        Some(attention::operators),
+    ),
+];
+
+const fn registered<A: Architecture>(
+    name: &'static str,
+    doc: &'static str,
+    operators: Option<fn(NetworkConfig, Spaces) -> Graph>,
+) -> Registered {
+    Registered {
+        name,
+        doc,
+        operators,
+        gradient: on_burn::gradient_on::<A>,
+    }
+}
+
+/// The architecture that a configuration names.
+///
+/// # Errors
+/// [`Error::Config`] with all names.
+pub fn find(config: &NetworkConfig) -> Result<&'static Registered, Error> {
+    let name = config.architecture.as_str();
+    let names = || ARCHITECTURES.map(|own| own.name).join(", ");
+    let found = ARCHITECTURES.iter().find(|own| own.name == name);
+    found.ok_or_else(|| Error::config("network.architecture", name, &names()))
+}
+
+/// Names, shapes and places of the parameters of a network.
+///
+/// # Errors
+/// [`Error::Config`] for an architecture that is not registered or a size that is out of its range.
+pub fn layout(config: NetworkConfig, spaces: Spaces) -> Result<Layout, Error> {
+    let layout = match find(&config)?.operators {
+        None => Layout::new(config, spaces)?,
+        Some(operators) => {
+            config.check()?;
+            let layout = Layout::of_graph(config, operators(config, spaces))?;
+            layout.check_learnable()?;
+            layout
+        }
+    };
+    Ok(layout)
+}
+
+/// The gradient of a list of decisions in Burn, where this build has the device.
+pub(crate) fn part_gradient(config: &NetworkConfig, device: Device) -> Result<PartGradient, Error> {
+    (find(config)?.gradient)(device).ok_or_else(|| device.missing())
+}
+
+/// Holds an architecture's operators to its module: some random decisions of 1 to 5 candidates, scores and values.
+///
+/// # Errors
+/// [`Error::Contract`] where they differ by more than 1e-3 of the largest score, which is rounding and a bit.
+pub fn check(layout: &Layout, spaces: Spaces, seed: Seed) -> Result<(), Error> {
+    if layout.graph.is_none() {
+        return Ok(());
+    }
+    let parameters = initial_parameters(layout, seed);
+    let inference = Inference::new(layout, &parameters)?;
+    let mut random = seed.stream("network/check", 0);
+    let mut draw = |num: usize| -> Vec<f32> {
+        (0..num)
+            .map(|_| 2.0 * uniform(&mut random) as f32 - 1.0)
+            .collect()
+    };
+    let mut rows = DecisionBatch::new(spaces);
+    for num in 1..=5 {
+        let candidates = draw(num * spaces.num_features);
+        rows.push(&draw(spaces.num_global), &candidates, &vec![true; num]);
+    }
+    let mut difference = None;
+    let mut compare = |outputs: &Outputs| {
+        let mut scratch = inference.scratch(5);
+        for decision in 0..rows.len() {
+            let span = rows.span(decision);
+            let mut scores = vec![0.0; span.len()];
+            let value = inference.forward(rows.get(decision), &mut scratch, &mut scores);
+            let theirs = outputs.logits[span].iter().chain([&outputs.values[decision]]);
+            for (ours, theirs) in scores.iter().chain([&value]).zip(theirs) {
+                if !((ours - theirs).abs() <= 1e-3 * theirs.abs().max(1.0)) {
+                    difference.get_or_insert((*ours, *theirs));
+                }
+            }
+        }
+        OutputGradients {
+            logits: vec![0.0; outputs.logits.len()],
+            values: vec![0.0; outputs.values.len()],
+        }
+    };
+    let module = part_gradient(&layout.config, Device::Cpu)?;
+    module(layout, &parameters, &rows, &mut compare).map_err(|reason| Device::Cpu.failed(&reason))?;
+    match difference {
+        None => Ok(()),
+        Some((ours, theirs)) => Err(Error::contract(
+            "scores of an architecture's module and of its operators",
+            theirs,
+            ours,
+        )),
+    }
+}

@@ -44,7 +44,9 @@ fn export_network(
         let hint = "A network is no tree; pleach distill makes one of it.";
         return Err(Error::config("to", other.name(), "onnx for a network", hint));
     }
-    let model = network.to_onnx().map_err(|error| Error::data(&args.file, error.to_string()))?;
+    let model = network
+        .to_onnx()
+        .map_err(|error| Error::data(&args.file, error.to_string()))?;
     let place = args.out.join("network.onnx");
     write(&place, &model)?;
     context.say(&place.display().to_string())

@@ -1,7 +1,7 @@
 //! Networks as a list of operators: what deploys an architecture of one's own, or an ONNX file, without a tensor library.
 //!
 //! A [`Graph`] is a bounded list of operators over the rows of one decision and its context. It is data: a network file carries
-//! it, `onnx.rs` reads it from other programs, and [`Program`] runs it in plain Rust, in rollouts and in daemons alike. An
+//! it, `onnx_read.rs` reads it from other programs, and [`Program`] runs it in plain Rust, in rollouts and in daemons alike. An
 //! architecture writes its list with [`Builder`]; the module in the learners' crate is held to it before a training begins.
 //!
 //! # Shapes
@@ -18,8 +18,9 @@
 
 mod builder;
 mod kernels;
-mod onnx;
 pub mod onnx_messages;
+mod onnx_read;
+mod onnx_write;
 mod op;
 mod program;
 mod set;
@@ -29,7 +30,8 @@ mod tensor;
 mod tests;
 
 pub use builder::{Builder, Value};
-pub use onnx::{from_onnx, to_onnx};
+pub use onnx_read::from_onnx;
+pub use onnx_write::to_onnx;
 pub use op::Op;
 pub use program::{Program, Workspace};
 pub use set::set_operators;

@@ -73,7 +73,7 @@ CONF
     >> "$dir/etc/slurm.conf"
   [ -z "$lua" ] || cp "$lua" "$dir/etc/job_submit.lua"
   munged --force --key-file="$dir/munge/key" --socket="$dir/run/munge.socket" --pid-file="$dir/run/munged.pid" \
-    --log-file="$dir/log/munged.log" --seed-file="$dir/run/munged.seed"
+    --log-file="$dir/etc/munged.log" --seed-file="$dir/run/munged.seed"
   export SLURM_CONF=$dir/etc/slurm.conf
   slurmctld -i
   for node in "${names[@]}"; do slurmd -N "$node"; done

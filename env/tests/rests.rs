@@ -204,7 +204,7 @@ fn jobs_of_thirty_years_are_refused_where_no_round_can_be_jumped_over() {
     let mut config = SimConfig::default();
     config.capabilities = config.capabilities.with_actions(entry.requirements);
     let mut planner = Counted {
-        inner: (entry.make)(&Value::Null).unwrap(),
+        inner: (entry.make)(&serde_json::Value::Null).unwrap(),
         walks: false,
         num_plans: 0,
         has_rested: false,

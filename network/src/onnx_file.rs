@@ -52,8 +52,23 @@ fn read(bytes: &[u8]) -> Result<TrainedNetwork, Error> {
             reason: format!("the remark {CONTRACT}: {error}"),
         })?,
         None => {
-            let schema = FeatureSchema::current();
-            let spaces = Spaces::new(schema.num_global(), NUM_CANDIDATES, schema.num_candidate());
+            let spaces = Spaces::new(graph.num_context, NUM_CANDIDATES, graph.num_features);
+            let views = FeatureSchema::current().views.iter();
+            let shown: Vec<Spaces> = views.map(|view| Spaces::of(view, NUM_CANDIDATES)).collect();
+            if !shown.contains(&spaces) {
+                let text = |spaces: &Spaces| {
+                    format!(
+                        "{} global and {} candidate features",
+                        spaces.num_global, spaces.num_features
+                    )
+                };
+                let known: Vec<String> = shown.iter().map(text).collect();
+                return Err(Error::contract(
+                    "observations of the network",
+                    known.join(" or "),
+                    text(&spaces),
+                ));
+            }
             Contract::current(spaces, CandidateConfig::default(), "another program, in ONNX")
         }
     };

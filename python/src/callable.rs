@@ -21,7 +21,10 @@ use crate::errors::of_experiment;
 pub(crate) type Failure = Arc<Mutex<Option<PyErr>>>;
 
 /// What functions choose among on these workloads; on lists of jobs where there are none.
-pub(crate) fn offered(workloads: &WorkloadSource, scheduling: &SchedulingConfig) -> PyResult<CandidateConfig> {
+pub(crate) fn offered(
+    workloads: &WorkloadSource,
+    scheduling: &SchedulingConfig,
+) -> PyResult<CandidateConfig> {
     workloads.candidates(scheduling).map_err(of_experiment)
 }
 

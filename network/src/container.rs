@@ -270,7 +270,7 @@ mod tests {
     fn networks_that_saw_what_left_are_refused_and_say_what() {
         let header = br#"{"num_parameters":1,"contract":{"entity_hash":"24667e"}}"#;
         let bytes = Container::encode(KIND.0, KIND.1, header, &[&[1.0]]);
-        let refused = Container::read(bytes.as_slice(), Path::new("a.ckpt"), &[KIND]).unwrap_err();
+        let refused = Opened::of(bytes.as_slice(), Path::new("a.ckpt"), &[KIND]).unwrap_err();
         assert!(refused.to_string().contains("env.entities"), "{refused}");
     }
 

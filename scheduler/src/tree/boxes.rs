@@ -40,6 +40,17 @@ impl LeafBox {
         boxes.filter(LeafBox::has_a_row).collect()
     }
 
+    /// A box of these ranges, for tests.
+    #[cfg(test)]
+    pub(super) fn between(schema: &'static FeatureSchema, kind: usize, ranges: Vec<(f32, f32)>) -> LeafBox {
+        LeafBox {
+            schema,
+            kind,
+            place: 0,
+            ranges,
+        }
+    }
+
     /// Raw bounds of a feature; unbounded where its range ends, for there it was clamped.
     fn raw(&self, index: usize) -> (f64, f64) {
         let feature = &self.schema.features[index];

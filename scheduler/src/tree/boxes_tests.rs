@@ -3,42 +3,41 @@
 
 use proptest::prelude::*;
 
-use super::boxes::{LeafBox, NUM_FEATURES, ranges_of};
-use super::feature_of;
-use crate::candidate::CandidateKind;
-use crate::features::column::{Candidate as C, Global as G};
-use crate::observation::NUM_CANDIDATE_FEATURES;
+use super::boxes::LeafBox;
+use crate::features::{Feature, FeatureSchema};
 
-const OLDEST_WAIT: usize = NUM_CANDIDATE_FEATURES + G::OldestWaitS as usize;
+const GPU_TIME: &str = "gpu_time_gpu_s";
 
-fn scaled(column: usize, raw: f64) -> f32 {
-    feature_of(column as u16).encode(raw as f32)
+/// Place of a feature among those of row and context.
+fn place(name: &str) -> usize {
+    let features = FeatureSchema::current().features;
+    features.iter().position(|own| own.name == name).unwrap()
+}
+
+fn feature(name: &str) -> &'static Feature {
+    &FeatureSchema::current().features[place(name)]
 }
 
 /// Whether some row of a start has these features within these raw bounds, and the others anywhere.
-fn has_a_row(bounds: &[(usize, f64, f64)]) -> bool {
-    let mut ranges = ranges_of(CandidateKind::Start);
-    for (column, low, high) in bounds {
-        ranges[*column] = (scaled(*column, *low), scaled(*column, *high));
+fn has_a_row(bounds: &[(&str, f64, f64)]) -> bool {
+    let schema = FeatureSchema::current();
+    let kind = schema.kinds.iter().position(|kind| kind.name == "start").unwrap();
+    let mut ranges: Vec<(f32, f32)> = schema.features.iter().map(|own| own.range_among(kind)).collect();
+    for (name, low, high) in bounds {
+        let scaled = |raw: f64| feature(name).encode(raw as f32);
+        ranges[place(name)] = (scaled(*low), scaled(*high));
     }
-    let kind = CandidateKind::Start;
-    LeafBox {
-        kind,
-        place: 0,
-        ranges,
-    }
-    .has_a_row()
+    LeafBox::between(schema, kind, ranges).has_a_row()
 }
 
 #[test]
 fn gpu_time_is_what_rest_and_gang_make_it() {
     // A rest of 100 to 1,000 s on 2 to 4 GPUs is 200 to 4,000 GPU s.
     let of = |low: f64, high: f64| {
-        let (rest, gpus) = (C::RemainingS as usize, C::NumGpus as usize);
         has_a_row(&[
-            (rest, 100.0, 1000.0),
-            (gpus, 2.0, 4.0),
-            (C::GpuTime as usize, low, high),
+            ("remaining_s", 100.0, 1000.0),
+            ("num_gpus", 2.0, 4.0),
+            (GPU_TIME, low, high),
         ])
     };
     assert!(of(3960.0, 1e6) && of(1.0, 202.0) && of(200.0, 4000.0) && of(700.0, 800.0));
@@ -49,11 +48,10 @@ fn gpu_time_is_what_rest_and_gang_make_it() {
 fn the_ratio_of_waiting_is_what_wait_and_rest_make_it() {
     // A wait of 500 to 900 s before a rest of 100 to 1,000 s is a ratio of 1.5 to 10.
     let of = |low: f64, high: f64| {
-        let (wait, rest) = (C::WaitS as usize, C::RemainingS as usize);
         has_a_row(&[
-            (wait, 500.0, 900.0),
-            (rest, 100.0, 1000.0),
-            (C::WaitRatio as usize, low, high),
+            ("wait_s", 500.0, 900.0),
+            ("remaining_s", 100.0, 1000.0),
+            ("wait_ratio", low, high),
         ])
     };
     assert!(of(9.9, 50.0) && of(1.0, 1.52) && of(1.5, 10.0) && of(3.0, 3.1));
@@ -62,7 +60,7 @@ fn the_ratio_of_waiting_is_what_wait_and_rest_make_it() {
 
 #[test]
 fn nobody_has_waited_longer_than_the_oldest() {
-    let of = |oldest_s: f64| has_a_row(&[(C::WaitS as usize, 500.0, 900.0), (OLDEST_WAIT, 0.0, oldest_s)]);
+    let of = |oldest_s: f64| has_a_row(&[("wait_s", 500.0, 900.0), ("oldest_wait_s", 0.0, oldest_s)]);
     assert!(of(505.0) && !of(495.0));
 }
 
@@ -82,29 +80,28 @@ proptest! {
         let gpus = f64::from(num_gpus);
         let point = |gpu_time: f64, ratio: f64| {
             let values = [
-                (C::RemainingS as usize, rest_s),
-                (C::NumGpus as usize, gpus),
-                (C::WaitS as usize, wait_s),
-                (C::GpuTime as usize, gpu_time),
-                (C::WaitRatio as usize, ratio),
-                (OLDEST_WAIT, wait_s),
+                ("remaining_s", rest_s),
+                ("num_gpus", gpus),
+                ("wait_s", wait_s),
+                (GPU_TIME, gpu_time),
+                ("wait_ratio", ratio),
+                ("oldest_wait_s", wait_s),
             ];
             has_a_row(&values.map(|(column, value)| (column, value, value)))
         };
         let (gpu_time, ratio) = (rest_s * gpus, (wait_s + rest_s) / rest_s);
         prop_assert!(point(gpu_time, ratio));
-        let is_inside = |column: C, value: f64| value * 1.05 < f64::from(feature_of(column as u16).max);
-        if is_inside(C::GpuTime, gpu_time) {
+        let is_inside = |name: &str, value: f64| value * 1.05 < f64::from(feature(name).max);
+        if is_inside(GPU_TIME, gpu_time) {
             prop_assert!(!point(off_by * gpu_time, ratio));
         }
-        if is_inside(C::WaitRatio, ratio) && ratio * off_by >= 1.0 {
+        if is_inside("wait_ratio", ratio) && ratio * off_by >= 1.0 {
             prop_assert!(!point(gpu_time, off_by * ratio));
         }
     }
 }
 
 #[test]
-fn every_feature_has_a_range() {
-    assert_eq!(ranges_of(CandidateKind::Start).len(), NUM_FEATURES);
+fn a_box_without_bounds_has_a_row() {
     assert!(has_a_row(&[]));
 }

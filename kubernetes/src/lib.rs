@@ -9,6 +9,7 @@ pub mod controller;
 pub mod error;
 pub mod extender;
 pub mod gang;
+mod look;
 pub mod mark;
 pub mod names;
 pub mod node;

@@ -7,20 +7,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use pleach_daemon::fleet;
-use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
+use pleach_daemon::snapshot::{NodeSeen, Snapshot, VERSION};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::cluster::NodeState;
 
 use crate::arrival::by_name;
 use crate::config::Settings;
-use crate::gang::{Jobs, Key, Membership};
+use crate::gang::{Jobs, Key};
+use crate::look::{Group, Look, Sight, job};
 use crate::names;
 use crate::node::{self, Unit, unit_name};
 use crate::pod::{self, PodSeen};
 use crate::reach::Reach;
 use crate::seats::{Lost, Seats};
-use crate::stand::{self, Duty, Gang, Stand};
+use crate::stand::Duty;
 use crate::usage::Usage;
 
 /// Most Jobs of a look that something is said about.
@@ -195,29 +195,6 @@ fn groups<'a>(lists: &'a Lists, index: &Jobs<'_>, settings: &Settings) -> BTreeM
     groups
 }
 
-struct Group<'a> {
-    member: Membership,
-    pods: Vec<(PodSeen, &'a Pod)>,
-}
-
-/// What jobs are looked at with.
-struct Sight<'a> {
-    reach: Reach<'a>,
-    takes_jobs: &'a dyn Fn(&str) -> bool,
-    nodes: &'a [NodeSeen],
-    settings: &'a Settings,
-    now_s: i64,
-}
-
-/// A job as it was seen.
-struct Look {
-    job: JobSeen,
-    pods: JobPods,
-    lost: Lost,
-    /// Units of its pods that are ending while others are there.
-    ending: Vec<String>,
-}
-
 fn hosts(nodes: &[Node]) -> BTreeMap<String, Host> {
     let host = |node: &Node| {
         let free = node
@@ -270,144 +247,4 @@ fn seen(unit: &Unit, lists: &Lists, hosts: &BTreeMap<String, Host>) -> NodeSeen 
         state: unit.state,
         shared: None,
     }
-}
-
-fn began_s(pod: &PodSeen) -> i64 {
-    let decided_s = pod.decided.as_ref().map(|mark| mark.at_s);
-    pod.start_s.or(decided_s).unwrap_or(pod.created_s)
-}
-
-/// Where its pods may run, or where it stands instead of waiting.
-fn types(pods: &[(PodSeen, &Pod)], reach: &mut Reach<'_>) -> Result<Vec<String>, Phase> {
-    let specs = pods.iter().filter_map(|(_, pod)| pod.spec.as_ref());
-    let keys: BTreeSet<String> = specs.map(crate::constraint::key).collect();
-    match (
-        pods.first()
-            .and_then(|(seen, pod)| Some((seen, pod.spec.as_ref()?))),
-        keys.len(),
-    ) {
-        (Some((first, spec)), 1) => reach.types(spec, &first.resource),
-        _ => Err(Phase::Foreign {
-            reason: "has pods that may run on different nodes".into(),
-        }),
-    }
-}
-
-fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<'_>) -> Look {
-    let Group { member, mut pods } = group;
-    let (settings, now_s) = (sight.settings, sight.now_s);
-    pods.sort_by(|(a, _), (b, _)| {
-        (a.index, a.name.len(), &a.name, &a.uid).cmp(&(b.index, b.name.len(), &b.name, &b.uid))
-    });
-    let has_live = pods.iter().any(|(seen, _)| !seen.is_ending);
-    let is_out = |seen: &PodSeen| seen.is_ending == has_live;
-    let out = pods.iter().filter(|(seen, _)| is_out(seen));
-    let ending = out
-        .filter_map(|(seen, _)| Some(unit_name(seen.node.as_deref()?, &seen.resource, settings)))
-        .collect();
-    pods.retain(|(seen, _)| !is_out(seen));
-    let seen: Vec<PodSeen> = pods.iter().map(|(seen, _)| seen.clone()).collect();
-    let gang = Gang {
-        size: member.size,
-        lost: before,
-        takes_jobs: sight.takes_jobs,
-        settings,
-        now_s,
-    };
-    let mut stand = stand::of(&seen, &gang);
-    let mut gpu_types = Vec::new();
-    if matches!(stand.phase, Phase::Waiting | Phase::Loose) {
-        match types(&pods, &mut sight.reach) {
-            Ok(types) => gpu_types = types,
-            Err(phase) => stand = Stand::without_seats(phase, &seen),
-        }
-    }
-    let first = pods.first().map(|(_, pod)| *pod);
-    let account = match &settings.tenant_label {
-        None => member.key.namespace.clone(),
-        Some(label) => first
-            .and_then(|pod| pod::word(pod, label))
-            .unwrap_or_default()
-            .to_owned(),
-    };
-    let num_parts = stand
-        .seats
-        .iter()
-        .fold(0_u32, |sum, (_, num)| sum.saturating_add(*num));
-    let num_pods = u32::try_from(seen.len())
-        .unwrap_or(u32::MAX)
-        .max(num_parts)
-        .max(1);
-    let cpu_milli = seen
-        .iter()
-        .fold(0_u64, |sum, pod| sum.saturating_add(pod.cpu_milli));
-    let created_s = seen.iter().map(|pod| pod.created_s).min();
-    let limit_s = seen.iter().filter_map(|pod| pod.limit_s).max().or(member.limit_s);
-    let mut duty = stand.duty;
-    let mut job = JobSeen {
-        id: member.id,
-        start_s: match stand.phase {
-            // Whose kubelet has told nothing yet began when it was let go.
-            Phase::Running => seen.iter().filter(|pod| pod.node.is_some()).map(began_s).max(),
-            _ => None,
-        },
-        phase: stand.phase.clone(),
-        account,
-        user: String::new(),
-        submit_s: member.created_s.or(created_s).unwrap_or(now_s),
-        limit_s,
-        num_nodes: num_pods,
-        gpus_per_node: seen.first().map_or(1, |pod| pod.num_gpus.max(1)),
-        is_packed: num_pods > 1,
-        share: None,
-        gpu_type: None,
-        gpu_types,
-        num_cpus: u32::try_from(cpu_milli.div_ceil(1000)).unwrap_or(u32::MAX),
-        nodes: stand
-            .seats
-            .iter()
-            .flat_map(|(unit, num)| std::iter::repeat_n(unit.clone(), *num as usize))
-            .collect(),
-        num_restarts: 0,
-        num_tries: 0,
-        not_before_s: 0,
-        predicted_s: None,
-    };
-    // What no cluster of these nodes could give it by the tables' rules is not held for something that never comes.
-    if matches!(job.phase, Phase::Waiting | Phase::Loose)
-        && let Some(reason) = fleet::never_fits(&job, sight.nodes)
-    {
-        let stand = Stand::without_seats(Phase::Foreign { reason }, &seen);
-        (job.phase, duty) = (stand.phase, stand.duty);
-    }
-    let name = format!("{}/{}", member.key.namespace, member.key.name);
-    let remark = member
-        .remark
-        .or_else(|| remark(&name, &job, &stand.seats, &seen, settings));
-    Look {
-        pods: JobPods {
-            name,
-            pods: seen,
-            seats: stand.seats,
-            duty,
-            remark,
-        },
-        job,
-        lost: stand.lost,
-        ending,
-    }
-}
-
-/// What is to be said of a gang that runs without all its pods.
-fn remark(name: &str, job: &JobSeen, seats: &Seats, pods: &[PodSeen], settings: &Settings) -> Option<String> {
-    let num_seats = seats
-        .iter()
-        .fold(0_usize, |sum, (_, num)| sum.saturating_add(*num as usize));
-    let num_bound = pods.iter().filter(|pod| pod.node.is_some()).count();
-    (job.phase == Phase::Running && num_seats > num_bound).then(|| {
-        format!(
-            "{name} runs with {num_bound} of {num_seats} pods: the places of the others are kept for {} s",
-            settings.seat_limit_s
-        )
-    })
 }

@@ -1,0 +1,196 @@
+//! One job: its pods, where it stands, and what the tables and an operator are told of it.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::Pod;
+use pleach_daemon::fleet;
+use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase};
+
+use crate::config::Settings;
+use crate::gang::Membership;
+use crate::node::unit_name;
+use crate::observe::JobPods;
+use crate::pod::{self, PodSeen};
+use crate::reach::Reach;
+use crate::seats::{Lost, Seats};
+use crate::stand::{self, Gang, Stand};
+
+/// Pods of one job.
+pub(crate) struct Group<'a> {
+    /// What they are part of.
+    pub member: Membership,
+    /// The pods, in no order.
+    pub pods: Vec<(PodSeen, &'a Pod)>,
+}
+
+/// What jobs are looked at with.
+pub(crate) struct Sight<'a> {
+    pub reach: Reach<'a>,
+    pub takes_jobs: &'a dyn Fn(&str) -> bool,
+    pub nodes: &'a [NodeSeen],
+    pub settings: &'a Settings,
+    pub now_s: i64,
+}
+
+/// A job as it was seen.
+pub(crate) struct Look {
+    pub job: JobSeen,
+    pub pods: JobPods,
+    pub lost: Lost,
+    /// Units of its pods that are ending while others are there.
+    pub ending: Vec<String>,
+}
+
+fn began_s(pod: &PodSeen) -> i64 {
+    let decided_s = pod.decided.as_ref().map(|mark| mark.at_s);
+    pod.start_s.or(decided_s).unwrap_or(pod.created_s)
+}
+
+/// Where its pods may run, or where it stands instead of waiting.
+fn types(pods: &[(PodSeen, &Pod)], reach: &mut Reach<'_>) -> Result<Vec<String>, Phase> {
+    let specs = pods.iter().filter_map(|(_, pod)| pod.spec.as_ref());
+    let keys: BTreeSet<String> = specs.map(crate::constraint::key).collect();
+    match (
+        pods.first()
+            .and_then(|(seen, pod)| Some((seen, pod.spec.as_ref()?))),
+        keys.len(),
+    ) {
+        (Some((first, spec)), 1) => reach.types(spec, &first.resource),
+        _ => Err(Phase::Foreign {
+            reason: "has pods that may run on different nodes".into(),
+        }),
+    }
+}
+
+/// Looks at a job; `before` are the places that it had lost by the last look.
+pub(crate) fn job(group: Group<'_>, before: &[(String, i64)], sight: &mut Sight<'_>) -> Look {
+    let Group { member, mut pods } = group;
+    let settings = sight.settings;
+    pods.sort_by(|(a, _), (b, _)| {
+        (a.index, a.name.len(), &a.name, &a.uid).cmp(&(b.index, b.name.len(), &b.name, &b.uid))
+    });
+    let has_live = pods.iter().any(|(seen, _)| !seen.is_ending);
+    let is_out = |seen: &PodSeen| seen.is_ending == has_live;
+    let out = pods.iter().filter(|(seen, _)| is_out(seen));
+    let ending = out
+        .filter_map(|(seen, _)| Some(unit_name(seen.node.as_deref()?, &seen.resource, settings)))
+        .collect();
+    pods.retain(|(seen, _)| !is_out(seen));
+    let seen: Vec<PodSeen> = pods.iter().map(|(seen, _)| seen.clone()).collect();
+    let gang = Gang {
+        size: member.size,
+        lost: before,
+        takes_jobs: sight.takes_jobs,
+        settings,
+        now_s: sight.now_s,
+    };
+    let mut stand = stand::of(&seen, &gang);
+    let mut gpu_types = Vec::new();
+    if matches!(stand.phase, Phase::Waiting | Phase::Loose) {
+        match types(&pods, &mut sight.reach) {
+            Ok(types) => gpu_types = types,
+            Err(phase) => stand = Stand::without_seats(phase, &seen),
+        }
+    }
+    let first = pods.first().map(|(_, pod)| *pod);
+    let mut job = described(&member, first, &seen, &stand, sight);
+    job.gpu_types = gpu_types;
+    let mut duty = stand.duty;
+    // What no cluster of these nodes could give it by the tables' rules is not held for something that never comes.
+    if matches!(job.phase, Phase::Waiting | Phase::Loose)
+        && let Some(reason) = fleet::never_fits(&job, sight.nodes)
+    {
+        let stand = Stand::without_seats(Phase::Foreign { reason }, &seen);
+        (job.phase, duty) = (stand.phase, stand.duty);
+    }
+    let name = format!("{}/{}", member.key.namespace, member.key.name);
+    let remark = member
+        .remark
+        .or_else(|| remark(&name, &job, &stand.seats, &seen, settings));
+    Look {
+        pods: JobPods {
+            name,
+            pods: seen,
+            seats: stand.seats,
+            duty,
+            remark,
+        },
+        job,
+        lost: stand.lost,
+        ending,
+    }
+}
+
+/// A job as the tables are told of it, but for its GPU types.
+fn described(
+    member: &Membership,
+    first: Option<&Pod>,
+    seen: &[PodSeen],
+    stand: &Stand,
+    sight: &Sight<'_>,
+) -> JobSeen {
+    let (settings, now_s) = (sight.settings, sight.now_s);
+    let account = match &settings.tenant_label {
+        None => member.key.namespace.clone(),
+        Some(label) => first
+            .and_then(|pod| pod::word(pod, label))
+            .unwrap_or_default()
+            .to_owned(),
+    };
+    let num_parts = stand
+        .seats
+        .iter()
+        .fold(0_u32, |sum, (_, num)| sum.saturating_add(*num));
+    let num_pods = u32::try_from(seen.len())
+        .unwrap_or(u32::MAX)
+        .max(num_parts)
+        .max(1);
+    let cpu_milli = seen
+        .iter()
+        .fold(0_u64, |sum, pod| sum.saturating_add(pod.cpu_milli));
+    let created_s = seen.iter().map(|pod| pod.created_s).min();
+    let limit_s = seen.iter().filter_map(|pod| pod.limit_s).max().or(member.limit_s);
+    JobSeen {
+        id: member.id,
+        start_s: match stand.phase {
+            // Whose kubelet has told nothing yet began when it was let go.
+            Phase::Running => seen.iter().filter(|pod| pod.node.is_some()).map(began_s).max(),
+            _ => None,
+        },
+        phase: stand.phase.clone(),
+        account,
+        user: String::new(),
+        submit_s: member.created_s.or(created_s).unwrap_or(now_s),
+        limit_s,
+        num_nodes: num_pods,
+        gpus_per_node: seen.first().map_or(1, |pod| pod.num_gpus.max(1)),
+        is_packed: num_pods > 1,
+        share: None,
+        gpu_type: None,
+        gpu_types: Vec::new(),
+        num_cpus: u32::try_from(cpu_milli.div_ceil(1000)).unwrap_or(u32::MAX),
+        nodes: stand
+            .seats
+            .iter()
+            .flat_map(|(unit, num)| std::iter::repeat_n(unit.clone(), *num as usize))
+            .collect(),
+        num_restarts: 0,
+        num_tries: 0,
+        not_before_s: 0,
+        predicted_s: None,
+    }
+}
+
+/// What is to be said of a gang that runs without all its pods.
+fn remark(name: &str, job: &JobSeen, seats: &Seats, pods: &[PodSeen], settings: &Settings) -> Option<String> {
+    let num_seats = seats
+        .iter()
+        .fold(0_usize, |sum, (_, num)| sum.saturating_add(*num as usize));
+    let num_bound = pods.iter().filter(|pod| pod.node.is_some()).count();
+    (job.phase == Phase::Running && num_seats > num_bound).then(|| {
+        format!(
+            "{name} runs with {num_bound} of {num_seats} pods: the places of the others are kept for {} s",
+            settings.seat_limit_s
+        )
+    })
+}

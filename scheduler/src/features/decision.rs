@@ -12,16 +12,14 @@
 //! `stop`: of candidates that stop jobs. `cost`: of what else the job could have. `action`: of every candidate about a job. `any`: of
 //! every candidate. `context`: once for each decision.
 
-use std::sync::OnceLock;
-
 use super::feature::Among::{Flag, Varies};
 use super::feature::Control::{Cluster, Fixed, History, Operator, Queue, Time, User};
 use super::feature::Group::{Context, Row};
-use super::feature::Relation::{Any, Down, Equal, Up};
+use super::feature::Relation::{self, Any, Down, Equal, Up};
 use super::feature::Scale::{Linear, Log};
 use super::feature::{Feature, Kinds, RowKind};
 use super::law::Law;
-use super::{FeatureSchema, View};
+use super::schema::{FeatureSchema, View, place_of, widths};
 use crate::action_set::ActionKind;
 use crate::candidate::{CandidateKind, OpportunityCost};
 use crate::cluster::PlacementFacts;
@@ -168,7 +166,7 @@ const START_ONLY: Kinds = Kinds::of(&[START]);
 const RESERVE_ONLY: Kinds = Kinds::of(&[RESERVE]);
 const STOPPING: Kinds = Kinds::of(&[PREEMPT]);
 
-const STILL: [super::Relation; 2] = [Equal, Equal];
+const STILL: [Relation; 2] = [Equal, Equal];
 
 columns! {
     row IsHold "is_hold" [""] 0.0..1.0 Linear(1.0), Flag(HOLD), STILL, Fixed,
@@ -364,7 +362,7 @@ const fn slot(id: Id) -> usize {
 pub(crate) const PLACES: [usize; FEATURES.len()] = {
     let (mut places, mut at) = ([0; FEATURES.len()], 0);
     while at < FEATURES.len() {
-        places[at] = super::place_of(FEATURES, at);
+        places[at] = place_of(FEATURES, at);
         at += 1;
     }
     places
@@ -448,16 +446,18 @@ const LAWS: [Law; 4] = [
 pub const DECISION_1: View = View::of("decision-1", FEATURES, 56);
 
 /// Numbers of a candidate with all its columns.
-pub const ROW_WIDTH: usize = super::widths(FEATURES, FEATURES.len()).0;
+pub const ROW_WIDTH: usize = widths(FEATURES, FEATURES.len()).0;
 /// Numbers of the cluster and its queue with all their columns.
-pub const CONTEXT_WIDTH: usize = super::widths(FEATURES, FEATURES.len()).1;
+pub const CONTEXT_WIDTH: usize = widths(FEATURES, FEATURES.len()).1;
 
 /// The columns by which candidates of a pass are scored.
-pub(super) static DECISION: FeatureSchema = FeatureSchema {
-    name: "decision",
-    kinds: &KINDS,
-    features: FEATURES,
-    laws: &LAWS,
-    views: &[DECISION_1],
-    hashes: OnceLock::new(),
-};
+static DECISION: FeatureSchema = FeatureSchema::new("decision", &KINDS, FEATURES, &LAWS, &[DECISION_1]);
+
+impl FeatureSchema {
+    /// The schema of the decisions of a pass.
+    #[must_use]
+    #[inline]
+    pub fn current() -> &'static FeatureSchema {
+        &DECISION
+    }
+}

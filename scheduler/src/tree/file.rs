@@ -222,7 +222,10 @@ impl Tree {
             ));
         }
         if let Some(golden) = &self.golden {
-            text.push_str(&format!(",\n  \"golden\": {}", json(&FileGolden::from(golden))));
+            text.push_str(&format!(
+                ",\n  \"golden\": {}",
+                json(&FileGolden::of(self, golden))
+            ));
         }
         if let Some(visits) = &self.visits {
             let written = FileVisits::of(self, visits);

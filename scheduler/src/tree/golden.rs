@@ -11,8 +11,10 @@ use super::error::TreeError;
 use super::{FlatTree, Node, Tree};
 use crate::key_weight::weighted_sum;
 
-/// The rule by which rows are made.
+/// The rule by which rows are made: one draw for each column of the first view.
 pub const GOLDEN_RULE: u64 = 1;
+/// The rule of trees that read a column that came later: one draw for each column that is read.
+const GOLDEN_RULE_OF_READS: u64 = 2;
 /// Fewest and most rows of a file. Fewest: ours, *assumed*. Most: three for each of 1,023 splits and as many again fit.
 pub const GOLDEN_ROWS: (u64, u64) = (1_000, 10_000);
 /// Rows that are aimed at one split: on its threshold, a bit above, a bit below.
@@ -75,16 +77,37 @@ fn aims(tree: &Tree) -> Vec<Aim> {
 }
 
 impl Tree {
-    /// The first `num` golden rows, by [`GOLDEN_RULE`]: joined features, scaled. `[num, width]`
+    /// The rule by which its golden rows are made.
+    pub(crate) fn golden_rule(&self) -> u64 {
+        if self.is_of_first_view() {
+            GOLDEN_RULE
+        } else {
+            GOLDEN_RULE_OF_READS
+        }
+    }
+
+    /// Numbers of the columns that its golden rows have.
+    fn golden_columns(&self) -> Vec<usize> {
+        if self.is_of_first_view() {
+            (0..self.width()).collect()
+        } else {
+            self.reads().into_iter().map(usize::from).collect()
+        }
+    }
+
+    /// The first `num` golden rows, by its rule: joined features, scaled, 0 in columns that the rule leaves out. `[num, width]`
     #[must_use]
     pub fn golden_rows(&self, num: usize) -> Vec<Vec<f32>> {
-        let (aims, width) = (aims(self), self.width());
+        let (aims, columns) = (aims(self), self.golden_columns());
         let mut draws = Draws(1);
         (0..num)
             .map(|number| {
                 // From -1 to 3 in steps of 2^-22, which holds most of every feature's scaled range; exact in 32 bits.
                 let value = |draw: u32| (f64::from(draw) / 4_194_304.0 - 1.0) as f32;
-                let mut row: Vec<f32> = (0..width).map(|_| value(draws.next())).collect();
+                let mut row = vec![0.0; self.width()];
+                for column in &columns {
+                    row[*column] = value(draws.next());
+                }
                 match aims.get(number / ROWS_OF_A_SPLIT) {
                     Some(aim) => aim.apply(number % ROWS_OF_A_SPLIT, &mut row),
                     None => near_thresholds(&aims, &mut draws, &mut row),
@@ -108,10 +131,12 @@ impl Tree {
     /// Hex SHA-256 over the first `num` golden rows and what the tree says of them, by the walk that runs.
     fn golden_hash(&self, num: usize) -> String {
         let flat = FlatTree::of(self);
-        let mut digest = Sha256::new();
+        let (mut digest, columns) = (Sha256::new(), self.golden_columns());
         for row in self.golden_rows(num) {
             // Rows move with the thresholds, so a threshold that is read wrongly is seen in the rows alone.
-            row.iter().for_each(|value| digest.update(value.to_le_bytes()));
+            columns
+                .iter()
+                .for_each(|column| digest.update(row[*column].to_le_bytes()));
             let leaf = flat.leaf_of(&row);
             if let Node::Leaf { id, .. } = self.nodes()[flat.place_of(leaf)] {
                 digest.update(id.to_le_bytes());
@@ -129,9 +154,11 @@ impl Tree {
     /// Another rule, a number of rows out of range, another hash.
     pub(super) fn check_golden(&self, rule: u64, golden: &Golden) -> Result<(), TreeError> {
         let fail = |key, value: String, allowed: String| Err(TreeError::Value { key, value, allowed });
-        if rule != GOLDEN_RULE {
-            let allowed =
-                format!("{GOLDEN_RULE}, the rule of this program: read the file with the one that wrote it");
+        let own = self.golden_rule();
+        if rule != own {
+            let allowed = format!(
+                "{own}, the rule of such a tree in this program: read the file with the one that wrote it"
+            );
             return fail("golden.rule", rule.to_string(), allowed);
         }
         let (least, most) = GOLDEN_ROWS;

@@ -20,7 +20,7 @@ impl Tree {
     }
 
     /// Whether files from before views could say all that it reads.
-    pub(super) fn is_of_first_view(&self) -> bool {
+    pub(crate) fn is_of_first_view(&self) -> bool {
         self.is_of_decisions() && self.width() == self.schema().views[0].len
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::tree::Tree;
 use crate::tree::error::TreeError;
-use crate::tree::golden::{GOLDEN_RULE, Golden};
+use crate::tree::golden::Golden;
 use crate::tree::visits::Visits;
 
 #[derive(Deserialize, Serialize)]
@@ -20,17 +20,15 @@ pub(super) struct FileGolden {
     sha256: String,
 }
 
-impl From<&Golden> for FileGolden {
-    fn from(golden: &Golden) -> FileGolden {
+impl FileGolden {
+    pub(super) fn of(tree: &Tree, golden: &Golden) -> FileGolden {
         FileGolden {
-            rule: GOLDEN_RULE,
+            rule: tree.golden_rule(),
             rows: golden.num_rows,
             sha256: golden.sha256.clone(),
         }
     }
-}
 
-impl FileGolden {
     pub(super) fn read(self, tree: &Tree) -> Result<Golden, TreeError> {
         let golden = Golden {
             num_rows: self.rows,

@@ -43,7 +43,7 @@ fn what_is_wrong_with_golden_vectors_or_fallback_is_refused_under_its_key() {
         (
             "\"rule\":1",
             "\"rule\":2",
-            "golden.rule = 2: allowed is 1, the rule of this program",
+            "golden.rule = 2: allowed is 1, the rule of such a tree",
         ),
         (
             "\"rule\":1",

@@ -12,7 +12,7 @@ use pleach_scheduler::ExternalId;
 use pleach_scheduler::decision::Action;
 
 use crate::memory::Memory;
-use crate::record::Planned;
+use crate::planned::Planned;
 use crate::snapshot::{JobSeen, Snapshot};
 
 /// Most attempts at a round before all jobs that were refused anywhere wait. *Ours*: each costs as much as a round.

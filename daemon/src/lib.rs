@@ -18,6 +18,7 @@ pub mod mark;
 pub mod memory;
 pub mod metrics;
 pub mod output;
+pub mod planned;
 pub mod policy;
 pub mod record;
 pub mod refusals;
@@ -27,6 +28,7 @@ pub mod snapshot;
 pub mod source;
 pub mod state;
 pub mod status;
+pub mod turn;
 pub mod watch;
 pub mod why_not;
 

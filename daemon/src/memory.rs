@@ -10,7 +10,7 @@ use pleach_scheduler::cluster::Slice;
 use pleach_scheduler::{Cluster, ExternalId, JobId};
 use serde::{Deserialize, Serialize};
 
-use crate::record::Planned;
+use crate::planned::Planned;
 use crate::refusals::Refusals;
 use crate::snapshot::{Phase, Snapshot};
 

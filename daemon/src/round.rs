@@ -10,13 +10,13 @@ use pleach_scheduler::{Cluster, Decision, DecisionPoint, PolicyError};
 
 use crate::bars::Bars;
 use crate::config::RoundSettings;
-use crate::dealing::Turn;
 use crate::error::Error;
 use crate::fleet::{self, Fleet};
 use crate::memory::Memory;
 use crate::policy::{Decider, Loaded};
 use crate::record::Planned;
 use crate::snapshot::Snapshot;
+use crate::turn::Turn;
 
 /// What a round decided.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::policy::Loaded;
 use crate::record::{Planned, RoundRecord};
-use crate::round::{self, Deciders};
+use crate::round::{self, Deciders, Plan};
 use crate::snapshot::{Phase, Snapshot};
 use crate::source::{accounting, ended, site, slurm as source};
 use crate::state::{self, State, Status};
@@ -279,6 +279,12 @@ impl Service {
         self.status.carried_out(&plan, num_done as u64);
         let failed = plan.decisions.iter().filter(|planned| !sent(&planned.outcome));
         notes.extend(failed.map(|planned| format!("job {}: {}", planned.job(), planned.outcome)));
+        self.write_round(plan, snapshot, before, notes);
+        Ok(())
+    }
+
+    /// Writes a round down, where anything came of it.
+    fn write_round(&mut self, plan: Plan, snapshot: Snapshot, before: Memory, notes: &mut Vec<String>) {
         // A round in which somebody is no longer running is written down too: the log then shows how long each job ran.
         let runs = snapshot.jobs.iter().filter(|job| job.phase == Phase::Running);
         let running: BTreeSet<ExternalId> = runs.map(|job| job.id).collect();
@@ -304,7 +310,6 @@ impl Service {
                 notes.push(error.to_string());
             }
         }
-        Ok(())
     }
 
     /// Learns from jobs that have left, and tells the others what is expected of them; what went wrong about it.

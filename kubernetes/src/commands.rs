@@ -41,7 +41,7 @@ pub fn status(settings: &Settings) -> Result<ExitCode, Error> {
 
 async fn look(settings: &Settings) -> Result<Observed, Error> {
     let mut settings = settings.clone();
-    settings.marks = Key::find(&settings)?;
+    settings.marks = Key::find(settings.key_place())?;
     if settings.marks == Key::default() {
         tracing::warn!(
             "no key of marks is here (mark_key, or state_dir of the controller): jobs that were let go count as left alone"
@@ -127,7 +127,7 @@ pub async fn hand_back(settings: &Settings, args: &HandBack) -> Result<ExitCode,
 
 pub async fn check(settings: &Settings, args: &Check) -> Result<ExitCode, Error> {
     settings.validate()?;
-    Key::find(settings)?;
+    Key::find(settings.key_place())?;
     say("settings: well")?;
     if let Some(policy) = &args.policy {
         let loaded = Loaded::of(policy, fleet::capabilities(&settings.rounds))?;

@@ -175,6 +175,12 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Where the key of marks is: the file that is named, if one is, and the folder of a controller's own.
+    #[must_use]
+    pub fn key_place(&self) -> (Option<&Path>, &Path) {
+        (self.mark_key.as_deref(), &self.state_dir)
+    }
+
     /// Reads a file.
     ///
     /// # Errors

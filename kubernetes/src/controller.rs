@@ -68,7 +68,7 @@ impl Controller {
         let mut loaded = Loaded::of(policy, capabilities)?;
         let fallback = loaded.fallback(&settings.rounds, capabilities)?;
         let state = State::take(&settings.state_dir, settings.log_bytes_max)?;
-        settings.marks = Key::take(&settings)?;
+        settings.marks = Key::take(settings.key_place())?;
         let (memory, complaint) = state::read_memory(&settings.state_dir);
         let mut warnings = loaded.warnings_with(&settings.rounds.estimates);
         warnings.extend(complaint);

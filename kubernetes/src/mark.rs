@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::config::Settings;
 use crate::error::Error;
 
 /// Longest text that is read, bytes: what the API server allows for all annotations of an object.
@@ -48,15 +47,15 @@ impl Key {
         Key(Some(bytes.to_vec()))
     }
 
-    /// The key of the settings: [`Settings::mark_key`], else the one that a controller left in `state_dir`; none where there is no
+    /// The key of the settings: the file `mark_key`, else the one that a controller left in `state_dir`; none where there is no
     /// such file.
     ///
     /// # Errors
     /// A file that cannot be read, a key that is too short.
-    pub fn find(settings: &Settings) -> Result<Key, Error> {
-        let (path, is_own) = match &settings.mark_key {
-            Some(path) => (path.clone(), false),
-            None => (own_path(settings), true),
+    pub fn find((mark_key, state_dir): (Option<&Path>, &Path)) -> Result<Key, Error> {
+        let (path, is_own) = match mark_key {
+            Some(path) => (path.to_owned(), false),
+            None => (own_path(state_dir), true),
         };
         let text = match files::text(&path, KEY_MAX) {
             Err(DaemonError::File { source, .. }) if is_own && source.kind() == ErrorKind::NotFound => {
@@ -79,12 +78,12 @@ impl Key {
     ///
     /// # Errors
     /// As [`Key::find`]; a key that cannot be made or written.
-    pub fn take(settings: &Settings) -> Result<Key, Error> {
-        let found = Key::find(settings)?;
+    pub fn take(place: (Option<&Path>, &Path)) -> Result<Key, Error> {
+        let found = Key::find(place)?;
         if found != Key::default() {
             return Ok(found);
         }
-        let path = own_path(settings);
+        let path = own_path(place.1);
         let make = || {
             let mut bytes = [0_u8; 32];
             let random = rustls::crypto::ring::default_provider().secure_random;
@@ -117,9 +116,9 @@ impl Key {
     }
 }
 
-/// Where a controller without [`Settings::mark_key`] keeps its key.
-fn own_path(settings: &Settings) -> PathBuf {
-    settings.state_dir.join("marks.key")
+/// Where a controller without `mark_key` keeps its key.
+fn own_path(state_dir: &Path) -> PathBuf {
+    state_dir.join("marks.key")
 }
 
 /// Writes a file as a whole that nobody else may read.
@@ -267,31 +266,23 @@ mod tests {
     #[test]
     fn a_key_is_made_once_for_its_owner_alone_and_short_ones_are_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let mut settings = Settings {
-            state_dir: folder.path().to_owned(),
-            ..Settings::default()
-        };
-        assert_eq!(Key::find(&settings).unwrap(), Key::default());
-        let key = Key::take(&settings).unwrap();
+        let place = (None, folder.path());
+        assert_eq!(Key::find(place).unwrap(), Key::default());
+        let key = Key::take(place).unwrap();
         assert_ne!(key, Key::default());
-        assert_eq!(Key::take(&settings).unwrap(), key);
-        assert_eq!(Key::find(&settings).unwrap(), key);
+        assert_eq!(Key::take(place).unwrap(), key);
+        assert_eq!(Key::find(place).unwrap(), key);
         #[cfg(unix)]
         {
-            let rights = fs::metadata(own_path(&settings)).unwrap().permissions();
+            let rights = fs::metadata(own_path(folder.path())).unwrap().permissions();
             assert_eq!(std::os::unix::fs::PermissionsExt::mode(&rights) & 0o777, 0o600);
         }
         let path = folder.path().join("short");
         fs::write(&path, "short").unwrap();
-        settings.mark_key = Some(path.clone());
-        assert!(
-            Key::take(&settings)
-                .unwrap_err()
-                .to_string()
-                .contains("32 letters")
-        );
-        fs::remove_file(path).unwrap();
+        let place = (Some(path.as_path()), folder.path());
+        assert!(Key::take(place).unwrap_err().to_string().contains("32 letters"));
+        fs::remove_file(&path).unwrap();
         // A key that is named has to be there: another one would not know the marks.
-        assert!(Key::take(&settings).is_err());
+        assert!(Key::take(place).is_err());
     }
 }

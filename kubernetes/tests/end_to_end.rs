@@ -422,7 +422,7 @@ async fn a_gang_that_is_marked_and_then_handed_back_loses_its_marks() {
     let fake = Fake::start(world).await;
     let mut settings = settings(&folder);
     std::fs::create_dir(&settings.state_dir).unwrap();
-    settings.marks = Key::take(&settings).unwrap();
+    settings.marks = Key::take(settings.key_place()).unwrap();
     let cluster = fake.cluster(&settings);
     let marks = || {
         let world = fake.world.lock().unwrap();

@@ -12,6 +12,7 @@ mod folding;
 mod forward;
 pub mod gradient;
 pub mod graph;
+mod load;
 mod matrix;
 mod normaliser;
 mod onnx_file;

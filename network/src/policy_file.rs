@@ -27,7 +27,6 @@ use crate::contract::Contract;
 use crate::error::Error;
 use crate::graph::Graph;
 use crate::normaliser::Normaliser;
-use crate::onnx_file;
 use crate::parameters::{Layout, NetworkConfig};
 
 /// What a network policy file begins with.
@@ -157,17 +156,6 @@ impl TrainingHeader {
     }
 }
 
-/// What a file begins with; none where it is empty.
-fn first_byte(path: &Path) -> Result<Option<u8>, Error> {
-    let mut byte = [0];
-    let file = std::fs::File::open(path).map_err(Error::io(path))?;
-    match std::io::Read::read(&mut &file, &mut byte) {
-        Ok(1) => Ok(Some(byte[0])),
-        Ok(_) => Ok(None),
-        Err(source) => Err(Error::io(path)(source)),
-    }
-}
-
 impl TrainedNetwork {
     /// The names and places of its parameters.
     ///
@@ -177,15 +165,12 @@ impl TrainedNetwork {
         layout_of(self.config, self.contract.spaces, self.graph.as_deref())
     }
 
-    /// Reads a network policy file, the network part of a training checkpoint, or an ONNX model.
+    /// Reads a network policy file, or the network part of a training checkpoint.
     ///
     /// # Errors
     /// [`Error::Io`] where it cannot be read; [`Error::File`] where it is cut short, altered, of another version or does not
     /// fit itself.
-    pub fn load(path: &Path) -> Result<TrainedNetwork, Error> {
-        if first_byte(path)? == Some(onnx_file::FIRST_BYTE) {
-            return onnx_file::load(path);
-        }
+    pub(crate) fn load_own(path: &Path) -> Result<TrainedNetwork, Error> {
         let opened = Container::open(path, &[(MAGIC, FORMAT_VERSION), TRAINING])?;
         let is_training = opened.magic == TRAINING.0;
         let refuse = |error: serde_json::Error| {
@@ -287,7 +272,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, saved) = (folder.path().join("a.ckpt"), network());
         saved.save(&path).unwrap();
-        assert_eq!(TrainedNetwork::load(&path).unwrap(), saved);
+        assert_eq!(TrainedNetwork::load_own(&path).unwrap(), saved);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
@@ -298,7 +283,7 @@ mod tests {
         let good = network().to_bytes(&path).unwrap();
         let reason = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
-            TrainedNetwork::load(&path).unwrap_err().to_string()
+            TrainedNetwork::load_own(&path).unwrap_err().to_string()
         };
         for length in [0, 5, 15, 40, good.len() / 2, good.len() - 1] {
             assert!(reason(&good[..length]).contains("cut short"), "{length}");
@@ -316,7 +301,7 @@ mod tests {
             said.contains("not a checkpoint") && said.contains("PLEACHNW or PLEACHCK"),
             "{said}"
         );
-        let none = TrainedNetwork::load(&folder.path().join("none"));
+        let none = TrainedNetwork::load_own(&folder.path().join("none"));
         assert!(matches!(none, Err(Error::Io { .. })));
     }
 
@@ -327,12 +312,12 @@ mod tests {
         let mut wrong = network();
         wrong.parameters.pop();
         wrong.save(&path).unwrap();
-        let said = TrainedNetwork::load(&path).unwrap_err().to_string();
+        let said = TrainedNetwork::load_own(&path).unwrap_err().to_string();
         assert!(said.contains("the network has"), "{said}");
         let mut wrong = network();
         wrong.parameters[0] = f32::NAN;
         wrong.save(&path).unwrap();
-        let said = TrainedNetwork::load(&path).unwrap_err().to_string();
+        let said = TrainedNetwork::load_own(&path).unwrap_err().to_string();
         assert!(said.contains("not finite"), "{said}");
     }
 
@@ -350,7 +335,7 @@ mod tests {
                 .unwrap()
                 .set_len(5 << 30)
                 .unwrap();
-            TrainedNetwork::load(&path).unwrap_err().to_string()
+            TrainedNetwork::load_own(&path).unwrap_err().to_string()
         };
         let mut header = training_header(&network);
         header["num_parameters"] = json!(1 << 28);
@@ -376,7 +361,7 @@ mod tests {
         header["another_key"] = json!(true);
         for num_lists in [3, 4] {
             std::fs::write(&path, training_bytes(&header, &network, num_lists)).unwrap();
-            let read = TrainedNetwork::load(&path).unwrap();
+            let read = TrainedNetwork::load_own(&path).unwrap();
             assert_eq!(
                 (&read.parameters, &read.contract, read.config, read.normaliser),
                 (
@@ -398,10 +383,10 @@ mod tests {
             assert_eq!(provenance.settings["ppo"]["gradients"], "burn");
             // Written again it is a network policy file, with the same content.
             read.save(&path).unwrap();
-            assert_eq!(TrainedNetwork::load(&path).unwrap(), read);
+            assert_eq!(TrainedNetwork::load_own(&path).unwrap(), read);
         }
         std::fs::write(&path, training_bytes(&header, &network, 2)).unwrap();
-        let said = TrainedNetwork::load(&path).unwrap_err().to_string();
+        let said = TrainedNetwork::load_own(&path).unwrap_err().to_string();
         assert!(said.contains("the network has"), "{said}");
     }
 
@@ -417,7 +402,7 @@ mod tests {
             let lists = [network.parameters.as_slice()];
             let bytes = Container::encode(MAGIC, FORMAT_VERSION, header.to_string().as_bytes(), &lists);
             std::fs::write(&path, bytes).unwrap();
-            TrainedNetwork::load(&path)
+            TrainedNetwork::load_own(&path)
         };
         let read = write(&header).unwrap();
         assert_eq!(read.provenance.settings, json!({"renamed": 1}));

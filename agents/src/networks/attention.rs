@@ -10,7 +10,7 @@ use pleach_env::Spaces;
 use pleach_network::NetworkConfig;
 use pleach_network::graph::{Builder, Graph, Op};
 
-use super::{Architecture, RowNetwork, Rows, Scored, linear};
+use super::architecture::{Architecture, RowNetwork, Rows, Scored, linear};
 
 #[derive(Module, Debug)]
 pub struct Layer<B: Backend> {

@@ -8,16 +8,13 @@
 //! be taken, and nobody writes one by hand; the operators say how rollouts and daemons compute the same in plain Rust. Before a
 //! training begins both are held to each other ([`check`]).
 
+mod architecture;
 mod attention;
 mod on_burn;
 mod set;
 #[cfg(test)]
 mod tests;
 
-use burn::module::Module;
-use burn::nn::{Initializer, Linear, LinearConfig};
-use burn::tensor::Tensor;
-use burn::tensor::backend::Backend;
 use pleach_env::{Seed, Spaces};
 use pleach_network::graph::Graph;
 use pleach_network::{DecisionBatch, Inference, Layout, NetworkConfig};
@@ -26,48 +23,8 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::random::{initial_parameters, uniform};
 
+pub use architecture::{Architecture, RowNetwork, Rows, Scored, linear};
 pub(crate) use on_burn::{OutputGradients, Outputs, PartGradient};
-
-/// Decisions padded to the same number of candidates.
-#[derive(Clone, Debug)]
-pub struct Rows<B: Backend> {
-    /// Features of the candidates, zero where there is none. `[D, C, F]`
-    pub rows: Tensor<B, 3>,
-    /// 1 where there is a candidate, 0 for padding. `[D, C]`
-    pub here: Tensor<B, 2>,
-    /// Global features. `[D, G]`
-    pub context: Tensor<B, 2>,
-}
-
-/// What a network says of decisions.
-#[derive(Clone, Debug)]
-pub struct Scored<B: Backend> {
-    /// A score for each candidate, larger being better; what stands at padding is not read. `[D, C]`
-    pub scores: Tensor<B, 2>,
-    /// What is expected of the decision, in the head's own unit. `[D, 1]`
-    pub value: Tensor<B, 2>,
-}
-
-/// A network over the rows of a decision.
-pub trait RowNetwork<B: Backend>: Module<B> {
-    /// Scores decisions. Padding must not change the scores of others.
-    fn forward(&self, rows: Rows<B>) -> Scored<B>;
-}
-
-/// A family of networks.
-pub trait Architecture: 'static {
-    /// The module on a backend.
-    type On<B: Backend>: RowNetwork<B>;
-
-    /// A module of these sizes for rows of F features and a context of G numbers. What its parameters begin with does not matter.
-    fn init<B: Backend>(config: NetworkConfig, spaces: Spaces, device: &B::Device) -> Self::On<B>;
-}
-
-/// `x W + b`, with zeros to begin with: parameters come from the run's own seed.
-pub fn linear<B: Backend>(inputs: usize, outputs: usize, device: &B::Device) -> Linear<B> {
-    let config = LinearConfig::new(inputs, outputs);
-    config.with_initializer(Initializer::Zeros).init(device)
-}
 
 /// A registered architecture.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use burn::tensor::{Tensor, TensorData, Transaction};
 use pleach_env::Spaces;
 use pleach_network::{DecisionBatch, Layout};
 
-use super::{Architecture, RowNetwork as _, Rows};
+use super::architecture::{Architecture, RowNetwork as _, Rows};
 use crate::device::Device;
 
 /// Outputs of the network for a list of decisions, without padding.

@@ -11,7 +11,7 @@ use burn::tensor::backend::Backend;
 use pleach_env::Spaces;
 use pleach_network::NetworkConfig;
 
-use super::{Architecture, RowNetwork, Rows, Scored, linear};
+use super::architecture::{Architecture, RowNetwork, Rows, Scored, linear};
 
 /// Added to the scores of padding before a softmax.
 const FAR_BELOW: f32 = -1e9;

@@ -3,9 +3,15 @@
 //! The script holds none of them. One that is held for the daemon all the same, by an older script or by hand, has to be given
 //! back: the daemon decides about none, so nobody else ever would.
 
-use super::slurm::{JOB_FIELDS_BEFORE_MARK, NUM_JOB_FIELDS, SQUEUE};
 use super::table::fields;
 use crate::mark::Mark;
+
+/// Fields of a line of a job.
+pub(super) const NUM_JOB_FIELDS: usize = 26;
+/// Fields before the mark.
+const JOB_FIELDS_BEFORE_MARK: usize = 11;
+
+pub(super) const SQUEUE: &str = "squeue";
 
 /// Names of parts that are held for the daemon, as `LEADER+PART`, from what `squeue` was asked for. Lines that cannot be read are
 /// none; who reads the jobs refuses them.

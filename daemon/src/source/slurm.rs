@@ -13,7 +13,7 @@ use pleach_scheduler::ExternalId;
 
 use super::node::{NODE_FIELDS, SINFO, node};
 use super::node_list::expand;
-use super::parts;
+use super::parts::{self, NUM_JOB_FIELDS, SQUEUE};
 use super::request::{asked, time_limit};
 use super::shares;
 use super::site::check_partition;
@@ -27,11 +27,6 @@ use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
 const JOB_FIELDS: &str = "JobArrayID:|,State:|,PriorityLong:|,tres-per-node:|,tres-per-job:|,tres-per-task:|,\
 tres-per-socket:|,NumNodes:|,NumCPUs:|,NodeList:|,ReqNodes:|,admin_comment:|,Reason:|,TimeLimit:|,SubmitTime:|,StartTime:|,\
 RestartCnt:|,OverSubscribe:|,Contiguous:|,Feature:|,Dependency:|,Reservation:|,Licenses:|,Partition:|,UserName:|,Account:|";
-pub(super) const NUM_JOB_FIELDS: usize = 26;
-/// Fields before the mark.
-pub(super) const JOB_FIELDS_BEFORE_MARK: usize = 11;
-
-pub(super) const SQUEUE: &str = "squeue";
 
 /// Reasons for which Slurm itself would start a job later: it may be held and decided by the daemon.
 const OPEN_REASONS: [&str; 6] = [

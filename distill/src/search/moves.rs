@@ -1,6 +1,5 @@
 //! Small changes of a tree.
 
-use pleach_scheduler::features::FeatureSchema;
 use pleach_scheduler::policy::TieKey;
 use pleach_scheduler::portable_math::exp;
 use rand::RngExt as _;
@@ -256,16 +255,15 @@ fn offer_others(draft: &mut Draft, config: &SearchConfig, rng: &mut ChaCha8Rng) 
 }
 
 /// The feature that orders as a tie key does: half the time a first weight stands beside it and begins where the tree is.
-fn feature_of(tie_key: TieKey) -> Option<u16> {
+/// None where the rows do not have it.
+fn feature_of(tie_key: TieKey, rows: &Rows) -> Option<u16> {
     let name = match tie_key {
         TieKey::Index => return None,
         TieKey::Arrival => "rank_arrival",
         TieKey::ShortestEstimate => "remaining_s",
         TieKey::SmallestGpuTime => "gpu_time_gpu_s",
     };
-    FeatureSchema::current()
-        .joined_index(name)
-        .map(|feature| feature as u16)
+    rows.schema().joined_index(name).map(|feature| feature as u16)
 }
 
 /// To two digits: a key is there to be read.
@@ -302,7 +300,7 @@ fn weigh(draft: &mut Draft, rows: &Rows, config: &SearchConfig, rng: &mut ChaCha
     if num == 0
         && config.key_features_max > 1
         && rng.random::<bool>()
-        && let Some(own) = feature_of(draft.tie_key).filter(|own| *own != feature)
+        && let Some(own) = feature_of(draft.tie_key, rows).filter(|own| *own != feature)
     {
         draft.key.push((own, 1.0));
     }

@@ -11,10 +11,8 @@
 //! which converges for positive weights (Sinkhorn and Knopp, Pacific J. Math. 1967). Powers of 0 leave the shares as they are.
 
 use pleach_scheduler::ConfigError;
-use pleach_scheduler::portable_math::{exp, ln};
+use pleach_scheduler::portable_math::exp;
 use serde::{Deserialize, Serialize};
-
-use super::{EndShares, OutcomeModel};
 
 /// Most rounds of scaling. *Assumed*: shares are met to 1e-9 within some dozen.
 const ROUNDS_MAX: usize = 200;
@@ -66,42 +64,9 @@ pub(crate) struct Chances {
     pub(crate) unsuccessful: f64,
 }
 
-impl From<EndShares> for Chances {
-    fn from(shares: EndShares) -> Chances {
-        Chances {
-            killed: shares.killed,
-            unsuccessful: shares.unsuccessful,
-        }
-    }
-}
-
-impl OutcomeModel {
-    /// The chances of all jobs of a list, of which gang size and run time (s, above 0) are given.
-    pub(crate) fn chances(&self, jobs: &[(u32, f64)]) -> Vec<Chances> {
-        let mut chances: Vec<Chances> = jobs.iter().map(|(gang, _)| self.shares(*gang).into()).collect();
-        if self.lean.is_none() {
-            return chances;
-        }
-        for row in &self.ends {
-            let is_of_row = |(_, (gang, _)): &(usize, &(u32, f64))| self.shares(*gang) == *row;
-            let own: Vec<(usize, f64)> = jobs
-                .iter()
-                .enumerate()
-                .filter(is_of_row)
-                .map(|(place, (_, run_time_s))| (place, ln(*run_time_s)))
-                .collect();
-            for (place, own) in own.iter().zip(leaning(row, self.lean, &own)) {
-                chances[place.0] = own;
-            }
-        }
-        chances
-    }
-}
-
-/// The chances of the jobs of a row, from the logarithms of their run times.
-fn leaning(row: &EndShares, lean: Lean, jobs: &[(usize, f64)]) -> Vec<Chances> {
+/// The chances of the jobs of a row, of which `shares` are killed and unsuccessful, from the logarithms of their run times.
+pub(super) fn leaning(shares: [f64; 2], lean: Lean, jobs: &[(usize, f64)]) -> Vec<Chances> {
     let num_jobs = jobs.len().max(1) as f64;
-    let shares = [row.killed, row.unsuccessful];
     let passed = 1.0 - shares[0] - shares[1];
     let middle = jobs.iter().map(|(_, log)| log).sum::<f64>() / num_jobs;
     let weights = jobs.iter().map(|(_, log)| {

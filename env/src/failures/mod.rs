@@ -26,7 +26,8 @@ pub mod reasons;
 #[cfg(test)]
 mod tests;
 
-use lean::{Chances, Lean};
+use lean::{Chances, Lean, leaning};
+use pleach_scheduler::portable_math::ln;
 use reasons::{REASONS, pick_reason, size_of};
 
 /// How jobs of a size end.
@@ -39,6 +40,15 @@ pub struct EndShares {
     pub killed: f64,
     /// Part that ends unsuccessful, [0, 1].
     pub unsuccessful: f64,
+}
+
+impl From<EndShares> for Chances {
+    fn from(shares: EndShares) -> Chances {
+        Chances {
+            killed: shares.killed,
+            unsuccessful: shares.unsuccessful,
+        }
+    }
 }
 
 /// How jobs end, by size.
@@ -54,6 +64,32 @@ pub struct OutcomeModel {
     pub recovers: f64,
     /// Most failed trials of a job, 1 or more.
     pub max_failed_trials: u32,
+}
+
+impl OutcomeModel {
+    /// The chances of all jobs of a list, of which gang size and run time (s, above 0) are given.
+    pub(crate) fn chances(&self, jobs: &[(u32, f64)]) -> Vec<Chances> {
+        let mut chances: Vec<Chances> = jobs.iter().map(|(gang, _)| self.shares(*gang).into()).collect();
+        if self.lean.is_none() {
+            return chances;
+        }
+        for row in &self.ends {
+            let is_of_row = |(_, (gang, _)): &(usize, &(u32, f64))| self.shares(*gang) == *row;
+            let own: Vec<(usize, f64)> = jobs
+                .iter()
+                .enumerate()
+                .filter(is_of_row)
+                .map(|(place, (_, run_time_s))| (place, ln(*run_time_s)))
+                .collect();
+            for (place, own) in own
+                .iter()
+                .zip(leaning([row.killed, row.unsuccessful], self.lean, &own))
+            {
+                chances[place.0] = own;
+            }
+        }
+        chances
+    }
 }
 
 /// How a job ends.

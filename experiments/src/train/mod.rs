@@ -27,6 +27,7 @@ mod part;
 mod population;
 mod run;
 mod selection;
+mod task;
 mod teachers;
 #[cfg(test)]
 mod tests;

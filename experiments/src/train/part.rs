@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::constraint::Constraint;
 use super::objective::{self, Objective};
 use super::population::Play;
-use super::units::Task;
+use super::task::Task;
 use crate::error::Error;
 
 /// Of so many plays of a part one is played again. *Assumed*: a thirty-second more work for what others play.

@@ -11,9 +11,9 @@ use super::part::Part;
 use super::population::{Bounded, Generation, Play};
 use super::settings::TrainSettings;
 use super::settings_file;
+use super::task::Task;
 use super::units::{
-    Begun, EXCHANGE_BYTES_MAX, Headed, POLL, STATE_FILE, TASK_FILE, Task, UNITS, begun_file, part_file,
-    program,
+    Begun, EXCHANGE_BYTES_MAX, Headed, POLL, STATE_FILE, TASK_FILE, UNITS, begun_file, part_file, program,
 };
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;

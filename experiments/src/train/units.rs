@@ -9,7 +9,6 @@
 //! folder can write its checkpoints too.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -19,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::part::{self, Limits, Part};
 use super::population::{Generation, Play};
+use super::task::Task;
 use crate::error::Error;
 use crate::evaluate::policy_spec::PolicySpec;
 use crate::run_folder::hash::hash_file;
@@ -64,34 +64,6 @@ pub(super) struct Headed {
     /// As in the [`Task`].
     #[serde(default = "first_version")]
     pub(super) program: String,
-}
-
-/// What is to be played.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Task {
-    /// See [`program`].
-    pub(super) program: String,
-    /// Generations made before.
-    pub(super) generation: u64,
-    /// Hex SHA-256 of the state.
-    pub(super) state: String,
-    /// Hex SHA-256 of the run's settings.
-    pub(super) settings: String,
-    /// Parts of the generation, the training process's own among them.
-    pub(super) num_units: usize,
-    /// Plays of the generation.
-    pub(super) num_plays: usize,
-    /// The heuristic against which bounds are held, if any are.
-    pub(super) baseline: Option<String>,
-}
-
-impl Task {
-    /// The plays of a part.
-    pub(super) fn part(&self, unit: usize) -> Range<usize> {
-        let at = |unit: usize| unit * self.num_plays / self.num_units;
-        at(unit)..at(unit + 1)
-    }
 }
 
 /// That a unit has begun its part of a state.

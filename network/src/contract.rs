@@ -31,6 +31,13 @@ pub struct Contract {
     /// Who decides while the queue is short, if not the network. Chosen by simulation (`pleach calibrate`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standby: Option<Standby>,
+    /// Who decides where gangs are wide, if not the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wide_gangs: Option<WideGangs>,
+    /// Whether it makes unopposed starts: where it would hold, or start a job slower than it could, and nobody else wants the GPUs
+    /// ([`ChoiceRule::unopposed_starts`](pleach_scheduler::policy::ChoiceRule::unopposed_starts)).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unopposed_starts: bool,
 }
 
 /// A heuristic that decides while the queue is short: a network learns what to do where jobs wait.
@@ -41,6 +48,18 @@ pub struct Standby {
     pub policy: String,
     /// It decides while waiting jobs ask for fewer GPUs than so many times all; above 0, at most 100.
     pub pending_gpus_ratio: f64,
+}
+
+/// A heuristic that decides where gangs are wide: a network that met few of them waits for places for them. Only on clusters whose
+/// jobs can have nothing else than what they ask for, no other GPU type, size or cores; elsewhere such a heuristic knows too little.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WideGangs {
+    /// The heuristic's name.
+    pub policy: String,
+    /// It decides while the jobs that run and wait have more GPUs in the mean than so many nodes of mean size; above 0, at most
+    /// 1,000.
+    pub nodes_per_job: f64,
 }
 
 impl Contract {
@@ -58,6 +77,8 @@ impl Contract {
             prior: None,
             one_type: false,
             standby: None,
+            wide_gangs: None,
+            unopposed_starts: false,
         }
     }
 

@@ -7,6 +7,7 @@
 mod container;
 mod contract;
 mod decision_batch;
+mod deputies;
 mod error;
 mod folding;
 mod forward;
@@ -27,7 +28,7 @@ pub mod softmax;
 mod fixtures;
 
 pub use container::Container;
-pub use contract::{Contract, Standby};
+pub use contract::{Contract, Standby, WideGangs};
 pub use decision_batch::{DecisionBatch, DecisionRef, action_of, choice_of};
 pub use error::{Error, SETTING_MAX};
 pub use folding::{FeatureRanges, Watched, fold};

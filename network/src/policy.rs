@@ -4,16 +4,17 @@
 use std::path::Path;
 
 use pleach_scheduler::features::FeatureSchema;
-use pleach_scheduler::policy::{DecisionPoint, Needs, Policy};
+use pleach_scheduler::policy::{ChoiceRule, DecisionPoint, Needs, Policy};
 use pleach_scheduler::{PolicyError, Rows, Scorer};
 
-use crate::contract::{Contract, Standby};
+use crate::contract::Contract;
 use crate::decision_batch::DecisionRef;
+use crate::deputies::Deputies;
 use crate::error::Error;
 use crate::forward::{Inference, Scratch};
 use crate::parameters::Layout;
 use crate::policy_file::TrainedNetwork;
-use crate::prior::{Prior, PriorPolicy};
+use crate::prior::PriorPolicy;
 
 /// A trained network, for evaluation, as a teacher, or in production.
 #[derive(Clone, Debug)]
@@ -26,8 +27,8 @@ pub struct LearnedPolicy {
     logits: Vec<f32>,
     prior: Option<(PriorPolicy, Vec<f32>)>,
     one_type: bool,
-    /// Who decides below which queue.
-    standby: Option<(PriorPolicy, f64)>,
+    deputies: Deputies,
+    unopposed_starts: bool,
     /// Prior logits of the admissible candidates; zero without a prior.
     priors: Vec<f32>,
 }
@@ -54,7 +55,7 @@ impl LearnedPolicy {
     ///
     /// # Errors
     /// [`Error::Contract`] where the network was trained on a view that this program does not have, [`Error::Config`] for a
-    /// standby that cannot be.
+    /// heuristic in its place that cannot be.
     pub fn new(contract: &Contract, inference: Inference) -> Result<LearnedPolicy, Error> {
         contract.check_view()?;
         let num_candidates = contract.spaces.num_candidates;
@@ -69,7 +70,8 @@ impl LearnedPolicy {
             inference,
             prior,
             one_type: contract.one_type,
-            standby: contract.standby.as_ref().map(standby).transpose()?,
+            deputies: Deputies::new(contract)?,
+            unopposed_starts: contract.unopposed_starts,
             priors: Vec::with_capacity(num_candidates),
         })
     }
@@ -81,10 +83,11 @@ impl LearnedPolicy {
         self
     }
 
-    /// Whether it reads the cluster beside the numbers: where it corrects a heuristic, or has one on standby.
+    /// Whether it reads the cluster beside the numbers: where it corrects a heuristic, leaves decisions to one, or makes unopposed
+    /// starts.
     #[must_use]
     pub fn reads_cluster(&self) -> bool {
-        self.prior.is_some() || self.standby.is_some()
+        self.prior.is_some() || self.unopposed_starts || !self.deputies.is_none()
     }
 
     /// The heuristic that decides in its place on clusters of several GPU types, by name; none: it decides there too.
@@ -157,17 +160,6 @@ impl Scorer for LearnedPolicy {
     }
 }
 
-/// The heuristic of a standby, and the queue below which it decides.
-fn standby(standby: &Standby) -> Result<(PriorPolicy, f64), Error> {
-    let ratio = standby.pending_gpus_ratio;
-    if !(ratio > 0.0 && ratio <= 100.0) {
-        let key = "standby.pending_gpus_ratio";
-        return Err(Error::config(key, ratio, "above 0 and at most 100"));
-    }
-    let policy = standby.policy.clone();
-    Ok((PriorPolicy::new(&Prior { policy, weight: 1.0 })?, ratio))
-}
-
 /// The logits of admissible candidates; the masked ones get the smallest finite number.
 fn only_admissible(logits: &[f32], mask: &[bool], scores: &mut [f32]) {
     for (score, (logit, admissible)) in scores.iter_mut().zip(logits.iter().zip(mask)) {
@@ -184,19 +176,23 @@ impl Policy for LearnedPolicy {
         self.needs
     }
 
+    fn choice_rule(&self) -> ChoiceRule<'_> {
+        ChoiceRule {
+            unopposed_starts: self.unopposed_starts,
+            ..ChoiceRule::PLAIN
+        }
+    }
+
     fn score(&mut self, point: DecisionPoint<'_>, scores: &mut [f32]) -> Result<(), PolicyError> {
         let observation = point.observation;
-        if let Some((standby, ratio)) = &mut self.standby {
-            let cluster = point.cluster;
-            if (cluster.num_pending_gpus() as f64) < *ratio * f64::from(cluster.num_gpus()) {
-                let mut logits = std::mem::take(&mut self.logits);
-                logits.resize(scores.len(), 0.0);
-                let scored = standby.score(point, &mut logits);
-                only_admissible(&logits, observation.mask, scores);
-                self.logits = logits;
-                scored?;
-                return PolicyError::check_finite(scores);
-            }
+        if let Some(deputy) = self.deputies.of(point.cluster) {
+            let mut logits = std::mem::take(&mut self.logits);
+            logits.resize(scores.len(), 0.0);
+            let scored = deputy.score(point, &mut logits);
+            only_admissible(&logits, observation.mask, scores);
+            self.logits = logits;
+            scored?;
+            return PolicyError::check_finite(scores);
         }
         self.priors.clear();
         if let Some((prior, logits)) = &mut self.prior {

@@ -40,6 +40,7 @@ pub(crate) struct Callable {
     pub(crate) tie_key: TieKey,
     pub(crate) key_weights: Vec<KeyWeight>,
     pub(crate) guards: Guards,
+    pub(crate) unopposed_starts: bool,
     pub(crate) failure: Failure,
 }
 
@@ -107,6 +108,7 @@ impl Policy for Callable {
             key_weights: &self.key_weights,
             tie_key: self.tie_key,
             guards: self.guards,
+            unopposed_starts: self.unopposed_starts,
         }
     }
 

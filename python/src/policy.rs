@@ -120,9 +120,9 @@ impl Policy {
                 (tie_key, Vec::new())
             }
         };
-        let guards = like
-            .as_ref()
-            .map_or(Guards::NONE, |like| like.choice_rule().guards);
+        let rule = like.as_ref().map(|like| like.choice_rule());
+        let guards = rule.map_or(Guards::NONE, |rule| rule.guards);
+        let unopposed_starts = rule.is_some_and(|rule| rule.unopposed_starts);
         let own = match (like, candidates) {
             (Some(like), _) => Some(like.needs()),
             (None, Some(text)) => Some(candidates_of(text)?.needs()),
@@ -136,6 +136,7 @@ impl Policy {
             tie_key,
             key_weights,
             guards,
+            unopposed_starts,
             failure: Failure::default(),
         };
         let copy = function.clone();

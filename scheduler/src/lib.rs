@@ -65,6 +65,7 @@ pub mod policy;
 pub mod portable_math;
 mod rows;
 pub mod tree;
+mod unopposed;
 mod watched;
 
 pub use action_set::{ActionKind, ActionSet};

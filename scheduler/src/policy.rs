@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::action_set::{ActionKind, ActionSet};
-use crate::candidate::{CandidateSet, MAX_CANDIDATES};
+use crate::candidate::{Candidate, CandidateKind, CandidateSet, MAX_CANDIDATES};
 use crate::cluster::{Cluster, Template};
 use crate::error::{ConfigError, PolicyError};
 use crate::guards::Guards;
@@ -11,6 +11,7 @@ use crate::ids::Time;
 use crate::key_weight::{KeyWeight, weighted_sum_of_row};
 use crate::lens::LensSet;
 use crate::observation::ObservationRef;
+use crate::unopposed::{InPlaceOf, Unopposed};
 
 /// What a policy sees: the same facts twice, typed for heuristics and as numbers for networks and trees.
 #[derive(Clone, Copy, Debug)]
@@ -212,6 +213,9 @@ pub struct ChoiceRule<'a> {
     pub tie_key: TieKey,
     /// What may not be done, whatever the scores say.
     pub guards: Guards,
+    /// Where *hold* would be chosen, or a start of a job where it runs slower than it could, an unopposed start is made instead if
+    /// there is one: on GPUs that nobody else wants (`unopposed.rs`).
+    pub unopposed_starts: bool,
 }
 
 impl ChoiceRule<'_> {
@@ -220,6 +224,7 @@ impl ChoiceRule<'_> {
         key_weights: &[],
         tie_key: TieKey::Index,
         guards: Guards::NONE,
+        unopposed_starts: false,
     };
 }
 
@@ -327,32 +332,91 @@ pub fn choose<K: PartialOrd>(scores: &[f32], mask: &[bool], key: impl Fn(usize) 
 
 /// What a policy takes at a decision point that it gave these scores, among the candidates that its guards allow: the highest
 /// score, then the least weighted sum, then the smallest tie key, then the lowest index. None if all are masked. Hold loses every
-/// tie.
+/// tie, and gives way to unopposed starts where these are to be made.
 pub fn choice_of<P: Policy + ?Sized>(policy: &P, point: &DecisionPoint<'_>, scores: &[f32]) -> Option<usize> {
-    let ChoiceRule {
-        key_weights: weights,
-        tie_key,
-        guards,
-    } = policy.choice_rule();
-    let tie_key = |index| tie_key.of(point.cluster, point.candidates, index);
+    let rule = policy.choice_rule();
     let guarded;
     let mut mask = point.observation.mask;
-    if !guards.is_none() {
-        guarded = guarded_mask(guards, point);
+    if !rule.guards.is_none() {
+        guarded = guarded_mask(rule.guards, point);
         mask = &guarded[..mask.len()];
     }
-    if weights.is_empty() {
+    let choice = best_of(&rule, point, scores, mask);
+    if rule.unopposed_starts {
+        return choice.map(|choice| unopposed(&rule, point, scores, mask, choice).unwrap_or(choice));
+    }
+    choice
+}
+
+/// The first of the unmasked candidates in the order of a rule.
+fn best_of(rule: &ChoiceRule<'_>, point: &DecisionPoint<'_>, scores: &[f32], mask: &[bool]) -> Option<usize> {
+    let tie_key = |index| rule.tie_key.of(point.cluster, point.candidates, index);
+    if rule.key_weights.is_empty() {
         return choose(scores, mask, tie_key);
     }
     let sum = |index| {
         let is_about_a_job = point.candidates.get(index).is_some_and(|row| row.job.is_some());
         if is_about_a_job {
-            weighted_sum_of_row(weights, point.observation.row(index))
+            weighted_sum_of_row(rule.key_weights, point.observation.row(index))
         } else {
             f64::INFINITY
         }
     };
     choose(scores, mask, |index| (sum(index), tie_key(index)))
+}
+
+/// The unopposed start that is made in the place of a choice: of a hold the best by the scores, of a job's start that which is
+/// fastest.
+fn unopposed(
+    rule: &ChoiceRule<'_>,
+    point: &DecisionPoint<'_>,
+    scores: &[f32],
+    mask: &[bool],
+    choice: usize,
+) -> Option<usize> {
+    let set = point.candidates;
+    let chosen = set.get(choice)?;
+    let is_better = |row: &Candidate| match chosen.kind {
+        CandidateKind::Hold => row.kind == CandidateKind::Start,
+        CandidateKind::Start => {
+            row.kind == CandidateKind::Start && row.job == chosen.job && is_faster(row, chosen)
+        }
+        CandidateKind::Reserve | CandidateKind::Preempt => false,
+    };
+    let mut rest = [false; MAX_CANDIDATES];
+    for ((own, mask), row) in rest.iter_mut().zip(mask).zip(set.iter()) {
+        *own = *mask && is_better(row);
+    }
+    let rest = &mut rest[..mask.len().min(MAX_CANDIDATES)];
+    if !rest.contains(&true) {
+        return None;
+    }
+    let unopposed = Unopposed::new(point.cluster)?;
+    let in_place_of = match chosen.kind {
+        CandidateKind::Hold => InPlaceOf::Hold,
+        _ => InPlaceOf::SlowerStart,
+    };
+    while let Some(best) = best_of(rule, point, scores, rest) {
+        let row = set.get(best)?;
+        if unopposed.is(row, set.placement(row), in_place_of) {
+            return Some(best);
+        }
+        rest[best] = false;
+    }
+    None
+}
+
+/// Whether a start is on whole GPUs that the job has to itself, and faster than another.
+fn is_faster(row: &Candidate, other: &Candidate) -> bool {
+    let rate = |row: &Candidate| {
+        row.facts
+            .filter(|_| row.partner.is_none())
+            .map(|facts| facts.rate)
+    };
+    match (rate(row), rate(other)) {
+        (Some(own), Some(other)) => own > other,
+        _ => false,
+    }
 }
 
 /// The mask of a decision point less what guards forbid.

@@ -7,6 +7,7 @@ use pleach_experiments::distill::parts::{PartRow, markdown};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::workload_source::env_of;
 use pleach_experiments::train::fine_tuning::network_at;
+use pleach_network::{LearnedPolicy, TrainedNetwork, WideGangs};
 
 use crate::commands::Context;
 use crate::flags::CalibrateArgs;
@@ -18,8 +19,15 @@ use crate::progress::bars;
 /// A network that is not there, an unknown environment, a file in the way.
 pub fn run(args: &CalibrateArgs, context: &mut Context<'_>) -> Result<(), Error> {
     check_target(&args.to, args.force)?;
-    let network = network_at(&args.network)?;
-    let env = env_of(&args.env, None, None)?;
+    let network = with_rules(network_at(&args.network)?, args)?;
+    let Some(env) = args.env.as_ref().filter(|_| !args.no_standby) else {
+        network.save(&args.to)?;
+        return match args.quiet {
+            true => Ok(()),
+            false => context.say(&format!("written to {}", args.to.display())),
+        };
+    };
+    let env = env_of(env, None, None)?;
     let watcher = bars(args.quiet);
     let (network, calibration) = calibrate(&network, &env, args.seed, args.lists.into(), &watcher)?;
     network.save(&args.to)?;
@@ -31,6 +39,25 @@ pub fn run(args: &CalibrateArgs, context: &mut Context<'_>) -> Result<(), Error>
     }
     context.say(&words(&calibration))?;
     context.say(&format!("written to {}", args.to.display()))
+}
+
+/// The heuristic that decides where gangs are wide: the best of those that wait for nothing on lists of such gangs at loads of 0.1 to
+/// 1.5 (docs/suite.md).
+const WIDE_GANGS: &str = "sjf-reserve";
+
+/// The network with the rules that the flags ask for.
+fn with_rules(mut network: TrainedNetwork, args: &CalibrateArgs) -> Result<TrainedNetwork, Error> {
+    network.contract.unopposed_starts |= args.unopposed;
+    if let Some(nodes_per_job) = args.wide_gangs {
+        let policy = WIDE_GANGS.to_owned();
+        network.contract.wide_gangs = Some(WideGangs {
+            policy,
+            nodes_per_job,
+        });
+    }
+    // Refuses a bound that cannot be.
+    LearnedPolicy::from_network(&network)?;
+    Ok(network)
 }
 
 /// Refuses a name that is not a checkpoint's, and a file that is there unless it may be replaced.

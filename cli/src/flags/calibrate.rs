@@ -6,19 +6,29 @@ use clap::Args;
 
 /// Chooses who decides while the queue is short: the network, or a heuristic in its place. A network learns what to do where jobs
 /// wait; on an almost empty cluster its habits can cost. Judged on lists as long as the environment's, twice as
-/// long, and at loads 0.6 and 0.3; reported on others.
+/// long, and at loads 0.6 and 0.3; reported on others. Two rules more can be written into the network besides, or alone.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
 Examples:
   pleach calibrate --network runs/mine --env Pleach/PhillyGang-v1 --to careful.ckpt
+  pleach calibrate --network runs/mine --unopposed --wide-gangs 2 --no-standby --to careful.ckpt
   pleach evaluate --workload Pleach/PhillyGang-v1 --load 0.3 --policy gpu-time-reserve,runs/mine,careful.ckpt")]
 pub struct CalibrateArgs {
     /// A run of `train` or a checkpoint
     #[arg(long, value_name = "PATH")]
     pub network: PathBuf,
     /// Environment whose lists judge; `pleach workload list` names them
-    #[arg(long, value_name = "ID")]
-    pub env: String,
+    #[arg(long, value_name = "ID", required_unless_present = "no_standby")]
+    pub env: Option<String>,
+    /// Let the network make unopposed starts: where nobody else wants the GPUs it neither holds nor places a job looser than it could
+    #[arg(long)]
+    pub unopposed: bool,
+    /// Let sjf-reserve decide where the jobs that run and wait have more than so many nodes each in the mean
+    #[arg(long, value_name = "NODES")]
+    pub wide_gangs: Option<f64>,
+    /// Try no standby: what the network has stays
+    #[arg(long, conflicts_with_all = ["env", "lists", "seed", "json"])]
+    pub no_standby: bool,
     /// Lists of each part
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u16).range(2..=1000))]
     pub lists: u16,

@@ -21,13 +21,26 @@ pub fn text(trained: &TrainedNetwork) -> String {
         Some(prior) => format!("corrects {} (prior_weight {})", prior.policy, prior.weight),
         None => "alone".to_string(),
     };
-    let decides = match &contract.standby {
-        None => decides,
-        Some(standby) => format!(
-            "{decides}; {} decides while the queue asks for less than {} x all GPUs",
-            standby.policy, standby.pending_gpus_ratio
-        ),
+    let standby = contract.standby.as_ref().map(|standby| {
+        let (policy, ratio) = (&standby.policy, standby.pending_gpus_ratio);
+        format!("; {policy} decides while the queue asks for less than {ratio} x all GPUs")
+    });
+    let wide_gangs = contract.wide_gangs.as_ref().map(|wide| {
+        let (policy, nodes) = (&wide.policy, wide.nodes_per_job);
+        format!("; {policy} decides where jobs have more than {nodes} nodes each in the mean and no other type, size or cores to choose")
+    });
+    let unopposed = if contract.unopposed_starts {
+        "; makes unopposed starts"
+    } else {
+        ""
     };
+    let decides = [
+        decides,
+        standby.unwrap_or_default(),
+        wide_gangs.unwrap_or_default(),
+        unopposed.to_owned(),
+    ]
+    .concat();
     let elsewhere = match (contract.one_type, &contract.prior) {
         (true, Some(prior)) => format!("no: it has met one, and leaves several to {}", prior.policy),
         (true, None) => "no: it has met one".to_string(),
@@ -101,6 +114,8 @@ mod tests {
         for words in [
             "trained on: Pleach/PhillyGang-v1: 8 nodes, 64 GPUs, 300 jobs",
             "decides: corrects ",
+            "; sjf-reserve decides where jobs have more than 2 nodes each",
+            "; makes unopposed starts",
             "candidates: the first ",
             "several GPU types: no: it has met one",
             "hidden 16, context 16, heads 0; ",

@@ -21,8 +21,9 @@ impl Cluster {
         self.worth.fastest
     }
 
-    /// Whether jobs can have anything else than what they ask for.
-    pub(crate) fn has_choice(&self) -> bool {
+    /// Whether jobs can have anything else than what they ask for: another GPU type, another size, other cores.
+    #[must_use]
+    pub fn has_choice(&self) -> bool {
         self.worth.has_choice
     }
 

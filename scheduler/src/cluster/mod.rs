@@ -17,6 +17,7 @@ pub mod decision;
 mod fit;
 mod forget;
 mod free;
+mod free_counts;
 mod goodput_cache;
 mod node_set;
 mod nodes;
@@ -45,6 +46,7 @@ pub use shape::{Shape, ShapeId};
 pub use shared::{PACKED_MAX, Resident, SharedGpu};
 pub use tables::{Job, JobState, Node, NodeState, Placement, Rack, Slice, Submission, Tenant};
 
+pub(crate) use free_counts::FreeCounts;
 pub(crate) use queue::{
     Head, Kept, Order, Queue, Rekey, Row, Waiting, has_passed_first_class, rest_weight, service_class,
 };

@@ -6,6 +6,7 @@
 
 use super::Cluster;
 use super::tables::{Slice, num_in};
+use crate::cluster_spec::ModelClass;
 use crate::ids::{ClassId, GpuTypeId, JobId, NodeId};
 use crate::physics::links::{Spread, Tier};
 
@@ -90,12 +91,8 @@ impl Cluster {
                 tier,
             };
             fabric.locality(step, spread, tightest, 1).max(1e-3)
-        } else if num_racks > 1 && one_rack {
-            class.locality.cross_rack
-        } else if num_nodes > num_nodes_min {
-            class.locality.more_nodes
         } else {
-            1.0
+            tier_factor(class, (num_nodes, num_racks), (num_nodes_min, one_rack))
         };
         let rate = class.speed[gpu_type.index()] * locality;
         PlacementFacts {
@@ -108,6 +105,19 @@ impl Cluster {
             rate,
             num_left,
         }
+    }
+
+    /// The locality factor of so many GPUs on so many nodes and racks; none where a fabric says more than these numbers tell.
+    pub(crate) fn factor_of(
+        &self,
+        class: ClassId,
+        num_gpus: u32,
+        (num_nodes, num_racks): (u32, u32),
+    ) -> Option<f64> {
+        let tightest = self.tightest(self.class_types[class.index()], num_gpus);
+        let class = &self.classes[class.index()];
+        let is_by_fabric = self.fabric.is_some() && class.step.is_some() && num_gpus > 1;
+        (!is_by_fabric).then(|| tier_factor(class, (num_nodes, num_racks), tightest))
     }
 
     /// Number of different racks.
@@ -356,6 +366,17 @@ impl Cluster {
             out.truncate(start);
         }
         rest == 0
+    }
+}
+
+/// What a class loses on so many nodes and racks, where so few nodes would do and perhaps one rack.
+fn tier_factor(class: &ModelClass, (num_nodes, num_racks): (u32, u32), tightest: (u32, bool)) -> f64 {
+    if num_racks > 1 && tightest.1 {
+        class.locality.cross_rack
+    } else if num_nodes > tightest.0 {
+        class.locality.more_nodes
+    } else {
+        1.0
     }
 }
 

@@ -284,6 +284,7 @@ impl Policy for TreePolicy {
             key_weights: &self.tree.meta().key_weights,
             tie_key: self.tree.meta().tie_key,
             guards: self.tree.guards(),
+            unopposed_starts: false,
         }
     }
 

@@ -1,0 +1,197 @@
+//! Who decides in the place of a network: a heuristic while the queue is short, and one where gangs are wide.
+
+use pleach_scheduler::Cluster;
+
+use crate::contract::Contract;
+use crate::error::Error;
+use crate::prior::{Prior, PriorPolicy};
+
+/// The heuristics of a contract, each with the bound up to which it decides, or above which.
+#[derive(Clone, Debug)]
+pub(crate) struct Deputies {
+    /// Below so many times all GPUs asked for.
+    standby: Option<(PriorPolicy, f64)>,
+    /// Above so many nodes a job.
+    wide_gangs: Option<(PriorPolicy, f64)>,
+}
+
+impl Deputies {
+    /// Those of a contract.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an unknown name or a bound out of its range.
+    pub(crate) fn new(contract: &Contract) -> Result<Deputies, Error> {
+        let standby = contract.standby.as_ref().map(|standby| {
+            let bound = ("standby.pending_gpus_ratio", standby.pending_gpus_ratio, 100.0);
+            deputy(&standby.policy, bound)
+        });
+        let wide_gangs = contract.wide_gangs.as_ref().map(|wide| {
+            let bound = ("wide_gangs.nodes_per_job", wide.nodes_per_job, 1000.0);
+            deputy(&wide.policy, bound)
+        });
+        Ok(Deputies {
+            standby: standby.transpose()?,
+            wide_gangs: wide_gangs.transpose()?,
+        })
+    }
+
+    /// Whether nobody ever decides in the network's place.
+    pub(crate) fn is_none(&self) -> bool {
+        self.standby.is_none() && self.wide_gangs.is_none()
+    }
+
+    /// Who decides now, if not the network.
+    pub(crate) fn of(&mut self, cluster: &Cluster) -> Option<&mut PriorPolicy> {
+        let wide = self
+            .wide_gangs
+            .as_mut()
+            .filter(|(_, bound)| is_wide(cluster, *bound));
+        let standby = self.standby.as_mut().filter(|(_, ratio)| {
+            (cluster.num_pending_gpus() as f64) < *ratio * f64::from(cluster.num_gpus())
+        });
+        wide.or(standby).map(|(policy, _)| policy)
+    }
+}
+
+/// A heuristic with its bound: key, value, most.
+fn deputy(policy: &str, (key, value, most): (&'static str, f64, f64)) -> Result<(PriorPolicy, f64), Error> {
+    if !(value > 0.0 && value <= most) {
+        return Err(Error::config(key, value, &format!("above 0 and at most {most}")));
+    }
+    let policy = policy.to_owned();
+    Ok((PriorPolicy::new(&Prior { policy, weight: 1.0 })?, value))
+}
+
+/// Whether the jobs that run and wait have more GPUs in the mean than so many nodes, where they can have nothing else.
+fn is_wide(cluster: &Cluster, nodes_per_job: f64) -> bool {
+    let held_milli: u64 = cluster.tenants().iter().map(|tenant| tenant.used_milli).sum();
+    let gpus = held_milli as f64 / 1000.0 + cluster.num_pending_gpus() as f64;
+    let jobs = (cluster.num_running() + cluster.num_pending()) as f64;
+    let node_gpus = f64::from(cluster.num_gpus()) / cluster.nodes().len().max(1) as f64;
+    !cluster.has_choice() && gpus > nodes_per_job * node_gpus * jobs
+}
+
+#[cfg(test)]
+mod tests {
+    use pleach_scheduler::cluster_spec::{ClusterSpec, GpuTypeSpec, ModelClass, Resources};
+    use pleach_scheduler::features::FeatureSchema;
+    use pleach_scheduler::{Capabilities, ClassId, Estimate, Provenance, Submission, TenantId};
+
+    use super::*;
+    use crate::contract::{Standby, WideGangs};
+    use crate::fixtures::{PLAIN, trained};
+
+    fn contract(standby: Option<(&str, f64)>, wide_gangs: Option<(&str, f64)>) -> Contract {
+        let mut contract = trained(PLAIN, FeatureSchema::current().hash()).contract;
+        contract.standby = standby.map(|(policy, pending_gpus_ratio)| Standby {
+            policy: policy.into(),
+            pending_gpus_ratio,
+        });
+        contract.wide_gangs = wide_gangs.map(|(policy, nodes_per_job)| WideGangs {
+            policy: policy.into(),
+            nodes_per_job,
+        });
+        contract
+    }
+
+    /// Four nodes of 8 GPUs with jobs that wait.
+    fn cluster(num_types: usize, gangs: &[u32]) -> Cluster {
+        let mut spec = ClusterSpec::uniform(4, 8, 4);
+        let kind = spec.gpu_types[0].name.clone();
+        spec.gpu_types = (0..num_types)
+            .map(|number| GpuTypeSpec {
+                name: if number == 0 {
+                    kind.clone()
+                } else {
+                    format!("other-{number}")
+                },
+                memory_gib: 16.0,
+                mig: None,
+            })
+            .collect();
+        let class = ModelClass {
+            speed: vec![1.0; num_types],
+            ..ModelClass::default()
+        };
+        let mut cluster = Cluster::new(&spec, &[class], Capabilities::DEFAULT).unwrap();
+        for num_gpus in gangs {
+            let request = Submission {
+                tenant: TenantId(0),
+                class: ClassId(0),
+                num_gpus: *num_gpus,
+                estimate_s: Estimate {
+                    value: 100.0,
+                    provenance: Provenance::Oracle,
+                },
+                resources: Resources::WHOLE_GPU,
+            };
+            cluster.submit(request).unwrap();
+        }
+        cluster
+    }
+
+    fn who(contract: &Contract, cluster: &Cluster) -> Option<String> {
+        use pleach_scheduler::Policy;
+        let mut deputies = Deputies::new(contract).unwrap();
+        deputies.of(cluster).map(|policy| policy.name().to_owned())
+    }
+
+    #[test]
+    fn wide_gangs_are_those_above_the_mean_width_and_only_where_jobs_have_no_choice() {
+        let wide = contract(None, Some(("sjf-reserve", 2.0)));
+        // Two nodes are 16 GPUs: 30 and 3 make 33 for two jobs, 30 and 2 make 32.
+        assert_eq!(who(&wide, &cluster(1, &[30, 3])), Some("sjf-reserve".into()));
+        assert_eq!(who(&wide, &cluster(1, &[30, 2])), None);
+        assert_eq!(who(&wide, &cluster(1, &[])), None);
+        assert_eq!(
+            who(&wide, &cluster(2, &[30, 3])),
+            None,
+            "another type may be better"
+        );
+    }
+
+    #[test]
+    fn running_jobs_count_as_waiting_ones_do() {
+        let wide = contract(None, Some(("sjf-reserve", 2.0)));
+        let mut cluster = cluster(1, &[30, 2]);
+        let start = |cluster: &mut Cluster| {
+            let mut sjf = pleach_scheduler::heuristics::by_name("sjf").unwrap();
+            pleach_scheduler::pass::Pass::new()
+                .run(cluster, sjf.as_mut())
+                .unwrap();
+        };
+        start(&mut cluster);
+        assert_eq!((cluster.num_running(), who(&wide, &cluster)), (2, None));
+        let small = cluster
+            .running()
+            .find(|job| cluster.job(*job).num_held == 2)
+            .unwrap();
+        cluster.finish(small);
+        assert_eq!(who(&wide, &cluster), Some("sjf-reserve".into()));
+    }
+
+    #[test]
+    fn a_standby_decides_below_its_queue_unless_gangs_are_wide() {
+        let both = contract(Some(("sjf", 0.5)), Some(("sjf-reserve", 2.0)));
+        assert_eq!(who(&both, &cluster(1, &[15])), Some("sjf".into()));
+        assert_eq!(who(&both, &cluster(1, &[8, 8])), None);
+        assert_eq!(who(&both, &cluster(1, &[17])), Some("sjf-reserve".into()));
+        assert!(Deputies::new(&contract(None, None)).unwrap().is_none());
+        assert!(!Deputies::new(&both).unwrap().is_none());
+    }
+
+    #[test]
+    fn bounds_out_of_their_range_and_unknown_names_are_refused() {
+        for (bound, word) in [
+            (("sjf", 0.0), "wide_gangs.nodes_per_job = 0"),
+            (("sjf", f64::NAN), "wide_gangs.nodes_per_job = NaN"),
+            (("sjf", 1000.1), "at most 1000"),
+            (("sjff", 2.0), "sjff"),
+        ] {
+            let said = Deputies::new(&contract(None, Some(bound)))
+                .unwrap_err()
+                .to_string();
+            assert!(said.contains(word), "{said}");
+        }
+    }
+}

@@ -323,7 +323,7 @@ fn sweep(
     Ok(())
 }
 
-/// What the reader should know; in full in docs/reproductions/sharing.md.
+/// What the reader should know; in full in docs/lab/reproductions/sharing.md.
 const FINDINGS: [&str; 3] = [
     "The gain is one of load: 240 jobs in 8 h leave GPUs free nearly all the time, and shortest-job-first without sharing is as good as \
      anybody. The paper does not say in how many hours its jobs come.",

@@ -1,6 +1,6 @@
 //! Ends of the same jobs in two simulators.
 
-/// The heading of the table of `docs/validation.md`.
+/// The heading of the table of `docs/lab/validation.md`.
 pub fn print_heading() {
     println!(
         "\n| simulator | list | policy | jobs | mean JCT there, s | here, s | off | jobs with another end | worst, s |"
@@ -57,7 +57,7 @@ impl Comparison {
         self.sum_ours_s / self.sum_theirs_s - 1.0
     }
 
-    /// A row of the table of `docs/validation.md`: jobs, mean JCT there and here, jobs with another end, largest difference.
+    /// A row of the table of `docs/lab/validation.md`: jobs, mean JCT there and here, jobs with another end, largest difference.
     pub fn print(&self, simulator: &str, list: &str, policy: &str) {
         let num = self.num_jobs as f64;
         println!(

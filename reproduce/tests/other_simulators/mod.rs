@@ -1,7 +1,7 @@
 //! Our simulator against published ones, job by job, on their own inputs.
 //!
 //! `cargo test -p pleach-reproduce --test reproduce other_simulators -- --nocapture --test-threads 1` prints the table of
-//! `docs/validation.md`. Noted as skipped where the published results are not at hand. `Preset`s keep the other simulators'
+//! `docs/lab/validation.md`. Noted as skipped where the published results are not at hand. `Preset`s keep the other simulators'
 //! rules; nothing here is tuned to a result.
 
 mod compare;

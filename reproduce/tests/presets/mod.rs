@@ -3,7 +3,7 @@
 //! A [`Preset`] is a planner that decides as the other simulator does, ties and quirks included, and the settings under
 //! which [`pleach_env::world::World`] counts time as it does. Clock, progress, gangs, placement and the cost of preemption are
 //! ours; only the decisions and the quirks are theirs. What the presets reproduce, and how well, is in
-//! `docs/validation.md`; `other_simulators` and `round_simulators` beside this folder hold them to it.
+//! `docs/lab/validation.md`; `other_simulators` and `round_simulators` beside this folder hold them to it.
 //!
 //! The other simulators run each virtual cluster as a cluster of its own, with its own nodes: simulate one workload per
 //! virtual cluster.

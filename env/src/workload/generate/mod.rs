@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn no_generator_knows_the_size_of_a_models_state_or_the_links_of_its_cluster() {
-        // Where one does, docs/gpu-model.md and docs/tournament.md, which say that none does, are no longer true.
+        // Where one does, docs/gpu-model.md and docs/lab/tournament.md, which say that none does, are no longer true.
         for name in GeneratorConfig::PRESETS {
             let workload = generate(&GeneratorConfig::preset(name).unwrap().with(20, 1.0), Seed(1)).unwrap();
             assert!(

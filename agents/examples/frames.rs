@@ -76,7 +76,9 @@ fn main() -> Result<(), Error> {
         network: NetworkConfig {
             hidden,
             context: settings.get("context", hidden)?,
-            heads: 0, ..NetworkConfig::default() },
+            heads: 0,
+            ..NetworkConfig::default()
+        },
         ppo: PpoConfig {
             num_epochs: settings.get("epochs", 3)?,
             minibatch_size: settings.get("minibatch", 512)?,

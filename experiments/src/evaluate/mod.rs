@@ -17,3 +17,4 @@ pub mod workload_source;
 
 mod named_env;
 mod policy_file;
+mod policy_names;

@@ -15,6 +15,7 @@ use pleach_scheduler::{ActionKind, ActionSet, Planner, PolicyPlanner, heuristics
 
 use crate::error::Error;
 use crate::evaluate::policy_file::PolicyFile;
+use crate::evaluate::policy_names::told_apart;
 use crate::evaluate::requirement_flags::requirement_flags;
 use crate::run_folder;
 
@@ -466,39 +467,16 @@ fn words_of(spec: &str, kind: Option<&str>) -> Vec<String> {
     words
 }
 
-/// Names policies that share a name with another by as many of their words, from the end, as tell all of them apart.
+/// Names policies that share a name with another by words of their places.
 fn own_names(opened: Vec<(PolicySpec, Vec<String>)>) -> Vec<PolicySpec> {
-    let shares = |name: &str| opened.iter().filter(|(other, _)| other.name == name).count() > 1;
-    let renamed = |(policy, words): &(PolicySpec, Vec<String>)| !words.is_empty() && shares(&policy.name);
-    let is_renamed: Vec<bool> = opened.iter().map(renamed).collect();
-    let longest = opened.iter().map(|(_, words)| words.len()).max().unwrap_or(0);
-    let names_of = |num_words: usize| -> Vec<String> {
-        let name = |((policy, words), is_renamed): (&(PolicySpec, Vec<String>), &bool)| {
-            if !is_renamed {
-                return policy.name.clone();
-            }
-            let tail = words[words.len().saturating_sub(num_words)..].join("/");
-            let dealt = if policy.name.starts_with(DEALT) { DEALT } else { "" };
-            format!("{dealt}{tail}")
-        };
-        opened.iter().zip(&is_renamed).map(name).collect()
-    };
-    let are_apart = |names: &Vec<String>| {
-        let count = |name: &String| names.iter().filter(|other| *other == name).count();
-        let mut own = names
-            .iter()
-            .zip(&is_renamed)
-            .filter(|(_, is_renamed)| **is_renamed);
-        own.all(|(name, _)| count(name) == 1)
-    };
-    let own = (1..=longest).map(names_of).find(are_apart);
-    let policies = opened.into_iter().map(|(policy, _)| policy);
-    match own {
-        Some(names) => policies
-            .zip(names)
-            .map(|(policy, name)| policy.named(Some(&name)))
-            .collect(),
-        None => policies.collect(),
+    let (policies, words): (Vec<PolicySpec>, Vec<Vec<String>>) = opened.into_iter().unzip();
+    let names: Vec<&str> = policies.iter().map(PolicySpec::name).collect();
+    match told_apart(&names, &words, DEALT) {
+        Some(names) => {
+            let named = policies.into_iter().zip(names);
+            named.map(|(policy, name)| policy.named(Some(&name))).collect()
+        }
+        None => policies,
     }
 }
 

@@ -9,6 +9,7 @@ pub mod controller;
 pub mod error;
 pub mod extender;
 pub mod gang;
+pub mod job_pods;
 mod look;
 pub mod mark;
 pub mod names;

@@ -14,6 +14,7 @@ use pleach_scheduler::cluster::NodeState;
 use crate::arrival::by_name;
 use crate::config::Settings;
 use crate::gang::{Jobs, Key};
+use crate::job_pods::JobPods;
 use crate::look::{Group, Look, Sight, job};
 use crate::names;
 use crate::node::{self, Unit, unit_name};
@@ -46,21 +47,6 @@ pub struct Host {
     pub cpu_milli_free: u64,
     /// Host memory that no pod asked for, bytes.
     pub memory_bytes_free: u64,
-}
-
-/// The pods of a job.
-#[derive(Clone, Debug)]
-pub struct JobPods {
-    /// Namespace and name, for people.
-    pub name: String,
-    /// Its pods in the order of their ranks; those that are ending only where there are no others.
-    pub pods: Vec<PodSeen>,
-    /// Pods on each unit, as decided; empty where nothing was.
-    pub seats: Seats,
-    /// What is to be done about its gates, whatever the policy says.
-    pub duty: Duty,
-    /// What its user or an operator should know of it.
-    pub remark: Option<String>,
 }
 
 /// A round's view of the cluster.

@@ -6,7 +6,7 @@ use pleach_daemon::snapshot::Phase;
 
 use crate::config::Settings;
 use crate::node::unit_name;
-use crate::observe::JobPods;
+use crate::job_pods::JobPods;
 
 /// What is taken of each unit, GPUs.
 #[derive(Clone, Debug, Default)]

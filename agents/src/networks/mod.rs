@@ -130,7 +130,8 @@ pub fn check(layout: &Layout, spaces: Spaces, seed: Seed) -> Result<(), Error> {
             let value = inference.forward(rows.get(decision), &mut scratch, &mut scores);
             let theirs = outputs.logits[span].iter().chain([&outputs.values[decision]]);
             for (ours, theirs) in scores.iter().chain([&value]).zip(theirs) {
-                if !((ours - theirs).abs() <= 1e-3 * theirs.abs().max(1.0)) {
+                let apart = (ours - theirs).abs();
+                if apart.is_nan() || apart > 1e-3 * theirs.abs().max(1.0) {
                     difference.get_or_insert((*ours, *theirs));
                 }
             }

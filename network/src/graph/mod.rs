@@ -30,7 +30,7 @@ mod tensor;
 mod tests;
 
 pub use builder::{Builder, Value};
-pub use onnx_read::from_onnx;
+pub use onnx_read::{Remarks, from_onnx};
 pub use onnx_write::to_onnx;
 pub use op::Op;
 pub use program::{Program, Workspace};
@@ -142,13 +142,13 @@ impl Graph {
                 self.nodes.len()
             ));
         }
-        let lens = self.parameters.iter().map(|parameter| {
+        let mut lens = self.parameters.iter().map(|parameter| {
             let factors = parameter.shape.iter();
             factors
                 .clone()
                 .try_fold(1_usize, |product, factor| product.checked_mul(*factor))
         });
-        let sum = lens.fold(Some(0_usize), |sum, len| sum?.checked_add(len?));
+        let sum = lens.try_fold(0_usize, |sum, len| sum.checked_add(len?));
         let most = PARAMETERS_MAX;
         if sum.is_none_or(|sum| sum > most) || self.parameters.len() > NODES_MAX {
             return refuse(format!(

@@ -28,11 +28,14 @@ pub(super) const CONTEXT: &str = "global";
 /// Operator sets that are read. Before 13 squeezes and sums had their axes elsewhere.
 const OPSETS: std::ops::RangeInclusive<i64> = 13..=21;
 
+/// Keys and values that a model says of itself.
+pub type Remarks = Vec<(String, String)>;
+
 /// The graph of a model, its parameters in the order of the file, and its remarks (`metadata_props`).
 ///
 /// # Errors
 /// [`Error::Graph`] for bytes that are no model, and for whatever a graph cannot hold.
-pub fn from_onnx(bytes: &[u8]) -> Result<(Graph, Vec<f32>, Vec<(String, String)>), Error> {
+pub fn from_onnx(bytes: &[u8]) -> Result<(Graph, Vec<f32>, Remarks), Error> {
     let model = match ModelProto::decode(bytes) {
         Ok(model) => model,
         Err(error) => return refuse(format!("not an ONNX model: {error}")),

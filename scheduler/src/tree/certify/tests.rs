@@ -182,7 +182,7 @@ fn link(row: &mut [f32]) {
     put(C::WaitRatio, (wait + rest) / rest);
     // Nobody waits longer than the oldest.
     let oldest = C::OldestWaitS as usize;
-    row[oldest] = row[oldest].max(FEATURES[oldest as usize].encode(wait));
+    row[oldest] = row[oldest].max(FEATURES[oldest].encode(wait));
 }
 
 fn score(tree: &Tree, row: &[f32]) -> f32 {

@@ -1,0 +1,20 @@
+//! A job's pods as a round sees them.
+
+use crate::pod::PodSeen;
+use crate::seats::Seats;
+use crate::stand::Duty;
+
+/// The pods of a job.
+#[derive(Clone, Debug)]
+pub struct JobPods {
+    /// Namespace and name, for people.
+    pub name: String,
+    /// Its pods in the order of their ranks; those that are ending only where there are no others.
+    pub pods: Vec<PodSeen>,
+    /// Pods on each unit, as decided; empty where nothing was.
+    pub seats: Seats,
+    /// What is to be done about its gates, whatever the policy says.
+    pub duty: Duty,
+    /// What its user or an operator should know of it.
+    pub remark: Option<String>,
+}

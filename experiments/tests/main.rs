@@ -3,4 +3,3 @@
 #![allow(clippy::unwrap_used)]
 
 mod reference;
-mod wide_gangs;

@@ -8,8 +8,8 @@ use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase};
 
 use crate::config::Settings;
 use crate::gang::Membership;
-use crate::node::unit_name;
 use crate::job_pods::JobPods;
+use crate::node::unit_name;
 use crate::pod::{self, PodSeen};
 use crate::reach::Reach;
 use crate::seats::{Lost, Seats};

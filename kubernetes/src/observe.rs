@@ -18,10 +18,9 @@ use crate::job_pods::JobPods;
 use crate::look::{Group, Look, Sight, job};
 use crate::names;
 use crate::node::{self, Unit, unit_name};
-use crate::pod::{self, PodSeen};
+use crate::pod;
 use crate::reach::Reach;
-use crate::seats::{Lost, Seats};
-use crate::stand::Duty;
+use crate::seats::Lost;
 use crate::usage::Usage;
 
 /// Most Jobs of a look that something is said about.

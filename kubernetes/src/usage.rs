@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use pleach_daemon::snapshot::Phase;
 
 use crate::config::Settings;
-use crate::node::unit_name;
 use crate::job_pods::JobPods;
+use crate::node::unit_name;
 
 /// What is taken of each unit, GPUs.
 #[derive(Clone, Debug, Default)]

@@ -124,3 +124,12 @@ impl Planned {
         format!("believed run time {:.0} s: {from}\n", estimate_s.value)
     }
 }
+
+/// Lets the memory know which nodes would not take the jobs that were sent to them at Unix time `now_s`.
+pub fn remember_refusals(decisions: &[Planned], memory: &mut Memory, now_s: i64) {
+    for planned in decisions {
+        for node in &planned.refused_by {
+            memory.refused(planned.job(), node, &planned.outcome, now_s);
+        }
+    }
+}

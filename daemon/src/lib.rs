@@ -6,6 +6,7 @@ pub mod capture;
 pub mod command;
 pub mod config;
 pub mod dealing;
+pub mod detour;
 pub mod drift;
 pub mod error;
 pub mod files;

@@ -10,7 +10,6 @@ use pleach_scheduler::cluster::Slice;
 use pleach_scheduler::{Cluster, ExternalId, JobId};
 use serde::{Deserialize, Serialize};
 
-use crate::planned::Planned;
 use crate::refusals::Refusals;
 use crate::snapshot::{Phase, Snapshot};
 
@@ -174,15 +173,6 @@ impl Memory {
             .or_default()
             .refusals
             .add(node, reason, now_s)
-    }
-
-    /// Takes in which nodes would not take the jobs that were sent to them at Unix time `now_s`.
-    pub fn hear(&mut self, decisions: &[Planned], now_s: i64) {
-        for planned in decisions {
-            for node in &planned.refused_by {
-                self.refused(planned.job(), node, &planned.outcome, now_s);
-            }
-        }
     }
 
     /// The nodes that would not take a job; none where nothing is remembered of it.

@@ -2,7 +2,7 @@
 //!
 //! A policy that fails or is still deciding at the deadline is replaced for this round: the tables are made anew and the
 //! fallback decides. It is a simple heuristic, whose time needs no bound of its own. A round that would send a job to a node that
-//! has refused it is decided again ([`crate::bars`]).
+//! has refused it is decided again ([`crate::detour`]).
 
 use pleach_scheduler::decision::Action;
 use pleach_scheduler::pass::{Pass, PassState};
@@ -10,6 +10,8 @@ use pleach_scheduler::{Cluster, Decision, DecisionPoint, PolicyError};
 
 use crate::bars::Bars;
 use crate::config::RoundSettings;
+use crate::dealing::Turn;
+use crate::detour::Detour;
 use crate::error::Error;
 use crate::fleet::{self, Fleet};
 use crate::memory::Memory;
@@ -140,9 +142,10 @@ fn settle(
     is_shadow: bool,
     is_late: &mut dyn FnMut() -> bool,
 ) -> Result<Option<Settled>, Error> {
-    let mut bars = Bars::default();
+    let mut detour = Detour::default();
     loop {
-        let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, is_shadow, &bars)? else {
+        let bars = &detour.bars;
+        let Some(mut fleet) = fleet::build_without(snapshot, memory, settings, is_shadow, bars)? else {
             return Ok(Some(Settled::default()));
         };
         let is_asked = fleet.cluster.num_pending() > 0;
@@ -150,16 +153,16 @@ fn settle(
         let Some(decided) = decide(snapshot, &mut fleet, loaded, is_late)? else {
             return Ok(None);
         };
-        match bars.next(snapshot, memory, &decided.planned) {
+        match detour.next(snapshot, memory, &decided.planned) {
             None => {
                 return Ok(Some(Settled {
                     decided,
                     fleet: Some(fleet),
                     aside,
-                    bars,
+                    bars: detour.bars,
                 }));
             }
-            Some(next) => bars = next,
+            Some(next) => detour = next,
         }
         if let (Some(dealing), Some(turn)) = (loaded.dealing_mut(), decided.turn) {
             dealing.told(turn);

@@ -15,7 +15,7 @@ use crate::history::History;
 use crate::memory::Memory;
 use crate::metrics::Metrics;
 use crate::policy::Loaded;
-use crate::record::{Planned, RoundRecord};
+use crate::record::{Planned, RoundRecord, remember_refusals};
 use crate::round::{self, Deciders, Plan};
 use crate::snapshot::{Phase, Snapshot};
 use crate::source::{accounting, ended, site, slurm as source};
@@ -250,22 +250,27 @@ impl Service {
             Some(why) if plan.fallback.is_none() => news.push(why),
             why => notes.extend(why),
         }
-        let began = Instant::now();
         let before = self.memory.clone();
+        self.carry_out(&snapshot, &mut plan, now_s);
+        let failed = plan.decisions.iter().filter(|planned| !is_sent(planned));
+        notes.extend(failed.map(|planned| format!("job {}: {}", planned.job(), planned.outcome)));
+        notes.extend(self.write_down(snapshot, before, plan));
+        Ok(())
+    }
+
+    /// Carries a plan out, counts what was sent, and remembers it.
+    fn carry_out(&mut self, snapshot: &Snapshot, plan: &mut Plan, now_s: i64) {
+        let began = Instant::now();
         if !self.is_shadow {
-            for job in apply::apply(&self.commands, &snapshot, &mut plan.decisions) {
-                let row = plan
-                    .decisions
-                    .iter()
-                    .find(|planned| planned.job() == job)
-                    .map(|planned| planned.decision.row);
-                if let (Some(fleet), Some(row)) = (&plan.fleet, row) {
-                    self.memory.preempted(&fleet.cluster, job, row);
+            for job in apply::apply(&self.commands, snapshot, &mut plan.decisions) {
+                let found = plan.decisions.iter().find(|planned| planned.job() == job);
+                if let (Some(fleet), Some(planned)) = (&plan.fleet, found) {
+                    self.memory.preempted(&fleet.cluster, job, planned.decision.row);
                 }
             }
         }
         self.policy.hear(&plan.decisions, now_s);
-        self.memory.hear(&plan.decisions, now_s);
+        remember_refusals(&plan.decisions, &mut self.memory, now_s);
         let started =
             |planned: &&Planned| planned.decision.action == Action::Start && planned.outcome == "sent";
         for planned in plan.decisions.iter().filter(started) {
@@ -273,43 +278,38 @@ impl Service {
             self.memory.started(planned.job(), &planned.nodes, placement);
         }
         self.status.apply_s = began.elapsed().as_secs_f64();
-        let sent = |outcome: &str| outcome == "sent" || outcome.is_empty();
-        let is_done = |planned: &&Planned| round::is_carried_out(planned) && sent(&planned.outcome);
+        let is_done = |planned: &&Planned| round::is_carried_out(planned) && is_sent(planned);
         let num_done = plan.decisions.iter().filter(is_done).count();
-        self.status.carried_out(&plan, num_done as u64);
-        let failed = plan.decisions.iter().filter(|planned| !sent(&planned.outcome));
-        notes.extend(failed.map(|planned| format!("job {}: {}", planned.job(), planned.outcome)));
-        self.write_round(plan, snapshot, before, notes);
-        Ok(())
+        self.status.carried_out(plan, num_done as u64);
     }
 
-    /// Writes a round down, where anything came of it.
-    fn write_round(&mut self, plan: Plan, snapshot: Snapshot, before: Memory, notes: &mut Vec<String>) {
-        // A round in which somebody is no longer running is written down too: the log then shows how long each job ran.
+    /// Writes a round down in which something was carried out; one in which somebody is no longer running too: the log then shows
+    /// how long each job ran. What went wrong about it.
+    fn write_down(&mut self, snapshot: Snapshot, memory: Memory, plan: Plan) -> Option<String> {
         let runs = snapshot.jobs.iter().filter(|job| job.phase == Phase::Running);
         let running: BTreeSet<ExternalId> = runs.map(|job| job.id).collect();
         let has_ended = !self.running.is_subset(&running);
         self.running = running;
-        if has_ended || plan.decisions.iter().any(round::is_carried_out) {
-            let record = RoundRecord {
-                round: self.status.num_rounds,
-                is_shadow: self.is_shadow,
-                policy: self.policy.name.clone(),
-                fallback: plan.fallback,
-                aside: plan.aside,
-                snapshot,
-                memory: before,
-                turn: plan.turn,
-                decisions: plan.decisions,
-                observe_s: self.status.observe_s,
-                decide_s: self.status.decide_s,
-                apply_s: self.status.apply_s,
-            };
-            if let Err(error) = self.state.append(&record) {
-                self.status.num_lines_lost += 1;
-                notes.push(error.to_string());
-            }
+        if !has_ended && !plan.decisions.iter().any(round::is_carried_out) {
+            return None;
         }
+        let record = RoundRecord {
+            round: self.status.num_rounds,
+            is_shadow: self.is_shadow,
+            policy: self.policy.name.clone(),
+            fallback: plan.fallback,
+            aside: plan.aside,
+            snapshot,
+            memory,
+            turn: plan.turn,
+            decisions: plan.decisions,
+            observe_s: self.status.observe_s,
+            decide_s: self.status.decide_s,
+            apply_s: self.status.apply_s,
+        };
+        let error = self.state.append(&record).err()?;
+        self.status.num_lines_lost += 1;
+        Some(error.to_string())
     }
 
     /// Learns from jobs that have left, and tells the others what is expected of them; what went wrong about it.
@@ -374,4 +374,9 @@ impl Service {
         self.status.num_placed = num(&|phase| matches!(phase, Phase::Running | Phase::Released { .. }));
         self.status.num_foreign = num(&|phase| matches!(phase, Phase::Foreign { .. }));
     }
+}
+
+/// Whether a decision was sent, or is a shadow's.
+fn is_sent(planned: &Planned) -> bool {
+    planned.outcome == "sent" || planned.outcome.is_empty()
 }

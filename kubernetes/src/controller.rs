@@ -10,7 +10,7 @@ use pleach_daemon::history::History;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::metrics::Metrics;
 use pleach_daemon::policy::Loaded;
-use pleach_daemon::record::{Planned, RoundRecord};
+use pleach_daemon::record::{Planned, RoundRecord, remember_refusals};
 use pleach_daemon::round::{self, Deciders, Plan};
 use pleach_daemon::snapshot::{Phase, Snapshot};
 use pleach_daemon::state::{self, State, Status};
@@ -265,7 +265,7 @@ impl Controller {
             let stopped = hands.apply(&mut plan.decisions, now_s).await;
             self.remember(&plan, &stopped);
             self.policy.hear(&plan.decisions, now_s);
-            self.memory.hear(&plan.decisions, now_s);
+            remember_refusals(&plan.decisions, &mut self.memory, now_s);
         }
         self.status.apply_s = began.elapsed().as_secs_f64();
         self.write(&observed, plan, before, notes);

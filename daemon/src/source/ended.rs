@@ -6,12 +6,11 @@ use std::collections::BTreeMap;
 use pleach_scheduler::ExternalId;
 
 use super::node_list::expand;
-use super::table::{fields, is_null, number};
+use super::table::{SQUEUE, fields, is_null, number};
 use crate::command::Commands;
 use crate::error::Error;
 use crate::history::End;
 
-const SQUEUE: &str = "squeue";
 const FIELDS: &str = "JobArrayID:|,State:|,StartTime:|,EndTime:|,NodeList:|";
 const NUM_FIELDS: usize = 5;
 

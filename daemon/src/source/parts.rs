@@ -3,7 +3,7 @@
 //! The script holds none of them. One that is held for the daemon all the same, by an older script or by hand, has to be given
 //! back: the daemon decides about none, so nobody else ever would.
 
-use super::table::fields;
+use super::table::{MARK_FIELD, NUM_JOB_FIELDS, SQUEUE, fields};
 use crate::mark::Mark;
 
 /// Fields of a line of a job.
@@ -19,7 +19,7 @@ pub(super) fn held(jobs: &str) -> Vec<String> {
     let part = |(row, line): (usize, &str)| {
         let (id, _) = line.split_once('|').filter(|(id, _)| id.contains('+'))?;
         let fields = fields::<NUM_JOB_FIELDS>(SQUEUE, row + 1, line).ok()?;
-        let (state, priority, mark) = (fields[1], fields[2], fields[JOB_FIELDS_BEFORE_MARK]);
+        let (state, priority, mark) = (fields[1], fields[2], fields[MARK_FIELD]);
         let is_ours = matches!(Mark::read(mark), Mark::Held { .. } | Mark::Decided { .. });
         let is_held = state == "PENDING" && priority == "0" && is_ours;
         (is_held && is_name(id)).then(|| id.to_owned())

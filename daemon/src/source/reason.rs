@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use pleach_scheduler::ExternalId;
 
-use super::table::fields;
+use super::table::{SQUEUE, fields};
 use crate::command::Commands;
 use crate::error::Error;
 
 /// Most jobs that are asked for with one command, whose line has to fit.
 const JOBS_MAX: usize = 500;
-
-const SQUEUE: &str = "squeue";
 
 /// Slurm's reasons for jobs that wait; those that have left, or of which it says nothing, are not among them. Nothing is asked for
 /// no jobs, and no more than the first 500 of a list.

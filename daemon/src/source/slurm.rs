@@ -17,16 +17,11 @@ use super::parts::{self, NUM_JOB_FIELDS, SQUEUE};
 use super::request::{asked, time_limit};
 use super::shares;
 use super::site::check_partition;
-use super::table::{fields, is_null, number};
+use super::table::{JOB_FIELDS, NUM_JOB_FIELDS, SQUEUE, fields, is_null, number};
 use crate::command::Commands;
 use crate::error::Error;
 use crate::mark::Mark;
 use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
-
-/// The account is last: it may be any text.
-const JOB_FIELDS: &str = "JobArrayID:|,State:|,PriorityLong:|,tres-per-node:|,tres-per-job:|,tres-per-task:|,\
-tres-per-socket:|,NumNodes:|,NumCPUs:|,NodeList:|,ReqNodes:|,admin_comment:|,Reason:|,TimeLimit:|,SubmitTime:|,StartTime:|,\
-RestartCnt:|,OverSubscribe:|,Contiguous:|,Feature:|,Dependency:|,Reservation:|,Licenses:|,Partition:|,UserName:|,Account:|";
 
 /// Reasons for which Slurm itself would start a job later: it may be held and decided by the daemon.
 const OPEN_REASONS: [&str; 6] = [

@@ -2,6 +2,17 @@
 
 use crate::error::Error;
 
+/// The command that shows jobs.
+pub(super) const SQUEUE: &str = "squeue";
+
+/// What is asked of it about each job. The account is last: it may be any text.
+pub(super) const JOB_FIELDS: &str = "JobArrayID:|,State:|,PriorityLong:|,tres-per-node:|,tres-per-job:|,tres-per-task:|,\
+tres-per-socket:|,NumNodes:|,NumCPUs:|,NodeList:|,ReqNodes:|,admin_comment:|,Reason:|,TimeLimit:|,SubmitTime:|,StartTime:|,\
+RestartCnt:|,OverSubscribe:|,Contiguous:|,Feature:|,Dependency:|,Reservation:|,Licenses:|,Partition:|,UserName:|,Account:|";
+pub(super) const NUM_JOB_FIELDS: usize = 26;
+/// Place of the mark among them, from 0.
+pub(super) const MARK_FIELD: usize = 11;
+
 /// The fields of a line; the last one may hold separators of its own.
 pub(super) fn fields<'a, const N: usize>(
     command: &'static str,

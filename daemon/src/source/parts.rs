@@ -6,13 +6,6 @@
 use super::table::{MARK_FIELD, NUM_JOB_FIELDS, SQUEUE, fields};
 use crate::mark::Mark;
 
-/// Fields of a line of a job.
-pub(super) const NUM_JOB_FIELDS: usize = 26;
-/// Fields before the mark.
-const JOB_FIELDS_BEFORE_MARK: usize = 11;
-
-pub(super) const SQUEUE: &str = "squeue";
-
 /// Names of parts that are held for the daemon, as `LEADER+PART`, from what `squeue` was asked for. Lines that cannot be read are
 /// none; who reads the jobs refuses them.
 pub(super) fn held(jobs: &str) -> Vec<String> {

@@ -13,7 +13,7 @@ use pleach_scheduler::ExternalId;
 
 use super::node::{NODE_FIELDS, SINFO, node};
 use super::node_list::expand;
-use super::parts::{self, NUM_JOB_FIELDS, SQUEUE};
+use super::parts;
 use super::request::{asked, time_limit};
 use super::shares;
 use super::site::check_partition;

@@ -4,12 +4,12 @@
 use std::fmt::Write;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use pleach_daemon::dealing::Turn;
 use pleach_daemon::fleet;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::round::{self, Deciders};
 use pleach_daemon::source::slurm;
-use pleach_daemon::turn::Turn;
 use pleach_daemon::{RoundSettings, Settings};
 
 const NOW_S: i64 = 1_795_000_000;

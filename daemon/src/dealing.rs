@@ -15,11 +15,23 @@ use sha2::{Digest, Sha256};
 
 use crate::fleet::Fleet;
 use crate::snapshot::{Phase, Snapshot};
-use crate::turn::Turn;
 
 /// Time for which a job that could not be stopped is left alone, s. *Assumed*: budgets of disruption change in minutes, interactive
 /// jobs never; the second costs one refusal each time.
 const REFUSED_S: i64 = 600;
+
+/// What a deal hangs on beside the tables.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Turn {
+    /// Whether running jobs may be stopped; else free GPUs are filled.
+    pub moves: bool,
+    /// What estimates of run times have been worth.
+    pub trust: Trust,
+    /// Jobs that the batch system would not stop when it was asked to.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub stays: BTreeSet<ExternalId>,
+}
 
 /// What is remembered from round to round. Lost, it costs one deal that comes early, and the trust in estimates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

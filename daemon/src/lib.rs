@@ -19,7 +19,6 @@ pub mod mark;
 pub mod memory;
 pub mod metrics;
 pub mod output;
-pub mod planned;
 pub mod policy;
 pub mod record;
 pub mod refusals;
@@ -29,7 +28,6 @@ pub mod snapshot;
 pub mod source;
 pub mod state;
 pub mod status;
-pub mod turn;
 pub mod watch;
 pub mod why_not;
 

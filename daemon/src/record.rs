@@ -1,12 +1,11 @@
 //! What is written down of a round: enough to decide it again, and to tell why.
 
-use pleach_scheduler::ExternalId;
+use pleach_scheduler::{Decision, Estimate, ExternalId, Provenance};
 use serde::{Deserialize, Serialize};
 
+use crate::dealing::Turn;
 use crate::memory::Memory;
-pub use crate::planned::Planned;
 use crate::snapshot::Snapshot;
-use crate::turn::Turn;
 
 /// Most bytes of a line of the log.
 pub const LINE_MAX: usize = 256 << 20;

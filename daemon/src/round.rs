@@ -18,7 +18,6 @@ use crate::memory::Memory;
 use crate::policy::{Decider, Loaded};
 use crate::record::Planned;
 use crate::snapshot::Snapshot;
-use crate::turn::Turn;
 
 /// What a round decided.
 #[derive(Debug)]

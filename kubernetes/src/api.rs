@@ -1,7 +1,7 @@
 //! The API server, through `kube`: every request has a limit of time, every list has pages and an end, every answer a size.
 
 use std::fmt::Debug;
-use std::time::Duration;
+use std::sync::Arc;
 
 use http_body_util::Limited;
 use k8s_openapi::api::authorization::v1::{
@@ -33,16 +33,13 @@ const NAME_MAX: usize = 300;
 #[derive(Clone)]
 pub struct Cluster {
     client: Client,
-    limit: Duration,
-    page: u32,
-    objects_max: u32,
-    tenant_label: Option<String>,
+    settings: Arc<Settings>,
 }
 
 impl Debug for Cluster {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Cluster")
-            .field("limit", &self.limit)
+            .field("limit", &self.settings.request_limit_s)
             .finish_non_exhaustive()
     }
 }
@@ -78,27 +75,29 @@ impl Cluster {
         });
         Ok(Cluster {
             client: builder.with_layer(&bound).build(),
-            limit,
-            page: settings.page,
-            objects_max: settings.objects_max,
-            tenant_label: settings.tenant_label.clone(),
+            settings: Arc::new(settings.clone()),
         })
     }
 
-    /// All nodes, all pods that have not ended, all Jobs.
+    /// All nodes, all pods that have not ended, and all Jobs where a pod that may be driven is of one: Jobs that have ended stay in
+    /// their list for as long as nobody deletes them.
     ///
     /// # Errors
     /// A list that cannot be had, or is too long.
     pub async fn lists(&self) -> Result<Lists, Error> {
-        Ok(Lists {
-            nodes: self.nodes().await?,
-            pods: self.pods().await?,
-            jobs: self
-                .list("jobs", ListParams::default(), |job: &mut Job| {
-                    bare(&mut job.metadata)
-                })
-                .await?,
-        })
+        let (nodes, pods) = (self.nodes().await?, self.pods().await?);
+        let trim = |job: &mut Job| bare(&mut job.metadata);
+        let jobs = match pods.iter().any(|pod| self.asks_for_its_job(pod)) {
+            true => self.list("jobs", ListParams::default(), trim).await?,
+            false => Vec::new(),
+        };
+        Ok(Lists { nodes, pods, jobs })
+    }
+
+    /// Whether a pod is of a Job, and one that a round looks at.
+    fn asks_for_its_job(&self, pod: &Pod) -> bool {
+        let has = |name| pod::word(pod, name).is_some();
+        (has(names::JOB_NAME) || has(names::JOB_NAME_OLD)) && pod::read(pod, &self.settings).is_some()
     }
 
     /// All pods that have not ended.
@@ -107,7 +106,7 @@ impl Cluster {
     /// As [`Cluster::lists`].
     pub async fn pods(&self) -> Result<Vec<Pod>, Error> {
         let live = "status.phase!=Succeeded,status.phase!=Failed";
-        let trim = |pod: &mut Pod| pod::trim(pod, self.tenant_label.as_deref());
+        let trim = |pod: &mut Pod| pod::trim(pod, self.settings.tenant_label.as_deref());
         self.list("pods", ListParams::default().fields(live), trim).await
     }
 
@@ -126,15 +125,15 @@ impl Cluster {
         K: Clone + DeserializeOwned + Debug + Resource<DynamicType = ()>,
     {
         let api: Api<K> = Api::all(self.client.clone());
-        let mut params = params.limit(self.page);
+        let mut params = params.limit(self.settings.page);
         let what = format!("list of {what}");
         let mut items: Vec<K> = Vec::new();
         // With a selector pages may be empty and yet not the last ones.
-        for _ in 0..=self.objects_max {
+        for _ in 0..=self.settings.objects_max {
             let mut page = self.ask(&what, api.list(&params)).await?;
             page.items.iter_mut().for_each(&trim);
             items.extend(page.items);
-            if items.len() > self.objects_max as usize {
+            if items.len() > self.settings.objects_max as usize {
                 break;
             }
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
@@ -144,7 +143,7 @@ impl Cluster {
         }
         Err(Error::TooMany {
             what,
-            most: self.objects_max,
+            most: self.settings.objects_max,
         })
     }
 
@@ -257,7 +256,8 @@ impl Cluster {
     }
 
     async fn ask<T>(&self, what: &str, request: impl Future<Output = kube::Result<T>>) -> Result<T, Error> {
-        match tokio::time::timeout(self.limit, request).await {
+        let limit = self.settings.request_limit();
+        match tokio::time::timeout(limit, request).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(source)) => Err(Error::Api {
                 what: what.to_owned(),
@@ -265,7 +265,7 @@ impl Cluster {
             }),
             Err(_) => Err(Error::Deadline {
                 what: what.to_owned(),
-                limit: self.limit,
+                limit,
             }),
         }
     }

@@ -16,6 +16,7 @@ use crate::api::{Cluster, Lift};
 use crate::config::Settings;
 use crate::error::Error;
 use crate::job_pods::JobPods;
+use crate::late::{Kept, late};
 use crate::mark::Decided;
 use crate::node::node_of;
 use crate::observe::{Host, Observed};
@@ -27,39 +28,6 @@ use crate::stand::Duty;
 const LOOK: Duration = Duration::from_millis(20);
 /// Requests without an answer, one after the other, after which a round sends no more.
 const SILENCE_MAX: u32 = 3;
-
-/// What was done before the decisions of a round.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
-    /// What an operator should know of it.
-    pub notes: Vec<String>,
-    /// Nodes that did not get pods which were let go to them.
-    pub late: Vec<Late>,
-}
-
-/// A node that did not get a pod in time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Late {
-    /// The job of the pod.
-    pub job: ExternalId,
-    /// Its name.
-    pub name: String,
-    /// The unit.
-    pub unit: String,
-    /// Why, in the words of kube-scheduler.
-    pub reason: String,
-}
-
-impl Late {
-    /// For the log: it is not sent there again for so long, s.
-    #[must_use]
-    pub fn told(&self, lasts_s: i64) -> String {
-        let Late {
-            name, unit, reason, ..
-        } = self;
-        format!("{name} did not get to {unit}: {reason}; it is not sent there again for {lasts_s} s")
-    }
-}
 
 /// What a round does to pods.
 #[derive(Debug)]
@@ -427,30 +395,6 @@ impl<'a> Hands<'a> {
         }
         None
     }
-}
-
-/// Units that did not get pods of a job which were let go to them.
-fn late(job: ExternalId, pods: &JobPods) -> Vec<Late> {
-    let mut late: Vec<Late> = Vec::new();
-    for pod in pods
-        .pods
-        .iter()
-        .filter(|pod| pod.node.is_none() && !pod.is_held())
-    {
-        let Some(mark) = &pod.decided else { continue };
-        if late.iter().all(|other| other.unit != mark.seat) {
-            late.push(Late {
-                job,
-                name: pods.name.clone(),
-                unit: mark.seat.clone(),
-                reason: pod
-                    .unbound
-                    .clone()
-                    .unwrap_or_else(|| "kube-scheduler gives no reason".into()),
-            });
-        }
-    }
-    late
 }
 
 /// Pods on each unit of a placement.

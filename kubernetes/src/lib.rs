@@ -10,6 +10,7 @@ pub mod error;
 pub mod extender;
 pub mod gang;
 pub mod job_pods;
+pub mod late;
 mod look;
 pub mod mark;
 pub mod names;

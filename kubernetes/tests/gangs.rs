@@ -417,3 +417,26 @@ async fn a_pod_that_comes_back_too_late_goes_where_kube_scheduler_finds_room_and
         shop.controller.status().last_error
     );
 }
+
+#[tokio::test]
+async fn jobs_are_listed_only_while_a_pod_that_asks_for_gpus_is_of_one() {
+    let mut world = world(&["n1"]);
+    // Jobs that ended long ago, and one of pods that nobody drives.
+    world.jobs = (0..50)
+        .map(|number| job(&format!("old-{number}"), 2, &json!({})))
+        .collect();
+    let of_job = |name: &str, gpus: u32| {
+        let mut pod = pod(name, gpus);
+        pod["metadata"]["labels"] = json!({ "batch.kubernetes.io/job-name": "old-1" });
+        pod
+    };
+    let mut cpus = of_job("cpus", 0);
+    cpus["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": "1" } });
+    cpus["spec"]["schedulingGates"] = json!([]);
+    world.add_pod(cpus);
+    world.add_pod(pod("alone", 1));
+    let mut shop = Shop::open(world).await;
+    shop.round(0, |world| world.num_job_lists == 0).await;
+    shop.fake.world.lock().unwrap().add_pod(of_job("train", 1));
+    shop.round(1, |world| world.num_job_lists == 1).await;
+}

@@ -8,6 +8,7 @@ mod end_to_end;
 mod fake;
 mod gangs;
 mod manifests;
+mod marks;
 mod objects;
 mod observe;
 mod server;

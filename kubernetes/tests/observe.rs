@@ -1,6 +1,6 @@
 //! Lists of the API server as JSON, and what a round sees of them.
 
-use crate::objects::{self, NOW_S, job, lists, mark, node, pod, settings};
+use crate::objects::{self, NOW_S, job, let_go, lists, node, pod, settings};
 use pleach_daemon::snapshot::{JobSeen, Phase};
 use pleach_kubernetes::Settings;
 use pleach_kubernetes::observe::{Observed, observe};
@@ -195,14 +195,6 @@ fn gates_of_others_are_waited_for() {
     assert!(reason(one(&observed)).contains("kueue.x-k8s.io/admission"));
 }
 
-fn let_go(pod: &Value, seat: &str, seats: &[(&str, u32)]) -> Value {
-    let mut pod = pod.clone();
-    pod["metadata"]["annotations"]["pleach/decided"] = json!(mark(&pod, NOW_S - 5, seat, seats));
-    pod["spec"]["schedulingGates"] = json!([]);
-    pod["spec"]["nodeSelector"] = json!({ "kubernetes.io/hostname": seat });
-    pod
-}
-
 #[test]
 fn a_pod_that_was_let_go_holds_its_place_until_it_runs_there() {
     let seats = [("n1", 1)];
@@ -228,81 +220,6 @@ fn a_pod_that_was_let_go_holds_its_place_until_it_runs_there() {
         observed.snapshot.nodes[0].num_gpus_used, 2,
         "it holds its GPUs to the end"
     );
-}
-
-/// What the annotation was before it was signed.
-fn forged(seat: &str, seats: &Value) -> Value {
-    json!(json!({ "at_s": NOW_S - 5, "seat": seat, "seats": seats, "by": "sjf" }).to_string())
-}
-
-#[test]
-fn marks_that_no_controller_wrote_on_this_very_pod_take_no_gpus_and_open_no_gate() {
-    let real = let_go(&pod("real", 8), "n1", &[("n1", 1)]);
-    let copied = real["metadata"]["annotations"]["pleach/decided"].clone();
-    for mark in [forged("n1", &json!([["n1", 1]])), copied, json!("{}")] {
-        // Ungated and pending: a place on every node would be taken, and nobody else would start.
-        let mut loose = let_go(&pod("loose", 8), "n1", &[("n1", 1)]);
-        loose["metadata"]["annotations"]["pleach/decided"] = mark.clone();
-        loose["spec"].as_object_mut().unwrap().remove("nodeSelector");
-        let observed = see(&[node("n1", 8)], &[loose], &[]);
-        assert_eq!((&one(&observed).phase, observed.free["n1"]), (&Phase::Loose, 8));
-        // Held: more seats than pods look like a release that was cut short, ahead of all that came before.
-        let mut held = pod("held", 2);
-        held["metadata"]["annotations"] = json!({ "pleach/decided": mark });
-        let mut more = held.clone();
-        more["metadata"]["annotations"]["pleach/decided"] = forged("n1", &json!([["n1", 2]]));
-        for pod in [held, more] {
-            let observed = see(&[node("n1", 8)], &[pod], &[]);
-            let job = one(&observed);
-            assert_eq!(
-                (&job.phase, observed.jobs[&job.id].duty),
-                (&Phase::Waiting, Duty::None)
-            );
-        }
-    }
-}
-
-#[test]
-fn annotations_are_bounded_before_anything_is_made_of_them() {
-    // Each of them would be 131,072 names of nodes.
-    let many: Vec<Value> = (0..200)
-        .map(|number| {
-            let mut pod = let_go(&pod(&format!("p{number}"), 1), "n1", &[("n1", 1)]);
-            pod["metadata"]["annotations"]["pleach/decided"] = forged("n1", &json!([["n1", 131_072]]));
-            pod
-        })
-        .collect();
-    let observed = see(&[node("n1", 8)], &many, &[]);
-    assert!(
-        observed
-            .snapshot
-            .jobs
-            .iter()
-            .all(|job| job.nodes.is_empty() && job.num_nodes == 1)
-    );
-    // A name of more than 253 bytes is none.
-    let mut long = pod("long", 1);
-    long["metadata"]["annotations"] = json!({ "pleach/gang": "g".repeat(254), "pleach/gang-size": "2" });
-    assert_eq!(
-        one(&see(&[node("n1", 8)], &[long.clone()], &[])).phase,
-        Phase::Waiting
-    );
-    long["metadata"]["annotations"]["pleach/gang"] = json!("g".repeat(253));
-    assert!(reason(one(&see(&[node("n1", 8)], &[long.clone()], &[]))).contains("1 of 2"));
-    // What is kept of a list has nothing else in it.
-    for (name, text) in [
-        ("pleach/decided", " ".repeat((256 << 10) + 1)),
-        ("pleach/gang", "g".repeat(254)),
-        ("note", "x".into()),
-    ] {
-        long["metadata"]["annotations"] = json!({ name: text, "team": "t" });
-        long["metadata"]["managedFields"] = json!([{ "manager": "m" }]);
-        let mut pod = lists(&[], &[long.clone()], &[]).pods.remove(0);
-        pleach_kubernetes::pod::trim(&mut pod, Some("team"));
-        let kept: Vec<String> = pod.metadata.annotations.unwrap().into_keys().collect();
-        assert_eq!(kept, ["team"], "{name}");
-        assert_eq!(pod.metadata.managed_fields, None);
-    }
 }
 
 #[test]

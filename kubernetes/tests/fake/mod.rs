@@ -129,7 +129,9 @@ async fn pods(State(world): Shared, Query(query): Query<HashMap<String, String>>
 }
 
 async fn jobs(State(world): Shared, Query(query): Query<HashMap<String, String>>) -> Response {
-    list("Job", world.lock().unwrap().jobs.clone(), &query)
+    let mut world = world.lock().unwrap();
+    world.num_job_lists += 1;
+    list("Job", world.jobs.clone(), &query)
 }
 
 async fn pod(State(world): Shared, Path((ns, name)): Path<(String, String)>) -> Response {

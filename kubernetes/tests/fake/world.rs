@@ -19,6 +19,8 @@ pub struct World {
     pub fault_every: u64,
     pub num_requests: u64,
     pub num_writes: u64,
+    /// Pages of Jobs that were asked for.
+    pub num_job_lists: u64,
     /// The request at which the controller is to be killed.
     pub kill_at: Option<u64>,
     pub kill: Arc<Notify>,

@@ -30,6 +30,15 @@ pub fn mark(pod: &Value, at_s: i64, seat: &str, seats: &[(&str, u32)]) -> String
     mark.text(pod["metadata"]["uid"].as_str().unwrap(), &settings().marks)
 }
 
+/// A pod that a controller with that key let go 5 s ago.
+pub fn let_go(pod: &Value, seat: &str, seats: &[(&str, u32)]) -> Value {
+    let mut pod = pod.clone();
+    pod["metadata"]["annotations"]["pleach/decided"] = json!(mark(&pod, NOW_S - 5, seat, seats));
+    pod["spec"]["schedulingGates"] = json!([]);
+    pod["spec"]["nodeSelector"] = json!({ "kubernetes.io/hostname": seat });
+    pod
+}
+
 /// A time as the API server writes it.
 pub fn time(unix_s: i64) -> String {
     Timestamp::from_second(unix_s).unwrap().to_string()

@@ -1,6 +1,9 @@
 //! Graphs held to numbers worked by hand, to themselves through ONNX, and to hostile files.
 
-#![allow(clippy::cloned_ref_to_slice_refs, reason = "inputs read alike whether one or several")]
+#![allow(
+    clippy::cloned_ref_to_slice_refs,
+    reason = "inputs read alike whether one or several"
+)]
 
 use super::tensor::Tensor;
 use super::*;

@@ -44,7 +44,7 @@ impl World {
             least_s *= 1.25;
         }
         let hint = "jobs would be stopped for ever before they get on; shorten jobs or restarts, or leave node_mtbf_s out";
-        let allowed = format!("{least_s:.0} s or more for these jobs on this cluster");
+        let allowed = format!("{:.0} s or more for these jobs on this cluster", least_s.ceil());
         Err(ConfigError::new("capacity.node_mtbf_s", mtbf_s, allowed, hint))
     }
 

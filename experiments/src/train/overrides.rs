@@ -13,6 +13,28 @@ use crate::train::settings_file::of_removed_keys;
 /// # Errors
 /// [`Error::Config`] where a text has no `=`, a key does not exist, or the value is of another kind than the settings take.
 pub fn apply<T: Serialize + DeserializeOwned>(settings: &T, overrides: &[String]) -> Result<T, Error> {
+    let read = |overrides: &[String]| Ok::<_, Error>(replaced(settings, overrides)?.try_into::<T>());
+    let error = match read(overrides)? {
+        Ok(settings) => return Ok(settings),
+        Err(error) => error,
+    };
+    // The first one that is refused beside those before it.
+    let mut found = overrides.join(" ");
+    for (place, text) in overrides.iter().enumerate() {
+        if read(&overrides[..=place])?.is_err() {
+            found.clone_from(text);
+            break;
+        }
+    }
+    let message = error.message();
+    let removed = of_removed_keys(message);
+    let hint = format!("Here: {message}.{removed} docs/learning.md lists the keys.");
+    let allowed = "keys of the settings with values of their kinds";
+    Err(Error::config("set", found, allowed, hint))
+}
+
+/// The settings as a table with the values replaced.
+fn replaced<T: Serialize>(settings: &T, overrides: &[String]) -> Result<toml::Value, Error> {
     let failed = |error: String| Error::Failed(format!("the settings cannot be written: {error}"));
     let mut tree = toml::Value::try_from(settings).map_err(|error| failed(error.to_string()))?;
     for text in overrides {
@@ -32,18 +54,7 @@ pub fn apply<T: Serialize + DeserializeOwned>(settings: &T, overrides: &[String]
         }
         *place_of(&mut tree, key)? = parsed;
     }
-    let shown = overrides.join(" ");
-    tree.try_into().map_err(|error: toml::de::Error| {
-        let message = error.message();
-        let removed = of_removed_keys(message);
-        let hint = format!("Here: {message}.{removed} docs/learning.md lists the keys.");
-        Error::config(
-            "set",
-            shown,
-            "keys of the settings with values of their kinds",
-            hint,
-        )
-    })
+    Ok(tree)
 }
 
 /// Where a key is, or would be: which keys there are is for the settings to say when they are read back.
@@ -98,6 +109,14 @@ mod tests {
         // A key that is absent by default.
         expected.env.max_steps = Some(7);
         assert_eq!(changed, expected);
+    }
+
+    #[test]
+    fn of_several_the_one_that_is_wrong_is_named() {
+        let message = set(&["prior=sjf", "train.sigma=1", "env.max_steps=7"])
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("set = train.sigma=1: allowed"), "{message}");
     }
 
     #[test]

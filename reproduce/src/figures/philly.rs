@@ -253,9 +253,9 @@ fn endings(effort: &Effort) -> Result<Reproduction, Error> {
     Ok(Reproduction {
         figures,
         findings: vec![
-            "The model of failures is calibrated on how many jobs end how (table 6), by gang size, and draws an ending whatever the \
-             run time, at a point within it. In Philly the jobs that were killed are the long ones: 13.5 % of the jobs and \
-             37.7 % of the GPU time. So jobs are met and GPU time is not."
+            "The model of failures is calibrated on how many jobs end how (table 6), by gang size, and by how its endings lean on the \
+             run time on their parts of the GPU time: in Philly the jobs that were killed are the long ones, 13.5 % of the jobs and \
+             37.7 % of the GPU time. So this checks book-keeping."
                 .into(),
         ],
         ..Reproduction::default()

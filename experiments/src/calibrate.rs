@@ -189,7 +189,8 @@ mod tests {
     #[test]
     fn a_network_with_a_standby_reads_the_cluster() {
         let mut alone = reference();
-        alone.contract.prior = None;
+        let contract = &mut alone.contract;
+        (contract.prior, contract.wide_gangs, contract.unopposed_starts) = (None, None, false);
         assert!(!policy(&alone).unwrap().reads_cluster());
         let standby = Standby {
             policy: "sjf".into(),

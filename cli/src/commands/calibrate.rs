@@ -42,7 +42,7 @@ pub fn run(args: &CalibrateArgs, context: &mut Context<'_>) -> Result<(), Error>
 }
 
 /// The heuristic that decides where gangs are wide: the best of those that wait for nothing on lists of such gangs at loads of 0.1 to
-/// 1.5 (docs/suite.md).
+/// 1.5 (docs/lab/suite.md).
 const WIDE_GANGS: &str = "sjf-reserve";
 
 /// The network with the rules that the flags ask for.

@@ -72,7 +72,7 @@ install_python_tools() {
   # Tests that need these skip where there is no wheel of them, and say so.
   timeout 600 "$venv/bin/pip" install -q --only-binary :all: pyarrow || true
   timeout 600 "$venv/bin/pip" install -q --only-binary :all: pygame || true
-  timeout 600 "$venv/bin/pip" install -q --only-binary :all: onnxruntime || true
+  timeout 600 "$venv/bin/pip" install -q --only-binary :all: onnxruntime onnx || true
 }
 # What `kubectl apply -k` does to folders, for the test of the manifests: a kubectl, or kustomize by its Go module, once into the
 # cache. This version is in the kubectl of Kubernetes 1.27, and the Go of Debian 12 compiles it.

@@ -114,7 +114,7 @@ mod tests {
         for words in [
             "trained on: Pleach/PhillyGang-v1: 8 nodes, 64 GPUs, 300 jobs",
             "decides: corrects ",
-            "; sjf-reserve decides where jobs have more than 2 nodes each",
+            "; sjf-reserve decides where jobs have more than 8 nodes each",
             "; makes unopposed starts",
             "candidates: the first ",
             "several GPU types: no: it has met one",

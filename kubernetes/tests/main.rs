@@ -7,6 +7,7 @@ mod drift;
 mod end_to_end;
 mod fake;
 mod gangs;
+mod golden;
 mod manifests;
 mod marks;
 mod objects;

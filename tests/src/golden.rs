@@ -226,3 +226,69 @@ pub fn hold(file: &str, rows: Vec<Row>) {
     };
     panic!("minted tests/goldens/{file}.txt because {reason}:\n{differences}\n{next}");
 }
+
+/// Holds a text to that of a golden file of the crate in `folder`, byte by byte, or mints the file where a reason is given.
+///
+/// # Panics
+/// As [`hold`].
+pub fn hold_text(folder: &str, file: &str, text: &str) {
+    let path = PathBuf::from(folder).join("tests/golden").join(file);
+    let is_header =
+        |line: &&str| line.starts_with("# minted because ") || line.starts_with("# re-minted because ");
+    let old = std::fs::read_to_string(&path).unwrap_or_default();
+    let header: String = old
+        .lines()
+        .take_while(is_header)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let old = &old[header.len()..];
+    if old == text {
+        return;
+    }
+    let (mut olds, mut news) = (old.lines(), text.lines());
+    let first = loop {
+        match (olds.next(), news.next()) {
+            (Some(old), Some(new)) if old == new => {}
+            (old, new) => {
+                break format!(
+                    "was {}\nis  {}",
+                    old.unwrap_or("its end"),
+                    new.unwrap_or("its end")
+                );
+            }
+        }
+    };
+    let path = path.display();
+    let Ok(reason) = std::env::var(MINT) else {
+        panic!(
+            "{path} is another one; the first line of it that is:\n{first}\nWhere that is meant: {MINT}='REASON'"
+        );
+    };
+    assert!(
+        reason.contains(' ') && !reason.contains('\n'),
+        "{MINT} is the reason: {reason:?}"
+    );
+    let word = if header.is_empty() { "minted" } else { "re-minted" };
+    let whole = format!("{header}# {word} because {}\n{text}", reason.trim());
+    std::fs::write(path.to_string(), whole).unwrap();
+    panic!("minted {path} because {reason}; the first line that is another one:\n{first}");
+}
+
+/// Texts of a driver's folder and of its figures without what is another one in each run: times that were measured, the process,
+/// the folder.
+#[must_use]
+pub fn masked(text: &str, folder: &str) -> String {
+    let mut text = text.replace(folder, "FOLDER");
+    for key in ["\"observe_s\":", "\"decide_s\":", "\"apply_s\":", "\"pid\":"] {
+        let mut parts = text.split(key);
+        let mut new = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let end = part.find([',', '}']).unwrap_or(part.len());
+            new += &format!("{key}0{}", &part[end..]);
+        }
+        text = new;
+    }
+    let is_measured = |line: &str| line.contains("_seconds_bucket{") || line.contains("_seconds_sum ");
+    let lines = text.lines().filter(|line| !is_measured(line));
+    lines.map(|line| format!("{line}\n")).collect()
+}

@@ -1,6 +1,9 @@
 # State of a Slurm of two nodes with four GPUs each, as one file of shell variables for each job.
 d=$(cd "$(dirname "$0")/.." && pwd)
 
+# The time, Unix, s; a test may set it.
+now() { cat "$d/now" 2>/dev/null || date +%s; }
+
 load() { id= state=PENDING prio=1 gpus=1 node= req= mark= restarts=0 submit=1000 limit=10:00 reason=Resources start=N/A user= shards=0 idx=; . "$d/jobs/$1"; }
 
 save() {
@@ -25,7 +28,7 @@ kick() {
       for n in ${req:-g1 g2}; do
         for i in 0 1 2 3; do
           [ "$state" = PENDING ] && [ $(($(shards_of "$n" $i) + shards)) -le 4 ] || continue
-          state=RUNNING node=$n idx=$i start=$(date +%s); save
+          state=RUNNING node=$n idx=$i start=$(now); save
           echo "$id $n:$i" >> "$d/starts"
         done
       done
@@ -34,7 +37,7 @@ kick() {
     for n in ${req:-g1 g2}; do
       # Whose host memory is full it takes nobody, whatever `sinfo` says of its GPUs and CPUs.
       if [ $(($(used "$n") + gpus)) -le 4 ] && [ ! -e "$d/full-$n" ]; then
-        state=RUNNING node=$n start=$(date +%s); save
+        state=RUNNING node=$n start=$(now); save
         echo "$id $n" >> "$d/starts"
         break
       fi

@@ -3,6 +3,7 @@
 mod aside;
 mod fake;
 mod faults;
+mod golden;
 mod hostile;
 mod learning;
 mod order;

@@ -48,6 +48,19 @@ impl Drop for Fake {
 impl Fake {
     /// Listens, with a scheduler that looks every 3 ms.
     pub async fn start(world: World) -> Fake {
+        let mut fake = Fake::still(world).await;
+        let of_kubelet = Arc::clone(&fake.world);
+        fake.tasks.push(tokio::spawn(async move {
+            loop {
+                of_kubelet.lock().unwrap().tick();
+                tokio::time::sleep(Duration::from_millis(3)).await;
+            }
+        }));
+        fake
+    }
+
+    /// Listens; the scheduler looks when it is told to.
+    pub async fn still(world: World) -> Fake {
         let world = Arc::new(Mutex::new(world));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -63,17 +76,10 @@ impl Fake {
             ))
             .with_state(Arc::clone(&world));
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        let of_kubelet = Arc::clone(&world);
-        let kubelet = tokio::spawn(async move {
-            loop {
-                of_kubelet.lock().unwrap().tick();
-                tokio::time::sleep(Duration::from_millis(3)).await;
-            }
-        });
         Fake {
             world,
             address,
-            tasks: vec![server, kubelet],
+            tasks: vec![server],
         }
     }
 

@@ -1,0 +1,133 @@
+//! Everything that two runs leave behind, byte by byte: the log, the status, what was learned, what was told, the commands.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+use pleach_daemon::{Service, Settings};
+use pleach_tests::golden::{hold_text, masked};
+
+use super::fake::{Fake, QUEUE};
+
+/// When the first round is, Unix time, s.
+const BEGIN_S: i64 = 1_795_001_000;
+
+/// A daemon in this process, at times that the test tells.
+struct Run {
+    fake: Fake,
+    service: Service,
+    port: u16,
+    notes: String,
+}
+
+impl Run {
+    fn new(fake: Fake, policy: &str, settings: &str) -> Run {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let config = fake.read("pleach.toml") + &format!("metrics_port = {port}\n{settings}");
+        let path = fake.at("pleach.toml");
+        fs::write(
+            &path,
+            config.replace("command_limit_s = 2.0", "command_limit_s = 20.0"),
+        )
+        .unwrap();
+        let settings = Settings::load(&path).unwrap();
+        let service = Service::new(settings, policy, false).unwrap();
+        Run {
+            fake,
+            service,
+            port,
+            notes: String::new(),
+        }
+    }
+
+    /// A round so many seconds after the first one.
+    fn round(&mut self, after_s: i64) {
+        let now_s = BEGIN_S + after_s;
+        fs::write(self.fake.at("now"), now_s.to_string()).unwrap();
+        for note in self.service.round(now_s) {
+            self.notes += &format!("{after_s}: {note}\n");
+        }
+    }
+
+    fn metrics(&self) -> String {
+        let mut caller = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
+        caller.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let mut text = String::new();
+        caller.read_to_string(&mut text).unwrap();
+        text.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
+    fn hold(self, file: &str) {
+        let state = |name: &str| self.fake.read(&format!("state/{name}"));
+        let parts = [
+            ("decisions.jsonl", state("decisions.jsonl")),
+            ("status.json", state("status.json")),
+            ("memory.json", state("memory.json")),
+            ("history.json", state("history.json")),
+            ("heartbeat", state("heartbeat")),
+            ("metrics", self.metrics()),
+            ("notes", self.notes.clone()),
+            ("commands", self.fake.read("scontrol.log")),
+        ];
+        let text: String = parts
+            .map(|(name, text)| format!("== {name}\n{}\n", text.trim_end()))
+            .concat();
+        let folder = self.fake.at("");
+        let folder = folder.to_str().unwrap().trim_end_matches('/');
+        hold_text(env!("CARGO_MANIFEST_DIR"), file, &masked(&text, folder));
+    }
+}
+
+#[test]
+fn a_run_that_learns_is_refused_and_fails_once_leaves_the_same_bytes() {
+    let fake = Fake::new(&QUEUE);
+    for (number, (gpus, limit)) in QUEUE.into_iter().enumerate() {
+        fake.submit_by(["ann", "bob"][number % 2], number + 1, gpus, limit);
+    }
+    // One that its user holds.
+    fs::write(
+        fake.at("jobs/9"),
+        "id=9 gpus=1 limit=5:00 prio=0 submit=1795000009 reason=JobHeldUser\n",
+    )
+    .unwrap();
+    let mut run = Run::new(fake, "sjf", "[estimates]\nfrom = \"history\"\n");
+    run.round(0);
+    run.round(2);
+    // Job 3 ends; where job 1 goes, nobody can start.
+    fs::write(run.fake.at("full-g1"), "").unwrap();
+    fs::write(run.fake.at("full-g2"), "").unwrap();
+    run.fake.end_after(3, "COMPLETED", 60);
+    run.round(62);
+    run.round(63);
+    run.round(66);
+    fs::remove_file(run.fake.at("full-g1")).unwrap();
+    fs::remove_file(run.fake.at("full-g2")).unwrap();
+    run.fake.end_after(2, "FAILED", 70);
+    run.fake.end_after(4, "NODE_FAIL", 71);
+    run.fake.submit_by("bob", 5, 3, "2:00:00");
+    run.round(72);
+    fs::write(run.fake.at("garbage"), "").unwrap();
+    run.round(74);
+    fs::remove_file(run.fake.at("garbage")).unwrap();
+    run.round(900);
+    run.round(902);
+    run.hold("sjf.txt");
+}
+
+#[test]
+fn a_run_that_stops_jobs_leaves_the_same_bytes() {
+    let fake = Fake::new(&[(4, "4:00:00"), (4, "5:00:00")]);
+    let mut run = Run::new(fake, "las-deal", "preemption = true\n");
+    run.round(0);
+    run.round(2);
+    run.fake.submit(3, 4, "30:00");
+    run.fake.submit(4, 2, "10:00");
+    for after_s in [4000, 4002, 4005, 8000, 8002] {
+        run.round(after_s);
+    }
+    run.fake.end(4);
+    run.round(8100);
+    run.hold("las-deal.txt");
+}

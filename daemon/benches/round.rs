@@ -9,7 +9,7 @@ use pleach_daemon::fleet;
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::round::{self, Deciders};
-use pleach_daemon::source::slurm;
+use pleach_daemon::slurm::observe as slurm;
 use pleach_daemon::{RoundSettings, Settings};
 
 const NOW_S: i64 = 1_795_000_000;

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use pleach_daemon::log::LogForm;
+use pleach_daemon::operator::{CaptureArgs, HandBackArgs, ReplayArgs, RunArgs};
 use pleach_scheduler::ExternalId;
 
 /// Drives a Slurm cluster with a scheduling policy.
@@ -32,7 +33,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Observe, decide and carry out, round after round, until SIGTERM. SIGHUP reads the policy again, not the configuration.
-    Run(Run),
+    Run(RunArgs),
     /// How the last round went. Exit code 1 where it is older than a minute or failed.
     Status,
     /// Why a job was started, stopped or put off: its last decisions, from the log.
@@ -40,7 +41,7 @@ pub enum Command {
     /// Why a job does not run: from Slurm as it is now.
     WhyNot(WhyNot),
     /// Release all jobs that are held for the daemon, in the order of arrival, to Slurm's own scheduler.
-    HandBack(HandBack),
+    HandBack(HandBackArgs),
     /// Print the `job_submit.lua` that holds jobs at submission.
     Lua(Lua),
     /// Decide the rounds of a log again and compare.
@@ -48,24 +49,6 @@ pub enum Command {
     /// Write a log's jobs as a list for the simulator, `NAME.csv` with `NAME.cluster.toml`: for `pleach evaluate --workload
     /// NAME.csv`, and to train and distil on what came here.
     Capture(CaptureArgs),
-}
-
-#[derive(Debug, Args)]
-#[command(group(ArgGroup::new("mode").required(true).args(["shadow", "live"])))]
-pub struct Run {
-    /// A tree or an index (`.json`), the folder of a bundle, a network (`.ckpt`), or a name: a heuristic (`sjf`,
-    /// `easy`) or a dealer (`index`, `las-deal`, `belief-deal`, `srtf-deal`, `rate-deal`), which deals the GPUs of all jobs anew.
-    #[arg(long)]
-    pub policy: String,
-    /// Decide and write down; touch nothing.
-    #[arg(long)]
-    pub shadow: bool,
-    /// Hold, place and release jobs.
-    #[arg(long)]
-    pub live: bool,
-    /// End after so many rounds.
-    #[arg(long, value_name = "N")]
-    pub rounds: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -84,13 +67,6 @@ pub struct WhyNot {
 }
 
 #[derive(Debug, Args)]
-pub struct HandBack {
-    /// Also while a daemon works, which will hold the jobs again. Without it such a daemon is given five seconds to end.
-    #[arg(long)]
-    pub force: bool,
-}
-
-#[derive(Debug, Args)]
 pub struct Lua {
     /// Hold nothing once the daemon was silent for so long, s.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(5..=86_400))]
@@ -99,23 +75,4 @@ pub struct Lua {
     /// jobs anyway. With it nothing is asked of Slurm.
     #[arg(long, value_name = "NUMBER")]
     pub uid: Option<u32>,
-}
-
-#[derive(Debug, Args)]
-pub struct ReplayArgs {
-    /// The log, `decisions.jsonl`.
-    pub log: PathBuf,
-    /// The policy, as for `run`.
-    #[arg(long)]
-    pub policy: String,
-}
-
-#[derive(Debug, Args)]
-pub struct CaptureArgs {
-    /// The log, `decisions.jsonl`; several in the order in which they were written.
-    #[arg(required = true)]
-    pub logs: Vec<PathBuf>,
-    /// The list to write, NAME.csv.
-    #[arg(long, value_name = "FILE")]
-    pub to: PathBuf,
 }

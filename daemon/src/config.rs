@@ -8,10 +8,10 @@ use pleach_scheduler::tree::{PSI_LIMIT_DEFAULT, WINDOW_DECISIONS, WINDOW_DEFAULT
 use pleach_scheduler::{ConfigError, heuristics};
 use serde::{Deserialize, Serialize};
 
-use crate::command::Commands;
 use crate::error::Error;
 use crate::files;
-use crate::source::node_list::expand;
+use crate::slurm::command::Commands;
+use crate::slurm::node_list::expand;
 
 /// Largest configuration that is read, bytes.
 const SETTINGS_MAX: u64 = 1 << 20;

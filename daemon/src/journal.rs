@@ -113,7 +113,7 @@ fn open(path: &Path) -> std::io::Result<File> {
 /// The last rounds of a log that decided about a job, newest last, at most `most`.
 ///
 /// # Errors
-/// As [`crate::source::replay::Replay`].
+/// As [`crate::replay::Replay`].
 pub fn rounds_of(folder: &Path, job: ExternalId, most: usize) -> Result<Vec<RoundRecord>, Error> {
     let mut found = Vec::new();
     let newest = log_path(folder);
@@ -147,8 +147,8 @@ pub fn rounds_of(folder: &Path, job: ExternalId, most: usize) -> Result<Vec<Roun
 mod tests {
     use super::*;
     use crate::memory::Memory;
+    use crate::replay::Replay;
     use crate::snapshot::{Snapshot, VERSION};
-    use crate::source::replay::Replay;
 
     fn record(round: u64) -> RoundRecord {
         RoundRecord {

@@ -9,9 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
 use pleach_daemon::log::one_line;
-use pleach_daemon::{Error, Settings};
+use pleach_daemon::{Error, Settings, operator};
 
-use crate::arguments::{Cli, Command};
+use crate::arguments::{Cli, Command, OfJob};
 use crate::run::Wishes;
 
 fn main() -> ExitCode {
@@ -49,14 +49,24 @@ fn settings(cli: &Cli) -> Result<Settings, Error> {
 
 fn dispatch(cli: &Cli, wishes: Option<Wishes>) -> Result<ExitCode, Error> {
     let settings = settings(cli)?;
+    let folder = &settings.state_dir;
     match &cli.command {
-        Command::Run(args) => run::run(settings, args, wishes.unwrap_or_else(Wishes::hear)),
+        Command::Run(args) => run::run(&settings, args, wishes.unwrap_or_else(Wishes::hear)),
         Command::Status => commands::status(&settings),
-        Command::Explain(args) => commands::explain(&settings, args.job),
+        Command::Explain(OfJob { job }) => {
+            operator::explain(folder, *job, &format!("job {job}"), &job.to_string()).map(code)
+        }
         Command::WhyNot(args) => commands::why_not(&settings, args),
         Command::HandBack(args) => commands::hand_back(&settings, args),
         Command::Lua(args) => commands::lua(&settings, args),
-        Command::Replay(args) => commands::replay(&settings, args),
-        Command::Capture(args) => commands::capture(&settings, args),
+        Command::Replay(args) => operator::replay(&settings.rounds(), args).map(code),
+        Command::Capture(args) => operator::capture(settings.rounds(), args).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn code(is_well: bool) -> ExitCode {
+    match is_well {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
     }
 }

@@ -41,13 +41,10 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Figures that nobody can ask for: whoever has a server of its own tells [`Metrics::text`] there.
+    /// Figures that nobody can ask for yet; `left_alone` is name and meaning of the one that counts such jobs. Whoever has a server
+    /// of its own tells [`Metrics::text`] there.
     #[must_use]
-    pub fn silent() -> Metrics {
-        Metrics::new(("jobs_left_alone", "Jobs that are left to the batch system"))
-    }
-
-    fn new(left_alone: (&'static str, &'static str)) -> Metrics {
+    pub fn new(left_alone: (&'static str, &'static str)) -> Metrics {
         let mut registry = Registry::with_prefix("pleach");
         let counters = [
             ("rounds", "Rounds since the daemon began"),
@@ -114,8 +111,7 @@ impl Metrics {
     ///
     /// # Errors
     /// A port that cannot be had.
-    pub fn listen(port: u16) -> Result<Metrics, Error> {
-        let mut metrics = Metrics::new(("jobs_left_to_slurm", "Jobs that are left to Slurm"));
+    pub fn listen(&mut self, port: u16) -> Result<(), Error> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let listen = || -> std::io::Result<(TcpListener, SocketAddr)> {
             let listener = listener?;
@@ -126,10 +122,10 @@ impl Metrics {
             path: format!("127.0.0.1:{port}").into(),
             source,
         })?;
-        metrics.address = Some(address);
-        let shared = metrics.text();
+        self.address = Some(address);
+        let shared = self.text();
         thread::spawn(move || serve(listener.incoming(), &shared));
-        Ok(metrics)
+        Ok(())
     }
 
     /// What is told of the last round, in the OpenMetrics text format.
@@ -241,6 +237,11 @@ fn answer(mut caller: TcpStream, text: &Mutex<String>) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
+    fn listening(port: u16) -> Result<Metrics, Error> {
+        let mut metrics = Metrics::new(("jobs_left_alone", "Jobs that are left alone"));
+        metrics.listen(port).map(|()| metrics)
+    }
+
     fn ask(address: SocketAddr, request: &str) -> String {
         let mut caller = TcpStream::connect(address).unwrap();
         caller.write_all(request.as_bytes()).unwrap();
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_round_can_be_read_on_loopback_and_nothing_else() {
-        let mut metrics = Metrics::listen(0).unwrap();
+        let mut metrics = listening(0).unwrap();
         let address = metrics.address().unwrap();
         assert!(address.ip().is_loopback());
         let before = ask(address, "GET /metrics HTTP/1.1\r\n\r\n");
@@ -285,7 +286,7 @@ mod tests {
         assert!(ask(address, &"x".repeat(REQUEST_MAX)).starts_with("HTTP/1.1 404"));
         let port = address.port();
         assert!(
-            Metrics::listen(port)
+            listening(port)
                 .unwrap_err()
                 .to_string()
                 .contains(&port.to_string())
@@ -294,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_caller_that_sends_byte_by_byte_is_left_after_a_second() {
-        let metrics = Metrics::listen(0).unwrap();
+        let metrics = listening(0).unwrap();
         let mut caller = TcpStream::connect(metrics.address().unwrap()).unwrap();
         // Four seconds in all, and never one without a byte.
         let is_left = (0..40).any(|_| {

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pleach_daemon::log::one_line;
-use pleach_daemon::{Error, Service, Settings};
+use pleach_daemon::operator::RunArgs;
+use pleach_daemon::rounds::{self, Host, Wish};
+use pleach_daemon::slurm::Slurm;
+use pleach_daemon::wait::block_on;
+use pleach_daemon::{Error, Settings};
 
-use crate::arguments::Run;
 use crate::now_s;
 
 /// Flags that signals raise.
@@ -35,68 +37,35 @@ impl Wishes {
         }
         Wishes { stop, reload }
     }
+}
 
-    fn is_any(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.reload.load(Ordering::Relaxed)
+impl Host for Wishes {
+    fn now_s(&self) -> i64 {
+        now_s()
+    }
+
+    async fn pause(&mut self, most: Duration) -> Option<Wish> {
+        let began = Instant::now();
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Some(Wish::End);
+            }
+            if self.reload.swap(false, Ordering::Relaxed) {
+                return Some(Wish::Reload);
+            }
+            let left = most.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return None;
+            }
+            thread::sleep(Duration::from_millis(20).min(left));
+        }
     }
 }
 
 /// Runs the command.
-pub fn run(settings: Settings, args: &Run, wishes: Wishes) -> Result<ExitCode, Error> {
+pub fn run(settings: &Settings, args: &RunArgs, mut wishes: Wishes) -> Result<ExitCode, Error> {
     let tick = Duration::from_secs_f64(settings.tick_s);
-    let mut service = Service::new(settings, &args.policy, args.shadow)?;
-    introduce(&service, args, tick);
-    let mut last = Vec::new();
-    loop {
-        let began = Instant::now();
-        if wishes.reload.swap(false, Ordering::Relaxed) {
-            match service.reload() {
-                Ok(()) => tracing::info!(
-                    "the policy was read again: {}; the configuration is that of the start",
-                    service.status().policy
-                ),
-                Err(error) => tracing::error!("the policy stays: {}", one_line(&error.to_string())),
-            }
-        }
-        let notes = service.round(now_s());
-        // What goes on from round to round is said once.
-        for text in notes.iter().filter(|text| !last.contains(*text)) {
-            tracing::warn!("{}", one_line(text));
-        }
-        last = notes;
-        let is_last = args
-            .rounds
-            .is_some_and(|rounds| service.status().num_rounds >= rounds);
-        while began.elapsed() < tick && !is_last && !wishes.is_any() {
-            thread::sleep(Duration::from_millis(20).min(tick.saturating_sub(began.elapsed())));
-        }
-        if wishes.stop.load(Ordering::Relaxed) || is_last {
-            let num = service.status().num_waiting;
-            if !args.shadow && num > 0 {
-                tracing::warn!(
-                    "ends; {num} jobs stay held: start it again, or run `pleach-scheduler hand-back`"
-                );
-            }
-            return Ok(ExitCode::SUCCESS);
-        }
-    }
-}
-
-/// Says what is driven by what, after what an operator should know of it.
-fn introduce(service: &Service, args: &Run, tick: Duration) {
-    let status = service.status();
-    for warning in &status.warnings {
-        tracing::warn!("{}", one_line(warning));
-    }
-    let mode = if args.shadow {
-        "decides and touches nothing"
-    } else {
-        "drives"
-    };
-    tracing::info!(
-        "{} {mode} partition {} ({} rounds a minute)",
-        status.policy,
-        status.partition,
-        60.0 / tick.as_secs_f64()
-    );
+    let mut driver = Slurm::driver(settings, &args.policy, args.shadow)?;
+    block_on(rounds::run(&mut driver, &mut wishes, tick, args.rounds))?;
+    Ok(ExitCode::SUCCESS)
 }

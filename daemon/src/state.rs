@@ -73,6 +73,11 @@ impl State {
         })
     }
 
+    /// The folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Takes the folder to hand jobs back, also from a daemon that is just ending: it is given `patience` for that. None with
     /// `is_forced`, where a daemon works there and goes on, and where something is wrong with our own folder.
     ///

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::files;
 use crate::round::Plan;
+use crate::system::Words;
 
 /// Largest status that is read, bytes: its warnings are sentences.
 const STATUS_MAX: u64 = 1 << 20;
@@ -99,9 +100,10 @@ impl Status {
             .push(format!("{REFUSED}{error}; {} goes on", self.policy));
     }
 
-    /// What an operator reads at Unix time `now_s`; `place` is what is driven, `left` who has the jobs that are left alone.
+    /// What an operator reads at Unix time `now_s`, in the words of a batch system.
     #[must_use]
-    pub fn told(&self, now_s: i64, place: &str, left: &str) -> String {
+    pub fn told(&self, now_s: i64, words: &Words) -> String {
+        let (place, left) = (format!("{}{}", words.place, self.partition), words.scheduler);
         let age_s = now_s - self.at_s;
         let mode = if self.is_shadow { "shadow" } else { "live" };
         let mut text = format!(
@@ -157,11 +159,14 @@ pub fn read_status(folder: &Path) -> Result<Status, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::slurm::Slurm;
+    use crate::system::BatchSystem;
 
     #[test]
     fn a_refused_reload_is_a_warning_until_the_next_one_and_stepping_aside_is_one_too() {
         let mut status = Status {
             policy: "tree".into(),
+            partition: "main".into(),
             ..Status::default()
         };
         status.refuse_reload(&"no such file");
@@ -175,7 +180,7 @@ mod tests {
                 "it steps aside: fifo decides still"
             ]
         );
-        let told = status.told(7, "partition main", "Slurm");
+        let told = status.told(7, &Slurm::WORDS);
         assert!(told.starts_with("tree on partition main (live)") && told.contains("7 s ago"));
         assert!(told.contains("warning: the last reload was refused: no file"));
         status.warn_aside(None);

@@ -47,7 +47,7 @@ fn what_is_kept_does_not_grow_with_the_jobs_that_have_ended() {
     assert!((100..=(20 * 2 + 2) * 10).contains(num_times), "{num_times}");
     let (remembered, times, watched) = at[&(20 * 36)];
     assert!(remembered == *num_remembered && watched == *num_watched && times.abs_diff(*num_times) < 20);
-    let status = passing.service.status();
+    let status = passing.driver.status();
     assert!(
         status.num_starts > 100 && status.warnings.is_empty(),
         "{status:?}"

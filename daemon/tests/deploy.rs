@@ -7,7 +7,9 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
+use pleach_daemon::BatchSystem;
 use pleach_daemon::metrics::Metrics;
+use pleach_daemon::slurm::Slurm;
 use pleach_daemon::state::Status;
 use serde_json::Value;
 
@@ -25,13 +27,14 @@ fn samples(text: &str) -> BTreeSet<String> {
 
 /// What both programs tell after a round: the daemon for Slurm over its port, the controller for Kubernetes over its server.
 fn told() -> BTreeSet<String> {
-    let mut slurm = Metrics::listen(0).unwrap();
+    let mut slurm = Metrics::new(Slurm::WORDS.left_alone);
+    slurm.listen(0).unwrap();
     slurm.publish(&Status::default());
     let mut caller = TcpStream::connect(slurm.address().unwrap()).unwrap();
     caller.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
     let mut text = String::new();
     caller.read_to_string(&mut text).unwrap();
-    let mut kubernetes = Metrics::silent();
+    let mut kubernetes = Metrics::new(("jobs_left_alone", "Jobs that are left to the batch system"));
     kubernetes.publish(&Status::default());
     let mut names = samples(&text);
     assert!(names.len() > 15, "{text}");

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use pleach_daemon::record::Planned;
 use pleach_daemon::snapshot::{JobSeen, Phase};
+use pleach_daemon::system::Kept;
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::decision::Action;
 
@@ -16,7 +17,7 @@ use crate::api::{Cluster, Lift};
 use crate::config::Settings;
 use crate::error::Error;
 use crate::job_pods::JobPods;
-use crate::late::{Kept, late};
+use crate::late::late;
 use crate::mark::Decided;
 use crate::node::node_of;
 use crate::observe::{Host, Observed};

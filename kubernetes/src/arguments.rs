@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use pleach_daemon::log::LogForm;
+use pleach_daemon::operator::{CaptureArgs, HandBackArgs, ReplayArgs, RunArgs};
 
 /// Drives a Kubernetes cluster with a scheduling policy.
 ///
@@ -29,7 +30,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Observe, decide and carry out, round after round, until SIGTERM. SIGHUP reads the policy again.
-    Run(Run),
+    Run(RunArgs),
     /// How the last round went. Exit code 1 where it is older than a minute or failed; a probe of the kubelet asks this.
     Status,
     /// Why a job was started, stopped or put off: its last decisions, from the log.
@@ -37,26 +38,14 @@ pub enum Command {
     /// Why a job does not run: from the API server as it is now.
     WhyNot(WhyNot),
     /// Lift the gates of all pods that are held, in the order of arrival, and leave their places to kube-scheduler.
-    HandBack(HandBack),
+    HandBack(HandBackArgs),
+    /// Decide the rounds of a log again and compare.
+    Replay(ReplayArgs),
+    /// Write a log's jobs as a list for the simulator, `NAME.csv` with `NAME.cluster.toml`: for `pleach evaluate --workload
+    /// NAME.csv`, and to train and distil on what came here.
+    Capture(CaptureArgs),
     /// Check settings, certificates, policy, the way to the API server and the rights there. Changes nothing.
     Check(Check),
-}
-
-#[derive(Debug, Args)]
-#[command(group(ArgGroup::new("mode").required(true).args(["shadow", "live"])))]
-pub struct Run {
-    /// A tree or an index (`.json`), a network (`.ckpt`), or the name of a heuristic or of a dealer (`index`, `las-deal`).
-    #[arg(long)]
-    pub policy: String,
-    /// Decide and write down; touch nothing, hold nothing.
-    #[arg(long)]
-    pub shadow: bool,
-    /// Hold, place and release pods.
-    #[arg(long)]
-    pub live: bool,
-    /// End after so many rounds.
-    #[arg(long, value_name = "N")]
-    pub rounds: Option<u64>,
 }
 
 #[derive(Debug, Args)]
@@ -72,13 +61,6 @@ pub struct WhyNot {
     /// The policy, as for `run`.
     #[arg(long)]
     pub policy: String,
-}
-
-#[derive(Debug, Args)]
-pub struct HandBack {
-    /// Also while a controller works on this state folder; the webhook goes on holding new pods.
-    #[arg(long)]
-    pub force: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,29 +1,29 @@
 //! The commands beside `run`.
 
-use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use pleach_daemon::config::EstimatesFrom;
-use pleach_daemon::fleet;
+use pleach_daemon::operator::{self, HandBackArgs};
 use pleach_daemon::output::say;
 use pleach_daemon::policy::Loaded;
-use pleach_daemon::state::{self, State};
+use pleach_daemon::state::State;
+use pleach_daemon::{BatchSystem, fleet};
 use pleach_kubernetes::api::Cluster;
+use pleach_kubernetes::controller::{Kubernetes, hand_back as hand_back_all};
 use pleach_kubernetes::mark::Key;
 use pleach_kubernetes::observe::{Observed, observe};
 use pleach_kubernetes::server::{Pem, Shared};
 use pleach_kubernetes::view::View;
-use pleach_kubernetes::{Error, Settings, controller};
+use pleach_kubernetes::{Error, Settings};
 use pleach_scheduler::ExternalId;
 
-use crate::arguments::{Check, HandBack, WhyNot};
+use crate::arguments::{Check, WhyNot};
 use crate::host::now_s;
 
 /// Time for a controller that was told to end, before its pods are handed back. *Ours*: longer than one round of most sites.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
-fn code(is_well: bool) -> ExitCode {
+pub fn code(is_well: bool) -> ExitCode {
     if is_well {
         ExitCode::SUCCESS
     } else {
@@ -32,9 +32,8 @@ fn code(is_well: bool) -> ExitCode {
 }
 
 pub fn status(settings: &Settings) -> Result<ExitCode, Error> {
-    let status = state::read_status(&settings.state_dir)?;
     let now_s = now_s();
-    say(&status.told(now_s, &status.partition, "kube-scheduler"))?;
+    let status = operator::status(&settings.state_dir, &Kubernetes::WORDS, now_s)?;
     // A failed round is tried again; only silence is a reason for the kubelet to begin anew.
     Ok(code(now_s - status.at_s <= 60))
 }
@@ -68,56 +67,28 @@ pub async fn explain(settings: &Settings, text: &str) -> Result<ExitCode, Error>
         Ok(job) => job,
         Err(_) => job_of(&look(settings).await?, text)?,
     };
-    let rounds = state::rounds_of(&settings.state_dir, job, 5)?;
-    if rounds.is_empty() {
-        say(&format!(
-            "The log has no decision about {text} ({job}); `why-not {text}` tells why it does not run."
-        ))?;
-        return Ok(ExitCode::FAILURE);
-    }
-    for record in rounds {
-        for told in record.told(job, text) {
-            say(&told)?;
-        }
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(code(operator::explain(&settings.state_dir, job, text, text)?))
 }
 
 pub async fn why_not(settings: &Settings, args: &WhyNot) -> Result<ExitCode, Error> {
-    let mut loaded = Loaded::of(&args.policy, fleet::capabilities(&settings.rounds))?;
     let mut observed = look(settings).await?;
     let job = match args.job.parse::<ExternalId>() {
         Ok(job) => job,
         Err(_) => job_of(&observed, &args.job)?,
     };
-    // Where the controller's folder is not here, it is not known which nodes would not take the job.
-    let (mut memory, complaint) = state::read_memory(&settings.state_dir);
-    complaint.iter().for_each(|text| tracing::warn!("{text}"));
-    memory.observe(&observed.snapshot);
-    let rounds = &settings.rounds;
-    if rounds.estimates.from == EstimatesFrom::History {
-        let (mut history, complaint) = state::read_history(&settings.state_dir, &rounds.estimates);
-        complaint.iter().for_each(|text| tracing::warn!("{text}"));
-        history.observe(&mut observed.snapshot, &memory, &BTreeMap::new(), rounds);
-    }
-    say(&pleach_daemon::why_not::answer(
-        &observed.snapshot,
-        &memory,
-        &mut loaded,
-        &settings.rounds,
-        job,
-    )?)?;
+    let folder = &settings.state_dir;
+    operator::why_not(&mut observed, folder, &settings.rounds, &args.policy, job)?;
     if let Some(remark) = observed.jobs.get(&job).and_then(|job| job.remark.as_deref()) {
         say(remark)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub async fn hand_back(settings: &Settings, args: &HandBack) -> Result<ExitCode, Error> {
+pub async fn hand_back(settings: &Settings, args: &HandBackArgs) -> Result<ExitCode, Error> {
     let (folder, bytes_max) = (&settings.state_dir, settings.log_bytes_max);
     let _lock = State::take_to_hand_back(folder, bytes_max, args.force, ENDS_WITHIN)?;
     let cluster = Cluster::infer(settings).await?;
-    let (num, refused) = controller::hand_back(&cluster, settings).await?;
+    let (num, refused) = hand_back_all(&cluster, settings).await?;
     say(&format!("{num} pods were given back to kube-scheduler"))?;
     for text in &refused {
         tracing::warn!("{text}");

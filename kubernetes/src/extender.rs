@@ -290,6 +290,6 @@ fn alone(seen: &PodSeen, now_s: i64) -> JobSeen {
 ///
 /// # Errors
 /// A policy that does not fit.
-pub fn load(text: &str, settings: &Settings) -> Result<Loaded, Error> {
-    Ok(Loaded::of(text, fleet::capabilities(&settings.rounds))?)
+pub fn load(text: &str, settings: &Settings) -> Result<Loaded, pleach_daemon::Error> {
+    Loaded::of(text, fleet::capabilities(&settings.rounds))
 }

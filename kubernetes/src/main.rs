@@ -9,7 +9,9 @@ use std::process::ExitCode;
 
 use arguments::{Cli, Command};
 use clap::Parser;
+use commands::code;
 use host::block_on;
+use pleach_daemon::operator;
 use pleach_kubernetes::{Error, Settings};
 
 fn main() -> ExitCode {
@@ -21,6 +23,11 @@ fn main() -> ExitCode {
         Command::Explain(args) => block_on(commands::explain(&settings, &args.job)),
         Command::WhyNot(args) => block_on(commands::why_not(&settings, args)),
         Command::HandBack(args) => block_on(commands::hand_back(&settings, args)),
+        Command::Replay(args) => Ok(code(operator::replay(&settings.rounds, args)?)),
+        Command::Capture(args) => {
+            operator::capture(settings.rounds, args)?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Check(args) => block_on(commands::check(&settings, args)),
     });
     match result {

@@ -1,96 +1,62 @@
 //! `run`: the controller on this thread, the server on one of its own, so that a decision delays no answer.
 
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use pleach_daemon::operator::RunArgs;
+use pleach_daemon::rounds::{self, Host, Wish};
 use pleach_kubernetes::api::Cluster;
-use pleach_kubernetes::controller::Controller;
+use pleach_kubernetes::controller::Kubernetes;
 use pleach_kubernetes::server::{Server, Shared};
 use pleach_kubernetes::{Error, Settings};
 use tokio::sync::mpsc;
 
-use crate::arguments::Run;
 use crate::host::{block_on, now_s};
 
-/// What a signal asks for.
-enum Wish {
-    End,
-    Reload,
+/// Signals, and the server, which has the policy too.
+struct Around {
+    wishes: mpsc::Receiver<Wish>,
+    shared: Option<Shared>,
+}
+
+impl Host for Around {
+    fn now_s(&self) -> i64 {
+        now_s()
+    }
+
+    async fn pause(&mut self, most: Duration) -> Option<Wish> {
+        tokio::time::timeout(most, self.wishes.recv())
+            .await
+            .ok()
+            .flatten()
+    }
+
+    fn reload(&mut self) -> Result<(), pleach_daemon::Error> {
+        self.shared.as_ref().map_or(Ok(()), Shared::reload)
+    }
 }
 
 /// Runs the command.
-pub fn run(settings: Settings, args: &Run) -> Result<ExitCode, Error> {
+pub fn run(settings: Settings, args: &RunArgs) -> Result<ExitCode, Error> {
     settings.validate()?;
-    block_on(rounds(settings, args))
+    block_on(drive(settings, args))
 }
 
-async fn rounds(settings: Settings, args: &Run) -> Result<ExitCode, Error> {
+async fn drive(settings: Settings, args: &RunArgs) -> Result<ExitCode, Error> {
     // Before all else: a SIGHUP in the first moments would end the program.
-    let mut wishes = signals();
+    let wishes = signals();
     let cluster = Cluster::infer(&settings).await?;
     let tick = Duration::from_secs_f64(settings.tick_s);
-    let mut controller = Controller::new(settings, cluster, &args.policy, args.shadow)?;
-    let text = controller.metrics_text();
-    let shared = Shared::new(
-        controller.settings(),
-        &args.policy,
-        controller.view(),
-        text,
-        args.shadow,
-    )?;
+    let mut driver = Kubernetes::driver(settings, cluster, &args.policy, args.shadow)?;
+    let text = driver.metrics_text();
+    let system = driver.system();
+    let shared = Shared::new(system.settings(), &args.policy, system.view(), text, args.shadow)?;
     if let Some(shared) = &shared {
         serve(shared.clone())?;
     }
-    let status = controller.status();
-    let mode = if args.shadow {
-        "decides and touches nothing"
-    } else {
-        "drives"
-    };
-    tracing::info!("{} {mode}: {}", status.policy, status.partition);
-    for warning in &status.warnings {
-        tracing::warn!("{warning}");
-    }
-    let mut last = Vec::new();
-    loop {
-        let began = Instant::now();
-        let notes = controller.round(now_s()).await;
-        // What goes on from round to round is said once.
-        for text in notes.iter().filter(|text| !last.contains(*text)) {
-            tracing::warn!("{text}");
-        }
-        last = notes;
-        let is_last = args
-            .rounds
-            .is_some_and(|rounds| controller.status().num_rounds >= rounds);
-        let pause = tick.saturating_sub(began.elapsed());
-        let wish = match is_last {
-            true => Some(Wish::End),
-            false => tokio::time::timeout(pause, wishes.recv()).await.ok().flatten(),
-        };
-        match wish {
-            None => {}
-            Some(Wish::Reload) => match controller
-                .reload()
-                .and_then(|()| shared.as_ref().map_or(Ok(()), Shared::reload))
-            {
-                Ok(()) => tracing::info!(
-                    "the policy was read again: {}; the configuration is that of the start",
-                    controller.status().policy
-                ),
-                Err(error) => tracing::error!("the policy stays: {error}"),
-            },
-            Some(Wish::End) => {
-                let num = controller.status().num_waiting;
-                if !args.shadow && num > 0 {
-                    tracing::warn!(
-                        "ends; {num} jobs stay held: start it again, or run `pleach-kubernetes hand-back`"
-                    );
-                }
-                return Ok(ExitCode::SUCCESS);
-            }
-        }
-    }
+    let mut around = Around { wishes, shared };
+    rounds::run(&mut driver, &mut around, tick, args.rounds).await?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Starts the server; an address that cannot be had is told before the first round.

@@ -5,9 +5,9 @@ use std::path::Path;
 use crate::fake::{Fake, World};
 use crate::objects::{NOW_S, node, pod};
 use pleach_daemon::config::OnDrift;
-use pleach_daemon::source::replay::Replay;
+use pleach_daemon::replay::Replay;
 use pleach_kubernetes::Settings;
-use pleach_kubernetes::controller::Controller;
+use pleach_kubernetes::controller::{Controller, Kubernetes};
 use pleach_scheduler::tree::{Tree, Visits};
 
 /// The reference tree of four leaves, judged where all leaves are met alike.
@@ -58,7 +58,7 @@ impl Shop {
     fn controller(&self) -> Controller {
         let policy = self.folder.path().join("tree.json");
         let cluster = self.fake.cluster(&self.settings);
-        Controller::new(self.settings.clone(), cluster, policy.to_str().unwrap(), true).unwrap()
+        Kubernetes::driver(self.settings.clone(), cluster, policy.to_str().unwrap(), true).unwrap()
     }
 
     async fn round(&mut self, controller: &mut Controller) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::fake::{Fake, World, owned};
 use crate::objects::{node, pod, uid};
 use pleach_kubernetes::Settings;
-use pleach_kubernetes::controller::{Controller, hand_back};
+use pleach_kubernetes::controller::{Controller, Kubernetes, hand_back};
 use pleach_kubernetes::mark::{Decided, Key};
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ async fn pods_start_in_the_order_and_at_the_places_of_the_policy() {
     }
     let fake = Fake::start(world).await;
     let settings = settings(&folder);
-    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
+    let mut controller = Kubernetes::driver(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
     until_all_ended(&fake, &mut controller).await;
     let world = fake.world.lock().unwrap();
     let order: Vec<&str> = world.binds.iter().map(|(uid, _)| uid.as_str()).collect();
@@ -102,7 +102,8 @@ async fn a_gang_gets_whole_nodes_and_one_for_the_rest_all_at_once() {
     }
     let fake = Fake::start(world).await;
     let settings = settings(&folder);
-    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
+    let mut controller =
+        Kubernetes::driver(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
     until_all_ended(&fake, &mut controller).await;
     let world = fake.world.lock().unwrap();
     let nodes: Vec<&str> = world.binds.iter().map(|(_, node)| node.as_str()).collect();
@@ -126,7 +127,7 @@ async fn shadow_mode_writes_what_it_would_do_and_touches_nothing() {
     world.add_pod(foreign);
     let fake = Fake::start(world).await;
     let settings = settings(&folder);
-    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "fifo", true).unwrap();
+    let mut controller = Kubernetes::driver(settings.clone(), fake.cluster(&settings), "fifo", true).unwrap();
     for _ in 0..3 {
         assert_eq!(controller.round(now_s()).await, Vec::<String>::new());
     }
@@ -213,8 +214,7 @@ async fn hundreds_of_pods_end_once_each_whatever_the_api_server_does_and_however
                 fake.world.lock().unwrap().num_left()
             );
         }
-        let mut controller =
-            Controller::new(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
+        let mut controller = Kubernetes::driver(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
         {
             let mut world = fake.world.lock().unwrap();
             // Each life ends at another point: between lists, between list and patch, between patches of a gang.
@@ -249,7 +249,8 @@ async fn pods_that_were_pinned_to_a_node_that_is_lost_are_made_anew_elsewhere() 
     }
     let fake = Fake::start(world).await;
     let settings = settings(&folder);
-    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
+    let mut controller =
+        Kubernetes::driver(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
     {
         // The node is there for the list, and no more for the toy scheduler.
         let mut world = fake.world.lock().unwrap();
@@ -286,7 +287,7 @@ async fn pods_that_were_pinned_to_a_node_that_is_lost_are_made_anew_elsewhere() 
     assert!(
         notes
             .iter()
-            .any(|note| note.starts_with(&format!("team/g did not get to {lost}"))),
+            .any(|note| note.starts_with(&format!("team/g was let go to {lost}"))),
         "{notes:?}"
     );
     until_all_ended(&fake, &mut controller).await;
@@ -318,7 +319,8 @@ async fn a_node_without_cpus_for_a_pod_is_not_chosen_for_it_again_and_why_not_te
     }
     let fake = Fake::start(world).await;
     let settings = settings(&folder);
-    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
+    let mut controller =
+        Kubernetes::driver(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
     let begin_s = now_s();
     let notes = controller.round(begin_s).await;
     assert!(notes[0].contains("put off: n1 has 2000 of 4000"), "{notes:?}");
@@ -361,7 +363,8 @@ async fn pods_that_are_deleted_while_they_are_let_go_cost_no_other_pod_anything(
     world.vanish.insert("b".into());
     let fake = Fake::start(world).await;
     let settings = settings(&folder);
-    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
+    let mut controller =
+        Kubernetes::driver(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
     let notes = until_all_ended(&fake, &mut controller).await;
     assert!(
         notes
@@ -387,7 +390,7 @@ async fn what_the_policy_cannot_be_told_of_is_given_back_and_an_operator_gets_al
     let fake = Fake::start(world).await;
     let settings = settings(&folder);
     let cluster = fake.cluster(&settings);
-    let mut controller = Controller::new(settings.clone(), cluster.clone(), "fifo", false).unwrap();
+    let mut controller = Kubernetes::driver(settings.clone(), cluster.clone(), "fifo", false).unwrap();
     controller.round(now_s()).await;
     {
         let world = fake.world.lock().unwrap();
@@ -447,7 +450,7 @@ async fn a_gang_that_is_marked_and_then_handed_back_loses_its_marks() {
     assert_eq!(hand_back(&cluster, &settings).await.unwrap(), (3, Vec::new()));
     assert_eq!((marks(), fake.world.lock().unwrap().lifted.len()), (0, 3));
     // Nobody takes them for a gang that has its place: whoever drives next leaves them to kube-scheduler.
-    let mut controller = Controller::new(settings.clone(), cluster.clone(), "fifo", false).unwrap();
+    let mut controller = Kubernetes::driver(settings.clone(), cluster.clone(), "fifo", false).unwrap();
     controller.round(now_s()).await;
     assert_eq!((marks(), controller.status().num_starts), (0, 0));
 }
@@ -480,7 +483,8 @@ async fn a_long_pod_gives_way(policy: &str) {
     let mut settings = settings(&folder);
     settings.rounds.preemption = true;
     settings.rounds.restart_cost_s = 1.0;
-    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), policy, false).unwrap();
+    let mut controller =
+        Kubernetes::driver(settings.clone(), fake.cluster(&settings), policy, false).unwrap();
     // Clocks of pods count whole seconds: what began within this one is stopped in the next at the earliest.
     let rounds_until = async |controller: &mut Controller, num_binds: usize| {
         let begin = Instant::now();
@@ -532,8 +536,7 @@ async fn an_api_server_that_says_too_much_or_never_ends_fails_a_round_and_no_mor
         ..settings(&folder)
     };
     for (settings, word) in [(few, "more than 200"), (small, "list of pods")] {
-        let mut controller =
-            Controller::new(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
+        let mut controller = Kubernetes::driver(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
         let notes = controller.round(now_s()).await;
         assert!(notes[0].contains(word), "{notes:?}");
         assert_eq!(controller.status().num_failed, 1);
@@ -544,7 +547,7 @@ async fn an_api_server_that_says_too_much_or_never_ends_fails_a_round_and_no_mor
 #[tokio::test]
 async fn run_times_are_learned_from_pods_that_leave_and_told_with_their_source() {
     use pleach_daemon::config::EstimatesFrom;
-    use pleach_daemon::source::replay::Replay;
+    use pleach_daemon::replay::Replay;
     use pleach_scheduler::Provenance;
     let folder = tempfile::tempdir().unwrap();
     let mut world = world(&[("n1", 4)]);
@@ -554,7 +557,7 @@ async fn run_times_are_learned_from_pods_that_leave_and_told_with_their_source()
     let fake = Fake::start(world).await;
     let mut settings = settings(&folder);
     settings.rounds.estimates.from = EstimatesFrom::History;
-    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
+    let mut controller = Kubernetes::driver(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
     let begin_s = now_s();
     // It is let go in one round, and bound when the scheduler comes to it.
     let begin = Instant::now();
@@ -573,7 +576,7 @@ async fn run_times_are_learned_from_pods_that_leave_and_told_with_their_source()
     }
     // Another controller, which finds what the first one learned.
     drop(controller);
-    let mut controller = Controller::new(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
+    let mut controller = Kubernetes::driver(settings.clone(), fake.cluster(&settings), "sjf", false).unwrap();
     controller.round(begin_s + 110).await;
     let log = Replay::open(&settings.state_dir.join("decisions.jsonl")).unwrap();
     let told: Vec<_> = log

@@ -9,7 +9,7 @@ use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::Loaded;
 use pleach_daemon::snapshot::{JobSeen, Phase};
 use pleach_kubernetes::Settings;
-use pleach_kubernetes::controller::Controller;
+use pleach_kubernetes::controller::{Controller, Kubernetes};
 use pleach_kubernetes::observe::{Observed, observe, observe_after};
 use pleach_kubernetes::stand::Duty;
 use serde_json::{Value, json};
@@ -296,7 +296,8 @@ impl Shop {
             ..Settings::default()
         };
         let fake = Fake::start(world).await;
-        let controller = Controller::new(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
+        let controller =
+            Kubernetes::driver(settings.clone(), fake.cluster(&settings), "fifo", false).unwrap();
         Shop {
             fake,
             controller,

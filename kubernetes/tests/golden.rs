@@ -1,7 +1,7 @@
 //! Everything that two runs leave behind, byte by byte: the log, the status, what was learned, what was told, the bindings.
 
 use pleach_kubernetes::Settings;
-use pleach_kubernetes::controller::Controller;
+use pleach_kubernetes::controller::{Controller, Kubernetes};
 use pleach_tests::golden::{hold_text, masked};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -28,7 +28,8 @@ impl Run {
             ..Settings::default()
         };
         change(&mut settings);
-        let controller = Controller::new(settings.clone(), fake.cluster(&settings), policy, false).unwrap();
+        let controller =
+            Kubernetes::driver(settings.clone(), fake.cluster(&settings), policy, false).unwrap();
         Run {
             folder,
             fake,

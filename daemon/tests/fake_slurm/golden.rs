@@ -4,7 +4,9 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
-use pleach_daemon::{Service, Settings};
+use pleach_daemon::slurm::Slurm;
+use pleach_daemon::wait::block_on;
+use pleach_daemon::{Driver, Settings};
 use pleach_tests::golden::{hold_text, masked};
 
 use super::fake::{Fake, QUEUE};
@@ -15,7 +17,7 @@ const BEGIN_S: i64 = 1_795_001_000;
 /// A daemon in this process, at times that the test tells.
 struct Run {
     fake: Fake,
-    service: Service,
+    driver: Driver<Slurm>,
     port: u16,
     notes: String,
 }
@@ -33,10 +35,10 @@ impl Run {
         )
         .unwrap();
         let settings = Settings::load(&path).unwrap();
-        let service = Service::new(settings, policy, false).unwrap();
+        let driver = Slurm::driver(&settings, policy, false).unwrap();
         Run {
             fake,
-            service,
+            driver,
             port,
             notes: String::new(),
         }
@@ -46,7 +48,7 @@ impl Run {
     fn round(&mut self, after_s: i64) {
         let now_s = BEGIN_S + after_s;
         fs::write(self.fake.at("now"), now_s.to_string()).unwrap();
-        for note in self.service.round(now_s) {
+        for note in block_on(self.driver.round(now_s)) {
             self.notes += &format!("{after_s}: {note}\n");
         }
     }

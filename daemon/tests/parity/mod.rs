@@ -17,8 +17,8 @@ use pleach_daemon::fleet::{self, Fleet};
 use pleach_daemon::memory::Memory;
 use pleach_daemon::policy::{Decider, Loaded};
 use pleach_daemon::round::{self, Deciders};
+use pleach_daemon::slurm::shares::gpu_milli;
 use pleach_daemon::snapshot::{JobSeen, NodeSeen, Phase, Share, SharedNode, Snapshot, VERSION};
-use pleach_daemon::source::shares::gpu_milli;
 use pleach_dealing::{RoundDealer, Trust};
 use pleach_network::{
     Contract, Layout, LearnedPolicy, NetworkConfig, Normaliser, Provenance, TrainedNetwork,

@@ -8,7 +8,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use pleach_daemon::config::{EstimateSettings, EstimatesFrom};
-use pleach_daemon::{Error, Service, Settings};
+use pleach_daemon::slurm::Slurm;
+use pleach_daemon::wait::block_on;
+use pleach_daemon::{Driver, Error, Settings};
 
 const EPOCH_S: u64 = 1_795_000_000;
 /// Rounds for which Slurm tells how a job ended.
@@ -36,7 +38,7 @@ impl Stream {
 pub struct Passing<'a> {
     stream: Stream,
     folder: &'a Path,
-    pub service: Service,
+    pub driver: Driver<Slurm>,
     round: u64,
 }
 
@@ -68,7 +70,7 @@ impl Passing<'_> {
         Ok(Passing {
             stream,
             folder,
-            service: Service::new(settings, policy, true)?,
+            driver: Slurm::driver(&settings, policy, true)?,
             round: 0,
         })
     }
@@ -81,8 +83,8 @@ impl Passing<'_> {
         let (queue, ended) = self.texts();
         fs::write(self.folder.join("queue"), queue)?;
         fs::write(self.folder.join("ended"), ended)?;
-        let notes = self.service.round((EPOCH_S + 60 * self.round) as i64);
-        let status = self.service.status();
+        let notes = block_on(self.driver.round((EPOCH_S + 60 * self.round) as i64));
+        let status = self.driver.status();
         if status.num_failed + status.num_fallbacks > 0 {
             return Err(io::Error::other(notes.join("; ")));
         }

@@ -76,7 +76,7 @@ impl Shared {
     ///
     /// # Errors
     /// A policy that does not fit.
-    pub fn reload(&self) -> Result<(), Error> {
+    pub fn reload(&self) -> Result<(), pleach_daemon::Error> {
         let loaded = extender::load(&self.policy_text, &self.settings)?;
         *self.policy.lock().unwrap_or_else(PoisonError::into_inner) = loaded;
         Ok(())

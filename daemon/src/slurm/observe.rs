@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::ExternalId;
 
+use super::Seen;
 use super::node::{NODE_FIELDS, SINFO, node};
 use super::node_list::expand;
 use super::parts;
@@ -18,9 +19,9 @@ use super::request::{asked, time_limit};
 use super::shares;
 use super::site::check_partition;
 use super::table::{JOB_FIELDS, NUM_JOB_FIELDS, SQUEUE, fields, is_null, number};
-use crate::command::Commands;
 use crate::error::Error;
-use crate::mark::Mark;
+use crate::slurm::command::Commands;
+use crate::slurm::mark::Mark;
 use crate::snapshot::{JobSeen, NodeSeen, Phase, Snapshot, VERSION};
 
 /// Reasons for which Slurm itself would start a job later: it may be held and decided by the daemon.
@@ -33,8 +34,7 @@ const OPEN_REASONS: [&str; 6] = [
     "Cleaning",
 ];
 
-/// Slurm as it is now, for the jobs and nodes of one partition; and the names of parts of heterogeneous jobs that are held for
-/// the daemon and have to be given back.
+/// Slurm as it is now, for the jobs and nodes of one partition.
 ///
 /// # Errors
 /// A command that fails or takes too long, or output that it cannot have printed.
@@ -43,7 +43,7 @@ pub fn observe(
     partition: &str,
     share_nodes: &[String],
     now_s: i64,
-) -> Result<(Snapshot, Vec<String>), Error> {
+) -> Result<Seen, Error> {
     let jobs = commands.run("squeue", &["-h", "-r", "-a", "-O", JOB_FIELDS])?;
     let nodes = commands.run("sinfo", &["-h", "-N", "-p", partition, "-O", NODE_FIELDS])?;
     if nodes.trim().is_empty() {
@@ -59,7 +59,10 @@ pub fn observe(
         details: &details,
     };
     let snapshot = read_with(&jobs, &nodes, partition, &shares, now_s)?;
-    Ok((snapshot, parts::held(&jobs)))
+    Ok(Seen {
+        snapshot,
+        parts: parts::held(&jobs),
+    })
 }
 
 /// What is known of shares of GPUs: nothing, where none are given.
@@ -370,5 +373,5 @@ fn pending(is_held: bool, mark: Mark, strange: Option<String>, reason: &str, dep
 pub(crate) const GIVE_BACK: &str = "held, and ";
 
 #[cfg(test)]
-#[path = "slurm_tests.rs"]
+#[path = "observe_tests.rs"]
 mod tests;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::node_list::expand;
 use super::table::{is_null, number};
-use crate::command::Commands;
 use crate::error::Error;
 use crate::history::EndedJob;
+use crate::slurm::command::Commands;
 
 const SACCT: &str = "sacct";
 /// The account is last: it may be any text.

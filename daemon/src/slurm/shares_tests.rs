@@ -1,8 +1,8 @@
 //! Texts as Slurm 22.05 prints them where GPUs are given in shares.
 
 use super::*;
+use crate::slurm::observe::{SharesText, read_with};
 use crate::snapshot::Snapshot;
-use crate::source::slurm::{SharesText, read_with};
 
 /// Two nodes set apart, of which `sinfo` has forgotten that a share of GPU 1 of s1 is in use, and one with whole GPUs.
 const NODES: &str =

@@ -9,42 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use pleach_scheduler::ExternalId;
 use pleach_scheduler::decision::Action;
 
-use crate::command::Commands;
 use crate::error::Error;
-use crate::mark::{Mark, PAUSE_S_MAX};
 use crate::record::Planned;
+use crate::slurm::Seen;
+use crate::slurm::command::Commands;
+use crate::slurm::mark::{Mark, PAUSE_S_MAX};
+use crate::slurm::observe::GIVE_BACK;
+use crate::slurm::parts::is_name;
+use crate::slurm::reason::reasons;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
-use crate::source::parts::is_name;
-use crate::source::reason::reasons;
-use crate::source::slurm::GIVE_BACK;
-
-/// What housekeeping did, for the log and the memory.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
-    /// Jobs that are now held for the daemon.
-    pub num_held: u32,
-    /// Jobs that did not start and are held again.
-    pub num_held_again: u32,
-    /// Jobs that were given back to Slurm's own scheduler.
-    pub num_given_back: u32,
-    /// What Slurm refused; each is tried again in the next round.
-    pub refused: Vec<String>,
-    /// Jobs that were let go and did not start.
-    pub late: Vec<Late>,
-}
-
-/// A job that was let go and did not start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Late {
-    /// The job.
-    pub job: ExternalId,
-    /// The node that did not take it; none where Slurm names a reason that is no node's.
-    pub node: Option<String>,
-    /// Slurm's reason, or that it gives none.
-    pub reason: String,
-    /// Time for which it is not let go again, s.
-    pub pause_s: i64,
-}
+use crate::system::{Kept, Late};
 
 /// Beginnings of Slurm's reasons that are those of the node to which a job was let go: another one may take it. All others (limits
 /// of accounts, QOS and partitions, licences) are the same everywhere.
@@ -64,7 +38,8 @@ const REASONS_OF_NODES: [&str; 7] = [
 
 /// Holds jobs that nobody holds, holds those again that did not start, gives back those that it cannot decide about: jobs of the
 /// snapshot, and parts of heterogeneous jobs by their names.
-pub fn keep(commands: &Commands, snapshot: &Snapshot, parts: &[String], release_limit_s: i64) -> Kept {
+pub fn keep(commands: &Commands, seen: &Seen, release_limit_s: i64) -> Kept {
+    let Seen { snapshot, parts } = seen;
     let mut kept = Kept::default();
     let is_late = |job: &JobSeen| match job.phase {
         Phase::Released { since_s } => is_overdue(since_s, snapshot.taken_s, release_limit_s),
@@ -79,34 +54,25 @@ pub fn keep(commands: &Commands, snapshot: &Snapshot, parts: &[String], release_
     // Where Slurm does not say why, the node is held to be the reason.
     let reasons = reasons(commands, &late).unwrap_or_default();
     for job in &snapshot.jobs {
-        let (done, result) = match &job.phase {
-            Phase::Loose => (&mut kept.num_held, hold(commands, job.id, Mark::HELD)),
+        let result = match &job.phase {
+            Phase::Loose => hold(commands, job.id, Mark::HELD),
             Phase::Released { .. } if is_late(job) => {
                 let tries = job.num_tries.saturating_add(1);
                 let late = why_late(job, reasons.get(&job.id), tries, release_limit_s);
                 let until_s = snapshot.taken_s + late.pause_s;
                 kept.late.push(late);
-                (
-                    &mut kept.num_held_again,
-                    hold(commands, job.id, Mark::Held { tries, until_s }),
-                )
+                hold(commands, job.id, Mark::Held { tries, until_s })
             }
             Phase::Foreign { reason } if reason.starts_with(GIVE_BACK) => {
-                (&mut kept.num_given_back, give_back(commands, &job.id.to_string()))
+                give_back(commands, &job.id.to_string())
             }
             _ => continue,
         };
-        match result {
-            Ok(()) => *done += 1,
-            Err(error) => kept.refused.push(error.to_string()),
-        }
+        kept.notes.extend(result.err().map(|error| error.to_string()));
     }
-    for part in parts {
-        match give_back(commands, part) {
-            Ok(()) => kept.num_given_back += 1,
-            Err(error) => kept.refused.push(error.to_string()),
-        }
-    }
+    let given_back = parts.iter().map(|part| give_back(commands, part));
+    kept.notes
+        .extend(given_back.filter_map(|result| Some(result.err()?.to_string())));
     kept
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use pleach_scheduler::ExternalId;
 
 use super::table::{SQUEUE, fields};
-use crate::command::Commands;
 use crate::error::Error;
+use crate::slurm::command::Commands;
 
 /// Most jobs that are asked for with one command, whose line has to fit.
 const JOBS_MAX: usize = 500;

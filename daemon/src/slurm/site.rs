@@ -2,8 +2,8 @@
 
 use pleach_scheduler::ConfigError;
 
-use crate::command::Commands;
 use crate::error::Error;
+use crate::slurm::command::Commands;
 
 const SINFO: &str = "sinfo";
 

@@ -7,9 +7,9 @@ use pleach_scheduler::ExternalId;
 
 use super::node_list::expand;
 use super::table::{SQUEUE, fields, is_null, number};
-use crate::command::Commands;
 use crate::error::Error;
 use crate::history::End;
+use crate::slurm::command::Commands;
 
 const FIELDS: &str = "JobArrayID:|,State:|,StartTime:|,EndTime:|,NodeList:|";
 const NUM_FIELDS: usize = 5;

@@ -1,7 +1,7 @@
 //! Texts as Slurm 22.05 prints them, and texts that it does not print.
 
 use super::*;
-use crate::source::node::node_state;
+use crate::slurm::node::node_state;
 use pleach_scheduler::cluster::NodeState;
 
 const NODES: &str =

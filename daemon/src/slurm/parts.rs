@@ -4,7 +4,7 @@
 //! back: the daemon decides about none, so nobody else ever would.
 
 use super::table::{MARK_FIELD, NUM_JOB_FIELDS, SQUEUE, fields};
-use crate::mark::Mark;
+use crate::slurm::mark::Mark;
 
 /// Names of parts that are held for the daemon, as `LEADER+PART`, from what `squeue` was asked for. Lines that cannot be read are
 /// none; who reads the jobs refuses them.

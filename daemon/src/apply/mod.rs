@@ -1,3 +1,0 @@
-//! What is done to the batch system.
-
-pub mod slurm;

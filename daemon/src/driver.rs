@@ -1,0 +1,399 @@
+//! The loop, whatever the batch system: observe, decide, carry out, write down. What fails is told and tried again in the next
+//! round.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use pleach_scheduler::ExternalId;
+use pleach_scheduler::decision::Action;
+
+use crate::config::RoundSettings;
+use crate::error::Error;
+use crate::fleet;
+use crate::learning::Learning;
+use crate::memory::Memory;
+use crate::metrics::Metrics;
+use crate::policy::Loaded;
+use crate::record::{Planned, RoundRecord, remember_refusals};
+use crate::round::{self, Deciders, Plan};
+use crate::snapshot::{Phase, Snapshot};
+use crate::state::{self, State, Status};
+use crate::system::{BatchSystem, Hands, Kept, Late, Look};
+use crate::watch::Watch;
+
+/// A driver between two rounds.
+#[derive(Debug)]
+pub struct Driver<S> {
+    system: S,
+    settings: RoundSettings,
+    is_shadow: bool,
+    policy_text: String,
+    policy: Loaded,
+    fallback: Loaded,
+    /// Whether it is known where the policy leaves the whole cluster to another rule.
+    is_judged: bool,
+    watch: Watch,
+    memory: Memory,
+    learning: Learning,
+    /// Jobs that ran in the last round.
+    running: BTreeSet<ExternalId>,
+    state: State,
+    status: Status,
+    metrics: Metrics,
+}
+
+impl<S: BatchSystem> Driver<S> {
+    /// Reads the policy and what is remembered in the folder. Nothing is asked of the batch system yet. `port` of the loopback
+    /// address tells figures; none: nobody listens, and whoever has a server tells [`Driver::metrics_text`] there.
+    ///
+    /// # Errors
+    /// Settings out of their ranges, a policy that does not fit, a port that cannot be had.
+    pub fn new(
+        system: S,
+        settings: RoundSettings,
+        state: State,
+        port: Option<u16>,
+        (policy, is_shadow): (&str, bool),
+    ) -> Result<Driver<S>, Error> {
+        settings.validate()?;
+        let capabilities = fleet::capabilities(&settings);
+        let mut loaded = Loaded::of(policy, capabilities)?;
+        let fallback = loaded.fallback(&settings, capabilities)?;
+        let mut metrics = Metrics::new(S::WORDS.left_alone);
+        port.map_or(Ok(()), |port| metrics.listen(port))?;
+        let (memory, complaint) = state::read_memory(state.folder());
+        let mut warnings = loaded.warnings_with(&settings.estimates);
+        warnings.extend(complaint);
+        warnings.extend(state.remind(&mut loaded));
+        let (learning, complaint) = Learning::begin(state.folder(), &settings.estimates);
+        warnings.extend(complaint);
+        let mut status = Status {
+            pid: std::process::id(),
+            is_shadow,
+            partition: system.place(),
+            policy: loaded.name.clone(),
+            warnings,
+            ..Status::default()
+        };
+        let watch = Watch::begin(&loaded, &settings, &state, &mut status);
+        Ok(Driver {
+            system,
+            settings,
+            is_shadow,
+            policy_text: policy.to_owned(),
+            policy: loaded,
+            fallback,
+            is_judged: false,
+            watch,
+            memory,
+            learning,
+            running: BTreeSet::new(),
+            state,
+            status,
+            metrics,
+        })
+    }
+
+    /// How the last round went.
+    #[must_use]
+    pub fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// What is driven.
+    #[must_use]
+    pub fn system(&self) -> &S {
+        &self.system
+    }
+
+    /// Whether nothing is carried out.
+    #[must_use]
+    pub fn is_shadow(&self) -> bool {
+        self.is_shadow
+    }
+
+    /// Figures of the last round, in the OpenMetrics text format.
+    #[must_use]
+    pub fn metrics_text(&self) -> Arc<Mutex<String>> {
+        self.metrics.text()
+    }
+
+    /// Looks before the first round whether the policy leaves the whole cluster to another rule, which the status then warns of.
+    /// A batch system that does not answer yet is the first round's to tell of.
+    ///
+    /// # Errors
+    /// A policy that fails on what is seen.
+    pub async fn look_ahead(&mut self, now_s: i64) -> Result<(), Error> {
+        match self.system.observe(now_s).await {
+            Ok(look) => self.judge(look.snapshot()),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn judge(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
+        if !self.is_judged {
+            let why = self.policy.aside_on(snapshot, &self.settings)?;
+            self.status.warn_aside(why);
+            self.is_judged = true;
+        }
+        Ok(())
+    }
+
+    /// Reads the policy again. It takes the place of the present one as a whole, or not at all, which the status then says. The
+    /// settings are those of the start.
+    ///
+    /// # Errors
+    /// A policy that does not fit; the present one stays.
+    pub fn reload(&mut self) -> Result<(), Error> {
+        let read = self.try_reload();
+        if let Err(error) = &read {
+            self.status.refuse_reload(error);
+        }
+        read
+    }
+
+    fn try_reload(&mut self) -> Result<(), Error> {
+        let capabilities = fleet::capabilities(&self.settings);
+        let mut loaded = Loaded::of(&self.policy_text, capabilities)?;
+        let fallback = loaded.fallback(&self.settings, capabilities)?;
+        self.status.warnings = loaded.warnings_with(&self.settings.estimates);
+        loaded.goes_on_from(&self.policy);
+        self.status.policy.clone_from(&loaded.name);
+        (self.policy, self.fallback) = (loaded, fallback);
+        self.is_judged = false;
+        self.watch = Watch::anew(&self.policy, &self.settings, &self.state, &mut self.status);
+        Ok(())
+    }
+
+    /// One round at Unix time `now_s`; notes for the operator, one a line.
+    pub async fn round(&mut self, now_s: i64) -> Vec<String> {
+        let mut notes = Vec::new();
+        self.status.num_rounds += 1;
+        self.status.at_s = now_s;
+        self.status.last_error.clear();
+        let mut news = Vec::new();
+        if let Err(error) = self.try_round(now_s, &mut notes, &mut news).await {
+            self.status.num_failed += 1;
+            notes.push(error.to_string());
+        }
+        if let Some(last) = notes.last() {
+            self.status.last_error.clone_from(last);
+        }
+        // A heartbeat says that the driver lives, not that the batch system answered. In shadow mode nothing is to be held.
+        let beat = match self.is_shadow {
+            true => Ok(()),
+            false => self.state.write_heartbeat(now_s),
+        };
+        let written = [
+            beat,
+            self.state.write_memory(&self.memory),
+            self.learning.write(&self.state, now_s),
+            self.state.note(&self.policy),
+            self.state.write_status(&self.status),
+        ];
+        // News and no error of this round.
+        notes.extend(news);
+        self.metrics.publish(&self.status);
+        notes.extend(
+            written
+                .into_iter()
+                .filter_map(Result::err)
+                .map(|error| error.to_string()),
+        );
+        notes
+    }
+
+    async fn try_round(
+        &mut self,
+        now_s: i64,
+        notes: &mut Vec<String>,
+        news: &mut Vec<String>,
+    ) -> Result<(), S::Error> {
+        let look = self.observe(now_s, notes).await?;
+        let name = self.policy.name.clone();
+        let (system, is_live) = (&self.system, !self.is_shadow);
+        let mut hands = system.hands(&look, &name);
+        if is_live {
+            let kept = hands.keep(now_s).await;
+            notes.extend(take_in(kept, &*look, &mut self.memory, now_s));
+        }
+        let snapshot = look.snapshot();
+        let deciding = Deciding {
+            settings: &self.settings,
+            is_shadow: self.is_shadow,
+            watch: &mut self.watch,
+            state: &self.state,
+            status: &mut self.status,
+        };
+        let deciders = Deciders {
+            policy: &mut self.policy,
+            fallback: &mut self.fallback,
+        };
+        let mut plan = deciding.decide(snapshot, &self.memory, deciders, notes, news)?;
+        let before = self.memory.clone();
+        let began = Instant::now();
+        let stopped = match is_live {
+            true => hands.carry_out(&mut plan.decisions, now_s).await,
+            false => Vec::new(),
+        };
+        drop(hands);
+        self.remember(&plan, &stopped, now_s);
+        self.status.apply_s = began.elapsed().as_secs_f64();
+        let is_done = |planned: &&Planned| round::is_carried_out(planned) && is_sent(planned);
+        let num_done = plan.decisions.iter().filter(is_done).count();
+        self.status.carried_out(&plan, num_done as u64);
+        let failed = plan.decisions.iter().filter(|planned| !is_sent(planned));
+        notes.extend(failed.map(|planned| format!("{}: {}", look.name(planned.job()), planned.outcome)));
+        notes.extend(self.write_down(look.snapshot(), before, plan));
+        Ok(())
+    }
+
+    /// Looks, remembers, learns.
+    async fn observe(&mut self, now_s: i64, notes: &mut Vec<String>) -> Result<Arc<S::Look>, S::Error> {
+        let began = Instant::now();
+        let mut look = self.system.observe(now_s).await?;
+        self.memory.observe(look.snapshot());
+        self.judge(look.snapshot())?;
+        let snapshot = look.snapshot_mut();
+        let (learning, settings) = (&mut self.learning, &self.settings);
+        let unread = learning.seed(&self.system, snapshot, settings).await;
+        let note = learning
+            .learn(&self.system, snapshot, &self.memory, settings)
+            .await;
+        self.status.warnings.extend(unread.clone());
+        notes.extend(unread.or(note));
+        notes.extend(look.notes().iter().cloned());
+        let look = Arc::new(look);
+        self.system.show(&look);
+        self.status.observe_s = began.elapsed().as_secs_f64();
+        self.count(look.snapshot());
+        Ok(look)
+    }
+
+    fn count(&mut self, snapshot: &Snapshot) {
+        let num = |is: &dyn Fn(&Phase) -> bool| snapshot.jobs.iter().filter(|job| is(&job.phase)).count();
+        self.status.num_waiting =
+            num(&|phase| matches!(phase, Phase::Waiting | Phase::Loose | Phase::Blocked { .. }));
+        self.status.num_placed = num(&|phase| matches!(phase, Phase::Running | Phase::Released { .. }));
+        self.status.num_foreign = num(&|phase| matches!(phase, Phase::Foreign { .. }));
+    }
+
+    /// What is remembered of what was sent.
+    fn remember(&mut self, plan: &Plan, stopped: &[ExternalId], now_s: i64) {
+        for job in stopped {
+            let found = plan.decisions.iter().find(|planned| planned.job() == *job);
+            if let (Some(fleet), Some(planned)) = (&plan.fleet, found) {
+                self.memory.preempted(&fleet.cluster, *job, planned.decision.row);
+            }
+        }
+        self.policy.hear(&plan.decisions, now_s);
+        remember_refusals(&plan.decisions, &mut self.memory, now_s);
+        let started =
+            |planned: &&Planned| planned.decision.action == Action::Start && planned.outcome == "sent";
+        for planned in plan.decisions.iter().filter(started) {
+            let placement = &planned.decision.placement;
+            self.memory.started(planned.job(), &planned.nodes, placement);
+        }
+    }
+
+    /// Writes a round down in which something was carried out; one in which somebody is no longer running too: the log then shows
+    /// how long each job ran. What went wrong about it.
+    fn write_down(&mut self, snapshot: &Snapshot, memory: Memory, plan: Plan) -> Option<String> {
+        let runs = snapshot.jobs.iter().filter(|job| job.phase == Phase::Running);
+        let running: BTreeSet<ExternalId> = runs.map(|job| job.id).collect();
+        let has_ended = !self.running.is_subset(&running);
+        self.running = running;
+        if !has_ended && !plan.decisions.iter().any(round::is_carried_out) {
+            return None;
+        }
+        let record = RoundRecord {
+            round: self.status.num_rounds,
+            is_shadow: self.is_shadow,
+            policy: self.policy.name.clone(),
+            fallback: plan.fallback,
+            aside: plan.aside,
+            snapshot: snapshot.clone(),
+            memory,
+            turn: plan.turn,
+            decisions: plan.decisions,
+            observe_s: self.status.observe_s,
+            decide_s: self.status.decide_s,
+            apply_s: self.status.apply_s,
+        };
+        let error = self.state.append(&record).err()?;
+        self.status.num_lines_lost += 1;
+        Some(error.to_string())
+    }
+}
+
+/// What decides a round beside the policies: guards, the watch for drift, the status.
+struct Deciding<'a> {
+    settings: &'a RoundSettings,
+    is_shadow: bool,
+    watch: &'a mut Watch,
+    state: &'a State,
+    status: &'a mut Status,
+}
+
+impl Deciding<'_> {
+    /// The decisions of a round on a snapshot.
+    fn decide(
+        self,
+        snapshot: &Snapshot,
+        memory: &Memory,
+        deciders: Deciders<'_>,
+        notes: &mut Vec<String>,
+        news: &mut Vec<String>,
+    ) -> Result<Plan, Error> {
+        let began = Instant::now();
+        let limit = Duration::from_secs_f64(self.settings.deadline_s);
+        let plan = self.watch.plan(
+            snapshot,
+            memory,
+            deciders,
+            self.settings,
+            self.is_shadow,
+            &mut || began.elapsed() > limit,
+        )?;
+        self.status.decide_s = began.elapsed().as_secs_f64();
+        news.extend(self.watch.count(snapshot, &plan.offered, self.state, self.status));
+        match self.status.decided(&plan) {
+            // What goes on for as long as the cluster is what it is.
+            Some(why) if plan.fallback.is_none() => news.push(why),
+            why => notes.extend(why),
+        }
+        Ok(plan)
+    }
+}
+
+/// Remembers which nodes did not take jobs; what an operator should know of what was done before the decisions.
+fn take_in(kept: Kept, look: &impl Look, memory: &mut Memory, now_s: i64) -> Vec<String> {
+    let mut notes = kept.notes;
+    for Late {
+        job,
+        node,
+        reason,
+        pause_s,
+    } in kept.late
+    {
+        let name = look.name(job);
+        notes.push(match node {
+            Some(node) => {
+                let lasts_s = memory.refused(job, &node, &reason, now_s);
+                format!(
+                    "{name} was let go to {node} and did not start: {reason}; not there again for {lasts_s} s"
+                )
+            }
+            None => {
+                format!("{name} was let go and did not start: {reason}; not again for {pause_s} s")
+            }
+        });
+    }
+    notes
+}
+
+/// Whether a decision was sent, or is a shadow's.
+fn is_sent(planned: &Planned) -> bool {
+    planned.outcome == "sent" || planned.outcome.is_empty()
+}

@@ -1,0 +1,99 @@
+//! What a driver learns of run times: read at its start, taken in with each look, written down where it is news.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::config::{EstimateSettings, EstimatesFrom, RoundSettings};
+use crate::error::Error;
+use crate::history::History;
+use crate::memory::Memory;
+use crate::snapshot::Snapshot;
+use crate::state::{self, State};
+use crate::system::BatchSystem;
+
+/// Longest time for which the file of what was learned may be behind in when the jobs were last seen, s. *Ours*: a third of the
+/// time between two looks up to which an end that nobody told is taken to lie between them.
+const LOOKS_S: i64 = 20;
+
+/// What was learned; nothing where estimates are time limits.
+#[derive(Debug)]
+pub(crate) struct Learning {
+    history: Option<History>,
+    /// When that was last written, Unix time, s; none: what there is now has not been.
+    written_s: Option<i64>,
+    /// Whether accounting is still to be read.
+    is_unread: bool,
+}
+
+impl Learning {
+    /// Goes on from a folder; why that begins anew, if it does.
+    pub(crate) fn begin(folder: &Path, settings: &EstimateSettings) -> (Learning, Option<String>) {
+        let (history, complaint) = match settings.from {
+            EstimatesFrom::Limit => (None, None),
+            EstimatesFrom::History => {
+                let (history, complaint) = state::read_history(folder, settings);
+                (Some(history), complaint)
+            }
+        };
+        let learning = Learning {
+            is_unread: settings.seed_days > 0 && history.as_ref().is_some_and(History::is_empty),
+            history,
+            written_s: None,
+        };
+        (learning, complaint)
+    }
+
+    /// Learns from accounting, with the first look alone; why it did not.
+    pub(crate) async fn seed<S: BatchSystem>(
+        &mut self,
+        system: &S,
+        snapshot: &Snapshot,
+        settings: &RoundSettings,
+    ) -> Option<String> {
+        let history = self.history.as_mut().filter(|_| self.is_unread)?;
+        self.is_unread = false;
+        match system.past(settings.estimates.seed_days, snapshot.taken_s).await {
+            Ok(jobs) => {
+                history.learn_past(jobs, snapshot, settings);
+                self.written_s = None;
+                None
+            }
+            Err(error) => Some(format!("estimates begin with nothing learned: {error}")),
+        }
+    }
+
+    /// Learns from jobs that have left, and tells the others what is expected of them; what went wrong about it.
+    pub(crate) async fn learn<S: BatchSystem>(
+        &mut self,
+        system: &S,
+        snapshot: &mut Snapshot,
+        memory: &Memory,
+        settings: &RoundSettings,
+    ) -> Option<String> {
+        let history = self.history.as_mut()?;
+        let ends = match history.misses(snapshot) {
+            true => system.ended().await,
+            false => Ok(BTreeMap::new()),
+        };
+        // Where nobody says how they ended, the times at which they were seen have to do.
+        let (ends, note) = match ends {
+            Ok(ends) => (ends, None),
+            Err(error) => (BTreeMap::new(), Some(error.to_string())),
+        };
+        if history.observe(snapshot, memory, &ends, settings) {
+            self.written_s = None;
+        }
+        note
+    }
+
+    /// Writes what was learned where it is other than what was written, and now and then when the jobs were last seen.
+    pub(crate) fn write(&mut self, state: &State, now_s: i64) -> Result<(), Error> {
+        let is_recent = |written_s: i64| (written_s..written_s + LOOKS_S).contains(&now_s);
+        let (Some(history), false) = (&self.history, self.written_s.is_some_and(is_recent)) else {
+            return Ok(());
+        };
+        state.write_history(history)?;
+        self.written_s = Some(now_s);
+        Ok(())
+    }
+}

@@ -1,0 +1,110 @@
+//! What a batch system is to the driver: something that shows itself, tells of ended jobs, and carries decisions out.
+//!
+//! The three are apart. A look is plain data that no later step changes, so it may be shared with whoever answers others
+//! meanwhile; nobody decides while looking; and hands know nothing of policies. Methods may wait, as those of a client of an API
+//! server do; where they never do, as with commands, [`crate::wait::block_on`] runs a driver without any runtime.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pleach_scheduler::ExternalId;
+
+use crate::error::Error;
+use crate::history::{End, EndedJob};
+use crate::record::Planned;
+use crate::snapshot::Snapshot;
+
+/// How a batch system is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// Who has the jobs that are left alone.
+    pub scheduler: &'static str,
+    /// The figure that counts those: its name and what it says.
+    pub left_alone: (&'static str, &'static str),
+    /// What stands before the name of what is driven, with a space; empty where that says it itself.
+    pub place: &'static str,
+    /// The program that drives it.
+    pub program: &'static str,
+}
+
+/// One look at a batch system.
+pub trait Look {
+    /// What policies decide on.
+    fn snapshot(&self) -> &Snapshot;
+
+    /// The same, to write predictions into it before anybody else sees the look.
+    fn snapshot_mut(&mut self) -> &mut Snapshot;
+
+    /// How people call a job.
+    fn name(&self, job: ExternalId) -> String;
+
+    /// What an operator should know, whatever is decided.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+}
+
+/// What was done before the decisions of a round.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// What an operator should know of it, what was refused included; that is tried again in the next round.
+    pub notes: Vec<String>,
+    /// Jobs that were let go and did not start.
+    pub late: Vec<Late>,
+}
+
+/// A job that was let go and did not start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Late {
+    /// The job.
+    pub job: ExternalId,
+    /// The node that did not take it; none where the reason is no node's.
+    pub node: Option<String>,
+    /// Why, in the words of the batch system, or that it gives no reason.
+    pub reason: String,
+    /// Time for which it is not let go again, s; 0 where it may go to another node at once.
+    pub pause_s: i64,
+}
+
+/// A batch system that can be driven.
+pub trait BatchSystem {
+    /// One look at it.
+    type Look: Look;
+    /// What carries decisions out that were made on a look.
+    type Hands<'a>: Hands
+    where
+        Self: 'a;
+    /// What can go wrong with it.
+    type Error: std::error::Error + From<Error>;
+
+    /// How it is called.
+    const WORDS: Words;
+
+    /// What of it is driven.
+    fn place(&self) -> String;
+
+    /// Looks at it, at Unix time `now_s`.
+    fn observe(&mut self, now_s: i64) -> impl Future<Output = Result<Self::Look, Self::Error>>;
+
+    /// Shows a look to whoever answers others from it.
+    fn show(&self, _look: &Arc<Self::Look>) {}
+
+    /// How jobs ended that have left a short time ago, as far as it tells.
+    fn ended(&self) -> impl Future<Output = Result<BTreeMap<ExternalId, End>, Self::Error>>;
+
+    /// Accounting: jobs that ended on their own in the last `days` days before `now_s`, as far as it is kept.
+    fn past(&self, days: u32, now_s: i64) -> impl Future<Output = Result<Vec<EndedJob>, Self::Error>>;
+
+    /// What carries out what the policy of that name decides on a look.
+    fn hands<'a>(&'a self, look: &'a Self::Look, policy: &'a str) -> Self::Hands<'a>;
+}
+
+/// What carries decisions out, in one round.
+pub trait Hands {
+    /// Before the decisions: holds what nobody holds, finishes what was cut short, takes back what did not start, gives back what
+    /// the policy cannot be told of.
+    fn keep(&mut self, now_s: i64) -> impl Future<Output = Kept>;
+
+    /// Carries decisions out in their order and writes what became of each into it; the jobs whose preemption was sent.
+    fn carry_out(&mut self, decisions: &mut [Planned], now_s: i64) -> impl Future<Output = Vec<ExternalId>>;
+}

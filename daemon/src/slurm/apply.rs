@@ -11,12 +11,12 @@ use pleach_scheduler::decision::Action;
 
 use crate::error::Error;
 use crate::record::Planned;
-use crate::slurm::Seen;
 use crate::slurm::command::Commands;
 use crate::slurm::mark::{Mark, PAUSE_S_MAX};
 use crate::slurm::observe::GIVE_BACK;
 use crate::slurm::parts::is_name;
 use crate::slurm::reason::reasons;
+use crate::slurm::seen::Seen;
 use crate::snapshot::{JobSeen, Phase, Snapshot};
 use crate::system::{Kept, Late};
 

@@ -12,6 +12,7 @@ pub mod observe;
 pub(crate) mod parts;
 pub mod reason;
 mod request;
+pub mod seen;
 pub mod shares;
 pub mod site;
 mod table;
@@ -25,11 +26,11 @@ use crate::driver::Driver;
 use crate::error::Error;
 use crate::history::{End, EndedJob};
 use crate::record::Planned;
-use crate::snapshot::Snapshot;
 use crate::state::State;
-use crate::system::{BatchSystem, Hands, Kept, Look, Words};
+use crate::system::{BatchSystem, Hands, Kept, Words};
 
 use self::command::Commands;
+use self::seen::Seen;
 
 /// A partition of Slurm's.
 #[derive(Clone, Debug)]
@@ -72,29 +73,6 @@ impl Slurm {
             settings.metrics_port,
             (policy, is_shadow),
         )
-    }
-}
-
-/// What Slurm showed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
-    /// Jobs and nodes of the partition.
-    pub snapshot: Snapshot,
-    /// Names of parts of heterogeneous jobs that are held for the daemon and have to be given back.
-    pub parts: Vec<String>,
-}
-
-impl Look for Seen {
-    fn snapshot(&self) -> &Snapshot {
-        &self.snapshot
-    }
-
-    fn snapshot_mut(&mut self) -> &mut Snapshot {
-        &mut self.snapshot
-    }
-
-    fn name(&self, job: ExternalId) -> String {
-        format!("job {job}")
     }
 }
 

@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pleach_scheduler::ExternalId;
 
-use super::Seen;
 use super::node::{NODE_FIELDS, SINFO, node};
 use super::node_list::expand;
 use super::parts;
 use super::request::{asked, time_limit};
+use super::seen::Seen;
 use super::shares;
 use super::site::check_partition;
 use super::table::{JOB_FIELDS, NUM_JOB_FIELDS, SQUEUE, fields, is_null, number};

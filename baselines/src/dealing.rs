@@ -1,9 +1,8 @@
 //! The planners that deal, by name: `pleach-dealing` in the registry.
 
 pub use pleach_dealing::{
-    ClassicOrder, Dealer, DealingConfig, DealingRules, ESTIMATE_FEATURES, FORMULA_VERSION, Formula,
-    FormulaOrder, INDEX_FEATURES, IndexFeature, Order, OrderConfig, PassOrder, Priority, Step, formula_of,
-    index_planner, passes_rules, policy_planner, reference_formula,
+    DealingConfig, DealingRules, FORMULA_VERSION, Formula, INDEX_FEATURES, PassOrder, formula_of,
+    index_planner, policy_planner, reference_formula,
 };
 use pleach_dealing::{defaults, make};
 use pleach_scheduler::ActionSet;

@@ -5,11 +5,11 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use clap::Parser;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use pleach_experiments::error::{
     EXIT_AGAIN, EXIT_CONFIG, EXIT_DONE, Error, exit_code_of_signal, signal_name,
 };
@@ -21,7 +21,6 @@ use crate::commands::{
     reproduce, suite, sweep, tournament, train, workload,
 };
 use crate::flags::sweep::SweepCommand;
-use crate::flags::workload::WorkloadCommand;
 use crate::flags::{Cli, Command, THREADS_MAX, is_standard_output};
 
 mod commands;
@@ -34,15 +33,17 @@ const THREAD_VARIABLES: [&str; 2] = ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"];
 /// Runs a command line, whose first word is the name of the program, and returns its exit code. Once in a process: it sets
 /// up the thread pool and hears signals, and a signal may end the process.
 pub fn run(words: Vec<OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(&words) {
-        Ok(cli) => cli,
+    let parsed = Cli::command().try_get_matches_from(&words);
+    let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Where nobody can read it, the exit code has to do.
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(EXIT_CONFIG);
         }
     };
-    match run_command(&cli.command, command_line(&words)) {
+    match run_command(&cli, &matches, command_line(&words)) {
         Ok(code) => code,
         Err(error) => {
             complain(&error.to_string());
@@ -74,59 +75,16 @@ fn command_line(words: &[OsString]) -> String {
     line.join(" ")
 }
 
-fn threads_of(command: &Command) -> Option<u16> {
-    match command {
-        Command::Quickstart(args) => args.run.threads,
-        Command::Train(args) => args.run.threads,
-        Command::Distill(args) => args.threads(),
-        Command::Evaluate(args) => args.run.threads,
-        Command::Tournament(args) => args.threads,
-        Command::Suite(args) => args.threads,
-        Command::Index(args) => args.threads,
-        Command::Calibrate(args) => args.threads,
-        Command::Reproduce(args) => args.threads,
-        Command::Bench(args) => args.threads,
-        Command::Workload(args) => match &args.command {
-            WorkloadCommand::Describe(args) => args.run.threads,
-            _ => None,
-        },
-        Command::Sweep(_)
-        | Command::Explain(_)
-        | Command::Export(_)
-        | Command::Policies(_)
-        | Command::Features
-        | Command::Completions(_)
-        | Command::Man(_) => None,
+/// The value of a flag of the command that was called, if that has such a flag. Units of a sweep have threads and results of their own.
+fn of_flag<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, flag: &str) -> Option<T> {
+    let mut called = matches;
+    while let Some((name, inner)) = called.subcommand() {
+        if name == "sweep" {
+            return None;
+        }
+        called = inner;
     }
-}
-
-/// Where the results go as JSON. A sweep prints its own.
-fn json_of(command: &Command) -> Option<&Path> {
-    let path = match command {
-        Command::Quickstart(args) => &args.run.json,
-        Command::Train(args) => &args.run.json,
-        Command::Distill(args) => args.json(),
-        Command::Evaluate(args) => &args.run.json,
-        Command::Explain(args) => &args.json,
-        Command::Tournament(args) => &args.json,
-        Command::Suite(args) => &args.json,
-        Command::Reproduce(args) => &args.json,
-        Command::Bench(args) => &args.json,
-        Command::Policies(args) => &args.json,
-        Command::Calibrate(args) => &args.json,
-        Command::Workload(args) => match &args.command {
-            WorkloadCommand::Describe(args) => &args.run.json,
-            WorkloadCommand::Stats(args) => &args.json,
-            _ => &None,
-        },
-        Command::Sweep(_)
-        | Command::Export(_)
-        | Command::Index(_)
-        | Command::Features
-        | Command::Completions(_)
-        | Command::Man(_) => &None,
-    };
-    path.as_deref()
+    called.try_get_one::<T>(flag).ok().flatten().cloned()
 }
 
 /// Threads of the pool: the flag, else the variable, else all cores.
@@ -152,9 +110,11 @@ fn num_threads(flag: Option<u16>, variable: impl Fn(&str) -> Option<String>) -> 
 }
 
 /// Exit code of a command that a signal ends at once: a unit is worth another try, anything else says by what it ended.
-fn exit_code_when_stopped(command: &Command, signal: i32) -> u8 {
+fn exit_code_when_stopped(command: Option<&Command>, signal: i32) -> u8 {
     match command {
-        Command::Sweep(args) if matches!(args.command, SweepCommand::Unit(_) | SweepCommand::Run(_)) => {
+        Some(Command::Sweep(args))
+            if matches!(args.command, SweepCommand::Unit(_) | SweepCommand::Run(_)) =>
+        {
             EXIT_AGAIN
         }
         _ => exit_code_of_signal(signal),
@@ -163,7 +123,7 @@ fn exit_code_when_stopped(command: &Command, signal: i32) -> u8 {
 
 /// Hears SIGINT and SIGTERM in a thread of its own. Where a run listens it ends by itself; else the program ends here.
 #[cfg(unix)]
-fn hear_signals(stop: &Arc<Stop>, command: &Command) -> Result<(), Error> {
+fn hear_signals(stop: &Arc<Stop>, command: Option<&Command>) -> Result<(), Error> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
 
@@ -197,20 +157,21 @@ fn hear_signals(stop: &Arc<Stop>, command: &Command) -> Result<(), Error> {
 }
 
 #[cfg(not(unix))]
-fn hear_signals(_: &Arc<Stop>, _: &Command) -> Result<(), Error> {
+fn hear_signals(_: &Arc<Stop>, _: Option<&Command>) -> Result<(), Error> {
     Ok(())
 }
 
-fn run_command(command: &Command, command_line: String) -> Result<u8, Error> {
+fn run_command(cli: &Cli, matches: &ArgMatches, command_line: String) -> Result<u8, Error> {
     let variable = |name: &str| std::env::var_os(name).map(|text| text.to_string_lossy().into_owned());
     rayon::ThreadPoolBuilder::new()
-        .num_threads(num_threads(threads_of(command), variable)?)
+        .num_threads(num_threads(of_flag(matches, "threads"), variable)?)
         .build_global()
         .map_err(|error| Error::Failed(format!("cannot start threads: {error}")))?;
     let stop = Arc::new(Stop::default());
-    hear_signals(&stop, command)?;
+    hear_signals(&stop, cli.command.as_ref())?;
     let (out, nowhere) = (&mut io::stdout(), &mut io::sink());
-    let is_data = json_of(command).is_some_and(is_standard_output);
+    let json: Option<PathBuf> = of_flag(matches, "json");
+    let is_data = json.as_deref().is_some_and(is_standard_output);
     let (print, data): (&mut dyn Write, &mut dyn Write) =
         if is_data { (nowhere, out) } else { (out, nowhere) };
     let began = Instant::now();
@@ -226,6 +187,12 @@ fn run_command(command: &Command, command_line: String) -> Result<u8, Error> {
         data,
         stop,
     };
+    let Some(command) = &cli.command else {
+        if let Some(folder) = &cli.generate {
+            manual::generate(folder, &mut context)?;
+        }
+        return Ok(EXIT_DONE);
+    };
     match command {
         Command::Quickstart(args) => quickstart::run(args, &mut context)?,
         Command::Train(args) => train::run(args, &mut context)?,
@@ -240,10 +207,7 @@ fn run_command(command: &Command, command_line: String) -> Result<u8, Error> {
         Command::Reproduce(args) => reproduce::run(args, &mut context)?,
         Command::Bench(args) => bench::run(args, &mut context)?,
         Command::Policies(args) => policies::run(args, &mut context)?,
-        Command::Features => policies::features(&mut context)?,
         Command::Workload(args) => workload::run(args, &mut context)?,
-        Command::Completions(args) => manual::completions(args, &mut context)?,
-        Command::Man(args) => manual::man(args, &mut context)?,
         Command::Sweep(args) => {
             return sweep::dispatch(
                 &args.command,

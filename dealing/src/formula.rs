@@ -118,16 +118,6 @@ pub const INDEX_FEATURES: [IndexFeature; OF_JOB + OF_TYPE + OF_STEP] = [
     ),
 ];
 
-/// Names of the features that read estimates of run times.
-pub const ESTIMATE_FEATURES: [&str; 6] = [
-    "rest",
-    "rest_trust",
-    "service_trust",
-    "gang_trust",
-    "belief",
-    "belief_load",
-];
-
 /// A learned order and the rules of its deals, as the file has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

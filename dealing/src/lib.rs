@@ -58,7 +58,7 @@ mod tests;
 mod trust;
 pub mod what_if;
 
-pub use formula::{ESTIMATE_FEATURES, FORMULA_VERSION, Formula, FormulaOrder, INDEX_FEATURES, IndexFeature};
+pub use formula::{FORMULA_VERSION, Formula, FormulaOrder, INDEX_FEATURES, IndexFeature};
 pub use order::{ClassicOrder, Order, OrderConfig, Priority};
 pub use passes::PassOrder;
 pub use planner::Dealer;

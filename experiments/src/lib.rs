@@ -1,5 +1,6 @@
 //! Compares schedulers: evaluations, trainings, tournaments, suites and sweeps, with run folders, results, statistics, tables and
-//! reports. A library without a command line: `pleach-cli` turns flags into the configurations of this crate.
+//! reports. A library without a command line. Its configurations say which flag each of their fields is, and in which words, so that
+//! `pleach-cli` has no second copy of them.
 //!
 //! What is here is the book-keeping of experiments, so that a number can be traced to the seed, configuration and version
 //! that made it. Same inputs, same bytes: no artefact holds a clock reading, a host name or an absolute path.
@@ -23,7 +24,7 @@
 //! ```
 //!
 //! # What is deliberately not here
-//! Simulation (`pleach_env`), gradients (`pleach_agents`), trees (`pleach_distill`, `pleach_scheduler`). Flags, bars, the
+//! Simulation (`pleach_env`), gradients (`pleach_agents`), trees (`pleach_distill`, `pleach_scheduler`). Commands, bars, the
 //! clock and environment variables (`pleach-cli`). An engine that talks to machines: a sweep is a list of independent units
 //! that any batch system can run.
 

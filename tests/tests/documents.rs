@@ -233,6 +233,6 @@ fn the_feature_page_is_the_schema() {
     assert_eq!(
         read("docs/features.md"),
         expected,
-        "write it anew with: pleach features > docs/features.md"
+        "write it anew with: pleach policies --features > docs/features.md"
     );
 }

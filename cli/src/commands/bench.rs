@@ -125,10 +125,10 @@ pub fn run(args: &BenchArgs, context: &mut Context<'_>) -> Result<(), Error> {
 
 /// Writes and prints what was measured.
 fn show(args: &BenchArgs, context: &mut Context<'_>, measured: Measured) -> Result<(), Error> {
-    if let Some(path) = &args.json {
+    if let Some(path) = args.report.json() {
         context.write_json(path, &Value::Object(measured.json))?;
     }
-    if args.quiet {
+    if args.report.quiet() {
         return Ok(());
     }
     let line = |(name, value, unit): (String, f64, &str)| vec![name, format!("{value:.0}"), unit.to_string()];
@@ -184,7 +184,7 @@ fn philly(args: &BenchArgs, context: &mut Context<'_>) -> Result<(&'static str, 
         num_nodes: 311,
         ..PhillyLikeConfig::default()
     };
-    let workload = generate(&GeneratorConfig::PhillyLike(generator), Seed(args.seed))?;
+    let workload = generate(&GeneratorConfig::PhillyLike(generator), Seed(args.report.seed()))?;
     Ok(("philly-like", workload))
 }
 
@@ -212,7 +212,7 @@ fn ppo(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
         ..TrainSettings::default()
     };
     let contract = Contract::current(env.spaces(), env.candidates, "bench");
-    let mut trainer = Trainer::new(settings.train, contract, Seed(args.seed))?;
+    let mut trainer = Trainer::new(settings.train, contract, Seed(args.report.seed()))?;
     let mut envs = VecEnv::new(&env, settings.num_envs, AutoresetMode::SameStep)?;
     let mut last = 0;
     rate(args, context, || {
@@ -228,11 +228,11 @@ fn tree(args: &BenchArgs, context: &Context<'_>) -> Result<f64, Error> {
     use pleach_scheduler::policy::DecisionPoint;
     let env = EnvConfig::busy(true);
     let source = pleach_env::Source::open(&env)?;
-    let workload = source.workload(&env, Seed(args.seed))?;
+    let workload = source.workload(&env, Seed(args.report.seed()))?;
     let mut tree = bench_tree(args)?;
     let needs = Needs::full();
     let capabilities = env.sim.capabilities;
-    let estimates = env.sim.estimates.estimates(&workload, Seed(args.seed));
+    let estimates = env.sim.estimates.estimates(&workload, Seed(args.report.seed()));
     let mut world = pleach_env::world::World::new(&workload, capabilities, &estimates)?;
     let mut pass = Pass::new();
     // Forward to the decision point with most candidates among the first instants.
@@ -277,7 +277,7 @@ fn bench_tree(args: &BenchArgs) -> Result<Box<dyn Policy>, Error> {
     use pleach_experiments::progress::Watcher;
     use pleach_experiments::train::validation::Validation;
     let env = EnvConfig::registered("Pleach/PhillyPreempt-v0")?;
-    let validation = Validation::new(&env, args.seed, 2)?;
+    let validation = Validation::new(&env, args.report.seed(), 2)?;
     let mut config = DistillConfig {
         leaves: vec![16],
         rounds: 1,
@@ -290,7 +290,7 @@ fn bench_tree(args: &BenchArgs) -> Result<Box<dyn Policy>, Error> {
         &PolicySpec::heuristic("srtf")?,
         &config,
         &validation,
-        args.seed,
+        args.report.seed(),
         &Watcher::nobody(),
     )?;
     PolicySpec::tree("tree", distilled.tree)?.policy()

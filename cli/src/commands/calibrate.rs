@@ -18,23 +18,23 @@ use crate::progress::bars;
 /// # Errors
 /// A network that is not there, an unknown environment, a file in the way.
 pub fn run(args: &CalibrateArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    check_target(&args.to, args.force)?;
+    check_target(&args.to, args.target.force)?;
     let network = with_rules(network_at(&args.network)?, args)?;
     let Some(env) = args.env.as_ref().filter(|_| !args.no_standby) else {
         network.save(&args.to)?;
-        return match args.quiet {
+        return match args.report.quiet() {
             true => Ok(()),
             false => context.say(&format!("written to {}", args.to.display())),
         };
     };
     let env = env_of(env, None, None)?;
-    let watcher = bars(args.quiet);
-    let (network, calibration) = calibrate(&network, &env, args.seed, args.lists.into(), &watcher)?;
+    let watcher = bars(args.report.quiet());
+    let (network, calibration) = calibrate(&network, &env, args.report.seed(), args.lists.into(), &watcher)?;
     network.save(&args.to)?;
-    if let Some(path) = &args.json {
+    if let Some(path) = args.report.json() {
         context.write_json(path, &calibration)?;
     }
-    if args.quiet {
+    if args.report.quiet() {
         return Ok(());
     }
     context.say(&words(&calibration))?;

@@ -18,23 +18,23 @@ use pleach_experiments::workload_report::{Inspection, page, tables};
 /// # Errors
 /// Flags that name nothing or more than one workload or policy, files that cannot be used, a simulation that fails.
 pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let source = args.workload.source();
+    let source = &args.workload;
     let name = source.only("described")?;
-    let sim = args.scheduling.config().sim(&source.workload);
+    let sim = args.scheduling.sim(&source.workload);
     let policy = policy(args, &sim)?;
-    let quiet = args.run.quiet;
+    let quiet = args.run.quiet();
     // Before the work, so that a folder in the way costs none.
     let folder = match &args.run.out {
         Some(out) => Some(RunFolder::open(
             "workload-describe",
             args,
-            args.run.seed,
+            args.run.seed(),
             Some(out),
             args.run.existing(),
         )?),
         None => None,
     };
-    let seed = seeds(args.run.seed, "test", 1)[0];
+    let seed = seeds(args.run.seed(), "test", 1)[0];
     let (workload, report) = source.workload(name, seed)?;
     let notes = report.map(|report| report.to_string()).unwrap_or_default();
     if !quiet && !notes.is_empty() {
@@ -61,7 +61,7 @@ pub fn run(args: &WorkloadDescribeArgs, context: &mut Context<'_>) -> Result<(),
             ))?;
         }
     }
-    if let Some(path) = &args.run.json {
+    if let Some(path) = args.run.json() {
         context.write_json(path, &inspection)?;
     }
     if let Some(folder) = folder {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::say::say;
-use crate::flags::emit::{EmitCommand, EmitKubernetesArgs, EmitShared, EmitSlurmArgs};
+use crate::flags::emit::{EmitArgs, EmitSystem};
 use crate::flags::is_standard_output;
 use pleach_experiments::error::{EXIT_DONE, Error};
 use pleach_experiments::run_folder::atomic_file;
@@ -13,39 +13,60 @@ use pleach_experiments::sweep::Manifest;
 use pleach_experiments::sweep::emit::{self, Call, KubernetesConfig, SlurmConfig, Volume};
 use pleach_experiments::sweep::status::Status;
 
+/// Where a container sees the volume unless somebody says so.
+const MOUNT: &str = "/sweep";
+
 /// Writes the file, and says how it is run.
 ///
 /// # Errors
 /// [`Error::Config`] where a setting cannot be used or another file is in the way, as [`Manifest::read`], and [`Error::Io`].
-pub fn emit(command: &EmitCommand, print: &mut dyn Write) -> Result<u8, Error> {
-    let (shared, name) = match command {
-        EmitCommand::Slurm(args) => (&args.shared, "sweep.sbatch"),
-        EmitCommand::Kubernetes(args) => (&args.shared, "sweep-job.yaml"),
-        EmitCommand::Ray(args) => (&args.shared, "sweep_ray.py"),
+pub fn emit(args: &EmitArgs, print: &mut dyn Write) -> Result<u8, Error> {
+    refuse_of_others(args)?;
+    let (name, run) = match args.system {
+        EmitSystem::Slurm => ("sweep.sbatch", "bash"),
+        EmitSystem::Kubernetes => ("sweep-job.yaml", "kubectl apply -f"),
+        EmitSystem::Ray => ("sweep_ray.py", "python3"),
     };
-    let manifest = Manifest::read(&shared.place.manifest)?;
-    let file = shared.file.clone().unwrap_or_else(|| beside(shared, name));
-    let call = call(shared, &manifest, &file)?;
-    let (text, run) = match command {
-        EmitCommand::Slurm(args) => (slurm(args, call, &manifest)?, "bash"),
-        EmitCommand::Kubernetes(args) => (kubernetes(args, call)?, "kubectl apply -f"),
-        EmitCommand::Ray(_) => (emit::ray(&call)?, "python3"),
+    let manifest = Manifest::read(&args.place.manifest)?;
+    let file = args.file.clone().unwrap_or_else(|| beside(args, name));
+    let call = call(args, &manifest, &file)?;
+    let text = match args.system {
+        EmitSystem::Slurm => slurm(args, call, &manifest)?,
+        EmitSystem::Kubernetes => kubernetes(args, call)?,
+        EmitSystem::Ray => emit::ray(&call)?,
     };
     if is_standard_output(&file) {
         say(print, &text)?;
         return Ok(EXIT_DONE);
     }
-    write(&file, &text, shared.force)?;
-    if !shared.quiet {
+    write(&file, &text, args.target.force)?;
+    if !args.words.quiet {
         let file = file.display();
         say(print, &format!("{file}\nto run it: {run} {file}\n"))?;
     }
     Ok(EXIT_DONE)
 }
 
+/// Refuses flags of another system.
+fn refuse_of_others(args: &EmitArgs) -> Result<(), Error> {
+    let slurm = args.slurm.given().filter(|_| args.system != EmitSystem::Slurm);
+    let kubernetes = args.kubernetes.given();
+    let kubernetes = kubernetes.filter(|_| args.system != EmitSystem::Kubernetes);
+    let of_others = slurm.zip(Some("slurm")).or(kubernetes.zip(Some("kubernetes")));
+    match of_others {
+        Some((flag, system)) => Err(Error::config(
+            flag,
+            "given",
+            format!("none: it is a flag of {system} alone"),
+            format!("Leave it out, or: pleach sweep emit {system}."),
+        )),
+        None => Ok(()),
+    }
+}
+
 /// `name` in the folder of the results, without a `./` before it.
-fn beside(shared: &EmitShared, name: &str) -> PathBuf {
-    match shared.place.out() {
+fn beside(args: &EmitArgs, name: &str) -> PathBuf {
+    match args.place.out() {
         here if here == Path::new(".") => PathBuf::from(name),
         out => out.join(name),
     }
@@ -58,51 +79,59 @@ fn text_of(flag: &str, path: &Path) -> Result<String, Error> {
         .ok_or_else(|| Error::config(flag, path.display(), "a path in UTF-8", hint))
 }
 
-fn call(shared: &EmitShared, manifest: &Manifest, file: &Path) -> Result<Call, Error> {
-    let path = text_of("manifest", &shared.place.manifest)?;
-    let out = text_of("out", shared.place.out())?;
+fn call(args: &EmitArgs, manifest: &Manifest, file: &Path) -> Result<Call, Error> {
+    let path = text_of("manifest", &args.place.manifest)?;
+    let out = text_of("out", args.place.out())?;
     Ok(Call {
-        program: shared.program.clone(),
+        program: args.program.clone(),
         file: text_of("file", file)?,
-        num_retries: shared.retries,
-        num_parallel: shared.parallel,
-        num_cpus: shared.cpus,
+        num_retries: args.retries,
+        num_parallel: args.parallel,
+        num_cpus: args.cpus,
         ..Call::new(manifest, path, out)
     })
 }
 
-fn slurm(args: &EmitSlurmArgs, call: Call, manifest: &Manifest) -> Result<String, Error> {
-    let logs = args.logs.clone().unwrap_or_else(|| beside(&args.shared, "logs"));
+fn slurm(args: &EmitArgs, call: Call, manifest: &Manifest) -> Result<String, Error> {
+    let flags = &args.slurm;
+    let logs = flags.logs.clone().unwrap_or_else(|| beside(args, "logs"));
     let config = SlurmConfig {
-        indexes: match args.all {
+        indexes: match flags.all {
             true => (0..manifest.num_units()).collect(),
-            false => Status::of(manifest, args.shared.place.out()).to_run(),
+            false => Status::of(manifest, args.place.out()).to_run(),
         },
         logs: text_of("logs", &logs)?,
-        options: args.option.clone(),
-        gather: !args.no_gather,
+        options: flags.option.clone(),
+        gather: !flags.no_gather,
     };
     emit::slurm(&call, &config)
 }
 
-fn kubernetes(args: &EmitKubernetesArgs, call: Call) -> Result<String, Error> {
-    let volume = match (&args.claim, &args.host_path) {
+fn kubernetes(args: &EmitArgs, call: Call) -> Result<String, Error> {
+    let flags = &args.kubernetes;
+    let volume = match (&flags.claim, &flags.host_path) {
         (Some(name), _) => Volume::Claim(name.clone()),
-        (None, path) => Volume::HostPath(path.clone().unwrap_or_default()),
+        (None, Some(path)) => Volume::HostPath(path.clone()),
+        (None, None) => {
+            let allowed = "a PersistentVolumeClaim (--claim), or a folder of the node (--host-path)";
+            let hint = "The manifest and the results lie there.";
+            return Err(Error::config("claim", "none", allowed, hint));
+        }
     };
+    let mount = flags.mount.as_deref().unwrap_or(MOUNT);
     let config = KubernetesConfig {
-        image: args.image.clone(),
+        image: flags.image.clone().unwrap_or_default(),
         volume,
-        sub_path: args.sub_path.clone(),
-        mount: args.mount.clone(),
-        memory: args.memory.clone(),
-        namespace: args.namespace.clone(),
+        sub_path: flags.sub_path.clone(),
+        mount: mount.to_string(),
+        memory: flags.memory.clone(),
+        namespace: flags.namespace.clone(),
     };
-    let name = args.shared.place.manifest.file_name().unwrap_or_default();
-    let folder = args.mount.trim_end_matches('/');
+    let name = args.place.manifest.file_name().unwrap_or_default();
+    let folder = mount.trim_end_matches('/');
     let call = Call {
         manifest: format!("{folder}/{}", text_of("manifest", Path::new(name))?),
-        out: args.mount.clone(),
+        out: mount.to_string(),
         ..call
     };
     emit::kubernetes(&call, &config)

@@ -19,12 +19,12 @@ use crate::progress::bars;
 pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let settings = args.config();
     let mut evaluation = Evaluation::open(&settings)?;
-    let quiet = args.run.quiet;
+    let quiet = args.run.quiet();
     // Before the work, so that a folder in the way costs none.
     let folder = match &args.run.out {
         Some(out) => {
             let existing = args.run.existing();
-            let seed = args.run.seed;
+            let seed = args.run.seed();
             Some(RunFolder::open("evaluate", &settings, seed, Some(out), existing)?)
         }
         None => None,
@@ -47,7 +47,7 @@ pub fn run(args: &EvaluateArgs, context: &mut Context<'_>) -> Result<(), Error> 
     if let Some(without) = without.as_ref().filter(|_| !quiet) {
         context.say(&format!("\n{}", without.to_terminal()))?;
     }
-    if let Some(path) = &args.run.json {
+    if let Some(path) = args.run.json() {
         context.write_json(path, &results)?;
     }
     let config = toml::to_string_pretty(&settings).unwrap_or_default();

@@ -15,7 +15,7 @@ pub fn run(args: &ExplainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let answer = explain(&args.config(), &args.question(), &mut |note| notes.push(note))?;
     notes.iter().try_for_each(|note| context.say(note))?;
     context.say(answer.to_string().trim_end())?;
-    match &args.json {
+    match &args.data.json {
         Some(path) => context.write_json(path, &answer),
         None => Ok(()),
     }

@@ -4,7 +4,7 @@ use pleach_network::TrainedNetwork;
 use pleach_scheduler::tree::Tree;
 
 use crate::commands::Context;
-use crate::flags::ExportArgs;
+use crate::flags::{ExportArgs, FormsFlag};
 use pleach_experiments::error::Error;
 use pleach_experiments::run_folder::atomic_file::write;
 use pleach_experiments::tree_export::Form;
@@ -15,7 +15,7 @@ use pleach_experiments::tree_export::Form;
 /// An unknown form, a file that is no tree and no network of this version, a form that networks do not have, a folder that cannot
 /// be written.
 pub fn run(args: &ExportArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let forms: Vec<Form> = args.to.iter().map(|name| form(name)).collect::<Result<_, _>>()?;
+    let forms = forms(&args.forms)?;
     if let Ok(network) = TrainedNetwork::load(&args.file) {
         return export_network(&network, &forms, args, context);
     }
@@ -52,7 +52,12 @@ fn export_network(
     context.say(&place.display().to_string())
 }
 
-pub(super) fn form(name: &str) -> Result<Form, Error> {
+/// The forms of the flag.
+pub(super) fn forms(flag: &FormsFlag) -> Result<Vec<Form>, Error> {
+    flag.to.iter().map(|name| form(name)).collect()
+}
+
+fn form(name: &str) -> Result<Form, Error> {
     let found = Form::all().find(|form| form.name() == name);
     found.ok_or_else(|| {
         let known: Vec<&str> = Form::all().map(Form::name).collect();

@@ -14,7 +14,7 @@ use pleach_experiments::run_folder::atomic_file;
 /// # Errors
 /// Flags that cannot be used, simulations that fail, a file that cannot be written.
 pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    if args.to.exists() && !args.force {
+    if args.to.exists() && !args.target.force {
         let hint = "Give another name, or --force to replace it.";
         let allowed = "a file that is not there yet";
         return Err(Error::config("to", args.to.display(), allowed, hint));
@@ -27,7 +27,7 @@ pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let mut failed = None;
     let found = search.run(&first, |generation, loss| {
         let line = format!("generation {generation}: {loss:+.4} on validation lists");
-        if !args.quiet && failed.is_none() {
+        if !args.machine.words.quiet && failed.is_none() {
             failed = context.say(&line).err();
         }
     })?;
@@ -49,7 +49,7 @@ pub fn run(args: &IndexArgs, context: &mut Context<'_>) -> Result<(), Error> {
         found.validation_loss
     );
     atomic_file::write_json(&args.to, &formula)?;
-    if args.quiet {
+    if args.machine.words.quiet {
         return Ok(());
     }
     context.say(&format!("{}\n{}", formula.text(), args.to.display()))
@@ -63,9 +63,9 @@ fn search(args: &IndexArgs) -> Result<IndexSearch, Error> {
         lists: args.lists.into(),
         validation_lists: args.validation_lists.into(),
         without: args.without.clone(),
-        conditions: args.condition.iter().map(|word| (*word).into()).collect(),
+        conditions: args.conditions.all(),
         step: args.step,
-        seed: args.seed,
+        seed: args.draws.seed,
         ..IndexSearch::default()
     };
     if !args.workload.is_empty() {

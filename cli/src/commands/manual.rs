@@ -1,31 +1,35 @@
-//! `pleach completions` and `pleach man`: what the flags say, for shells and for `man`.
+//! `pleach --generate`: what the flags say, for `man` and for shells.
 
-use clap::CommandFactory as _;
+use std::path::Path;
+
+use clap::{CommandFactory as _, ValueEnum as _};
+use clap_complete::{Generator as _, Shell};
 use pleach_experiments::error::Error;
 use pleach_experiments::run_folder::atomic_file;
 
 use crate::commands::Context;
-use crate::flags::{Cli, CompletionsArgs, ManArgs};
+use crate::flags::Cli;
 
-/// Prints the completions of a shell.
-///
-/// # Errors
-/// Where standard output cannot be written.
-pub fn completions(args: &CompletionsArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "pleach", &mut script);
-    context.say(String::from_utf8_lossy(&script).trim_end())
-}
-
-/// Writes `pleach.1`, `pleach-train.1`, ... into a folder.
+/// Writes `man1/pleach.1`, `man1/pleach-train.1`, ..., and completions for each shell into `completions`, under the names that the
+/// shells look for.
 ///
 /// # Errors
 /// A folder that cannot be made or written.
-pub fn man(args: &ManArgs, context: &mut Context<'_>) -> Result<(), Error> {
+pub fn generate(folder: &Path, context: &mut Context<'_>) -> Result<(), Error> {
     let mut program = Cli::command().disable_help_subcommand(true);
     program.build();
-    let num_pages = pages(&program, &args.folder)?;
-    context.say(&format!("{num_pages} pages written to {}", args.folder.display()))
+    let num_pages = pages(&program, &folder.join("man1"))?;
+    let shells = Shell::value_variants();
+    for shell in shells {
+        let mut script = Vec::new();
+        clap_complete::generate(*shell, &mut Cli::command(), "pleach", &mut script);
+        let name = shell.file_name("pleach");
+        atomic_file::write(&folder.join("completions").join(name), &script)?;
+    }
+    let (num_shells, place) = (shells.len(), folder.display());
+    context.say(&format!(
+        "{num_pages} pages and completions of {num_shells} shells written to {place}"
+    ))
 }
 
 /// Writes the page of a command and those of the commands below it; gives their number.
@@ -49,7 +53,9 @@ mod tests {
 
     use super::*;
 
-    fn said(work: impl FnOnce(&mut Context<'_>) -> Result<(), Error>) -> String {
+    #[test]
+    fn every_command_has_a_manual_page_with_its_flags_and_shells_know_the_commands() {
+        let folder = tempfile::tempdir().unwrap();
         let mut print = Vec::new();
         let mut context = Context {
             command_line: String::new(),
@@ -59,36 +65,19 @@ mod tests {
             data: &mut std::io::sink(),
             stop: std::sync::Arc::default(),
         };
-        work(&mut context).unwrap();
-        String::from_utf8(print).unwrap()
-    }
-
-    #[test]
-    fn every_command_has_a_manual_page_with_its_flags() {
-        let folder = tempfile::tempdir().unwrap();
-        let args = ManArgs {
-            folder: folder.path().join("man1"),
-        };
-        let words = said(|context| man(&args, context));
-        let read = |name: &str| std::fs::read_to_string(args.folder.join(name)).unwrap();
-        assert!(read("pleach.1").contains("pleach\\-train(1)"), "{words}");
-        assert!(read("pleach-train.1").contains("warm\\-start"));
-        assert!(read("pleach-sweep-unit.1").contains("SLURM_ARRAY_TASK_ID"));
-        let num = std::fs::read_dir(&args.folder).unwrap().count();
+        generate(folder.path(), &mut context).unwrap();
+        let words = String::from_utf8(print).unwrap();
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(read("man1/pleach.1").contains("pleach\\-train(1)"), "{words}");
+        assert!(read("man1/pleach-train.1").contains("warm\\-start"));
+        assert!(read("man1/pleach-sweep-unit.1").contains("SLURM_ARRAY_TASK_ID"));
+        let num = std::fs::read_dir(folder.path().join("man1")).unwrap().count();
         assert!(words.starts_with(&format!("{num} pages")), "{words}");
-    }
-
-    #[test]
-    fn completions_know_the_commands() {
-        for shell in [
-            clap_complete::Shell::Bash,
-            clap_complete::Shell::Zsh,
-            clap_complete::Shell::Fish,
-        ] {
-            let script = said(|context| completions(&CompletionsArgs { shell }, context));
+        for name in ["pleach.bash", "_pleach", "pleach.fish"] {
+            let script = read(&format!("completions/{name}"));
             assert!(
                 script.contains("tournament") && script.contains("warm-start"),
-                "{shell}"
+                "{name}"
             );
         }
     }

@@ -1,19 +1,13 @@
 //! The commands: each turns its flags into calls of the library and prints what a person wants to see.
 
-pub mod ablate;
 pub mod bench;
-pub mod bundle;
 pub mod calibrate;
-pub mod check;
 pub mod describe;
 pub mod distill;
-pub mod drift;
 pub mod emit;
 pub mod evaluate;
 pub mod explain;
 pub mod export;
-pub mod frontier;
-pub mod guard;
 pub mod index;
 pub mod manual;
 pub mod plots_page;
@@ -21,8 +15,6 @@ pub mod policies;
 pub mod quickstart;
 pub mod reproduce;
 pub mod say;
-pub mod seal;
-pub mod stability;
 pub mod stop;
 pub mod suite;
 pub mod sweep;

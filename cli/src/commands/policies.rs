@@ -1,4 +1,4 @@
-//! `pleach policies` and `pleach features`: what there is.
+//! `pleach policies`: what there is.
 
 use std::path::Path;
 
@@ -17,11 +17,14 @@ use pleach_experiments::train::fine_tuning::network_at;
 use pleach_experiments::train::network_card;
 use pleach_experiments::tree_page;
 
-/// Lists heuristics and planners, or shows one.
+/// Lists heuristics and planners, shows one, or prints the features.
 ///
 /// # Errors
 /// An unknown policy, or a file that cannot be written.
 pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    if args.features {
+        return context.say(FeatureSchema::current().markdown().trim_end());
+    }
     if let Some(spec) = &args.show {
         let policies = PolicySpec::open(spec)?;
         if let Some(path) = &args.html {
@@ -43,7 +46,7 @@ pub fn run(args: &PoliciesArgs, context: &mut Context<'_>) -> Result<(), Error> 
         }
         return Ok(());
     }
-    if let Some(path) = &args.json {
+    if let Some(path) = &args.data.json {
         let list: Vec<_> = infos()
             .map(|(info, entry)| {
                 serde_json::json!({"name": info.name, "family": info.family, "citation": info.citation,
@@ -125,12 +128,4 @@ fn settings_as_toml(settings: &serde_json::Value) -> String {
         }
     }
     toml::to_string(&set).unwrap_or_default() + &left_out
-}
-
-/// Prints the feature schema as Markdown.
-///
-/// # Errors
-/// Where standard output cannot be written.
-pub fn features(context: &mut Context<'_>) -> Result<(), Error> {
-    context.say(FeatureSchema::current().markdown().trim_end())
 }

@@ -34,7 +34,7 @@ use pleach_experiments::train::validation::Validation;
 /// # Errors
 /// Flags that cannot be used, a folder in the way, a part that fails.
 pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let (settings, quiet, seed) = (settings(args)?, args.run.quiet, args.run.seed);
+    let (settings, quiet, seed) = (settings(args)?, args.run.quiet(), args.run.seed());
     // The default folder is named after the configuration and the seed, so what is replaced there is the same again; a
     // broken-off run goes on.
     let existing = if args.run.out.is_none() && !args.run.resume {
@@ -93,7 +93,7 @@ pub fn run(args: &QuickstartArgs, context: &mut Context<'_>) -> Result<(), Error
     folder.write("table-longer.md", longer_table.to_markdown().as_bytes())?;
     stopping.write_json(&folder.file("results-stopping.json")?)?;
     folder.write("table-stopping.md", stopping_table.to_markdown().as_bytes())?;
-    if let Some(path) = &args.run.json {
+    if let Some(path) = args.run.json() {
         context.write_json(path, &results)?;
     }
     let place = folder.path().to_path_buf();
@@ -142,9 +142,9 @@ fn searched(
     let found = search_tree(
         &settings.env,
         &input,
-        args.run.seed,
+        args.run.seed(),
         &state,
-        &bars(args.run.quiet),
+        &bars(args.run.quiet()),
     )?;
     write_tree(folder, &found.tree)?;
     folder.write_json("search.json", &found.report)?;
@@ -200,7 +200,7 @@ const ROWS: [&str; 5] = ["fifo", "sjf", "easy", "gpu-time-reserve", "sjf-best-ty
 /// The settings of the training part.
 fn settings(args: &QuickstartArgs) -> Result<TrainSettings, Error> {
     let mut settings = settings_file::evolution()?;
-    settings.env = env_of(&args.env, args.num_jobs, args.load)?;
+    settings.env = env_of(&args.env, args.episodes.num_jobs, args.episodes.load)?;
     settings.train.num_updates = args.updates;
     // The suite's wide steps find more in the end, but take the first thirty generations of a run to settle.
     let evolution = &mut settings.train.evolution;
@@ -254,7 +254,7 @@ impl HeldOut {
             let num_jobs = validation.num_jobs() * times;
             env.workload = env.workload.resized(Some(num_jobs), None)?;
         }
-        let instances = episodes(&env, &seeds(args.run.seed, role, num_lists(args, times)))?;
+        let instances = episodes(&env, &seeds(args.run.seed(), role, num_lists(args, times)))?;
         let mut sim = env.sim;
         sim.record_utilisation = true;
         Ok(HeldOut { instances, sim })
@@ -277,7 +277,7 @@ fn compare(
     best: &str,
     HeldOut { instances, sim }: &HeldOut,
 ) -> Result<Results, Error> {
-    let bars = bars(args.run.quiet);
+    let bars = bars(args.run.quiet());
     let mut runs = Runner::new(sim)
         .watched("compare", &bars)
         .run(instances, policies)?;

@@ -34,11 +34,11 @@ pub fn run(args: &ReproduceArgs, context: &mut Context<'_>) -> Result<(), Error>
         ));
     }
     let effort = Effort {
-        seed: args.seed,
+        seed: args.report.seed(),
         num_seeds: args.seeds.map(|seeds| seeds as usize),
         smoke: args.smoke,
         data: args.data.clone(),
-        watcher: bars(args.quiet),
+        watcher: bars(args.report.quiet()),
     };
     let mut done: Vec<(&Benchmark, Reproduction)> = Vec::new();
     let num_chosen = chosen.len();
@@ -47,12 +47,12 @@ pub fn run(args: &ReproduceArgs, context: &mut Context<'_>) -> Result<(), Error>
         if effort.smoke {
             reproduction.findings.clear();
         }
-        if !args.quiet {
+        if !args.report.quiet() {
             context.say(&format!("{}\n", reproduction.text(benchmark)))?;
         }
         done.push((benchmark, reproduction));
         // After each, so that what is done is kept if a later one is stopped.
-        if let Some(path) = &args.json {
+        if let Some(path) = args.report.json() {
             let figures: Vec<_> = done
                 .iter()
                 .map(|(benchmark, reproduction)| {
@@ -63,7 +63,7 @@ pub fn run(args: &ReproduceArgs, context: &mut Context<'_>) -> Result<(), Error>
             let is_whole = done.len() == num_chosen;
             context.write_growing_json(path, is_whole, &json!({"schema": 1, "benchmarks": figures}))?;
         }
-        if let Some(path) = &args.html {
+        if let Some(path) = &args.page.html {
             atomic_file::write(path, Reproduction::html(&done, &context.command_line).as_bytes())?;
         }
     }

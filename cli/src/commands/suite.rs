@@ -58,7 +58,7 @@ pub fn run(args: &SuiteArgs, context: &mut Context<'_>) -> Result<(), Error> {
         };
         let of_stages: Vec<serde_json::Value> = judged.into_iter().enumerate().map(of_stage).collect();
         records.push(json!({"task": task.id, "unseen": task.unseen, "stages": of_stages}));
-        if let Some(path) = &args.json {
+        if let Some(path) = args.report.json() {
             let value = json!({"schema": 2, "command": "suite", "tasks": records});
             context.write_growing_json(path, records.len() == num_tasks, &value)?;
         }
@@ -81,16 +81,23 @@ fn compare_all(
         ("longer", task.env_times(LONGER)?, num.div_ceil(2)),
         ("unseen", task.unseen_env()?, num),
     ] {
-        let instances = episodes(&env, &seeds(args.seed, "test", num))?;
+        let instances = episodes(&env, &seeds(args.report.seed(), "test", num))?;
         let field = baselines(env.sim.capabilities)?;
-        let comparisons = compare(&env, &instances, &field, learned, kind, &bars(args.quiet))?;
+        let comparisons = compare(
+            &env,
+            &instances,
+            &field,
+            learned,
+            kind,
+            &bars(args.report.quiet()),
+        )?;
         let name = match kind {
             "unseen" => task.unseen.to_string(),
             "longer" => format!("lists of {} jobs", LONGER * task.num_jobs),
             _ => task.id.to_string(),
         };
         for ((stage, _), (comparison, judged)) in stages.iter().zip(comparisons.iter().zip(&mut judged)) {
-            if !args.quiet {
+            if !args.report.quiet() {
                 let num_jobs = stage.times() * task.num_jobs;
                 let name = format!("{name}, trained on lists of {num_jobs}");
                 context.say(&line(&name, comparison))?;
@@ -105,7 +112,7 @@ fn compare_all(
 fn stages(args: &SuiteArgs) -> Result<Vec<(Stage, TrainSettings)>, Error> {
     let of_stage = |stage: Stage| {
         let file = match stage {
-            Stage::AsLong => &args.config,
+            Stage::AsLong => &args.settings.config,
             Stage::Longer => &args.config_longer,
         };
         let settings = match file {
@@ -131,12 +138,12 @@ fn ready(mut settings: TrainSettings, args: &SuiteArgs) -> Result<TrainSettings,
         evolution.num_pairs = evolution.num_pairs.min(SMOKE.2);
         evolution.num_workloads = evolution.num_workloads.min(SMOKE.3);
     }
-    if let Some(text) = args.set.iter().find(|text| text.starts_with("env.")) {
+    if let Some(text) = args.settings.set.iter().find(|text| text.starts_with("env.")) {
         let allowed = "keys that do not begin with env: the task gives the environment";
         let hint = "Train on an environment of your own with pleach train --learner evolution.";
         return Err(Error::config("set", text, allowed, hint));
     }
-    let settings = overrides::apply(&settings, &args.set)?;
+    let settings = overrides::apply(&settings, &args.settings.set)?;
     settings.validate()?;
     Ok(settings)
 }
@@ -212,7 +219,7 @@ fn train_one(
     context: &Context<'_>,
 ) -> Result<Trained, Error> {
     // Each training has its own workloads to learn from and to choose on; the held-out ones are the same for all.
-    let seed = args.seed.wrapping_mul(1000) + u64::from(training);
+    let seed = args.report.seed().wrapping_mul(1000) + u64::from(training);
     let existing = if place.join("run.json").is_file() {
         Existing::Resume
     } else {
@@ -220,7 +227,7 @@ fn train_one(
     };
     let folder = RunFolder::open("train", settings, seed, Some(place), existing)?;
     let validation = Validation::by(&settings.objective, &settings.env, seed, settings.num_validation)?;
-    let trained = with_bar(settings, &validation, seed, &folder, args.quiet, context)?;
+    let trained = with_bar(settings, &validation, seed, &folder, args.report.quiet(), context)?;
     folder.finish()?;
     Ok(trained)
 }
@@ -259,7 +266,7 @@ mod tests {
     fn settings_of_stages(flags: &[&str]) -> Vec<TrainSettings> {
         let words = ["pleach", "suite"].iter().chain(flags);
         match Cli::try_parse_from(words).unwrap().command {
-            Command::Suite(args) => stages(&args)
+            Some(Command::Suite(args)) => stages(&args)
                 .unwrap()
                 .into_iter()
                 .map(|(_, settings)| settings)

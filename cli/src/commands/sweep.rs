@@ -44,7 +44,7 @@ pub fn dispatch(
         SweepCommand::Unit(args) => unit(args, work, variable, print),
         SweepCommand::Status(args) => status(args, print),
         SweepCommand::Gather(args) => gather(args, print),
-        SweepCommand::Emit(args) => emit(&args.command, print),
+        SweepCommand::Emit(args) => emit(args, print),
     }
 }
 
@@ -67,7 +67,7 @@ pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result
     }
     let path = args.out.clone().unwrap_or_else(|| default_path(&manifest));
     let in_the_way = path.exists() && Manifest::read(&path).ok().as_ref() != Some(&manifest);
-    if in_the_way && !args.force {
+    if in_the_way && !args.target.force {
         let hint = "Another sweep is there: give another --out, or --force to replace its manifest.";
         return Err(Error::config(
             "out",
@@ -77,7 +77,7 @@ pub fn plan(args: &PlanArgs, check: &Check<'_>, print: &mut dyn Write) -> Result
         ));
     }
     manifest.write(&path)?;
-    if !args.quiet {
+    if !args.words.quiet {
         let last = manifest.num_units() - 1;
         say(
             print,
@@ -104,12 +104,12 @@ pub fn run(args: &SweepRunArgs, work: &Work<'_>, print: &mut dyn Write) -> Resul
         .transpose()?;
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let config = EngineConfig {
-        num_threads: args.threads.map_or(cores, usize::from),
+        num_threads: args.machine.threads.map_or(cores, usize::from),
         num_retries: usize::from(args.retries),
     };
-    let bars = bars(args.quiet);
+    let bars = bars(args.machine.words.quiet);
     let report = engine::run(&manifest, args.place.out(), config, only.as_deref(), work, &bars)?;
-    if !args.quiet {
+    if !args.machine.words.quiet {
         let (done, before, failed) = (report.num_done, report.num_skipped, report.failed.len());
         say(
             print,
@@ -162,7 +162,7 @@ pub fn unit(
 pub fn status(args: &StatusArgs, print: &mut dyn Write) -> Result<u8, Error> {
     let manifest = Manifest::read(&args.place.manifest)?;
     let status = Status::of(&manifest, args.place.out());
-    match &args.json {
+    match &args.data.json {
         Some(path) if is_standard_output(path) => {
             let text = serde_json::to_string_pretty(&status)
                 .map_err(|error| Error::Failed(format!("the status cannot be written as JSON: {error}")))?;
@@ -196,7 +196,7 @@ pub fn gather(args: &GatherArgs, print: &mut dyn Write) -> Result<u8, Error> {
         plot,
     };
     for path in gather::gather(&manifest, args.place.out(), &config)? {
-        if !args.quiet {
+        if !args.words.quiet {
             say(print, &format!("{}\n", path.display()))?;
         }
     }
@@ -253,7 +253,7 @@ mod tests {
         fn step(&self, line: &str, work: &Work<'_>, variable: Option<(&str, &str)>) -> (u8, String) {
             let line = line.replace('@', &self.folder.path().display().to_string());
             let words = ["pleach", "sweep"].into_iter().chain(line.split_whitespace());
-            let Command::Sweep(args) = Cli::try_parse_from(words).unwrap().command else {
+            let Some(Command::Sweep(args)) = Cli::try_parse_from(words).unwrap().command else {
                 panic!()
             };
             let check = |spec: &UnitSpec| match spec.config["load"].as_f64() {

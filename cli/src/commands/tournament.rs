@@ -18,11 +18,11 @@ use pleach_experiments::tournament::{Condition, Standing, field, render, standin
 pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let field = field(&args.policy)?;
     args.whole().check()?;
-    let seeds = seeds(args.seed, "test", args.seeds as usize);
-    let conditions: Vec<Condition> = args.condition.iter().map(|arg| (*arg).into()).collect();
+    let seeds = seeds(args.report.seed(), "test", args.seeds as usize);
+    let conditions: Vec<Condition> = args.conditions.all();
     let mut rounds: Vec<(String, Vec<Standing>)> = Vec::new();
     let mut records = Vec::new();
-    let bars = bars(args.quiet);
+    let bars = bars(args.report.quiet());
     let sources = args.sources();
     let num_rounds = sources.len() * conditions.len();
     for source in sources {
@@ -32,7 +32,7 @@ pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error
             let mut notes = Vec::new();
             let instances = source.instances(&sim, &seeds, &mut |note| notes.push(note))?;
             // What the importer mended is the same under every condition.
-            if number == 0 && !args.quiet {
+            if number == 0 && !args.report.quiet() {
                 notes.iter().try_for_each(|note| context.say(note))?;
             }
             let num_jobs = instances
@@ -46,7 +46,7 @@ pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error
                 .run_timed(&instances, &field, context.stopwatch)?;
             let standings = standings(&matches)?;
             let heading = format!("{name}, {}: {}", condition.word(), condition.describe());
-            if !args.quiet {
+            if !args.report.quiet() {
                 context.say(&format!("{heading}\n{}", table(&standings).to_terminal()))?;
             }
             records.push(json!({"workload": name, "condition": condition.word(),
@@ -54,11 +54,11 @@ pub fn run(args: &TournamentArgs, context: &mut Context<'_>) -> Result<(), Error
                 "seeds": instances.iter().map(|instance| instance.seed).collect::<Vec<_>>(), "standings": standings}));
             rounds.push((heading, standings));
             // After each, so that what is done is kept if a later one is stopped.
-            if let Some(path) = &args.json {
+            if let Some(path) = args.report.json() {
                 let is_whole = rounds.len() == num_rounds;
                 context.write_growing_json(path, is_whole, &json!({"schema": 1, "rounds": records}))?;
             }
-            if let Some(path) = &args.html {
+            if let Some(path) = &args.page.html {
                 atomic_file::write(path, render(&rounds, &context.command_line).as_bytes())?;
             }
         }

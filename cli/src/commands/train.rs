@@ -32,12 +32,12 @@ const COMMAND: &str = "train";
 /// A configuration that cannot be used, a folder in the way, a run that fails.
 pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     if let (Some(unit), Some(folder)) = (args.unit, &args.run.out) {
-        return be_unit(folder, unit, args.run.quiet, context);
+        return be_unit(folder, unit, args.run.quiet(), context);
     }
     let (settings, seed) = settings(args)?;
     let extended_from = args.extend.map(|more| settings.train.num_updates - more);
     let device = settings.device.probe()?;
-    if settings.device != Device::Cpu && !args.run.quiet {
+    if settings.device != Device::Cpu && !args.run.quiet() {
         context.say(&format!(
             "gradients are taken on {}: {device}",
             settings.device.name()
@@ -46,16 +46,16 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     let folder = open_folder(args, &settings, seed, extended_from)?;
     let text = toml::to_string_pretty(&settings).map_err(|error| Error::Failed(error.to_string()))?;
     folder.write(SETTINGS_FILE, text.as_bytes())?;
-    if !args.run.quiet {
+    if !args.run.quiet() {
         context.say(&opening(&settings, seed))?;
         if let Some(before) = extended_from {
             context.say(&extension(&settings, before))?;
         }
     }
     let validation = Validation::by(&settings.objective, &settings.env, seed, settings.num_validation)?;
-    let trained = with_bar(&settings, &validation, seed, &folder, args.run.quiet, context)?;
+    let trained = with_bar(&settings, &validation, seed, &folder, args.run.quiet(), context)?;
     let best = trained.best();
-    if let Some(path) = &args.run.json {
+    if let Some(path) = args.run.json() {
         let value = serde_json::json!({
             "schema": 1,
             "command": "train",
@@ -68,7 +68,7 @@ pub fn run(args: &TrainArgs, context: &mut Context<'_>) -> Result<(), Error> {
     }
     let place = folder.path().to_path_buf();
     folder.finish()?;
-    if !args.run.quiet {
+    if !args.run.quiet() {
         if let Some(best) = best {
             context.say(&format!(
                 "best on {} validation workloads: {:.3} of the {} of {}, after {} updates",
@@ -191,7 +191,7 @@ fn settings(args: &TrainArgs) -> Result<(TrainSettings, u64), Error> {
                 hint,
             ));
         }
-        None => (settings_of_flags(args)?, args.run.seed),
+        None => (settings_of_flags(args)?, args.run.seed()),
     };
     settings.device = args.device;
     settings.num_units = args.units as usize;
@@ -210,15 +210,15 @@ fn settings(args: &TrainArgs) -> Result<(TrainSettings, u64), Error> {
 
 /// With `--resume` or `--extend` and nothing that says how to train, what the run in the folder was begun with, and its seed.
 fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error> {
-    let says_nothing = args.config.is_none()
-        && args.set.is_empty()
+    let says_nothing = args.settings.config.is_none()
+        && args.settings.set.is_empty()
         && [&args.env, &args.warm_start, &args.learner]
             .into_iter()
             .all(Option::is_none)
-        && [args.num_envs, args.num_jobs]
+        && [args.num_envs, args.episodes.num_jobs]
             .into_iter()
             .all(|num| num.is_none())
-        && (args.load.is_none() && args.env_steps.is_none() && args.fine_tune.is_none());
+        && (args.episodes.load.is_none() && args.env_steps.is_none() && args.fine_tune.is_none());
     let Some(out) = args
         .run
         .out
@@ -231,10 +231,10 @@ fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error>
     match RunDescription::read(out)? {
         Some(run) if run.command == COMMAND && file.is_file() => {
             // No --seed is a seed of 0.
-            if args.run.seed != 0 && args.run.seed != run.seed {
+            if args.run.seed() != 0 && args.run.seed() != run.seed {
                 let allowed = format!("{}, the seed of the run in {}", run.seed, out.display());
                 let hint = "Leave it out to go on in that run, or give another --out.";
-                return Err(Error::config("seed", args.run.seed, allowed, hint));
+                return Err(Error::config("seed", args.run.seed(), allowed, hint));
             }
             Ok(Some((settings_file::read(&file)?, run.seed)))
         }
@@ -243,7 +243,7 @@ fn own_settings(args: &TrainArgs) -> Result<Option<(TrainSettings, u64)>, Error>
 }
 
 fn settings_of_flags(args: &TrainArgs) -> Result<TrainSettings, Error> {
-    let mut settings = match &args.config {
+    let mut settings = match &args.settings.config {
         Some(path) => settings_file::read(path)?,
         None => {
             let learner = match args.learner.as_deref() {
@@ -256,8 +256,8 @@ fn settings_of_flags(args: &TrainArgs) -> Result<TrainSettings, Error> {
     if let Some(id) = &args.env {
         settings.env = env_of(id, None, None)?;
     }
-    let mut settings = overrides::apply(&settings, &args.set)?;
-    resize(&mut settings.env, args.num_jobs, args.load)?;
+    let mut settings = overrides::apply(&settings, &args.settings.set)?;
+    resize(&mut settings.env, args.episodes.num_jobs, args.episodes.load)?;
     if let Some(num_envs) = args.num_envs {
         settings.num_envs = num_envs as usize;
     }
@@ -268,7 +268,7 @@ fn settings_of_flags(args: &TrainArgs) -> Result<TrainSettings, Error> {
         settings.fine_tune = Some(place.clone());
     }
     let is_set = |text: &String| text.split_once('=').is_some_and(|(key, _)| key == "warm_start");
-    let asks_to_imitate = args.warm_start.is_some() || args.set.iter().any(is_set);
+    let asks_to_imitate = args.warm_start.is_some() || args.settings.set.iter().any(is_set);
     if asks_to_imitate && settings.warm_start != "none" && settings.prior != "none" {
         let allowed = format!("none with prior = {}: nobody is imitated then", settings.prior);
         let hint = "To imitate, add --set prior=none; to correct, leave out warm_start.";
@@ -340,7 +340,7 @@ mod tests {
     fn settings(line: &str) -> Result<TrainSettings, Error> {
         let words = ["pleach", "train"].into_iter().chain(line.split_whitespace());
         match Cli::try_parse_from(words).unwrap().command {
-            Command::Train(args) => super::settings(&args).map(|(settings, _)| settings),
+            Some(Command::Train(args)) => super::settings(&args).map(|(settings, _)| settings),
             _ => unreachable!(),
         }
     }

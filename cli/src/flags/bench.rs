@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, ValueEnum};
+use pleach_experiments::evaluate::flag_values;
 
-use super::number;
+use super::ReportFlags;
 
 /// Measures speed on this machine. The only command whose output depends on the clock.
 #[derive(Args, Clone, Debug)]
@@ -23,7 +24,7 @@ pub struct BenchArgs {
     #[arg(long, value_enum, value_delimiter = ',', action = ArgAction::Append, value_name = "PART")]
     pub only: Vec<BenchPart>,
     /// Time to spend on each part, seconds
-    #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = number::positive)]
+    #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = flag_values::positive)]
     pub seconds: f64,
     /// Environments that step together
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=65_536))]
@@ -37,18 +38,9 @@ pub struct BenchArgs {
     /// The Philly list to simulate [default: a generated one like it]
     #[arg(long, value_name = "FILE")]
     pub philly: Option<PathBuf>,
-    /// Root of all randomness
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub seed: u64,
-    /// Also write the numbers as JSON to this file (schema in docs/cli.md)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub json: Option<PathBuf>,
-    /// Threads to use [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Machine")]
-    pub threads: Option<u16>,
-    /// No progress and no table; errors only
-    #[arg(long, short, help_heading = "Machine")]
-    pub quiet: bool,
+    /// Seed, results as JSON, machine.
+    #[command(flatten)]
+    pub report: ReportFlags,
 }
 
 /// What can be measured.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::{ForceFlag, ReportFlags};
+
 /// Chooses who decides while the queue is short: the network, or a heuristic in its place. A network learns what to do where jobs
 /// wait; on an almost empty cluster its habits can cost. Judged on lists as long as the environment's, twice as
 /// long, and at loads 0.6 and 0.3; reported on others. Two rules more can be written into the network besides, or alone.
@@ -17,7 +19,7 @@ pub struct CalibrateArgs {
     /// A run of `train` or a checkpoint
     #[arg(long, value_name = "PATH")]
     pub network: PathBuf,
-    /// Environment whose lists judge; `pleach workload list` names them
+    /// Environment whose lists judge; `pleach workload` names them
     #[arg(long, value_name = "ID", required_unless_present = "no_standby")]
     pub env: Option<String>,
     /// Let the network make unopposed starts: where nobody else wants the GPUs it neither holds nor places a job looser than it could
@@ -32,22 +34,13 @@ pub struct CalibrateArgs {
     /// Lists of each part
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u16).range(2..=1000))]
     pub lists: u16,
-    /// Root of all randomness
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub seed: u64,
     /// Checkpoint to write, NAME.ckpt
     #[arg(long, value_name = "FILE")]
     pub to: PathBuf,
-    /// Also write what was tried as JSON to this file
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Threads to use [default: all cores]. The choice does not depend on it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Replace the file if it is there
-    #[arg(long)]
-    pub force: bool,
-    /// Say only what goes wrong
-    #[arg(long, short)]
-    pub quiet: bool,
+    /// Whether it may be replaced.
+    #[command(flatten)]
+    pub target: ForceFlag,
+    /// Seed, results as JSON, machine.
+    #[command(flatten)]
+    pub report: ReportFlags,
 }

@@ -2,39 +2,36 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, ValueEnum};
 
 use super::sweep_place::SweepPlace;
+use super::{ForceFlag, QuietFlag};
 
-/// A sweep as a file that Slurm, Kubernetes or Ray runs. Nothing is submitted: the file says how that is done, what its exit
+/// Writes a sweep as a file that Slurm, Kubernetes or Ray runs. Nothing is submitted: the file says how that is done, what its exit
 /// codes mean and what is tried again. It may be run again at any time; units that are done are kept.
 #[derive(Args, Clone, Debug)]
-#[command(arg_required_else_help = true)]
 #[command(after_help = "\
 Examples:
   pleach sweep emit slurm --manifest runs/load/sweep.json
+  bash runs/load/sweep.sbatch
+  pleach sweep emit slurm --manifest runs/load/sweep.json --parallel 200 --option=--partition=cpu --option=--time=2:00:00
   pleach sweep emit kubernetes --manifest runs/load/sweep.json --image registry.example/pleach:0.1.0 --claim results
-  pleach sweep emit ray --manifest runs/load/sweep.json")]
+  kubectl apply -f runs/load/sweep-job.yaml
+  pleach sweep emit ray --manifest runs/load/sweep.json
+  python3 runs/load/sweep_ray.py --address auto
+
+Slurm: `bash` with the script makes the folder of logs and submits the array, and a job behind it that gathers; `sbatch` with it
+submits the array alone. A unit that exits with 75 or is killed is requeued, at most --retries times. Relative paths count from the
+folder in which the script is submitted. MaxArraySize of slurm.conf bounds the indexes.
+Kubernetes: the volume holds the manifest under its own name, and the results beside it. A pod takes its index from
+JOB_COMPLETION_INDEX. Exit codes 1 and 2 fail the index at once (podFailurePolicy), any other is tried again at most --retries times
+(backoffLimitPerIndex). --manifest is read here, for the number of units and the name.
+Ray: the driver leaves out what is done, runs a unit again that exits with 75, is killed or loses its node, at most --retries times,
+prints a line for each unit and gathers at the end. Manifest, results and program have to be where every node sees them.")]
 pub struct EmitArgs {
-    /// For what.
-    #[command(subcommand)]
-    pub command: EmitCommand,
-}
-
-/// Systems that run a sweep.
-#[derive(Clone, Debug, Subcommand)]
-pub enum EmitCommand {
-    /// A job array of Slurm, with a job behind it that gathers
-    Slurm(EmitSlurmArgs),
-    /// An Indexed Job of Kubernetes
-    Kubernetes(EmitKubernetesArgs),
-    /// A driver in Python for Ray
-    Ray(EmitRayArgs),
-}
-
-/// What every form takes.
-#[derive(Args, Clone, Debug)]
-pub struct EmitShared {
+    /// What runs the sweep
+    #[arg(value_name = "SYSTEM")]
+    pub system: EmitSystem,
     /// Which sweep.
     #[command(flatten)]
     pub place: SweepPlace,
@@ -50,32 +47,38 @@ pub struct EmitShared {
     /// How often to run a unit again that asks for another try (75) or was killed
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(0..=100))]
     pub retries: u16,
-    /// Cores of a unit
+    /// Cores of a unit, and its threads
     #[arg(long, value_name = "C", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub cpus: u16,
-    /// Replace another file of that name
-    #[arg(long)]
-    pub force: bool,
-    /// Print nothing
-    #[arg(long, short)]
-    pub quiet: bool,
+    /// Whether another file of that name, which you may have changed, may be replaced.
+    #[command(flatten)]
+    pub target: ForceFlag,
+    /// How much is said.
+    #[command(flatten)]
+    pub words: QuietFlag,
+    /// Of slurm alone.
+    #[command(flatten)]
+    pub slurm: SlurmFlags,
+    /// Of kubernetes alone.
+    #[command(flatten)]
+    pub kubernetes: KubernetesFlags,
 }
 
-/// `pleach sweep emit slurm`.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = "\
-Examples:
-  pleach sweep emit slurm --manifest runs/load/sweep.json
-  bash runs/load/sweep.sbatch
-  pleach sweep emit slurm --manifest runs/load/sweep.json --parallel 200 --option=--partition=cpu --option=--time=2:00:00
+/// What runs a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EmitSystem {
+    /// A job array of Slurm, with a job behind it that gathers
+    Slurm,
+    /// An Indexed Job of Kubernetes
+    Kubernetes,
+    /// A driver in Python for Ray
+    Ray,
+}
 
-`bash` with the script makes the folder of logs and submits the array, and a job behind it that gathers. `sbatch` with the
-script submits the array alone. A unit that exits with 75 or is killed is requeued, at most --retries times.
-Relative paths count from the folder in which the script is submitted. MaxArraySize of slurm.conf bounds the indexes.")]
-pub struct EmitSlurmArgs {
-    /// What every form takes.
-    #[command(flatten)]
-    pub shared: EmitShared,
+/// What only Slurm is told.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Slurm")]
+pub struct SlurmFlags {
     /// List every unit, not only those without a result
     #[arg(long)]
     pub all: bool,
@@ -90,26 +93,15 @@ pub struct EmitSlurmArgs {
     pub no_gather: bool,
 }
 
-/// `pleach sweep emit kubernetes`.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = "\
-Examples:
-  pleach sweep emit kubernetes --manifest runs/load/sweep.json --image registry.example/pleach:0.1.0 --claim results
-  kubectl apply -f runs/load/sweep-job.yaml
-
-The volume holds the manifest under its own name, and the results beside it; --sub-path names a folder in the volume. A pod
-takes its index from JOB_COMPLETION_INDEX. Exit codes 1 and 2 fail the index at once (podFailurePolicy), any other is tried
-again at most --retries times (backoffLimitPerIndex). --manifest is read here, for the number of units and the name.")]
-#[command(group = clap::ArgGroup::new("volume").required(true).args(["claim", "host_path"]))]
-pub struct EmitKubernetesArgs {
-    /// What every form takes.
-    #[command(flatten)]
-    pub shared: EmitShared,
+/// What only Kubernetes is told.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Kubernetes")]
+pub struct KubernetesFlags {
     /// Image with the program
-    #[arg(long, value_name = "IMAGE")]
-    pub image: String,
+    #[arg(long, value_name = "IMAGE", required_if_eq("system", "kubernetes"))]
+    pub image: Option<String>,
     /// PersistentVolumeClaim with the manifest and the results, which several nodes may write to
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "host_path")]
     pub claim: Option<String>,
     /// Folder of the node in the place of a claim; for a cluster of one node
     #[arg(long, value_name = "DIR")]
@@ -117,10 +109,10 @@ pub struct EmitKubernetesArgs {
     /// Folder in the volume [default: all of it]
     #[arg(long, value_name = "DIR")]
     pub sub_path: Option<String>,
-    /// Where a container sees the volume
-    #[arg(long, value_name = "DIR", default_value = "/sweep")]
-    pub mount: String,
-    /// Memory of a unit, requested and its limit, as 2Gi
+    /// Where a container sees the volume [default: /sweep]
+    #[arg(long, value_name = "DIR")]
+    pub mount: Option<String>,
+    /// Memory of a unit, requested and its limit, as 2Gi [default: none]
     #[arg(long, value_name = "AMOUNT")]
     pub memory: Option<String>,
     /// Namespace of the Job [default: that of whoever applies it]
@@ -128,18 +120,38 @@ pub struct EmitKubernetesArgs {
     pub namespace: Option<String>,
 }
 
-/// `pleach sweep emit ray`.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = "\
-Examples:
-  pleach sweep emit ray --manifest runs/load/sweep.json
-  python3 runs/load/sweep_ray.py
-  python3 runs/load/sweep_ray.py --address auto
+impl SlurmFlags {
+    /// The first of its flags that is given.
+    #[must_use]
+    pub fn given(&self) -> Option<&'static str> {
+        let flags = [
+            ("all", self.all),
+            ("logs", self.logs.is_some()),
+            ("option", !self.option.is_empty()),
+            ("no-gather", self.no_gather),
+        ];
+        first(flags)
+    }
+}
 
-The driver leaves out what is done, runs a unit again that exits with 75, is killed or loses its node, at most --retries times,
-prints a line for each unit and gathers at the end. Manifest, results and program have to be where every node sees them.")]
-pub struct EmitRayArgs {
-    /// What every form takes.
-    #[command(flatten)]
-    pub shared: EmitShared,
+impl KubernetesFlags {
+    /// The first of its flags that is given.
+    #[must_use]
+    pub fn given(&self) -> Option<&'static str> {
+        let flags = [
+            ("image", &self.image),
+            ("claim", &self.claim),
+            ("host-path", &self.host_path),
+            ("sub-path", &self.sub_path),
+            ("mount", &self.mount),
+            ("memory", &self.memory),
+            ("namespace", &self.namespace),
+        ];
+        first(flags.map(|(name, value)| (name, value.is_some())))
+    }
+}
+
+fn first<const N: usize>(flags: [(&'static str, bool); N]) -> Option<&'static str> {
+    let given = flags.into_iter().find(|(_, is_given)| *is_given);
+    given.map(|(name, _)| name)
 }

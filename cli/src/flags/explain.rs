@@ -1,12 +1,11 @@
 //! `pleach explain`: flags.
 
-use std::path::PathBuf;
-
 use clap::Args;
+use pleach_experiments::evaluate::flag_values;
 use pleach_experiments::explain::{ExplainConfig, Moment, Question};
+use pleach_experiments::{SchedulingConfig, WorkloadSource};
 
-use super::evaluate::{SchedulingFlags, WorkloadFlags};
-use super::number;
+use super::{JsonFlag, SeedFlag};
 
 /// Tells in words why a tree did what it did on a list of jobs. The list is simulated under the tree; it is the first one of
 /// `pleach evaluate` with the same flags and seed.
@@ -29,7 +28,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "ID", conflicts_with_all = ["why_not", "against", "at", "decision"])]
     pub job: Option<String>,
     /// Explain the first decision at this time or later, in seconds of the list
-    #[arg(long, value_name = "S", value_parser = number::not_negative, conflicts_with_all = ["decision", "against"])]
+    #[arg(long, value_name = "S", value_parser = flag_values::not_negative, conflicts_with_all = ["decision", "against"])]
     pub at: Option<f64>,
     /// Explain this decision, counted from 1
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "against")]
@@ -43,16 +42,16 @@ pub struct ExplainArgs {
     pub against: Option<String>,
     /// Which jobs on which cluster.
     #[command(flatten)]
-    pub workload: WorkloadFlags,
+    pub workload: WorkloadSource,
     /// What the scheduler may do and knows.
     #[command(flatten)]
-    pub scheduling: SchedulingFlags,
-    /// Root of all randomness
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub seed: u64,
-    /// Also write the answer as JSON to this file; - for standard output, without words
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub json: Option<PathBuf>,
+    pub scheduling: SchedulingConfig,
+    /// Where draws come from.
+    #[command(flatten)]
+    pub draws: SeedFlag,
+    /// The answer for programs.
+    #[command(flatten)]
+    pub data: JsonFlag,
 }
 
 impl ExplainArgs {
@@ -61,9 +60,9 @@ impl ExplainArgs {
     pub fn config(&self) -> ExplainConfig {
         ExplainConfig {
             tree: self.tree.clone(),
-            workload: self.workload.source(),
-            scheduling: self.scheduling.config(),
-            seed: self.seed,
+            workload: self.workload.clone(),
+            scheduling: self.scheduling.clone(),
+            seed: self.draws.seed,
         }
     }
 

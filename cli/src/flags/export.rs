@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args};
+use clap::Args;
+
+use super::FormsFlag;
 
 /// Writes a tree as source code of other languages, for the runtimes of ONNX and scikit-learn, or as pages for readers. What runs
 /// answers bit for bit as the tree; the rows are the features of docs/features.md, scaled. A network is written for the runtimes of
 /// ONNX, which round differently; such a file, ours or of another program, is a policy here too.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("to", |to| to.required(true)))]
 #[command(after_help = "\
 Examples:
   pleach export runs/mine/tree.json --to c,python --out export
@@ -18,9 +21,9 @@ pub struct ExportArgs {
     /// A policy file with a tree, or a network
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Forms, repeated or with commas: c, rust, go, python, lua, sql, mermaid, markdown, onnx, sklearn
-    #[arg(long, value_name = "FORM", required = true, value_delimiter = ',', action = ArgAction::Append)]
-    pub to: Vec<String>,
+    /// Forms to write.
+    #[command(flatten)]
+    pub forms: FormsFlag,
     /// Folder for the files; files of the same names there are replaced
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
+use pleach_experiments::evaluate::flag_values;
 
-use super::tournament::ConditionArg;
+use super::tournament::ConditionFlag;
+use super::{ForceFlag, MachineFlags, SeedFlag};
 
 /// Learns a linear index: the formula by which the planner `index` deals GPUs, found by evolution on lists of several kinds and
 /// loads, where run times are known and stopping is free, and where they are guessed and it costs.
@@ -27,11 +29,11 @@ pub struct IndexArgs {
     #[arg(long, value_name = "PRESET", value_delimiter = ',', action = ArgAction::Append)]
     pub workload: Vec<String>,
     /// Offered loads, repeated or with commas [default: 0.3,0.6,1.2,2; a list's own]
-    #[arg(long, value_name = "LOAD", value_delimiter = ',', action = ArgAction::Append, value_parser = super::number::load)]
+    #[arg(long, value_name = "LOAD", value_delimiter = ',', action = ArgAction::Append, value_parser = flag_values::load)]
     pub load: Vec<f64>,
-    /// What is known and what stopping costs, repeated or with commas
-    #[arg(long, value_name = "WORD", value_delimiter = ',', action = ArgAction::Append, default_values = ["ideal", "realistic"])]
-    pub condition: Vec<ConditionArg>,
+    /// Conditions.
+    #[command(flatten)]
+    pub conditions: ConditionFlag,
     /// Jobs of a list
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(10..=100_000))]
     pub num_jobs: u32,
@@ -51,18 +53,15 @@ pub struct IndexArgs {
     #[arg(long, value_name = "FEATURE", value_delimiter = ',', action = ArgAction::Append)]
     pub without: Vec<String>,
     /// How far weights move at first, over what is usual, 0.01 to 10: less than 1 where --from is good already
-    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = super::number::step)]
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = flag_values::step)]
     pub step: f64,
-    /// Root of all randomness
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub seed: u64,
-    /// Threads to use [default: all cores]. The formula does not depend on it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Replace the file if it is there
-    #[arg(long)]
-    pub force: bool,
-    /// Errors only
-    #[arg(long, short)]
-    pub quiet: bool,
+    /// Where draws come from.
+    #[command(flatten)]
+    pub draws: SeedFlag,
+    /// Whether it may be replaced.
+    #[command(flatten)]
+    pub target: ForceFlag,
+    /// This machine.
+    #[command(flatten)]
+    pub machine: MachineFlags,
 }

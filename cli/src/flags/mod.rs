@@ -2,27 +2,28 @@
 
 pub mod bench;
 pub mod calibrate;
-pub mod deploy;
+pub mod check;
+mod common;
 pub mod distill;
 pub mod emit;
 pub mod evaluate;
 pub mod explain;
 pub mod export;
-pub mod guard;
 pub mod index;
-pub mod manual;
-pub mod number;
 pub mod policies;
 pub mod quickstart;
+#[cfg(test)]
+mod reference;
 pub mod reproduce;
-pub mod run_args;
-pub mod stability;
+pub mod seal;
 pub mod suite;
 pub mod sweep;
 pub mod sweep_place;
 pub mod tournament;
 pub mod train;
 pub mod workload;
+
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
@@ -31,19 +32,20 @@ pub const THREADS_MAX: u16 = 1024;
 
 pub use bench::BenchArgs;
 pub use calibrate::CalibrateArgs;
-pub use deploy::{BundleArgs, DriftArgs, SealArgs};
-pub use distill::{CertifyArgs, DistillArgs, DistillCommand, FrontierArgs, MonotoneFlag};
+pub use check::CheckArgs;
+pub use common::{
+    AgainstFlag, EpisodeFlags, ForceFlag, FormsFlag, JsonFlag, MachineFlags, PageFlag, QuietFlag,
+    ReportFlags, RunArgs, SeedFlag, SettingsFlags, is_standard_output,
+};
+pub use distill::{DistillArgs, DistillCommand, MonotoneFlag};
 pub use evaluate::EvaluateArgs;
 pub use explain::ExplainArgs;
 pub use export::ExportArgs;
-pub use guard::{AblateArgs, CheckArgs, GuardArgs};
 pub use index::IndexArgs;
-pub use manual::{CompletionsArgs, ManArgs};
 pub use policies::PoliciesArgs;
 pub use quickstart::QuickstartArgs;
 pub use reproduce::ReproduceArgs;
-pub use run_args::{RunArgs, is_standard_output};
-pub use stability::StabilityArgs;
+pub use seal::SealArgs;
 pub use suite::SuiteArgs;
 pub use sweep::SweepArgs;
 pub use tournament::TournamentArgs;
@@ -69,9 +71,12 @@ Start here:
 The same seed, configuration and version give the same bytes, on any number of threads.
 Exit codes: 0 done, 1 failed, 2 an input cannot be used, 75 worth another try, 130 and 143 stopped by SIGINT and SIGTERM.")]
 pub struct Cli {
+    /// Write manual pages and what shells need to complete commands and flags into this folder, and end
+    #[arg(long, value_name = "DIR", exclusive = true)]
+    pub generate: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 /// The commands.
@@ -105,15 +110,8 @@ pub enum Command {
     Bench(BenchArgs),
     /// List the policies, or show one
     Policies(PoliciesArgs),
-    /// Print the features that networks and trees read, as Markdown
-    #[command(after_help = "Example:\n  pleach features")]
-    Features,
     /// List, describe, generate and convert workloads
     Workload(WorkloadArgs),
-    /// Print what a shell needs to complete commands and flags
-    Completions(CompletionsArgs),
-    /// Write manual pages
-    Man(ManArgs),
 }
 
 #[cfg(test)]
@@ -123,7 +121,11 @@ mod tests {
     use std::path::PathBuf;
 
     /// Every command below `command` with its path: `["sweep", "plan"]`.
-    fn walk(command: &clap::Command, path: &[String], visit: &mut impl FnMut(&[String], &clap::Command)) {
+    pub(super) fn walk(
+        command: &clap::Command,
+        path: &[String],
+        visit: &mut impl FnMut(&[String], &clap::Command),
+    ) {
         visit(path, command);
         for inner in command.get_subcommands() {
             let path = [path, &[inner.get_name().to_string()]].concat();
@@ -137,9 +139,10 @@ mod tests {
     }
 
     #[test]
-    fn the_docs_name_every_command_and_every_flag() {
+    fn there_are_few_commands_and_the_docs_name_each() {
         let docs = include_str!("../../../docs/cli.md");
-        walk(&Cli::command(), &[], &mut |path, command| {
+        let mut num = 0;
+        walk(&Cli::command(), &[], &mut |path, _| {
             if path.is_empty() {
                 return;
             }
@@ -148,13 +151,9 @@ mod tests {
                 docs.contains(&format!("`{name}`")),
                 "docs/cli.md does not name `{name}`"
             );
-            for flag in command.get_arguments().filter_map(|argument| argument.get_long()) {
-                assert!(
-                    docs.contains(&format!("`--{flag}")),
-                    "docs/cli.md does not name --{flag} of `{name}`"
-                );
-            }
+            num += 1;
         });
+        assert!(num <= 25, "{num} commands: a flag of one that is there would do");
     }
 
     #[test]
@@ -237,6 +236,8 @@ mod tests {
                 // What left the program stands in the list of changes, and beside figures with the commit that had it.
                 let named = rest.lines().next().unwrap_or_default();
                 let has_left = path.ends_with("CHANGELOG.md") || named.contains("at commit 996874d");
+                // The first line of the text over which schemas are hashed.
+                let is_other = is_other || rest.starts_with("features 1");
                 if is_other || has_left || word.is_empty() || word.starts_with('-') {
                     continue;
                 }

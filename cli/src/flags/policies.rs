@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::JsonFlag;
+
 /// Lists the built-in policies and planners with what each one needs to know, decides and asks of the cluster, or shows one.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "\
@@ -13,15 +15,19 @@ Examples:
   pleach policies --show tree.json --html tree.html     the same as a page that folds, with a path for values that you enter
   pleach policies --show runs/mine                      a network: where it was trained, what it chooses among, its size
   pleach policies --show tiresias                       a planner with its settings
-  pleach policies --json policies.json")]
+  pleach policies --json policies.json
+  pleach policies --features                            what networks and trees read: docs/features.md")]
 pub struct PoliciesArgs {
     /// Show this policy, by name or file
     #[arg(long, value_name = "NAME|PATH")]
     pub show: Option<String>,
+    /// Print the features that networks and trees read instead, as Markdown
+    #[arg(long, conflicts_with = "show")]
+    pub features: bool,
     /// Write the tree of --show as one page for a browser, with nothing beside it: branches that fold, tiers, certificates
     #[arg(long, value_name = "FILE", requires = "show", help_heading = "Output")]
     pub html: Option<PathBuf>,
-    /// Also write the list as JSON to this file
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub json: Option<PathBuf>,
+    /// The list for programs.
+    #[command(flatten)]
+    pub data: JsonFlag,
 }

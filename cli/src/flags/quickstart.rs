@@ -3,8 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::RunArgs;
-use super::number;
+use super::{EpisodeFlags, RunArgs};
 
 /// Trains a small network, searches for a tree that schedules as well, compares both with the heuristics, and writes a report.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -17,15 +16,13 @@ Examples:
 In the folder: report.html (read this first), tree.txt, tree.json, network.ckpt, search.md (trees of other sizes), results.csv,
 results.json, and the logs of training for TensorBoard. Training, choosing and reporting use seeds that have nothing in common.")]
 pub struct QuickstartArgs {
-    /// Environment to train and test in; `pleach workload list` names them
+    /// Environment to train and test in; `pleach workload` names them
     #[arg(long, value_name = "ID", default_value = "Pleach/GavelMulti-v1")]
     pub env: String,
-    /// Offered load [default: the environment's]
-    #[arg(long, value_name = "LOAD", value_parser = number::load)]
-    pub load: Option<f64>,
-    /// Jobs in an episode [default: the environment's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
-    pub num_jobs: Option<u32>,
+    /// What its episodes are not as it has them.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub episodes: EpisodeFlags,
     /// Generations to train for; 0 leaves the network at the heuristic that it corrects
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub updates: u64,

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::{PageFlag, ReportFlags};
+
 /// Runs published results again and shows ours beside them: figure, interval, tolerance, verdict, plots. Without an id it
 /// lists what can be reproduced.
 #[derive(Args, Clone, Debug)]
@@ -27,19 +29,10 @@ pub struct ReproduceArgs {
     /// Folder with published job lists, for the benchmarks that can use them; generated ones otherwise
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Root of all randomness
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub seed: u64,
-    /// Also write tables and plots as one page to this file
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub html: Option<PathBuf>,
-    /// Also write the figures as JSON to this file (schema in docs/cli.md)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub json: Option<PathBuf>,
-    /// Threads to use [default: all cores]. Results do not depend on it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Machine")]
-    pub threads: Option<u16>,
-    /// No progress bar and no table; errors only
-    #[arg(long, short, help_heading = "Machine")]
-    pub quiet: bool,
+    /// Results for readers.
+    #[command(flatten)]
+    pub page: PageFlag,
+    /// Seed, results as JSON, machine.
+    #[command(flatten)]
+    pub report: ReportFlags,
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args};
 use serde::Serialize;
 
+use super::{ReportFlags, SettingsFlags};
+
 /// Trains on several kinds of clusters and plays the result against every scheduler with the same knowledge and capabilities, on
 /// held-out workloads, on lists four times as long, and on jobs of a kind that nobody was trained on.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -32,21 +34,16 @@ pub struct SuiteArgs {
     /// Stages of a training: 1 for lists as long as the task's only, 2 to go on with lists three times as long
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
     pub stages: u8,
-    /// Settings of the learner in TOML, as for train; the environment in it is not used [default: experiments/configs/suite.toml]
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// The same for the second stage [default: experiments/configs/suite-longer.toml]
+    /// Settings of the learner [default of --config: experiments/configs/suite.toml]; the environment in it is not used.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub settings: SettingsFlags,
+    /// The settings of --config for the second stage; --set changes both [default: experiments/configs/suite-longer.toml]
     #[arg(long, value_name = "FILE")]
     pub config_longer: Option<PathBuf>,
-    /// Change one setting of the learner in all stages, repeated: a key of settings.toml and its value
-    #[arg(long, value_name = "KEY=VALUE", action = ArgAction::Append)]
-    pub set: Vec<String>,
     /// Few updates and workloads, to see that all works
     #[arg(long)]
     pub smoke: bool,
-    /// Root of all randomness; trainings take seeds of their own from it
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub seed: u64,
     /// Folder of the trainings, each in one of its own
     #[arg(
         long,
@@ -56,16 +53,8 @@ pub struct SuiteArgs {
     )]
     #[serde(skip)]
     pub out: PathBuf,
-    /// Also write the judgements as JSON to this file (schema in docs/cli.md)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    /// Seed, results as JSON, machine.
+    #[command(flatten)]
     #[serde(skip)]
-    pub json: Option<PathBuf>,
-    /// Threads to use [default: all cores]. Results do not depend on it
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Machine")]
-    #[serde(skip)]
-    pub threads: Option<u16>,
-    /// No progress bar and no tables; errors only
-    #[arg(long, short, help_heading = "Machine")]
-    #[serde(skip)]
-    pub quiet: bool,
+    pub report: ReportFlags,
 }

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::emit::EmitArgs;
 use super::sweep_place::SweepPlace;
+use super::{ForceFlag, JsonFlag, MachineFlags, QuietFlag};
 
 /// Many independent units: every combination of a grid with every seed. Kill anything at any time and start it again;
 /// finished units are kept and nothing is done twice.
@@ -65,12 +66,12 @@ pub struct PlanArgs {
     /// The manifest to write [default: runs/sweep-NAME-HASH/sweep.json]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Replace another manifest of that name
-    #[arg(long)]
-    pub force: bool,
-    /// Print nothing
-    #[arg(long, short)]
-    pub quiet: bool,
+    /// Whether another manifest of that name may be replaced.
+    #[command(flatten)]
+    pub target: ForceFlag,
+    /// How much is said.
+    #[command(flatten)]
+    pub words: QuietFlag,
 }
 
 /// `pleach sweep run`.
@@ -86,15 +87,12 @@ pub struct SweepRunArgs {
     /// Only these units, as 0-3,7
     #[arg(long, value_name = "LIST")]
     pub index: Option<String>,
-    /// Units to run at a time [default: all cores]
-    #[arg(long, value_name = "J", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
     /// How often to run a unit again that asks for another try
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=100))]
     pub retries: u8,
-    /// No progress bar; errors only
-    #[arg(long, short)]
-    pub quiet: bool,
+    /// Units at a time, as many as threads.
+    #[command(flatten)]
+    pub machine: MachineFlags,
 }
 
 /// `pleach sweep unit`.
@@ -126,9 +124,9 @@ pub struct StatusArgs {
     /// Print only the indexes to run, failed ones too, in array syntax
     #[arg(long)]
     pub missing: bool,
-    /// Also write the state as JSON to this file
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    /// The state for programs.
+    #[command(flatten)]
+    pub data: JsonFlag,
 }
 
 /// `pleach sweep gather`.
@@ -150,7 +148,7 @@ pub struct GatherArgs {
     /// The parameter on the horizontal axis [default: the first one with several numbers]
     #[arg(long, value_name = "KEY")]
     pub x: Option<String>,
-    /// Print nothing
-    #[arg(long, short)]
-    pub quiet: bool,
+    /// How much is said.
+    #[command(flatten)]
+    pub words: QuietFlag,
 }

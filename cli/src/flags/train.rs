@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use clap::{ArgAction, Args};
 use pleach_agents::Device;
 use serde::Serialize;
 
-use super::RunArgs;
-use super::number;
+use super::{EpisodeFlags, RunArgs, SettingsFlags};
 
 /// Trains a network. Everything that shapes the result is in the configuration; flags override single values of it.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -41,12 +40,10 @@ pub struct TrainArgs {
     /// keeps to a bound on the tail [default: ppo]
     #[arg(long, value_name = "LEARNER", value_parser = ["ppo", "evolution"], conflicts_with = "config")]
     pub learner: Option<String>,
-    /// Configuration in TOML; unknown keys are refused [default: the built-in one]
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Change one setting of the learner, repeated: a key of settings.toml and its value
-    #[arg(long, value_name = "KEY=VALUE", action = ArgAction::Append)]
-    pub set: Vec<String>,
+    /// Settings of the learner.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub settings: SettingsFlags,
     /// Imitate this heuristic or planner before PPO begins: a name, best (on the validation workloads), or none
     #[arg(long, value_name = "NAME")]
     pub warm_start: Option<String>,
@@ -59,12 +56,10 @@ pub struct TrainArgs {
     /// Environments that step together [default: from the configuration]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub num_envs: Option<u32>,
-    /// Offered load [default: from the environment]
-    #[arg(long, value_name = "LOAD", value_parser = number::load)]
-    pub load: Option<f64>,
-    /// Jobs in an episode [default: from the environment]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=1_000_000))]
-    pub num_jobs: Option<u32>,
+    /// What episodes are not as the environment has them.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub episodes: EpisodeFlags,
     /// Train the run in --out for so many updates or generations more, with its own settings and seed
     #[arg(long, value_name = "N", requires = "out", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000),
         conflicts_with_all = ["env", "learner", "config", "set", "warm_start", "fine_tune", "env_steps", "num_envs", "load",

@@ -3,26 +3,28 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use pleach_experiments::{SchedulingConfig, WorkloadSource};
 use serde::Serialize;
 
-use super::RunArgs;
-use super::evaluate::{SchedulingFlags, WorkloadFlags};
+use super::{ForceFlag, RunArgs, SeedFlag};
 
-/// Workloads: presets that generate jobs from published figures, and traces of real clusters.
+/// Workloads: presets that generate jobs from published figures, and traces of real clusters. Without a command it lists the
+/// presets and the environments with their sources.
 #[derive(Args, Clone, Debug)]
-#[command(arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  pleach workload                                       names to give to --workload
+  pleach workload describe --workload philly-like       what is in one
+  pleach workload write --workload philly-like --to jobs.csv")]
 pub struct WorkloadArgs {
     /// What to do.
     #[command(subcommand)]
-    pub command: WorkloadCommand,
+    pub command: Option<WorkloadCommand>,
 }
 
 /// What to do with workloads.
 #[derive(Clone, Debug, Subcommand)]
 pub enum WorkloadCommand {
-    /// List the presets with their sources
-    #[command(after_help = "Example:\n  pleach workload list")]
-    List,
     /// Show a workload and its cluster as the Philly study did: sizes, arrivals, load, outcomes, and who waits why
     #[command(after_help = "\
 Examples:
@@ -35,12 +37,6 @@ A job waits for its fair share while its tenant would exceed its quota, for capa
 because of fragmentation while enough are free but not as tightly as they could be, and is held back by the policy
 else. The last three together are what the Philly study (ATC'19) calls fragmentation.")]
     Describe(Box<WorkloadDescribeArgs>),
-    /// Sum a workload up in a few lines; `describe` tells more
-    #[command(after_help = "\
-Examples:
-  pleach workload stats --workload philly-like --num-jobs 10000
-  pleach workload stats --workload trace.csv --format venus --json stats.json")]
-    Stats(WorkloadStatsArgs),
     /// Write a workload as the canonical CSV or Parquet: generates a preset, or converts a trace
     #[command(
         visible_alias = "convert",
@@ -58,7 +54,7 @@ Examples:
 pub struct WorkloadDescribeArgs {
     /// Which jobs on which cluster.
     #[command(flatten)]
-    pub workload: WorkloadFlags,
+    pub workload: WorkloadSource,
     /// Policy by name or file under which waiting and occupancy are simulated
     #[arg(
         long,
@@ -82,25 +78,11 @@ pub struct WorkloadDescribeArgs {
     pub sim_jobs: u32,
     /// What the scheduler may do and knows.
     #[command(flatten)]
-    pub scheduling: SchedulingFlags,
+    pub scheduling: SchedulingConfig,
     /// Seed, output and machine.
     #[command(flatten)]
     #[serde(skip)]
     pub run: RunArgs,
-}
-
-/// `pleach workload stats`.
-#[derive(Args, Clone, Debug)]
-pub struct WorkloadStatsArgs {
-    /// Which jobs.
-    #[command(flatten)]
-    pub workload: WorkloadFlags,
-    /// Root of all randomness
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub seed: u64,
-    /// Also write the numbers as JSON to this file
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub json: Option<PathBuf>,
 }
 
 /// `pleach workload write`.
@@ -108,14 +90,14 @@ pub struct WorkloadStatsArgs {
 pub struct WorkloadWriteArgs {
     /// Which jobs.
     #[command(flatten)]
-    pub workload: WorkloadFlags,
-    /// Root of all randomness
-    #[arg(long, value_name = "S", default_value_t = 0)]
-    pub seed: u64,
+    pub workload: WorkloadSource,
+    /// Where draws come from.
+    #[command(flatten)]
+    pub draws: SeedFlag,
     /// File to write, by its ending .parquet, .csv.gz (gzipped) or .csv; the cluster goes beside it as NAME.cluster.toml
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub to: PathBuf,
-    /// Replace the file if it is there, and the cluster of another workload beside it
-    #[arg(long, help_heading = "Output")]
-    pub force: bool,
+    /// Whether it may be replaced, and the cluster of another workload beside it.
+    #[command(flatten)]
+    pub target: ForceFlag,
 }

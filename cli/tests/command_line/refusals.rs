@@ -115,7 +115,7 @@ fn bad_input_is_refused_with_the_reason_and_what_is_allowed() {
             vec!["good.cluster.toml", "--force"],
         ),
         (
-            "workload stats --from-day 3",
+            "workload describe --from-day 3",
             vec!["from_day = 3", "Pleach/Philly-v0", "for trace files"],
         ),
         (

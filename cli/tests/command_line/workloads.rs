@@ -93,10 +93,6 @@ fn a_minus_for_a_file_of_json_is_standard_output_and_nothing_else_is_there() {
         ),
         ("policies --json -", "policies"),
         (
-            "workload stats --workload philly-like --num-jobs 20 --json -",
-            "workloads",
-        ),
-        (
             "workload describe --workload philly-like --num-jobs 20 --json -",
             "name",
         ),

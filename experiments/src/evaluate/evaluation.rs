@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
+use clap::{ArgAction, Args};
 use pleach_env::SimConfig;
 use pleach_env::availability::AvailabilityConfig;
 use serde::{Deserialize, Serialize};
@@ -13,10 +15,11 @@ use super::results::Results;
 use super::run::Runner;
 use super::sim_config::SchedulingConfig;
 use super::stand_in::stand_ins;
-use super::workload_source::WorkloadSource;
+use super::workload_source::{DEFAULT_WORKLOAD, WorkloadSource};
 use crate::error::Error;
 use crate::progress::Watcher;
 use crate::run_folder::atomic_file::read_toml;
+use crate::train::objective::known_metrics;
 
 /// Largest file with settings of planners, bytes.
 const POLICY_CONFIG_BYTES_MAX: u64 = 1 << 20;
@@ -34,25 +37,39 @@ pub const COLUMNS: [&str; 9] = [
     "fairness",
 ];
 
-/// Which policies meet which workloads with which seeds, in what cluster.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Which policies meet which workloads with which seeds, in what cluster. The fields are flags of `pleach evaluate` too, in these
+/// words.
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EvaluationConfig {
-    /// Policies by name or file; all heuristics where there are none.
+    /// Policies by name or file: heuristics, planners (`pleach policies` lists both), policy files, formulas of an index, run folders,
+    /// `deal:` before a heuristic or a policy file, or LABEL=PATH; repeated or with commas, each once; files with policies of the
+    /// same name are called by their folders [default: all heuristics]
+    #[arg(long, value_name = "NAME|PATH", value_delimiter = ',', action = ArgAction::Append)]
     pub policy: Vec<String>,
-    /// Settings of planners in TOML, one table for each.
+    /// Settings of planners in TOML, one table for each (tiresias.quantum_gpu_s = 1000). `pleach policies --show NAME` prints the
+    /// defaults
+    #[arg(long, value_name = "FILE")]
     pub policy_config: Option<PathBuf>,
-    /// The policy that the others are measured against; the first one where absent.
+    /// Measure the others against this one [default: the first policy]
+    #[arg(long, value_name = "NAME")]
     pub reference: Option<String>,
-    /// Key of the metric of the paired ratios.
+    /// Metric of the paired ratios and of their plot, by its key: p99_jct_s, avg_slowdown, makespan_s, ...; a policy with a value of 0
+    /// has none
+    #[arg(long, value_name = "METRIC", default_value = MAIN_METRIC, value_parser = PossibleValuesParser::new(known_metrics()), hide_possible_values = true)]
     pub metric: String,
     /// Which jobs on which cluster.
+    #[command(flatten)]
     pub workload: WorkloadSource,
     /// What the scheduler may do and knows.
+    #[command(flatten)]
     pub scheduling: SchedulingConfig,
-    /// Seeds to run each policy and workload with, 1 to 10,000.
+    /// Seeds to run each policy and workload with, 1 to 10,000; one run is made where nothing is drawn, as of a trace with known run
+    /// times
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub seeds: u32,
     /// Root of all randomness. It is read, and not written: what is written of a run has it beside the configuration.
+    #[arg(skip)]
     #[serde(skip_serializing)]
     pub seed: u64,
 }
@@ -64,7 +81,7 @@ impl Default for EvaluationConfig {
             policy_config: None,
             reference: None,
             metric: MAIN_METRIC.to_string(),
-            workload: WorkloadSource::of("Pleach/Philly-v0"),
+            workload: WorkloadSource::of(DEFAULT_WORKLOAD),
             scheduling: SchedulingConfig::default(),
             seeds: 10,
             seed: 0,

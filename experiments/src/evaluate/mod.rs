@@ -3,6 +3,7 @@
 pub mod ablation;
 pub mod estimate_source;
 pub mod evaluation;
+pub mod flag_values;
 pub mod instances;
 pub mod metric;
 pub mod policy_spec;

@@ -3,6 +3,7 @@
 //! A value that is given wins. One that is not takes the environment's value where every workload is an environment (by id, or
 //! by the settings of a training) and all of them agree; else its own default.
 
+use clap::Args;
 use pleach_env::SimConfig;
 use pleach_env::availability::AvailabilityConfig;
 use pleach_env::batch_system::BatchSystem;
@@ -13,36 +14,54 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::evaluate::estimate_source::EstimateSource;
+use crate::evaluate::flag_values;
 use crate::evaluate::named_env::env_named;
 
 /// Seconds of a day.
 pub(crate) const DAY_S: f64 = 86_400.0;
 
-/// What the scheduler may do, and what it knows.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// What the scheduler may do, and what it knows. The fields are flags of `pleach` too, in these words.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[command(next_help_heading = "Scheduling")]
 #[serde(default, deny_unknown_fields)]
 pub struct SchedulingConfig {
-    /// Policies may stop running jobs and start them again later; also true where the environment says so.
+    /// Let policies stop running jobs and start them again later [default: the environment's, else not]
+    #[arg(long)]
     pub preemption: bool,
-    /// A gang may run on several GPU types, at the pace of the slowest; only planners make use of it.
+    /// Let a gang run on several GPU types, at the pace of the slowest; only planners make use of it
+    #[arg(long)]
     pub mixed_types: bool,
-    /// What policies believe about run times; the environment's, else the true ones, where absent.
+    /// What policies believe about lengths: oracle, user (the time limit), history (learned from ended jobs), lognormal:SIGMA or
+    /// lognormal:SIGMA:BIAS, or a table as grids have it, `{ model = "user-limit", default_s = 3600 }` [default: the environment's, else oracle]
+    #[arg(long, value_name = "SOURCE")]
     pub estimates: Option<EstimateSource>,
-    /// What a job loses whenever it starts again, s, at least 0; the environment's, else 30 s, where absent.
+    /// Seconds that a job loses whenever it starts again [default: the environment's, else 30]
+    #[arg(long, value_name = "S", value_parser = flag_values::not_negative)]
     pub restart_cost_s: Option<f64>,
-    /// What starts and restarts cost by a published model, instead of `restart_cost_s`.
+    /// What starts and restarts cost by a published model, instead of --restart-cost-s: zero, pollux30, shockwave20,
+    /// by-state-size, tacc-empirical or sia-model (docs/gpu-model.md)
+    #[arg(long, value_name = "NAME", value_parser = flag_values::overheads, conflicts_with = "restart_cost_s")]
     pub overheads: Option<Overheads>,
-    /// How two jobs may run on the same GPUs; the environment's, else not at all, where absent.
+    /// Let policies put two jobs on the same GPUs, in turn or at once [default: the environment's, else off]
+    #[arg(long, value_name = "HOW", value_parser = flag_values::sharing())]
     pub sharing: Option<Sharing>,
-    /// How jobs fail, are retried, are killed and are given up; they do not where absent.
+    /// Let jobs fail, be retried, be killed and be given up, as published for a cluster: none, philly or helios
+    #[arg(long, value_name = "NAME", value_parser = flag_values::outcomes)]
     pub outcomes: Option<OutcomeModel>,
-    /// Mean time between two failures of a node, days, above 0; nodes do not fail where absent.
+    /// Let nodes fail, each once in so many days on average; repairs take an hour on average
+    #[arg(long, value_name = "DAYS", value_parser = flag_values::positive)]
     pub node_mtbf_days: Option<f64>,
-    /// Nodes that are drained, taken and returned.
+    /// Let nodes be drained, taken and returned as this TOML file plans: a list `changes` of at_s, node (its number in the cluster,
+    /// group by group) and state (up, draining or down); also node_mtbf_s and node_repair_s
+    #[arg(long, value_name = "FILE", value_parser = flag_values::capacity)]
     pub capacity: Option<AvailabilityConfig>,
-    /// Work between two checkpoints, s, above 0; a failure loses nothing where absent.
+    /// Seconds of work between two checkpoints: what a failure can cost a job [default: a failure loses nothing]
+    #[arg(long, value_name = "S", value_parser = flag_values::positive)]
     pub checkpoint_interval_s: Option<f64>,
-    /// The batch system that carries decisions out; they happen at once where absent.
+    /// Let decisions be carried out by a batch system, with its rounds and delays: slurm, or a TOML file with tick_s,
+    /// start_delay_s, end_delay_s, requeue_delay_s, failure_delay_s and whole_nodes (docs/gpu-model.md); not with shared or mixed
+    /// GPUs [default: the environment's, else they happen at once]
+    #[arg(long, value_name = "NAME|FILE", value_parser = flag_values::batch_system)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_system: Option<BatchSystem>,
 }

@@ -11,18 +11,6 @@ const BEST: &str = "*";
 /// Longest text of a cell, characters; longer ones are cut. Bounds the width of a table with hostile names.
 const CELL_CHARS_MAX: usize = 48;
 
-/// Keys shown by default; the rest is in the CSV and the report.
-pub const SHORT_KEYS: [&str; 8] = [
-    "avg_jct_s",
-    "p50_jct_s",
-    "p99_jct_s",
-    "avg_slowdown",
-    "avg_wait_s",
-    "utilisation",
-    "fairness",
-    "preemptions",
-];
-
 /// Text in rows and columns; the first column and columns of words are aligned left, columns of numbers right.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
@@ -266,6 +254,7 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evaluate::evaluation::COLUMNS;
     use crate::evaluate::results::tests::run;
 
     fn results() -> Results {
@@ -360,7 +349,7 @@ mod tests {
     fn one_pair_says_that_there_is_no_interval() {
         let runs = vec![run("a", "w", 0, 1.0), run("b", "w", 0, 2.0)];
         let results = Results::new("evaluate", runs, Some("a")).unwrap();
-        let text = Table::compare(&results, &SHORT_KEYS).to_terminal();
+        let text = Table::compare(&results, &COLUMNS).to_terminal();
         assert!(text.contains("no interval"), "{text}");
         assert!(
             text.contains("mean over 1 run of 1 workload and 1 seed"),

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use clap::{ArgAction, Args};
 use pleach_env::workload::Workload;
 use pleach_env::workload::generate::{GeneratorConfig, generate};
 use pleach_env::workload::import::{Format, ImportOptions, ImportReport, import};
@@ -16,10 +17,13 @@ use pleach_scheduler::policy::CandidateConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::evaluate::flag_values;
 use crate::evaluate::named_env::{env_named, is_settings};
 use crate::evaluate::sim_config::{DAY_S, SchedulingConfig};
 use crate::run_folder::atomic_file::{read_json, read_toml};
 
+/// What is played where nobody says what.
+pub(crate) const DEFAULT_WORKLOAD: &str = "Pleach/Philly-v0";
 /// Largest cluster description, bytes.
 const CLUSTER_BYTES_MAX: u64 = 1 << 20;
 
@@ -38,27 +42,40 @@ pub(crate) enum Source<'a> {
     File(&'a Path),
 }
 
-/// Which jobs, and on which cluster. Everything but the names may be left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Which jobs, and on which cluster. Everything but the names may be left out. The fields are flags of `pleach` too, in these words.
+#[derive(Args, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[command(next_help_heading = "Workload")]
 #[serde(default, deny_unknown_fields)]
 pub struct WorkloadSource {
-    /// Presets, environment ids or trace files.
+    /// Presets, environment ids, trace files, or the settings.toml of a training for its environment, repeated or with commas;
+    /// `pleach workload` names them
+    #[arg(long, value_name = "FILE|PRESET", value_delimiter = ',', action = ArgAction::Append, default_value = DEFAULT_WORKLOAD)]
     pub workload: Vec<String>,
-    /// Layout of trace files; by the file's first lines where absent.
+    /// Layout of trace files, see docs/workloads.md [default: by the file's first lines]
+    #[arg(long, value_name = "FORMAT", value_parser = flag_values::format())]
     pub format: Option<Format>,
-    /// Cluster description in TOML or JSON; the workload's own where absent.
+    /// Cluster description in TOML or JSON [default: the workload's own]
+    #[arg(long, value_name = "FILE")]
     pub cluster: Option<PathBuf>,
-    /// First day of a trace to take, from 0.
+    /// First day of a trace to take, from 0
+    #[arg(long, value_name = "DAY", value_parser = flag_values::not_negative)]
     pub from_day: Option<f64>,
-    /// Days of a trace to take, above 0.
+    /// Days of a trace to take, above 0
+    #[arg(long, value_name = "DAYS", value_parser = flag_values::positive)]
     pub days: Option<f64>,
-    /// Cuts a trace into windows of so many days, above 0; each becomes a workload of its own.
+    /// Cut a trace into windows of so many days, above 0, at most 10,000 of them; each becomes a workload of its own, so results
+    /// come in more pairs
+    #[arg(long, value_name = "DAYS", value_parser = flag_values::positive)]
     pub window_days: Option<f64>,
-    /// Makes walls of a trace's virtual clusters: each keeps to its own GPUs.
+    /// Make walls of a trace's virtual clusters: each keeps to its own GPUs [default: one shared cluster]
+    #[arg(long)]
     pub virtual_clusters: bool,
-    /// Jobs to take or to generate, 1 to 10,000,000.
+    /// Jobs to take or to generate, 1 to 10,000,000 [default: the workload's own]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub num_jobs: Option<u32>,
-    /// Offered load, 0.01 to 10.
+    /// Offered load, 0.01 to 10: stretches the times between arrivals so that the mean demand is this part of the cluster that is
+    /// played on [default: the workload's own]
+    #[arg(long, value_name = "LOAD", value_parser = flag_values::load)]
     pub load: Option<f64>,
 }
 

@@ -94,11 +94,11 @@ pub enum BundleError {
         source: std::io::Error,
     },
     /// A manifest that is none.
-    #[error("bundle: {MANIFEST_FILE}: {0}; write the bundle anew with pleach distill bundle")]
+    #[error("bundle: {MANIFEST_FILE}: {0}; write the bundle anew with pleach distill seal FILE --bundle DIR")]
     Manifest(String),
     /// A file that is not as the manifest says.
     #[error(
-        "bundle: {file}: {reason}; copy the folder as a whole, or write it anew with pleach distill bundle"
+        "bundle: {file}: {reason}; copy the folder as a whole, or write it anew with pleach distill seal FILE --bundle DIR"
     )]
     File {
         /// Its name.

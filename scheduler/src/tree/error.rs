@@ -92,7 +92,7 @@ pub enum TreeError {
         reason: KeyError,
     },
     /// A certificate that is not one of this tree.
-    #[error("certificates{place}: {reason}; make them anew with pleach distill certify FILE --write")]
+    #[error("certificates{place}: {reason}; make them anew with pleach distill seal FILE")]
     Certificate {
         /// Which, `[2]`; empty for all.
         place: String,

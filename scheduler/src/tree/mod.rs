@@ -255,12 +255,6 @@ impl Tree {
         self
     }
 
-    /// Whether its file holds golden vectors.
-    #[must_use]
-    pub fn has_golden(&self) -> bool {
-        self.golden.is_some()
-    }
-
     /// How often candidates ended in each leaf where it was judged, as far as its file says.
     #[must_use]
     pub fn visits(&self) -> Option<&Visits> {

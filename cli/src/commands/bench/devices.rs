@@ -40,10 +40,12 @@ pub(super) fn measure(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec
     let mut devices = Vec::new();
     for device in Device::ALL {
         match device.probe() {
-            Ok(description) if !args.quiet => context.say(&format!("{}: {description}", device.name()))?,
+            Ok(description) if !args.report.quiet() => {
+                context.say(&format!("{}: {description}", device.name()))?
+            }
             Ok(_) => {}
             Err(error) => {
-                if !args.quiet {
+                if !args.report.quiet() {
                     context.say(&error.to_string())?;
                 }
                 continue;
@@ -62,7 +64,7 @@ pub(super) fn measure(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec
                 let name = format!("{}, width {width}, minibatch {minibatch}", device.name());
                 let likely_s = minibatch as f64 / *last_per_s;
                 if likely_s > TIMES_MAX * args.seconds {
-                    if !args.quiet {
+                    if !args.report.quiet() {
                         let why = format!("left out, for one gradient may take {likely_s:.0} s");
                         context.say(&format!("{name}: {why}; more --seconds measure it"))?;
                     }
@@ -71,7 +73,7 @@ pub(super) fn measure(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec
                 let point = (width, minibatch);
                 let per_s = gradients((&rows.0, &rows.1), *device, point, (args, share_s), context)?;
                 *last_per_s = per_s;
-                if !args.quiet {
+                if !args.report.quiet() {
                     context.say(&format!("{name}: {per_s:.0} decisions/s"))?;
                 }
                 points.push(Point { name, per_s });
@@ -85,7 +87,7 @@ pub(super) fn measure(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec
 fn recorded(args: &BenchArgs) -> Result<(EnvConfig, DecisionBatch), Error> {
     let env = EnvConfig::registered("Pleach/Philly-v0")?;
     let spaces = env.spaces();
-    let mut random = Seed(args.seed).stream("bench", 1);
+    let mut random = Seed(args.report.seed()).stream("bench", 1);
     let mut rows = DecisionBatch::new(spaces);
     for decision in 0..MINIBATCHES[MINIBATCHES.len() - 1] {
         let mut draw = |num: usize| -> Vec<f32> {
@@ -117,7 +119,7 @@ fn gradients(
         ..NetworkConfig::default()
     };
     let layout = Layout::new(config, env.spaces())?;
-    let parameters = initial_parameters(&layout, Seed(args.seed));
+    let parameters = initial_parameters(&layout, Seed(args.report.seed()));
     let decisions: Vec<usize> = (0..minibatch).collect();
     let mut workspace = Workspace::default();
     let mut step = || -> Result<u64, Error> {

@@ -65,10 +65,10 @@ fn speed(
     let env = EnvConfig::busy(preemption);
     let mut envs = VecEnv::new(&env, num_envs, AutoresetMode::SameStep)?;
     let mut batch = Batch::new(envs.spaces(), num_envs);
-    let seeds: Vec<u64> = (args.seed..).take(num_envs).collect();
+    let seeds: Vec<u64> = (args.report.seed()..).take(num_envs).collect();
     envs.reset(&seeds, &mut batch)?;
     let num_candidates = envs.spaces().num_candidates;
-    let mut rng = Seed(args.seed).stream("bench", 0);
+    let mut rng = Seed(args.report.seed()).stream("bench", 0);
     let mut actions = vec![0; num_envs];
     let num_rounds = 1000_usize.div_ceil(num_envs);
     let mut steps = |batch: &mut Batch| -> Result<u64, Error> {

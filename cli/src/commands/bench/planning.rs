@@ -44,12 +44,12 @@ pub(super) struct Point {
 /// # Errors
 /// A workload that cannot be made, or a planner that fails.
 pub(super) fn measure(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec<Point>, Error> {
-    let lists = [one_type(args.seed)?, three_types(args.seed)?];
+    let lists = [one_type(args.report.seed())?, three_types(args.report.seed())?];
     let mut points = Vec::new();
     for entry in pleach_baselines::entries() {
         for list in &lists {
             let point = planner(entry, list, args, context)?;
-            if !args.quiet {
+            if !args.report.quiet() {
                 context.say(&format!(
                     "{}: median {:.2} ms, mean {:.2} ms, longest {:.2} ms",
                     point.name, point.median_ms, point.mean_ms, point.max_ms

@@ -53,7 +53,7 @@ pub(super) fn curve(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec<P
             ..PhillyLikeConfig::default()
         };
         let generator = GeneratorConfig::PhillyLike(generator);
-        let workload = generate(&generator, Seed(args.seed))?;
+        let workload = generate(&generator, Seed(args.report.seed()))?;
         for policy in ["fifo", "srtf"] {
             let mut sim = SimConfig::default();
             sim.capabilities.preemption = policy == "srtf";
@@ -65,7 +65,7 @@ pub(super) fn curve(args: &BenchArgs, context: &mut Context<'_>) -> Result<Vec<P
                 seconds: (context.clock)() - start_s,
                 peak_mib: peak_mib(),
             };
-            if !args.quiet {
+            if !args.report.quiet() {
                 context.say(&format!(
                     "{}: {:.1} s, {:.0} MiB",
                     point.name, point.seconds, point.peak_mib
@@ -115,7 +115,7 @@ pub(super) fn queues(
                 load,
                 ..PhillyLikeConfig::default()
             };
-            let workload = generate(&GeneratorConfig::PhillyLike(generator), Seed(args.seed))?;
+            let workload = generate(&GeneratorConfig::PhillyLike(generator), Seed(args.report.seed()))?;
             for spec in &policies {
                 let mut sim = SimConfig::default();
                 sim.capabilities.preemption = ["srtf", "las"].contains(&spec.name());
@@ -127,7 +127,7 @@ pub(super) fn queues(
                     seconds: (context.clock)() - start_s,
                     peak_mib: peak_mib(),
                 };
-                if !args.quiet {
+                if !args.report.quiet() {
                     context.say(&format!("{}: {:.2} s", point.name, point.seconds))?;
                 }
                 points.push(point);

@@ -218,7 +218,7 @@ fn certificates_are_in_the_file_and_are_verified_when_it_is_read() {
         assert!(text.contains(from), "the example has no {from} in {text}");
         let said = refusal(&text.replacen(from, to, 1));
         assert!(said.contains(reason), "{from} -> {to}: {said}");
-        let is_told = said.contains("pleach distill certify FILE --write");
+        let is_told = said.contains("pleach distill seal FILE");
         assert!(is_told || !reason.starts_with("certificates"), "{said}");
     }
 }

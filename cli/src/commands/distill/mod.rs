@@ -1,21 +1,23 @@
-//! `pleach distill`: a tree from any policy, or from a search.
+//! `pleach distill`: a tree from any policy, or from a search, and what else is done with one.
+
+mod check;
+mod fits;
+mod frontier;
+mod seal;
+mod search;
 
 use std::path::Path;
 
 use pleach_distill::DistillConfig;
-use pleach_distill::search::SearchConfig;
 use pleach_env::EnvConfig;
-use pleach_scheduler::Capabilities;
-use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
+use pleach_scheduler::tree::Tree;
 use serde::Serialize;
 
-use crate::commands::{Context, ablate, bundle, check, drift, frontier, guard, seal, stability};
-use crate::flags::distill::PART_LISTS;
-use crate::flags::{CertifyArgs, DistillArgs, DistillCommand, MonotoneFlag};
+use crate::commands::Context;
+use crate::flags::{DistillArgs, DistillCommand, MonotoneFlag};
 use crate::progress::bars;
 use pleach_experiments::distill::parts::{Lists, PARTS, Rivals, markdown};
 use pleach_experiments::distill::prune;
-use pleach_experiments::distill::search::{SearchInput, search_tree, state_file};
 use pleach_experiments::error::Error;
 use pleach_experiments::evaluate::evaluation::COLUMNS;
 use pleach_experiments::evaluate::instances::{episodes, seeds};
@@ -25,7 +27,7 @@ use pleach_experiments::evaluate::run::Runner;
 use pleach_experiments::evaluate::stand_in::stand_ins;
 use pleach_experiments::evaluate::table::Table;
 use pleach_experiments::report::Report;
-use pleach_experiments::run_folder::atomic_file::{read_text, read_toml, write};
+use pleach_experiments::run_folder::atomic_file::{read_text, read_toml};
 use pleach_experiments::run_folder::{CONFIG_FILE, RunFolder, SETTINGS_FILE};
 use pleach_experiments::train::CHECKPOINTS;
 use pleach_experiments::train::objective::{self, Objective};
@@ -33,6 +35,9 @@ use pleach_experiments::train::validation::{Validation, mean_ratio};
 
 /// Largest configuration, bytes.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
+/// Lists of each part unless somebody says otherwise: of one tree, and of a report.
+const PART_LISTS: u16 = 12;
+const REPORT_LISTS: u16 = 16;
 /// Workloads on which the tree is chosen.
 const NUM_VALIDATION: usize = 32;
 
@@ -52,30 +57,31 @@ struct Settings<'a> {
 /// Flags that cannot be used, a folder in the way, a run that fails.
 pub fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
     match &args.command {
-        Some(DistillCommand::Ablate(args)) => return ablate::run(args, context),
-        Some(DistillCommand::Certify(args)) => return certify(args, context),
-        Some(DistillCommand::Frontier(args)) => return frontier::run(args, context),
-        Some(DistillCommand::Guard(args)) => return guard::run(args, context),
         Some(DistillCommand::Check(args)) => return check::run(args, context),
         Some(DistillCommand::Seal(args)) => return seal::run(args, context),
-        Some(DistillCommand::Drift(args)) => return drift::run(args, context),
-        Some(DistillCommand::Bundle(args)) => return bundle::run(args, context),
-        Some(DistillCommand::Stability(args)) => return stability::run(args, context),
         None => {}
     }
-    let Some(teacher) = args.teacher.as_deref().filter(|_| !args.search) else {
-        return search(args, context);
-    };
-    let config = config(args)?;
+    refuse_unused(args)?;
+    match (args.teacher.as_deref(), args.frontier, args.fits) {
+        (Some(teacher), true, _) => frontier::run(args, teacher, context),
+        (Some(teacher), _, Some(fits)) => fits::run(args, (teacher, fits), context),
+        (Some(teacher), ..) if !args.search => from_teacher(args, teacher, context),
+        _ => search::run(args, context),
+    }
+}
+
+/// Distils a teacher to one tree.
+fn from_teacher(args: &DistillArgs, teacher: &str, context: &mut Context<'_>) -> Result<(), Error> {
+    let config = config(args, &[])?;
     let objective = objective(args)?;
     let other = Some(&objective).filter(|objective| **objective != objective::avg_jct());
-    let env = args.workload.source().env(&args.scheduling.config())?;
+    let env = args.workload.env(&args.scheduling)?;
     env.validate()?;
     // A run's folder may hold a network and a tree; the network is the teacher.
     let mut teachers = PolicySpec::open(teacher)?;
     let teacher = teachers.remove(0);
     teacher.check(env.sim.capabilities)?;
-    let (seed, quiet) = (args.run.seed, args.run.quiet);
+    let (seed, quiet) = (args.run.seed(), args.run.quiet());
     let folder = RunFolder::open(
         "distill",
         &Settings {
@@ -141,19 +147,13 @@ fn parts(
     folder: &RunFolder,
     (teacher, tree): (&PolicySpec, &Tree),
 ) -> Result<String, Error> {
-    if args.part_lists == 0 {
+    let num_lists = args.part_lists.unwrap_or(PART_LISTS);
+    if num_lists == 0 {
         return Ok(String::new());
     }
-    let bars = bars(args.run.quiet);
-    let drawn = (args.run.seed, "distill/parts");
-    let lists = Lists::draw(
-        env,
-        &PARTS,
-        drawn,
-        args.part_lists.into(),
-        Rivals::Heuristics,
-        &bars,
-    )?;
+    let bars = bars(args.run.quiet());
+    let drawn = (args.run.seed(), "distill/parts");
+    let lists = Lists::draw(env, &PARTS, drawn, num_lists.into(), Rivals::Heuristics, &bars)?;
     let tree = PolicySpec::tree("tree", tree.clone())?;
     let mut rows = Vec::new();
     for (name, policy) in [("tree", &tree), (teacher.name(), teacher)] {
@@ -162,8 +162,7 @@ fn parts(
     folder.write_json("parts.json", &rows)?;
     let table = markdown(&rows[0].1, &rows);
     Ok(format!(
-        "\nAverage JCT over the best heuristic of each part, {} lists each:\n\n{table}",
-        args.part_lists
+        "\nAverage JCT over the best heuristic of each part, {num_lists} lists each:\n\n{table}"
     ))
 }
 
@@ -188,10 +187,10 @@ fn compared(
     // `tree-2` where the teacher is a tree of that name.
     PolicySpec::tree("tree", tree.clone())?.join(&mut policies);
     let tree = policies[policies.len() - 1].name().to_string();
-    let instances = episodes(env, &seeds(args.run.seed, "test", args.test_seeds as usize))?;
+    let instances = episodes(env, &seeds(args.run.seed(), "test", args.test_seeds as usize))?;
     let mut sim = env.sim.clone();
     sim.record_utilisation = true;
-    let bars = bars(args.run.quiet);
+    let bars = bars(args.run.quiet());
     let runs = Runner::new(&sim)
         .watched("compare", &bars)
         .run(&instances, &policies)?;
@@ -208,204 +207,78 @@ fn compared(
     report.write(&folder.file("report.html")?)?;
     results.write_json(&folder.file("results.json")?)?;
     results.write_csv(&folder.file("results.csv")?)?;
-    if let Some(path) = &args.run.json {
+    if let Some(path) = args.run.json() {
         context.write_json(path, &results)?;
     }
     Ok((results, tree))
 }
 
-/// Says what is certain of a tree.
-fn certify(args: &CertifyArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let text = read_text(&args.file, MAX_BYTES)?;
-    let refused = |error: TreeError| Error::data(&args.file, error.to_string());
-    let tree = Tree::from_json_uncertified(&text).map_err(refused)?;
-    let certificates = tree.certify();
-    for own in &certificates {
-        context.say(&own.in_words())?;
-    }
-    if args.write {
-        let certified = tree.with_certificates(certificates);
-        write(&args.file, certified.to_json().as_bytes())?;
-        context.say(&format!("written to {}", args.file.display()))?;
-        let kept = [
-            ("golden", certified.has_golden()),
-            ("visits", certified.visits().is_some()),
-        ];
-        for (key, _) in kept.into_iter().filter(|(_, is_kept)| !is_kept) {
-            if text.contains(&format!("\n  \"{key}\": ")) {
-                context.say(&format!(
-                    "its {key}, of another tree, is gone: pleach distill seal makes it anew"
-                ))?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Lists of each part on which a searched tree must beat its start.
-const ACCEPT_LISTS: u16 = 40;
-
-/// Flags of distilling that no search would look at.
+/// Refuses flags of distilling that a search or a report does not look at.
 fn refuse_unused(args: &DistillArgs) -> Result<(), Error> {
-    let of_teachers = args.teacher.is_none();
+    let (of_search, of_report) = (args.search, args.frontier || args.fits.is_some());
+    let alone = of_search && args.teacher.is_none();
     let unused = [
-        ("depth", args.depth.is_some()),
-        ("part-lists", args.part_lists != PART_LISTS),
-        ("rounds", of_teachers && args.rounds.is_some()),
-        ("episodes", of_teachers && args.episodes.is_some()),
-        ("config", of_teachers && args.config.is_some()),
-        ("monotone", !args.monotone.is_empty()),
+        ("depth", of_search && args.depth.is_some()),
+        ("part-lists", of_search && args.part_lists.is_some()),
+        ("rounds", alone && args.rounds.is_some()),
+        ("episodes", alone && args.episodes.is_some()),
+        ("config", alone && args.config.is_some()),
+        ("monotone", of_search && !args.monotone.is_empty()),
+        (
+            "objective",
+            (of_search || of_report) && !args.objective.is_empty(),
+        ),
+        (
+            "against",
+            !(of_search || args.frontier) && !args.beside.against.is_empty(),
+        ),
     ];
+    let way = match (args.search, args.frontier, args.fits) {
+        (true, ..) => "with --search (rounds, episodes and config only with --teacher)",
+        (_, true, _) => "with --frontier",
+        (.., Some(_)) => "with --fits",
+        _ => "without --search or --frontier",
+    };
     match unused.iter().find(|(_, is_given)| *is_given) {
         Some((flag, _)) => Err(Error::config(
             *flag,
             "given",
-            "none with --search, which does not use it (rounds, episodes and config only with --teacher)",
+            format!("none {way}, which does not use it"),
             "Leave it out.",
         )),
         None => Ok(()),
     }
 }
 
-/// The trees that a search begins at too, each with its name.
-fn starts(paths: &[String], capabilities: Capabilities) -> Result<Vec<(String, Tree)>, Error> {
-    let mut trees = Vec::new();
-    for path in paths {
-        let tree =
-            Tree::load(Path::new(path)).map_err(|error| Error::data(Path::new(path), error.to_string()))?;
-        PolicySpec::tree("tree", tree.clone())?.check(capabilities)?;
-        if !tree.guards().is_none() {
-            let hint =
-                "Take them out of a copy, and put one into the result with pleach distill guard --write.";
-            return Err(Error::config(
-                "start",
-                path,
-                "trees without guards, which a search does not judge",
+/// Lists of each part of a report.
+///
+/// # Errors
+/// Fewer than two, of which there is no interval.
+fn report_lists(args: &DistillArgs) -> Result<usize, Error> {
+    match args.part_lists.unwrap_or(REPORT_LISTS) {
+        few @ 0..2 => {
+            let hint = "Leave it out for 16.";
+            Err(Error::config(
+                "part-lists",
+                few,
+                "2 to 1000 with --frontier or --fits",
                 hint,
-            ));
+            ))
         }
-        trees.push((format!("start: {path}"), tree));
+        num => Ok(num.into()),
     }
-    Ok(trees)
 }
 
-/// Searches for a tree.
-fn search(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    if !args.objective.is_empty() {
-        let allowed =
-            "none with --search, whose objective is the average JCT over several parts (docs/distilling.md)";
-        return Err(Error::config(
-            "objective",
-            args.objective.join(","),
-            allowed,
-            "Leave it out.",
-        ));
-    }
-    refuse_unused(args)?;
-    let distill = config(args)?;
-    let env = args.workload.source().env(&args.scheduling.config())?;
-    env.validate()?;
-    let mut search = SearchConfig::default();
-    search.simulations = args.simulations.unwrap_or(search.simulations);
-    if let Some(leaves) = args.leaves.iter().max() {
-        search.leaves_max = usize::from(*leaves);
-    }
-    let teacher = match &args.teacher {
-        Some(teacher) => Some(PolicySpec::open(teacher)?.remove(0)),
-        None => None,
+/// The settings of the flags. `leaves` are the sizes to try where neither a flag nor a file names some.
+fn config(args: &DistillArgs, leaves: &[usize]) -> Result<DistillConfig, Error> {
+    let mut config = match &args.config {
+        Some(path) => read_toml(path, CONFIG_BYTES_MAX)?,
+        None if leaves.is_empty() => DistillConfig::default(),
+        None => DistillConfig {
+            leaves: leaves.to_vec(),
+            ..DistillConfig::default()
+        },
     };
-    let against = against(args, teacher.as_ref(), env.sim.capabilities)?;
-    let trees = starts(&args.start, env.sim.capabilities)?;
-    if args.deal && !env.sim.capabilities.preemption {
-        let hint = "Give --preemption too.";
-        return Err(Error::config(
-            "deal",
-            true,
-            "a cluster whose jobs may be stopped",
-            hint,
-        ));
-    }
-    let settings = Settings {
-        args,
-        distill: &distill,
-        objective: None,
-    };
-    let (seed, quiet) = (args.run.seed, args.run.quiet);
-    let folder = RunFolder::open(
-        "distill",
-        &settings,
-        seed,
-        args.run.out.as_deref(),
-        args.run.existing(),
-    )?;
-    let input = SearchInput {
-        config: search,
-        accept_lists: args.accept_lists.unwrap_or(ACCEPT_LISTS).into(),
-        teacher: teacher.clone(),
-        distill,
-        trees,
-        against,
-        deals: args.deal,
-    };
-    let watcher = bars(quiet);
-    let found = search_tree(&env, &input, seed, &state_file(folder.path()), &watcher)?;
-    write_tree(&folder, &found.tree)?;
-    folder.write_json("search.json", &found.report)?;
-    for (row, tree) in found.report.frontier.iter().zip(&found.frontier) {
-        folder.write(
-            &format!("frontier/leaves-{}.json", row.leaves),
-            tree.to_json().as_bytes(),
-        )?;
-    }
-    let table = found.report.markdown();
-    folder.write("search.md", table.as_bytes())?;
-    let verdict = &found.report.verdict;
-    let words = format!("{}\n{table}\n{verdict}\n", found.tree.to_text());
-    let settings = toml::to_string_pretty(&input.config).unwrap_or_default();
-    let page = Page {
-        title: "A tree from a search",
-        settings: &settings,
-        words: &words,
-    };
-    compared(
-        args,
-        &env,
-        (&found.tree, teacher.as_ref()),
-        &folder,
-        (page, context),
-    )?;
-    let place = folder.path().to_path_buf();
-    folder.finish()?;
-    if !quiet {
-        context.say(&words)?;
-        context.say(&format!("written to {}", place.display()))?;
-    }
-    Ok(())
-}
-
-/// Whom the tree is held against. No two rows of one name: the teacher comes first.
-fn against(
-    args: &DistillArgs,
-    teacher: Option<&PolicySpec>,
-    capabilities: Capabilities,
-) -> Result<Vec<PolicySpec>, Error> {
-    let mut against: Vec<PolicySpec> = teacher.into_iter().cloned().collect();
-    for policy in &args.against {
-        PolicySpec::open(policy)?
-            .into_iter()
-            .for_each(|policy| policy.join(&mut against));
-    }
-    for policy in &against {
-        policy.check(capabilities)?;
-    }
-    Ok(against)
-}
-
-fn config(args: &DistillArgs) -> Result<DistillConfig, Error> {
-    let mut config = DistillConfig::default();
-    if let Some(path) = &args.config {
-        config = read_toml(path, CONFIG_BYTES_MAX)?;
-    }
     if !args.leaves.is_empty() {
         config.leaves = args.leaves.iter().map(|leaves| usize::from(*leaves)).collect();
     }
@@ -492,7 +365,7 @@ mod tests {
             .unwrap()
             .command
         {
-            Command::Distill(args) => super::advice(&args),
+            Some(Command::Distill(args)) => super::advice(&args),
             _ => unreachable!(),
         }
     }

@@ -1,23 +1,39 @@
 //! `pleach distill seal`: a tree made ready to be deployed.
 
-use pleach_scheduler::heuristics;
 use pleach_scheduler::tree::{MAX_BYTES, Tree, TreeError};
+use pleach_scheduler::{Guards, heuristics};
 
+use super::check::DrawnLists;
 use crate::commands::Context;
-use crate::commands::drift::Lists;
+use crate::commands::export::forms;
 use crate::flags::SealArgs;
+use pleach_experiments::distill::bundle::bundle;
 use pleach_experiments::distill::visits::record;
 use pleach_experiments::error::Error;
 use pleach_experiments::run_folder::atomic_file::{read_text, write};
 
-/// Seals the file.
+/// Seals the file, and writes a bundle where that is asked for.
 ///
 /// # Errors
-/// A file that is no tree, a name that is no heuristic's, a file that cannot be written.
-pub fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Error> {
+/// A file that is no tree, a name that is no heuristic's, a guard that the tree cannot obey, an unknown form, a file that cannot be
+/// written, a folder in the way.
+pub(super) fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    // Before anything is written.
+    let forms = forms(&args.forms)?;
     let refused = |error: TreeError| Error::data(&args.file, error.to_string());
     let text = read_text(&args.file, MAX_BYTES)?;
     let mut tree = Tree::from_json_uncertified(&text).map_err(refused)?;
+    let own = tree.guards();
+    tree = tree
+        .with_guards(Guards {
+            overdue_after_s: args
+                .overdue
+                .map(|after| after.as_secs_f64())
+                .or(own.overdue_after_s),
+            tenant_floor: args.floor.or(own.tenant_floor),
+            ..own
+        })
+        .map_err(refused)?;
     if let Some(name) = &args.fallback {
         heuristics::by_name(name)
             .map_err(|error| Error::config("fallback", name, error.allowed, error.hint))?;
@@ -31,6 +47,21 @@ pub fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Error> {
     }
     let certificates = tree.certify();
     let sealed = tree.with_certificates(certificates).with_golden();
+    say(&sealed, context)?;
+    write(&args.file, sealed.to_json().as_bytes())?;
+    context.say(&format!("sealed: {}", args.file.display()))?;
+    if let Some(folder) = &args.bundle {
+        let manifest = bundle(&sealed, &forms, args.commit.clone(), folder)?;
+        for file in &manifest.files {
+            context.say(&format!("{} {}", file.sha256, file.file))?;
+        }
+        context.say(&format!("written to {}", folder.display()))?;
+    }
+    Ok(())
+}
+
+/// What stands in the file from now on.
+fn say(sealed: &Tree, context: &mut Context<'_>) -> Result<(), Error> {
     for own in sealed.certificates() {
         context.say(&own.in_words())?;
     }
@@ -44,22 +75,20 @@ pub fn run(args: &SealArgs, context: &mut Context<'_>) -> Result<(), Error> {
     match sealed.visits() {
         Some(visits) => {
             let on = serde_json::to_string(&visits.recorded_on).unwrap_or_default();
-            context.say(&format!("visits: {} decisions on {on}", visits.num_decisions))?;
+            context.say(&format!("visits: {} decisions on {on}", visits.num_decisions))
         }
-        None => context.say("visits: none, so nobody watches for drift (--visits)")?,
+        None => context.say("visits: none, so nobody watches for drift (--visits)"),
     }
-    write(&args.file, sealed.to_json().as_bytes())?;
-    context.say(&format!("sealed: {}", args.file.display()))
 }
 
 /// The tree with visits of the lists of the flags.
 fn recorded(args: &SealArgs, tree: Tree, context: &mut Context<'_>) -> Result<Tree, Error> {
     let flags = (&args.workload, &args.scheduling);
-    let lists = Lists::of(&tree, flags, (args.seeds, args.seed))?;
+    let lists = DrawnLists::of(&tree, flags, (args.seeds, args.draws.seed))?;
     for note in &lists.notes {
         context.say(note)?;
     }
-    let visits = record(&tree, &lists.instances, &lists.sim, args.seed)?;
+    let visits = record(&tree, &lists.instances, &lists.sim, args.draws.seed)?;
     tree.with_visits(visits)
         .map_err(|error| Error::Failed(format!("these lists are no histogram: {error}")))
 }

@@ -1,11 +1,9 @@
-//! `pleach distill frontier`: size against performance.
+//! `pleach distill --frontier`: size against performance.
 
-use pleach_distill::DistillConfig;
-use serde::Serialize;
-
+use super::{Settings, config, report_lists};
 use crate::commands::Context;
 use crate::commands::plots_page::plots_page;
-use crate::flags::{FrontierArgs, MonotoneFlag};
+use crate::flags::DistillArgs;
 use crate::progress::bars;
 use pleach_experiments::distill::frontier::{FrontierInput, frontier};
 use pleach_experiments::error::Error;
@@ -15,58 +13,35 @@ use pleach_experiments::run_folder::RunFolder;
 
 /// Sizes if nobody says which, in leaves.
 const LEAVES: [usize; 7] = [2, 4, 8, 16, 32, 64, 128];
-
-/// What makes two frontiers the same.
-#[derive(Serialize)]
-struct Settings<'a> {
-    args: &'a FrontierArgs,
-    distill: &'a DistillConfig,
-}
+/// Policies beside the trees if nobody says which.
+const AGAINST: [&str; 2] = ["sjf", "gpu-time-reserve"];
 
 /// Distils a teacher to trees of several sizes and reports them.
 ///
 /// # Errors
-/// Flags that cannot be used, a folder in the way, a run that fails.
-pub fn run(args: &FrontierArgs, context: &mut Context<'_>) -> Result<(), Error> {
-    let mut config = DistillConfig {
-        leaves: LEAVES.to_vec(),
-        ..DistillConfig::default()
-    };
-    if !args.leaves.is_empty() {
-        config.leaves = args.leaves.iter().map(|leaves| usize::from(*leaves)).collect();
-    }
-    config.monotone = MonotoneFlag::all_of(&args.monotone);
-    if let Some(rounds) = args.rounds {
-        config.rounds = usize::from(rounds);
-    }
-    if let Some(episodes) = args.episodes {
-        config.episodes = episodes as usize;
-    }
-    config.validate()?;
-    let env = args.workload.source().env(&args.scheduling.config())?;
+/// As [`super::run`].
+pub(super) fn run(args: &DistillArgs, teacher: &str, context: &mut Context<'_>) -> Result<(), Error> {
+    let (config, num_lists) = (config(args, &LEAVES)?, report_lists(args)?);
+    let env = args.workload.env(&args.scheduling)?;
     env.validate()?;
-    let teacher = PolicySpec::open(&args.teacher)?.remove(0);
-    let against = PolicySpec::open_all(&args.against)?;
+    let teacher = PolicySpec::open(teacher)?.remove(0);
+    let against = args.beside.or(&AGAINST)?;
     for policy in against.iter().chain([&teacher]) {
         policy.check(env.sim.capabilities)?;
     }
     let settings = Settings {
         args,
         distill: &config,
+        objective: None,
     };
-    let (seed, quiet) = (args.run.seed, args.run.quiet);
-    let folder = RunFolder::open(
-        "frontier",
-        &settings,
-        seed,
-        args.run.out.as_deref(),
-        args.run.existing(),
-    )?;
+    let (seed, quiet) = (args.run.seed(), args.run.quiet());
+    let (out, existing) = (args.run.out.as_deref(), args.run.existing());
+    let folder = RunFolder::open("frontier", &settings, seed, out, existing)?;
     let settings = toml::to_string_pretty(&config).unwrap_or_default();
     let input = FrontierInput {
         teacher,
         distill: config,
-        num_lists: args.lists.into(),
+        num_lists,
         against,
     };
     let (report, trees) = frontier(&env, &input, seed, &bars(quiet))?;
@@ -85,7 +60,7 @@ pub fn run(args: &FrontierArgs, context: &mut Context<'_>) -> Result<(), Error> 
     let made = [context.command_line.as_str(), &settings];
     let html = plots_page("Size against performance", &note, report.plots(), &table, &made);
     folder.write("frontier.html", html.as_bytes())?;
-    if let Some(path) = &args.run.json {
+    if let Some(path) = args.run.json() {
         context.write_json(path, &report)?;
     }
     let place = folder.path().to_path_buf();

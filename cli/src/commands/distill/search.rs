@@ -1,0 +1,145 @@
+//! `pleach distill --search`: a tree from a search in the simulator.
+
+use std::path::Path;
+
+use pleach_distill::search::SearchConfig;
+use pleach_scheduler::Capabilities;
+use pleach_scheduler::tree::Tree;
+
+use super::{Page, Settings, compared, config, write_tree};
+use crate::commands::Context;
+use crate::flags::DistillArgs;
+use crate::progress::bars;
+use pleach_experiments::distill::search::{SearchInput, search_tree, state_file};
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::policy_spec::PolicySpec;
+use pleach_experiments::run_folder::RunFolder;
+
+/// Lists of each part on which a searched tree must beat its start.
+const ACCEPT_LISTS: u16 = 40;
+
+/// The trees that a search begins at too, each with its name.
+fn starts(paths: &[String], capabilities: Capabilities) -> Result<Vec<(String, Tree)>, Error> {
+    let mut trees = Vec::new();
+    for path in paths {
+        let tree =
+            Tree::load(Path::new(path)).map_err(|error| Error::data(Path::new(path), error.to_string()))?;
+        PolicySpec::tree("tree", tree.clone())?.check(capabilities)?;
+        if !tree.guards().is_none() {
+            let hint =
+                "Take them out of a copy, and put one into the result with pleach distill seal --overdue.";
+            return Err(Error::config(
+                "start",
+                path,
+                "trees without guards, which a search does not judge",
+                hint,
+            ));
+        }
+        trees.push((format!("start: {path}"), tree));
+    }
+    Ok(trees)
+}
+
+/// Searches for a tree.
+///
+/// # Errors
+/// As [`super::run`].
+pub(super) fn run(args: &DistillArgs, context: &mut Context<'_>) -> Result<(), Error> {
+    let distill = config(args, &[])?;
+    let env = args.workload.env(&args.scheduling)?;
+    env.validate()?;
+    let mut search = SearchConfig::default();
+    search.simulations = args.simulations.unwrap_or(search.simulations);
+    if let Some(leaves) = args.leaves.iter().max() {
+        search.leaves_max = usize::from(*leaves);
+    }
+    let teacher = match &args.teacher {
+        Some(teacher) => Some(PolicySpec::open(teacher)?.remove(0)),
+        None => None,
+    };
+    let against = against(args, teacher.as_ref(), env.sim.capabilities)?;
+    let trees = starts(&args.start, env.sim.capabilities)?;
+    if args.deal && !env.sim.capabilities.preemption {
+        let hint = "Give --preemption too.";
+        return Err(Error::config(
+            "deal",
+            true,
+            "a cluster whose jobs may be stopped",
+            hint,
+        ));
+    }
+    let settings = Settings {
+        args,
+        distill: &distill,
+        objective: None,
+    };
+    let (seed, quiet) = (args.run.seed(), args.run.quiet());
+    let folder = RunFolder::open(
+        "distill",
+        &settings,
+        seed,
+        args.run.out.as_deref(),
+        args.run.existing(),
+    )?;
+    let input = SearchInput {
+        config: search,
+        accept_lists: args.accept_lists.unwrap_or(ACCEPT_LISTS).into(),
+        teacher: teacher.clone(),
+        distill,
+        trees,
+        against,
+        deals: args.deal,
+    };
+    let watcher = bars(quiet);
+    let found = search_tree(&env, &input, seed, &state_file(folder.path()), &watcher)?;
+    write_tree(&folder, &found.tree)?;
+    folder.write_json("search.json", &found.report)?;
+    for (row, tree) in found.report.frontier.iter().zip(&found.frontier) {
+        folder.write(
+            &format!("frontier/leaves-{}.json", row.leaves),
+            tree.to_json().as_bytes(),
+        )?;
+    }
+    let table = found.report.markdown();
+    folder.write("search.md", table.as_bytes())?;
+    let verdict = &found.report.verdict;
+    let words = format!("{}\n{table}\n{verdict}\n", found.tree.to_text());
+    let settings = toml::to_string_pretty(&input.config).unwrap_or_default();
+    let page = Page {
+        title: "A tree from a search",
+        settings: &settings,
+        words: &words,
+    };
+    compared(
+        args,
+        &env,
+        (&found.tree, teacher.as_ref()),
+        &folder,
+        (page, context),
+    )?;
+    let place = folder.path().to_path_buf();
+    folder.finish()?;
+    if !quiet {
+        context.say(&words)?;
+        context.say(&format!("written to {}", place.display()))?;
+    }
+    Ok(())
+}
+
+/// Whom the tree is held against. No two rows of one name: the teacher comes first.
+fn against(
+    args: &DistillArgs,
+    teacher: Option<&PolicySpec>,
+    capabilities: Capabilities,
+) -> Result<Vec<PolicySpec>, Error> {
+    let mut against: Vec<PolicySpec> = teacher.into_iter().cloned().collect();
+    for policy in &args.beside.against {
+        PolicySpec::open(policy)?
+            .into_iter()
+            .for_each(|policy| policy.join(&mut against));
+    }
+    for policy in &against {
+        policy.check(capabilities)?;
+    }
+    Ok(against)
+}

@@ -1,0 +1,126 @@
+//! Values of flags and how they are read: numbers with their ranges, names, small files. What is wrong is refused with the allowed set
+//! and a hint.
+
+use std::path::Path;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use pleach_env::availability::AvailabilityConfig;
+use pleach_env::batch_system::BatchSystem;
+use pleach_env::failures::OutcomeModel;
+use pleach_env::workload::import::Format;
+use pleach_scheduler::cluster::Sharing;
+use pleach_scheduler::physics::overheads::Overheads;
+
+use crate::run_folder::atomic_file::read_toml;
+
+/// Largest plan of nodes that come and go, bytes: a million changes.
+const CAPACITY_BYTES_MAX: u64 = 1 << 26;
+/// Largest file of a batch system, bytes.
+const BATCH_SYSTEM_BYTES_MAX: u64 = 1 << 16;
+
+/// A number above 0.
+///
+/// # Errors
+/// A sentence with the allowed set.
+pub fn positive(text: &str) -> Result<f64, String> {
+    within(text, f64::MIN_POSITIVE, 1e12, "a number above 0")
+}
+
+/// A number of at least 0.
+///
+/// # Errors
+/// A sentence with the allowed set.
+pub fn not_negative(text: &str) -> Result<f64, String> {
+    within(text, 0.0, 1e12, "a number of at least 0")
+}
+
+/// Offered load: GPU-time that arrives per GPU-time there is.
+///
+/// # Errors
+/// A sentence with the allowed set.
+pub fn load(text: &str) -> Result<f64, String> {
+    within(
+        text,
+        0.01,
+        10.0,
+        "0.01 to 10; 1 offers exactly what the cluster can do, try 0.8",
+    )
+}
+
+/// How far a search moves at first, over what is usual.
+///
+/// # Errors
+/// A sentence with the allowed set.
+pub fn step(text: &str) -> Result<f64, String> {
+    within(text, 0.01, 10.0, "0.01 to 10, try 0.3")
+}
+
+fn within(text: &str, low: f64, high: f64, allowed: &str) -> Result<f64, String> {
+    let value: f64 = text
+        .trim()
+        .parse()
+        .map_err(|_| format!("not a number; allowed is {allowed}"))?;
+    if value.is_finite() && (low..=high).contains(&value) {
+        Ok(value)
+    } else {
+        Err(format!("allowed is {allowed}"))
+    }
+}
+
+/// Takes the words of the formats.
+pub(crate) fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::word)).try_map(|word| {
+        let known = Format::ALL.into_iter().find(|format| format.word() == word);
+        known.ok_or("not a format")
+    })
+}
+
+/// How two jobs can run on the same GPUs, by name.
+pub(crate) fn sharing() -> impl TypedValueParser<Value = Sharing> {
+    PossibleValuesParser::new(["off", "time-slice", "mps"]).map(|word| match word.as_str() {
+        "time-slice" => Sharing::TimeSlice,
+        "mps" => Sharing::Mps,
+        _ => Sharing::Off,
+    })
+}
+
+/// Reads the plan of nodes that come and go.
+pub(crate) fn capacity(path: &str) -> Result<AvailabilityConfig, String> {
+    let config: AvailabilityConfig =
+        read_toml(Path::new(path), CAPACITY_BYTES_MAX).map_err(|error| error.to_string())?;
+    config.validate().map_err(|error| error.to_string())?;
+    Ok(config)
+}
+
+/// A batch system by its name, or by a file of its times.
+pub(crate) fn batch_system(text: &str) -> Result<BatchSystem, String> {
+    let found: BatchSystem = if text.ends_with(".toml") {
+        read_toml(Path::new(text), BATCH_SYSTEM_BYTES_MAX).map_err(|error| error.to_string())?
+    } else {
+        BatchSystem::from_name(text).map_err(|error| error.to_string())?
+    };
+    found.validate().map_err(|error| error.to_string())?;
+    Ok(found)
+}
+
+pub(crate) fn outcomes(text: &str) -> Result<OutcomeModel, String> {
+    OutcomeModel::from_name(text).map_err(|error| error.to_string())
+}
+
+pub(crate) fn overheads(text: &str) -> Result<Overheads, String> {
+    Overheads::from_name(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_out_of_range_are_refused_with_the_allowed_set() {
+        assert_eq!(load("0.8"), Ok(0.8));
+        assert!(load("0").unwrap_err().contains("0.01 to 10"));
+        assert!(positive("NaN").is_err() && positive("0").is_err() && positive("inf").is_err());
+        assert_eq!(not_negative("0"), Ok(0.0));
+        assert!(not_negative("-1").is_err() && not_negative("x").unwrap_err().contains("not a number"));
+    }
+}

@@ -1,6 +1,6 @@
 //! `pleach distill --fits`: how much refits of one teacher differ.
 
-use super::{Settings, config, report_lists};
+use super::shared::{Settings, config, report_lists};
 use crate::commands::Context;
 use crate::flags::DistillArgs;
 use crate::progress::bars;

@@ -1,6 +1,6 @@
 //! `pleach distill --frontier`: size against performance.
 
-use super::{Settings, config, report_lists};
+use super::shared::{Settings, config, report_lists};
 use crate::commands::Context;
 use crate::commands::plots_page::plots_page;
 use crate::flags::DistillArgs;

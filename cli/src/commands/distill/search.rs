@@ -6,7 +6,7 @@ use pleach_distill::search::SearchConfig;
 use pleach_scheduler::Capabilities;
 use pleach_scheduler::tree::Tree;
 
-use super::{Page, Settings, compared, config, write_tree};
+use super::shared::{Page, Settings, compared, config, write_tree};
 use crate::commands::Context;
 use crate::flags::DistillArgs;
 use crate::progress::bars;

@@ -1,0 +1,138 @@
+//! What every way of distilling shares: its settings, the tree's files, the comparison on test seeds.
+
+use pleach_distill::DistillConfig;
+use pleach_env::EnvConfig;
+use pleach_experiments::error::Error;
+use pleach_experiments::evaluate::instances::{episodes, seeds};
+use pleach_experiments::evaluate::policy_spec::{PolicySpec, TREE_FILE};
+use pleach_experiments::evaluate::results::Results;
+use pleach_experiments::evaluate::run::Runner;
+use pleach_experiments::evaluate::stand_in::stand_ins;
+use pleach_experiments::report::Report;
+use pleach_experiments::run_folder::RunFolder;
+use pleach_experiments::run_folder::atomic_file::read_toml;
+use pleach_experiments::train::objective::Objective;
+use pleach_scheduler::tree::Tree;
+use serde::Serialize;
+
+use crate::commands::Context;
+use crate::flags::{DistillArgs, MonotoneFlag};
+use crate::progress::bars;
+
+/// Largest configuration, bytes.
+pub(super) const CONFIG_BYTES_MAX: u64 = 1 << 20;
+/// Lists of each part of a report unless somebody says otherwise.
+const REPORT_LISTS: u16 = 16;
+
+/// What makes two distillations the same: the flags, and what the file of `--config` says.
+#[derive(Serialize)]
+pub(super) struct Settings<'a> {
+    pub(super) args: &'a DistillArgs,
+    pub(super) distill: &'a DistillConfig,
+    /// Left out where it is the average JCT alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) objective: Option<&'a Objective>,
+}
+
+/// The tree, for the scheduler and for readers.
+pub(in crate::commands) fn write_tree(folder: &RunFolder, tree: &Tree) -> Result<(), Error> {
+    folder.write(TREE_FILE, tree.to_json().as_bytes())?;
+    folder.write("tree.txt", tree.to_text().as_bytes())?;
+    folder.write("tree.dot", tree.to_dot().as_bytes())?;
+    Ok(())
+}
+
+/// What a report says beside the results.
+pub(super) struct Page<'a> {
+    pub(super) title: &'a str,
+    pub(super) settings: &'a str,
+    pub(super) words: &'a str,
+}
+
+/// The tree beside all heuristics and its teacher on test seeds: results in the folder, a report, and the tree's name there.
+pub(super) fn compared(
+    args: &DistillArgs,
+    env: &EnvConfig,
+    (tree, teacher): (&Tree, Option<&PolicySpec>),
+    folder: &RunFolder,
+    (page, context): (Page<'_>, &mut Context<'_>),
+) -> Result<(Results, String), Error> {
+    let mut policies = PolicySpec::open_all(&[])?;
+    let others = teacher.filter(|teacher| !policies.iter().any(|policy| policy.name() == teacher.name()));
+    policies.extend(others.cloned());
+    // `tree-2` where the teacher is a tree of that name.
+    PolicySpec::tree("tree", tree.clone())?.join(&mut policies);
+    let tree = policies[policies.len() - 1].name().to_string();
+    let instances = episodes(env, &seeds(args.run.seed(), "test", args.test_seeds as usize))?;
+    let mut sim = env.sim.clone();
+    sim.record_utilisation = true;
+    let bars = bars(args.run.quiet());
+    let runs = Runner::new(&sim)
+        .watched("compare", &bars)
+        .run(&instances, &policies)?;
+    let results = Results::new("distill", runs, teacher.map(PolicySpec::name))?
+        .with_stand_ins(stand_ins(&policies, &instances, &sim));
+    let report = Report {
+        title: page.title,
+        command_line: &context.command_line,
+        config: page.settings,
+        results: &results,
+        learning: None,
+        tree: Some(page.words),
+    };
+    report.write(&folder.file("report.html")?)?;
+    results.write_json(&folder.file("results.json")?)?;
+    results.write_csv(&folder.file("results.csv")?)?;
+    if let Some(path) = args.run.json() {
+        context.write_json(path, &results)?;
+    }
+    Ok((results, tree))
+}
+
+/// Lists of each part of a report.
+///
+/// # Errors
+/// Fewer than two, of which there is no interval.
+pub(super) fn report_lists(args: &DistillArgs) -> Result<usize, Error> {
+    match args.part_lists.unwrap_or(REPORT_LISTS) {
+        few @ 0..2 => {
+            let hint = "Leave it out for 16.";
+            Err(Error::config(
+                "part-lists",
+                few,
+                "2 to 1000 with --frontier or --fits",
+                hint,
+            ))
+        }
+        num => Ok(num.into()),
+    }
+}
+
+/// The settings of the flags. `leaves` are the sizes to try where neither a flag nor a file names some.
+pub(super) fn config(args: &DistillArgs, leaves: &[usize]) -> Result<DistillConfig, Error> {
+    let mut config = match &args.config {
+        Some(path) => read_toml(path, CONFIG_BYTES_MAX)?,
+        None if leaves.is_empty() => DistillConfig::default(),
+        None => DistillConfig {
+            leaves: leaves.to_vec(),
+            ..DistillConfig::default()
+        },
+    };
+    if !args.leaves.is_empty() {
+        config.leaves = args.leaves.iter().map(|leaves| usize::from(*leaves)).collect();
+    }
+    if let Some(depth) = args.depth {
+        config.cart.depth_max = usize::from(depth);
+    }
+    if !args.monotone.is_empty() {
+        config.monotone = MonotoneFlag::all_of(&args.monotone);
+    }
+    if let Some(rounds) = args.rounds {
+        config.rounds = usize::from(rounds);
+    }
+    if let Some(episodes) = args.episodes {
+        config.episodes = episodes as usize;
+    }
+    config.validate()?;
+    Ok(config)
+}
